@@ -1,0 +1,1 @@
+"""Ascend CI: a GitHub App that governs CI on scarce Ascend NPUs."""

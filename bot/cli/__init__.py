@@ -1,0 +1,40 @@
+"""The command line: a file a command, imported only when it is called (DESIGN 12)."""
+
+from importlib import import_module
+
+import click
+
+COMMANDS = {
+    "check-policy": "check_policy",
+    "demo": "demo",
+    "digest": "digest",
+    "match": "match",
+    "migrate": "migrate",
+    "schema": "schema",
+    "serve": "serve",
+    "submit": "submit",
+    "submitter": "submitter",
+    "worker": "worker",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return every command's name."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module; None when there is no such command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"bot.cli.{COMMANDS[cmd_name]}").command
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=LazyGroup)
+@click.version_option(package_name="ascend-ci")
+def main() -> None:
+    """Govern CI on scarce Ascend NPUs."""

@@ -1,0 +1,25 @@
+"""The two errors that cross a port: worth another try, or not."""
+
+from __future__ import annotations
+
+
+class Transient(Exception):  # noqa: N818  it is what STYLE's word for it says, in every `except`
+    """The other side could not answer now; the same call may work later."""
+
+    def __init__(self, reason: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after_s = retry_after_s
+        """Seconds the other side asked to wait; `None` when it named none."""
+
+
+class Silent(Transient):
+    """Nothing came over an open connection for longer than its read timeout."""
+
+
+class Permanent(Exception):  # noqa: N818  as above
+    """The other side refused; the same call would be refused again."""
+
+    def __init__(self, reason: str, *, status: int | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+        """The HTTP status it was refused with; `None` when there was none."""

@@ -1,0 +1,231 @@
+"""What the services need from GitHub: named calls with values; ``Transient``/``Permanent`` raised.
+
+Every call takes the repository, whose installation gives the token. Retries, pacing, caches and
+limits are the adapter's.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from bot.core.model import Level, Pull, Repo, Sha
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file of a pull request; a rename counts under both names."""
+
+    path: str
+    status: str = "modified"
+    previous_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFiles:
+    """The files of a pull request; ``truncated``: more than GitHub lists (3,000)."""
+
+    files: tuple[ChangedFile, ...]
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """A file at a branch."""
+
+    text: bytes
+    blob_sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActionsRun:
+    """A workflow run."""
+
+    id: int
+    attempt: int
+    status: str
+    conclusion: str | None
+    display_title: str
+    event: str
+    path: str
+    head_sha: str
+    html_url: str
+    created_at: datetime
+    updated_at: datetime | None = None
+    actor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionsJob:
+    """A job of a workflow run."""
+
+    id: int
+    name: str
+    status: str
+    conclusion: str | None
+    runner: str
+    labels: tuple[str, ...]
+    html_url: str
+    started_at: datetime | None
+    completed_at: datetime | None
+    failed_step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A line of the diff that the check run points at."""
+
+    path: str
+    line: int
+    message: str
+    title: str = ""
+    level: str = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A button on a completed check run; label ≤ 20, description ≤ 40 characters."""
+
+    identifier: str
+    label: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckWrite:
+    """A whole check run as it should be shown."""
+
+    name: str
+    head_sha: Sha
+    external_id: str
+    status: str  # "queued" | "in_progress" | "completed"
+    title: str
+    summary: str
+    conclusion: str | None = None
+    text: str = ""
+    details_url: str = ""
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    annotations: tuple[Annotation, ...] = ()  # sent once, with the completing write
+    buttons: tuple[Button, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HookDelivery:
+    """A delivery as GitHub remembers it."""
+
+    id: int
+    guid: str
+    delivered_at: datetime
+    ok: bool
+    event: str
+
+
+class GitHub(Protocol):
+    """The calls that the services make."""
+
+    async def pull(self, repo: Repo, number: int) -> Pull:
+        """Read a pull request."""
+        ...
+
+    async def open_pulls(self, repo: Repo) -> tuple[Pull, ...]:
+        """List the open pull requests."""
+        ...
+
+    async def pull_files(self, repo: Repo, number: int, changed_files: int) -> ChangedFiles:
+        """List its files; more than 3,000 are not listed at all."""
+        ...
+
+    async def compare_files(self, repo: Repo, base: str, head: str) -> ChangedFiles:
+        """List the files between two commits (300 at most, else truncated)."""
+        ...
+
+    async def file(self, repo: Repo, path: str, ref: str) -> FileText | None:
+        """Read a file at a branch or commit; None when there is none."""
+        ...
+
+    async def permission(self, repo: Repo, login: str) -> Level:
+        """Return somebody's level (cached 60 s at most); NONE for unknown people."""
+        ...
+
+    async def in_team(self, repo: Repo, team: str, login: str) -> bool:
+        """Tell whether somebody is an active member of the owner's team."""
+        ...
+
+    async def create_check(self, repo: Repo, check: CheckWrite) -> int:
+        """Create a check run; return its id. Not repeated by the adapter when unanswered."""
+        ...
+
+    async def update_check(self, repo: Repo, github_id: int, check: CheckWrite) -> None:
+        """Rewrite a check run."""
+        ...
+
+    async def find_check(self, repo: Repo, sha: Sha, name: str, external_id: str) -> int | None:
+        """Find a check run of ours by the id we gave it."""
+        ...
+
+    async def dispatch(
+        self, repo: Repo, workflow: str, ref: str, inputs: dict[str, str]
+    ) -> ActionsRun | None:
+        """Start a workflow; None when GitHub does not say which run (204). Never repeated."""
+        ...
+
+    async def runs_of_workflow(
+        self, repo: Repo, workflow: str, since: datetime
+    ) -> tuple[ActionsRun, ...]:
+        """List dispatched runs of a workflow created since, newest first."""
+        ...
+
+    async def dispatched_runs(self, repo: Repo, status: str) -> tuple[ActionsRun, ...]:
+        """List the repository's dispatched runs in a status: the safety net (RULINGS H)."""
+        ...
+
+    async def actions_run(self, repo: Repo, run_id: int) -> ActionsRun:
+        """Read one run: the source of truth at its end."""
+        ...
+
+    async def jobs(self, repo: Repo, run_id: int, attempt: int) -> tuple[ActionsJob, ...]:
+        """List the jobs of a run's attempt."""
+        ...
+
+    def job_log(self, repo: Repo, job_id: int) -> AsyncIterator[bytes]:
+        """Stream the log of a completed job."""
+        ...
+
+    async def cancel(self, repo: Repo, run_id: int) -> bool:
+        """Ask to cancel; False when it can't be cancelled (409)."""
+        ...
+
+    async def force_cancel(self, repo: Repo, run_id: int) -> bool:
+        """Cancel without waiting for always() steps."""
+        ...
+
+    async def rerun(self, repo: Repo, run_id: int, *, failed_only: bool) -> None:
+        """Re-run a finished run, or its failed jobs."""
+        ...
+
+    async def comment(self, repo: Repo, number: int, body: str) -> int:
+        """Post a comment; return its id."""
+        ...
+
+    async def edit_comment(self, repo: Repo, comment_id: int, body: str) -> bool:
+        """Rewrite a comment of ours; False when it is gone."""
+        ...
+
+    async def find_comment(
+        self, repo: Repo, number: int, marker: str, since: datetime
+    ) -> int | None:
+        """Find a comment of ours that holds the marker."""
+        ...
+
+    async def react(self, repo: Repo, comment_id: int, content: str) -> None:
+        """Add a reaction; a refusal is harmless and only logged."""
+        ...
+
+    async def deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:
+        """List the app's deliveries since (GitHub keeps three days)."""
+        ...
+
+    async def redeliver(self, delivery_id: int) -> None:
+        """Ask GitHub to send a delivery again."""
+        ...

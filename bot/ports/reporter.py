@@ -1,0 +1,96 @@
+"""What the reporter needs: what should be shown, and where it was shown."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from bot.core.model import Approval, Fact, Pull, RayJob, Repo, Run, Sha, StoredSelection
+from bot.ports.inbox import Reply
+from bot.ports.lease import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteView:
+    """What a suite's check run says: the run, its story, its RayJobs."""
+
+    run: Run
+    facts: tuple[Fact, ...]
+    rayjobs: tuple[RayJob, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GateView:
+    """What the gate of a SHA says: choices, runs and approvals."""
+
+    sha: Sha
+    pulls: tuple[Pull, ...]  # open ones whose head this is
+    selections: tuple[StoredSelection, ...]
+    runs: tuple[Run, ...]  # every attempt at this SHA, oldest first
+    check_ids: dict[str, int]  # run id -> GitHub's check run id, where shown
+    approvals: tuple[Approval, ...]
+    policy_errors: tuple[str, ...]
+    closed: str  # why this SHA is no head any more, "" while it is
+
+
+@dataclass(frozen=True, slots=True)
+class DueCheck:
+    """A check run that should show more than it does."""
+
+    lease: Lease
+    external_id: str
+    repo: Repo
+    sha: Sha
+    name: str
+    github_id: int | None  # None: not created yet
+    create_tried: bool  # a create was sent and its answer is not stored: look for it first
+    ended: bool  # shown as completed: can't be reopened
+    want_version: int
+    view: SuiteView | GateView
+
+
+@dataclass(frozen=True, slots=True)
+class DueReply:
+    """A reply that should be posted or edited."""
+
+    lease: Lease
+    repo: Repo
+    reply: Reply
+    github_id: int | None
+    create_tried: bool
+    want_version: int
+    runs: tuple[Run, ...]
+    check_ids: dict[str, int]
+
+
+class ReporterStore(Protocol):
+    """Check and reply rows, each under a lease."""
+
+    async def claim_checks(
+        self, owner: str, now: datetime, *, lease_s: float, limit: int
+    ) -> tuple[DueCheck, ...]:
+        """Claim due checks whose want is newer than what is shown: gates and ends first."""
+        ...
+
+    async def trying(self, lease: Lease) -> bool:
+        """Note that a create is about to be sent; False: the lease was lost."""
+        ...
+
+    async def shown(
+        self, lease: Lease, *, github_id: int, version: int, ended: bool, now: datetime
+    ) -> None:
+        """Note what GitHub shows now."""
+        ...
+
+    async def replace(self, lease: Lease, now: datetime) -> None:
+        """Retire a completed gate: a new row with a new external id takes its place, due now."""
+        ...
+
+    async def give_up(self, lease: Lease, *, due: datetime | None, note: str) -> None:
+        """Try again at ``due``; None: never (GitHub said no for good), kept in health."""
+        ...
+
+    async def claim_replies(
+        self, owner: str, now: datetime, *, lease_s: float, limit: int
+    ) -> tuple[DueReply, ...]:
+        """Claim due replies."""
+        ...

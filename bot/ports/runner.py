@@ -1,0 +1,93 @@
+"""What the runner needs: claimed runs with all that is known of them, holds, fenced saves."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from bot.core.model import Fact, Place, RayJob, Run, RunId, Want
+from bot.ports.inbox import Reader
+from bot.ports.lease import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedRun:
+    """A run under our lease with everything its next step depends on."""
+
+    lease: Lease
+    run: Run
+    wants: tuple[Want, ...]
+    facts: tuple[Fact, ...]
+    rayjobs: tuple[RayJob, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A place to take: ``amount`` of ``capacity`` of a resource of this repository."""
+
+    resource: str  # "label:NAME" | "pool:NAME"
+    amount: int
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The places were taken; ``choice`` is the index of the alternative that fitted."""
+
+    choice: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaveRun:
+    """A run's next row; the end of a run, its next attempt and its releases go together."""
+
+    run: Run
+    due: datetime | None  # None: nothing to do until poked
+    facts: tuple[Fact, ...] = ()
+    rayjobs: tuple[RayJob, ...] = ()  # seen for the first time; known ones are left alone
+    release: tuple[str, ...] = ()  # resources given back
+    release_all: bool = False  # every hold and every place in a queue
+    retry: Run | None = None  # attempt n + 1, takes over the wants
+    show: bool = False  # the check run and the gate changed
+    progress: bool = False  # only the progress changed: shown when its interval allows
+    keep: tuple[str, ...] = field(default=())
+
+
+class RunnerStore(Reader, Protocol):
+    """Runs under a lease; waiting runs hold none."""
+
+    async def claim_runs(
+        self, owner: str, now: datetime, *, lease_s: float, limit: int
+    ) -> tuple[ClaimedRun, ...]:
+        """Claim due runs that are not done."""
+        ...
+
+    async def save_run(self, lease: Lease, save: SaveRun, now: datetime) -> bool:
+        """Write it and give the lease back, in one transaction; False: the lease was lost.
+
+        A poke that came since the claim keeps the row due now. Releases poke the runs that
+        wait for those resources. A done run bumps its check and its gate.
+        """
+        ...
+
+    async def note(self, lease: Lease, run: Run, facts: tuple[Fact, ...], now: datetime) -> bool:
+        """Write the run and facts at once and keep the lease (intent first); False: lost."""
+        ...
+
+    async def renew(self, lease: Lease, now: datetime, *, lease_s: float) -> bool:
+        """Prolong the lease; False: lost."""
+        ...
+
+    async def take(
+        self, run: Run, alternatives: tuple[tuple[Need, ...], ...], now: datetime
+    ) -> Taken | Place:
+        """Take the first alternative that fits, first come first served; else queue.
+
+        An alternative fits when every need of it has capacity left and nobody who came
+        earlier waits for one of its resources. Taken twice, it is taken once. The place is
+        that of the first alternative.
+        """
+        ...
+
+    async def give_back(self, run_id: RunId, resources: tuple[str, ...], now: datetime) -> None:
+        """Release places early; those who wait for them are poked."""
+        ...

@@ -1,0 +1,1 @@
+"""Use cases over ports; each loop offers ``async def step() -> bool``."""

@@ -1,0 +1,1 @@
+"""aiohttp handlers: the webhook door and the probes."""
