@@ -1,0 +1,123 @@
+"""One RayJob as the submitter tells it, parsed at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bot.core.rayjob.words import FinalStatus, RayJobId
+
+# KubeRay's `job_deployment_status` after which it does nothing more for the job.
+_DEPLOYMENT_ENDED = frozenset({"Complete", "Failed", "ValidationFailed"})
+# The final words that are known; others are stages ("PENDING") unless the record has an end.
+_ENDED_WORDS = frozenset(FinalStatus) - {FinalStatus.OTHER}
+
+
+@dataclass(frozen=True, slots=True)
+class NotOffered:
+    """The submitter does not have this call (it answered 404, 405 or 501)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The submitter has the call and does not know the job; the RayJob itself may live on."""
+
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RayJobRecord:
+    """What the submitter knows of one RayJob; every field but the id may be empty or `None`."""
+
+    job_id: RayJobId
+    status: str = ""
+    message: str = ""
+    rayjob_status: str = ""
+    job_deployment_status: str = ""
+    github_run_id: int | None = None
+    github_run_attempt: int | None = None
+    commit_sha: str = ""
+    created_at: datetime | None = None
+    ended_at: datetime | None = None
+
+    @property
+    def final(self) -> FinalStatus | None:
+        """How the job ended, `None` while it goes on or where the record does not say.
+
+        The submitter's own `status` comes first; KubeRay's words count only where it is empty.
+        """
+        if self.status in _ENDED_WORDS:
+            return FinalStatus.of(self.status)
+        if self.status:
+            return FinalStatus.OTHER if self.ended_at else None
+        if self.job_deployment_status not in _DEPLOYMENT_ENDED:
+            return None
+        if self.job_deployment_status != "Complete":
+            return FinalStatus.FAILED
+        return FinalStatus.of(self.rayjob_status)
+
+    def belongs_to(self, actions_run_id: int, actions_attempt: int) -> bool:
+        """Tell whether the record itself names this Actions run attempt as its submitter.
+
+        `False` also where it names none: such a job is unconfirmed and cannot make a run green.
+        """
+        return (self.github_run_id, self.github_run_attempt) == (actions_run_id, actions_attempt)
+
+
+def parse_record(data: object, job_id: str = "") -> RayJobRecord | None:
+    """Read a decoded JSON value as a record; `None` when it is no object or names no job.
+
+    `job_id` is the id asked for, used where the answer leaves it out.
+    """
+    if not isinstance(data, Mapping):
+        return None
+    named = _text(data.get("job_id")) or job_id
+    if not named:
+        return None
+    return RayJobRecord(
+        job_id=RayJobId(named),
+        status=_text(data.get("status")),
+        message=_text(data.get("message")),
+        rayjob_status=_text(data.get("rayjob_status")),
+        job_deployment_status=_text(data.get("job_deployment_status")),
+        github_run_id=_number(data.get("github_run_id")),
+        github_run_attempt=_number(data.get("github_run_attempt")),
+        commit_sha=_text(data.get("commit_sha")),
+        created_at=parse_time(data.get("created_at")),
+        ended_at=parse_time(data.get("ended_at")),
+    )
+
+
+def parse_records(data: object) -> tuple[RayJobRecord, ...] | None:
+    """Read `{"jobs": [...]}`; entries that name no job are left out, `None` when it is no list."""
+    jobs = data.get("jobs") if isinstance(data, Mapping) else None
+    if not isinstance(jobs, list):
+        return None
+    parsed = (parse_record(job) for job in jobs)
+    return tuple(record for record in parsed if record is not None)
+
+
+def parse_time(value: object) -> datetime | None:
+    """Read an RFC 3339 time as aware UTC; `None` when it is none or has no offset."""
+    if not isinstance(value, str):
+        return None
+    try:
+        time = datetime.fromisoformat(value.strip())
+        return time.astimezone(UTC) if time.tzinfo else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _number(value: object) -> int | None:
+    """Read an id sent as a number or, as the submit call does, as a string of digits."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    # 20 digits hold every 64-bit number; a longer string is no id.
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
+        return int(value)
+    return None

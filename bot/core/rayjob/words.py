@@ -1,0 +1,47 @@
+"""The words a submitter uses for the end of a RayJob, and what each is worth."""
+
+from __future__ import annotations
+
+from enum import StrEnum, unique
+from typing import NewType
+
+RayJobId = NewType("RayJobId", str)
+
+
+@unique
+class FinalStatus(StrEnum):
+    """How a RayJob ended. Words are compared exactly: only `SUCCEEDED` may turn a run green."""
+
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    TIMEOUT = "TIMEOUT"
+    NOT_FOUND = "NOT_FOUND"
+    STOPPED = "STOPPED"
+    OTHER = "OTHER"
+
+    @classmethod
+    def of(cls, word: str) -> FinalStatus:
+        """Return the status a word means; words that are not known are `OTHER`."""
+        try:
+            return cls(word.strip())
+        except ValueError:
+            return cls.OTHER
+
+    @property
+    def passes(self) -> bool:
+        """True for `SUCCEEDED` alone."""
+        return self is FinalStatus.SUCCEEDED
+
+    @property
+    def fails(self) -> bool:
+        """True where the service calls it a failure; `STOPPED` and `OTHER` are neither."""
+        return self in {FinalStatus.FAILED, FinalStatus.TIMEOUT, FinalStatus.NOT_FOUND}
+
+    @property
+    def tells_the_end(self) -> bool:
+        """True where the job itself ended so; the other words leave its end unknown.
+
+        `NOT_FOUND` is also what a restarted submitter says while the RayJob lives on, and
+        `STOPPED` may have come from anybody, so neither may decide a verdict.
+        """
+        return self in {FinalStatus.SUCCEEDED, FinalStatus.FAILED, FinalStatus.TIMEOUT}
