@@ -1,0 +1,264 @@
+"""The policy of a repository as values: DESIGN 7 key by key, each with its default.
+
+The field descriptions are what an editor shows: they become the published JSON Schema.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
+
+from bot.core.model import Level
+from bot.core.policy import values as v
+
+
+class Mode(StrEnum):
+    """Whether the bot acts or only says what it would do."""
+
+    ON = "on"
+    DRY_RUN = "dry_run"
+
+
+class Start(StrEnum):
+    """Who starts a suite's workflow."""
+
+    DISPATCH = "dispatch"
+    NATIVE = "native"
+
+
+class Trigger(StrEnum):
+    """What may start a suite."""
+
+    PULL_REQUEST = "pull_request"
+    COMMAND = "command"
+    NIGHTLY = "nightly"
+    PUSH = "push"
+
+
+class Tier(StrEnum):
+    """How dear a suite is: heavy ones never start by themselves on a pull request."""
+
+    STANDARD = "standard"
+    HEAVY = "heavy"
+
+
+class Comment(StrEnum):
+    """When the bot comments on a pull request beside its check runs."""
+
+    NEVER = "never"
+    ON_FAILURE = "on_failure"
+    ALWAYS = "always"
+
+
+class Language(StrEnum):
+    """The language of the texts people read."""
+
+    EN = "en"
+
+
+def _grantable(level: Level) -> Level:
+    """Refuse ``none``: it would let anybody on the internet start jobs."""
+    if level is Level.NONE:
+        msg = "`none` would let anybody; the lowest is `pull`"
+        raise ValueError(msg)
+    return level
+
+
+Grant = Annotated[Level, AfterValidator(_grantable)]
+
+
+class Part(BaseModel):
+    """A mapping of the policy: strict about its keys, never changed once read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Runner(Part):
+    """What runners of one label can hold."""
+
+    npus: v.CountOrNone = Field(8, description="NPUs of one runner")
+    chip: v.Text = Field("", description="Chip generation, shown to people")
+    slots: v.Count = Field(1, description="How many jobs the label takes at once")
+
+
+class Pool(Part):
+    """NPUs of a cluster that RayJobs share."""
+
+    npus: v.Count = Field(8, description="NPUs that RayJobs may hold at once")
+    chip: v.Text = Field("", description="Chip generation, shown to people")
+
+
+class Baseline(Part):
+    """Reserved for stored measurements; holds nothing yet."""
+
+
+class Suite(Part):
+    """Something that can be run: a workflow, its inputs and the runners it fits."""
+
+    workflow: v.Workflow = Field(description="File name in .github/workflows/")
+    runners: tuple[v.Label, ...] = Field(
+        min_length=1, description="Labels it fits, any of them, in order of preference"
+    )
+    title: v.Text = Field("", description="What people read; default: the suite's key")
+    start: Start = Field(
+        Start.DISPATCH,
+        description="dispatch: the bot starts it; native: GitHub does, the bot adopts it",
+    )
+    inputs: dict[v.InputName, v.InputValue] = Field(
+        default_factory=dict,
+        description="Inputs of the workflow; values may hold {sha} {pr} {runner} {run}",
+    )
+    nodes: v.Count = Field(1, description="How many nodes it uses at once")
+    npus: v.Count | None = Field(None, description="NPUs on each node; default: the label's")
+    pool: v.Label | None = Field(None, description="Whose NPUs it holds; default: the label itself")
+    rayjob: StrictBool = Field(False, description="The workflow submits a RayJob to follow")
+    triggers: tuple[Trigger, ...] = Field(
+        (Trigger.PULL_REQUEST, Trigger.COMMAND), description="What may start it"
+    )
+    paths: tuple[v.Pattern, ...] = Field(
+        (), description="GitHub path filters: files of a pull request that select it"
+    )
+    tier: Tier = Field(
+        Tier.STANDARD, description="heavy: on a pull request by command only, and by fewer people"
+    )
+    required: StrictBool | None = Field(
+        None, description="Counts for the gate; default: standard suites selected by paths"
+    )
+    timeout_minutes: v.Minutes = Field(240, description="It is stopped after so long")
+    stall_minutes: v.Minutes = Field(45, description="It is stopped after so long without output")
+    min_minutes: v.CountOrNone = Field(
+        0, description="A green end sooner than this is not believed"
+    )
+    infra_retries: Annotated[int, Field(strict=True, ge=0, le=5)] = Field(
+        1, description="How often it is started again when the infrastructure failed"
+    )
+    env_paths: tuple[v.Pattern, ...] = Field(
+        (), description="A change here makes no infrastructure failure retried"
+    )
+    settable: dict[v.InputName, v.PositivePattern] = Field(
+        default_factory=dict, description="Inputs that --set may set, and the values allowed"
+    )
+    baseline: Baseline = Field(Baseline(), description="Reserved")
+
+    def npus_on(self, label: str, policy: "Policy") -> int:
+        """Return the NPUs it takes on each node when it runs on ``label``."""
+        return self.npus if self.npus is not None else policy.runners[label].npus
+
+    def npu_hours_on(self, label: str, policy: "Policy") -> float:
+        """Return the NPU-hours it can cost at most: nodes × NPUs × time limit."""
+        return self.nodes * self.npus_on(label, policy) * self.timeout_minutes / 60
+
+    def started_by(self, trigger: Trigger) -> bool:
+        """Tell whether ``trigger`` is one of the suite's."""
+        return trigger in self.triggers
+
+    @property
+    def is_required(self) -> bool:
+        """Tell whether the gate counts it."""
+        if self.required is not None:
+            return self.required
+        by_paths = bool(self.paths) and self.started_by(Trigger.PULL_REQUEST)
+        return self.tier is Tier.STANDARD and by_paths
+
+
+class Trust(Part):
+    """Who may spend NPUs (RULINGS E)."""
+
+    auto: Grant = Field(Level.WRITE, description="Whose pull requests start by themselves")
+    standard: Grant = Field(Level.TRIAGE, description="Who may start standard suites")
+    heavy: Grant = Field(Level.WRITE, description="Who may start heavy suites")
+    approve: Grant = Field(Level.WRITE, description="Who may approve a stranger's commit")
+    users: tuple[v.Label, ...] = Field((), description="Logins that may start as if with write")
+    teams: tuple[v.Label, ...] = Field((), description="Teams that may start as if with write")
+
+
+class Limits(Part):
+    """How much may be spent."""
+
+    debounce_seconds: Annotated[int, Field(strict=True, ge=0, le=3600)] = Field(
+        60, description="Wait after a push before anything starts"
+    )
+    runs_per_pr: v.Count = Field(4, description="Runs of one pull request at once")
+    npu_hours_per_day: v.Hours = Field(2000, description="NPU-hours in any 24 hours")
+    commands_per_minute: v.Count = Field(10, description="Commands a person")
+
+
+class Gate(Part):
+    """The one check run to require."""
+
+    name: Annotated[str, Field(strict=True, min_length=1, max_length=100)] = Field(
+        "ascend-ci", description="Its name, to be required in the branch protection"
+    )
+
+
+class Report(Part):
+    """What people are told outside the check runs."""
+
+    comment: Comment = Field(Comment.ON_FAILURE, description="When to comment on a pull request")
+    language: Language = Field(Language.EN, description="Language of all texts")
+
+
+class Signature(Part):
+    """A line of a log that names a cause."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    id: v.Key = Field(description="Its name")
+    pattern: v.Regex = Field(description="RE2 expression, looked for in each line")
+    kind: v.Key = Field(alias="class", description="Class of the failure, like hccl_comm")
+    infra: StrictBool = Field(False, description="Not the change's fault; may be retried")
+    hint: v.Text = Field("", description="What to do next, for the reader")
+
+
+class Log(Part):
+    """How logs are read."""
+
+    repo_roots: tuple[v.Root, ...] = Field(
+        (), description="Where the checkout lies in the containers"
+    )
+    redact: tuple[v.Redact, ...] = Field((), description="Values never to be shown")
+    signatures: tuple[Signature, ...] = Field((), description="Further causes, looked at first")
+
+
+class Nightly(Part):
+    """Suites started at a time of the day."""
+
+    name: v.Key = Field("nightly", description="Its name, one of a kind")
+    cron: v.Cron = Field("0 17 * * *", description="When, in UTC")
+    ref: v.Branch | None = Field(None, description="Branch; default: the default branch")
+    suites: tuple[v.Pattern, ...] = Field(
+        ("*",), description="Keys or globs; a glob takes those with the trigger nightly"
+    )
+
+
+class Policy(Part):
+    """The whole file `.github/ascend-ci.yml`."""
+
+    version: Literal[1] = Field(description="Version of this format")
+    mode: Mode = Field(Mode.ON, description="dry_run: selects and shows, starts nothing")
+    branches: tuple[v.Pattern, ...] = Field(
+        (), description="Bases whose own policy counts; others use the default branch's"
+    )
+    dispatch_ref: v.Branch | None = Field(
+        None, description="Branch of the workflows; default: the one this policy came from"
+    )
+    drafts: StrictBool = Field(False, description="Start on drafts too")
+    runners: dict[v.Label, Runner] = Field(min_length=1, description="Runner labels")
+    pools: dict[v.Key, Pool] = Field(default_factory=dict, description="NPUs of clusters")
+    suites: dict[v.SuiteKey, Suite] = Field(default_factory=dict, description="What can be run")
+    trust: Trust = Field(Trust(), description="Who may spend NPUs")
+    limits: Limits = Field(Limits(), description="How much may be spent")
+    gate: Gate = Field(Gate(), description="The check to require")
+    report: Report = Field(Report(), description="What people are told")
+    log: Log = Field(Log(), description="How logs are read")
+    nightly: tuple[Nightly, ...] = Field((), description="Suites started by the clock")
+
+
+def pool_of(suite: Suite, label: str) -> str:
+    """Return the name of what ``suite`` holds on ``label``: its pool, or the label itself."""
+    return suite.pool if suite.pool is not None else label
+
+
+def is_required(suite: Suite) -> bool:
+    """Tell whether the gate counts ``suite``."""
+    return suite.is_required

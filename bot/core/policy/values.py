@@ -1,0 +1,200 @@
+"""What single values of a policy may be, each with a text a maintainer can act on.
+
+Every check raises ``ValueError`` with that text; pydantic collects them, so one load shows all.
+"""
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated
+
+import re2
+from cronsim import CronSim, CronSimError
+from pydantic import AfterValidator, Field, StrictInt, StrictStr
+
+from bot.core.policy.globs import PatternError, compile_pattern
+
+# GitHub's own limit on the inputs of a `workflow_dispatch`.
+MAX_INPUTS = 25
+
+# Sent with every dispatch, whatever the suite says (RULINGS I).
+SENT_INPUTS = ("ascend_ci", "sha", "pr", "runner", "timeout_minutes")
+
+# What an input's value may stand for.
+PLACEHOLDERS = ("sha", "pr", "runner", "run")
+
+# Words of `/ascend-e2e` that would hide a suite of the same name.
+COMMAND_WORDS = frozenset({"run", "rerun", "cancel", "approve", "explain", "status", "help"})
+
+# GitHub stops a job on a self-hosted runner after five days.
+MAX_JOB_MINUTES = 7200
+
+# The longest cron text looked at: the fields of real ones are a few characters each.
+MAX_CRON_CHARS = 100
+
+# Shorter secrets would blank half of every log.
+MIN_REDACT_CHARS = 4
+
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_INPUT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+_WORKFLOW = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\.ya?ml")
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SPACE_OR_CONTROL = re.compile(r"[\x00-\x20\x7f]")
+_BRANCH = re.compile(r"(?!.*(\.\.|//|@\{))[^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x20\x7f~^:?*\[\\]*")
+
+_EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # any fixed time: validity does not depend on it
+
+
+def check_key(key: str) -> str:
+    """Refuse a name that cannot be part of a check run's name and a word of a command."""
+    if not _KEY.fullmatch(key):
+        msg = (
+            "names hold only letters, digits, `.`, `_` and `-`, at most 64, a letter or digit first"
+        )
+        raise ValueError(msg)
+    return key
+
+
+def check_suite_key(key: str) -> str:
+    """Refuse a suite's name that a command could not say."""
+    check_key(key)
+    if key.lower() in COMMAND_WORDS:
+        msg = f"`{key}` is a word of the commands; give the suite another name"
+        raise ValueError(msg)
+    return key
+
+
+def check_label(label: str) -> str:
+    """Refuse what is no runner label."""
+    if not 0 < len(label) <= 256 or _SPACE_OR_CONTROL.search(label) or "," in label:
+        msg = "a runner label is one word without spaces or commas"
+        raise ValueError(msg)
+    return label
+
+
+def check_workflow(name: str) -> str:
+    """Refuse a workflow that is not a file name below `.github/workflows/`."""
+    if not _WORKFLOW.fullmatch(name):
+        bare = name.replace("\\", "/").rsplit("/", 1)[-1]
+        hint = f", here `{bare}`" if _WORKFLOW.fullmatch(bare) else ", like `ascend.yml`"
+        msg = f"is the bare name of a file in `.github/workflows/`{hint}"
+        raise ValueError(msg)
+    return name
+
+
+def check_input_name(name: str) -> str:
+    """Refuse an input's name that GitHub would not take or that the bot sends itself."""
+    if not _INPUT.fullmatch(name):
+        msg = "an input's name holds only letters, digits, `_` and `-`, a letter or `_` first"
+        raise ValueError(msg)
+    if name in SENT_INPUTS:
+        msg = f"`{name}` is sent with every dispatch already; choose another name"
+        raise ValueError(msg)
+    return name
+
+
+def check_input_value(value: str) -> str:
+    """Refuse a placeholder that nobody fills in."""
+    for name in _PLACEHOLDER.findall(value):
+        if name not in PLACEHOLDERS:
+            known = ", ".join(f"`{{{word}}}`" for word in PLACEHOLDERS)
+            msg = f"`{{{name}}}` is no placeholder; known are {known}"
+            raise ValueError(msg)
+    return value
+
+
+def check_pattern(pattern: str) -> str:
+    """Refuse a path filter that GitHub's rules give no meaning."""
+    try:
+        compile_pattern(pattern)
+    except PatternError as error:
+        raise ValueError(str(error)) from error
+    return pattern
+
+
+def check_positive(pattern: str) -> str:
+    """Refuse a filter that only excludes where one pattern stands alone."""
+    if pattern.startswith("!"):
+        msg = "one pattern that only excludes allows nothing; write what is allowed"
+        raise ValueError(msg)
+    return check_pattern(pattern)
+
+
+def check_regex(pattern: str) -> str:
+    """Refuse an expression that RE2 does not take."""
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(pattern, options)
+    except re2.error as error:
+        detail = error.args[0] if error.args else ""
+        reason = detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)
+        msg = f"is no RE2 expression: {reason} (RE2 has no look-around or back-references)"
+        raise ValueError(msg) from error
+    if re2.compile(pattern, options).fullmatch(""):
+        msg = "matches the empty line, so it would match every line"
+        raise ValueError(msg)
+    return pattern
+
+
+def check_cron(cron: str) -> str:
+    """Refuse a time table that is not cron's five fields, or that never comes."""
+    if len(cron) > MAX_CRON_CHARS or len(cron.split()) != 5:
+        msg = 'is five fields in UTC, minute hour day month weekday, like "0 17 * * *"'
+        raise ValueError(msg)
+    try:
+        next(CronSim(cron, _EPOCH))
+    except CronSimError as error:
+        msg = f'{str(error) or "not a time table"}; five fields in UTC, like "0 17 * * *"'
+        raise ValueError(msg) from error
+    except StopIteration as error:
+        msg = "never comes: no such day exists"
+        raise ValueError(msg) from error
+    return cron
+
+
+def check_branch(name: str) -> str:
+    """Refuse what cannot be a branch's name (a dispatch takes no commit and no pattern)."""
+    if (
+        not _BRANCH.fullmatch(name)
+        or name.startswith("refs/")
+        or name.endswith((".", "/", ".lock"))
+    ):
+        msg = "is the name of one branch, like `main`"
+        raise ValueError(msg)
+    return name
+
+
+def check_redact(value: str) -> str:
+    """Refuse a value so short that it would blank innocent text."""
+    if len(value.strip()) < MIN_REDACT_CHARS:
+        msg = f"has fewer than {MIN_REDACT_CHARS} characters and would blank innocent text"
+        raise ValueError(msg)
+    return value
+
+
+def check_root(root: str) -> str:
+    """Refuse a folder that is not absolute."""
+    if not root.startswith("/") or not root.strip("/"):
+        msg = "is an absolute folder in the container, like `/workspace/project`"
+        raise ValueError(msg)
+    return root
+
+
+Text = StrictStr
+Key = Annotated[StrictStr, AfterValidator(check_key)]
+SuiteKey = Annotated[StrictStr, AfterValidator(check_suite_key)]
+Label = Annotated[StrictStr, AfterValidator(check_label)]
+Workflow = Annotated[StrictStr, AfterValidator(check_workflow)]
+InputName = Annotated[StrictStr, AfterValidator(check_input_name)]
+InputValue = Annotated[StrictStr, AfterValidator(check_input_value)]
+Pattern = Annotated[StrictStr, AfterValidator(check_pattern)]
+PositivePattern = Annotated[StrictStr, AfterValidator(check_positive)]
+Regex = Annotated[StrictStr, AfterValidator(check_regex)]
+Cron = Annotated[StrictStr, AfterValidator(check_cron)]
+Branch = Annotated[StrictStr, AfterValidator(check_branch)]
+Redact = Annotated[StrictStr, AfterValidator(check_redact)]
+Root = Annotated[StrictStr, AfterValidator(check_root)]
+Count = Annotated[StrictInt, Field(ge=1, le=100_000)]
+CountOrNone = Annotated[StrictInt, Field(ge=0, le=100_000)]
+Minutes = Annotated[StrictInt, Field(ge=1, le=MAX_JOB_MINUTES)]
+Hours = Annotated[float, Field(strict=True, ge=0, le=1_000_000, allow_inf_nan=False)]
