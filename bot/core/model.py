@@ -228,7 +228,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """For whom a run runs: ``pr:N``, ``group:SHA``, ``nightly:NAME@TIME``, ``pin:COMMENT``…"""
+    """For whom a run runs: ``pr:N``, ``group:SHA``, ``nightly:NAME@TIME``, ``pin:COMMENT``."""
 
     run_id: RunId
     source: str

@@ -17,6 +17,18 @@ class ClaimedRayJob:
     run: Run
 
 
+@dataclass(frozen=True, slots=True)
+class SaveRayJob:
+    """A RayJob's next row."""
+
+    rayjob: RayJob
+    facts: tuple[Fact, ...] = ()
+    poke: bool = False  # make the run due
+    progress: bool = False  # bump its check run, shown when its interval allows
+    keep_s: float | None = None  # prolong the lease by so much; None: give it back until due
+    due: datetime | None = None  # None with keep_s None: nothing more to do
+
+
 class FollowerStore(Protocol):
     """RayJob rows; those of a done run are never claimed."""
 
@@ -26,21 +38,6 @@ class FollowerStore(Protocol):
         """Claim due RayJobs that are not complete and whose run is not done."""
         ...
 
-    async def save_rayjob(
-        self,
-        lease: Lease,
-        rayjob: RayJob,
-        now: datetime,
-        *,
-        facts: tuple[Fact, ...] = (),
-        poke: bool = False,
-        progress: bool = False,
-        keep_s: float | None = None,
-        due: datetime | None = None,
-    ) -> bool:
-        """Write the row, fenced; False: the lease was lost or the run is done: stop reading.
-
-        ``poke`` makes the run due; ``progress`` bumps its check run within its interval;
-        ``keep_s`` prolongs the lease by so much, None gives it back until ``due``.
-        """
+    async def save_rayjob(self, lease: Lease, save: SaveRayJob, now: datetime) -> bool:
+        """Write it, fenced; False: the lease was lost or the run is done: stop reading."""
         ...

@@ -1,6 +1,6 @@
 """What the runner needs: claimed runs with all that is known of them, holds, fenced saves."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -49,7 +49,6 @@ class SaveRun:
     retry: Run | None = None  # attempt n + 1, takes over the wants
     show: bool = False  # the check run and the gate changed
     progress: bool = False  # only the progress changed: shown when its interval allows
-    keep: tuple[str, ...] = field(default=())
 
 
 class RunnerStore(Reader, Protocol):
