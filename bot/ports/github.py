@@ -10,6 +10,9 @@ from datetime import datetime
 from typing import Protocol
 
 from bot.core.model import Level, Pull, Repo, Sha
+from bot.core.report import Annotation as Annotation  # noqa: PLC0414  re-export
+from bot.core.report import Button as Button  # noqa: PLC0414  re-export
+from bot.core.report import CheckWrite as CheckWrite  # noqa: PLC0414  re-export
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,45 +72,6 @@ class ActionsJob:
     started_at: datetime | None
     completed_at: datetime | None
     failed_step: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Annotation:
-    """A line of the diff that the check run points at."""
-
-    path: str
-    line: int
-    message: str
-    title: str = ""
-    level: str = "failure"
-
-
-@dataclass(frozen=True, slots=True)
-class Button:
-    """A button on a completed check run; label ≤ 20, description ≤ 40 characters."""
-
-    identifier: str
-    label: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
-class CheckWrite:
-    """A whole check run as it should be shown."""
-
-    name: str
-    head_sha: Sha
-    external_id: str
-    status: str  # "queued" | "in_progress" | "completed"
-    title: str
-    summary: str
-    conclusion: str | None = None
-    text: str = ""
-    details_url: str = ""
-    started_at: datetime | None = None
-    completed_at: datetime | None = None
-    annotations: tuple[Annotation, ...] = ()  # sent once, with the completing write
-    buttons: tuple[Button, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from bot.core.model import (
     Want,
     Wish,
 )
+from bot.core.report import Gate as Gate  # noqa: PLC0414  re-export
+from bot.core.report import Reply as Reply  # noqa: PLC0414  re-export
 from bot.ports.lease import Lease
 
 
@@ -45,32 +47,6 @@ class AuditEntry:
     number: int | None = None
     sha: Sha | None = None
     delivery: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A reply to a comment as it should read now; one a comment, edited to the end."""
-
-    repo_id: RepoId
-    comment_id: int  # of the comment that is answered
-    number: int
-    head: str  # what stays: the refusals, the command as understood
-    run_ids: tuple[RunId, ...] = ()  # rows of its table, rendered by the reporter
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """The gate of a SHA should be looked at anew.
-
-    ``number`` is the pull request it is shown for; 0 for none. ``policy_errors`` makes it a
-    failure that lists them; ``note`` overrides nothing but explains ("draft: nothing started").
-    """
-
-    repo_id: RepoId
-    sha: Sha
-    number: int
-    policy_errors: tuple[str, ...] = ()
-    closed: str = ""  # this SHA is no head any more: complete the gate as cancelled if open
 
 
 @dataclass(frozen=True, slots=True)

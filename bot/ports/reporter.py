@@ -4,32 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.core.model import Approval, Fact, Pull, RayJob, Repo, Run, Sha, StoredSelection
-from bot.ports.inbox import Reply
+from bot.core.model import Repo, Run, Sha
+from bot.core.report import GateView as GateView  # noqa: PLC0414  re-export
+from bot.core.report import Reply
+from bot.core.report import SuiteView as SuiteView  # noqa: PLC0414  re-export
 from bot.ports.lease import Lease
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteView:
-    """What a suite's check run says: the run, its story, its RayJobs."""
-
-    run: Run
-    facts: tuple[Fact, ...]
-    rayjobs: tuple[RayJob, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class GateView:
-    """What the gate of a SHA says: choices, runs and approvals."""
-
-    sha: Sha
-    pulls: tuple[Pull, ...]  # open ones whose head this is
-    selections: tuple[StoredSelection, ...]
-    runs: tuple[Run, ...]  # every attempt at this SHA, oldest first
-    check_ids: dict[str, int]  # run id -> GitHub's check run id, where shown
-    approvals: tuple[Approval, ...]
-    policy_errors: tuple[str, ...]
-    closed: str  # why this SHA is no head any more, "" while it is
 
 
 @dataclass(frozen=True, slots=True)
