@@ -177,6 +177,7 @@ class WishKind(StrEnum):
     SUPERSEDE = "supersede"  # nobody wants it any more
     TIME_OUT = "time_out"  # its limit is reached
     STALL = "stall"  # no output for too long
+    NO_RUNNER = "no_runner"  # no runner took the job within a day
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,8 @@ class Run:
     why: str = ""  # the outcome's or the waiting's reason, in words
     origin: str = ""  # what made this attempt: "a push of 9f8e7d6", "retry: …"
     number: int | None = None  # the pull request shown to people, if any
+    retries: int = 0  # automatic ones so far in this chain of attempts
+    rerun_of: int | None = None  # Actions run whose failed jobs this attempt runs again
     not_before: datetime | None = None  # debounce
     dispatch_id: str | None = None  # set before the dispatch, sent as `ascend_ci`
     label: str | None = None  # the label taken
