@@ -1,0 +1,44 @@
+"""Running the service as a process: listen, say where, stop well on SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import signal
+import sys
+from collections.abc import Callable
+
+from aiohttp import web
+
+CLOSE_S = 10.0  # how long open answers may take at the end
+
+
+async def serve(app: web.Application, host: str, port: int, say: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT; `port` 0 takes a free one. `say` gets the address."""
+    runner = web.AppRunner(app, shutdown_timeout=CLOSE_S, access_log=None)
+    await runner.setup()
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    try:
+        await web.TCPSite(runner, host, port).start()
+        shown = f"[{host}]" if ":" in host else host
+        say(f"listening on http://{shown}:{runner.addresses[0][1]}")
+        await stopping.wait()
+    finally:
+        await runner.cleanup()
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach a host name or address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def to_stderr(text: str) -> None:
+    """Write a line to stderr at once."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()

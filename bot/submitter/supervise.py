@@ -1,0 +1,350 @@
+"""The parent of one job's processes; runs as a process of its own, standard library alone.
+
+The service may be killed at any moment. So the one who waits for the job, writes its events and
+learns its exit code is this small program, started as `python supervise.py JOB_DIR`. Starting it
+twice is safe: the second finds the lock taken and leaves. Started after a supervisor that died, it
+ends what is left of the job and writes the missing end.
+
+Files in JOB_DIR: `job.json` (what to run), `events.ndjson` (every event), `state.json` (the latest
+status), `lock` (held while it lives), `stop` (exists when a stop was asked for).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime, timezone
+from json.encoder import encode_basestring
+from pathlib import Path
+from typing import Any
+
+CHUNK_BYTES = 256 * 1024  # a pipe holds 64 KiB by default, 1 MiB at most
+DRAIN_S = 1.0  # how long output is read after the job and its strays are gone
+STOP_POLL_S = 0.2  # how often `stop` is looked for: a file asks the right process, a pid may not
+# How Ray and KubeRay call each end: rayjob_status, job_deployment_status.
+END_WORDS = {
+    "SUCCEEDED": ("SUCCEEDED", "Complete"),
+    "FAILED": ("FAILED", "Failed"),
+    "TIMEOUT": ("STOPPED", "Failed"),
+    "STOPPED": ("STOPPED", "Suspended"),
+}
+
+
+def utc_now() -> str:
+    """Return the time as RFC 3339 UTC with milliseconds."""
+    now = datetime.now(timezone.utc)  # noqa: UP017 - runs under whatever python3 started it
+    return now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file so that a reader sees the old or the new text, also after a crash."""
+    fresh = path.with_name(path.name + ".new")
+    with fresh.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+class Lines:
+    """Cuts a byte stream at newlines; a line above `max_bytes` is shortened and says so."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._carry = bytearray()
+        self._length = 0
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """Take a chunk and return the lines that it completes."""
+        first, *rest = chunk.split(b"\n")
+        self._extend(first)
+        lines = []
+        for part in rest:
+            lines.append(self._take())
+            self._extend(part)
+        return lines
+
+    def rest(self) -> list[str]:
+        """Return the last line when the stream ended without a newline."""
+        return [self._take()] if self._length else []
+
+    def _extend(self, part: bytes) -> None:
+        self._length += len(part)
+        # One byte more than allowed is kept: it tells whether the cut falls inside a character.
+        room = self._max_bytes + 1 - len(self._carry)
+        self._carry += part[:room]
+
+    def _take(self) -> str:
+        raw, length = self._carry, self._length
+        self._carry, self._length = bytearray(), 0
+        if length <= self._max_bytes:
+            return raw.decode("utf-8", "replace")
+        end = self._max_bytes
+        while end > max(0, self._max_bytes - 3) and raw[end] & 0xC0 == 0x80:
+            end -= 1
+        return f"{raw[:end].decode('utf-8', 'replace')} … [{length - end} bytes cut]"
+
+
+class EventFile:
+    """Appends events with `seq` and `ts`; finds its place again after a crash."""
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._full = False
+        last = self._recover()
+        self.seq = int(last.get("seq", 0))
+        self.final: dict[str, Any] | None = last if last.get("type") == "final" else None
+
+    def _recover(self) -> dict[str, Any]:
+        """Drop a line that a crash tore, return the last whole one."""
+        end = os.fstat(self._fd).st_size
+        data = b""
+        start = end
+        while start > 0 and data.count(b"\n") < 2:
+            step = min(start, CHUNK_BYTES)
+            start -= step
+            data = os.pread(self._fd, step, start) + data
+        whole = data.rfind(b"\n") + 1
+        os.ftruncate(self._fd, start + whole)
+        self._bytes = start + whole
+        line = data[:whole].rstrip(b"\n").rpartition(b"\n")[2]
+        return dict(json.loads(line)) if line else {}
+
+    def emit(self, kind: str, **fields: str) -> None:
+        """Append one event that is not of the log, and make it durable."""
+        self.seq += 1
+        event = {"seq": self.seq, "ts": utc_now(), "type": kind, **fields}
+        self._write(json.dumps(event, ensure_ascii=False, separators=(",", ":")) + "\n")
+        os.fsync(self._fd)
+
+    def log(self, lines: list[str]) -> None:
+        """Append log lines; beyond the size limit they are dropped, with one line that says so."""
+        if self._full or not lines:
+            return
+        if self._bytes > self._max_bytes:
+            self._full = True
+            lines = [f"[the log is longer than {self._max_bytes} bytes: the rest is dropped]"]
+        first = self.seq + 1
+        self.seq += len(lines)
+        middle = f',"ts":"{utc_now()}","type":"log","line":'
+        self._write(
+            "".join(
+                f'{{"seq":{seq}{middle}{encode_basestring(line)}}}\n'
+                for seq, line in enumerate(lines, first)
+            )
+        )
+
+    def _write(self, text: str) -> None:
+        view = memoryview(text.encode())
+        self._bytes += len(view)
+        while view:
+            view = view[os.write(self._fd, view) :]
+
+
+def strays(job_id: str) -> list[int]:
+    """Find processes of a job by the id in their environment (Linux; elsewhere none is found)."""
+    mark = f"RAYJOB_ID={job_id}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        # Processes end while we look, and those of other users are not ours to read.
+        with contextlib.suppress(OSError):
+            if mark in entry.read_bytes().split(b"\0"):
+                found.append(int(entry.parent.name))
+    return found
+
+
+def kill_strays(job_id: str) -> int:
+    """Kill what is left of a job, new children included; answers how many were hit."""
+    killed = 0
+    for _ in range(20):
+        pids = strays(job_id)
+        if not pids:
+            break
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+        time.sleep(0.02)
+    return killed
+
+
+class Supervisor:
+    """Starts a job's process group and stays until its end is written."""
+
+    def __init__(self, folder: Path, wake_fd: int) -> None:
+        self._folder = folder
+        self._wake_fd = wake_fd
+        self._job: dict[str, Any] = json.loads((folder / "job.json").read_bytes())
+        self._events = EventFile(folder / "events.ndjson", self._job["max_log_bytes"])
+        self._lines = Lines(self._job["max_line_bytes"])
+        self._verdict: tuple[str, str] | None = None  # an end that we caused: status, message
+        self._kill_at: float | None = None
+        self._drained_at: float | None = None
+
+    def run(self) -> None:
+        """Run the job from its start, or write the end that an earlier supervisor owed."""
+        if self._events.final is not None:
+            final = self._events.final
+            state = _state(final["status"], final["message"], *END_WORDS[final["status"]])
+            self._save({**state, "ended_at": final["ts"]})
+        elif self._events.seq:
+            kill_strays(self._job["job_id"])
+            stopped = (self._folder / "stop").exists()
+            status = "STOPPED" if stopped else "FAILED"
+            self._finish(status, "the supervisor of the job died; what was left is killed")
+        else:
+            self._run_anew()
+
+    def _run_anew(self) -> None:
+        self._status("PENDING", self._job["note"], "", "New")
+        if (self._folder / "stop").exists():
+            self._finish("STOPPED", "stopped before it started")
+            return
+        self._status("PENDING", "starting", "PENDING", "Initializing")
+        try:
+            process = subprocess.Popen(  # noqa: S603 - running the given script is the purpose
+                self._job["argv"],
+                env=self._job["env"],
+                cwd=self._job["cwd"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            self._finish("FAILED", f"could not start: {error}")
+            return
+        self._status("RUNNING", f"process group {process.pid}", "RUNNING", "Running")
+        self._pump(process)
+        process.wait()
+        self._conclude(process.returncode)
+
+    def _pump(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        out = process.stdout.fileno()
+        fds = [out, self._wake_fd]
+        started = time.monotonic()
+        while not self._is_over(process, eof=out not in fds):
+            ready, _, _ = select.select(fds, [], [], self._wait_s(started))
+            if out in ready:
+                chunk = os.read(out, CHUNK_BYTES)
+                self._events.log(self._lines.feed(chunk))
+                if not chunk:
+                    fds.remove(out)  # closed, which does not mean ended
+            if self._wake_fd in ready:
+                self._on_signals(process)
+            self._on_time(process, started)
+        self._events.log(self._lines.rest())
+
+    def _is_over(self, process: subprocess.Popen[bytes], *, eof: bool) -> bool:
+        drained = self._drained_at is not None and time.monotonic() > self._drained_at
+        return (eof or drained) and process.poll() is not None
+
+    def _wait_s(self, started: float) -> float:
+        now = time.monotonic()
+        times = [t for t in (self._kill_at, self._drained_at) if t is not None]
+        if self._verdict is None:
+            times.append(now + STOP_POLL_S)
+            if self._job["deadline_s"] is not None:
+                times.append(started + self._job["deadline_s"])
+        return max(0.0, min(times, default=now + 1) - now) + 0.001
+
+    def _on_signals(self, process: subprocess.Popen[bytes]) -> None:
+        signals = os.read(self._wake_fd, 4096)
+        if signal.SIGTERM in signals or signal.SIGINT in signals:
+            self._begin_stop(process, "STOPPED", "stopped by a signal to its supervisor")
+        if process.poll() is not None and self._drained_at is None:
+            # The job is its first process: what that one left behind would hold the pipe open.
+            kill_strays(self._job["job_id"])
+            self._drained_at = time.monotonic() + DRAIN_S
+
+    def _on_time(self, process: subprocess.Popen[bytes], started: float) -> None:
+        now = time.monotonic()
+        if self._verdict is None and (self._folder / "stop").exists():
+            self._begin_stop(process, "STOPPED", "stopped on request")
+        limit = self._job["deadline_s"]
+        if limit is not None and now >= started + limit:
+            self._begin_stop(process, "TIMEOUT", f"DeadlineExceeded: longer than {limit} s")
+        if self._kill_at is not None and now >= self._kill_at:
+            self._kill_at = None
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            kill_strays(self._job["job_id"])
+
+    def _begin_stop(self, process: subprocess.Popen[bytes], status: str, message: str) -> None:
+        if self._verdict is not None or process.poll() is not None:
+            return
+        self._verdict = (status, message)
+        self._kill_at = time.monotonic() + self._job["grace_s"]
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+
+    def _conclude(self, code: int) -> None:
+        kill_strays(self._job["job_id"])
+        if self._verdict is not None:
+            self._finish(*self._verdict)
+        elif code == 0:
+            self._finish("SUCCEEDED", "exit code 0")
+        elif code < 0:
+            self._finish("FAILED", f"AppFailed: killed by signal {-code}")
+        else:
+            self._finish("FAILED", f"AppFailed: exit code {code}")
+
+    def _finish(self, status: str, message: str) -> None:
+        state = _state(status, message, *END_WORDS[status])
+        self._events.emit("status", **state)
+        self._events.emit("final", status=status, message=message)
+        self._save({**state, "ended_at": utc_now()})
+
+    def _status(self, status: str, message: str, ray: str, deployment: str) -> None:
+        state = _state(status, message, ray, deployment)
+        self._events.emit("status", **state)
+        self._save({**state, "ended_at": None})
+
+    def _save(self, state: dict[str, str | None]) -> None:
+        write_atomically(self._folder / "state.json", json.dumps(state))
+
+
+def _state(status: str, message: str, ray: str, deployment: str) -> dict[str, str]:
+    return {
+        "status": status,
+        "message": message,
+        "rayjob_status": ray,
+        "job_deployment_status": deployment,
+    }
+
+
+def _catch_signals() -> int:
+    """Turn signals into bytes on a pipe, so that one `select` waits for everything."""
+    wake, poke = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(poke, False)
+    signal.set_wakeup_fd(poke, warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+        signal.signal(number, lambda _number, _frame: None)
+    return wake
+
+
+def main(folder: Path) -> int:
+    """Supervise the job in a folder; 0 also when another process already does."""
+    wake_fd = _catch_signals()
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return 0
+    Supervisor(folder, wake_fd).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,191 @@
+"""The HTTP side: `create_app(backend)` serves the API over any backend."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from bot.submitter.backend import Backend, JobView
+from bot.submitter.openapi import document
+from bot.submitter.request import JobRequest, RefusedError, decode_request, is_token
+
+log = logging.getLogger(__name__)
+
+MAX_BODY_BYTES = 2 * 1024 * 1024  # above the 1 MiB of strings that a job may hold
+MAX_KEY_CHARS = 255
+NDJSON = "application/x-ndjson"
+
+BACKEND: web.AppKey[Backend] = web.AppKey("backend")
+OPTIONS: web.AppKey[Options] = web.AppKey("options")
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the service behaves; `token` `None` means that anybody who reaches it may use it."""
+
+    token: str | None = None
+    max_body_bytes: int = MAX_BODY_BYTES
+    stop_jobs_on_exit: bool = False
+
+
+def create_app(backend: Backend, options: Options | None = None) -> web.Application:
+    """Build the application; it starts the backend with itself and closes it with itself."""
+    options = options or Options()
+    app = web.Application(middlewares=[_errors, _bearer], client_max_size=options.max_body_bytes)
+    app[BACKEND] = backend
+    app[OPTIONS] = options
+    app.add_routes(
+        [
+            web.get("/healthz", _healthz),
+            web.get("/openapi.json", _openapi),
+            web.post("/api/v1/rayjobs", _submit),
+            web.get("/api/v1/rayjobs/{job_id}", _job),
+            web.get("/api/v1/rayjobs/{job_id}/watch", _watch),
+            web.get("/api/v1/workflows/{run_id}", _workflow),
+            web.delete("/api/v1/workflows/{run_id}", _stop),
+        ]
+    )
+    app.on_startup.append(_start)
+    # Shutdown comes before aiohttp waits for open handlers: watches must end themselves.
+    app.on_shutdown.append(_close)
+    return app
+
+
+async def _start(app: web.Application) -> None:
+    await app[BACKEND].start()
+
+
+async def _close(app: web.Application) -> None:
+    await app[BACKEND].close(stop_jobs=app[OPTIONS].stop_jobs_on_exit)
+
+
+@web.middleware
+async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer every refusal as JSON with its reason."""
+    try:
+        return await handler(request)
+    except RefusedError as error:
+        headers = {"Retry-After": "10"} if error.status in (429, 503) else None
+        return _json({"error": error.reason}, error.status, headers)
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        allow = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else None
+        return _json({"error": error.text or error.reason}, error.status, allow)
+
+
+@web.middleware
+async def _bearer(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Ask for the token, save of `/healthz`, which probes call."""
+    token = request.app[OPTIONS].token
+    if token is not None and request.path != "/healthz":
+        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+        same = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), token.encode())
+        if scheme.lower() != "bearer" or not same:
+            return _json(
+                {"error": "a valid bearer token is needed"}, 401, {"WWW-Authenticate": "Bearer"}
+            )
+    return await handler(request)
+
+
+def _json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    return web.json_response(
+        body, status=status, headers=headers, dumps=lambda o: json.dumps(o, ensure_ascii=False)
+    )
+
+
+async def _healthz(request: web.Request) -> web.Response:
+    return _json({"status": "ok", "backend": request.app[BACKEND].name})
+
+
+async def _openapi(request: web.Request) -> web.Response:
+    return _json(document(JobRequest))
+
+
+async def _submit(request: web.Request) -> web.Response:
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and not (0 < len(key) <= MAX_KEY_CHARS and key.isprintable()):
+        reason = f"Idempotency-Key: 1 to {MAX_KEY_CHARS} printable characters"
+        raise RefusedError(400, reason)
+    job = decode_request(await request.read())
+    job_id, is_new = await request.app[BACKEND].submit(job, key)
+    return _json({"job_id": job_id, "created": is_new}, 201 if is_new else 200)
+
+
+async def _job(request: web.Request) -> web.Response:
+    job_id = request.match_info["job_id"]
+    view = await request.app[BACKEND].state(job_id)
+    if view is None:
+        raise RefusedError(404, f"no job {job_id[:200]}")
+    return _json(view.as_json())
+
+
+async def _watch(request: web.Request) -> web.StreamResponse:
+    after = _whole_number(request.query.get("after", "0"), "after")
+    if request.query.get("format", "ndjson") != "ndjson":
+        raise RefusedError(400, "`format`: only ndjson is offered")
+    job_id = request.match_info["job_id"]
+    backend = request.app[BACKEND]
+    if await backend.state(job_id) is None:
+        return _unknown_job(job_id)
+    response = web.StreamResponse(
+        headers={"Content-Type": NDJSON, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    )
+    async with aclosing(backend.events(job_id, after)) as pieces:  # type: ignore[type-var]
+        async for piece in pieces:
+            if not response.prepared:
+                await response.prepare(request)
+            if request.transport is None or request.transport.is_closing():
+                break
+            if piece:
+                await response.write(piece)
+    if not response.prepared:
+        await response.prepare(request)
+    return response
+
+
+def _unknown_job(job_id: str) -> web.Response:
+    """Say it twice: by the code, and as the `final` event that readers of the stream expect."""
+    final = {"type": "final", "status": "NOT_FOUND", "message": f"no job {job_id[:200]}"}
+    return web.Response(status=404, text=json.dumps(final) + "\n", content_type=NDJSON)
+
+
+async def _workflow(request: web.Request) -> web.Response:
+    views = await _jobs_of(request, request.query.get("attempt"))
+    return _json({"jobs": [view.as_json() for view in views]})
+
+
+async def _stop(request: web.Request) -> web.Response:
+    attempt = request.query.get("attempt")
+    if attempt is None:
+        raise RefusedError(400, "`attempt` is missing")
+    live = [v.job_id for v in await _jobs_of(request, attempt) if v.state.ended_at is None]
+    if not live:
+        raise RefusedError(404, "no job of this run attempt is alive")
+    left = await request.app[BACKEND].stop(live)
+    if left:
+        raise RefusedError(503, f"still alive: {', '.join(left)}")
+    return _json({"stopped": live})
+
+
+async def _jobs_of(request: web.Request, attempt: str | None) -> list[JobView]:
+    run_id = request.match_info["run_id"]
+    for name, text in (("run id", run_id), ("attempt", attempt)):
+        if text is not None and not is_token(text):
+            raise RefusedError(400, f"{name}: letters, digits, dots, dashes, at most 64")
+    return await request.app[BACKEND].jobs_of(run_id, attempt)
+
+
+def _whole_number(text: str, name: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise RefusedError(400, f"`{name}` must be a whole number")
+    return int(text)
