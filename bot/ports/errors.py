@@ -1,7 +1,5 @@
 """The two errors that cross a port: worth another try, or not."""
 
-from __future__ import annotations
-
 
 class Transient(Exception):  # noqa: N818  it is what STYLE's word for it says, in every `except`
     """The other side could not answer now; the same call may work later."""

@@ -1,7 +1,5 @@
 """The RayJob submitter, as the follower and the runner need it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Protocol
 

@@ -5,16 +5,18 @@ a second straight from the socket's bytes; they are as frozen and as typed. `seq
 job where the submitter sends it, `ts` its RFC 3339 time as sent (`parse_time` reads it).
 """
 
-from __future__ import annotations
+from typing import Annotated
 
 import msgspec
+
+Seq = Annotated[int, msgspec.Meta(ge=1)] | None
 
 
 class LogLine(msgspec.Struct, frozen=True, tag_field="type", tag="log", gc=False):
     """A line of the job's output, without its newline; it may hold CR, LF and NUL."""
 
     line: str = ""
-    seq: int | None = None
+    seq: Seq = None
     ts: str | None = None
 
 
@@ -25,7 +27,7 @@ class StatusChange(msgspec.Struct, frozen=True, tag_field="type", tag="status", 
     message: str = ""
     rayjob_status: str = ""
     job_deployment_status: str = ""
-    seq: int | None = None
+    seq: Seq = None
     ts: str | None = None
 
 
@@ -34,7 +36,7 @@ class Final(msgspec.Struct, frozen=True, tag_field="type", tag="final", gc=False
 
     status: str = ""
     message: str = ""
-    seq: int | None = None
+    seq: Seq = None
     ts: str | None = None
 
 
@@ -42,7 +44,7 @@ class WatchProblem(msgspec.Struct, frozen=True, tag_field="type", tag="error", g
     """A problem of the watch itself, never of the job."""
 
     message: str = ""
-    seq: int | None = None
+    seq: Seq = None
     ts: str | None = None
 
 
@@ -50,7 +52,7 @@ class RawText(msgspec.Struct, frozen=True, gc=False):
     """A line that is none of the above (unknown type, no JSON): kept as log text."""
 
     line: str
-    seq: int | None = None
+    seq: Seq = None
 
 
 Event = LogLine | StatusChange | Final | WatchProblem | RawText

@@ -1,7 +1,5 @@
 """One RayJob as the submitter tells it, parsed at the door."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime

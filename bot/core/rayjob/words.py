@@ -1,9 +1,7 @@
 """The words a submitter uses for the end of a RayJob, and what each is worth."""
 
-from __future__ import annotations
-
 from enum import StrEnum, unique
-from typing import NewType
+from typing import NewType, Self
 
 RayJobId = NewType("RayJobId", str)
 
@@ -20,12 +18,12 @@ class FinalStatus(StrEnum):
     OTHER = "OTHER"
 
     @classmethod
-    def of(cls, word: str) -> FinalStatus:
+    def of(cls, word: str) -> Self:
         """Return the status a word means; words that are not known are `OTHER`."""
         try:
             return cls(word.strip())
         except ValueError:
-            return cls.OTHER
+            return cls("OTHER")
 
     @property
     def passes(self) -> bool:

@@ -1,0 +1,85 @@
+"""What the log of an Actions job says of its RayJob (RULINGS G, the third witness).
+
+The job's log also carries what the PR's code printed, so nothing here is proof: an id needs the
+submitter's record to name our Actions run (`RayJobRecord.belongs_to`) before it can make a run
+green. Of ids the first line counts, since the helper prints it before any PR code can speak; of
+ends the last, since the helper speaks after the PR's code is silent.
+"""
+
+import re
+from dataclasses import dataclass
+
+from bot.core.rayjob.words import FinalStatus, RayJobId
+
+# A marker is short; of a longer line only the start is looked at.
+_MAX_LINE_BYTES = 64 * 1024
+_NEEDLES = (b"ascend-ci:", b'job_id"', b"[rayjob")
+_timestamp = re.compile(r"\ufeff?(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z )?")
+_ansi = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+# The runner prints a step's script in this colour before it runs it: source, not output.
+_SCRIPT_SOURCE = "\x1b[36;1m"
+# The helper's form, then the submitter's answer as today's workflow prints it (plain or by jq).
+_job_id = re.compile(
+    r"ascend-ci: rayjob (?P<ours>[\w.:-]{1,253})\s*$"
+    r'|\s*(?:\{(?:[^{}]*,)?\s*)?"job_id"\s*:\s*"(?P<json>[\w.:-]{1,253})"',
+    re.ASCII,
+)
+_final = re.compile(
+    r"(?:ascend-ci: final|\[rayjob final\]) (\w+)(?:\s+(.*))?$", re.ASCII | re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvidence:
+    """What the markers said; `None` where no line did."""
+
+    job_id: RayJobId | None = None
+    final: FinalStatus | None = None
+    message: str = ""
+
+
+class ActionsLog:
+    """Reads the log in chunks of any size; a marker counts only where a line's own text starts.
+
+    A line's own text follows the runner's timestamp and ANSI codes, and ends at a newline only:
+    what stands behind a carriage return is no start.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._evidence = LogEvidence()
+
+    def feed(self, chunk: bytes) -> None:
+        """Read on."""
+        head, newline, rest = chunk.rpartition(b"\n")
+        if not newline:
+            self._rest = (self._rest + chunk)[:_MAX_LINE_BYTES]
+            return
+        block, self._rest = self._rest + head, rest[:_MAX_LINE_BYTES]
+        if any(needle in block for needle in _NEEDLES):
+            self._read(block)
+
+    def end(self) -> LogEvidence:
+        """Return what the whole log said."""
+        self._read(self._rest)
+        self._rest = b""
+        return self._evidence
+
+    def _read(self, block: bytes) -> None:
+        for line in block.split(b"\n"):
+            if any(needle in line for needle in _NEEDLES):
+                self._line(line[:_MAX_LINE_BYTES].decode("utf-8", "replace"))
+
+    def _line(self, line: str) -> None:
+        stamped = _timestamp.match(line)
+        text = line[stamped.end() :] if stamped else line
+        if text.startswith(_SCRIPT_SOURCE):
+            return
+        text = _ansi.sub("", text).rstrip("\r")
+        old = self._evidence
+        if ended := _final.match(text):
+            message = (ended[2] or "").strip()
+            self._evidence = LogEvidence(old.job_id, FinalStatus.of(ended[1]), message)
+        elif old.job_id is None and (named := _job_id.match(text)):
+            job_id = RayJobId(named["ours"] or named["json"])
+            self._evidence = LogEvidence(job_id, old.final, old.message)

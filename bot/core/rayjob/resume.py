@@ -1,0 +1,276 @@
+"""Follow one job's lines over many watches: nothing twice, the end never lost.
+
+Where the submitter numbers its events the number decides: what is not above the last one is old.
+
+Without numbers a new watch may send everything again or go on from now, and does not say which.
+So the first lines ever seen are remembered (hashes of 64), and the last 64. A new watch's lines
+are held back while they equal the lines from the first one on:
+
+- one that differs proves that the watch goes on: all that was held is new;
+- when all that were ever seen came again, the watch is a replay: they are dropped, what follows is
+  new. Between the first 64 and the last 64 only the count is known, so a replay's lines there are
+  dropped unseen; the last 64 are compared again, and one that differs, or a `final` before the
+  count is reached, takes what is still held (the last 1 MiB) as new after all, and a
+  `WatchProblem` says how many lines before that are not shown.
+
+A replay is only believed when one of its lines has not repeated itself in what is remembered. A
+job that prints the same line over and over may just as well be going on: that cannot be decided,
+and then **the lines are taken as new, so they may show twice**, rather than lose any. The other
+error needs a watch that goes on and happens to send the very lines the job began with, all of
+them (64 if there were more, fewer if it breaks off again), one of them never seen twice: those
+are then taken for old.
+
+Only `log` lines count. Other text (unknown types, proxies' pages) may be missing from a replay, so
+it would spoil the count; of it the last few hashes are kept, to drop what a replay repeats.
+Statuses say nothing when they repeat the last one; of a replay's statuses the last counts. A
+`final` always passes, once.
+"""
+
+from collections import deque
+from typing import Any, Self
+from zlib import crc32
+
+import msgspec
+
+from bot.core.rayjob.events import Event, Final, LogLine, RawText, StatusChange, WatchProblem
+
+# Enough that a job's banner and its first messages are in it; 128 hashes make 1.4 kB of JSON.
+_REMEMBERED = 64
+_REMEMBERED_OTHER = 16
+# Lines held back while a watch is compared; beyond it the oldest are given up as known.
+_MAX_HELD_BYTES = 1024 * 1024
+_LINE_OVERHEAD_BYTES = 200  # a struct, a str and a place in the deque
+_MAX_HALF_CHARS = 1000
+_CUT_MARK = " [cut off: connection lost]"
+
+
+class _State(msgspec.Struct):
+    """What is kept between connections and processes."""
+
+    lines: int = 0
+    seq: int = 0
+    first: list[int] = []
+    last: list[int] = []
+    other: list[int] = []
+    status: list[str] = []
+    final: list[str] = []
+    half: str = ""
+
+    def known(self, position: int) -> int | None:
+        """Return the hash of the line at a position, `None` when it is not remembered."""
+        if position < len(self.first):
+            return self.first[position]
+        place = position - (self.lines - len(self.last))
+        return self.last[place] if place >= 0 else None
+
+    def repeats(self, digest: int) -> bool:
+        """Tell whether a line occurs more than once in what is remembered."""
+        beyond_first = max(0, min(self.lines - len(self.first), len(self.last)))
+        later = self.last[len(self.last) - beyond_first :]
+        return self.first.count(digest) + later.count(digest) > 1
+
+    def remember(self, lines: list[str]) -> None:
+        """Count new lines and keep the hashes of the first and last of all."""
+        self.lines += len(lines)
+        room = _REMEMBERED - len(self.first)
+        if room:
+            self.first += [_hash(line) for line in lines[:room]]
+        recent = [_hash(line) for line in lines[-_REMEMBERED:]]
+        self.last = (self.last + recent)[-_REMEMBERED:]
+
+
+class _Comparison:
+    """A new watch while it is open whether it is a replay, and what is held back of it."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.proved = False
+        self.held: deque[Event] = deque()
+        self.given_up = 0
+        self.seq = 0
+        self._held_bytes = 0
+
+    def hold(self, event: Event) -> None:
+        """Keep an event; once a replay is proved the oldest are given up beyond a size."""
+        self.held.append(event)
+        self.seq = max(self.seq, event.seq or 0)
+        self._held_bytes += _size(event)
+        while self.proved and self.full:
+            self._held_bytes -= _size(self.held.popleft())
+            self.given_up += 1
+
+    @property
+    def full(self) -> bool:
+        """Whether more is held than may be."""
+        return self._held_bytes > _MAX_HELD_BYTES
+
+
+class Resume:
+    """Says which events of a watch are new. Call `connected`, `take` …, `disconnected`, again."""
+
+    def __init__(self) -> None:
+        self._state = _State()
+        self._comparison: _Comparison | None = None
+
+    @classmethod
+    def load(cls, saved: dict[str, Any]) -> Self:
+        """Restore from `dump`; raises `ValueError` when it is no such thing."""
+        resume = cls()
+        resume._state = msgspec.convert(saved, _State)
+        return resume
+
+    def dump(self) -> dict[str, Any]:
+        """Return the state as a small JSON object; it covers exactly the events handed out."""
+        saved: dict[str, Any] = msgspec.to_builtins(self._state)
+        return saved
+
+    @property
+    def after(self) -> int:
+        """The last sequence number, to ask a new watch for what follows; 0 without numbers."""
+        return self._state.seq
+
+    @property
+    def lines(self) -> int:
+        """Log lines handed out so far, without halves."""
+        return self._state.lines
+
+    def connected(self) -> None:
+        """Begin a new watch."""
+        self._comparison = _Comparison() if self._state.lines else None
+
+    def take(self, events: list[Event]) -> list[Event]:
+        """Return the events that are new, in order; some may come with a later call."""
+        new: list[Event] = []
+        for place, event in enumerate(events):
+            if self._comparison is None:
+                return new + self._new(events[place:])
+            new += self._compared(self._comparison, event)
+        return new
+
+    def disconnected(self, half: str = "") -> list[Event]:
+        """End the watch, with the half line `StreamDecoder.end` gave; return what was held.
+
+        What was held is old when a line of it proved a replay, else new.
+        """
+        comparison = self._comparison
+        new = self._go_on(comparison) if comparison and not comparison.proved else []
+        self._comparison = None
+        if half:
+            self._state.half = half[:_MAX_HALF_CHARS]
+        return new
+
+    def finish(self) -> list[Event]:
+        """Return what is left when no other watch will follow: half a line, marked."""
+        half, self._state.half = self._state.half, ""
+        return [LogLine(half + _CUT_MARK)] if half else []
+
+    def _compared(self, comparison: _Comparison, event: Event) -> list[Event]:
+        """Take one event while it is open whether this watch is a replay."""
+        if event.seq is not None and self._state.seq:
+            return self._numbered(comparison, event)
+        match event:
+            case Final():
+                return self._go_on(comparison) + self._new([event])
+            case WatchProblem():
+                return [event]
+            case LogLine():
+                return self._line(comparison, event)
+            case _:
+                comparison.hold(event)
+                return self._go_on(comparison) if comparison.full else []
+
+    def _numbered(self, comparison: _Comparison, event: Event) -> list[Event]:
+        """Let the number decide, and end the comparing with the first new one."""
+        is_above = event.seq is not None and event.seq > self._state.seq
+        held = self._go_on(comparison) if is_above else []
+        return held + self._new([event])
+
+    def _line(self, comparison: _Comparison, event: LogLine) -> list[Event]:
+        """Compare a line with the one first seen at its place."""
+        digest = _hash(event.line)
+        expected = self._state.known(comparison.position)
+        comparison.position += 1
+        if expected == digest and not self._state.repeats(digest):
+            comparison.proved = True
+        comparison.hold(event)
+        if expected not in {None, digest}:
+            return self._go_on(comparison)
+        if comparison.position == self._state.lines:
+            return self._caught_up(comparison)
+        undecidable = comparison.full or comparison.position >= _REMEMBERED
+        return self._go_on(comparison) if undecidable and not comparison.proved else []
+
+    def _go_on(self, comparison: _Comparison) -> list[Event]:
+        """Hand out what was held: the watch is no replay."""
+        self._comparison = None
+        new = self._new(list(comparison.held))
+        if comparison.given_up:
+            new.insert(0, WatchProblem(_differs(comparison.given_up)))
+        return new
+
+    def _caught_up(self, comparison: _Comparison) -> list[Event]:
+        """Drop what was held: the watch is a replay and has reached the place read before."""
+        if not comparison.proved:
+            return self._go_on(comparison)
+        self._comparison = None
+        statuses = [event for event in comparison.held if isinstance(event, StatusChange)]
+        texts = [event for event in comparison.held if isinstance(event, RawText)]
+        unknown = [text for text in texts if _hash(text.line) not in self._state.other]
+        new = self._new([*unknown, *statuses[-1:]])
+        self._state.seq = max(self._state.seq, comparison.seq)
+        return new
+
+    def _new(self, events: list[Event]) -> list[Event]:
+        """Pass on what is new by its number and its words, and remember it."""
+        new = [event for event in events if self._is_new(event)]
+        self._state.remember([event.line for event in new if type(event) is LogLine])
+        return self._with_half(new) if self._state.half else new
+
+    def _is_new(self, event: Event) -> bool:
+        state = self._state
+        if event.seq is not None:
+            if event.seq <= state.seq and type(event) is not Final:
+                return False
+            state.seq = max(event.seq, state.seq)
+        match event:
+            case LogLine() | WatchProblem():
+                return True
+            case RawText():
+                state.other = [*state.other, _hash(event.line)][-_REMEMBERED_OTHER:]
+                return True
+            case StatusChange():
+                before, state.status = state.status, _words(event)
+                return before != state.status
+            case Final():
+                ended, state.final = state.final, [event.status, event.message]
+                return ended != state.final
+
+    def _with_half(self, new: list[Event]) -> list[Event]:
+        """Before the first new line or the end: show the half line unless it came again whole."""
+        for place, event in enumerate(new):
+            if isinstance(event, LogLine) and event.line.startswith(self._state.half):
+                self._state.half = ""
+                return new
+            if isinstance(event, LogLine | Final):
+                return new[:place] + self.finish() + new[place:]
+        return new
+
+
+def _words(event: StatusChange) -> list[str]:
+    return [event.status, event.message, event.rayjob_status, event.job_deployment_status]
+
+
+def _differs(count: int) -> str:
+    return (
+        "the new watch is not the replay it seemed to be:"
+        f" {count} of its lines were taken for known and are not shown, the next may show twice"
+    )
+
+
+def _size(event: Event) -> int:
+    text = event.line if isinstance(event, LogLine | RawText) else event.message
+    return _LINE_OVERHEAD_BYTES + len(text)
+
+
+def _hash(line: str) -> int:
+    return crc32(line.encode("utf-8", "surrogatepass"))
