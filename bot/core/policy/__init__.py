@@ -1,5 +1,12 @@
 """The policy: a repository's `.github/ascend-ci.yml` as values, and every error in it at once."""
 
+from bot.core.policy.loading import (
+    Checked,
+    PolicyError,
+    PolicyErrors,
+    check_policy,
+    load_policy,
+)
 from bot.core.policy.models import (
     Comment,
     Gate,
@@ -23,6 +30,7 @@ from bot.core.policy.models import (
 )
 
 __all__ = [
+    "Checked",
     "Comment",
     "Gate",
     "Language",
@@ -31,6 +39,8 @@ __all__ = [
     "Mode",
     "Nightly",
     "Policy",
+    "PolicyError",
+    "PolicyErrors",
     "Pool",
     "Report",
     "Runner",
@@ -40,6 +50,8 @@ __all__ = [
     "Tier",
     "Trigger",
     "Trust",
+    "check_policy",
     "is_required",
+    "load_policy",
     "pool_of",
 ]

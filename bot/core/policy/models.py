@@ -6,7 +6,7 @@ The field descriptions are what an editor shows: they become the published JSON 
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from bot.core.model import Level
 from bot.core.policy import values as v
@@ -62,6 +62,11 @@ def _grantable(level: Level) -> Level:
         msg = "`none` would let anybody; the lowest is `pull`"
         raise ValueError(msg)
     return level
+
+
+def _read_mode(value: object) -> object:
+    """Take YAML 1.1's reading of ``mode: on`` for the word that was written."""
+    return Mode.ON if value is True else value
 
 
 Grant = Annotated[Level, AfterValidator(_grantable)]
@@ -201,8 +206,6 @@ class Report(Part):
 class Signature(Part):
     """A line of a log that names a cause."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
     id: v.Key = Field(description="Its name")
     pattern: v.Regex = Field(description="RE2 expression, looked for in each line")
     kind: v.Key = Field(alias="class", description="Class of the failure, like hccl_comm")
@@ -235,7 +238,9 @@ class Policy(Part):
     """The whole file `.github/ascend-ci.yml`."""
 
     version: Literal[1] = Field(description="Version of this format")
-    mode: Mode = Field(Mode.ON, description="dry_run: selects and shows, starts nothing")
+    mode: Annotated[Mode, BeforeValidator(_read_mode)] = Field(
+        Mode.ON, description="dry_run: selects and shows, starts nothing"
+    )
     branches: tuple[v.Pattern, ...] = Field(
         (), description="Bases whose own policy counts; others use the default branch's"
     )

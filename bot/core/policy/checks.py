@@ -1,0 +1,220 @@
+"""What one key of a policy says about another: names that must exist, sums that must fit.
+
+The checks read the plain values, not the models, so that they also speak when some other key is
+wrong: every error at once. They say nothing about values of the wrong kind, pydantic did.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from bot.core.policy import values as v
+from bot.core.policy.document import Path, Problem
+from bot.core.policy.errors import shown, suggest, unknown
+from bot.core.policy.globs import PatternError, compile_pattern, encode
+from bot.core.policy.models import Policy, Runner, Start, Suite, Tier, Trigger
+
+_DEFAULT_TRIGGERS = ("pull_request", "command")
+_WILD = frozenset("*?+[\\!")
+
+
+def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield every cross error of a policy given as plain values."""
+    runners = _mapping(data.get("runners"))
+    pools = _mapping(data.get("pools"))
+    for name in pools:
+        if name in runners:
+            yield Problem(("pools", name), "is the name of a runner label too; rename the pool")
+    suites = _mapping(data.get("suites"))
+    for key, suite in suites.items():
+        for check in _SUITE_CHECKS:
+            yield from check(("suites", key), _mapping(suite), data)
+    yield from _nightly(data)
+
+
+def _runners(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Problem]:
+    known = _mapping(data.get("runners"))
+    seen: set[str] = set()
+    for index, label in _texts(suite.get("runners")):
+        where = (*path, "runners", index)
+        if label not in known:
+            yield Problem(where, unknown("runner label", label, known))
+        elif label in seen:
+            yield Problem(where, f"`{shown(label)}` is listed twice")
+        seen.add(label)
+
+
+def _pool(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Problem]:
+    pool = suite.get("pool")
+    known = [*_mapping(data.get("pools")), *_mapping(data.get("runners"))]
+    if isinstance(pool, str) and pool not in known:
+        yield Problem((*path, "pool"), unknown("pool", pool, known))
+
+
+def _capacity(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Refuse a suite that could wait for ever: larger than what it holds a place on."""
+    pool = suite.get("pool")
+    if isinstance(pool, str) and pool in _mapping(data.get("pools")):
+        yield from _fits_pool(path, suite, data)
+        return
+    for _, label in _texts(suite.get("runners")):
+        runner = _mapping(data.get("runners")).get(label)
+        if isinstance(runner, dict):
+            yield from _fits_label(path, suite, (label, runner))
+
+
+def _fits_pool(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Problem]:
+    name = suite["pool"]
+    room = _number(_mapping(data["pools"][name]), "npus", 8)
+    nodes = _number(suite, "nodes", 1)
+    runners = _mapping(data.get("runners"))
+    labels = [_mapping(runners.get(label)) for _, label in _texts(suite.get("runners"))]
+    own = [_number(runner, "npus", _default_npus()) for runner in labels]
+    npus = _number(suite, "npus", max(own, default=0))
+    if nodes * npus > room:
+        needs = f"{nodes} nodes × {npus} NPUs are {nodes * npus}"
+        where = _nearest(path, suite, ("nodes", "npus", "pool"))
+        yield Problem(where, f"{needs}, but pool `{shown(name)}` has {room}")
+
+
+def _fits_label(
+    path: Path, suite: Mapping[str, Any], labelled: tuple[str, Mapping[str, Any]]
+) -> Iterator[Problem]:
+    label, runner = labelled
+    own = _number(runner, "npus", _default_npus())
+    slots = _number(runner, "slots", 1)
+    npus = _number(suite, "npus", own)
+    nodes = _number(suite, "nodes", 1)
+    if npus > own:
+        text = f"{npus} NPUs a node, but a runner of `{shown(label)}` has {own}"
+        yield Problem((*path, "npus"), f"{text}; name the `pool` if a RayJob takes them")
+    elif nodes * npus > own * slots:
+        text = f"{nodes} nodes × {npus} NPUs are {nodes * npus}, but `{shown(label)}` holds"
+        where = _nearest(path, suite, ("nodes", "npus"))
+        yield Problem(where, f"{text} {own * slots} ({slots} × {own}); name a larger `pool`")
+
+
+def _inputs(path: Path, suite: Mapping[str, Any], _data: Mapping[str, Any]) -> Iterator[Problem]:
+    names = {*_mapping(suite.get("inputs")), *_mapping(suite.get("settable"))}
+    total = len(names) + len(v.SENT_INPUTS)
+    if total > v.MAX_INPUTS:
+        most = v.MAX_INPUTS - len(v.SENT_INPUTS)
+        text = f"{len(names)} inputs and the {len(v.SENT_INPUTS)} always sent are {total}"
+        where = _nearest(path, suite, ("inputs", "settable"))
+        yield Problem(where, f"{text}; GitHub takes {v.MAX_INPUTS}, so at most {most} here")
+
+
+def _paths(path: Path, suite: Mapping[str, Any], _data: Mapping[str, Any]) -> Iterator[Problem]:
+    for name in ("paths", "env_paths"):
+        patterns = [text for _, text in _texts(suite.get(name))]
+        if patterns and all(text.startswith("!") for text in patterns):
+            yield Problem((*path, name), 'only excludes; begin with what matches, like "**"')
+
+
+def _native(path: Path, suite: Mapping[str, Any], _data: Mapping[str, Any]) -> Iterator[Problem]:
+    if suite.get("start") != Start.NATIVE:
+        return
+    for name in ("inputs", "settable"):
+        if suite.get(name):
+            text = "GitHub starts a native suite itself, so nothing can be sent along"
+            yield Problem((*path, name), f"{text}; remove it, or use `start: dispatch`")
+    for index, trigger in _texts(suite.get("triggers")):
+        if trigger in (Trigger.NIGHTLY, Trigger.PUSH):
+            text = f"GitHub starts a native suite itself; put `{trigger}` into its workflow"
+            yield Problem((*path, "triggers", index), f"{text}, or use `start: dispatch`")
+
+
+_SUITE_CHECKS: tuple[
+    Callable[[Path, Mapping[str, Any], Mapping[str, Any]], Iterator[Problem]], ...
+] = (_runners, _pool, _capacity, _inputs, _paths, _native)
+
+
+def _nightly(data: Mapping[str, Any]) -> Iterator[Problem]:
+    entries = data.get("nightly")
+    suites = {key: _mapping(suite) for key, suite in _mapping(data.get("suites")).items()}
+    names: set[str] = set()
+    for index, entry in enumerate(entries if isinstance(entries, list) else []):
+        path: Path = ("nightly", index)
+        name = _mapping(entry).get("name", "nightly")
+        if isinstance(name, str) and name in names:
+            yield Problem((*path, "name"), f"`{shown(name)}` names another entry already")
+        names.add(str(name))
+        for at, text in _texts(_mapping(entry).get("suites")):
+            message = _nightly_match(text, suites)
+            if message:
+                yield Problem((*path, "suites", at), message)
+
+
+def _nightly_match(text: str, suites: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return what is wrong with a name or glob of a nightly entry, "" when nothing is."""
+    nights = [key for key, suite in suites.items() if _has_trigger(suite, Trigger.NIGHTLY)]
+    if text in suites:
+        return "" if text in nights else f"`{shown(text)}` lacks the trigger `nightly`"
+    if not _WILD & set(text):
+        return unknown("suite", text, suites)
+    try:
+        glob = compile_pattern(text)
+    except PatternError:
+        return ""  # said where the pattern itself is checked
+    if any(glob.matches(encode(key)) for key in nights):
+        return ""
+    near = suggest(text.strip("*!"), nights)
+    return f"`{shown(text)}` matches no suite that has the trigger `nightly`{near}"
+
+
+def warnings(policy: Policy) -> Iterator[Problem]:
+    """Yield what is allowed but can hardly be meant."""
+    if not policy.suites:
+        yield Problem((), "has no suites, so nothing can run")
+    for name in ("auto", "standard", "heavy"):
+        if getattr(policy.trust, name) == "pull":
+            text = "anybody has `pull` on a public repository, so anybody may spend NPUs"
+            yield Problem(("trust", name), text)
+    for key, suite in policy.suites.items():
+        yield from _suite_warnings(("suites", key), suite)
+
+
+def _suite_warnings(path: Path, suite: Suite) -> Iterator[Problem]:
+    by_files = suite.started_by(Trigger.PULL_REQUEST) or suite.started_by(Trigger.PUSH)
+    if not suite.triggers:
+        yield Problem((*path, "triggers"), "is empty, so nothing can start the suite")
+    elif suite.paths and not by_files:
+        yield Problem((*path, "paths"), "has no effect without the trigger `pull_request`")
+    chosen = "triggers" in suite.model_fields_set and suite.started_by(Trigger.PULL_REQUEST)
+    if chosen and not suite.paths:
+        yield Problem((*path, "triggers"), "`pull_request` selects nothing without `paths`")
+    if suite.start is Start.NATIVE and suite.tier is Tier.HEAVY:
+        yield Problem((*path, "tier"), "GitHub starts a native suite, heavy or not")
+    for name in ("paths", "env_paths"):
+        for index, pattern in enumerate(getattr(suite, name)):
+            body = pattern.removeprefix("!")
+            if body.startswith(("/", "./", "../")) or body.endswith("/") or body != body.strip():
+                text = "can match no file: paths begin at the root, without `/`, and name files"
+                yield Problem((*path, name, index), f"`{shown(pattern)}` {text}")
+
+
+def _has_trigger(suite: Mapping[str, Any], trigger: Trigger) -> bool:
+    triggers = suite.get("triggers", _DEFAULT_TRIGGERS)
+    return isinstance(triggers, list | tuple) and trigger.value in triggers
+
+
+def _default_npus() -> int:
+    return int(Runner.model_fields["npus"].default)
+
+
+def _nearest(path: Path, suite: Mapping[str, Any], names: tuple[str, ...]) -> Path:
+    """Return the path of the first of ``names`` that the suite writes."""
+    return (*path, next((name for name in names if name in suite), names[-1]))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: Any) -> list[tuple[int, str]]:
+    items = value if isinstance(value, list) else []
+    return [(index, item) for index, item in enumerate(items) if isinstance(item, str)]
+
+
+def _number(mapping: Mapping[str, Any], name: str, default: int) -> int:
+    value = mapping.get(name, default)
+    return value if isinstance(value, int) and not isinstance(value, bool) else default

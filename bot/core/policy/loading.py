@@ -1,0 +1,84 @@
+"""One loader for the server, the command line and the check of a pull request's policy."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from bot.core.policy import checks
+from bot.core.policy.document import Document, Path, Problem, read
+from bot.core.policy.errors import problems_of, shown
+from bot.core.policy.models import Policy
+
+# What stands where a path would, when an error is of the file as a whole.
+WHOLE_FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyError:
+    """One thing wrong with a policy: dotted path, line from 1, and what to do about it."""
+
+    path: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.path}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyErrors:
+    """Everything wrong with a policy, in the order of the file; never empty."""
+
+    errors: tuple[PolicyError, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A policy, or why there is none, and what is allowed but hardly meant."""
+
+    result: Policy | PolicyErrors
+    warnings: tuple[PolicyError, ...] = ()
+
+
+def load_policy(source: str | bytes) -> Policy | PolicyErrors:
+    """Return the policy that ``source`` holds, or every error in it."""
+    return check_policy(source).result
+
+
+def check_policy(source: str | bytes) -> Checked:
+    """Return the policy that ``source`` holds, or every error in it, and the warnings."""
+    document = read(source)
+    problems = list(document.problems)
+    policy = None
+    if document.data is not None:
+        try:
+            policy = Policy.model_validate(document.data)
+        except ValidationError as error:
+            problems += problems_of(error, document)
+        problems += checks.problems(document.data)
+    if problems or policy is None:
+        return Checked(PolicyErrors(_in_order(problems, document)))
+    return Checked(policy, _in_order(checks.warnings(policy), document))
+
+
+def _in_order(problems: Iterable[Problem], document: Document) -> tuple[PolicyError, ...]:
+    """Return ``problems`` by line, each once."""
+    found = dict.fromkeys(
+        PolicyError(_dotted(item.path), _line(item, document), item.message) for item in problems
+    )
+    return tuple(sorted(found, key=lambda error: error.line))
+
+
+def _line(problem: Problem, document: Document) -> int:
+    return problem.line if problem.line is not None else document.line_of(problem.path)
+
+
+def _dotted(path: Path) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{shown(part)}"
+    return text.removeprefix(".") or WHOLE_FILE
