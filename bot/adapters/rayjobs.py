@@ -1,0 +1,274 @@
+"""The HTTP client of the RayJob submitter.
+
+Reads and deletes are repeated here, a few times within seconds, and nowhere else; a watch is not,
+because a new one may replay (`core.rayjob.Resume`). What the submitter says is passed on as
+values, what kept it from saying it as `Transient` or `Permanent`.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+import stamina
+from yarl import URL
+
+from bot.core.rayjob import Gone, NotOffered, RayJobRecord, parse_record, parse_records
+from bot.ports.errors import Permanent, Silent, Transient
+
+_NOT_OFFERED = frozenset(
+    {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED}
+)
+# Refusals below 500 that the same call may overcome later.
+_TRY_LATER = frozenset(
+    {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
+)
+# What a refusal says of itself goes into messages for users.
+_SHOWN_CHARS = 300
+# An ingress that asks for more than an hour is asked again after an hour.
+_MAX_RETRY_AFTER_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long to wait and how much to read."""
+
+    connect_s: float = 10.0
+    answer_s: float = 30.0
+    """For the whole of a short call."""
+    silence_s: float = 60.0
+    """Without a byte on an open watch; then it raises `Silent`."""
+    body_bytes: int = 4 * 1024 * 1024
+    """A thousand records; more is no answer of a submitter."""
+    attempts: int = 3
+    wait_s: float = 0.5
+    """Before the second attempt; doubled before each further one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    body: bytes
+
+    @property
+    def json(self) -> object:
+        """The decoded body, `None` when it is no JSON."""
+        try:
+            return msgspec.json.decode(self.body)
+        except (ValueError, RecursionError):
+            return None
+
+
+class HttpRayJobs:
+    """Talks to one submitter over a session that it does not own; implements `RayJobs`."""
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        url: str,
+        *,
+        token: str | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._session = session
+        self._url = url.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._limits = limits or Limits()
+
+    async def health(self) -> str | None:
+        """Ask whether the submitter is usable: `None`, else the reason in words; never raises."""
+        try:
+            answer = await self._once("GET", "/healthz")
+            _raise_refusal(answer)
+        except (Transient, Permanent) as error:
+            return str(error)
+        return None
+
+    async def job(self, job_id: str) -> RayJobRecord | NotOffered | Gone:
+        """Read one job; a 404 is `Gone` where its body shows that the call itself is known."""
+        answer = await self._call("GET", _job_path(job_id), accept=_NOT_OFFERED | {HTTPStatus.GONE})
+        if answer.status in _NOT_OFFERED or answer.status == HTTPStatus.GONE:
+            return _absence(answer, job_id)
+        record = parse_record(answer.json, job_id)
+        if record is None:
+            reason = "the submitter answered something else than a job"
+            raise Transient(reason)
+        return record
+
+    async def of_workflow(
+        self, actions_run_id: int, actions_attempt: int
+    ) -> tuple[RayJobRecord, ...] | NotOffered:
+        """List the jobs of one Actions run attempt."""
+        path = _workflow_path(actions_run_id, actions_attempt)
+        answer = await self._call("GET", path, accept=_NOT_OFFERED)
+        if answer.status in _NOT_OFFERED:
+            return NotOffered()
+        records = parse_records(answer.json)
+        if records is None:
+            reason = "the submitter answered something else than a list of jobs"
+            raise Transient(reason)
+        return records
+
+    async def delete_workflow(self, actions_run_id: int, actions_attempt: int) -> None:
+        """Stop and remove every RayJob of that attempt; returns when nothing is left."""
+        path = _workflow_path(actions_run_id, actions_attempt)
+        await self._call("DELETE", path, accept=frozenset({HTTPStatus.NOT_FOUND}))
+
+    async def watch(self, job_id: str, *, after: int = 0) -> AsyncIterator[bytes]:
+        """Yield the watch's body until the submitter ends it; see the port."""
+        path = f"{_job_path(job_id)}/watch?format=ndjson" + (f"&after={after}" if after else "")
+        patience = aiohttp.ClientTimeout(
+            total=None, sock_connect=self._limits.connect_s, sock_read=self._limits.silence_s
+        )
+        # A compressing proxy would hold lines back until its block is full.
+        headers = {"Accept": "application/x-ndjson", "Accept-Encoding": "identity"}
+        with self._translated():
+            async with self._request("GET", path, patience, headers) as response:
+                if response.status != HTTPStatus.OK and not _is_told_as_events(response):
+                    _raise_refusal(await self._answer(response), _retry_after_s(response))
+                async for chunk in response.content.iter_any():
+                    yield chunk
+
+    async def _call(self, method: str, path: str, *, accept: frozenset[HTTPStatus]) -> _Answer:
+        """Make a call that is safe to repeat; statuses in `accept` are answers, not refusals."""
+        limits = self._limits
+        async for attempt in stamina.retry_context(
+            on=_is_soon_over,
+            attempts=limits.attempts,
+            timeout=None,
+            wait_initial=limits.wait_s,
+            wait_jitter=limits.wait_s,
+        ):
+            with attempt:
+                return await self._once(method, path, accept)
+        raise AssertionError  # stamina returns or raises
+
+    async def _once(
+        self, method: str, path: str, accept: frozenset[HTTPStatus] = frozenset()
+    ) -> _Answer:
+        patience = aiohttp.ClientTimeout(
+            total=self._limits.answer_s, sock_connect=self._limits.connect_s
+        )
+        with self._translated():
+            async with self._request(method, path, patience, {}) as response:
+                answer = await self._answer(response)
+                if response.status not in accept:
+                    _raise_refusal(answer, _retry_after_s(response))
+                return answer
+
+    @asynccontextmanager
+    async def _request(
+        self, method: str, path: str, patience: aiohttp.ClientTimeout, headers: dict[str, str]
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        # A redirect would carry the token elsewhere or turn a DELETE into a GET.
+        async with self._session.request(
+            method,
+            URL(self._url + path, encoded=True),
+            headers=self._headers | headers,
+            timeout=patience,
+            allow_redirects=False,
+        ) as response:
+            yield response
+
+    async def _answer(self, response: aiohttp.ClientResponse) -> _Answer:
+        body = bytearray()
+        async for chunk in response.content.iter_any():
+            body += chunk
+            if len(body) > self._limits.body_bytes:
+                reason = f"the submitter answered more than {self._limits.body_bytes} bytes"
+                raise Permanent(reason, status=response.status)
+        return _Answer(response.status, bytes(body))
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn the client library's errors into the port's."""
+        try:
+            yield
+        except aiohttp.SocketTimeoutError as error:
+            reason = f"the submitter sent nothing for {self._limits.silence_s:g} s"
+            raise Silent(reason) from error
+        except TimeoutError as error:
+            reason = "the submitter did not answer in time"
+            raise Transient(reason) from error
+        except aiohttp.InvalidURL as error:
+            reason = "SUBMITTER_URL is no URL"
+            raise Permanent(reason) from error
+        except (aiohttp.ClientError, OSError) as error:
+            reason = f"the submitter could not be reached: {error or type(error).__name__}"
+            raise Transient(reason) from error
+
+
+@asynccontextmanager
+async def open_rayjobs(
+    url: str, *, token: str | None = None, limits: Limits | None = None
+) -> AsyncIterator[HttpRayJobs]:
+    """Open a client with a session of its own, through the environment's proxies."""
+    # Watches live for hours: with the default of 100 connections the 101st would wait for them.
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, trust_env=True) as session:
+        yield HttpRayJobs(session, url, token=token, limits=limits)
+
+
+def _job_path(job_id: str) -> str:
+    """Return the job's path; ids come from logs too, so none may reach another path."""
+    if job_id in {"", ".", ".."}:
+        reason = f"{job_id!r} is no job id"
+        raise Permanent(reason)
+    return f"/api/v1/rayjobs/{quote(job_id, safe='')}"
+
+
+def _workflow_path(actions_run_id: int, actions_attempt: int) -> str:
+    return f"/api/v1/workflows/{actions_run_id:d}?attempt={actions_attempt:d}"
+
+
+def _absence(answer: _Answer, job_id: str) -> NotOffered | Gone:
+    """Tell a job that is not known from a call that is not known.
+
+    A submitter's 404 says `NOT_FOUND` or names the job; a router's at most repeats the path.
+    """
+    data = answer.json
+    fields = data.values() if isinstance(data, dict) else ()
+    said = [field for field in fields if isinstance(field, str) and "/rayjobs/" not in field]
+    if answer.status == HTTPStatus.GONE or any(s == "NOT_FOUND" or job_id in s for s in said):
+        return Gone(max(said, key=len, default=""))
+    return NotOffered()
+
+
+def _is_told_as_events(response: aiohttp.ClientResponse) -> bool:
+    """Tell a 404 whose body is the `final` event that says so from a router's."""
+    is_ndjson = response.content_type == "application/x-ndjson"
+    return is_ndjson and response.status == HTTPStatus.NOT_FOUND
+
+
+def _raise_refusal(answer: _Answer, retry_after_s: float | None = None) -> None:
+    """Raise what a status that is no success means."""
+    status = answer.status
+    if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+        return
+    said = answer.body.decode("utf-8", "replace").strip()[:_SHOWN_CHARS]
+    reason = f"the submitter answered {status}" + (f": {said}" if said else "")
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _TRY_LATER:
+        raise Transient(reason, retry_after_s=retry_after_s)
+    raise Permanent(reason, status=status)
+
+
+def _is_soon_over(error: Exception) -> bool:
+    """Tell whether to repeat a call here; what names its own time is the caller's to wait for."""
+    return isinstance(error, Transient) and error.retry_after_s is None
+
+
+def _retry_after_s(response: aiohttp.ClientResponse) -> float | None:
+    """Read `Retry-After`, seconds or a date (RFC 9110, 10.2.3)."""
+    value = response.headers.get("Retry-After", "").strip()
+    if value.isascii() and value.isdigit():
+        return min(float(value), _MAX_RETRY_AFTER_S)
+    try:
+        wait_s = (parsedate_to_datetime(value).astimezone(UTC) - datetime.now(UTC)).total_seconds()
+    except (ValueError, OverflowError):
+        return None
+    return min(max(wait_s, 0.0), _MAX_RETRY_AFTER_S)
