@@ -65,6 +65,11 @@ def log_read(run: Run, now: datetime, data: Json) -> Fact:
     return Fact(run.id, RUNNER, f"log:{run.actions_attempt}", now, data)
 
 
+def asked(run: Run, now: datetime) -> Fact:
+    """Note that the submitter was asked for all RayJobs after the Actions run's end."""
+    return Fact(run.id, RUNNER, f"asked:{run.actions_attempt}", now)
+
+
 def cancel_sent(run: Run, now: datetime, *, force: bool) -> Fact:
     """Note that GitHub was asked to cancel."""
     key = "force-cancel" if force else "cancel"
@@ -95,6 +100,7 @@ class Evidence:
     seen_end_at: datetime | None = None  # first word that the Actions run ended
     ended: bool = False  # read from the source of truth
     conclusion: str | None = None
+    asked: bool = False  # the submitter listed the RayJobs after the end
     cancel_at: datetime | None = None
     force_at: datetime | None = None
     deletes: tuple[datetime, ...] = ()
@@ -125,6 +131,7 @@ def add_up(run: Run, facts: tuple[Fact, ...]) -> Evidence:
         seen_end_at=min((fact.at for fact in said_over if fact), default=None),
         ended=end is not None,
         conclusion=end.data["conclusion"] if end else None,
+        asked=f"asked:{attempt}" in by_key,
         cancel_at=by_key["cancel"].at if "cancel" in by_key else None,
         force_at=by_key["force-cancel"].at if "force-cancel" in by_key else None,
         deletes=tuple(fact.at for fact in deletes),

@@ -145,7 +145,7 @@ def _unended(job: RayJob, evidence: Evidence) -> Pending:
         why = f"the RayJob `{job.job_id}` is not confirmed by the submitter"
         return Pending(why, read_log=evidence.log is None, unknown=True)
     if job.final is not None:
-        why = f"the RayJob's end is unknown: the submitter says {job.final}"
+        why = f"the RayJob's end is unknown: {job.message or f'the submitter says {job.final}'}"
         return Pending(why, read_log=evidence.log is None, unknown=True)
     if job.silent_since is not None:
         since = f"{job.silent_since:%H:%M}"
@@ -156,7 +156,8 @@ def _unended(job: RayJob, evidence: Evidence) -> Pending:
 
 def _never_seen(evidence: Evidence, now: datetime) -> Pending | Decided:
     if evidence.log is None:
-        return Pending("looking for the RayJob in the Actions log", read_log=True)
+        why = "looking for the RayJob in the Actions log"
+        return Pending(why, read_log=True, unknown=True)
     seen_end_at = evidence.seen_end_at or now
     if now - seen_end_at < UNSEEN_AFTER:
         return Pending("looking for the RayJob")
