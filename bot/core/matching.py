@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.core.policy import Nightly, Policy, Suite, Trigger
-from bot.core.policy.globs import Glob, compile_pattern, encode
+from bot.core.policy.globs import Glob, PatternError, compile_pattern, encode
 
 # Where a target repository keeps its policy.
 POLICY_PATH = ".github/ascend-ci.yml"
@@ -117,9 +117,17 @@ def nightly_suites(policy: Policy, entry: Nightly) -> tuple[str, ...]:
     )
 
 
-def suites_named(policy: Policy, words: Iterable[str]) -> tuple[str, ...]:
-    """Return the suites that names or globs, as in a command, stand for."""
-    return tuple(name for name in policy.suites if _decides(tuple(words), name))
+def suites_named(policy: Policy, word: str) -> tuple[str, ...]:
+    """Return the suites that ``word`` of a command, a name or a glob, stands for."""
+    if word in policy.suites:
+        return (word,)
+    try:
+        glob = compile_pattern(word)
+    except PatternError:
+        return ()  # no glob, so the name of nothing
+    if glob.negative:
+        return ()
+    return tuple(name for name in policy.suites if glob.matches(encode(name)))
 
 
 def may_set(suite: Suite, name: str, value: str) -> bool:

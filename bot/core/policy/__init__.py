@@ -18,6 +18,7 @@ from bot.core.policy.models import (
     Policy,
     Pool,
     Report,
+    Role,
     Runner,
     Signature,
     Start,
@@ -26,6 +27,7 @@ from bot.core.policy.models import (
     Trigger,
     Trust,
     is_required,
+    policy_schema,
     pool_of,
 )
 
@@ -43,6 +45,7 @@ __all__ = [
     "PolicyErrors",
     "Pool",
     "Report",
+    "Role",
     "Runner",
     "Signature",
     "Start",
@@ -53,5 +56,6 @@ __all__ = [
     "check_policy",
     "is_required",
     "load_policy",
+    "policy_schema",
     "pool_of",
 ]

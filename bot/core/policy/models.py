@@ -4,7 +4,7 @@ The field descriptions are what an editor shows: they become the published JSON 
 """
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
@@ -203,14 +203,42 @@ class Report(Part):
     language: Language = Field(Language.EN, description="Language of all texts")
 
 
-class Signature(Part):
-    """A line of a log that names a cause."""
+class Role(StrEnum):
+    """What a line that matches a signature says of the cause (see config/signatures.yml)."""
 
-    id: v.Key = Field(description="Its name")
-    pattern: v.Regex = Field(description="RE2 expression, looked for in each line")
+    PRIMARY = "primary"
+    COMM = "comm"
+    FOLLOWER = "follower"
+    SECONDARY = "secondary"
+    WRAPPER = "wrapper"
+    STATUS = "status"
+    KILL = "kill"
+    NOTE = "note"
+    NOISE = "noise"
+    NOISE_BLOCK = "noise_block"
+
+
+class Signature(Part):
+    """What a line of a log means, in the form of config/signatures.yml."""
+
+    name: v.Key = Field(description="Its name")
     kind: v.Key = Field(alias="class", description="Class of the failure, like hccl_comm")
-    infra: StrictBool = Field(False, description="Not the change's fault; may be retried")
+    match: v.Regex = Field(description="RE2 expression, looked for in each line")
+    unless: v.Regex | None = Field(None, description="RE2 expression that takes the match back")
+    codes: tuple[v.Text, ...] = Field((), description="CANN codes that count as a match")
+    given: v.Key | None = Field(None, description="A note that must have been seen before")
+    role: Role = Field(Role.PRIMARY, description="What the line says of the cause")
+    infra: v.Infra | None = Field(
+        None, description="Whether it is not the change's fault; default: what the class says"
+    )
+    title: v.Text = Field("", description="What happened, in a few words")
     hint: v.Text = Field("", description="What to do next, for the reader")
+    source: v.Text = Field("", description="Where the knowledge comes from")
+    example: v.Text = Field("", description="A line that matches")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is set, keyed as in the file."""
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 class Log(Part):
@@ -267,3 +295,9 @@ def pool_of(suite: Suite, label: str) -> str:
 def is_required(suite: Suite) -> bool:
     """Tell whether the gate counts ``suite``."""
     return suite.is_required
+
+
+def policy_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a policy file (draft 2020-12)."""
+    schema = Policy.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -5,11 +5,11 @@ Every check raises ``ValueError`` with that text; pydantic collects them, so one
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 import re2
 from cronsim import CronSim, CronSimError
-from pydantic import AfterValidator, Field, StrictInt, StrictStr
+from pydantic import AfterValidator, Field, PlainValidator, StrictInt, StrictStr
 
 from bot.core.policy.globs import PatternError, compile_pattern
 
@@ -180,7 +180,19 @@ def check_root(root: str) -> str:
     return root
 
 
+def check_infra(value: object) -> bool | str:
+    """Refuse what is neither yes, no nor "only when nothing moved any more"."""
+    if isinstance(value, bool) or value == "stalled":
+        return value
+    msg = "is true, false or `stalled` (true unless steady progress ran out of time)"
+    raise ValueError(msg)
+
+
 Text = StrictStr
+Infra = Annotated[
+    bool | Literal["stalled"],
+    PlainValidator(check_infra, json_schema_input_type=bool | Literal["stalled"]),
+]
 Key = Annotated[StrictStr, AfterValidator(check_key)]
 SuiteKey = Annotated[StrictStr, AfterValidator(check_suite_key)]
 Label = Annotated[StrictStr, AfterValidator(check_label)]

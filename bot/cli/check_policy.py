@@ -1,0 +1,41 @@
+"""`ascend-ci check-policy`: every error of a policy in the form editors and CI understand."""
+
+import sys
+from typing import BinaryIO
+
+import click
+
+from bot.core.policy import Policy, PolicyError, PolicyErrors, check_policy
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"))
+def command(file: BinaryIO) -> None:
+    """Check the policy FILE and print every error with its line."""
+    checked = check_policy(file.read())
+    for warning in checked.warnings:
+        click.echo(_line(file.name, warning, "warning: "), err=True)
+    if isinstance(checked.result, PolicyErrors):
+        for error in checked.result.errors:
+            click.echo(_line(file.name, error))
+        sys.exit(1)
+    click.echo(_summary(file.name, checked.result, len(checked.warnings)))
+
+
+def _line(name: str, error: PolicyError, kind: str = "") -> str:
+    return f"{name}:{error.line}: {error.path}: {kind}{error.message}"
+
+
+def _summary(name: str, policy: Policy, warnings: int) -> str:
+    counts = (
+        _count(len(policy.suites), "suite"),
+        _count(len(policy.runners), "runner label"),
+        _count(len(policy.pools), "pool"),
+        _count(len(policy.nightly), "nightly time"),
+        _count(warnings, "warning"),
+    )
+    return f"{name}: OK, {', '.join(counts)}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,82 @@
+"""`ascend-ci match`: which suites a list of changed files selects, without a server."""
+
+import json
+import sys
+from typing import BinaryIO
+
+import click
+
+from bot.core.matching import MAX_LISTED_FILES, ChangedFile, Selection, select
+from bot.core.policy import Policy, PolicyErrors, load_policy
+
+
+@click.command()
+@click.option(
+    "--policy",
+    "policy_file",
+    type=click.File("rb"),
+    required=True,
+    help="The policy, like .github/ascend-ci.yml.",
+)
+@click.option(
+    "--files-from",
+    type=click.File("rb"),
+    default="-",
+    show_default="standard input",
+    help="Changed files, one path a line.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(policy_file: BinaryIO, files_from: BinaryIO, *, as_json: bool) -> None:
+    """Show which suites a change selects, and why."""
+    if policy_file.name == files_from.name:
+        msg = "the policy and the files cannot both come from standard input"
+        raise click.UsageError(msg)
+    policy = load_policy(policy_file.read())
+    if isinstance(policy, PolicyErrors):
+        for error in policy.errors:
+            click.echo(f"{policy_file.name}:{error.line}: {error.path}: {error.message}", err=True)
+        sys.exit(1)
+    selection = _select(policy, files_from.read())
+    if as_json:
+        click.echo(json.dumps(_answer(selection), indent=2))
+    else:
+        _print_table(selection)
+
+
+def _select(policy: Policy, listing: bytes) -> Selection:
+    lines = listing.decode("utf-8", "replace").split("\n")
+    files = [ChangedFile(line) for line in lines if line]
+    return select(policy, files, truncated=len(files) > MAX_LISTED_FILES)
+
+
+def _answer(selection: Selection) -> dict[str, object]:
+    """Return what `--json` prints (DESIGN 12)."""
+    return {
+        "suites": [
+            {
+                "name": choice.suite,
+                "selected": choice.selected,
+                "reason": choice.reason,
+                "files": list(choice.files),
+            }
+            for choice in selection.choices
+        ]
+    }
+
+
+def _print_table(selection: Selection) -> None:
+    from rich.console import Console  # noqa: PLC0415 - scripts that ask for JSON need not wait
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table("suite", "selected", "why", "files")
+    table.columns[0].overflow = table.columns[2].overflow = "fold"
+    table.columns[3].justify = "right"
+    for choice in selection.choices:
+        answer = Text("yes", "green") if choice.selected else Text("no", "dim")
+        cells = (Text(choice.suite), answer, Text(choice.reason), Text(str(len(choice.files))))
+        table.add_row(*cells)
+    console = Console()
+    console.print(table)
+    count = len(selection.selected)
+    console.print(f"{count} of {len(selection.choices)} suites selected", highlight=False)
