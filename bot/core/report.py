@@ -69,6 +69,7 @@ class Gate:
     number: int
     policy_errors: tuple[str, ...] = ()
     closed: str = ""  # this SHA is no head any more: complete the gate as cancelled if open
+    name: str = "ascend-ci"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,87 +1,27 @@
 """What the inbox needs: claimed deliveries, rows to decide on, and one commit for a decision."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from bot.core.model import (
     Approval,
     Delivery,
-    Fact,
     Head,
     Pull,
     Repo,
     RepoId,
     Run,
-    RunId,
     Sha,
     StoredPolicy,
     StoredSelection,
-    Want,
-    Wish,
 )
+from bot.core.plan import AuditEntry as AuditEntry  # noqa: PLC0414  re-export
+from bot.core.plan import Changes as Changes  # noqa: PLC0414  re-export
+from bot.core.plan import DropWant as DropWant  # noqa: PLC0414  re-export
+from bot.core.plan import RunWants as RunWants  # noqa: PLC0414  re-export
 from bot.core.report import Gate as Gate  # noqa: PLC0414  re-export
 from bot.core.report import Reply as Reply  # noqa: PLC0414  re-export
 from bot.ports.lease import Lease
-
-
-@dataclass(frozen=True, slots=True)
-class DropWant:
-    """Take a want off a run; the last one gone, the run is superseded for ``reason``."""
-
-    run_id: RunId
-    source: str
-    reason: str  # "superseded by 9f8e7d6", "the pull request was closed"
-
-
-@dataclass(frozen=True, slots=True)
-class AuditEntry:
-    """Who did what, allowed or not, by which rule."""
-
-    at: datetime
-    who: str
-    what: str
-    allowed: bool
-    rule: str
-    repo_id: RepoId | None = None
-    number: int | None = None
-    sha: Sha | None = None
-    delivery: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """All that one delivery (or one sweep) leads to, committed in one transaction.
-
-    New runs are skipped when an open one of that (repository, SHA, suite) exists: their wants
-    go to the open one. Their check rows are made in the same transaction. Facts already known
-    by (run, source, key) are skipped. Every run touched is poked (due now, pokes + 1), the
-    checks of every touched gate are made or bumped.
-    """
-
-    repo: Repo | None = None
-    pull: Pull | None = None
-    head: Head | None = None
-    policy: StoredPolicy | None = None
-    forget_policy: tuple[RepoId, str] | None = None  # repository, branch
-    selection: StoredSelection | None = None
-    approval: Approval | None = None
-    new_runs: tuple[tuple[Run, tuple[Want, ...]], ...] = ()
-    add_wants: tuple[Want, ...] = ()
-    drop_wants: tuple[DropWant, ...] = ()
-    wishes: tuple[tuple[RunId, Wish], ...] = ()  # the first wish of a run stays
-    facts: tuple[Fact, ...] = ()
-    gates: tuple[Gate, ...] = ()
-    replies: tuple[Reply, ...] = ()
-    audit: tuple[AuditEntry, ...] = field(default=())
-
-
-@dataclass(frozen=True, slots=True)
-class RunWants:
-    """A run with those who want it."""
-
-    run: Run
-    wants: tuple[Want, ...]
 
 
 class Reader(Protocol):

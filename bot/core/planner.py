@@ -1,0 +1,255 @@
+"""What a pull request's head should run, against what runs: the difference as data."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bot.core.matching import ChangedFile, Choice, Selection, touches_environment
+from bot.core.model import (
+    Json,
+    Label,
+    Outcome,
+    Pool,
+    Pull,
+    Run,
+    RunId,
+    Sha,
+    Snapshot,
+    State,
+    StoredSelection,
+    Want,
+)
+from bot.core.plan import Changes, DropWant, RunWants
+from bot.core.policy import Mode, Policy, Start, Suite, Tier
+from bot.core.report import Gate
+from bot.core.trust import Trusted
+
+# What force-pushing back to a commit finds again; everything else is run anew (RULINGS A).
+_COUNTS_AGAIN = {Outcome.SUCCESS, Outcome.FAILURE, Outcome.TIMED_OUT}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyAt:
+    """A policy and where it came from."""
+
+    policy: Policy
+    ref: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A pull request's head, what its files select and whether it is trusted."""
+
+    pull: Pull
+    at: PolicyAt
+    selection: Selection
+    files: tuple[ChangedFile, ...]
+    trust: Trusted
+    origin: str  # "a push of 9f8e7d6"
+    fresh: bool  # this commit has just become the head: what did not count runs anew
+    pushed: bool  # a push to an open pull request: the debounce applies
+
+
+def pr_source(number: int) -> str:
+    """Return the want of a pull request."""
+    return f"pr:{number}"
+
+
+def short(sha: str) -> str:
+    """Return a commit as people write it."""
+    return sha[:7]
+
+
+def starts_by_itself(suite: Suite) -> bool:
+    """Tell whether a selected suite is started without anybody asking."""
+    return suite.tier is Tier.STANDARD and suite.start is Start.DISPATCH
+
+
+def selection_row(chosen: Chosen) -> StoredSelection:
+    """Return what is kept of a selection: all that the gate says."""
+    policy = chosen.at.policy
+    data: Json = {
+        "policy": {"ref": chosen.at.ref, "sha": chosen.at.sha},
+        "mode": policy.mode.value,
+        "trusted": chosen.trust.trusted,
+        "trust_reason": chosen.trust.why,
+        "draft": chosen.pull.draft and not policy.drafts,
+        "gate": policy.gate.name,
+        "changed_files": max(len(chosen.files), chosen.pull.changed_files),
+        "truncated": chosen.selection.truncated,
+        "suites": [_suite_row(policy, choice) for choice in chosen.selection.choices],
+    }
+    pull = chosen.pull
+    return StoredSelection(pull.repo_id, pull.head_sha, pull.number, chosen.at.sha, data)
+
+
+def _suite_row(policy: Policy, choice: Choice) -> Json:
+    suite = policy.suites[choice.suite]
+    label = suite.runners[0]
+    npus = suite.npus_on(label, policy)
+    hours = suite.npu_hours_on(label, policy)
+    where = suite.pool or label
+    return {
+        "name": choice.suite,
+        "selected": choice.selected,
+        "reason": choice.reason,
+        "tier": suite.tier.value,
+        "required": suite.is_required and suite.start is Start.DISPATCH,
+        "auto": starts_by_itself(suite),
+        "cost": {"nodes": suite.nodes, "npus": npus, "hours": hours, "where": where},
+    }
+
+
+def snapshot(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: str) -> Snapshot:
+    """Freeze a suite for a run: later changes of the policy do not reach it."""
+    policy, suite = at.policy, at.policy.suites[name]
+    pool = Pool(suite.pool, policy.pools[suite.pool].npus) if suite.pool else None
+    return Snapshot(
+        suite=name,
+        title=suite.title or name,
+        workflow=suite.workflow,
+        ref=policy.dispatch_ref or at.ref,
+        labels=tuple(_label(policy, label) for label in suite.runners),
+        policy_ref=at.ref,
+        policy_sha=at.sha,
+        inputs=dict(suite.inputs),
+        nodes=suite.nodes,
+        npus=suite.npus,
+        pool=pool,
+        rayjob=suite.rayjob,
+        tier=suite.tier.value,
+        required=suite.is_required,
+        timeout_minutes=suite.timeout_minutes,
+        stall_minutes=suite.stall_minutes,
+        min_minutes=suite.min_minutes,
+        infra_retries=suite.infra_retries,
+        retryable=not touches_environment(suite, files),
+        reason=reason,
+        repo_roots=policy.log.repo_roots,
+        redact=policy.log.redact,
+        signatures=tuple(item.as_json() for item in policy.log.signatures),
+    )
+
+
+def _label(policy: Policy, name: str) -> Label:
+    runner = policy.runners[name]
+    return Label(name, runner.npus, runner.slots, runner.chip)
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What is there: every attempt at the head, and the open runs this pull request wants."""
+
+    at_head: tuple[RunWants, ...]
+    wanted: tuple[RunWants, ...]
+
+
+def plan(chosen: Chosen, present: Present, now: datetime, new_id: Callable[[], str]) -> Changes:
+    """Return the difference between what should run for a pull request and what does."""
+    pull = chosen.pull
+    desired = [
+        choice
+        for choice in chosen.selection.choices
+        if choice.selected and starts_by_itself(chosen.at.policy.suites[choice.suite])
+    ]
+    starting = desired if may_start(chosen) else []
+    new_runs: list[tuple[Run, tuple[Want, ...]]] = []
+    add_wants: list[Want] = []
+    for choice in starting:
+        found = _latest(present.at_head, choice.suite)
+        frozen = snapshot(chosen.at, choice.suite, chosen.files, choice.reason)
+        if found and found.run.state is not State.DONE:
+            add_wants.append(Want(found.run.id, pr_source(pull.number)))
+        elif found is None or _runs_again(found.run, frozen, chosen):
+            new_runs.append(_new_run(chosen, frozen, found, now, new_id))
+    kept = {choice.suite for choice in desired}
+    return Changes(
+        pull=pull,
+        selection=selection_row(chosen),
+        new_runs=tuple(new_runs),
+        add_wants=tuple(add_wants),
+        drop_wants=tuple(_drops(chosen, present, kept)),
+        gates=(Gate(pull.repo_id, pull.head_sha, pull.number, name=chosen.at.policy.gate.name),),
+    )
+
+
+def may_start(chosen: Chosen) -> bool:
+    """Tell whether anything of this head starts by itself."""
+    policy = chosen.at.policy
+    awake = policy.drafts or not chosen.pull.draft
+    return chosen.trust.trusted and awake and policy.mode is Mode.ON
+
+
+def _latest(runs: tuple[RunWants, ...], suite: str) -> RunWants | None:
+    attempts = [item for item in runs if item.run.suite == suite]
+    return max(attempts, key=lambda item: item.run.attempt, default=None)
+
+
+def _runs_again(run: Run, frozen: Snapshot, chosen: Chosen) -> bool:
+    """Tell whether a finished attempt does not count for a commit that is the head (again)."""
+    if run.outcome is Outcome.SUPERSEDED:
+        return True
+    if not chosen.fresh:
+        return False
+    return run.outcome not in _COUNTS_AGAIN or _essence(run.snapshot) != _essence(frozen)
+
+
+def _essence(frozen: Snapshot) -> Snapshot:
+    """Return what makes two runs of a suite the same work."""
+    return replace(frozen, reason="", policy_ref="", policy_sha="", retryable=True)
+
+
+def _new_run(
+    chosen: Chosen,
+    frozen: Snapshot,
+    before: RunWants | None,
+    now: datetime,
+    new_id: Callable[[], str],
+) -> tuple[Run, tuple[Want, ...]]:
+    pull, policy = chosen.pull, chosen.at.policy
+    wait = timedelta(seconds=policy.limits.debounce_seconds) if chosen.pushed else timedelta()
+    run = Run(
+        id=RunId(new_id()),
+        repo_id=pull.repo_id,
+        sha=pull.head_sha,
+        suite=frozen.suite,
+        attempt=before.run.attempt + 1 if before else 1,
+        snapshot=frozen,
+        created_at=now,
+        origin=chosen.origin,
+        number=pull.number,
+        not_before=now + wait if wait else None,
+    )
+    return run, (Want(run.id, pr_source(pull.number)),)
+
+
+def _drops(chosen: Chosen, present: Present, kept: set[str]) -> list[DropWant]:
+    """Return the wants that no longer hold: of other commits, and of suites not chosen now."""
+    pull, policy = chosen.pull, chosen.at.policy
+    source = pr_source(pull.number)
+    drops = []
+    for item in present.wanted:
+        run = item.run
+        auto = any(want.auto for want in item.wants if want.source == source)
+        if run.sha != pull.head_sha:
+            drops.append(DropWant(run.id, source, f"superseded by {short(pull.head_sha)}"))
+        elif auto and run.suite not in kept:
+            drops.append(DropWant(run.id, source, "the new base does not select this suite"))
+        elif auto and pull.draft and not policy.drafts and run.state is State.QUEUED:
+            drops.append(DropWant(run.id, source, "the pull request became a draft"))
+    return drops
+
+
+def close(pull: Pull, wanted: tuple[RunWants, ...], why: str) -> Changes:
+    """Return what closing a pull request leads to: nobody wants its runs any more."""
+    source = pr_source(pull.number)
+    drops = tuple(DropWant(item.run.id, source, why) for item in wanted)
+    gate = Gate(pull.repo_id, pull.head_sha, pull.number, closed=why)
+    return Changes(pull=replace(pull, open=False), drop_wants=drops, gates=(gate,))
+
+
+def leave(sha: Sha, pull: Pull) -> Gate:
+    """Return the gate of a commit that is no head any more."""
+    why = f"superseded by {short(pull.head_sha)}"
+    return Gate(pull.repo_id, sha, pull.number, closed=why)
