@@ -14,6 +14,10 @@ class Silent(Transient):
     """Nothing came over an open connection for longer than its read timeout."""
 
 
+class Lost(Transient):
+    """Sent, but no answer came: it may or may not have happened. Look for it by our id first."""
+
+
 class Permanent(Exception):  # noqa: N818  as above
     """The other side refused; the same call would be refused again."""
 

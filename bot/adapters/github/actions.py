@@ -1,0 +1,113 @@
+"""Workflow runs: started, found, read, cancelled, run again; their jobs and logs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import UTC, datetime
+
+from bot.adapters.github import decode
+from bot.adapters.github.api import Api, get, named, understood
+from bot.adapters.github.channel import Call
+from bot.core.model import Repo
+from bot.ports.errors import Permanent, Transient
+from bot.ports.github import ActionsJob, ActionsRun
+
+RUN = "/repos/{owner}/{repo}/actions/runs/{id}"
+SINCE = "?event=workflow_dispatch{&created}&per_page=100"
+LOG_RETRY_S = 5.0  # a log is stored seconds after its job has completed
+CONFLICT = 409
+
+
+class Actions(Api):
+    """Named calls on GitHub Actions."""
+
+    async def dispatch(
+        self, repo: Repo, workflow: str, ref: str, inputs: dict[str, str]
+    ) -> ActionsRun | None:
+        """Start a workflow; None when GitHub does not say which run (204). Never repeated."""
+        url = "/repos/{owner}/{repo}/actions/workflows/{workflow}/dispatches"
+        # Numbers and booleans are refused: every input goes as text.
+        body = {"ref": ref, "inputs": {key: str(value) for key, value in inputs.items()}}
+        call = Call("dispatch", "POST", url, named(repo, workflow=workflow), body)
+        answer = await self._call(repo, call)
+        if answer.data is None:
+            return None
+        with understood(call):
+            return decode.dispatched(answer.data, self._clock.now())
+
+    async def runs_of_workflow(
+        self, repo: Repo, workflow: str, since: datetime
+    ) -> tuple[ActionsRun, ...]:
+        """List dispatched runs of a workflow created since, newest first."""
+        url = "/repos/{owner}/{repo}/actions/workflows/{workflow}/runs" + SINCE
+        values = named(repo, workflow=workflow, created=_created(since))
+        call = get("runs_of_workflow", url, values)
+        return tuple(await self._list(repo, call, "workflow_runs", decode.actions_run))
+
+    async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[ActionsRun, ...]:
+        """List the repository's dispatched runs created since: the safety net (RULINGS H)."""
+        url = "/repos/{owner}/{repo}/actions/runs" + SINCE
+        call = get("dispatched_runs", url, named(repo, created=_created(since)))
+        return tuple(await self._list(repo, call, "workflow_runs", decode.actions_run))
+
+    async def actions_run(self, repo: Repo, run_id: int) -> ActionsRun:
+        """Read one run: the source of truth at its end."""
+        return await self._read(
+            repo, get("actions_run", RUN, named(repo, id=run_id)), decode.actions_run
+        )
+
+    async def jobs(self, repo: Repo, run_id: int, attempt: int) -> tuple[ActionsJob, ...]:
+        """List the jobs of a run's attempt."""
+        url = RUN + "/attempts/{attempt}/jobs?per_page=100"
+        call = get("jobs", url, named(repo, id=run_id, attempt=attempt))
+        return tuple(await self._list(repo, call, "jobs", decode.actions_job))
+
+    async def job_log(self, repo: Repo, job_id: int) -> AsyncGenerator[bytes, None]:
+        """Stream the log of a completed job; ``Transient`` while it is not there yet.
+
+        Any bytes may come: a log is not always UTF-8. Close it when leaving early.
+        """
+        url = "/repos/{owner}/{repo}/actions/jobs/{id}/logs"
+        channel = await self._channel(repo)
+        try:
+            async with aclosing(
+                channel.stream(get("job_log", url, named(repo, id=job_id)))
+            ) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        except Permanent as exc:
+            if exc.status == 404:
+                raise Transient(str(exc), retry_after_s=LOG_RETRY_S) from exc
+            raise
+
+    async def cancel(self, repo: Repo, run_id: int) -> bool:
+        """Ask to cancel; False when it can't be cancelled (409)."""
+        return await self._stop(repo, "cancel", run_id)
+
+    async def force_cancel(self, repo: Repo, run_id: int) -> bool:
+        """Cancel without waiting for always() steps; False as above."""
+        return await self._stop(repo, "force-cancel", run_id)
+
+    async def _stop(self, repo: Repo, how: str, run_id: int) -> bool:
+        values = named(repo, id=run_id, how=how)
+        call = Call(how.replace("-", "_"), "POST", RUN + "/{how}", values, repeat=True)
+        try:
+            await self._call(repo, call)
+        except Permanent as exc:
+            if exc.status == CONFLICT:
+                return False
+            raise
+        return True
+
+    async def rerun(self, repo: Repo, run_id: int, *, failed_only: bool) -> None:
+        """Re-run a finished run, or its failed jobs. Not repeated: raises ``Lost``."""
+        how = "rerun-failed-jobs" if failed_only else "rerun"
+        await self._call(
+            repo, Call("rerun", "POST", RUN + "/{how}", named(repo, id=run_id, how=how))
+        )
+
+
+def _created(since: datetime) -> str:
+    """Write the filter of a list for what was created since, in whole seconds."""
+    return f">={since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

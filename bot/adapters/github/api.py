@@ -1,0 +1,130 @@
+"""What all named calls share: a channel for a repository, and answers read with a guard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, TypeVar
+
+import aiohttp
+import structlog
+from cachetools import TTLCache
+
+from bot.adapters.github import decode
+from bot.adapters.github.auth import AppCredentials, InstallationCredentials
+from bot.adapters.github.channel import Answer, Call, Channel
+from bot.adapters.github.wire import OnCall, Wire
+from bot.core.model import Level, Repo, RepoId
+from bot.ports.clock import Clock
+from bot.ports.errors import Lost, Transient
+
+T = TypeVar("T")
+
+INSTALLATION_S = 3600.0  # a looked-up installation; webhooks bring changes sooner
+PERMISSION_S = 60.0  # RULINGS E: asked anew for each decision, cached so long at most
+MANY = 10_000  # entries of a cache that holds small values
+
+
+class Api:
+    """Holds a channel an installation and one for the app."""
+
+    def __init__(  # noqa: PLR0913  the wiring of the application, all by keyword
+        self,
+        session: aiohttp.ClientSession,
+        *,
+        app_id: str,
+        private_key: str,
+        api_url: str,
+        api_version: str,
+        clock: Clock,
+        on_call: OnCall | None = None,
+    ) -> None:
+        self._app_id = str(app_id)
+        self._api_url = api_url
+        self._clock = clock
+        self._wire = Wire(session, api_version=api_version, on_call=on_call)
+        self._log = structlog.get_logger("bot.adapters.github")
+        app = AppCredentials(self._app_id, private_key, clock)
+        self._app = Channel(self._wire, api_url, app, clock)
+        self._channels: dict[int, Channel] = {}
+        self._installations: TTLCache[RepoId, int] = self._kept(INSTALLATION_S)
+        self._levels: TTLCache[tuple[RepoId, str], Level] = self._kept(PERMISSION_S)
+
+    def _kept(self, seconds: float) -> TTLCache[Any, Any]:
+        return TTLCache(MANY, seconds, timer=lambda: self._clock.now().timestamp())
+
+    async def _channel(self, repo: Repo) -> Channel:
+        """Return the repository's channel; GitHub is asked for an installation we don't know."""
+        installation = repo.installation_id or self._installations.get(repo.id)
+        if installation is None:
+            installation = await self._look_up(repo)
+        if installation not in self._channels:
+            self._channels[installation] = self._open(installation)
+        return self._channels[installation]
+
+    async def _look_up(self, repo: Repo) -> int:
+        url = "/repos/{owner}/{repo}/installation"
+        call = Call("installation", "GET", url, named(repo), repeat=True)
+        answer = await self._app.call(call)
+        with understood(call):
+            found = int(answer.data["id"])
+        self._installations[repo.id] = found
+        return found
+
+    def _open(self, installation: int) -> Channel:
+        async def fetch() -> tuple[str, datetime]:
+            return await self._fetch_token(installation)
+
+        credentials = InstallationCredentials(fetch, self._clock)
+        return Channel(self._wire, self._api_url, credentials, self._clock)
+
+    async def _fetch_token(self, installation: int) -> tuple[str, datetime]:
+        url = "/app/installations/{id}/access_tokens"
+        call = Call("token", "POST", url, {"id": installation}, repeat=True)
+        answer = await self._app.call(call)
+        with understood(call):
+            return str(answer.data["token"]), decode.time(answer.data["expires_at"])
+
+    async def _call(self, repo: Repo, call: Call) -> Answer:
+        return await (await self._channel(repo)).call(call)
+
+    async def _read(self, repo: Repo, call: Call, read: Callable[[Any], T]) -> T:
+        """Make a call and decode its answer."""
+        answer = await self._call(repo, call)
+        with understood(call):
+            return read(answer.data)
+
+    async def _list(self, repo: Repo, call: Call, key: str, read: Callable[[Any], T]) -> list[T]:
+        """Read all pages of a list."""
+        return [item async for page in self._pages(repo, call, key, read) for item in page]
+
+    async def _pages(
+        self, repo: Repo, call: Call, key: str, read: Callable[[Any], T]
+    ) -> AsyncGenerator[list[T], None]:
+        """Yield decoded pages, for who may stop early."""
+        channel = await self._channel(repo)
+        async for items in channel.pages(call, key):
+            with understood(call):
+                page = [read(item) for item in items]
+            yield page
+
+
+@contextmanager
+def understood(call: Call) -> Any:
+    """Raise ``Transient`` for an answer that lacks what it should hold (``Lost`` for a create)."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as exc:
+        message = f"{call.operation}: GitHub's answer can't be read ({exc!r})"
+        raise (Transient(message) if call.repeat else Lost(message)) from exc
+
+
+def named(repo: Repo, **more: str | int | None) -> dict[str, str | int | None]:
+    """Return the variables of a URL template: the repository's names and what else it needs."""
+    return {"owner": repo.owner, "repo": repo.name, **more}
+
+
+def get(operation: str, url: str, values: dict[str, str | int | None]) -> Call:
+    """Make a read."""
+    return Call(operation, "GET", url, values, repeat=True)

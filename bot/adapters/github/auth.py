@@ -1,0 +1,105 @@
+"""Who we are to GitHub: the app by a signed token of minutes, an installation by one of an hour."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Protocol
+
+import jwt
+
+from bot.ports.clock import Clock
+from bot.ports.errors import Permanent, Transient
+
+BACKDATED = timedelta(seconds=60)  # GitHub's advice against clock drift
+LIFETIME = timedelta(minutes=9)  # GitHub allows 10 from its own clock
+JWT_RENEWED_EARLY = timedelta(minutes=1)
+TOKEN_RENEWED_EARLY = timedelta(minutes=5)  # of an hour
+
+
+class Credentials(Protocol):
+    """Gives the value of an ``Authorization`` header."""
+
+    async def header(self) -> str:
+        """Return the header's value, making or fetching a token when needed."""
+        ...
+
+    def forget(self, header: str) -> None:
+        """Drop the token that was just refused, unless it has been replaced already."""
+        ...
+
+
+class AppCredentials:
+    """Signs and keeps the app's JWT."""
+
+    def __init__(self, app_id: str, private_key: str, clock: Clock) -> None:
+        self._app_id = app_id
+        self._private_key = private_key
+        self._clock = clock
+        self._header = ""
+        self._expires_at: datetime | None = None
+
+    async def header(self) -> str:
+        """Return ``Bearer`` and a JWT with a minute left at least."""
+        now = self._clock.now()
+        if self._expires_at is None or now >= self._expires_at - JWT_RENEWED_EARLY:
+            self._expires_at = now + LIFETIME
+            self._header = f"Bearer {self._sign(now, self._expires_at)}"
+        return self._header
+
+    def forget(self, header: str) -> None:
+        """Sign anew next time."""
+        if header == self._header:
+            self._expires_at = None
+
+    def _sign(self, now: datetime, expires_at: datetime) -> str:
+        claims = {
+            "iat": int((now - BACKDATED).timestamp()),
+            "exp": int(expires_at.timestamp()),
+            "iss": self._app_id,
+        }
+        return jwt.encode(claims, self._private_key, algorithm="RS256")
+
+
+class InstallationCredentials:
+    """Keeps an installation's token; callers that come while it is fetched share the request."""
+
+    def __init__(self, fetch: Callable[[], Awaitable[tuple[str, datetime]]], clock: Clock) -> None:
+        self._fetch = fetch
+        self._clock = clock
+        self._header = ""
+        self._expires_at: datetime | None = None
+        self._lock = asyncio.Lock()
+        self._fetches = 0
+        self._failure: Transient | Permanent | None = None
+
+    async def header(self) -> str:
+        """Return ``Bearer`` and a token with five minutes left at least."""
+        seen = self._fetches
+        async with self._lock:
+            if self._fresh():
+                return self._header
+            if self._fetches != seen and self._failure is not None:
+                raise self._failure  # of the request that this caller waited for
+            return await self._renew()
+
+    def forget(self, header: str) -> None:
+        """Fetch a new one next time."""
+        if header == self._header:
+            self._expires_at = None
+
+    def _fresh(self) -> bool:
+        at = self._expires_at
+        return at is not None and self._clock.now() < at - TOKEN_RENEWED_EARLY
+
+    async def _renew(self) -> str:
+        self._fetches += 1
+        try:
+            token, self._expires_at = await self._fetch()
+        except (Transient, Permanent) as exc:
+            self._failure = exc
+            raise
+        self._failure = None
+        self._header = f"Bearer {token}"
+        return self._header

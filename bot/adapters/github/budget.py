@@ -1,0 +1,161 @@
+"""What an installation may still ask GitHub for: one budget, one pace, last in line progress.
+
+Limits are GitHub's: a primary quota in headers, secondary limits by ``retry-after`` or words, and
+the advice to leave a second between writes that create content. Going on while limited can get
+the app banned, so a limit holds back every call of that installation.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import IntEnum
+from itertools import count
+
+from bot.ports.clock import Clock
+from bot.ports.errors import Transient
+
+SECONDARY_S = 60.0  # GitHub: at least a minute when it names no time
+SECONDARY_MAX_S = 900.0  # doubled each time up to here, so that a recovery is noticed
+LOW_SHARE = 0.1  # below this share of the quota, progress gives way
+LOW_RETRY_S = 60.0  # progress is looked at again then, or at the reset
+MAX_HOLD_S = 3900.0  # a quota resets within the hour; more is a wrong clock
+BURST = 5.0  # writes that may go at once: a small pull request waits for nothing
+RATE_PER_S = 1.0  # then a second apart, as GitHub advises
+
+
+class Priority(IntEnum):
+    """Who goes first; everything but PLAIN is a write that is paced."""
+
+    PLAIN = 0  # reads, dispatch, cancel: never paced
+    FINAL = 1  # final results and edits of replies
+    CREATE = 2  # new check runs, new comments
+    PROGRESS = 3
+
+
+# How long a write may wait for its turn: well under a lease (30 s). Progress does not wait.
+MAX_WAIT_S = {Priority.FINAL: 10.0, Priority.CREATE: 5.0, Priority.PROGRESS: 0.0}
+
+
+class Budget:
+    """The quota of one installation as its answers tell it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._held_until: datetime | None = None
+        self._strikes = 0
+        self._limit = 0
+        self._resets_at: datetime | None = None
+        self.remaining: int | None = None
+
+    def admit(self, priority: Priority) -> None:
+        """Raise ``Transient`` while calls are held back, or when progress must give way."""
+        held = self._seconds_until(self._held_until)
+        if held > 0:
+            reason = "GitHub's limits hold calls back"
+            raise Transient(reason, retry_after_s=held)
+        reset = self._seconds_until(self._resets_at)
+        if priority is Priority.PROGRESS and reset > 0 and self._is_low():
+            reason = "GitHub's quota runs low, progress gives way"
+            raise Transient(reason, retry_after_s=min(reset, LOW_RETRY_S))
+
+    def note(self, status: int, headers: Mapping[str, str], body: bytes) -> float | None:
+        """Read an answer's headers; return the seconds to wait when it was refused by a limit."""
+        self._note_quota(headers)
+        if status not in (403, 429):
+            if status < 400:
+                self._strikes = 0
+            return None
+        wait = self._limited_for(status, headers, body)
+        if wait is not None:
+            self._hold(wait)
+        return wait
+
+    def _note_quota(self, headers: Mapping[str, str]) -> None:
+        """Keep limit, rest and reset of the core quota; spent means held until the reset."""
+        if headers.get("x-ratelimit-resource", "core") != "core":
+            return
+        try:
+            limit = int(headers["x-ratelimit-limit"])
+            remaining = int(headers["x-ratelimit-remaining"])
+            resets_at = self._clock.now() + timedelta(seconds=self._reset_in(headers))
+        except (KeyError, ValueError):
+            return  # an older server or a proxy: nothing is known
+        self._limit, self.remaining, self._resets_at = limit, remaining, resets_at
+        if remaining <= 0:
+            self._hold(self._seconds_until(resets_at))
+
+    def _reset_in(self, headers: Mapping[str, str]) -> float:
+        """Return the seconds until the reset header's time, within reason."""
+        seconds = float(headers["x-ratelimit-reset"]) - self._clock.now().timestamp()
+        return min(max(seconds, 0.0), MAX_HOLD_S)
+
+    def _limited_for(self, status: int, headers: Mapping[str, str], body: bytes) -> float | None:
+        """Tell a limit from a missing permission, in GitHub's order of precedence."""
+        asked = _seconds(headers.get("retry-after"))
+        if asked is not None:
+            return max(asked, 1.0)
+        if headers.get("x-ratelimit-remaining") == "0":
+            # At least a second: GitHub's clock may be ahead of ours.
+            return max(self._seconds_until(self._resets_at), 1.0)
+        if status == 429 or _speaks_of_limits(body):
+            self._strikes += 1
+            return min(SECONDARY_S * 2.0 ** (self._strikes - 1), SECONDARY_MAX_S)
+        return None
+
+    def _hold(self, seconds: float) -> None:
+        until = self._clock.now() + timedelta(seconds=seconds)
+        if self._held_until is None or until > self._held_until:
+            self._held_until = until
+
+    def _is_low(self) -> bool:
+        return self.remaining is not None and self.remaining < self._limit * LOW_SHARE
+
+    def _seconds_until(self, when: datetime | None) -> float:
+        return 0.0 if when is None else (when - self._clock.now()).total_seconds()
+
+
+class Pace:
+    """A token bucket for writes; who waits is served by priority, then first come first served."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._tokens = BURST
+        self._filled_at = clock.now()
+        self._line: list[tuple[Priority, int]] = []
+        self._numbers = count()
+
+    async def take(self, priority: Priority) -> None:
+        """Wait for a turn; raise ``Transient`` when it would take longer than it may."""
+        ticket = (priority, next(self._numbers))
+        give_up_at = self._clock.now() + timedelta(seconds=MAX_WAIT_S[priority])
+        insort(self._line, ticket)
+        try:
+            while (wait := self._wait_s(ticket)) > 0:
+                if self._clock.now() + timedelta(seconds=wait) > give_up_at:
+                    reason = "writes to GitHub are paced"
+                    raise Transient(reason, retry_after_s=wait)
+                await self._clock.sleep(wait)
+            self._tokens -= 1
+        finally:
+            self._line.remove(ticket)
+
+    def _wait_s(self, ticket: tuple[Priority, int]) -> float:
+        """Return the seconds until there is a token for everybody ahead and for this one."""
+        now = self._clock.now()
+        passed = max((now - self._filled_at).total_seconds(), 0.0)
+        self._tokens = min(BURST, self._tokens + passed * RATE_PER_S)
+        self._filled_at = now
+        missing = bisect_left(self._line, ticket) + 1 - self._tokens
+        # A clock has microseconds: what is less than a millisecond is no reason to sleep.
+        return missing / RATE_PER_S if missing > 0.001 else 0.0
+
+
+def _seconds(text: str | None) -> float | None:
+    """Read ``retry-after``; ``None`` when absent or a date, which GitHub does not send."""
+    return float(text) if text is not None and text.strip().isdecimal() else None
+
+
+def _speaks_of_limits(body: bytes) -> bool:
+    """Tell a secondary limit without headers by its words ("abuse" is the older one)."""
+    words = body[:2000].lower()
+    return b"rate limit" in words or b"abuse detection" in words

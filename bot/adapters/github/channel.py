@@ -1,0 +1,201 @@
+"""One line to GitHub: credentials, budget, pace, ETags, retries and the meaning of errors.
+
+There is one an installation and one for the app itself. This is the only place that retries, and
+only what is safe to repeat: a dispatch or a creation whose answer is lost raises ``Lost``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import stamina
+from cachetools import LRUCache
+from gidgethub import sansio
+
+from bot.adapters.github.auth import Credentials
+from bot.adapters.github.budget import Budget, Pace, Priority
+from bot.adapters.github.translate import decipher, lost
+from bot.adapters.github.wire import STREAM_SILENCE_S, Request, Response, Wire
+from bot.ports.clock import Clock
+from bot.ports.errors import Silent, Transient
+
+JSON = "application/vnd.github+json"
+CACHE_BYTES = 8 << 20  # ETags of an installation: some hundred lists
+CACHED_BODY_BYTES = 1 << 20  # a larger body would push out all others
+CONCURRENT = 50  # GitHub bears 100 at once, of all replicas together
+ATTEMPTS = 3
+MAX_PAGES = 30  # 3,000 items: where GitHub's own lists end
+
+Vars = Mapping[str, str | int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One named call; ``url`` is a URI template below the API's address, or a complete URL."""
+
+    operation: str
+    method: str
+    url: str
+    vars: Vars = field(default_factory=dict)
+    data: Mapping[str, Any] | None = None
+    accept: str = JSON
+    repeat: bool = False  # safe to send again when no answer came
+    priority: Priority = Priority.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call brought: decoded JSON (``None`` for no body), and the next page's URL."""
+
+    status: int
+    data: Any
+    next_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Cached:
+    """A body with its ETag, as bytes, so that nobody can alter it."""
+
+    etag: str
+    response: Response
+
+
+class Channel:
+    """Makes the calls of one installation, or of the app."""
+
+    def __init__(self, wire: Wire, base_url: str, credentials: Credentials, clock: Clock) -> None:
+        self._wire = wire
+        self._base_url = base_url
+        self._credentials = credentials
+        self._budget = Budget(clock)
+        self._pace = Pace(clock)
+        self._room = asyncio.Semaphore(CONCURRENT)
+        self._cache: LRUCache[tuple[str, str], _Cached] = LRUCache(
+            CACHE_BYTES, getsizeof=lambda cached: len(cached.response.body) + 2000
+        )
+
+    async def call(self, call: Call) -> Answer:
+        """Make a call; raise ``Transient`` (``Lost``) or ``Permanent``."""
+        if not call.repeat:
+            return await self._once(call)
+        async for attempt in stamina.retry_context(
+            on=_worth_repeating, attempts=ATTEMPTS, wait_initial=0.2, wait_jitter=0.3, wait_max=2
+        ):
+            with attempt:
+                return await self._once(call)
+        raise AssertionError  # the last attempt returns or raises
+
+    async def pages(self, call: Call, key: str = "") -> AsyncGenerator[Sequence[Any]]:
+        """Yield each page's items; ``key`` names the list in an object, "" for a plain array."""
+        for _ in range(MAX_PAGES):
+            answer = await self.call(call)
+            yield _items(call, answer.data, key)
+            if answer.next_url is None:
+                return
+            call = Call(call.operation, "GET", answer.next_url, accept=call.accept, repeat=True)
+
+    async def stream(self, call: Call) -> AsyncGenerator[bytes]:
+        """Yield a body in chunks; refused like any call, never retried once it flows."""
+        self._budget.admit(call.priority)
+        header = await self._credentials.header()
+        try:
+            async with aclosing(self._wire.stream(self._request(call, header, None))) as parts:
+                async for part in parts:
+                    if isinstance(part, bytes):
+                        yield part
+                    else:
+                        self._begin(call, header, part)
+        except aiohttp.SocketTimeoutError as exc:
+            message = f"{call.operation}: nothing came for {STREAM_SILENCE_S:.0f} s"
+            raise Silent(message) from exc
+        except (aiohttp.ClientError, TimeoutError) as exc:
+            raise lost(call.operation, exc, repeat=True) from exc
+
+    def _begin(self, call: Call, header: str, head: Response) -> None:
+        """Look at a stream's head: a refused token is dropped, the next try has a new one."""
+        if head.status == 401:
+            self._credentials.forget(header)
+            message = f"{call.operation}: GitHub refused the token"
+            raise Transient(message)
+        self._refuse(call, head)
+
+    async def _once(self, call: Call) -> Answer:
+        self._budget.admit(call.priority)
+        if call.priority is not Priority.PLAIN:
+            await self._pace.take(call.priority)
+            self._budget.admit(call.priority)  # what came while it waited
+        url = sansio.format_url(call.url, call.vars, base_url=self._base_url)
+        cached = self._cache.get((call.accept, url)) if call.method == "GET" else None
+        response = await self._authorised(call, cached)
+        if cached is not None and response.status == 304:
+            return _answer(call, cached.response)
+        self._refuse(call, response)
+        self._remember(call, url, response)
+        return _answer(call, response)
+
+    async def _authorised(self, call: Call, cached: _Cached | None) -> Response:
+        """Send it; a refused token is dropped and the call made once more."""
+        header = await self._credentials.header()
+        response = await self._send(call, header, cached)
+        if response.status == 401:
+            self._credentials.forget(header)
+            response = await self._send(call, await self._credentials.header(), cached)
+        return response
+
+    async def _send(self, call: Call, header: str, cached: _Cached | None) -> Response:
+        async with self._room:
+            try:
+                return await self._wire.send(self._request(call, header, cached))
+            except (aiohttp.ClientError, TimeoutError) as exc:
+                raise lost(call.operation, exc, repeat=call.repeat) from exc
+
+    def _request(self, call: Call, header: str, cached: _Cached | None) -> Request:
+        headers = {"accept": call.accept, "authorization": header}
+        if cached is not None:
+            headers["if-none-match"] = cached.etag
+        body = None
+        if call.data is not None:
+            headers["content-type"] = "application/json; charset=utf-8"
+            body = json.dumps(call.data).encode()
+        url = sansio.format_url(call.url, call.vars, base_url=self._base_url)
+        return Request(call.operation, call.method, url, headers, body)
+
+    def _refuse(self, call: Call, response: Response) -> None:
+        """Note the budget; raise for an answer that limits refused."""
+        wait = self._budget.note(response.status, response.headers, response.body)
+        if wait is not None:
+            message = f"{call.operation}: GitHub's limits refused it ({response.status})"
+            raise Transient(message, retry_after_s=wait)
+        if response.status >= 300:
+            _answer(call, response)
+
+    def _remember(self, call: Call, url: str, response: Response) -> None:
+        etag = response.headers.get("etag")
+        if call.method == "GET" and etag and len(response.body) <= CACHED_BODY_BYTES:
+            self._cache[(call.accept, url)] = _Cached(etag, response)
+
+
+def _answer(call: Call, response: Response) -> Answer:
+    """Decode an answer, anew each time."""
+    data, next_url = decipher(call.operation, response, repeat=call.repeat)
+    return Answer(response.status, data, next_url)
+
+
+def _items(call: Call, data: Any, key: str) -> Sequence[Any]:
+    """Take the list out of a page; anything else is an answer we can't use."""
+    items = data.get(key) if key and isinstance(data, dict) else data
+    if not isinstance(items, list):
+        message = f"{call.operation}: GitHub's answer holds no list"
+        raise Transient(message)
+    return items
+
+
+def _worth_repeating(exc: Exception) -> bool:
+    """Tell whether trying again at once may help: not for a limit, which names its time."""
+    return isinstance(exc, Transient) and exc.retry_after_s is None

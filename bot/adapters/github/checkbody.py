@@ -1,0 +1,103 @@
+"""A check run as GitHub takes it: limits kept in bytes, unset keys left out.
+
+GitHub says characters but counts bytes (422 ``summary exceeds a maximum bytesize of 65535``), and
+answers 422 to a null ``conclusion`` or ``completed_at``. Rendering keeps the limits already; this
+is the last guard, because one refused result would leave a pull request waiting for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.ports.github import Annotation, Button, CheckWrite
+
+Json = dict[str, Any]
+
+TEXT_BYTES = 65_535
+TITLE_CHARS = 255
+ANNOTATION_BYTES = 64 * 1024
+ANNOTATIONS_A_REQUEST = 50
+BUTTONS = 3
+LABEL_CHARS, DESCRIPTION_CHARS, IDENTIFIER_CHARS = 20, 40, 20
+MARK = "\n\n… (cut: more than GitHub shows)"
+SHORT_MARK = "…"
+
+
+def body_of(check: CheckWrite, annotations: Sequence[Annotation] = ()) -> Json:
+    """Build the body of a create; an update sends the same without ``head_sha``."""
+    body: Json = {
+        "name": check.name,
+        "head_sha": check.head_sha,
+        "external_id": check.external_id,
+        "status": check.status,
+        "details_url": check.details_url or None,
+        "started_at": stamp(check.started_at),
+        "output": output_of(check, annotations),
+    }
+    if completes(check):
+        body["conclusion"] = check.conclusion
+        body["completed_at"] = stamp(check.completed_at)
+        # Buttons show on completed runs only; unsent ones would be dropped.
+        body["actions"] = [_button(button) for button in check.buttons[:BUTTONS]] or None
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def output_of(check: CheckWrite, annotations: Sequence[Annotation] = ()) -> Json:
+    """Build the whole output: whether a part left out is kept is not documented."""
+    output: Json = {
+        "title": cut_chars(check.title, TITLE_CHARS) or check.name,
+        "summary": cut_bytes(check.summary, TEXT_BYTES),
+    }
+    if check.text:
+        output["text"] = cut_bytes(check.text, TEXT_BYTES)
+    if annotations:
+        output["annotations"] = [_annotation(item) for item in annotations]
+    return output
+
+
+def completes(check: CheckWrite) -> bool:
+    """Tell whether this write ends the check run."""
+    return check.status == "completed"
+
+
+def stamp(when: datetime | None) -> str | None:
+    """Write a time as GitHub does, in whole seconds of UTC."""
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if when else None
+
+
+def cut_bytes(text: str, limit: int) -> str:
+    """Cut at a character's end so that the text with its mark is within ``limit`` bytes."""
+    data = text.encode(errors="replace")  # a lone surrogate can't be sent
+    if len(data) <= limit:
+        return data.decode()
+    return data[: limit - len(MARK.encode())].decode(errors="ignore") + MARK
+
+
+def cut_chars(text: str, limit: int) -> str:
+    """Cut to ``limit`` characters with an ellipsis."""
+    return text if len(text) <= limit else text[: limit - 1] + SHORT_MARK
+
+
+def _annotation(item: Annotation) -> Json:
+    line = max(item.line, 1)
+    body = {
+        "path": item.path,
+        "start_line": line,
+        "end_line": line,
+        "annotation_level": item.level,
+        "message": cut_bytes(item.message, ANNOTATION_BYTES),
+    }
+    if item.title:
+        body["title"] = cut_chars(item.title, TITLE_CHARS)
+    return body
+
+
+def _button(button: Button) -> Json:
+    return {
+        "label": cut_chars(button.label, LABEL_CHARS),
+        "description": cut_chars(button.description, DESCRIPTION_CHARS),
+        # Never with an ellipsis: it comes back to us as it was sent.
+        "identifier": button.identifier[:IDENTIFIER_CHARS],
+    }

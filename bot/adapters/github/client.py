@@ -1,0 +1,24 @@
+"""The GitHub port in one object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.adapters.github.actions import Actions
+from bot.adapters.github.checks import Checks
+from bot.adapters.github.comments import Comments
+from bot.adapters.github.deliveries import Deliveries
+from bot.adapters.github.people import People
+from bot.adapters.github.pulls import Pulls
+from bot.ports.github import GitHub
+
+
+class GitHubClient(Pulls, People, Checks, Actions, Comments, Deliveries):
+    """All named calls of ``bot.ports.github.GitHub``; lives as long as its session."""
+
+
+if TYPE_CHECKING:
+
+    def _fits(client: GitHubClient) -> GitHub:
+        """Let the type checker say so when the port and the client part."""
+        return client

@@ -1,0 +1,84 @@
+"""Comments on pull requests and reactions to them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.adapters.github import decode
+from bot.adapters.github.api import Api, get, named, understood
+from bot.adapters.github.budget import Priority
+from bot.adapters.github.channel import Call
+from bot.adapters.github.checkbody import cut_bytes
+from bot.core.model import Repo
+from bot.ports.errors import Permanent, Transient
+
+COMMENT_BYTES = 65_535  # GitHub documents 65,536 characters; bytes are never more
+OF_ISSUE = "/repos/{owner}/{repo}/issues/{number}/comments"
+COMMENT = "/repos/{owner}/{repo}/issues/comments/{id}"
+GONE = (404, 410)
+
+
+class Comments(Api):
+    """Named calls on comments."""
+
+    async def comment(self, repo: Repo, number: int, body: str) -> int:
+        """Post a comment; return its id. Not repeated when unanswered: raises ``Lost``."""
+        data = {"body": cut_bytes(body, COMMENT_BYTES)}
+        values = named(repo, number=number)
+        call = Call("comment", "POST", OF_ISSUE, values, data, priority=Priority.CREATE)
+        answer = await self._call(repo, call)
+        with understood(call):
+            return int(answer.data["id"])
+
+    async def edit_comment(self, repo: Repo, comment_id: int, body: str) -> bool:
+        """Rewrite a comment of ours; False when it is gone."""
+        data = {"body": cut_bytes(body, COMMENT_BYTES)}
+        call = Call(
+            "edit_comment",
+            "PATCH",
+            COMMENT,
+            named(repo, id=comment_id),
+            data,
+            repeat=True,
+            priority=Priority.FINAL,
+        )
+        try:
+            await self._call(repo, call)
+        except Permanent as exc:
+            if exc.status in GONE:
+                return False
+            raise
+        return True
+
+    async def find_comment(
+        self, repo: Repo, number: int, marker: str, since: datetime
+    ) -> int | None:
+        """Find a comment of ours that holds the marker; anybody can copy a marker."""
+        at = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        call = get(
+            "find_comment",
+            OF_ISSUE + "{?since}&per_page=100",
+            named(repo, number=number, since=at),
+        )
+        async for page in self._pages(repo, call, "", dict[str, Any]):
+            for item in page:
+                ours = decode.is_ours(item.get("performed_via_github_app"), self._app_id)
+                if ours and marker in (item.get("body") or ""):
+                    return int(item["id"])
+        return None
+
+    async def react(self, repo: Repo, comment_id: int, content: str) -> None:
+        """Add a reaction; a failure is harmless and only logged."""
+        call = Call(
+            "react",
+            "POST",
+            COMMENT + "/reactions",
+            named(repo, id=comment_id),
+            {"content": content},
+            repeat=True,  # GitHub answers 200 when it is already there
+        )
+        try:
+            await self._call(repo, call)
+        except (Permanent, Transient) as exc:
+            self._log.warning("reaction refused", comment=comment_id, error=str(exc))

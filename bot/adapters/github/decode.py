@@ -1,0 +1,148 @@
+"""GitHub's JSON as the port's values; what GitHub may leave null is tolerated here and only here.
+
+A missing key raises ``KeyError``, a wrong shape ``TypeError``: ``Api`` makes both ``Transient``.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.core.model import Level, Pull, Repo, Sha
+from bot.ports.github import ActionsJob, ActionsRun, ChangedFile, HookDelivery
+
+Json = dict[str, Any]
+
+# From the highest down: the first that is true counts.
+GRANTS = (
+    ("admin", Level.ADMIN),
+    ("maintain", Level.MAINTAIN),
+    ("push", Level.WRITE),
+    ("triage", Level.TRIAGE),
+    ("pull", Level.PULL),
+)
+# For servers that do not send `user.permissions`.
+WORDS = {"admin": Level.ADMIN, "write": Level.WRITE, "read": Level.PULL}
+
+
+def time(text: str) -> datetime:
+    """Read an ISO time as aware UTC."""
+    when = datetime.fromisoformat(text)
+    return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+
+
+def optional_time(text: str | None) -> datetime | None:
+    """Read a time that may be null."""
+    return time(text) if text else None
+
+
+def pull(repo: Repo, data: Json) -> Pull:
+    """Read a pull request, of a list too, which lacks ``changed_files``."""
+    head_repo = data["head"].get("repo")  # null when the fork was deleted
+    return Pull(
+        repo_id=repo.id,
+        number=int(data["number"]),
+        head_sha=Sha(data["head"]["sha"]),
+        head_repo_id=int(head_repo["id"]) if head_repo else None,
+        base_ref=data["base"]["ref"],
+        author=login(data.get("user")),
+        open=data["state"] == "open",
+        draft=bool(data.get("draft")),
+        changed_files=int(data.get("changed_files") or 0),
+        updated_at=optional_time(data.get("updated_at")),
+    )
+
+
+def login(user: Json | None) -> str:
+    """Return a login; "" for an account that is gone."""
+    return user.get("login") or "" if user else ""
+
+
+def changed_file(data: Json) -> ChangedFile:
+    """Read a file of a diff."""
+    return ChangedFile(
+        path=data["filename"],
+        status=data.get("status") or "modified",
+        previous_path=data.get("previous_filename"),
+    )
+
+
+def level(data: Json) -> Level:
+    """Read a level from ``user.permissions``: ``permission`` shows maintain as write."""
+    grants = (data.get("user") or {}).get("permissions")
+    if grants is None:
+        return WORDS.get(data.get("permission") or "", Level.NONE)
+    return next((found for key, found in GRANTS if grants.get(key) is True), Level.NONE)
+
+
+def actions_run(data: Json) -> ActionsRun:
+    """Read a workflow run."""
+    return ActionsRun(
+        id=int(data["id"]),
+        attempt=int(data.get("run_attempt") or 1),
+        status=data["status"] or "",
+        conclusion=data.get("conclusion"),
+        display_title=data.get("display_title") or "",
+        event=data.get("event") or "",
+        path=data.get("path") or "",
+        head_sha=data.get("head_sha") or "",
+        html_url=data.get("html_url") or "",
+        created_at=time(data["created_at"]),
+        updated_at=optional_time(data.get("updated_at")),
+        actor=login(data.get("triggering_actor") or data.get("actor")),
+    )
+
+
+def dispatched(data: Json, now: datetime) -> ActionsRun:
+    """Read a dispatch's answer: an id and a link, the rest is what a new run has."""
+    return ActionsRun(
+        id=int(data["workflow_run_id"]),
+        attempt=1,
+        status="queued",
+        conclusion=None,
+        display_title="",
+        event="workflow_dispatch",
+        path="",
+        head_sha="",
+        html_url=data.get("html_url") or "",
+        created_at=now,
+    )
+
+
+def actions_job(data: Json) -> ActionsJob:
+    """Read a job; no runner yet is ""."""
+    failed = [step for step in data.get("steps") or () if step.get("conclusion") == "failure"]
+    return ActionsJob(
+        id=int(data["id"]),
+        name=data.get("name") or "",
+        status=data["status"] or "",
+        conclusion=data.get("conclusion"),
+        runner=data.get("runner_name") or "",
+        labels=tuple(data.get("labels") or ()),
+        html_url=data.get("html_url") or "",
+        started_at=optional_time(data.get("started_at")),
+        completed_at=optional_time(data.get("completed_at")),
+        failed_step=(failed[0].get("name") or "") if failed else "",
+    )
+
+
+def delivery(attempts: list[Json]) -> HookDelivery:
+    """Make one delivery of all attempts with its GUID: fine when any was answered with 2xx."""
+    newest = max(attempts, key=lambda item: int(item["id"]))
+    return HookDelivery(
+        id=int(newest["id"]),
+        guid=newest["guid"],
+        delivered_at=min(time(item["delivered_at"]) for item in attempts),
+        ok=any(arrived(item) for item in attempts),
+        event=newest.get("event") or "",
+    )
+
+
+def arrived(attempt: Json) -> bool:
+    """Tell whether an attempt was answered; ``status`` is a word, "OK" for every 2xx."""
+    return attempt.get("status") == "OK" or 200 <= int(attempt.get("status_code") or 0) < 300
+
+
+def is_ours(app: Json | None, app_id: str) -> bool:
+    """Tell whether an app is this one, which may be known by its number or its client id."""
+    return app is not None and app_id in (str(app.get("id")), app.get("client_id"))

@@ -1,0 +1,34 @@
+"""The webhooks GitHub tried to send: it never repeats one by itself, so we look."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from bot.adapters.github import decode
+from bot.adapters.github.api import Api, get, understood
+from bot.adapters.github.channel import Call
+from bot.ports.github import HookDelivery
+
+
+class Deliveries(Api):
+    """Named calls of the app itself."""
+
+    async def deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:
+        """List the app's deliveries since (GitHub keeps three days), one a GUID, newest first."""
+        attempts: dict[str, list[dict[str, Any]]] = {}
+        call = get("deliveries", "/app/hook/deliveries?per_page=100", {})
+        async for items in self._app.pages(call):
+            with understood(call):
+                recent = [item for item in items if decode.time(item["delivered_at"]) >= since]
+                for item in recent:
+                    attempts.setdefault(item["guid"], []).append(item)
+            if len(recent) < len(items):
+                break
+        with understood(call):
+            return tuple(decode.delivery(group) for group in attempts.values())
+
+    async def redeliver(self, delivery_id: int) -> None:
+        """Ask GitHub to send a delivery again; a second one has the same GUID and is dropped."""
+        url = "/app/hook/deliveries/{id}/attempts"
+        await self._app.call(Call("redeliver", "POST", url, {"id": delivery_id}, repeat=True))

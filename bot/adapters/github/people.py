@@ -1,0 +1,48 @@
+"""Who somebody is to a repository."""
+
+from __future__ import annotations
+
+from bot.adapters.github import decode
+from bot.adapters.github.api import Api, get, named
+from bot.core.model import Level, Repo
+from bot.ports.errors import Permanent
+
+NOT_FOUND = 404
+
+
+class People(Api):
+    """Named calls on permissions and teams."""
+
+    async def permission(self, repo: Repo, login: str) -> Level:
+        """Return somebody's level (cached 60 s at most); NONE for unknown people."""
+        if not login:
+            return Level.NONE
+        key = (repo.id, login.lower())
+        level: Level | None = self._levels.get(key)
+        if level is None:
+            level = await self._permission(repo, login)
+            self._levels[key] = level
+        return level
+
+    async def _permission(self, repo: Repo, login: str) -> Level:
+        url = "/repos/{owner}/{repo}/collaborators/{login}/permission"
+        try:
+            call = get("permission", url, named(repo, login=login))
+            return await self._read(repo, call, decode.level)
+        except Permanent as exc:
+            if exc.status == NOT_FOUND:
+                return Level.NONE
+            raise
+
+    async def in_team(self, repo: Repo, team: str, login: str) -> bool:
+        """Tell whether somebody is an active member of the owner's team."""
+        if not login:
+            return False
+        url = "/orgs/{owner}/teams/{team}/memberships/{login}"
+        try:
+            call = get("in_team", url, named(repo, team=team, login=login))
+            return await self._read(repo, call, lambda data: bool(data["state"] == "active"))
+        except Permanent as exc:
+            if exc.status == NOT_FOUND:
+                return False
+            raise

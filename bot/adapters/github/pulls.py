@@ -1,0 +1,89 @@
+"""Pull requests, their files, and files at a branch."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+from urllib.parse import quote
+
+from bot.adapters.github import decode
+from bot.adapters.github.api import Api, get, named, understood
+from bot.core.model import Pull, Repo
+from bot.ports.errors import Permanent
+from bot.ports.github import ChangedFiles, FileText
+
+LISTED_FILES = 3000  # GitHub lists no more of a pull request
+COMPARED_FILES = 300  # nor of a comparison
+GONE = (404, 410)
+
+
+class Pulls(Api):
+    """Named calls on pull requests and contents."""
+
+    async def pull(self, repo: Repo, number: int) -> Pull:
+        """Read a pull request."""
+        url = "/repos/{owner}/{repo}/pulls/{number}"
+        call = get("pull", url, named(repo, number=number))
+        return await self._read(repo, call, lambda data: decode.pull(repo, data))
+
+    async def open_pulls(self, repo: Repo) -> tuple[Pull, ...]:
+        """List the open pull requests."""
+        url = "/repos/{owner}/{repo}/pulls?state=open&per_page=100"
+        call = get("open_pulls", url, named(repo))
+        return tuple(await self._list(repo, call, "", lambda data: decode.pull(repo, data)))
+
+    async def pull_files(self, repo: Repo, number: int, changed_files: int) -> ChangedFiles:
+        """List its files; more than 3,000 are not listed at all.
+
+        A listing shorter than ``changed_files`` is no fault: the pull request may have moved.
+        """
+        if changed_files > LISTED_FILES:
+            return ChangedFiles((), truncated=True)
+        url = "/repos/{owner}/{repo}/pulls/{number}/files?per_page=100"
+        call = get("pull_files", url, named(repo, number=number))
+        files = tuple(await self._list(repo, call, "", decode.changed_file))
+        # It grew meanwhile, and perhaps beyond what was listed.
+        full = len(files) >= LISTED_FILES and changed_files < LISTED_FILES
+        return ChangedFiles(files, truncated=full)
+
+    async def compare_files(self, repo: Repo, base: str, head: str) -> ChangedFiles:
+        """List the files between two commits (300 at most, else truncated)."""
+        # All files come with the first page, whose size is that of the commits.
+        url = "/repos/{owner}/{repo}/compare/{base}...{head}?per_page=1"
+        call = get("compare_files", url, named(repo, base=base, head=head))
+        files = await self._read(repo, call, _files)
+        return ChangedFiles(files.files, truncated=len(files.files) >= COMPARED_FILES)
+
+    async def file(self, repo: Repo, path: str, ref: str) -> FileText | None:
+        """Read a file at a branch or commit; None when there is none."""
+        if any(part in ("", ".", "..") for part in path.split("/")):
+            return None  # no such path in git, and a URL would mean another one
+        url = "/repos/{owner}/{repo}/contents/{+path}{?ref}"
+        # Quoted here: `+` keeps the slashes, but would keep `?` and `#` as well.
+        call = get("file", url, named(repo, path=quote(path), ref=ref))
+        try:
+            data = (await self._call(repo, call)).data
+        except Permanent as exc:
+            if exc.status in GONE:
+                return None
+            raise
+        if not _is_file(data):
+            return None
+        if data.get("encoding") != "base64":
+            data = await self._blob(repo, data["sha"])
+        with understood(call):
+            return FileText(base64.b64decode(data["content"]), str(data["sha"]))
+
+    async def _blob(self, repo: Repo, sha: str) -> Any:
+        """Read a file over 1 MB, which contents show without content."""
+        call = get("blob", "/repos/{owner}/{repo}/git/blobs/{sha}", named(repo, sha=sha))
+        return (await self._call(repo, call)).data
+
+
+def _is_file(data: Any) -> bool:
+    """Tell a file from a directory (a list), a submodule and a link out of the tree."""
+    return isinstance(data, dict) and data.get("type") == "file"
+
+
+def _files(data: Any) -> ChangedFiles:
+    return ChangedFiles(tuple(decode.changed_file(item) for item in data.get("files") or ()))
