@@ -1,0 +1,470 @@
+#!/usr/bin/env python3
+"""Submit a RayJob from a workflow, follow its log, end with its verdict.
+
+One file, standard library of Python 3.9 alone: `ascend-ci init` copies it into repositories. Every
+input comes from an option or, in workflows, from the environment, so that no text from a pull
+request is pasted into a script. Exit codes: 0 the job succeeded (with --detach: is submitted),
+1 it did not, or was refused, 2 wrong use, 3 the submitter is out of reach or the end not known.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import re
+import secrets
+import signal
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from array import array
+from typing import Any, Callable, Iterator, NamedTuple  # noqa: UP035 - one import for 3.9
+from urllib.parse import quote, urlencode
+
+NETWORK_ERRORS = (OSError, http.client.HTTPException)
+BAD_ANSWERS = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+Attempt = Callable[[], "tuple[int, bytes]"]
+ENDS = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "NOT_FOUND")
+CALL_S = 30.0
+CHUNK_BYTES = 1 << 18
+ANNOUNCE_S = 60.0  # the bot answers 409 until it has stored which run it dispatched
+CANCEL_S = 6.0  # GitHub kills a cancelled step 7.5 s after its first signal
+DEADLINE_PATH = "/spec/activeDeadlineSeconds"
+POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
+NEEDS = {"add": "value", "replace": "value", "test": "value", "move": "from", "copy": "from"}
+NEEDS["remove"] = "path"
+
+# Names are those of the API where it has them; then the variables that stand in, and the help.
+OPTIONS = {
+    "url": ("SUBMITTER_URL", "address of the submitter (its token: SUBMITTER_TOKEN alone)"),
+    "repository": ("GITHUB_REPOSITORY", "owner/name"),
+    "commit_sha": ("ASCEND_CI_SHA GITHUB_SHA", "commit under test"),
+    "branch": ("ASCEND_CI_BRANCH GITHUB_REF_NAME", "branch, for display"),
+    "github_run_id": ("GITHUB_RUN_ID", "Actions run"),
+    "github_run_attempt": ("GITHUB_RUN_ATTEMPT", "its attempt"),
+    "image": ("ASCEND_CI_IMAGE", "container image"),
+    "name_suffix": ("ASCEND_CI_NAME_SUFFIX", "tells the RayJobs of one run apart"),
+    "script": ("ASCEND_CI_SCRIPT", "path of the script inside the container"),
+    "args": ("ASCEND_CI_ARGS", "its arguments, a JSON array of strings"),
+    "env": ("ASCEND_CI_ENV", "its environment, a JSON object of strings"),
+    "worker_replicas": ("ASCEND_CI_WORKER_REPLICAS", "number of workers, 1 unless given"),
+    "template_patches": ("ASCEND_CI_TEMPLATE_PATCHES", "JSON array of RFC 6902 operations"),
+    "timeout_minutes": ("ASCEND_CI_TIMEOUT_MINUTES", "becomes activeDeadlineSeconds"),
+    "bot_url": ("ASCEND_CI_URL", "address of the bot, to announce the job to"),
+    "run": ("ASCEND_CI_RUN", "the bot's id of this run: the workflow's input ascend_ci"),
+    "detach": ("ASCEND_CI_DETACH", "true: submit, announce and leave"),
+    "retry_seconds": ("ASCEND_CI_RETRY_SECONDS", "patience with a silent submitter, 300"),
+    "silence_seconds": ("ASCEND_CI_SILENCE_SECONDS", "silence before a new watch, 300"),
+}
+REQUIRED = ("repository", "commit_sha", "github_run_id", "github_run_attempt", "script")
+PLAIN = (*REQUIRED, "branch", "image", "name_suffix")
+
+
+class Config(NamedTuple):
+    """All inputs, checked; `body` is what is posted, `run_url` has this run attempt's jobs."""
+
+    url: str
+    run_url: str
+    token: str
+    body: dict[str, Any]
+    bot_url: str
+    run: str
+    detach: bool
+    retry_s: float
+    silence_s: float
+
+
+class EndError(Exception):
+    """Ends the helper: exit code, then why."""
+
+
+def say(text: str) -> None:
+    """Print to stdout at once, as UTF-8 whatever the locale."""
+    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def warn(text: str) -> None:
+    """Print to stderr."""
+    sys.stderr.write(f"ascend-ci: {text}\n")
+    sys.stderr.flush()
+
+
+def parse(argv: list[str], environ: dict[str, str]) -> Config:
+    """Read options and environment; ends with code 2 and every flaw named."""
+    parser = argparse.ArgumentParser(prog="ascend-ci submit", description="Submit a RayJob.")
+    for name, (variables, text) in OPTIONS.items():
+        more: dict[str, Any] = {"nargs": "?", "const": "true"} if name == "detach" else {}
+        shown = f"{text} [{variables.replace(' ', ', ')}]"
+        parser.add_argument("--" + name.replace("_", "-"), help=shown, **more)
+    given = vars(parser.parse_args(argv))
+    raw: dict[str, str] = {}
+    for name, (variables, _) in OPTIONS.items():
+        values = [given[name], *map(environ.get, variables.split())]
+        raw[name] = next((value.strip() for value in values if value and value.strip()), "")
+    flaws = [f"{name} ({OPTIONS[name][0]}) is missing" for name in REQUIRED if not raw[name]]
+    body = _body(raw, flaws)
+    url, bot_url = raw["url"].rstrip("/"), raw["bot_url"].rstrip("/")
+    for name, address in (("url", url), ("bot_url", bot_url or "http://none")):
+        if not re.match(r"https?://[^/\s]+\S*$", address):
+            flaws.append(f"{name} ({OPTIONS[name][0]}) must be an http(s) address: {address!r}")
+    waits = [_number(raw, name, flaws, "300") for name in ("retry_seconds", "silence_seconds")]
+    if flaws:
+        parser.exit(2, "".join(f"ascend-ci submit: {flaw}\n" for flaw in flaws))
+    attempt = urlencode({"attempt": raw["github_run_attempt"]})
+    run_url = f"{url}/api/v1/workflows/{quote(raw['github_run_id'], safe='')}?{attempt}"
+    token, detach = environ.get("SUBMITTER_TOKEN", "").strip(), raw["detach"].lower()
+    detached = detach in ("1", "true", "yes")
+    return Config(url, run_url, token, body, bot_url, raw["run"], detached, *waits)
+
+
+def _body(raw: dict[str, str], flaws: list[str]) -> dict[str, Any]:
+    args, env = _json(raw, "args", [], flaws), _json(raw, "env", {}, flaws)
+    for name, pairs in (("args", enumerate(args)), ("env", env.items())):
+        for key, item in pairs:
+            if not isinstance(item, str):
+                flaws.append(f"{name}: item {key} must be a string, not {json.dumps(item)}")
+    names = (name for name in env if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name))
+    flaws += [f"env: {name!r} is no name of a variable" for name in names]
+    patches = _json(raw, "template_patches", [], flaws)
+    named = [(index, _patch_flaw(patch)) for index, patch in enumerate(patches)]
+    flaws += [f"template_patches: item {index}: {flaw}" for index, flaw in named if flaw]
+    if raw["timeout_minutes"] and not any(DEADLINE_PATH in str(patch) for patch in patches):
+        # The cluster itself ends the job, so that a dead bot cannot keep its NPUs.
+        limit_s = max(1, int(_number(raw, "timeout_minutes", flaws) * 60))
+        patches.append({"op": "add", "path": DEADLINE_PATH, "value": limit_s})
+    workers = _number(raw, "worker_replicas", flaws, "1")
+    if workers != int(workers):
+        flaws.append("worker_replicas must be a whole number")
+    lists = {"args": args, "env": env, "template_patches": patches}
+    return {**{name: raw[name] for name in PLAIN}, **lists, "worker_replicas": int(workers)}
+
+
+def _number(raw: dict[str, str], name: str, flaws: list[str], default: str = "") -> float:
+    text = raw[name] or default
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        return float(text)
+    flaws.append(f"{name} ({OPTIONS[name][0]}) must be a number, not {text!r}")
+    return 0.0
+
+
+def _json(raw: dict[str, str], name: str, empty: Any, flaws: list[str]) -> Any:
+    kind = "array" if empty == [] else "object"
+    try:
+        value = json.loads(raw[name]) if raw[name] else empty
+        if isinstance(value, type(empty)):
+            return value
+        flaws.append(f"{name} ({OPTIONS[name][0]}) must be a JSON {kind}")
+    except (ValueError, RecursionError) as error:
+        flaws.append(f"{name} ({OPTIONS[name][0]}) is no JSON: {error}")
+    return empty
+
+
+def _patch_flaw(patch: Any) -> str:
+    if not isinstance(patch, dict):
+        return "an operation must be an object"
+    op = patch.get("op")
+    if not isinstance(op, str) or op not in NEEDS:
+        return f"op must be one of {', '.join(NEEDS)}"
+    if NEEDS[op] not in patch:
+        return f"{op} needs {NEEDS[op]!r}"
+    for name in ("path", "from") if NEEDS[op] == "from" else ("path",):
+        if not (isinstance(patch.get(name), str) and POINTER.fullmatch(patch[name])):
+            return f"{name} must be a JSON pointer (starts with /, ~ only as ~0 or ~1)"
+    return ""
+
+
+def build(url: str, method: str, token: str, body: dict[str, Any] | None = None) -> Any:
+    """Make a request; the token does not follow a redirect to another place."""
+    data = None if body is None else json.dumps(body).encode()
+    made = urllib.request.Request(url, data=data, method=method)  # noqa: S310 - scheme was checked
+    made.add_header("Content-Type", "application/json")
+    if token:
+        made.add_unredirected_header("Authorization", f"Bearer {token}")
+    return made
+
+
+def call(made: Any, timeout_s: float = CALL_S) -> tuple[int, bytes]:
+    """Call once; any HTTP answer is a result, only the network raises."""
+    try:
+        with urllib.request.urlopen(made, timeout=timeout_s) as answer:  # noqa: S310 - as above
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read(65536)
+
+
+def insist(attempt: Attempt, limit_s: float, *retried: int) -> tuple[int, str]:
+    """Try with growing pauses; answers code and text, or ends the helper: out of reach."""
+    started, pause_s = time.monotonic(), min(1.0, limit_s / 20)
+    while True:
+        try:
+            status, answer = attempt()
+            text = answer.decode("utf-8", "replace")
+            if status not in (429, 502, 503, 504, *retried):
+                return status, text
+            problem = f"HTTP {status}: {text[:500]}"
+        except (*NETWORK_ERRORS, *BAD_ANSWERS) as error:
+            problem = f"{type(error).__name__}: {error}"
+        if time.monotonic() - started + pause_s > limit_s:
+            raise EndError(3, problem)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 2, 15.0)
+
+
+def post_job(config: Config) -> str:
+    """Submit; after a lost answer look for the job before posting again."""
+    body, suffix = config.body, config.body["name_suffix"].lower()
+    made = build(f"{config.url}/api/v1/rayjobs", "POST", config.token, body)
+    key = f"ascend-ci-{body['github_run_id']}-{body['github_run_attempt']}-{suffix}"
+    made.add_header("Idempotency-Key", key)
+    known: list[set[str]] = []  # the run's jobs before each post
+
+    def once() -> tuple[int, bytes]:
+        known.append(_run_jobs(config))
+        ours = [job for job in known[-1] - known[0] if suffix in job.lower()]
+        if len(ours) == 1:  # with several the key must do: they may be other jobs of this run
+            return 200, json.dumps({"job_id": ours[0]}).encode()
+        return call(made)
+
+    status, text = insist(once, config.retry_s)
+    try:
+        job_id = json.loads(text)["job_id"]
+        if 200 <= status < 300 and re.fullmatch(r"[\w.:-]{1,253}", job_id):
+            return str(job_id)
+    except BAD_ANSWERS:
+        warn("the answer holds no job_id")
+    raise EndError(1, f"the submitter refused the job: HTTP {status}: {text[:2000]}")
+
+
+def _run_jobs(config: Config) -> set[str]:
+    """List the jobs of this run attempt; none when the service does not offer it."""
+    try:
+        _, answer = call(build(config.run_url, "GET", config.token))
+        return {str(job["job_id"]) for job in json.loads(answer)["jobs"]}
+    except (*NETWORK_ERRORS, *BAD_ANSWERS):
+        return set()
+
+
+def announce(config: Config, job_id: str) -> None:
+    """Tell the bot the job's id, proven by an OIDC token; a failure is a warning."""
+    source = os.environ.get("ACTIONS_ID_TOKEN_REQUEST_URL", "")
+    proof = os.environ.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "")
+    url = f"{config.bot_url}/api/v1/runs/{quote(config.run, safe='')}/rayjobs"
+
+    def once() -> tuple[int, bytes]:
+        _, answer = call(build(f"{source}&audience=ascend-ci", "GET", proof))
+        return call(build(url, "POST", json.loads(answer)["value"], {"job_id": job_id}))
+
+    if not (source and proof):
+        return warn("not announced to the bot: the job lacks the permission id-token: write")
+    problem = _problem(once, min(ANNOUNCE_S, config.retry_s), 409)
+    return warn(f"not announced to the bot: {problem}") if problem else None
+
+
+def delete_jobs(config: Config) -> None:
+    """Stop every RayJob of this run attempt and say whether that worked."""
+    made = build(config.run_url, "DELETE", config.token)
+    problem = _problem(lambda: call(made, CANCEL_S), CANCEL_S)
+    if problem and not problem.startswith("HTTP 404"):  # 404: nothing left
+        return warn(f"cancelled, but the RayJobs could NOT be deleted, they may run on: {problem}")
+    return warn("cancelled; the RayJobs of this run attempt are deleted")
+
+
+def _problem(attempt: Attempt, limit_s: float, *retried: int) -> str:
+    try:
+        status, text = insist(attempt, limit_s, 500, *retried)
+    except EndError as error:
+        return str(error.args[1])
+    return "" if 200 <= status < 300 else f"HTTP {status}: {text[:500]}"
+
+
+class Follower:
+    """Prints a job's events once each, whatever its watches repeat or leave out."""
+
+    def __init__(self, config: Config, job_id: str) -> None:
+        self._config = config
+        self._url = f"{config.url}/api/v1/rayjobs/{quote(job_id, safe='')}"
+        self._final = self._status = ""
+        self._gone = 0  # watches in a row that answered 404
+        self._seq = 0  # greatest number printed
+        self._at: int | None = None  # number last seen in this watch
+        self._loose = self._again = 0  # lines without number after `_seq`: printed, seen again
+        self._seen = array("q")  # hashes of what was printed while events carry no numbers
+        self._held: list[str] | None = None  # lines that may be a replay, to be decided
+
+    def run(self) -> str:
+        """Follow to the end; answers its status, UNKNOWN when nobody tells."""
+        heard_at, ended, idle, patience_s = time.monotonic(), 0, 0, self._config.retry_s
+        while True:
+            before = self._seq, len(self._seen), self._loose
+            self._watch()
+            if self._final:
+                return self._final
+            idle = idle + 1 if before == (self._seq, len(self._seen), self._loose) else 0
+            end, is_alive = self._state()
+            ended += end != ""
+            if ended > 2 or self._gone > 2:  # the last lines had two more chances to come
+                return end or "NOT_FOUND"
+            if is_alive or not idle:
+                heard_at = time.monotonic()
+            elif time.monotonic() - heard_at > patience_s:
+                return "UNKNOWN"
+            time.sleep(min(patience_s / 20, 0.2 * 2 ** min(idle, 6)))
+            self._at, self._again = None, 0
+            self._held = [] if self._seen or self._seq else None
+
+    def _state(self) -> tuple[str, bool]:
+        """Ask for the job's end ("": none known), and whether it is known to live."""
+        try:
+            _, answer = call(build(self._url, "GET", self._config.token))
+            job = json.loads(answer)
+            word, ended = str(job.get("status") or ""), bool(job.get("ended_at"))
+        except (*NETWORK_ERRORS, *BAD_ANSWERS):
+            return "", False
+        return (word or "UNKNOWN", False) if ended or word in ENDS else ("", word != "")
+
+    def _watch(self) -> None:
+        after = f"&after={self._seq}" if self._seq else ""
+        url = f"{self._url}/watch?format=ndjson{after}"
+        for block in self._blocks(build(url, "GET", self._config.token)):
+            shown = self._take(block)
+            if shown:
+                say("\n".join(shown).replace("\0", "\\0"))
+            if self._final:
+                break
+
+    def _blocks(self, made: Any) -> Iterator[bytes]:
+        """Yield whole lines; what a cut leaves unfinished is dropped, it comes again."""
+        carry = b""
+        try:
+            with urllib.request.urlopen(made, timeout=self._config.silence_s) as stream:  # noqa: S310
+                self._gone = 0
+                for chunk in iter(lambda: stream.read1(CHUNK_BYTES), b""):
+                    head, newline, tail = chunk.rpartition(b"\n")
+                    carry += head if newline else chunk
+                    if newline:
+                        yield carry
+                        carry = tail
+        except NETWORK_ERRORS as error:
+            self._gone = self._gone + 1 if getattr(error, "code", 0) == 404 else 0
+            return warn(f"the watch ended: {type(error).__name__}: {error}")
+        if carry:
+            yield carry
+        return None
+
+    def _take(self, block: bytes) -> list[str]:
+        shown: list[str] = []
+        for text in block.decode("utf-8", "replace").split("\n"):
+            try:
+                event = json.loads(text)
+            except (ValueError, RecursionError):
+                event = None
+            if event.__class__ is not dict:
+                event = {"line": text.rstrip("\r"), "type": "log"}
+            seq, line = event.get("seq"), event.get("line")
+            number = seq if seq.__class__ is int and seq > 0 else None
+            if event.get("type") == "log" and line.__class__ is str:
+                if line.startswith("ascend-ci:"):  # nobody else speaks in our name
+                    line = " " + line
+                shown += self._fresh(number, line)
+            else:
+                shown += self._other(event, number, text)
+            if self._final:
+                break
+        return shown
+
+    def _other(self, event: dict[str, Any], seq: int | None, text: str) -> list[str]:
+        if event.get("type") == "final":
+            self._final = str(event.get("status") or "UNKNOWN")
+            return [*(self._held or []), f"final: {event.get('message') or ''}"]
+        if event.get("type") == "error":
+            return [f"watch error: {event.get('message')}"]
+        if event.get("type") != "status":
+            return self._fresh(seq, text)
+        words = [event.get(k) for k in ("status", "job_deployment_status", "message")]
+        line = "ascend-ci: status " + " ".join(str(word) for word in words if word)
+        if seq is None and (self._held is not None or line == self._status):
+            return []
+        self._status = line
+        return [line] if seq is None else self._fresh(seq, line)
+
+    def _fresh(self, seq: int | None, text: str) -> list[str]:
+        """Return what is to be printed now: nothing for what was printed before."""
+        if seq is not None:
+            held, self._held, self._at = self._held or [], None, seq
+            if seq <= self._seq:
+                return []
+            self._seq, self._loose, self._again = seq, 0, 0
+            return [*held, text]
+        if not self._seq:
+            return self._by_history(text)
+        if self._held is not None:
+            self._held.append(text)  # the next number tells whether this is a replay
+            return []
+        self._again += self._at == self._seq
+        if self._again <= self._loose:
+            return []
+        self._loose = self._again
+        return [text]
+
+    def _by_history(self, text: str) -> list[str]:
+        """Without numbers, a watch that begins as the first one did is a replay."""
+        held, self._held = self._held, None
+        if held is not None and hash(text) == self._seen[len(held)]:
+            held.append(text)
+            self._held = held if len(held) < len(self._seen) else None
+            return []
+        texts = [*(held or []), text]
+        self._seen.extend(map(hash, texts))
+        return texts
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the helper; answers its exit code."""
+    config = parse(sys.argv[1:] if argv is None else argv, dict(os.environ))
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    for number in before:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        return _submit_and_follow(config)
+    except EndError as error:
+        code, why = error.args
+        warn(f"{why}" if code == 1 else f"the submitter at {config.url} is out of reach: {why}")
+        return int(code)
+    except KeyboardInterrupt:
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)  # the runner repeats itself, once is enough
+        delete_jobs(config)
+        return 1
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _submit_and_follow(config: Config) -> int:
+    job_id = post_job(config)
+    say(f"ascend-ci: rayjob {job_id}")
+    teller = threading.Thread(target=announce, args=(config, job_id), daemon=True)
+    if config.bot_url and config.run:
+        teller.start()
+    if not config.detach:
+        # What a log says is no workflow command to the runner.
+        pause = secrets.token_hex(16)
+        say(f"::stop-commands::{pause}") if os.environ.get("GITHUB_ACTIONS") else None
+        status = Follower(config, job_id).run()
+        say(f"::{pause}::") if os.environ.get("GITHUB_ACTIONS") else None
+    if teller.ident is not None:
+        teller.join()
+    if config.detach:
+        return 0
+    say(f"ascend-ci: final {status}")
+    return {"SUCCEEDED": 0, "UNKNOWN": 3}.get(status, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
