@@ -9,19 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from bot.core.matching import ChangedFile as ChangedFile  # noqa: PLC0414  re-export
 from bot.core.model import Level, Pull, Repo, Sha
 from bot.core.report import Annotation as Annotation  # noqa: PLC0414  re-export
 from bot.core.report import Button as Button  # noqa: PLC0414  re-export
 from bot.core.report import CheckWrite as CheckWrite  # noqa: PLC0414  re-export
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedFile:
-    """A file of a pull request; a rename counts under both names."""
-
-    path: str
-    status: str = "modified"
-    previous_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +132,8 @@ class GitHub(Protocol):
         """List dispatched runs of a workflow created since, newest first."""
         ...
 
-    async def dispatched_runs(self, repo: Repo, status: str) -> tuple[ActionsRun, ...]:
-        """List the repository's dispatched runs in a status: the safety net (RULINGS H)."""
+    async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[ActionsRun, ...]:
+        """List the repository's dispatched runs created since: the safety net (RULINGS H)."""
         ...
 
     async def actions_run(self, repo: Repo, run_id: int) -> ActionsRun:
