@@ -1,0 +1,234 @@
+"""Takes secrets out of text before it leaves or is stored for pages (DESIGN 6).
+
+Everything runs on RE2, so that a hostile line costs no more than a plain one. A secret becomes
+``***``, which is never longer than what it stands for: text does not grow. A line is the unit, so
+that a whole text and a stream of chunks give the same; only private keys span lines.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import re2
+
+MARK = "***"
+MIN_CHARS = 3  # MARK's own length: shorter values would make the text grow
+KEY_LINES = 220  # a 16,384-bit key in PEM; a stray "BEGIN" blanks no more than this
+MAX_LINE_CHARS = 1 << 20  # an unfinished line kept back; longer ones are cut at a space
+MAX_PASSES = 4  # a replacement may complete another secret; two passes were the most seen
+
+
+class Match(Protocol):
+    """The part of a match that the rules read."""
+
+    def group(self, number: int = 0, /) -> str:
+        """Return a group; None, in spite of the type, when it took no part."""
+        ...
+
+
+Replace = Callable[[Match], str]
+
+# A key that ends in one of these words names a secret whatever its value is.
+_SURE = (
+    r"(?:passwords?|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key(?:[_-]?id)?"
+    r"|secret[_-]?(?:access[_-]?)?key(?:[_-]?id)?|private[_-]?key|client[_-]?secret|credentials?)"
+)
+_KEY = rf"(?:[A-Za-z0-9_.\-]*{_SURE})"
+_SEPARATOR = r"""(?:\\?["']?\s*(?:=>|:=|[:=])\s*)"""
+# Quoted to the quote, else to the next space, quote or `&` (a query's next value).
+_VALUE = r"""(\\?"[^"\\]{3,}|\\?'[^'\\]{3,}|[^\s"'&\\][^\s"'&]{2,})"""
+
+
+def _keep_first(match: Match) -> str:
+    return match.group(1) + MARK
+
+
+def _whole(_match: Match) -> str:
+    return MARK
+
+
+def _quoted(match: Match) -> str:
+    """Keep the key, the separator and the opening quote."""
+    value = match.group(2)
+    quote = value[: len(value) - len(value.lstrip("\\\"'"))]
+    return match.group(1) + quote + MARK
+
+
+def _is_number(value: str) -> bool:
+    return not value.strip("0123456789.,eE+-%)]}").strip()
+
+
+def _looks_secret(value: str) -> bool:
+    """Tell a credential from a word: digits, inner capitals, or sheer length."""
+    bare = value.strip("\\\"'")
+    if bare == MARK:
+        return True
+    return len(bare) >= 24 or any(c.isdigit() for c in bare) or bare[1:].lower() != bare[1:]
+
+
+# Vocabulary of language models, which fills training logs: `pad_token=…` is no secret.
+_VOCABULARY = re2.compile(
+    r"(?i)(?:pad|eos|bos|unk|cls|sep|mask|image|video|audio|vision|special|next|last|first|stop"
+    r"|end|start|per|new|prompt|input|output|max|num)[_\- .]?token$"
+)
+
+
+def _token(match: Match) -> str:
+    """Redact ``token=…`` unless it is the vocabulary of a model, a number or a word after ': '."""
+    key, separator, value = match.group(1), match.group(2), match.group(3)
+    bare = value.strip("\\\"'")
+    word = ":" in separator and not _looks_secret(value)
+    if _VOCABULARY.search(key) or _is_number(bare) or word:
+        return match.group()
+    quote = value[: len(value) - len(value.lstrip("\\\"'"))]
+    return key + separator + quote + MARK
+
+
+def _scheme(match: Match) -> str:
+    """Redact what follows ``Bearer`` or ``Basic`` where it is no word of a sentence."""
+    if not _looks_secret(match.group(2)):
+        return match.group()
+    return match.group(1) + MARK
+
+
+def _url(match: Match) -> str:
+    """Redact the user part of a URL; ``image@sha256:…`` has none."""
+    if match.group(3):
+        return match.group()
+    return f"{match.group(1)}{MARK}@"
+
+
+def _compile(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern, options)
+
+
+_HEADER = (
+    r"(?i)((?:authorization|x-api-key|x-auth-token|x-subject-token|private-token|set-cookie"
+    r"|\bcookie|\\?[\"']auth)\\?[\"']?\s*[:=]\s*\\?[\"']?)[^\"'\r\n\\]{3,}"
+)
+
+_RULES: tuple[tuple[str, Replace], ...] = (
+    (r"gh[pour]_[A-Za-z0-9]{16,}", _whole),
+    # Since April 2026 an installation token is `ghs_APPID_JWT`, of any length.
+    (r"ghs_[0-9]+_[A-Za-z0-9_.\-]{16,}|ghs_[A-Za-z0-9]{16,}", _whole),
+    (r"github_pat_[A-Za-z0-9_]{16,}", _whole),
+    (r"\bhf_[A-Za-z0-9]{20,}|\bglpat-[A-Za-z0-9_\-]{16,}|\bxox[abprs]-[A-Za-z0-9\-]{10,}", _whole),
+    (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", _whole),
+    (r"eyJ[A-Za-z0-9_\-]{6,}(?:\.[A-Za-z0-9_\-]+){1,4}\.?", _whole),
+    (r"([A-Za-z][A-Za-z0-9+.\-]*://)([^\s/?#\"'<>`]{3,})@(sha[0-9]+:)?", _url),
+    (_HEADER, _keep_first),
+    (r"(?i)(\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=*\-]{6,})", _scheme),
+    # Huawei's access and secret key, and the short names people give them.
+    (
+        rf"((?:\b|_)(?:AK|SK|ak|sk|Ak|Sk){_SEPARATOR}\\?[\"']?)[A-Za-z0-9+/=*]{{8,}}",
+        _keep_first,
+    ),
+    (rf"(?i)({_KEY}{_SEPARATOR}){_VALUE}", _quoted),
+    (rf"(?i)(--[A-Za-z0-9\-]*(?:{_SURE}|token)\s+){_VALUE}", _quoted),
+    (rf"(?i)([A-Za-z0-9_.\-]*token)({_SEPARATOR}){_VALUE}", _token),
+)
+
+# Cheap: a line without any of these holds no secret that a rule would find.
+_HINTS = (
+    r"(?i)[\"']auth|gh[pousr]_|github_pat_|hf_|glpat-|xox|akia|asia|eyJ|://|authorization|x-api-key"
+    r"|-token|cookie|bearer|basic|pass|pwd|secret|token|key|credential|[as]k\\?[\"']?\s*[:=]"
+    r"|private key"
+)
+_BEGIN_KEY = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+_END_KEY = r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+_BEGIN = _compile(_BEGIN_KEY)
+_END = _compile(_END_KEY)
+_KEY_ON_ONE_LINE = _compile(f"{_BEGIN_KEY}.*?{_END_KEY}")  # `\n` as two characters, in JSON
+
+
+class Redactor:
+    """Replaces secrets by ``***``; ``extra`` holds values of the policy's ``log.redact``."""
+
+    def __init__(self, extra: Sequence[str] = ()) -> None:
+        # Longest first: a value that holds another one must not leave its rest behind.
+        values = sorted({v for v in extra if len(v) >= MIN_CHARS and v != MARK}, key=len)[::-1]
+        own = "|".join(re2.escape(part) for value in values for part in _pieces(value))
+        rules = ((own, _whole),) if own else ()
+        self._rules = tuple((_compile(p), r) for p, r in (*rules, *_RULES))
+        self._hint = _compile(f"{_HINTS}|(?-i:{own})" if own else _HINTS)
+
+    def __call__(self, text: str) -> str:
+        """Return ``text`` without secrets: never longer, and the same when done again."""
+        stream = RedactingStream(self)
+        return stream.feed(text) + stream.end()
+
+    def line(self, line: str) -> str:
+        """Redact one line, private keys apart: those need ``RedactingStream``."""
+        if not self._hint.search(line):
+            return line
+        for _ in range(MAX_PASSES):
+            before = line
+            for pattern, replace in self._rules:
+                line = pattern.sub(replace, line)
+            if line == before:
+                break
+        return line
+
+
+def _pieces(value: str) -> list[str]:
+    """Split a value at its line ends: a line is all that a rule sees."""
+    return [piece for piece in value.splitlines() if len(piece) >= MIN_CHARS]
+
+
+class RedactingStream:
+    """Redacts text that comes in chunks, cut anywhere: a secret may lie across two."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._kept: list[str] = []  # of the line that has not ended
+        self._kept_chars = 0
+        self._key_lines = 0  # left to blank: inside a private key
+
+    def feed(self, chunk: str) -> str:
+        """Take a chunk; return the lines that ended, redacted, with their ends."""
+        chunk = chunk.encode("utf-8", "replace").decode("utf-8")  # lone surrogates
+        *ended, rest = chunk.split("\n")
+        out = []
+        for piece in ended:
+            out.append(self._line("".join((*self._kept, piece))) + "\n")
+            self._kept, self._kept_chars = [], 0
+        if rest:
+            self._kept.append(rest)
+            self._kept_chars += len(rest)
+        if self._kept_chars > MAX_LINE_CHARS:
+            out.append(self._cut())
+        return "".join(out)
+
+    def end(self) -> str:
+        """Return what was kept back, redacted."""
+        line, self._kept, self._kept_chars = "".join(self._kept), [], 0
+        return self._line(line) if line else ""
+
+    def _cut(self) -> str:
+        """Give out a line that grows too long, up to its last space: few secrets hold one."""
+        line = "".join(self._kept)
+        at = line.rfind(" ") + 1 or len(line)
+        self._kept, self._kept_chars = [line[at:]], len(line) - at
+        return self._line(line[:at])
+
+    def _line(self, line: str) -> str:
+        if self._key_lines:
+            return self._inside_key(line)
+        if "PRIVATE KEY" not in line:
+            return self._redactor.line(line)
+        line = _KEY_ON_ONE_LINE.sub(MARK, line)
+        begin = _BEGIN.search(line)
+        if begin is None:
+            return self._redactor.line(line)
+        self._key_lines = KEY_LINES
+        return self._redactor.line(line[: begin.start()]) + self._inside_key(line[begin.start() :])
+
+    def _inside_key(self, line: str) -> str:
+        """Blank a line of a private key; what follows the key's end is a line of its own."""
+        self._key_lines -= 1
+        end = _END.search(line)
+        if end is None:
+            return MARK[: len(line)]
+        self._key_lines = 0
+        return MARK + self._line(line[end.end() :])
