@@ -27,7 +27,8 @@ Statuses say nothing when they repeat the last one; of a replay's statuses the l
 """
 
 from collections import deque
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, Self, assert_never
 from zlib import crc32
 
 import msgspec
@@ -138,7 +139,7 @@ class Resume:
         """Begin a new watch."""
         self._comparison = _Comparison() if self._state.lines else None
 
-    def take(self, events: list[Event]) -> list[Event]:
+    def take(self, events: Sequence[Event]) -> list[Event]:
         """Return the events that are new, in order; some may come with a later call."""
         new: list[Event] = []
         for place, event in enumerate(events):
@@ -203,7 +204,7 @@ class Resume:
     def _go_on(self, comparison: _Comparison) -> list[Event]:
         """Hand out what was held: the watch is no replay."""
         self._comparison = None
-        new = self._new(list(comparison.held))
+        new = self._new(comparison.held)
         if comparison.given_up:
             new.insert(0, WatchProblem(_differs(comparison.given_up)))
         return new
@@ -220,7 +221,7 @@ class Resume:
         self._state.seq = max(self._state.seq, comparison.seq)
         return new
 
-    def _new(self, events: list[Event]) -> list[Event]:
+    def _new(self, events: Sequence[Event]) -> list[Event]:
         """Pass on what is new by its number and its words, and remember it."""
         new = [event for event in events if self._is_new(event)]
         self._state.remember([event.line for event in new if type(event) is LogLine])
@@ -244,6 +245,8 @@ class Resume:
             case Final():
                 ended, state.final = state.final, [event.status, event.message]
                 return ended != state.final
+            case _:
+                assert_never(event)
 
     def _with_half(self, new: list[Event]) -> list[Event]:
         """Before the first new line or the end: show the half line unless it came again whole."""
