@@ -5,7 +5,7 @@ because a new one may replay (`core.rayjob.Resume`). What the submitter says is 
 values, what kept it from saying it as `Transient` or `Permanent`.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -119,7 +119,7 @@ class HttpRayJobs:
         path = _workflow_path(actions_run_id, actions_attempt)
         await self._call("DELETE", path, accept=frozenset({HTTPStatus.NOT_FOUND}))
 
-    async def watch(self, job_id: str, *, after: int = 0) -> AsyncIterator[bytes]:
+    async def watch(self, job_id: str, *, after: int = 0) -> AsyncGenerator[bytes, None]:
         """Yield the watch's body until the submitter ends it; see the port."""
         path = f"{_job_path(job_id)}/watch?format=ndjson" + (f"&after={after}" if after else "")
         patience = aiohttp.ClientTimeout(

@@ -1,6 +1,6 @@
 """The RayJob submitter, as the follower and the runner need it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from bot.core.rayjob import Gone, NotOffered, RayJobRecord
@@ -23,7 +23,7 @@ class RayJobs(Protocol):
         """List the jobs of one Actions run attempt."""
         ...
 
-    def watch(self, job_id: str, *, after: int = 0) -> AsyncIterator[bytes]:
+    def watch(self, job_id: str, *, after: int = 0) -> AsyncGenerator[bytes, None]:
         """Yield the watch's NDJSON body in chunks of any size until the submitter ends it.
 
         `after` is the last sequence number seen, 0 for none; a submitter may ignore it. Raises
