@@ -73,16 +73,22 @@ class _Refused(Exception):  # noqa: N818  # never leaves this module
 
 def read(source: str | bytes) -> Document:
     """Return what ``source`` says; what cannot be read is among its ``problems``."""
-    document = Document()
+    document = Document(count=_count(source))
     try:
         text = _decode(source)
         breaks = [at for at, char in enumerate(text) if char == "\n"]
-        document.count = max(1, len(breaks) + (not text.endswith("\n")))
         _Builder(document, breaks).run(text)
     except _Refused as refused:
         line = min(refused.line, document.count)
         document.problems.append(Problem((), refused.message, line))
     return document
+
+
+def _count(source: str | bytes) -> int:
+    """Return the number of lines, at least one."""
+    if isinstance(source, bytes):
+        return max(1, source.count(b"\n") + (not source.endswith(b"\n")))
+    return max(1, source.count("\n") + (not source.endswith("\n")))
 
 
 def _decode(source: str | bytes) -> str:
@@ -122,7 +128,7 @@ class _Builder:
             root = yaml.compose(text, Loader=_LOADER)
         except yaml.MarkedYAMLError as error:
             raise self._syntax(error, text) from error
-        if root is None:
+        if root is None or root.tag == _TAG + "null":
             msg = "is empty: a policy needs at least `version`, `runners` and `suites`"
             raise _Refused(msg)
         if not isinstance(root, yaml.MappingNode):

@@ -1,0 +1,161 @@
+"""What one key of a policy says about another."""
+
+import pytest
+
+from bot.core.policy import check_policy
+from tests.core.policies import BASE, errors, loaded, with_suite
+
+NIGHT = "triggers: [command, nightly]"
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "words"),
+    [
+        (["pool: clustr"], "pool", "unknown pool `clustr`; did you mean `cluster`?"),
+        (["pool: x"], "pool", "unknown pool `x`; known are `cluster`, `npu-8`, `npu-16`"),
+        (["npus: 9"], "npus", "9 NPUs a node, but a runner of `npu-8` has 8; name the `pool`"),
+        (["nodes: 3"], "nodes", "3 nodes × 8 NPUs are 24, but `npu-8` holds 16 (2 × 8)"),
+        (["pool: npu-8", "nodes: 3"], "nodes", "3 nodes × 8 NPUs are 24, but `npu-8` holds 16"),
+        (["pool: cluster", "nodes: 5"], "nodes", "5 nodes × 8 NPUs are 40, but pool `cluster`"),
+        (["pool: cluster", "npus: 33"], "npus", "1 nodes × 33 NPUs are 33, but pool `cluster`"),
+        (["paths: ['!a', '!b']"], "paths", "only excludes"),
+        (["env_paths: ['!a']"], "env_paths", "only excludes"),
+        (["start: native", "inputs: {a: b}"], "inputs", "GitHub starts a native suite itself"),
+        (["start: native", "settable: {a: b}"], "settable", "GitHub starts a native suite itself"),
+        (["start: native", NIGHT], "triggers[1]", "put `nightly` into its workflow"),
+        (["start: native", "triggers: [push]"], "triggers[0]", "put `push` into its workflow"),
+        (
+            ["inputs: {" + ", ".join(f"i{n}: x" for n in range(21)) + "}"],
+            "inputs",
+            "21 inputs and the 5 always sent are 26; GitHub takes 25, so at most 20 here",
+        ),
+    ],
+)
+def test_keys_that_contradict_each_other_are_told(lines: list[str], path: str, words: str) -> None:
+    ((at, line, message),) = errors(with_suite(*lines))
+    assert at == f"suites.unit.{path}"
+    assert line in (10, 11)
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["nodes: 2"],
+        ["npus: 8", "nodes: 2"],
+        ["pool: cluster", "nodes: 2", "npus: 16"],
+        ["pool: cluster", "nodes: 4"],
+        ["pool: npu-16"],
+        ["start: native", "triggers: [pull_request, command]", "paths: ['**']"],
+        ["inputs: {" + ", ".join(f"i{n}: x" for n in range(20)) + "}", "settable: {i0: x}"],
+        ["paths: ['!a', b]"],
+    ],
+)
+def test_keys_that_fit_together_are_taken(lines: list[str]) -> None:
+    assert check_policy(with_suite(*lines)).warnings == ()
+    loaded(with_suite(*lines))
+
+
+def test_labels_are_known_and_named_once() -> None:
+    text = BASE.replace("runners: [npu-8]", "runners: [npu-8, npu-8, gpu]")
+    assert errors(text) == [
+        ("suites.unit.runners[1]", 9, "`npu-8` is listed twice"),
+        (
+            "suites.unit.runners[2]",
+            9,
+            "unknown runner label `gpu`; known are `npu-8`, `npu-16`",
+        ),
+    ]
+
+
+def test_a_pool_may_not_be_called_like_a_label() -> None:
+    assert errors(BASE.replace("cluster:", "npu-8:")) == [
+        ("pools.npu-8", 5, "is the name of a runner label too; rename the pool")
+    ]
+
+
+def test_an_unknown_label_among_many_lists_ten() -> None:
+    runners = "".join(f"  label-{n}: {{}}\n" for n in range(12))
+    suites = "suites: {s: {workflow: a.yml, runners: [zzz]}}\n"
+    ((_, _, message),) = errors(f"version: 1\nrunners:\n{runners}{suites}")
+    assert message.endswith("`label-9` and 2 more")
+
+
+@pytest.mark.parametrize(
+    ("suites", "words"),
+    [
+        ("[unit]", "`unit` lacks the trigger `nightly`"),
+        ("[nigt]", "unknown suite `nigt`; did you mean `night`?"),
+        ("[un*]", "`un*` matches no suite that has the trigger `nightly`"),
+        ("['nigth*']", "matches no suite that has the trigger `nightly`; did you mean `night`?"),
+        ("['[']", "never closed"),
+        ("['night[']", "never closed"),
+    ],
+)
+def test_a_nightly_entry_names_suites_that_have_the_trigger(suites: str, words: str) -> None:
+    night = f"  night: {{workflow: a.yml, runners: [npu-8], {NIGHT}}}\n"
+    ((path, line, message),) = errors(f"{BASE}{night}nightly:\n  - suites: {suites}\n")
+    assert (path, line) == ("nightly[0].suites[0]", 12)
+    assert words in message
+
+
+@pytest.mark.parametrize("suites", ["[unit]", "['*']", "['un*', '!unit']", "['[t-v]nit']"])
+def test_a_nightly_entry_may_use_names_and_globs(suites: str) -> None:
+    assert len(loaded(with_suite(NIGHT) + f"nightly: [{{suites: {suites}}}]\n").nightly) == 1
+
+
+def test_two_nightly_entries_have_two_names() -> None:
+    assert errors(with_suite(NIGHT) + "nightly:\n  - {}\n  - {name: nightly}\n") == [
+        ("nightly[1].name", 13, "`nightly` names another entry already")
+    ]
+
+
+WRONG_KINDS = """\
+version: 1
+runners: {a: {npus: x}}
+suites:
+  s: {workflow: a.yml, runners: [a, [a]], pool: [5], npus: x, nodes: yes, triggers: 5, paths: 5}
+nightly: [{name: [5], suites: [[5]]}, {name: [5]}]
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "version: 1\nrunners: 5\nsuites: 5\npools: 5\nnightly: 5\n",
+        "version: 1\nrunners: {a: 5}\nsuites: {s: 5}\npools: {p: 5}\nnightly: [5]\n",
+        WRONG_KINDS,
+    ],
+)
+def test_values_of_the_wrong_kind_are_told_once_and_by_kind(text: str) -> None:
+    found = errors(text)
+    assert len({path for path, _, _ in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "words"),
+    [
+        (["triggers: []"], "triggers", "nothing can start the suite"),
+        (["triggers: [pull_request]"], "triggers", "selects nothing without `paths`"),
+        (["triggers: [command]", "paths: [a]"], "paths", "has no effect"),
+        (["start: native", "tier: heavy"], "tier", "heavy or not"),
+        (["paths: [a, /b]"], "paths[1]", "`/b` can match no file"),
+        (["paths: ['**', '!./b']"], "paths[1]", "`!./b` can match no file"),
+        (["env_paths: [docker/]"], "env_paths[0]", "`docker/` can match no file"),
+        (["paths: ['a ']"], "paths[0]", "`a ` can match no file"),
+    ],
+)
+def test_what_can_hardly_be_meant_is_a_warning(lines: list[str], path: str, words: str) -> None:
+    (warning,) = check_policy(with_suite(*lines)).warnings
+    assert warning.path == f"suites.unit.{path}"
+    assert words in warning.message
+
+
+def test_a_policy_that_lets_anybody_spend_is_warned_about() -> None:
+    (warning,) = check_policy(BASE + "trust: {standard: pull}\n").warnings
+    assert (warning.path, warning.line) == ("trust.standard", 10)
+
+
+def test_a_policy_without_suites_is_warned_about() -> None:
+    (warning,) = check_policy("version: 1\nrunners: {a: {}}\n").warnings
+    assert (warning.path, warning.message) == ("file", "has no suites, so nothing can run")

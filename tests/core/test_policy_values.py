@@ -1,0 +1,186 @@
+"""What single keys of a policy may hold, and the words when they do not."""
+
+import pytest
+from pydantic import ValidationError
+
+from bot.core.policy import Policy, Signature, policy_schema
+from bot.core.policy.document import Document
+from bot.core.policy.errors import problems_of
+from tests.core.policies import BASE, errors, loaded, with_suite
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("title: 5", 'is text: put it in quotes, "5"'),
+        ("title: yes", 'is text: put it in quotes, "yes"'),
+        ("title: [a]", "is text, not a list"),
+        ("title:", "has no value; it is text, or leave the key out"),
+        ("paths: a", "is a list: write [a]"),
+        ("paths: {a: b}", "is a list, not a mapping"),
+        ("paths: 5", "is a list, not the number 5"),
+        ("inputs: [a]", "is a mapping of keys, not a list"),
+        ("baseline: 5", "is a mapping of keys, not the number 5"),
+        ("baseline: {a: 1}", "is reserved; nothing may be written here yet"),
+        ("nodes: yes", "is a whole number, not true or false"),
+        ("nodes: 1.0", "is a whole number, not the number 1.0"),
+        ("nodes: 0", "is 0; the least is 1"),
+        ("npus: -1", "is -1; the least is 1"),
+        ("timeout_minutes: 7201", "is 7201; the most is 7200"),
+        ("infra_retries: 6", "is 6; the most is 5"),
+        ("rayjob: 1", "is true or false, not the number 1"),
+        ("tier: 5", "`5` is none of `standard`, `heavy`"),
+        ("tier: [a]", "is one of `standard`, `heavy`"),
+        ("start: nativ", "`nativ` is none of `dispatch`, `native`; did you mean `native`?"),
+        ("paths: [a, '[z-a]']", "`z-a`: a range goes upwards within a-z, A-Z or 0-9"),
+        ("inputs: {sha: x}", "`sha` is sent with every dispatch already; choose another name"),
+        (
+            "inputs: {a b: x}",
+            "an input's name holds only letters, digits, `_` and `-`, a letter or `_` first",
+        ),
+        (
+            "inputs: {a: 'x{sha}{branch}'}",
+            "`{branch}` is no placeholder; known are `{sha}`, `{pr}`, `{runner}`, `{run}`",
+        ),
+        (
+            "settable: {a: '!x'}",
+            "one pattern that only excludes allows nothing; write what is allowed",
+        ),
+        ("colour: red", "unknown key `colour`; known are `workflow`, `runners`, `title`, `start`,"),
+    ],
+)
+def test_a_wrong_value_is_told_in_words(line: str, words: str) -> None:
+    ((path, at, message),) = errors(with_suite(line))
+    assert path.startswith("suites.unit.")
+    assert at == 10
+    assert message.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "words"),
+    [
+        ("limits: {npu_hours_per_day: '5'}", "limits.npu_hours_per_day", "is a number, not the"),
+        ("limits: {npu_hours_per_day: -1}", "limits.npu_hours_per_day", "the least is 0"),
+        ("gate: {name: ''}", "gate.name", "is empty; at least one is needed"),
+        (f"gate: {{name: {'x' * 101}}}", "gate.name", "is longer than 100 characters"),
+        ("log: {redact: [abc]}", "log.redact[0]", "fewer than 4 characters"),
+        ("log: {repo_roots: [src]}", "log.repo_roots[0]", "absolute folder"),
+        ("log: {repo_roots: [/]}", "log.repo_roots[0]", "absolute folder"),
+        ("dispatch_ref: v*", "dispatch_ref", "one branch"),
+        ("dispatch_ref: refs/heads/main", "dispatch_ref", "one branch"),
+        ("dispatch_ref: a..b", "dispatch_ref", "one branch"),
+        ("dispatch_ref: main/", "dispatch_ref", "one branch"),
+        ("branches: ['[']", "branches[0]", "never closed"),
+        ("trust: {users: [a b]}", "trust.users[0]", "one word"),
+        ("trust: {auto: owner}", "trust.auto", "did you mean `admin`?"),
+        ("report: {language: de}", "report.language", "`de` is none of `en`"),
+        ("pools: {'a b': {}}", "pools.a b", "names hold only"),
+        ("nightly: [{cron: '0 17 * *'}]", "nightly[0].cron", "five fields"),
+        ("nightly: [{cron: '0 25 * * *'}]", "nightly[0].cron", "Bad hour"),
+        ("nightly: [{cron: '0 0 30 2 *'}]", "nightly[0].cron", "Bad day"),
+        ("nightly: [{cron: '0 0 * * 1#5,2#0'}]", "nightly[0].cron", "Bad day-of-week"),
+        (f"nightly: [{{cron: '{'0,' * 60}0 0 * * *'}}]", "nightly[0].cron", "five fields"),
+    ],
+)
+def test_a_wrong_value_elsewhere_is_told_in_words(text: str, path: str, words: str) -> None:
+    base = BASE.replace("pools: {cluster: {npus: 32}}\n", "")
+    ((at, line, message),) = errors(f"{base}{text}\n")
+    assert (at, line) == (path, 9)
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (".github/workflows/unit.yml", "here `unit.yml`"),
+        ("C:\\unit.yaml", "here `unit.yaml`"),
+        ("unit", "like `ascend.yml`"),
+        ("../x.yml/", "like `ascend.yml`"),
+    ],
+)
+def test_a_workflow_is_a_bare_file_name(name: str, words: str) -> None:
+    text = BASE.replace("unit.yml", f"'{name}'")
+    ((path, _, message),) = errors(text)
+    assert path == "suites.unit.workflow"
+    assert words in message
+
+
+@pytest.mark.parametrize("key", ["rerun", "Status", "-a", "a" * 65, "a/b", "ünit"])
+def test_a_suite_has_a_name_that_commands_can_say(key: str) -> None:
+    ((path, line, _),) = errors(BASE.replace("unit:", f"'{key}':"))
+    assert (path, line) == (f"suites.{key}", 7)
+
+
+@pytest.mark.parametrize("label", ["a b", "a,b", "", "a" * 257])
+def test_a_runner_label_is_one_word(label: str) -> None:
+    found = errors(f"version: 1\nrunners: {{'{label}': {{}}}}\n")
+    assert found[0][2] == "a runner label is one word without spaces or commas"
+
+
+SIGNATURE = "log: {signatures: [{name: a, class: b, match: 'x', %s}]}\n"
+
+
+@pytest.mark.parametrize(
+    ("extra", "path", "words"),
+    [
+        ("unless: '('", "unless", "is no RE2 expression: missing )"),
+        ("unless: '(?=a)'", "unless", "is no RE2 expression"),
+        ("unless: 'a*'", "unless", "matches the empty line"),
+        ("infra: maybe", "infra", "`stalled`"),
+        ("role: none", "role", "is none of `primary`"),
+        ("kind: c", "kind", "unknown key `kind`"),
+    ],
+)
+def test_a_signature_is_checked(extra: str, path: str, words: str) -> None:
+    ((at, _, message),) = errors(BASE + SIGNATURE % extra)
+    assert at == f"log.signatures[0].{path}"
+    assert words in message
+
+
+def test_a_signature_is_handed_on_as_it_was_written() -> None:
+    (found,) = loaded(BASE + SIGNATURE % "infra: stalled, codes: ['507010']").log.signatures
+    assert isinstance(found, Signature)
+    assert found.as_json() == {
+        "name": "a",
+        "class": "b",
+        "match": "x",
+        "infra": "stalled",
+        "codes": ["507010"],
+    }
+
+
+def test_what_looks_odd_but_is_allowed_is_taken() -> None:
+    policy = loaded(
+        with_suite(
+            "title: 'a: b'",
+            "stall_minutes: 300",
+            "min_minutes: 0",
+            "inputs: {json: '{\"a\": {}}', shell: 'x-{sha}-{run}', empty: ''}",
+        )
+        + "limits: {npu_hours_per_day: 0, debounce_seconds: 0}\n"
+        + "dispatch_ref: release/v1.0\nnightly: [{name: x, cron: '*/5 0 * * 1-5', ref: main}]\n"
+        + "log: {repo_roots: [/src], redact: [secret]}\n"
+    )
+    assert policy.suites["unit"].stall_minutes > policy.suites["unit"].timeout_minutes
+    assert policy.limits.npu_hours_per_day == 0
+
+
+def test_a_complaint_without_words_of_ours_is_still_told() -> None:
+    with pytest.raises(ValidationError) as raised:
+        Policy.model_validate_json("{")
+    (problem,) = problems_of(raised.value, Document())
+    assert problem.message.startswith("invalid JSON")
+
+
+def test_every_key_of_the_schema_is_described() -> None:
+    schema = policy_schema()
+    assert schema["additionalProperties"] is False
+    models = [schema, *(part for part in schema["$defs"].values() if "properties" in part)]
+    bare = [
+        name
+        for model in models
+        for name, field in model["properties"].items()
+        if "description" not in field
+    ]
+    assert bare == []
+    assert "class" in schema["$defs"]["Signature"]["properties"]
