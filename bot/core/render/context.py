@@ -1,0 +1,88 @@
+"""What a report needs besides its rows, and the pen that writes it: redacted, fenced, in words."""
+
+from dataclasses import dataclass
+
+from bot.core import fencing
+from bot.core.model import Run
+from bot.core.redaction import Redactor
+from bot.core.texts import Texts
+from bot.core.texts.words import short
+
+COMMAND = "/ascend-e2e"
+SHA_CHARS = 12  # of a commit in a command: what RULINGS E asks for at least
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a report is shown and what it links to; ``external_id`` "" takes the run's id."""
+
+    full_name: str  # owner/name of the repository
+    public_url: str = ""  # of the dashboard, without a slash at its end; "": no links to it
+    html_url: str = "https://github.com"
+    gate: str = "ascend-ci"
+    policy_ref: str = ""  # of the gate's policy, where no selection names one
+    policy_sha: str = ""
+    external_id: str = ""
+    language: str = "en"
+    redact: tuple[str, ...] = ()  # the policy's `log.redact`
+
+
+class Pen:
+    """Writes sentences; everything from outside goes through ``prose``, ``code`` or ``redact``."""
+
+    def __init__(self, ctx: Context, redact: tuple[str, ...] = ()) -> None:
+        self.ctx = ctx
+        self.say = Texts(ctx.language)
+        self.redact = Redactor((*ctx.redact, *redact))
+
+    def prose(self, text: str) -> str:
+        """Return words with their `code`, as Markdown without a full stop at the end."""
+        return fencing.prose(self.redact(text)).rstrip(". ")
+
+    def code(self, text: str) -> str:
+        """Return inline code."""
+        return fencing.code(self.redact(text))
+
+    def words(self, text: str) -> str:
+        """Return plain words for a title: no Markdown is read there."""
+        return fencing.title(self.redact(text).replace("`", "")).rstrip(". ")
+
+    def fit_title(self, text: str) -> str:
+        """Return a title within GitHub's limit."""
+        return fencing.title(text)
+
+    def command(self, *words: str) -> str:
+        """Return a command to type, as code."""
+        return fencing.code(" ".join((COMMAND, *words)))
+
+    def link(self, key: str, url: str) -> str:
+        """Return a link, "" without an address."""
+        if not url.startswith(("https://", "http://")):
+            return ""
+        return f"[{self.say(key)}](<{_address(url)}>)"
+
+    def check_link(self, check_id: int | None) -> str:
+        """Return the link to a check run, "" when it is not shown yet."""
+        if check_id is None:
+            return ""
+        return self.link("link_check", f"{self.ctx.html_url}/{self.ctx.full_name}/runs/{check_id}")
+
+    def page(self, run: Run, part: str = "") -> str:
+        """Return the address of a run's page, "" without a dashboard."""
+        return f"{self.ctx.public_url}/runs/{run.id}{part}" if self.ctx.public_url else ""
+
+    def policy(self, ref: str, sha: str) -> str:
+        """Return the sentence that names the policy, "" when it is not known."""
+        if not (ref and sha):
+            return ""
+        return self.say("policy", ref=self.code(ref), sha=self.code(short(sha)))
+
+
+def _address(url: str) -> str:
+    """Return a URL that cannot end a link's angle brackets."""
+    return "".join(f"%{ord(c):02X}" if c in '<>\\`"|' or c <= " " else c for c in url)
+
+
+def sentences(*parts: str) -> str:
+    """Join sentences, leaving out empty ones."""
+    return " ".join(part for part in parts if part)

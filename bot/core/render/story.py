@@ -1,0 +1,124 @@
+"""The parts that every suite's summary shares: where it stands, its timeline, what it is."""
+
+from datetime import datetime
+
+from bot.core.model import RayJob, Run, State
+from bot.core.render.context import Pen, sentences
+from bot.core.render.digest import pace
+from bot.core.render.words import progress, resource, where
+from bot.core.report import SuiteView
+from bot.core.sections import Section, Whole
+from bot.core.texts.words import capital, clock, count, duration
+
+TIMELINE_ENTRIES = 12  # the first one and the last eleven: what is between is on the page
+_JOINT = " · "
+
+
+def now_lines(pen: Pen, view: SuiteView, now: datetime) -> tuple[Section | None, ...]:
+    """Say where a run stands that is not done, and how to end it."""
+    run = view.run
+    steps = pace(view.rayjobs)
+    parts = sentences(
+        _place(pen, run),
+        _waiting(pen, run, now),
+        _why(pen, run),
+        f"{progress(pen, steps)}." if steps else "",
+        _limit(pen, run),
+    )
+    stoppable = run.state not in {State.CANCELLING, State.FINISHING}
+    command = pen.command("cancel", run.suite)
+    how = pen.say("cancel_how", command=command) if stoppable else ""
+    return (Whole(parts) if parts else None, Whole(how) if how else None)
+
+
+def _place(pen: Pen, run: Run) -> str:
+    if run.state is not State.QUEUED or run.place is None:
+        return ""
+    name = pen.code(resource(run))
+    if run.place.ahead <= 0:
+        return pen.say("queued_capacity", resource=name)
+    return pen.say("queued_ahead", ahead=count(run.place.ahead, "run"), resource=name)
+
+
+def _waiting(pen: Pen, run: Run, now: datetime) -> str:
+    if run.state is not State.WAITING_FOR_RUNNER or run.dispatched_at is None:
+        return ""
+    label = pen.code(run.label or where(run))
+    return pen.say("waiting_since", at=clock(run.dispatched_at, now), label=label)
+
+
+def _why(pen: Pen, run: Run) -> str:
+    why = pen.prose(run.why)
+    if not why:
+        return ""
+    waits = run.state in {State.NEEDS_APPROVAL, State.QUEUED, State.WAITING_FOR_RUNNER}
+    return pen.say("waiting_why" if waits else "now_why", why=why)
+
+
+def _limit(pen: Pen, run: Run) -> str:
+    if run.state is not State.RUNNING:
+        return ""
+    return pen.say("limit", limit=duration(run.snapshot.timeout_minutes * 60))
+
+
+def timeline(pen: Pen, view: SuiteView, now: datetime) -> Section | None:
+    """Return the story in one line: ``14:02 dispatched · 14:03 on runner `a3-16-0007```."""
+    told = [fact for fact in view.facts if isinstance(fact.data.get("text"), str)]
+    told.sort(key=lambda fact: fact.at)
+    if len(told) > TIMELINE_ENTRIES:
+        told = [told[0], *told[1 - TIMELINE_ENTRIES :]]
+    entries = [f"{clock(fact.at, now)} {pen.prose(fact.data['text'])}" for fact in told]
+    return Whole(_JOINT.join(entries)) if entries else None
+
+
+def followed(pen: Pen, view: SuiteView, now: datetime) -> Section | None:
+    """Say what is known of the RayJobs while that is not over."""
+    lines = [_rayjob(pen, job, now) for job in view.rayjobs]
+    return Whole(" ".join(lines)) if lines else None
+
+
+def _rayjob(pen: Pen, job: RayJob, now: datetime) -> str:
+    name = pen.code(job.job_id)
+    status = job.final or job.deployment or job.status
+    status = pen.prose(status) if status else pen.say("rayjob_unheard")
+    if job.final is None and job.silent_since:
+        return pen.say("silent", job=name, at=clock(job.silent_since, now))
+    line = pen.say("rayjob" if job.confirmed else "rayjob_unconfirmed", job=name, status=status)
+    if job.final is None and job.last_line_at:
+        line += " " + pen.say("last_output", at=clock(job.last_line_at, now))
+    return line
+
+
+def what(pen: Pen, view: SuiteView) -> Section:
+    """Say what runs, where, and why it was selected."""
+    run = view.run
+    name = pen.prose(run.snapshot.title)
+    text = pen.say(
+        "what",
+        attempt=run.attempt,
+        suite=pen.code(run.suite),
+        title=f" ({name})" if name else "",
+        where=pen.code(where(run)),
+        span="",
+    )
+    reason = pen.prose(run.snapshot.reason)
+    why = pen.say("selected", reason=reason) if reason else ""
+    return Whole(sentences(text, why))
+
+
+def origin(pen: Pen, view: SuiteView) -> Section | None:
+    """Say what started it under which policy, and link where to read on."""
+    run = view.run
+    began = pen.prose(run.origin)
+    text = sentences(
+        pen.say("started_by", origin=began) if began else "",
+        pen.policy(run.snapshot.policy_ref, run.snapshot.policy_sha),
+    )
+    links = [
+        pen.link("link_actions", run.actions_url),
+        pen.link("link_log", pen.page(run, "/log")),
+        pen.link("link_page", pen.page(run)),
+    ]
+    line = _JOINT.join(link for link in links if link)
+    made = "\n\n".join(part for part in (capital(text), line) if part)
+    return Whole(made) if made else None
