@@ -22,7 +22,10 @@ import time
 import urllib.error
 import urllib.request
 from array import array
-from typing import Any, Callable, Iterator, NamedTuple  # noqa: UP035 - one import for 3.9
+from collections import namedtuple
+from contextlib import suppress
+from functools import partial
+from typing import Any, Callable, Iterator  # noqa: UP035 - one import for 3.9
 from urllib.parse import quote, urlencode
 
 NETWORK_ERRORS = (OSError, http.client.HTTPException)
@@ -34,6 +37,7 @@ CHUNK_BYTES = 1 << 18
 ANNOUNCE_S = 60.0  # the bot answers 409 until it has stored which run it dispatched
 CANCEL_S = 6.0  # GitHub kills a cancelled step 7.5 s after its first signal
 DEADLINE_PATH = "/spec/activeDeadlineSeconds"
+STATUS_FIELDS = ("status", "job_deployment_status", "message")
 POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
 NEEDS = {"add": "value", "replace": "value", "test": "value", "move": "from", "copy": "from"}
 NEEDS["remove"] = "path"
@@ -57,41 +61,25 @@ OPTIONS = {
     "bot_url": ("ASCEND_CI_URL", "address of the bot, to announce the job to"),
     "run": ("ASCEND_CI_RUN", "the bot's id of this run: the workflow's input ascend_ci"),
     "detach": ("ASCEND_CI_DETACH", "true: submit, announce and leave"),
-    "retry_seconds": ("ASCEND_CI_RETRY_SECONDS", "patience with a silent submitter, 300"),
+    "retry_seconds": ("ASCEND_CI_RETRY_SECONDS", "patience with a silent submitter, 600"),
     "silence_seconds": ("ASCEND_CI_SILENCE_SECONDS", "silence before a new watch, 300"),
 }
 REQUIRED = ("repository", "commit_sha", "github_run_id", "github_run_attempt", "script")
 PLAIN = (*REQUIRED, "branch", "image", "name_suffix")
 
 
-class Config(NamedTuple):
-    """All inputs, checked; `body` is what is posted, `run_url` has this run attempt's jobs."""
-
-    url: str
-    run_url: str
-    token: str
-    body: dict[str, Any]
-    bot_url: str
-    run: str
-    detach: bool
-    retry_s: float
-    silence_s: float
+# All inputs, checked: `body` is what is posted, `run_url` has the jobs of this run attempt.
+Config = namedtuple("Config", "url run_url token body bot_url run detach retry_s silence_s")
 
 
-class EndError(Exception):
-    """Ends the helper: exit code, then why."""
+def say(text: str, prefix: str = "") -> None:
+    """Print to stdout, with a prefix to stderr; at once, as UTF-8 whatever the locale."""
+    out = sys.stderr.buffer if prefix else sys.stdout.buffer
+    out.write(f"{prefix}{text}\n".encode("utf-8", "replace"))
+    out.flush()
 
 
-def say(text: str) -> None:
-    """Print to stdout at once, as UTF-8 whatever the locale."""
-    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
-    sys.stdout.buffer.flush()
-
-
-def warn(text: str) -> None:
-    """Print to stderr."""
-    sys.stderr.write(f"ascend-ci: {text}\n")
-    sys.stderr.flush()
+warn = partial(say, prefix="ascend-ci: ")
 
 
 def parse(argv: list[str], environ: dict[str, str]) -> Config:
@@ -112,14 +100,15 @@ def parse(argv: list[str], environ: dict[str, str]) -> Config:
     for name, address in (("url", url), ("bot_url", bot_url or "http://none")):
         if not re.match(r"https?://[^/\s]+\S*$", address):
             flaws.append(f"{name} ({OPTIONS[name][0]}) must be an http(s) address: {address!r}")
-    waits = [_number(raw, name, flaws, "300") for name in ("retry_seconds", "silence_seconds")]
+    retry_s = _number(raw, "retry_seconds", flaws, "600")
+    silence_s = _number(raw, "silence_seconds", flaws, "300")
     if flaws:
         parser.exit(2, "".join(f"ascend-ci submit: {flaw}\n" for flaw in flaws))
     attempt = urlencode({"attempt": raw["github_run_attempt"]})
     run_url = f"{url}/api/v1/workflows/{quote(raw['github_run_id'], safe='')}?{attempt}"
-    token, detach = environ.get("SUBMITTER_TOKEN", "").strip(), raw["detach"].lower()
-    detached = detach in ("1", "true", "yes")
-    return Config(url, run_url, token, body, bot_url, raw["run"], detached, *waits)
+    token, run = environ.get("SUBMITTER_TOKEN", "").strip(), raw["run"]
+    detach = raw["detach"].lower() in ("1", "true", "yes")
+    return Config(url, run_url, token, body, bot_url, run, detach, retry_s, silence_s)
 
 
 def _body(raw: dict[str, str], flaws: list[str]) -> dict[str, Any]:
@@ -165,11 +154,9 @@ def _json(raw: dict[str, str], name: str, empty: Any, flaws: list[str]) -> Any:
 
 
 def _patch_flaw(patch: Any) -> str:
-    if not isinstance(patch, dict):
-        return "an operation must be an object"
-    op = patch.get("op")
+    op = patch.get("op") if isinstance(patch, dict) else None
     if not isinstance(op, str) or op not in NEEDS:
-        return f"op must be one of {', '.join(NEEDS)}"
+        return f"must be an object whose op is one of {', '.join(NEEDS)}"
     if NEEDS[op] not in patch:
         return f"{op} needs {NEEDS[op]!r}"
     for name in ("path", "from") if NEEDS[op] == "from" else ("path",):
@@ -178,76 +165,66 @@ def _patch_flaw(patch: Any) -> str:
     return ""
 
 
-def build(url: str, method: str, token: str, body: dict[str, Any] | None = None) -> Any:
-    """Make a request; the token does not follow a redirect to another place."""
-    data = None if body is None else json.dumps(body).encode()
-    made = urllib.request.Request(url, data=data, method=method)  # noqa: S310 - scheme was checked
-    made.add_header("Content-Type", "application/json")
+def send(method: str, url: str, token: str, **more: Any) -> Any:
+    """Open a request; the token does not follow a redirect to another place."""
+    data = json.dumps(more["body"]).encode() if "body" in more else None
+    headers = {"Content-Type": "application/json", **more.get("headers", {})}
+    made = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - http(s) alone
     if token:
         made.add_unredirected_header("Authorization", f"Bearer {token}")
-    return made
-
-
-def call(made: Any, timeout_s: float = CALL_S) -> tuple[int, bytes]:
-    """Call once; any HTTP answer is a result, only the network raises."""
     try:
-        with urllib.request.urlopen(made, timeout=timeout_s) as answer:  # noqa: S310 - as above
-            return answer.status, answer.read()
+        return urllib.request.urlopen(made, timeout=more.get("timeout_s", CALL_S))  # noqa: S310
     except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read(65536)
+        return error  # an answer like any other
+
+
+def call(method: str, url: str, token: str, **more: Any) -> tuple[int, bytes]:
+    """Call once; any HTTP answer is a result, only the network raises."""
+    with send(method, url, token, **more) as answer:
+        return answer.code, answer.read()
 
 
 def insist(attempt: Attempt, limit_s: float, *retried: int) -> tuple[int, str]:
-    """Try with growing pauses; answers code and text, or ends the helper: out of reach."""
+    """Try with growing pauses; answers code and text, code 0 when the time is used up."""
     started, pause_s = time.monotonic(), min(1.0, limit_s / 20)
     while True:
         try:
             status, answer = attempt()
             text = answer.decode("utf-8", "replace")
             if status not in (429, 502, 503, 504, *retried):
-                return status, text
+                return status, f"HTTP {status}: {text[:2000]}" if status >= 300 else text
             problem = f"HTTP {status}: {text[:500]}"
         except (*NETWORK_ERRORS, *BAD_ANSWERS) as error:
             problem = f"{type(error).__name__}: {error}"
         if time.monotonic() - started + pause_s > limit_s:
-            raise EndError(3, problem)
+            return 0, problem
         time.sleep(pause_s)
         pause_s = min(pause_s * 2, 15.0)
 
 
-def post_job(config: Config) -> str:
-    """Submit; after a lost answer look for the job before posting again."""
+def post_job(config: Config) -> tuple[int, str]:
+    """Submit; answers 0 and the job's id, or an exit code and why."""
     body, suffix = config.body, config.body["name_suffix"].lower()
-    made = build(f"{config.url}/api/v1/rayjobs", "POST", config.token, body)
     key = f"ascend-ci-{body['github_run_id']}-{body['github_run_attempt']}-{suffix}"
-    made.add_header("Idempotency-Key", key)
-    known: list[set[str]] = []  # the run's jobs before each post
+    more = {"body": body, "headers": {"Idempotency-Key": key}}
+    known: list[set[bytes]] = []  # the run's jobs before each post; none if that is not offered
 
     def once() -> tuple[int, bytes]:
-        known.append(_run_jobs(config))
-        ours = [job for job in known[-1] - known[0] if suffix in job.lower()]
+        _, listing = call("GET", config.run_url, config.token)
+        known.append(set(re.findall(rb'"job_id": ?"([\w.:-]+)"', listing)))
+        ours = [job for job in known[-1] - known[0] if suffix.encode() in job.lower()]
         if len(ours) == 1:  # with several the key must do: they may be other jobs of this run
-            return 200, json.dumps({"job_id": ours[0]}).encode()
-        return call(made)
+            return 200, b'{"job_id": "%s"}' % ours[0]
+        return call("POST", f"{config.url}/api/v1/rayjobs", config.token, **more)
 
     status, text = insist(once, config.retry_s)
-    try:
+    if not status:
+        return 3, f"the submitter at {config.url} is out of reach: {text}"
+    with suppress(*BAD_ANSWERS):
         job_id = json.loads(text)["job_id"]
-        if 200 <= status < 300 and re.fullmatch(r"[\w.:-]{1,253}", job_id):
-            return str(job_id)
-    except BAD_ANSWERS:
-        warn("the answer holds no job_id")
-    raise EndError(1, f"the submitter refused the job: HTTP {status}: {text[:2000]}")
-
-
-def _run_jobs(config: Config) -> set[str]:
-    """List the jobs of this run attempt; none when the service does not offer it."""
-    try:
-        _, answer = call(build(config.run_url, "GET", config.token))
-        return {str(job["job_id"]) for job in json.loads(answer)["jobs"]}
-    except (*NETWORK_ERRORS, *BAD_ANSWERS):
-        return set()
+        if re.fullmatch(r"[\w.:-]{1,253}", job_id):
+            return 0, job_id
+    return 1, f"the submitter refused the job: {text[:2000]}"
 
 
 def announce(config: Config, job_id: str) -> None:
@@ -257,30 +234,25 @@ def announce(config: Config, job_id: str) -> None:
     url = f"{config.bot_url}/api/v1/runs/{quote(config.run, safe='')}/rayjobs"
 
     def once() -> tuple[int, bytes]:
-        _, answer = call(build(f"{source}&audience=ascend-ci", "GET", proof))
-        return call(build(url, "POST", json.loads(answer)["value"], {"job_id": job_id}))
+        _, answer = call("GET", f"{source}&audience=ascend-ci", proof)
+        return call("POST", url, json.loads(answer)["value"], body={"job_id": job_id})
 
-    if not (source and proof):
-        return warn("not announced to the bot: the job lacks the permission id-token: write")
-    problem = _problem(once, min(ANNOUNCE_S, config.retry_s), 409)
-    return warn(f"not announced to the bot: {problem}") if problem else None
+    if not (config.bot_url and config.run):
+        return
+    status, text = 0, "the job lacks the permission id-token: write"
+    if source and proof:
+        status, text = insist(once, min(ANNOUNCE_S, config.retry_s), 409, 500)
+    if not 200 <= status < 300:
+        warn(f"not announced to the bot: {text}")
 
 
 def delete_jobs(config: Config) -> None:
     """Stop every RayJob of this run attempt and say whether that worked."""
-    made = build(config.run_url, "DELETE", config.token)
-    problem = _problem(lambda: call(made, CANCEL_S), CANCEL_S)
-    if problem and not problem.startswith("HTTP 404"):  # 404: nothing left
-        return warn(f"cancelled, but the RayJobs could NOT be deleted, they may run on: {problem}")
-    return warn("cancelled; the RayJobs of this run attempt are deleted")
-
-
-def _problem(attempt: Attempt, limit_s: float, *retried: int) -> str:
-    try:
-        status, text = insist(attempt, limit_s, 500, *retried)
-    except EndError as error:
-        return str(error.args[1])
-    return "" if 200 <= status < 300 else f"HTTP {status}: {text[:500]}"
+    call_it = partial(call, "DELETE", config.run_url, config.token, timeout_s=CANCEL_S)
+    status, text = insist(call_it, CANCEL_S, 500)
+    problem = "" if 200 <= status < 300 or status == 404 else text  # 404: nothing is left
+    said = f"could NOT be deleted and may run on: {problem}" if problem else "are deleted"
+    warn(f"cancelled; the RayJobs of this run attempt {said}")
 
 
 class Follower:
@@ -302,9 +274,10 @@ class Follower:
         heard_at, ended, idle, patience_s = time.monotonic(), 0, 0, self._config.retry_s
         while True:
             before = self._seq, len(self._seen), self._loose
-            self._watch()
-            if self._final:
-                return self._final
+            for block in self._blocks():
+                self._take(block)
+                if self._final:
+                    return self._final
             idle = idle + 1 if before == (self._seq, len(self._seen), self._loose) else 0
             end, is_alive = self._state()
             ended += end != ""
@@ -321,43 +294,35 @@ class Follower:
     def _state(self) -> tuple[str, bool]:
         """Ask for the job's end ("": none known), and whether it is known to live."""
         try:
-            _, answer = call(build(self._url, "GET", self._config.token))
+            _, answer = call("GET", self._url, self._config.token)
             job = json.loads(answer)
             word, ended = str(job.get("status") or ""), bool(job.get("ended_at"))
         except (*NETWORK_ERRORS, *BAD_ANSWERS):
             return "", False
         return (word or "UNKNOWN", False) if ended or word in ENDS else ("", word != "")
 
-    def _watch(self) -> None:
+    def _blocks(self) -> Iterator[bytes]:
+        """Yield whole lines of a new watch; what a cut leaves unfinished comes again."""
         after = f"&after={self._seq}" if self._seq else ""
-        url = f"{self._url}/watch?format=ndjson{after}"
-        for block in self._blocks(build(url, "GET", self._config.token)):
-            shown = self._take(block)
-            if shown:
-                say("\n".join(shown).replace("\0", "\\0"))
-            if self._final:
-                break
-
-    def _blocks(self, made: Any) -> Iterator[bytes]:
-        """Yield whole lines; what a cut leaves unfinished is dropped, it comes again."""
-        carry = b""
+        url, carry = f"{self._url}/watch?format=ndjson{after}", b""
         try:
-            with urllib.request.urlopen(made, timeout=self._config.silence_s) as stream:  # noqa: S310
-                self._gone = 0
+            with send("GET", url, self._config.token, timeout_s=self._config.silence_s) as stream:
+                self._gone = self._gone + 1 if stream.code == 404 else 0
+                if stream.code != 200:
+                    return warn(f"the watch was refused: HTTP {stream.code}")
                 for chunk in iter(lambda: stream.read1(CHUNK_BYTES), b""):
                     head, newline, tail = chunk.rpartition(b"\n")
                     carry += head if newline else chunk
                     if newline:
                         yield carry
                         carry = tail
+            if carry:
+                yield carry
         except NETWORK_ERRORS as error:
-            self._gone = self._gone + 1 if getattr(error, "code", 0) == 404 else 0
-            return warn(f"the watch ended: {type(error).__name__}: {error}")
-        if carry:
-            yield carry
-        return None
+            self._gone = 0
+            warn(f"the watch ended: {type(error).__name__}: {error}")
 
-    def _take(self, block: bytes) -> list[str]:
+    def _take(self, block: bytes) -> None:
         shown: list[str] = []
         for text in block.decode("utf-8", "replace").split("\n"):
             try:
@@ -368,30 +333,29 @@ class Follower:
                 event = {"line": text.rstrip("\r"), "type": "log"}
             seq, line = event.get("seq"), event.get("line")
             number = seq if seq.__class__ is int and seq > 0 else None
-            if event.get("type") == "log" and line.__class__ is str:
-                if line.startswith("ascend-ci:"):  # nobody else speaks in our name
-                    line = " " + line
-                shown += self._fresh(number, line)
-            else:
+            if event.get("type") != "log" or line.__class__ is not str:
                 shown += self._other(event, number, text)
+            else:  # nobody else speaks in our name
+                shown += self._fresh(number, " " * line.startswith("ascend-ci:") + line)
             if self._final:
                 break
-        return shown
+        if shown:
+            say("\n".join(shown).replace("\0", "\\0"))
 
     def _other(self, event: dict[str, Any], seq: int | None, text: str) -> list[str]:
-        if event.get("type") == "final":
+        kind, words = event.get("type"), [event.get(k) for k in STATUS_FIELDS if event.get(k)]
+        line = f"ascend-ci: {kind} {' '.join(map(str, words))}"
+        if kind == "final":
             self._final = str(event.get("status") or "UNKNOWN")
-            return [*(self._held or []), f"final: {event.get('message') or ''}"]
-        if event.get("type") == "error":
-            return [f"watch error: {event.get('message')}"]
-        if event.get("type") != "status":
+            return [*(self._held or []), line.replace("final", "end", 1)]
+        if kind not in ("status", "error"):
             return self._fresh(seq, text)
-        words = [event.get(k) for k in ("status", "job_deployment_status", "message")]
-        line = "ascend-ci: status " + " ".join(str(word) for word in words if word)
-        if seq is None and (self._held is not None or line == self._status):
+        if seq is not None:
+            return self._fresh(seq, line)
+        if self._held is not None or line == self._status:
             return []
         self._status = line
-        return [line] if seq is None else self._fresh(seq, line)
+        return [line]
 
     def _fresh(self, seq: int | None, text: str) -> list[str]:
         """Return what is to be printed now: nothing for what was printed before."""
@@ -427,43 +391,34 @@ class Follower:
 def main(argv: list[str] | None = None) -> int:
     """Run the helper; answers its exit code."""
     config = parse(sys.argv[1:] if argv is None else argv, dict(os.environ))
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    for number in before:
-        signal.signal(number, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return _submit_and_follow(config)
-    except EndError as error:
-        code, why = error.args
-        warn(f"{why}" if code == 1 else f"the submitter at {config.url} is out of reach: {why}")
-        return int(code)
+        return _run(config)
     except KeyboardInterrupt:
-        for number in before:
-            signal.signal(number, signal.SIG_IGN)  # the runner repeats itself, once is enough
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner repeats itself
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         delete_jobs(config)
         return 1
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
-def _submit_and_follow(config: Config) -> int:
-    job_id = post_job(config)
-    say(f"ascend-ci: rayjob {job_id}")
-    teller = threading.Thread(target=announce, args=(config, job_id), daemon=True)
-    if config.bot_url and config.run:
-        teller.start()
+def _run(config: Config) -> int:
+    code, text = post_job(config)
+    if code:
+        warn(text)
+        return code
+    say(f"ascend-ci: rayjob {text}")
+    teller = threading.Thread(target=announce, args=(config, text), daemon=True)
+    teller.start()
+    status = ""
     if not config.detach:
-        # What a log says is no workflow command to the runner.
-        pause = secrets.token_hex(16)
-        say(f"::stop-commands::{pause}") if os.environ.get("GITHUB_ACTIONS") else None
-        status = Follower(config, job_id).run()
-        say(f"::{pause}::") if os.environ.get("GITHUB_ACTIONS") else None
-    if teller.ident is not None:
-        teller.join()
-    if config.detach:
-        return 0
-    say(f"ascend-ci: final {status}")
-    return {"SUCCEEDED": 0, "UNKNOWN": 3}.get(status, 1)
+        mark = secrets.token_hex(16)  # what a log says is no workflow command to the runner
+        in_actions = bool(os.environ.get("GITHUB_ACTIONS"))
+        say(f"::stop-commands::{mark}") if in_actions else None
+        status = Follower(config, text).run()
+        say(f"::{mark}::") if in_actions else None
+    teller.join()
+    say(f"ascend-ci: final {status}") if status else None
+    return {"": 0, "SUCCEEDED": 0, "UNKNOWN": 3}.get(status, 1)
 
 
 if __name__ == "__main__":
