@@ -1,7 +1,6 @@
 """`ascend-ci check-policy`: every error of a policy in the form editors and CI understand."""
 
 import sys
-from typing import BinaryIO
 
 import click
 
@@ -9,17 +8,18 @@ from bot.core.policy import Policy, PolicyError, PolicyErrors, check_policy
 
 
 @click.command()
-@click.argument("file", type=click.File("rb"))
-def command(file: BinaryIO) -> None:
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+def command(file: str) -> None:
     """Check the policy FILE and print every error with its line."""
-    checked = check_policy(file.read())
+    with click.open_file(file, "rb") as opened:
+        checked = check_policy(opened.read())
     for warning in checked.warnings:
-        click.echo(_line(file.name, warning, "warning: "), err=True)
+        click.echo(_line(file, warning, "warning: "), err=True)
     if isinstance(checked.result, PolicyErrors):
         for error in checked.result.errors:
-            click.echo(_line(file.name, error))
+            click.echo(_line(file, error))
         sys.exit(1)
-    click.echo(_summary(file.name, checked.result, len(checked.warnings)))
+    click.echo(_summary(file, checked.result, len(checked.warnings)))
 
 
 def _line(name: str, error: PolicyError, kind: str = "") -> str:

@@ -2,45 +2,45 @@
 
 import json
 import sys
-from typing import BinaryIO
 
 import click
 
 from bot.core.matching import MAX_LISTED_FILES, ChangedFile, Selection, select
 from bot.core.policy import Policy, PolicyErrors, load_policy
 
+_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
+
 
 @click.command()
-@click.option(
-    "--policy",
-    "policy_file",
-    type=click.File("rb"),
-    required=True,
-    help="The policy, like .github/ascend-ci.yml.",
-)
+@click.option("--policy", type=_FILE, required=True, help="The policy, like .github/ascend-ci.yml.")
 @click.option(
     "--files-from",
-    type=click.File("rb"),
+    type=_FILE,
     default="-",
     show_default="standard input",
     help="Changed files, one path a line.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(policy_file: BinaryIO, files_from: BinaryIO, *, as_json: bool) -> None:
+def command(policy: str, files_from: str, *, as_json: bool) -> None:
     """Show which suites a change selects, and why."""
-    if policy_file.name == files_from.name:
-        msg = "the policy and the files cannot both come from standard input"
+    if policy == files_from:
+        msg = "the policy and the files cannot come from the same place"
         raise click.UsageError(msg)
-    policy = load_policy(policy_file.read())
-    if isinstance(policy, PolicyErrors):
-        for error in policy.errors:
-            click.echo(f"{policy_file.name}:{error.line}: {error.path}: {error.message}", err=True)
+    loaded = load_policy(_bytes_of(policy))
+    if isinstance(loaded, PolicyErrors):
+        for error in loaded.errors:
+            click.echo(f"{policy}:{error.line}: {error.path}: {error.message}", err=True)
         sys.exit(1)
-    selection = _select(policy, files_from.read())
+    selection = _select(loaded, _bytes_of(files_from))
     if as_json:
         click.echo(json.dumps(_answer(selection), indent=2))
     else:
         _print_table(selection)
+
+
+def _bytes_of(path: str) -> bytes:
+    with click.open_file(path, "rb") as file:
+        return bytes(file.read())
 
 
 def _select(policy: Policy, listing: bytes) -> Selection:
