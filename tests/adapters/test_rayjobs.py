@@ -38,6 +38,12 @@ async def test_a_submitter_that_answers_is_healthy() -> None:
         assert asked.calls == ["GET /base/healthz"]
 
 
+async def test_a_slash_at_the_urls_end_changes_nothing() -> None:
+    async with serve(reply()) as asked, open_rayjobs(f"{asked.url}/", limits=QUICK) as client:
+        assert await client.health() is None
+        assert asked.calls == ["GET /base/healthz"]
+
+
 async def test_a_submitter_that_fails_its_health_call_says_why_and_is_asked_once() -> None:
     async with talking(reply(503, "starting")) as (client, asked):
         assert await client.health() == "the submitter answered 503: starting"

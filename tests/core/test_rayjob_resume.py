@@ -95,6 +95,13 @@ def test_a_restarted_submitter_that_numbers_anew_still_tells_the_end() -> None:
     resume = after(numbered(1, 4))
     final = Final("NOT_FOUND", "", 1)
     assert watched(resume, [final]) == [final]
+    assert resume.after == 3
+
+
+def test_numbers_decide_even_when_a_job_says_again_how_it_began() -> None:
+    resume = after([LogLine("a", 1), LogLine("b", 2)])
+    again = [LogLine("a", 3), LogLine("b", 4)]
+    assert watched(resume, again) == again
 
 
 def test_numbers_that_begin_late_are_compared_first() -> None:
@@ -205,7 +212,21 @@ def test_other_text_too_large_to_hold_is_taken_as_new() -> None:
 
 def test_sixty_four_lines_that_all_repeat_prove_nothing() -> None:
     resume = after(logs(*["same"] * 100))
-    assert watched(resume, logs(*["same"] * 100)) == logs(*["same"] * 100)
+    resume.connected()
+    assert resume.take(logs(*["same"] * 63)) == []
+    assert resume.take(logs("same")) == logs(*["same"] * 64)
+
+
+def test_a_first_line_that_came_again_lately_proves_nothing() -> None:
+    start = logs("a", *["same"] * 63)
+    resume = after([*start, *logs("same", "a")])
+    assert watched(resume, start) == start
+
+
+def test_a_large_line_that_differs_is_not_given_up() -> None:
+    big = "x" * 2_000_000
+    resume = after(logs("a", "b"))
+    assert watched(resume, logs("a", big)) == logs("a", big)
 
 
 def test_half_a_line_shows_when_the_watch_goes_on_without_it() -> None:
@@ -243,7 +264,7 @@ def test_half_a_line_shows_before_the_end_or_at_the_finish() -> None:
 
 
 def test_the_state_stays_small_and_refuses_what_it_is_not() -> None:
-    resume = after([*logs(*LONG), *(RawText(str(n)) for n in range(100))])
+    resume = after([*logs(*LONG), *(RawText(str(n)) for n in range(1000))])
     assert watched(resume, [], half="x" * 1_000_000) == []
     assert len(json.dumps(resume.dump())) < 4096
     with pytest.raises(ValueError, match="lines"):

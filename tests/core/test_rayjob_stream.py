@@ -156,6 +156,18 @@ def test_a_long_line_inside_one_chunk_is_cut_as_well() -> None:
     assert len(cut.line) <= MAX_LINE_BYTES
 
 
+def test_a_cut_line_leaves_nothing_to_the_next() -> None:
+    end = b',"seq":13}'
+    second = b'{"type":"log","line":"'.ljust(MAX_LINE_BYTES - 1, b"y") + b'"' + end
+    decoder = StreamDecoder()
+    decoder.feed(_long(b"x", b'{"type":"log","line":"', b'","seq":12}'))
+    events = [
+        e for part in (b"\n", second, b"\n", b'{"type":"lo', b'g"}\n') for e in decoder.feed(part)
+    ]
+    assert [event.seq for event in events] == [12, 13, None]
+    assert events[-1] == LogLine("")
+
+
 def test_a_final_with_a_message_beyond_the_cap_keeps_its_status() -> None:
     line = _long(b"z", b'{"type":"final","message":"', b'","status":"FAILED"}')
     (final,) = decoded(line + b"\n")

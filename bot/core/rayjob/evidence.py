@@ -75,7 +75,7 @@ class ActionsLog:
         text = line[stamped.end() :] if stamped else line
         if text.startswith(_SCRIPT_SOURCE):
             return
-        text = _ansi.sub("", text).rstrip("\r")
+        text = _ansi.sub("", text)
         old = self._evidence
         if ended := _final.match(text):
             message = (ended[2] or "").strip()

@@ -190,12 +190,12 @@ class Resume:
         """Compare a line with the one first seen at its place."""
         digest = _hash(event.line)
         expected = self._state.known(comparison.position)
-        comparison.position += 1
-        if expected == digest and not self._state.repeats(digest):
-            comparison.proved = True
-        comparison.hold(event)
         if expected not in {None, digest}:
-            return self._go_on(comparison)
+            return self._go_on(comparison) + self._new([event])
+        if expected is not None and not self._state.repeats(digest):
+            comparison.proved = True
+        comparison.position += 1
+        comparison.hold(event)
         if comparison.position == self._state.lines:
             return self._caught_up(comparison)
         undecidable = comparison.full or comparison.position >= _REMEMBERED
