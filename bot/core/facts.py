@@ -65,6 +65,11 @@ def log_read(run: Run, now: datetime, data: Json) -> Fact:
     return Fact(run.id, RUNNER, f"log:{run.actions_attempt}", now, data)
 
 
+def rayjob_seen(run: Run, now: datetime, job_id: str) -> Fact:
+    """Note that a RayJob of this run was seen."""
+    return Fact(run.id, RUNNER, f"rayjob:{job_id}", now, {"text": f"RayJob `{job_id}`"})
+
+
 def asked(run: Run, now: datetime) -> Fact:
     """Note that the submitter was asked for all RayJobs after the Actions run's end."""
     return Fact(run.id, RUNNER, f"asked:{run.actions_attempt}", now)

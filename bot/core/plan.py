@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from bot.core.events import InstallationChanged
 from bot.core.model import (
     Approval,
     Fact,
@@ -78,3 +79,4 @@ class Changes:
     gates: tuple[Gate, ...] = ()
     replies: tuple[Reply, ...] = ()
     audit: tuple[AuditEntry, ...] = ()
+    installation: InstallationChanged | None = None  # its repositories become (in)active

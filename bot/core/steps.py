@@ -96,17 +96,7 @@ class End:
     counts: bool = True
 
 
-Step = (
-    Wait
-    | TakePlace
-    | Dispatch
-    | Search
-    | ReadEnd
-    | FindRayJobs
-    | ReadLog
-    | SendCancel
-    | DeleteRayJobs
-    | SetWish
-    | Conclude
-    | End
-)
+Asking = ReadEnd | FindRayJobs | ReadLog | SendCancel | DeleteRayJobs  # of the witnesses
+Saving = Wait | SetWish | Conclude | End  # needs nobody but the ledger
+Starting = TakePlace | Dispatch | Search
+Step = Asking | Saving | Starting

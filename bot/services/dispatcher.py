@@ -1,0 +1,125 @@
+"""Starting a run's workflow exactly once: intent first, look before trying again (RULINGS C)."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from bot.core import facts
+from bot.core.dispatching import inputs_of, refusal
+from bot.core.model import Repo, Run, State
+from bot.core.plan import Changes, DropWant
+from bot.core.planner import short
+from bot.core.steps import Dispatch, Search
+from bot.ports.clock import Clock
+from bot.ports.errors import Lost, Permanent, Transient
+from bot.ports.github import ActionsRun, GitHub
+from bot.ports.inbox import InboxStore
+from bot.ports.runner import ClaimedRun
+from bot.services.ledger import Ledger, Moved
+
+_FIRST_LOOK = timedelta(seconds=2)  # the soonest that GitHub's lists may show a new run
+_TRY_AGAIN = timedelta(seconds=10)
+_CLOCKS_DIFFER = timedelta(seconds=60)  # GitHub's clock and ours, when listing runs "since"
+
+
+class Dispatcher:
+    """Carries out `Dispatch` and `Search`."""
+
+    def __init__(self, store: InboxStore, github: GitHub, ledger: Ledger, clock: Clock) -> None:
+        self._store = store
+        self._github = github
+        self._ledger = ledger
+        self._clock = clock
+
+    async def dispatch(self, claimed: ClaimedRun, repo: Repo, step: Dispatch) -> None:
+        """Dispatch, unless the head moved or the pull request was closed meanwhile."""
+        if await self._left(claimed, repo):
+            await self._ledger.moved(claimed, Moved(claimed.run, self._clock.now()))
+            return
+        run = replace(
+            claimed.run,
+            dispatch_id=claimed.run.id,
+            state=State.DISPATCHING,
+            dispatched_at=claimed.run.dispatched_at or self._clock.now(),
+            place=None,
+            why="",
+        )
+        intent = facts.dispatching(run, step.number, self._clock.now())
+        if await self._ledger.intend(claimed, run, intent):
+            await self._send(claimed, repo, run, step.number)
+
+    async def _left(self, claimed: ClaimedRun, repo: Repo) -> bool:
+        """Drop the wants of pull requests that moved on; tell whether any was dropped."""
+        drops = []
+        for want in claimed.wants:
+            kind, _, number = want.source.partition(":")
+            if kind != "pr":
+                continue
+            pull = await self._github.pull(repo, int(number))
+            if not pull.open:
+                drops.append(DropWant(want.run_id, want.source, "the pull request was closed"))
+            elif pull.head_sha != claimed.run.sha:
+                why = f"superseded by {short(pull.head_sha)}"
+                drops.append(DropWant(want.run_id, want.source, why))
+        if drops:
+            changes = Changes(drop_wants=tuple(drops))
+            await self._store.commit(changes, self._clock.now(), done=None)
+        return bool(drops)
+
+    async def _send(self, claimed: ClaimedRun, repo: Repo, run: Run, number: int) -> None:
+        assert run.label is not None
+        frozen = run.snapshot
+        inputs = inputs_of(run, run.label)
+        try:
+            answer = await self._github.dispatch(repo, frozen.workflow, frozen.ref, inputs)
+        except Lost:
+            await self._ledger.moved(claimed, Moved(run, self._clock.now() + _FIRST_LOOK))
+        except Transient as error:
+            wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
+            now = self._clock.now()
+            fact = facts.unsent(run, number, now, str(error))
+            waiting = replace(run, why=f"GitHub does not take the dispatch now: {error}")
+            await self._ledger.moved(claimed, Moved(waiting, now + wait, (fact,)))
+        except Permanent as error:
+            now = self._clock.now()
+            fact = facts.refused(run, now, refusal(run, error.status, str(error)))
+            await self._ledger.moved(claimed, Moved(run, now, (fact,)))
+        else:
+            await self._answered(claimed, run, answer)
+
+    async def _answered(self, claimed: ClaimedRun, run: Run, answer: ActionsRun | None) -> None:
+        """Take the run GitHub named; an older server names none, so it is looked for."""
+        if answer is None:
+            await self._ledger.moved(claimed, Moved(run, self._clock.now() + _FIRST_LOOK))
+        else:
+            await self._adopt(claimed, run, answer, found=False)
+
+    async def search(self, claimed: ClaimedRun, repo: Repo, step: Search) -> None:
+        """Look for our id; of several runs with it the lowest is ours, the others go."""
+        run, now = claimed.run, self._clock.now()
+        since = (run.dispatched_at or run.created_at) - _CLOCKS_DIFFER
+        listed = await self._github.runs_of_workflow(repo, run.snapshot.workflow, since)
+        ours = sorted(
+            (item for item in listed if run.id in item.display_title), key=lambda item: item.id
+        )
+        if not ours:
+            fact = facts.searched(run, step.number, step.search, now)
+            await self._ledger.moved(claimed, Moved(run, now, (fact,)))
+            return
+        for double in ours[1:]:
+            await self._github.cancel(repo, double.id)
+        await self._adopt(claimed, run, ours[0], found=True)
+
+    async def _adopt(
+        self, claimed: ClaimedRun, run: Run, actions: ActionsRun, *, found: bool
+    ) -> None:
+        now = self._clock.now()
+        run = replace(
+            run,
+            state=State.WAITING_FOR_RUNNER,
+            actions_run_id=actions.id,
+            actions_attempt=actions.attempt,
+            actions_url=actions.html_url,
+            why="",
+        )
+        fact = facts.dispatched(run, now, found=found)
+        await self._ledger.moved(claimed, Moved(run, now, (fact,)))

@@ -1,0 +1,128 @@
+"""From a stored delivery to one committed change; one case an event."""
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import assert_never
+
+import msgspec
+
+from bot.core.events import (
+    ActionsJobChanged,
+    ActionsRunChanged,
+    ButtonPressed,
+    CheckRerequested,
+    CommentCreated,
+    Event,
+    Ignored,
+    InstallationChanged,
+    Malformed,
+    MergeGroupChanged,
+    PullChanged,
+    Pushed,
+    RepoChanged,
+    SuiteRerequested,
+)
+from bot.core.model import Delivery
+from bot.core.payloads import parse
+from bot.core.plan import Changes
+from bot.ports.clock import Clock
+from bot.ports.errors import Transient
+from bot.ports.inbox import InboxStore
+from bot.ports.lease import Lease
+from bot.services.actions import Actions
+from bot.services.loop import Loop
+from bot.services.pulls import Pulls
+from bot.telemetry import get_log
+
+LEASE_S = 30
+BATCH = 8
+MAX_TRIES = 8  # a delivery that failed so often is poisoned: parked, listed in health
+_LONGEST_WAIT_S = 300
+
+
+class Inbox:
+    """Handles deliveries, one at a time a subject."""
+
+    def __init__(
+        self, store: InboxStore, pulls: Pulls, actions: Actions, clock: Clock, loop: Loop
+    ) -> None:
+        self._store = store
+        self._pulls = pulls
+        self._actions = actions
+        self._clock = clock
+        self._loop = loop
+        self._log = get_log("inbox")
+
+    async def step(self) -> bool:
+        """Handle what is due; tell whether there was anything."""
+        claimed = await self._store.claim_deliveries(
+            self._loop.owner, self._clock.now(), lease_s=LEASE_S, limit=BATCH
+        )
+        async with asyncio.TaskGroup() as group:
+            for lease, delivery in claimed:
+                group.create_task(self._handle(lease, delivery))
+        return bool(claimed)
+
+    async def _handle(self, lease: Lease, delivery: Delivery) -> None:
+        log = self._log.bind(delivery=delivery.guid, event=delivery.event, action=delivery.action)
+        try:
+            changes = await self._lead(delivery)
+            now = self._clock.now()
+            if not await self._store.commit(changes, now, done=lease):
+                log.warning("the lease of a delivery was lost; somebody else handles it")
+        except Transient as error:
+            await self._later(lease, delivery, str(error), error.retry_after_s)
+        except Exception as error:  # noqa: BLE001  one poisoned delivery must not stop the rest
+            self._loop.failed("inbox", error, log)
+            await self._failed(lease, delivery, error)
+
+    async def _later(
+        self, lease: Lease, delivery: Delivery, note: str, wait_s: float | None
+    ) -> None:
+        """Give it back: the other side could not answer, which is nobody's poison."""
+        seconds = wait_s if wait_s is not None else 2 ** min(delivery.tries + 1, 6)
+        await self._store.retry_delivery(
+            lease, due=self._due(seconds), note=note, park=False, counts=False
+        )
+
+    async def _failed(self, lease: Lease, delivery: Delivery, error: Exception) -> None:
+        park = delivery.tries + 1 >= MAX_TRIES
+        await self._store.retry_delivery(
+            lease,
+            due=self._due(2**delivery.tries),
+            note=f"{type(error).__name__}: {error}",
+            park=park,
+            counts=True,
+        )
+
+    def _due(self, seconds: float) -> datetime:
+        return self._clock.now() + timedelta(seconds=min(seconds, _LONGEST_WAIT_S))
+
+    async def _lead(self, delivery: Delivery) -> Changes:
+        """Return what a delivery leads to."""
+        payload = msgspec.json.decode(delivery.body or b"{}")
+        event = parse(delivery.event, payload, None)
+        if isinstance(event, Ignored | Malformed):
+            return Changes()  # stored by an older version that read more
+        return await self._case(event)
+
+    async def _case(self, event: Event) -> Changes:
+        match event:
+            case PullChanged():
+                return await self._pulls.changed(event)
+            case ActionsRunChanged():
+                return await self._actions.run_changed(event)
+            case ActionsJobChanged():
+                return await self._actions.job_changed(event)
+            case Pushed():
+                return Changes(repo=event.repo, forget_policy=(event.repo.id, event.branch))
+            case RepoChanged():
+                return Changes(repo=event.repo)
+            case InstallationChanged():
+                return Changes(installation=event)
+            case CommentCreated() | CheckRerequested() | SuiteRerequested() | ButtonPressed():
+                return Changes(repo=event.repo)
+            case MergeGroupChanged():
+                return Changes(repo=event.repo)
+            case _:
+                assert_never(event)

@@ -1,0 +1,154 @@
+"""The one writer of a run's state: what a step led to becomes the run's next row."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.core import facts
+from bot.core.facts import add_up
+from bot.core.model import Fact, Place, RayJob, Run, RunId, State, Wish
+from bot.core.steps import Conclude, End, SetWish, Wait
+from bot.ports.clock import Clock
+from bot.ports.runner import ClaimedRun, RunnerStore, SaveRun
+from bot.ports.wake import Topic, Wake
+from bot.telemetry import Metrics, get_log
+
+# States whose begin a person should see at once; the others are shown with the next progress.
+_SHOWN_AT_ONCE = {State.RUNNING, State.CANCELLING, State.DONE}
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a step changed: the run's new row, what was learned, and when to look again."""
+
+    run: Run
+    due: datetime | None
+    facts: tuple[Fact, ...] = ()
+    rayjobs: tuple[RayJob, ...] = ()
+    release: tuple[str, ...] = ()
+
+
+class Ledger:
+    """Folds facts into rows and saves them under the run's lease."""
+
+    def __init__(
+        self,
+        store: RunnerStore,
+        clock: Clock,
+        wake: Wake,
+        metrics: Metrics,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._wake = wake
+        self._metrics = metrics
+        self._new_id = new_id
+        self._log = get_log("ledger")
+
+    async def intend(self, claimed: ClaimedRun, run: Run, fact: Fact) -> bool:
+        """Write an intent before its call and keep the lease; False: the lease was lost."""
+        return await self._store.note(claimed.lease, run, (fact,), self._clock.now())
+
+    async def moved(self, claimed: ClaimedRun, moved: Moved) -> None:
+        """Save a step's result."""
+        before, run = claimed.run, moved.run
+        seen = add_up(run, (*claimed.facts, *moved.facts))
+        run = replace(run, started_at=run.started_at or seen.started_at)
+        changed = run.state is not before.state
+        at_once = (changed and run.state in _SHOWN_AT_ONCE) or run.place != before.place
+        await self._save(
+            claimed,
+            SaveRun(
+                run=run,
+                due=moved.due,
+                facts=moved.facts,
+                rayjobs=moved.rayjobs,
+                release=moved.release,
+                show=at_once,
+                progress=changed or run.why != before.why,
+            ),
+        )
+
+    async def wait(self, claimed: ClaimedRun, step: Wait) -> None:
+        """Save that there is nothing to do until then."""
+        run = replace(claimed.run, state=step.state, why=step.why)
+        await self.moved(claimed, Moved(run, step.until))
+
+    async def queued(self, claimed: ClaimedRun, place: Place, due: datetime) -> None:
+        """Save a run's place in a queue."""
+        run = replace(claimed.run, state=State.QUEUED, place=place, why="")
+        await self.moved(claimed, Moved(run, due))
+
+    async def wish(self, claimed: ClaimedRun, step: SetWish) -> None:
+        """Save that a limit is reached: the run should stop."""
+        now = self._clock.now()
+        run = replace(claimed.run, wish=Wish(step.kind, "", step.reason, now))
+        await self.moved(claimed, Moved(run, now))
+
+    async def conclude(self, claimed: ClaimedRun, step: Conclude) -> None:
+        """Save the verdict; from here on only logs are read."""
+        now = self._clock.now()
+        run = replace(claimed.run, state=State.FINISHING, why=step.why)
+        fact = facts.decided(run, now, step.outcome, step.why)
+        await self.moved(claimed, Moved(run, now, (fact,)))
+
+    async def end(self, claimed: ClaimedRun, step: End) -> None:
+        """Save the end and, where it is worth it, the next attempt, in one transaction."""
+        now = self._clock.now()
+        run = replace(
+            claimed.run,
+            state=State.DONE,
+            outcome=step.outcome,
+            why=step.why,
+            place=None,
+            ended_at=now,
+        )
+        retry = self._next_attempt(run, step, now) if step.retry else None
+        if retry:
+            note = {"text": f"attempt {retry.attempt} follows: {step.retry}"}
+            told: tuple[Fact, ...] = (Fact(run.id, facts.RUNNER, "retried", now, note),)
+        else:
+            told = ()
+        save = SaveRun(run, None, told, release_all=True, retry=retry, show=True)
+        await self._save(claimed, save)
+
+    def _next_attempt(self, run: Run, step: End, now: datetime) -> Run:
+        return Run(
+            id=RunId(self._new_id()),
+            repo_id=run.repo_id,
+            sha=run.sha,
+            suite=run.suite,
+            attempt=run.attempt + 1,
+            snapshot=run.snapshot,
+            created_at=now,
+            origin=f"attempt {run.attempt}: {step.retry}",
+            number=run.number,
+            retries=run.retries + 1 if step.counts else run.retries,
+        )
+
+    async def _save(self, claimed: ClaimedRun, save: SaveRun) -> None:
+        if not await self._store.save_run(claimed.lease, save, self._clock.now()):
+            self._log.warning(
+                "the lease of a run was lost; its step is taken again", run=save.run.id
+            )
+            return
+        if save.run.state is not claimed.run.state:
+            self._tell(save.run)
+        topics = [Topic.REPORTER] if save.show or save.progress else []
+        topics += [Topic.FOLLOWER] if save.rayjobs else []
+        topics += [Topic.RUNNER] if save.due or save.release or save.release_all else []
+        self._wake.poke(*topics)
+
+    def _tell(self, run: Run) -> None:
+        self._metrics.states.labels(run.state, run.outcome or "").inc()
+        self._log.info(
+            "run moved",
+            run=run.id,
+            suite=run.suite,
+            sha=run.sha,
+            attempt=run.attempt,
+            state=run.state,
+            outcome=run.outcome,
+            why=run.why,
+        )

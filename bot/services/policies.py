@@ -1,0 +1,81 @@
+"""Which policy counts for a pull request, read from the tip of a branch nobody can choose."""
+
+from dataclasses import dataclass
+
+from bot.core.matching import POLICY_PATH, lists_branch
+from bot.core.model import Repo, StoredPolicy
+from bot.core.plan import Changes
+from bot.core.planner import PolicyAt
+from bot.core.policy import Policy, PolicyErrors, load_policy
+from bot.ports.clock import Clock
+from bot.ports.github import GitHub
+from bot.ports.inbox import InboxStore
+
+# A push drops the row at once; this bounds how long a lost push webhook keeps an old policy.
+REREAD_AFTER_S = 600
+MAX_PARSED = 64  # policies kept parsed; one is some 100 kB
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A policy that can't be used: every error in words, with its line."""
+
+    errors: tuple[str, ...]
+    ref: str
+    sha: str
+
+
+class Policies:
+    """Reads policies through the store, so that an unchanged one costs no call."""
+
+    def __init__(
+        self, store: InboxStore, github: GitHub, clock: Clock, default: bytes | None
+    ) -> None:
+        """``default`` is the server's own policy for repositories without one."""
+        self._store = store
+        self._github = github
+        self._clock = clock
+        self._default = default
+        self._parsed: dict[bytes, Policy | PolicyErrors] = {}
+
+    async def of(self, repo: Repo, base_ref: str) -> PolicyAt | Broken | None:
+        """Return the policy for a base branch; None when the repository has none.
+
+        It is the default branch's, or the base's own when the default branch's lists it.
+        """
+        found = await self._at(repo, repo.default_branch)
+        if not isinstance(found, PolicyAt) or base_ref == repo.default_branch:
+            return found
+        if not lists_branch(found.policy, base_ref):
+            return found
+        return await self._at(repo, base_ref)
+
+    async def _at(self, repo: Repo, ref: str) -> PolicyAt | Broken | None:
+        row = await self._row(repo, ref)
+        text = self._default if row.text is None else row.text.encode()
+        if text is None:
+            return None
+        sha = row.blob_sha or "server"
+        parsed = self._parse(text)
+        if isinstance(parsed, PolicyErrors):
+            return Broken(tuple(str(error) for error in parsed.errors), ref, sha)
+        return PolicyAt(parsed, ref, sha)
+
+    def _parse(self, text: bytes) -> Policy | PolicyErrors:
+        if text not in self._parsed:
+            if len(self._parsed) >= MAX_PARSED:
+                self._parsed.clear()
+            self._parsed[text] = load_policy(text)
+        return self._parsed[text]
+
+    async def _row(self, repo: Repo, ref: str) -> StoredPolicy:
+        """Return the branch's row, read again from GitHub when it is missing or old."""
+        row = await self._store.policy(repo.id, ref)
+        now = self._clock.now()
+        if row and (now - row.read_at).total_seconds() < REREAD_AFTER_S:
+            return row
+        file = await self._github.file(repo, POLICY_PATH, ref)
+        text = file.text.decode(errors="replace") if file else None
+        row = StoredPolicy(repo.id, ref, file.blob_sha if file else "", text, now)
+        await self._store.commit(Changes(repo=repo, policy=row), now, done=None)
+        return row

@@ -1,0 +1,188 @@
+"""What a pull request's events lead to: its head, its selection, its plan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.core.events import PullChanged
+from bot.core.matching import POLICY_PATH, select, touches_protected
+from bot.core.model import Head, Level, Pull, Repo
+from bot.core.plan import Changes
+from bot.core.planner import (
+    Chosen,
+    PolicyAt,
+    Present,
+    close,
+    leave,
+    plan,
+    pr_source,
+    short,
+    starts_by_itself,
+)
+from bot.core.policy import Trust
+from bot.core.report import Gate
+from bot.core.trust import Person, Trusted, trust_sha
+from bot.ports.clock import Clock
+from bot.ports.github import GitHub
+from bot.ports.inbox import InboxStore
+from bot.services.policies import Broken, Policies
+
+_FRESH = {"opened", "reopened", "synchronize", "found"}
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """How a head came to be looked at: the action, who sent it, and from which base it moved."""
+
+    action: str  # the webhook's, or "found" when a lost webhook left us to look
+    sender: str | None
+
+
+class Pulls:
+    """Brings what runs for a pull request in line with its head."""
+
+    def __init__(
+        self,
+        store: InboxStore,
+        github: GitHub,
+        policies: Policies,
+        clock: Clock,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._store = store
+        self._github = github
+        self._policies = policies
+        self._clock = clock
+        self._new_id = new_id
+
+    async def changed(self, event: PullChanged) -> Changes:
+        """Return what a pull request's webhook leads to."""
+        known = await self._store.pull(event.repo.id, event.pull.number)
+        pull, sender = event.pull, event.sender or None
+        if _out_of_order(event, known):
+            pull = await self._github.pull(event.repo, pull.number)
+            sender = sender if pull.head_sha == event.pull.head_sha else None
+        if not pull.open:
+            return await self.closed(event.repo, pull)
+        return await self.look(event.repo, pull, Brought(event.action, sender))
+
+    async def closed(self, repo: Repo, pull: Pull) -> Changes:
+        """Return what a closed pull request leads to."""
+        wanted = await self._store.wanted_by(repo.id, pr_source(pull.number))
+        changes = close(pull, wanted, "the pull request was closed")
+        shared = await self._others_at(pull, pull)
+        return replace(changes, repo=repo, gates=() if shared else changes.gates)
+
+    async def look(self, repo: Repo, pull: Pull, brought: Brought) -> Changes:
+        """Return what an open pull request's head leads to."""
+        known = await self._store.pull(repo.id, pull.number)
+        now = self._clock.now()
+        policy = await self._policies.of(repo, pull.base_ref)
+        head = await self._head(pull, brought, now)
+        if policy is None:
+            return Changes(repo=repo)  # a repository without a policy is none of ours
+        if isinstance(policy, Broken):
+            changes = await self._broken(pull, policy)
+        else:
+            changes = await self._planned(repo, pull, policy, brought, head, now)
+        gates = changes.gates
+        if known and known.head_sha != pull.head_sha and not await self._others_at(known, pull):
+            gates = (*gates, leave(known.head_sha, pull))
+        return replace(changes, repo=repo, head=head, gates=gates)
+
+    async def _others_at(self, at: Pull, besides: Pull) -> bool:
+        """Tell whether another open pull request has ``at``'s head as its own."""
+        pulls = await self._store.pulls_at(at.repo_id, at.head_sha)
+        return any(other.number != besides.number for other in pulls)
+
+    async def _head(self, pull: Pull, brought: Brought, now: datetime) -> Head:
+        """Return the head with the one who brought it: a commit keeps its first pusher."""
+        for head in reversed(await self._store.heads(pull.repo_id, pull.number)):
+            if head.sha == pull.head_sha and head.pusher:
+                return head
+        pushed = brought.action in {"opened", "synchronize"}
+        pusher = brought.sender if pushed else None
+        return Head(pull.repo_id, pull.number, pull.head_sha, pusher, now)
+
+    async def _broken(self, pull: Pull, policy: Broken) -> Changes:
+        """Return a gate that lists the policy's errors; nothing starts."""
+        errors = tuple(f"`{policy.ref}` {error}" for error in policy.errors)
+        gate = Gate(pull.repo_id, pull.head_sha, pull.number, policy_errors=errors)
+        wanted = await self._store.wanted_by(pull.repo_id, pr_source(pull.number))
+        gone = tuple(item for item in wanted if item.run.sha != pull.head_sha)
+        drops = close(pull, gone, f"superseded by {short(pull.head_sha)}").drop_wants
+        return Changes(pull=pull, gates=(gate,), drop_wants=drops)
+
+    async def _planned(
+        self,
+        repo: Repo,
+        pull: Pull,
+        at: PolicyAt,
+        brought: Brought,
+        head: Head,
+        now: datetime,
+    ) -> Changes:
+        listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
+        selection = select(at.policy, listed.files, truncated=listed.truncated)
+        protected = selection.protected or touches_protected(listed.files, POLICY_PATH)
+        trust = Trusted(True, "nothing starts by itself")
+        wanted_suites = [at.policy.suites[name] for name in selection.selected]
+        if any(starts_by_itself(suite) for suite in wanted_suites):
+            trust = await self._trust(repo, pull, at.policy.trust, head, protected)
+        chosen = Chosen(
+            pull=pull,
+            at=at,
+            selection=selection,
+            files=listed.files,
+            trust=trust,
+            origin=_origin(pull, brought),
+            fresh=brought.action in _FRESH,
+            pushed=brought.action == "synchronize",
+        )
+        present = Present(
+            at_head=await self._store.runs_at(repo.id, pull.head_sha),
+            wanted=await self._store.wanted_by(repo.id, pr_source(pull.number)),
+        )
+        return plan(chosen, present, now, self._new_id)
+
+    async def _trust(
+        self, repo: Repo, pull: Pull, rule: Trust, head: Head, protected: tuple[str, ...]
+    ) -> Trusted:
+        author = await self.person(repo, rule, pull.author)
+        pusher = None
+        if head.pusher is not None:
+            same = head.pusher.casefold() == author.login.casefold()
+            pusher = author if same else await self.person(repo, rule, head.pusher)
+        approvals = await self._store.approvals(repo.id, pull.head_sha)
+        return trust_sha(rule, pull, (author, pusher), protected, approvals)
+
+    async def person(self, repo: Repo, rule: Trust, login: str) -> Person:
+        """Return somebody with their level now, and whether the policy lists them."""
+        level = await self._github.permission(repo, login) if login else Level.NONE
+        return Person(login, level, await self._listed(repo, rule, login))
+
+    async def _listed(self, repo: Repo, rule: Trust, login: str) -> bool:
+        if login.casefold() in {user.casefold() for user in rule.users}:
+            return True
+        for team in rule.teams:
+            if login and await self._github.in_team(repo, team, login):
+                return True
+        return False
+
+
+def _out_of_order(event: PullChanged, known: Pull | None) -> bool:
+    """Tell whether the payload may not be the newest: webhooks come in any order."""
+    if known is None:
+        return False
+    if event.action == "synchronize":
+        return event.before != known.head_sha
+    seen, said = known.updated_at, event.pull.updated_at
+    return seen is not None and said is not None and said < seen
+
+
+def _origin(pull: Pull, brought: Brought) -> str:
+    if brought.action == "synchronize":
+        return f"a push of {short(pull.head_sha)}"
+    if brought.action == "found":
+        return f"{short(pull.head_sha)}, found as the head"
+    return f"the pull request being {brought.action.replace('_', ' ')}"

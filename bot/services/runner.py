@@ -1,0 +1,180 @@
+"""Moves due runs one step each: hold, dispatch, watch, end; safe to be called twice."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import assert_never
+
+from bot.core import lifecycle, steps
+from bot.core.model import Outcome, Repo, Run
+from bot.ports.clock import Clock
+from bot.ports.errors import Permanent, Transient
+from bot.ports.runner import ClaimedRun, Need, RunnerStore, Taken
+from bot.services.dispatcher import Dispatcher
+from bot.services.ledger import Ledger, Moved
+from bot.services.loop import Loop
+from bot.services.submitter_health import SubmitterHealth
+from bot.services.witnesses import Witnesses
+from bot.telemetry import get_log
+
+LEASE_S = 30
+RENEW_S = 10  # a long step, like reading a log, keeps its lease so
+BATCH = 8
+_TRY_AGAIN = timedelta(seconds=10)
+_REFUSED_AGAIN = timedelta(minutes=5)
+_LOOK_AT_QUEUE = timedelta(minutes=1)  # a release pokes those who wait; this is the safety net
+
+
+class Runner:
+    """Claims runs, decides each one's next step and carries it out."""
+
+    def __init__(
+        self,
+        store: RunnerStore,
+        tools: tuple[Ledger, Dispatcher, Witnesses],
+        health: SubmitterHealth | None,
+        clock: Clock,
+        loop: Loop,
+    ) -> None:
+        """``health`` None: no submitter is configured."""
+        self._store = store
+        self._ledger, self._dispatcher, self._witnesses = tools
+        self._health = health
+        self._clock = clock
+        self._loop = loop
+        self._log = get_log("runner")
+
+    async def step(self) -> bool:
+        """Take one step of what is due; tell whether there was anything."""
+        claimed = await self._store.claim_runs(
+            self._loop.owner, self._clock.now(), lease_s=LEASE_S, limit=BATCH
+        )
+        async with asyncio.TaskGroup() as group:
+            for item in claimed:
+                group.create_task(self._advance(item))
+        return bool(claimed)
+
+    async def _advance(self, claimed: ClaimedRun) -> None:
+        log = self._log.bind(run=claimed.run.id, suite=claimed.run.suite, sha=claimed.run.sha)
+        try:
+            async with self._keeping(claimed):
+                await self._take(claimed)
+        except Transient as error:
+            wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
+            log.warning("a step has to wait", why=str(error))
+            await self._later(claimed, claimed.run.why, wait)
+        except Permanent as error:
+            log.error("a step was refused", why=str(error), status=error.status)
+            await self._later(claimed, f"GitHub refuses: {error}", _REFUSED_AGAIN)
+        except Exception as error:  # noqa: BLE001  one broken run must not stop the others
+            self._loop.failed("runner", error, log)
+            await self._later(claimed, claimed.run.why, _REFUSED_AGAIN)
+
+    async def _later(self, claimed: ClaimedRun, why: str, wait: timedelta) -> None:
+        run = replace(claimed.run, why=why)
+        await self._ledger.moved(claimed, Moved(run, self._clock.now() + wait))
+
+    @asynccontextmanager
+    async def _keeping(self, claimed: ClaimedRun) -> AsyncIterator[None]:
+        """Renew the lease while a step takes long."""
+        task = asyncio.create_task(self._renew(claimed))
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _renew(self, claimed: ClaimedRun) -> None:
+        while True:
+            await self._clock.sleep(RENEW_S)
+            await self._store.renew(claimed.lease, self._clock.now(), lease_s=LEASE_S)
+
+    async def _take(self, claimed: ClaimedRun) -> None:
+        """Decide and carry out one step."""
+        repo = await self._store.repo(claimed.run.repo_id)
+        if repo is None or not repo.active:
+            end = steps.End(Outcome.BROKEN, "the app was removed from this repository")
+            await self._ledger.end(claimed, end)
+            return
+        await self._carry_out(claimed, repo, lifecycle.decide(await self._situation(claimed)))
+
+    async def _situation(self, claimed: ClaimedRun) -> lifecycle.Situation:
+        down = ""
+        if self._health is not None and claimed.run.snapshot.rayjob:
+            down = await self._health.down()
+        return lifecycle.Situation(
+            run=claimed.run,
+            wanted=bool(claimed.wants),
+            facts=claimed.facts,
+            rayjobs=claimed.rayjobs,
+            now=self._clock.now(),
+            submitter=self._health is not None,
+            submitter_down=down,
+        )
+
+    async def _carry_out(self, claimed: ClaimedRun, repo: Repo, step: steps.Step) -> None:
+        match step:
+            case steps.TakePlace():
+                await self._take_place(claimed)
+            case steps.Dispatch():
+                await self._dispatcher.dispatch(claimed, repo, step)
+            case steps.Search():
+                await self._dispatcher.search(claimed, repo, step)
+            case steps.Wait() | steps.SetWish() | steps.Conclude() | steps.End():
+                await self._save(claimed, step)
+            case _:
+                await self._ask(claimed, repo, step)
+
+    async def _save(self, claimed: ClaimedRun, step: steps.Saving) -> None:
+        match step:
+            case steps.Wait():
+                await self._ledger.wait(claimed, step)
+            case steps.SetWish():
+                await self._ledger.wish(claimed, step)
+            case steps.Conclude():
+                await self._ledger.conclude(claimed, step)
+            case steps.End():
+                await self._ledger.end(claimed, step)
+            case _:
+                assert_never(step)
+
+    async def _ask(self, claimed: ClaimedRun, repo: Repo, step: steps.Asking) -> None:
+        match step:
+            case steps.ReadEnd():
+                await self._witnesses.read_end(claimed, repo)
+            case steps.FindRayJobs():
+                await self._witnesses.find_rayjobs(claimed, step)
+            case steps.ReadLog():
+                await self._witnesses.read_log(claimed, repo)
+            case steps.SendCancel():
+                await self._witnesses.send_cancel(claimed, repo, step)
+            case steps.DeleteRayJobs():
+                await self._witnesses.delete_rayjobs(claimed, step)
+            case _:
+                assert_never(step)
+
+    async def _take_place(self, claimed: ClaimedRun) -> None:
+        """Take a slot of the first label that is free, with the pool's NPUs; or queue."""
+        run, now = claimed.run, self._clock.now()
+        taken = await self._store.take(run, _needs(run), now)
+        if isinstance(taken, Taken):
+            label = run.snapshot.labels[taken.choice].name
+            placed = replace(run, label=label, place=None, why="")
+            await self._ledger.moved(claimed, Moved(placed, now))
+        else:
+            await self._ledger.queued(claimed, taken, now + _LOOK_AT_QUEUE)
+
+
+def _needs(run: Run) -> tuple[tuple[Need, ...], ...]:
+    """Return what a run needs on each of its labels, in order of preference."""
+    frozen = run.snapshot
+    needs: list[tuple[Need, ...]] = []
+    for label in frozen.labels:
+        slot = Need(f"label:{label.name}", 1, label.slots)
+        if frozen.pool is None:
+            needs.append((slot,))
+            continue
+        npus = frozen.nodes * frozen.npus_at(label.name)
+        needs.append((slot, Need(f"pool:{frozen.pool.name}", npus, frozen.pool.npus)))
+    return tuple(needs)

@@ -1,0 +1,36 @@
+"""Whether the submitter can be used, asked at most every few seconds for all runs together."""
+
+from datetime import datetime, timedelta
+
+from bot.ports.clock import Clock
+from bot.ports.rayjobs import RayJobs
+
+ASK_EVERY = timedelta(seconds=10)
+
+
+class SubmitterHealth:
+    """Remembers the last answer, and since when it has been bad."""
+
+    def __init__(self, rayjobs: RayJobs | None, clock: Clock) -> None:
+        self._rayjobs = rayjobs
+        self._clock = clock
+        self._asked_at: datetime | None = None
+        self._down_since: datetime | None = None
+        self._reason = ""
+
+    async def down(self) -> str:
+        """Return why the submitter can't be used and since when, "" when it can.
+
+        A bot without a submitter has nothing that could be down.
+        """
+        if self._rayjobs is None:
+            return ""
+        now = self._clock.now()
+        if self._asked_at is None or now - self._asked_at >= ASK_EVERY:
+            self._asked_at = now
+            reason = await self._rayjobs.health()
+            self._down_since = (self._down_since or now) if reason else None
+            self._reason = reason or ""
+        if self._down_since is None:
+            return ""
+        return f"submitter unreachable since {self._down_since:%H:%M}: {self._reason}"

@@ -1,0 +1,97 @@
+"""Logs and metrics: constant messages with fields, numbers that Prometheus can ask for."""
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+Log = Any  # structlog's bound logger has no useful static type
+
+
+def get_log(name: str) -> Log:
+    """Return the logger of a part of the service."""
+    return structlog.get_logger(part=name)
+
+
+def configure_logs(level: str, style: str) -> None:
+    """Send logs to standard error, as JSON or for the console (``style``), from ``level`` on."""
+    renderer: Any = (
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        if style == "console"
+        else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info
+            if style == "json"
+            else structlog.processors.StackInfoRenderer(),
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.getLevelNamesMapping()[level.upper()]
+        ),
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+class Metrics:
+    """The numbers of one process; a registry of its own, so that tests don't share them."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.deliveries = Counter(
+            "ascend_ci_deliveries",
+            "Webhooks received, by event and what became of them",
+            ["event", "result"],
+            registry=self.registry,
+        )
+        self.calls = Counter(
+            "ascend_ci_github_calls",
+            "Calls to GitHub's API, by operation and status",
+            ["operation", "status"],
+            registry=self.registry,
+        )
+        self.call_seconds = Histogram(
+            "ascend_ci_github_call_seconds",
+            "Duration of calls to GitHub's API",
+            ["operation"],
+            registry=self.registry,
+        )
+        self.states = Counter(
+            "ascend_ci_run_transitions",
+            "Runs that changed state, by new state and outcome",
+            ["state", "outcome"],
+            registry=self.registry,
+        )
+        self.loop_errors = Counter(
+            "ascend_ci_loop_errors",
+            "Steps of a loop that raised, by loop",
+            ["loop"],
+            registry=self.registry,
+        )
+        self.first_check_seconds = Histogram(
+            "ascend_ci_first_check_seconds",
+            "From a webhook's arrival to its first check run on GitHub",
+            registry=self.registry,
+            buckets=(0.25, 0.5, 1, 2, 5, 10, 30, 60),
+        )
+        self.runs = Gauge(
+            "ascend_ci_runs", "Open runs, by state", ["state"], registry=self.registry
+        )
+        self.waiting = Gauge(
+            "ascend_ci_waiting",
+            "Rows that wait: deliveries, parked deliveries, check runs behind or given up",
+            ["what"],
+            registry=self.registry,
+        )
+
+    def called(self, operation: str, status: int, seconds: float) -> None:
+        """Count a call to GitHub; status 0 when no answer came."""
+        self.calls.labels(operation, str(status)).inc()
+        self.call_seconds.labels(operation).observe(seconds)
