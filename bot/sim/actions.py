@@ -1,0 +1,229 @@
+"""GitHub Actions: dispatch, native runs, re-runs, cancels, and runs scripted by a test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bot.sim.checks import Checks
+from bot.sim.clock import log_stamp
+from bot.sim.engine import Engine
+from bot.sim.errors import CannotError, GitHubError
+from bot.sim.expressions import ExpressionError, Scope, interpolate
+from bot.sim.model import Job, Pull, Repo, Run, User, Workflow
+from bot.sim.progress import Progress
+from bot.sim.runners import Runners
+from bot.sim.state import State
+from bot.sim.workflow import parse
+from bot.sim.workflows import Workflows
+
+MAX_ATTEMPTS = 50
+WORKFLOW_TROUBLE = "workflow"  # the job that carries the log of a file that cannot run at all
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a new run is made of."""
+
+    workflow: Workflow
+    event: str
+    ref: str
+    sha: str
+    source: str
+    by: User
+    inputs: dict[str, Any]
+    pull: Pull | None = None
+
+
+class Actions:
+    """Workflow runs. `scripted=True`: nothing executes, a test calls `start` and `finish`."""
+
+    def __init__(
+        self, state: State, checks: Checks, progress: Progress, engine: Engine, *, scripted: bool
+    ) -> None:
+        self._state = state
+        self._checks = checks
+        self._progress = progress
+        self._engine = engine
+        self.scripted = scripted
+        self.workflows = Workflows(state)
+
+    @property
+    def runners(self) -> Runners:
+        """Answer the runners."""
+        return self._engine.runners
+
+    def runs(self, repo: Repo | None = None) -> list[Run]:
+        """Answer all runs, oldest first."""
+        return [run for run in self._state.runs.values() if repo is None or run.repo is repo]
+
+    def dispatch(self, repo: Repo, key: str, body: dict[str, Any], by: User) -> Run:
+        """Start a run as the dispatch call does; `head_sha` is the dispatched ref's tip."""
+        order = self.workflows.order(repo, key, body)
+        start = Start(
+            workflow=order.workflow,
+            event="workflow_dispatch",
+            ref=order.ref,
+            sha=order.sha,
+            source=order.source,
+            by=by,
+            inputs=order.inputs,
+        )
+        return self._begin(repo, start)
+
+    def native(self, pull: Pull, file: str, by: User | None = None) -> Run:
+        """Start a workflow for a pull request as GitHub itself would on `pull_request`."""
+        repo = pull.repo
+        workflow = self.workflows.find(repo, file)
+        source = (repo.git.read(pull.head_sha, workflow.path) or b"").decode("utf-8", "replace")
+        who = by or pull.author
+        ref = f"refs/pull/{pull.number}/merge"
+        start = Start(workflow, "pull_request", ref, pull.head_sha, source, who, {}, pull)
+        return self._begin(repo, start)
+
+    def _begin(self, repo: Repo, start: Start) -> Run:
+        state, now = self._state, self._state.clock.now()
+        app = state.actions_app
+        assert app is not None
+        branch = start.pull.head_ref if start.pull else start.ref
+        suite = self._checks.suite_for(repo, app, start.sha, branch, fresh=True)
+        if start.pull is not None and start.pull.is_fork:
+            suite.head_branch = None
+        run = Run(
+            id=state.new_id(),
+            repo=repo,
+            workflow=start.workflow,
+            event=start.event,
+            ref=start.ref,
+            head_sha=start.sha,
+            actor=start.by,
+            triggering_actor=start.by,
+            number=1 + sum(1 for one in state.runs.values() if one.workflow is start.workflow),
+            title=start.workflow.name,
+            suite=suite,
+            created_at=now,
+            started_at=now,
+            updated_at=now,
+            source=start.source,
+            head_branch=branch,
+            inputs=start.inputs,
+            pull=start.pull,
+        )
+        run.title = self._title(run)
+        state.runs[run.id] = run
+        self._attempt(run, None)
+        return run
+
+    def _title(self, run: Run) -> str:
+        file = parse(run.source)
+        if not file.run_name:
+            return run.pull.title if run.pull else (file.name or run.workflow.path)
+        scope = Scope(self._engine.contexts(run))
+        try:
+            return interpolate(file.run_name, scope)
+        except ExpressionError as error:
+            return f"run-name: {error}"
+
+    def _attempt(self, run: Run, keys: set[str] | None) -> None:
+        """Make the jobs of an attempt (all, or those named) and set them going."""
+        specs = parse(run.source).jobs
+        known = {spec.key: self._engine.job_name(run, spec) for spec in specs.values()}
+        for key, (name, labels) in (known or {WORKFLOW_TROUBLE: (WORKFLOW_TROUBLE, [])}).items():
+            if keys is None or key in keys:
+                now, number = self._state.clock.now(), self._state.new_id()
+                run.jobs.append(Job(number, run, run.attempt, key, name, labels, now))
+        self._progress.requested(run)
+        for job in run.of_attempt(run.attempt):
+            if not (specs.get(job.key) and specs[job.key].needs) or self.scripted:
+                self._progress.queued(job)
+        if not self.scripted:
+            self._engine.launch(run)
+
+    def rerun(
+        self, run: Run, by: User, *, failed_only: bool = False, job: Job | None = None
+    ) -> Run:
+        """Run again under the same id with the next attempt, as the Actions tab and the API do."""
+        if run.status != "completed":
+            raise GitHubError(403, "The workflow run is already running")
+        if run.attempt > MAX_ATTEMPTS:
+            raise GitHubError(403, "Unable to retry this workflow run: too many attempts")
+        if run.workflow.state != "active":
+            raise GitHubError(403, "Unable to retry a run of a disabled workflow")
+        keys = self._keys_again(run, failed_only=failed_only, job=job)
+        if keys is not None and not keys:
+            raise GitHubError(403, "This workflow run has no failed jobs")
+        run.attempt += 1
+        run.status, run.conclusion = "queued", None
+        run.cancelled = run.forced = False
+        run.triggering_actor = by
+        run.started_at = self._state.clock.now()
+        self._attempt(run, keys)
+        return run
+
+    def _keys_again(self, run: Run, *, failed_only: bool, job: Job | None) -> set[str] | None:
+        if job is None and not failed_only:
+            return None
+        first = (
+            {job.key}
+            if job
+            else {one.key for one in run.latest() if one.conclusion not in {"success", "skipped"}}
+        )
+        specs = parse(run.source).jobs
+        while True:  # what needs a job that runs again runs again too
+            more = {key for key, spec in specs.items() if set(spec.needs) & first} - first
+            if not more:
+                return first
+            first |= more
+
+    def cancel(self, run: Run, *, force: bool = False) -> None:
+        """Cancel as the API does: 409 when the run is over."""
+        if run.status == "completed":
+            raise GitHubError(409, "Cannot cancel a workflow run that is completed.")
+        run.cancelled = True
+        run.forced = run.forced or force
+        if self.scripted:
+            for job in run.of_attempt(run.attempt):
+                if job.status == "queued":
+                    self._progress.finished(job, "cancelled")
+            if all(job.status == "completed" for job in run.of_attempt(run.attempt)):
+                self._progress.ended(run, "cancelled")
+            return
+        self._engine.cancel(run)
+
+    def start(self, run: Run, runner: str = "scripted") -> None:
+        """Scripted: a runner takes the jobs of the current attempt."""
+        self._only_scripted()
+        for job in run.of_attempt(run.attempt):
+            if job.status == "queued":
+                self._progress.started(job, 1, runner)
+
+    def finish(
+        self,
+        run: Run,
+        conclusion: str = "success",
+        *,
+        log: str = "",
+        jobs: dict[str, str] | None = None,
+    ) -> None:
+        """Scripted: end the attempt. `jobs` gives single jobs (by key) another conclusion."""
+        self._only_scripted()
+        self.start(run)
+        now = log_stamp(self._state.clock.now())
+        for job in run.of_attempt(run.attempt):
+            if job.status != "completed":
+                job.log += [f"{now} {line}" for line in log.splitlines()]
+                self._progress.finished(job, (jobs or {}).get(job.key, conclusion))
+        self._progress.ended(run, conclusion)
+
+    def _only_scripted(self) -> None:
+        if not self.scripted:
+            message = "start and finish belong to scripted runs; this one executes"
+            raise CannotError(message)
+
+    def disable(self, workflow: Workflow) -> None:
+        """Disable a workflow by hand."""
+        workflow.state = "disabled_manually"
+
+    def enable(self, workflow: Workflow) -> None:
+        """Enable it again."""
+        workflow.state = "active"

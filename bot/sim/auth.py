@@ -1,0 +1,123 @@
+"""Who calls: the app by its JWT, an installation by its token; and what a token may do."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from bot.sim.errors import GitHubError, refuse
+from bot.sim.model import App, Installation, Repo, Token
+from bot.sim.state import State
+
+TOKEN_LIFE = timedelta(hours=1)
+JWT_LIFE_S = 600
+RANKS = {"read": 1, "write": 2, "admin": 3}
+
+
+@lru_cache(maxsize=1)
+def key_pair() -> tuple[str, str]:
+    """Make an RSA key, once a process: private and public half as PEM."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return private.decode(), public.decode()
+
+
+def bearer(header: str | None) -> str | None:
+    """Answer the credential of an `Authorization` header."""
+    scheme, _, value = (header or "").partition(" ")
+    return value.strip() if scheme.lower() in {"bearer", "token"} and value else None
+
+
+def app_of(state: State, credential: str) -> App:
+    """Answer the app that signed a JWT; raises GitHub's 401s."""
+    app = state.the_app()
+    if app.public_key is None:
+        raise GitHubError(401, "A JSON web token could not be decoded")
+    options: Any = {"verify_exp": False, "verify_iat": False, "require": ["iat", "exp", "iss"]}
+    try:
+        claims = jwt.decode(credential, app.public_key, algorithms=["RS256"], options=options)
+    except jwt.PyJWTError as error:
+        raise GitHubError(401, "A JSON web token could not be decoded") from error
+    _check_times(claims, state.clock.now())
+    if str(claims["iss"]) not in {str(app.id), f"Iv1.{app.id:016x}"}:
+        raise GitHubError(401, "'Issuer' claim ('iss') must be the App's ID or client ID")
+    return app
+
+
+def _check_times(claims: dict[str, Any], now: datetime) -> None:
+    seconds = now.timestamp()
+    if claims["exp"] <= seconds:
+        text = "'Expiration time' claim ('exp') must be a numeric value in the future"
+        raise GitHubError(401, text)
+    if claims["exp"] - seconds > JWT_LIFE_S + 1:
+        raise GitHubError(401, "'Expiration time' claim ('exp') is too far in the future")
+    if claims["iat"] > seconds + 1:
+        text = "'Issued at' claim ('iat') must be an Integer representing the time in the past"
+        raise GitHubError(401, text)
+
+
+def issue_token(state: State, installation: Installation, body: dict[str, Any]) -> Token:
+    """Make an installation token, narrowed as asked; more than the app has is a 422."""
+    permissions = dict(installation.app.permissions)
+    for name, level in (body.get("permissions") or {}).items():
+        if RANKS.get(level, 9) > RANKS.get(permissions.get(name, ""), 0):
+            refuse("The permissions requested are not granted to this installation.")
+    if body.get("permissions"):
+        permissions = dict(body["permissions"]) | {"metadata": "read"}
+    number = state.new_id()
+    # Newer tokens are far longer than 40 characters; no fixed length may be relied on.
+    value = f"ghs_{installation.app.id}_{number}_{secrets.token_hex(60)}"
+    expires = (state.clock.now() + TOKEN_LIFE).astimezone(UTC).replace(microsecond=0)
+    token = Token(value, installation, expires, permissions, _repositories(state, body))
+    state.tokens[value] = token
+    return token
+
+
+def _repositories(state: State, body: dict[str, Any]) -> set[int] | None:
+    if "repository_ids" in body:
+        return set(body["repository_ids"])
+    if "repositories" in body:
+        names = set(body["repositories"])
+        return {repo.id for repo in state.repos.values() if repo.name in names}
+    return None
+
+
+def token_of(state: State, credential: str) -> Token:
+    """Answer a live token; an unknown or expired one is a 401."""
+    token = state.tokens.get(credential)
+    if token is None or token.expires_at <= state.clock.now():
+        raise GitHubError(401, "Bad credentials")
+    if token.installation.suspended:
+        raise GitHubError(403, "This installation has been suspended")
+    return token
+
+
+def demand(token: Token, permission: str, level: str) -> None:
+    """Refuse, with a 403 that names what was wanted, what the token may not do."""
+    if RANKS.get(token.permissions.get(permission, ""), 0) < RANKS[level]:
+        raise GitHubError(
+            403,
+            "Resource not accessible by integration",
+            headers={"X-Accepted-GitHub-Permissions": f"{permission}={level}"},
+        )
+
+
+def covers(state: State, token: Token, repo: Repo) -> bool:
+    """Say whether a token reaches a repository."""
+    base = repo.parent or repo
+    if state.installation_for(base) is not token.installation:
+        return False
+    return token.repository_ids is None or base.id in token.repository_ids

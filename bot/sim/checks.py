@@ -1,0 +1,246 @@
+"""What GitHub does with check runs and suites: make, change, sum up, re-run, press."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from bot.sim.errors import CannotError, GitHubError, refuse
+from bot.sim.model import App, CheckRun, CheckSuite, Repo, User
+from bot.sim.shapes_checks import check_json
+from bot.sim.state import State
+from bot.sim.webhooks import Webhooks
+
+MAX_OUTPUT_BYTES = 65_535
+MAX_ANNOTATIONS = 50
+STATUSES = ("queued", "in_progress", "completed")
+CONCLUSIONS = {"action_required", "cancelled", "failure", "neutral", "success", "skipped"}
+CONCLUSIONS |= {"timed_out"}
+# Which conclusion a suite takes from its runs, worst first.
+PRIORITY = ("failure", "timed_out", "action_required", "cancelled", "stale", "success")
+ACTION_LIMITS = {"label": 20, "description": 40, "identifier": 20}
+LEVELS = ("notice", "warning", "failure")
+
+
+class Checks:
+    """Check runs of every app; `single_sends_suite`: how the Re-run button of a lone check acts."""
+
+    def __init__(self, state: State, hooks: Webhooks) -> None:
+        self._state = state
+        self._hooks = hooks
+        self.single_sends_suite = True
+
+    def suite_for(
+        self, repo: Repo, app: App, sha: str, branch: str | None = None, *, fresh: bool = False
+    ) -> CheckSuite:
+        """Answer the app's suite on a commit, making it when there is none (or `fresh`)."""
+        for suite in self._state.suites.values():
+            if not fresh and suite.repo is repo and suite.app is app and suite.head_sha == sha:
+                return suite
+        now = self._state.clock.now()
+        suite = CheckSuite(self._state.new_id(), repo, app, sha, branch, now, now)
+        if branch is None:
+            suite.head_branch = self._branch_at(repo, sha)
+        self._state.suites[suite.id] = suite
+        return suite
+
+    def _branch_at(self, repo: Repo, sha: str) -> str | None:
+        for ref, tip in repo.git.refs("refs/heads").items():
+            if tip == sha:
+                return ref.removeprefix("refs/heads/")
+        return None
+
+    def announce(self, repo: Repo, sha: str, branch: str, before: str | None, by: User) -> None:
+        """Make the app's suite for a push to a branch of the repository and say so."""
+        app = self._state.app
+        if app is None or self._state.installation_for(repo) is None:
+            return
+        suite = self.suite_for(repo, app, sha, branch)
+        suite.before = before
+        self._hooks.check_suite(suite, "requested", by)
+
+    def create(self, repo: Repo, app: App, body: dict[str, Any], by: User) -> CheckRun:
+        """Make a check run as `POST …/check-runs` does; raises a 422 like GitHub's."""
+        check_fields(body)
+        sha = str(body["head_sha"])
+        if len(sha) != 40 or repo.git.tip(sha) is None:
+            refuse(f"No commit found for SHA: {sha}")
+        return self.open_in(self.suite_for(repo, app, sha), body, by)
+
+    def open_in(self, suite: CheckSuite, body: dict[str, Any], by: User) -> CheckRun:
+        """Make a check run in a suite (Actions has a suite a workflow run)."""
+        run = CheckRun(self._state.new_id(), suite, body["name"], suite.head_sha)
+        self._state.checks[run.id] = run
+        suite.runs.append(run)
+        self._fill(run, body)
+        self._recount(suite)
+        self.note(run)
+        self._hooks.check_run(run, "created", by)
+        if run.status == "completed":
+            self._completed(run, by)
+        return run
+
+    def update(self, run: CheckRun, body: dict[str, Any], by: User) -> None:
+        """Change a check run as PATCH does. A completed one that should reopen stays as it is."""
+        check_fields(body, creating=False)
+        status = _status_in(body)
+        was = run.status
+        if was == "completed" and status not in {None, "completed"}:
+            return
+        self._fill(run, body)
+        self._recount(run.suite)
+        self.note(run)
+        if run.status == "completed" and was != "completed":
+            self._completed(run, by)
+
+    def _completed(self, run: CheckRun, by: User) -> None:
+        self._hooks.check_run(run, "completed", by)
+        if run.suite.status == "completed":
+            self._hooks.check_suite(run.suite, "completed", by)
+
+    def _fill(self, run: CheckRun, body: dict[str, Any]) -> None:
+        for key in ("name", "external_id", "details_url"):
+            if key in body:
+                setattr(run, key, body[key])
+        status = _status_in(body) or run.status
+        now = self._state.clock.now()
+        run.status = status
+        if status != "queued":
+            run.started_at = _time(body.get("started_at")) or run.started_at or now
+        if status == "completed":
+            run.conclusion = body.get("conclusion", run.conclusion)
+            run.completed_at = _time(body.get("completed_at")) or run.completed_at or now
+        run.actions = list(body.get("actions", []))
+        output = body.get("output") or {}
+        for key in ("title", "summary", "text"):
+            if key in output:
+                setattr(run, key, output[key])
+        run.annotations += output.get("annotations", [])
+
+    def note(self, run: CheckRun) -> None:
+        """Keep how the run looks now, for the lists that lag."""
+        run.past.append((self._state.clock.now(), check_json(self._state, run)))
+
+    def latest(self, suite: CheckSuite) -> list[CheckRun]:
+        """Answer the newest run of each name."""
+        return list({run.name: run for run in suite.runs}.values())
+
+    def _recount(self, suite: CheckSuite) -> None:
+        runs = self.latest(suite)
+        suite.updated_at = self._state.clock.now()
+        if all(run.status == "completed" for run in runs):
+            suite.status = "completed"
+            found = {run.conclusion for run in runs}
+            suite.conclusion = next((one for one in PRIORITY if one in found), "neutral")
+        else:
+            started = any(run.status != "queued" for run in runs)
+            suite.status, suite.conclusion = ("in_progress" if started else "queued"), None
+
+    def rerun(self, run: CheckRun, by: User) -> None:
+        """Press Re-run on one check: the suite is queued again, the run is left as it was."""
+        if run.status != "completed":
+            message = "Re-run is offered on completed checks only"
+            raise CannotError(message)
+        self._requeue(run.suite)
+        if self.single_sends_suite and len(self.latest(run.suite)) == 1:
+            self._hooks.check_suite(run.suite, "rerequested", by)
+        else:
+            self._hooks.check_run(run, "rerequested", by)
+
+    def rerun_suite(self, suite: CheckSuite, by: User) -> None:
+        """Press *Re-run all checks* (or *failed*, the event does not tell them apart)."""
+        self._requeue(suite)
+        self._hooks.check_suite(suite, "rerequested", by)
+
+    def _requeue(self, suite: CheckSuite) -> None:
+        suite.status, suite.conclusion = "queued", None
+        suite.updated_at = self._state.clock.now()
+
+    def press(self, run: CheckRun, identifier: str, by: User) -> None:
+        """Press one of the app's own buttons, which GitHub shows on completed runs only."""
+        if run.status != "completed":
+            message = "buttons are shown on completed check runs only"
+            raise CannotError(message)
+        if identifier not in {action["identifier"] for action in run.actions}:
+            message = f"check run {run.id} has no button {identifier!r}"
+            raise CannotError(message)
+        self._hooks.check_run(
+            run, "requested_action", by, requested_action={"identifier": identifier}
+        )
+
+
+def _status_in(body: dict[str, Any]) -> str | None:
+    return "completed" if "conclusion" in body else body.get("status")
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def check_fields(body: dict[str, Any], *, creating: bool = True) -> None:
+    """Refuse, with a 422, what GitHub refuses in a check run's body."""
+    for key in ("name", "conclusion", "completed_at", "status"):
+        if key in body and body[key] is None:
+            refuse("Invalid request.", f"For '{key}', nil is not a string.")
+    for key in ("name", "head_sha") if creating else ():
+        if not isinstance(body.get(key), str) or not body[key]:
+            refuse("Invalid request.", f'"{key}" wasn\'t supplied.')
+    if body.get("status", "queued") not in STATUSES:
+        refuse("Invalid request.", f"{body['status']} is not included in the list")
+    if "conclusion" in body and body["conclusion"] not in CONCLUSIONS:
+        refuse("Invalid request.", f"{body['conclusion']} is not included in the list")
+    if (body.get("status") == "completed" or "completed_at" in body) and "conclusion" not in body:
+        refuse("Invalid request.", "conclusion is required when status is completed")
+    _check_output(body.get("output"), creating=creating)
+    _check_actions(body.get("actions", []))
+
+
+def _check_output(output: dict[str, Any] | None, *, creating: bool) -> None:
+    if output is None:
+        return
+    for key in ("title", "summary") if creating else ("summary",):
+        if not isinstance(output.get(key), str):
+            refuse("Invalid request.", f'"{key}" wasn\'t supplied.')
+    for key in ("summary", "text"):
+        if len((output.get(key) or "").encode()) > MAX_OUTPUT_BYTES:
+            raise GitHubError(
+                422,
+                "Validation Failed",
+                errors=[_custom(key, f"{key} exceeds a maximum bytesize of {MAX_OUTPUT_BYTES}")],
+            )
+    annotations = output.get("annotations", [])
+    if len(annotations) > MAX_ANNOTATIONS:
+        refuse("Invalid request.", f"No more than {MAX_ANNOTATIONS} items are allowed")
+    for annotation in annotations:
+        _check_annotation(annotation)
+
+
+def _custom(field: str, message: str) -> dict[str, str]:
+    return {"resource": "CheckRun", "code": "custom", "field": field, "message": message}
+
+
+def _check_annotation(annotation: dict[str, Any]) -> None:
+    for key in ("path", "start_line", "end_line", "annotation_level", "message"):
+        if key not in annotation:
+            refuse("Invalid request.", f'"{key}" wasn\'t supplied.')
+    if annotation["annotation_level"] not in LEVELS:
+        refuse("Invalid request.", "annotation_level is not included in the list")
+    if annotation["start_line"] < 1 or annotation["end_line"] < annotation["start_line"]:
+        refuse("Invalid request.", "line numbers start at 1 and end_line is not before")
+    one_line = annotation["start_line"] == annotation["end_line"]
+    if not one_line and {"start_column", "end_column"} & set(annotation):
+        refuse("Invalid request.", "columns need start_line and end_line to be the same")
+    for key, limit in (("message", 65_536), ("raw_details", 65_536), ("title", 255)):
+        if len((annotation.get(key) or "").encode()) > limit:
+            raise GitHubError(422, "Validation Failed", errors=[_custom(key, f"{key} is too long")])
+
+
+def _check_actions(actions: list[dict[str, str]]) -> None:
+    if len(actions) > 3:
+        refuse("Invalid request.", "No more than 3 items are allowed; actions")
+    for action in actions:
+        for key, limit in ACTION_LIMITS.items():
+            if not action.get(key):
+                refuse("Invalid request.", f'"{key}" wasn\'t supplied.')
+            if len(action[key]) > limit:
+                refuse("Invalid request.", f"{key} is longer than {limit} characters")

@@ -1,0 +1,313 @@
+"""Runs workflow runs: order of jobs, runners, concurrency, cancelling; a task a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bot.sim.concurrency import Groups
+from bot.sim.expressions import ExpressionError, Scope, condition, evaluate, interpolate
+from bot.sim.joblog import JobLog
+from bot.sim.model import Job, Run
+from bot.sim.process import Stopping
+from bot.sim.progress import Progress
+from bot.sim.runner import JobRunner, Work
+from bot.sim.runners import Runner, Runners
+from bot.sim.shapes import repo_json
+from bot.sim.shapes_pulls import pull_json
+from bot.sim.state import State
+from bot.sim.workflow import JobSpec, WorkflowFile, parse
+
+
+@dataclass(slots=True)
+class RunnerOptions:
+    """How steps are stopped (seconds) and what environment the runner's machine adds."""
+
+    term_s: float = 7.5
+    kill_s: float = 2.5
+    env: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Live:
+    """A run that is executing: its task and what stops it."""
+
+    task: asyncio.Task[None]
+    stopping: Stopping
+
+
+class Engine:
+    """Executes runs on the registered runners."""
+
+    def __init__(self, state: State, progress: Progress, options: RunnerOptions) -> None:
+        self._state = state
+        self._progress = progress
+        self.options = options
+        self.runners = Runners(state)
+        self._groups = Groups()
+        self._live: dict[int, Live] = {}
+
+    def launch(self, run: Run) -> None:
+        """Start executing the run's current attempt."""
+        options = self.options
+        stopping = Stopping(self._state.clock, options.term_s, options.kill_s)
+        task = asyncio.get_running_loop().create_task(self._run(run, stopping))
+        self._live[run.id] = Live(task, stopping)
+
+    def cancel(self, run: Run) -> None:
+        """Ask a run to stop; a forced one is killed."""
+        live = self._live.get(run.id)
+        if live is not None:
+            live.stopping.asked.set()
+            if run.forced:
+                live.stopping.forced.set()
+
+    async def wait(self, run: Run) -> None:
+        """Return when the run's current attempt is over."""
+        while run.status != "completed" and run.id in self._live:
+            await asyncio.wait({self._live[run.id].task})
+
+    async def close(self) -> None:
+        """Kill everything that runs and wait until it is gone."""
+        tasks = [live.task for live in self._live.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def contexts(self, run: Run) -> dict[str, Any]:
+        """Answer the contexts every expression of a run may use."""
+        repo = run.repo
+        ref = run.ref if run.ref.startswith("refs/") else f"refs/heads/{run.ref}"
+        event: dict[str, Any] = {"repository": repo_json(self._state, repo)}
+        event["inputs"] = {key: _plain(value) for key, value in run.inputs.items()}
+        if run.pull is not None:
+            event["pull_request"] = pull_json(self._state, run.pull)
+            event["number"] = run.pull.number
+        github = {
+            "repository": repo.full_name,
+            "repository_id": str(repo.id),
+            "repository_owner": repo.owner.login,
+            "run_id": str(run.id),
+            "run_number": str(run.number),
+            "run_attempt": str(run.attempt),
+            "sha": run.head_sha,
+            "ref": ref,
+            "ref_name": ref.removeprefix("refs/heads/").removeprefix("refs/"),
+            "ref_type": "branch",
+            "head_ref": run.pull.head_ref if run.pull else "",
+            "base_ref": run.pull.base_ref if run.pull else "",
+            "event_name": run.event,
+            "workflow": run.workflow.name,
+            "workflow_ref": f"{repo.full_name}/{run.workflow.path}@{ref}",
+            "actor": run.actor.login,
+            "triggering_actor": run.triggering_actor.login,
+            "server_url": self._state.url,
+            "api_url": self._state.url,
+            "token": f"ghs_job_{run.id}",
+            "event": event,
+        }
+        return {
+            "github": github,
+            "inputs": run.inputs,
+            "vars": repo.vars,
+            "secrets": repo.secrets | {"GITHUB_TOKEN": github["token"]},
+            "needs": {},
+            "env": {},
+        }
+
+    def job_name(self, run: Run, spec: JobSpec) -> tuple[str, list[str]]:
+        """Answer a job's name and labels; a bad expression stays as written, for the log."""
+        scope = Scope(self.contexts(run))
+        try:
+            return interpolate(spec.name, scope), _labels(spec.labels, scope)
+        except ExpressionError as error:
+            spec.problems.append(f"job {spec.key}: {error}")
+            return spec.name, []
+
+    async def _run(self, run: Run, stopping: Stopping) -> None:
+        file = parse(run.source)
+        name, displace = self._group_of(run, file)
+        try:
+            if name and not await self._enter(run, name, displace=displace, stopping=stopping):
+                run.cancelled = True
+                stopping.asked.set()
+            await self._jobs(run, file, stopping)
+        finally:
+            if name:
+                self._groups.leave(run, name)
+        self._progress.ended(run)
+
+    def _group_of(self, run: Run, file: WorkflowFile) -> tuple[str, bool]:
+        raw = file.concurrency
+        if raw is None:
+            return "", False
+        spec = raw if isinstance(raw, dict) else {"group": raw}
+        scope = Scope(self.contexts(run))
+        try:
+            displace = interpolate(spec.get("cancel-in-progress", False), scope) == "true"
+            return interpolate(spec.get("group", ""), scope), displace
+        except ExpressionError as error:
+            file.problems.append(f"concurrency: {error}")
+            return "", False
+
+    async def _enter(self, run: Run, name: str, *, displace: bool, stopping: Stopping) -> bool:
+        def cancel(other: Run) -> None:
+            other.cancelled = True
+            self.cancel(other)
+
+        entering = self._groups.enter(run, name, displace=displace, cancel=cancel)
+        return await _unless_stopped(entering, stopping) is True
+
+    async def _jobs(self, run: Run, file: WorkflowFile, stopping: Stopping) -> None:
+        jobs = run.of_attempt(run.attempt)
+        done = {job.key: asyncio.Event() for job in jobs}
+        async with asyncio.TaskGroup() as group:
+            for job in jobs:
+                group.create_task(self._job(job, file, done, stopping))
+
+    async def _job(
+        self, job: Job, file: WorkflowFile, done: dict[str, asyncio.Event], stopping: Stopping
+    ) -> None:
+        spec = file.jobs.get(job.key)
+        try:
+            if spec is None or file.problems:
+                self._refuse(job, file.problems)
+                return
+            self.job_name(job.run, spec)
+            for need in spec.needs:
+                if need in done:
+                    await done[need].wait()
+            if job.check is None:
+                self._progress.queued(job)
+            await self._execute(job, file, stopping)
+        finally:
+            done[job.key].set()
+
+    def _refuse(self, job: Job, problems: list[str]) -> None:
+        """Fail a job that the simulation cannot run honestly, saying why."""
+        if job.check is None:
+            self._progress.queued(job)
+        log = JobLog(self._state.clock, job.log, [])
+        for problem in problems:
+            log.error(problem)
+        log.error("This workflow uses what the simulation does not know; nothing was run.")
+        self._progress.finished(job, "failure")
+
+    async def _execute(self, job: Job, file: WorkflowFile, stopping: Stopping) -> None:
+        spec = file.jobs[job.key]
+        contexts = self._job_contexts(job, spec)
+        problems = list(spec.problems)
+        results = [need["result"] for need in contexts["needs"].values()]
+        status = "success" if all(one == "success" for one in results) else "failure"
+        try:
+            cancelled = "cancelled" if stopping.asked.is_set() else status
+            wanted = condition(spec.condition, Scope(contexts, cancelled))
+        except ExpressionError as error:
+            problems.append(f"job {job.key}: {error}")
+            wanted = True
+        if problems:
+            self._refuse(job, problems)
+        elif not wanted or stopping.forced.is_set():
+            self._progress.finished(job, "cancelled" if stopping.asked.is_set() else "skipped")
+        else:
+            await self._on_runner(job, file, contexts, stopping)
+
+    async def _on_runner(
+        self, job: Job, file: WorkflowFile, contexts: dict[str, Any], stopping: Stopping
+    ) -> None:
+        waiting = self.runners.acquire(job.labels)
+        runner = await (waiting if stopping.asked.is_set() else _unless_stopped(waiting, stopping))
+        if runner is None:
+            JobLog(self._state.clock, job.log, []).error("The operation was canceled.")
+            self._progress.finished(job, "cancelled")
+            return
+        assert isinstance(runner, Runner)
+        try:
+            self._progress.started(job, runner.id, runner.name)
+            work = self._work(job, file, contexts, stopping)
+            conclusion = await JobRunner(work).run()
+        finally:
+            job.oidc_secret = None
+            self.runners.release(runner)
+        self._progress.finished(job, conclusion)
+
+    def _job_contexts(self, job: Job, spec: JobSpec) -> dict[str, Any]:
+        latest = {one.key: one for one in job.run.latest()}
+        needs = {
+            key: {"result": latest[key].conclusion or "skipped", "outputs": latest[key].outputs}
+            for key in spec.needs
+            if key in latest
+        }
+        contexts = self.contexts(job.run)
+        contexts["github"]["job"] = job.key
+        return contexts | {"needs": needs}
+
+    def _work(
+        self, job: Job, file: WorkflowFile, contexts: dict[str, Any], stopping: Stopping
+    ) -> Work:
+        folder = self._state.folder / "jobs" / str(job.id)
+        folder.mkdir(parents=True, exist_ok=True)
+        github = contexts["github"]
+        (folder / "event.json").write_text(json.dumps(github["event"]))
+        variables = {
+            f"GITHUB_{key.upper()}": str(value)
+            for key, value in github.items()
+            if key not in {"event", "token"}
+        }
+        variables |= {"CI": "true", "GITHUB_ACTIONS": "true"} | self.options.env
+        variables["GITHUB_EVENT_PATH"] = str(folder / "event.json")
+        spec = file.jobs[job.key]
+        if _may_sign(spec.permissions if spec.permissions is not None else file.permissions):
+            job.oidc_secret = secrets.token_hex(16)
+            variables["ACTIONS_ID_TOKEN_REQUEST_TOKEN"] = job.oidc_secret
+            url = f"{self._state.url}/_oidc/token/{job.id}?api-version=2.0"
+            variables["ACTIONS_ID_TOKEN_REQUEST_URL"] = url
+        return Work(
+            state=self._state,
+            job=job,
+            spec=spec,
+            contexts=contexts,
+            env=file.env,
+            variables=variables,
+            folder=Path(folder),
+            stopping=stopping,
+            secrets=[*job.run.repo.secrets.values(), github["token"], job.oidc_secret or ""],
+        )
+
+
+def _may_sign(permissions: Any) -> bool:
+    if isinstance(permissions, dict):
+        return bool(permissions.get("id-token") == "write")
+    return bool(permissions == "write-all")
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _labels(raw: Any, scope: Scope) -> list[str]:
+    if isinstance(raw, list):
+        return [interpolate(label, scope) for label in raw]
+    text = str(raw or "").strip()
+    if text.startswith("${{") and text.endswith("}}") and text.count("${{") == 1:
+        value = evaluate(text[3:-2], scope)
+        return [str(one) for one in value] if isinstance(value, list) else [str(value)]
+    return [interpolate(text, scope)]
+
+
+async def _unless_stopped(waiting: Coroutine[Any, Any, Any], stopping: Stopping) -> Any:
+    """Await something, but answer `None` as soon as a stop is asked for."""
+    task = asyncio.create_task(waiting)
+    asked = asyncio.create_task(stopping.asked.wait())
+    try:
+        await asyncio.wait({task, asked}, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        for one in (task, asked):
+            one.cancel()
+        await asyncio.gather(task, asked, return_exceptions=True)

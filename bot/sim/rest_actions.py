@@ -1,0 +1,276 @@
+"""REST: workflows, dispatch, runs, jobs, logs, re-run, cancel."""
+
+from __future__ import annotations
+
+import io
+import operator
+import zipfile
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bot.sim.clock import stamp
+from bot.sim.errors import GitHubError, not_found
+from bot.sim.model import Job, Run, Workflow
+from bot.sim.route import Answer, Call, Route, paged
+from bot.sim.shapes_actions import job_json, run_json, workflow_json
+from bot.sim.state import seen
+
+LOG_LINK_S = 60
+MAX_FILTERED = 1000
+
+
+async def list_workflows(call: Call) -> Answer:
+    """Answer `GET …/actions/workflows`."""
+    found = call.sim.actions.workflows.of(call.repo)
+    return paged(call, [workflow_json(call.sim.state, one) for one in found], "workflows")
+
+
+def _workflow(call: Call) -> Workflow:
+    return call.sim.actions.workflows.find(call.repo, call.params["workflow_id"])
+
+
+async def get_workflow(call: Call) -> Answer:
+    """Answer `GET …/actions/workflows/{id or file}`."""
+    return Answer(workflow_json(call.sim.state, _workflow(call)))
+
+
+async def dispatch(call: Call) -> Answer:
+    """Answer a dispatch: 200 with the run's id in the newer version, 204 in the older one."""
+    body = call.fields()
+    run = call.sim.actions.dispatch(call.repo, call.params["workflow_id"], body, call.me)
+    version = call.headers.get("X-GitHub-Api-Version", "2022-11-28")
+    if version == "2022-11-28" and body.get("return_run_details") is not True:
+        return Answer(None, 204)
+    shown = run_json(call.sim.state, run)
+    data = {"workflow_run_id": run.id, "run_url": shown["url"], "html_url": shown["html_url"]}
+    return Answer(data)
+
+
+def _run(call: Call) -> Run:
+    run = call.sim.state.runs.get(call.number("run_id"))
+    if run is None or run.repo is not call.repo:
+        raise not_found()
+    return run
+
+
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+def _created(text: str, value: str) -> bool:
+    """Say whether a run's creation time fits `>=T`, `<T`, `A..B` or a plain date."""
+    when = datetime.fromisoformat(value)
+    if ".." in text:
+        low, _, high = text.partition("..")
+        return (low == "*" or when >= _moment(low)) and (high == "*" or when <= _moment(high))
+    for sign, test in COMPARE.items():
+        if text.startswith(sign):
+            return test(when, _moment(text.removeprefix(sign)))
+    return value.startswith(text)
+
+
+def _moment(text: str) -> datetime:
+    try:
+        when = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise GitHubError(422, f"Invalid created filter {text!r}") from error
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+def _fits(call: Call, shown: dict[str, Any]) -> bool:
+    query = call.query
+    if "status" in query and query["status"] not in {shown["status"], shown["conclusion"]}:
+        return False
+    for key, name in (("event", "event"), ("head_sha", "head_sha"), ("branch", "head_branch")):
+        if key in query and query[key] != shown[name]:
+            return False
+    if "actor" in query and shown["actor"]["login"] != query["actor"]:
+        return False
+    if "check_suite_id" in query and str(shown["check_suite_id"]) != query["check_suite_id"]:
+        return False
+    return "created" not in query or _created(query["created"], shown["created_at"])
+
+
+def _list(call: Call, workflow: Workflow | None) -> Answer:
+    """List runs as they looked a lag ago, newest first."""
+    state = call.sim.state
+    until = state.clock.now() - timedelta(seconds=state.lag_s)
+    looks = [
+        seen(run.past, until)
+        for run in reversed(call.sim.actions.runs(call.repo))
+        if workflow is None or run.workflow is workflow
+    ]
+    shown = [look for look in looks if look is not None and _fits(call, look)]
+    return paged(call, shown[:MAX_FILTERED], "workflow_runs")
+
+
+async def list_runs(call: Call) -> Answer:
+    """Answer `GET …/actions/runs`."""
+    return _list(call, None)
+
+
+async def workflow_runs(call: Call) -> Answer:
+    """Answer `GET …/actions/workflows/{id}/runs`."""
+    return _list(call, _workflow(call))
+
+
+async def get_run(call: Call) -> Answer:
+    """Answer `GET …/actions/runs/{id}`, current."""
+    return Answer(run_json(call.sim.state, _run(call)))
+
+
+async def get_attempt(call: Call) -> Answer:
+    """Answer `GET …/actions/runs/{id}/attempts/{n}`: earlier ones as they ended."""
+    run, number = _run(call), call.number("attempt_number")
+    if number == run.attempt:
+        return Answer(run_json(call.sim.state, run))
+    looks = [look for _, look in run.past if look["run_attempt"] == number]
+    if not looks:
+        raise not_found()
+    return Answer(looks[-1])
+
+
+async def run_jobs(call: Call) -> Answer:
+    """Answer `GET …/actions/runs/{id}/jobs?filter=latest|all`."""
+    run = _run(call)
+    jobs = run.jobs if call.query.get("filter") == "all" else run.latest()
+    return paged(call, [job_json(call.sim.state, job) for job in jobs], "jobs")
+
+
+async def attempt_jobs(call: Call) -> Answer:
+    """Answer `GET …/actions/runs/{id}/attempts/{n}/jobs`."""
+    jobs = _run(call).of_attempt(call.number("attempt_number"))
+    return paged(call, [job_json(call.sim.state, job) for job in jobs], "jobs")
+
+
+def _job(call: Call) -> Job:
+    number = call.number("job_id")
+    for run in call.sim.actions.runs(call.repo):
+        for job in run.jobs:
+            if job.id == number:
+                return job
+    raise not_found()
+
+
+async def get_job(call: Call) -> Answer:
+    """Answer `GET …/actions/jobs/{id}`."""
+    return Answer(job_json(call.sim.state, _job(call)))
+
+
+async def job_logs(call: Call) -> Answer:
+    """Answer `GET …/actions/jobs/{id}/logs`: 404 until completed, then 302 to a one-minute link."""
+    job = _job(call)
+    if job.status != "completed":
+        raise not_found()
+    return Answer(None, 302, {"Location": call.sim.log_link(f"job-{job.id}.txt")})
+
+
+async def run_logs(call: Call) -> Answer:
+    """Answer `GET …/actions/runs/{id}/logs`: 302 to a zip."""
+    run = _run(call)
+    if run.status != "completed":
+        raise not_found()
+    return Answer(None, 302, {"Location": call.sim.log_link(f"run-{run.id}.zip")})
+
+
+def log_text(job: Job) -> bytes:
+    """Answer a job's log: begins with a byte order mark, as the real ones do."""
+    return b"\xef\xbb\xbf" + "".join(f"{line}\n" for line in job.log).encode()
+
+
+def log_zip(run: Run) -> bytes:
+    """Answer the logs of a run's latest jobs, zipped."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for number, job in enumerate(run.latest()):
+            archive.writestr(f"{number}_{job.name}.txt", log_text(job))
+    return target.getvalue()
+
+
+async def rerun(call: Call) -> Answer:
+    """Answer `POST …/runs/{id}/rerun`."""
+    call.sim.actions.rerun(_run(call), call.me)
+    return Answer({}, 201)
+
+
+async def rerun_failed(call: Call) -> Answer:
+    """Answer `POST …/runs/{id}/rerun-failed-jobs`."""
+    call.sim.actions.rerun(_run(call), call.me, failed_only=True)
+    return Answer({}, 201)
+
+
+async def rerun_job(call: Call) -> Answer:
+    """Answer `POST …/jobs/{id}/rerun`."""
+    job = _job(call)
+    call.sim.actions.rerun(job.run, call.me, job=job)
+    return Answer({}, 201)
+
+
+async def cancel(call: Call) -> Answer:
+    """Answer `POST …/runs/{id}/cancel`."""
+    call.sim.actions.cancel(_run(call))
+    return Answer({}, 202)
+
+
+async def force_cancel(call: Call) -> Answer:
+    """Answer `POST …/runs/{id}/force-cancel`."""
+    call.sim.actions.cancel(_run(call), force=True)
+    return Answer({}, 202)
+
+
+async def list_runners(call: Call) -> Answer:
+    """Answer `GET …/actions/runners`."""
+    shown = [
+        {
+            "id": runner.id,
+            "name": runner.name,
+            "os": "linux",
+            "status": "online" if runner.online else "offline",
+            "busy": runner.busy,
+            "labels": [{"id": 0, "name": name, "type": "custom"} for name in sorted(runner.labels)],
+            "runner_group_id": 1,
+        }
+        for runner in call.sim.actions.runners.all
+    ]
+    return paged(call, shown, "runners")
+
+
+def link_expired(call_at: str, now: datetime) -> bool:
+    """Say whether a log link made at that time (text of `stamp`) is too old."""
+    return now - datetime.fromisoformat(call_at) > timedelta(seconds=LOG_LINK_S + 1)
+
+
+def link_stamp(now: datetime) -> str:
+    """Answer the time that goes into a log link."""
+    return stamp(now)
+
+
+ACTIONS = "/repos/{owner}/{repo}/actions"
+RUN = f"{ACTIONS}/runs/{{run_id}}"
+JOB = f"{ACTIONS}/jobs/{{job_id}}"
+WORKFLOW = f"{ACTIONS}/workflows/{{workflow_id}}"
+ROUTES = [
+    Route("GET", f"{ACTIONS}/workflows", list_workflows, "actions"),
+    Route("GET", WORKFLOW, get_workflow, "actions"),
+    Route("POST", f"{WORKFLOW}/dispatches", dispatch, "actions", "write"),
+    Route("GET", f"{WORKFLOW}/runs", workflow_runs, "actions"),
+    Route("GET", f"{ACTIONS}/runs", list_runs, "actions"),
+    Route("GET", RUN, get_run, "actions"),
+    Route("GET", f"{RUN}/attempts/{{attempt_number}}", get_attempt, "actions"),
+    Route("GET", f"{RUN}/attempts/{{attempt_number}}/jobs", attempt_jobs, "actions"),
+    Route("GET", f"{RUN}/jobs", run_jobs, "actions"),
+    Route("GET", f"{RUN}/logs", run_logs, "actions"),
+    Route("POST", f"{RUN}/rerun", rerun, "actions", "write"),
+    Route("POST", f"{RUN}/rerun-failed-jobs", rerun_failed, "actions", "write"),
+    Route("POST", f"{RUN}/cancel", cancel, "actions", "write"),
+    Route("POST", f"{RUN}/force-cancel", force_cancel, "actions", "write"),
+    Route("GET", JOB, get_job, "actions"),
+    Route("GET", f"{JOB}/logs", job_logs, "actions"),
+    Route("POST", f"{JOB}/rerun", rerun_job, "actions", "write"),
+    Route("GET", f"{ACTIONS}/runners", list_runners, "administration"),
+]

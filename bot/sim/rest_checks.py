@@ -1,0 +1,170 @@
+"""REST: check runs and check suites."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from bot.sim.errors import GitHubError, not_found, refuse
+from bot.sim.model import App, CheckRun, CheckSuite
+from bot.sim.route import Answer, Call, Route, paged
+from bot.sim.shapes_checks import check_json, suite_rest
+from bot.sim.state import seen
+
+
+def _run(call: Call) -> CheckRun:
+    run = call.sim.state.checks.get(call.number("check_run_id"))
+    if run is None or run.suite.repo is not call.repo:
+        raise not_found()
+    return run
+
+
+def _suite(call: Call) -> CheckSuite:
+    suite = call.sim.state.suites.get(call.number("check_suite_id"))
+    if suite is None or suite.repo is not call.repo:
+        raise not_found()
+    return suite
+
+
+def _app(call: Call) -> App:
+    assert call.token is not None
+    return call.token.installation.app
+
+
+async def create(call: Call) -> Answer:
+    """Answer `POST …/check-runs`."""
+    run = call.sim.checks.create(call.repo, _app(call), call.fields(), call.me)
+    return Answer(check_json(call.sim.state, run), 201)
+
+
+async def update(call: Call) -> Answer:
+    """Answer `PATCH …/check-runs/{id}`: the owning app alone may."""
+    run = _run(call)
+    if run.suite.app is not _app(call):
+        raise GitHubError(403, "Invalid app_id - check run can only be modified by its app.")
+    call.sim.checks.update(run, call.fields(), call.me)
+    return Answer(check_json(call.sim.state, run))
+
+
+async def get(call: Call) -> Answer:
+    """Answer `GET …/check-runs/{id}`, current."""
+    return Answer(check_json(call.sim.state, _run(call)))
+
+
+async def list_annotations(call: Call) -> Answer:
+    """Answer `GET …/check-runs/{id}/annotations`."""
+    run = _run(call)
+    blank: dict[str, Any] = {"start_column": None, "end_column": None, "title": None}
+    blank["raw_details"] = None
+    base = f"{call.sim.state.url}/{call.repo.full_name}/blob/{run.head_sha}"
+    return paged(
+        call,
+        [{**blank, **one, "blob_href": f"{base}/{one['path']}"} for one in run.annotations],
+    )
+
+
+async def rerequest(call: Call) -> Answer:
+    """Answer `POST …/check-runs/{id}/rerequest`: it fires the webhook back at the caller."""
+    run = _run(call)
+    if run.suite.app is not _app(call):
+        raise GitHubError(403, "This check run is not rerequestable")
+    call.sim.checks.rerun(run, call.me)
+    return Answer({}, 201)
+
+
+def _listed(call: Call, suites: list[CheckSuite]) -> Answer:
+    """List check runs as they looked a lag ago, newest first."""
+    state = call.sim.state
+    until = state.clock.now() - timedelta(seconds=state.lag_s)
+    query = call.query
+    found = []
+    for suite in suites:
+        runs = [run for run in suite.runs if seen(run.past, until) is not None]
+        if query.get("filter", "latest") == "latest":
+            runs = list({run.name: run for run in runs}.values())
+        found += [seen(run.past, until) for run in runs]
+    shown = [one for one in found if one is not None]
+    if "check_name" in query:
+        shown = [one for one in shown if one["name"] == query["check_name"]]
+    if "app_id" in query:
+        shown = [one for one in shown if str(one["app"]["id"]) == query["app_id"]]
+    if "status" in query:
+        shown = [one for one in shown if one["status"] == query["status"]]
+    return paged(call, sorted(shown, key=lambda one: -one["id"]), "check_runs")
+
+
+def _sha(call: Call) -> str:
+    sha = call.repo.git.resolve(call.params["ref"])
+    if sha is None:
+        refuse(f"No commit found for SHA: {call.params['ref']}")
+    return sha
+
+
+def _suites_at(call: Call) -> list[CheckSuite]:
+    sha = _sha(call)
+    suites = call.sim.state.suites.values()
+    return [one for one in suites if one.repo is call.repo and one.head_sha == sha]
+
+
+async def for_ref(call: Call) -> Answer:
+    """Answer `GET …/commits/{ref}/check-runs`."""
+    return _listed(call, _suites_at(call))
+
+
+async def suites_for_ref(call: Call) -> Answer:
+    """Answer `GET …/commits/{ref}/check-suites`."""
+    shown = [
+        suite_rest(call.sim.state, suite)
+        for suite in _suites_at(call)
+        if call.query.get("app_id", str(suite.app.id)) == str(suite.app.id)
+    ]
+    return paged(call, shown, "check_suites")
+
+
+async def get_suite(call: Call) -> Answer:
+    """Answer `GET …/check-suites/{id}`."""
+    return Answer(suite_rest(call.sim.state, _suite(call)))
+
+
+async def suite_runs(call: Call) -> Answer:
+    """Answer `GET …/check-suites/{id}/check-runs`."""
+    return _listed(call, [_suite(call)])
+
+
+async def create_suite(call: Call) -> Answer:
+    """Answer `POST …/check-suites`: 200 when it is there, 201 when it is new."""
+    body = call.fields()
+    sha = str(body.get("head_sha", ""))
+    if call.repo.git.tip(sha) is None:
+        refuse(f"No commit found for SHA: {sha}")
+    before = set(call.sim.state.suites)
+    suite = call.sim.checks.suite_for(call.repo, _app(call), sha)
+    return Answer(suite_rest(call.sim.state, suite), 200 if suite.id in before else 201)
+
+
+async def rerequest_suite(call: Call) -> Answer:
+    """Answer `POST …/check-suites/{id}/rerequest`."""
+    call.sim.checks.rerun_suite(_suite(call), call.me)
+    return Answer({}, 201)
+
+
+REPO = "/repos/{owner}/{repo}"
+ROUTES = [
+    Route("POST", f"{REPO}/check-runs", create, "checks", "write"),
+    Route("GET", f"{REPO}/check-runs/{{check_run_id}}", get, "checks"),
+    Route("PATCH", f"{REPO}/check-runs/{{check_run_id}}", update, "checks", "write"),
+    Route("GET", f"{REPO}/check-runs/{{check_run_id}}/annotations", list_annotations, "checks"),
+    Route("POST", f"{REPO}/check-runs/{{check_run_id}}/rerequest", rerequest, "checks", "write"),
+    Route("POST", f"{REPO}/check-suites", create_suite, "checks", "write"),
+    Route("GET", f"{REPO}/check-suites/{{check_suite_id}}", get_suite, "checks"),
+    Route("GET", f"{REPO}/check-suites/{{check_suite_id}}/check-runs", suite_runs, "checks"),
+    Route(
+        "POST",
+        f"{REPO}/check-suites/{{check_suite_id}}/rerequest",
+        rerequest_suite,
+        "checks",
+        "write",
+    ),
+    Route("GET", f"{REPO}/commits/{{ref:.+}}/check-runs", for_ref, "checks"),
+    Route("GET", f"{REPO}/commits/{{ref:.+}}/check-suites", suites_for_ref, "checks"),
+]

@@ -1,0 +1,183 @@
+"""REST: repositories, branches, commits, refs, contents, comparison."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+from urllib.parse import quote
+
+from bot.sim.errors import GitHubError, not_found, refuse
+from bot.sim.route import Answer, Call, Route, paged
+from bot.sim.shapes import repo_json
+from bot.sim.shapes_pulls import commit_json, file_json
+
+MAX_COMPARE_FILES = 300
+
+
+async def get_repo(call: Call) -> Answer:
+    """Answer `GET /repos/{owner}/{repo}`."""
+    return Answer(repo_json(call.sim.state, call.repo))
+
+
+async def contents(call: Call) -> Answer:
+    """Answer `GET …/contents/{path}`: raw, a file object, or a folder's listing."""
+    repo, path = call.repo, call.params["path"].strip("/")
+    sha = repo.git.resolve(call.query.get("ref") or repo.default_branch)
+    if sha is None:
+        raise GitHubError(404, f"No commit found for the ref {call.query.get('ref')}")
+    data = repo.git.read(sha, path)
+    if data is None:
+        return _folder(call, sha, path)
+    if "raw" in call.headers.get("Accept", ""):
+        return Answer(raw=data, media="application/vnd.github.raw+json; charset=utf-8")
+    blob = repo.git.run("rev-parse", f"{sha}:{path}").decode().strip()
+    encoded = base64.encodebytes(data).decode()
+    entry = _entry(call, sha, path, blob) | {"size": len(data), "type": "file"}
+    return Answer(entry | {"encoding": "base64", "content": encoded})
+
+
+def _folder(call: Call, sha: str, path: str) -> Answer:
+    names = call.repo.git.listing(sha, path)
+    if not names:
+        raise not_found()
+    git = call.repo.git
+    entries = []
+    for name in names:
+        number = git.run("rev-parse", f"{sha}:{name}").decode().strip()
+        data = git.read(sha, name)
+        kind = {"type": "dir" if data is None else "file", "size": len(data or b"")}
+        entries.append(_entry(call, sha, name, number) | kind)
+    return Answer(entries)
+
+
+def _entry(call: Call, ref: str, path: str, blob: str) -> dict[str, Any]:
+    repo, url = call.repo, call.sim.state.url
+    self_url = f"{url}/repos/{repo.full_name}/contents/{quote(path)}?ref={ref}"
+    html = f"{url}/{repo.full_name}/blob/{ref}/{quote(path)}"
+    git = f"{url}/repos/{repo.full_name}/git/blobs/{blob}"
+    return {
+        "name": path.rsplit("/", 1)[-1],
+        "path": path,
+        "sha": blob,
+        "url": self_url,
+        "html_url": html,
+        "git_url": git,
+        "download_url": f"{url}/{repo.full_name}/raw/{ref}/{quote(path)}",
+        "_links": {"self": self_url, "git": git, "html": html},
+    }
+
+
+async def branch(call: Call) -> Answer:
+    """Answer `GET …/branches/{branch}`."""
+    repo, name = call.repo, call.params["branch"]
+    sha = repo.git.tip(repo.branch_ref(name))
+    if sha is None:
+        raise GitHubError(404, "Branch not found")
+    url = f"{call.sim.state.url}/repos/{repo.full_name}/branches/{quote(name)}"
+    html = f"{call.sim.state.url}/{repo.full_name}/tree/{quote(name)}"
+    data = {
+        "name": name,
+        "commit": commit_json(call.sim.state, repo, repo.git.info(sha)),
+        "_links": {"self": url, "html": html},
+        "protected": False,
+        "protection": {"enabled": False},
+        "protection_url": f"{url}/protection",
+    }
+    return Answer(data)
+
+
+def _commit(call: Call, name: str) -> str:
+    sha = call.repo.git.resolve(name)
+    if sha is None:
+        refuse(f"No commit found for SHA: {name}")
+    return sha
+
+
+async def commit(call: Call) -> Answer:
+    """Answer `GET …/commits/{ref}`; with `application/vnd.github.sha` the bare SHA."""
+    repo = call.repo
+    sha = _commit(call, call.params["ref"])
+    if "github.sha" in call.headers.get("Accept", ""):
+        return Answer(raw=sha.encode(), media="application/vnd.github.sha; charset=utf-8")
+    return Answer(commit_json(call.sim.state, repo, repo.git.info(sha)))
+
+
+async def list_commits(call: Call) -> Answer:
+    """Answer `GET …/commits` from `sha` (default: the default branch)."""
+    repo = call.repo
+    sha = _commit(call, call.query.get("sha") or repo.default_branch)
+    shas = repo.git.run("rev-list", "--max-count=1000", sha).decode().split()
+    return paged(call, [commit_json(call.sim.state, repo, repo.git.info(one)) for one in shas])
+
+
+async def git_ref(call: Call) -> Answer:
+    """Answer `GET …/git/ref/{ref}` (`heads/main`, `pull/1/head`)."""
+    repo, name = call.repo, f"refs/{call.params['ref']}"
+    sha = repo.git.tip(name)
+    if sha is None:
+        raise not_found()
+    url = f"{call.sim.state.url}/repos/{repo.full_name}/git"
+    target = {"type": "commit", "sha": sha, "url": f"{url}/commits/{sha}"}
+    return Answer({"ref": name, "node_id": "REF_0", "url": f"{url}/{name}", "object": target})
+
+
+async def git_commit(call: Call) -> Answer:
+    """Answer `GET …/git/commits/{sha}`."""
+    sha = call.params["commit_sha"]
+    if call.repo.git.tip(sha) is None:
+        raise not_found()
+    full = commit_json(call.sim.state, call.repo, call.repo.git.info(sha))
+    inner = full["commit"]
+    keep = {key: full[key] for key in ("sha", "node_id", "html_url", "parents")}
+    verification = {"verified": False, "reason": "unsigned", "signature": None, "payload": None}
+    return Answer(
+        keep
+        | {key: inner[key] for key in ("url", "author", "committer", "message", "tree")}
+        | {"verification": verification | {"verified_at": None}}
+    )
+
+
+async def compare(call: Call) -> Answer:
+    """Answer `GET …/compare/{base}...{head}`: at most 300 files."""
+    base, mark, head = call.params["basehead"].partition("...")
+    if not mark:
+        raise not_found()
+    repo, state = call.repo, call.sim.state
+    found = [repo.git.resolve(name.rpartition(":")[2]) for name in (base, head)]
+    if found[0] is None or found[1] is None:
+        raise not_found()
+    old, new = found[0], found[1]
+    root = repo.git.merge_base(old, new)
+    ahead, behind = repo.git.between(old, new), repo.git.between(new, old)
+    status = {(False, False): "identical", (True, False): "ahead", (False, True): "behind"}
+    html = f"{state.url}/{repo.full_name}/compare/{base}...{head}"
+    files = repo.git.changes(old, new)[:MAX_COMPARE_FILES]
+    data = {
+        "url": f"{state.url}{call.path}",
+        "html_url": html,
+        "permalink_url": html,
+        "diff_url": f"{html}.diff",
+        "patch_url": f"{html}.patch",
+        "base_commit": commit_json(state, repo, repo.git.info(old)),
+        "merge_base_commit": commit_json(state, repo, repo.git.info(root)),
+        "status": status.get((bool(ahead), bool(behind)), "diverged"),
+        "ahead_by": len(ahead),
+        "behind_by": len(behind),
+        "total_commits": len(ahead),
+        "commits": [commit_json(state, repo, repo.git.info(sha)) for sha in ahead[:250]],
+        "files": [file_json(state, repo, new, file) for file in files],
+    }
+    return Answer(data)
+
+
+REPO = "/repos/{owner}/{repo}"
+ROUTES = [
+    Route("GET", REPO, get_repo),
+    Route("GET", f"{REPO}/contents/{{path:.+}}", contents, "contents"),
+    Route("GET", f"{REPO}/branches/{{branch:.+}}", branch, "contents"),
+    Route("GET", f"{REPO}/commits", list_commits, "contents"),
+    Route("GET", f"{REPO}/commits/{{ref:.+}}", commit, "contents"),
+    Route("GET", f"{REPO}/git/ref/{{ref:.+}}", git_ref, "contents"),
+    Route("GET", f"{REPO}/git/commits/{{commit_sha}}", git_commit, "contents"),
+    Route("GET", f"{REPO}/compare/{{basehead:.+}}", compare, "contents"),
+]

@@ -1,0 +1,111 @@
+"""What a REST handler gets and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from bot.sim.errors import GitHubError, not_found
+from bot.sim.model import App, Repo, Token, User
+
+if TYPE_CHECKING:
+    from bot.sim.hub import SimGitHub
+
+
+@dataclass(slots=True)
+class Call:
+    """One request: its parts, and who makes it. `params` are the parts of the path."""
+
+    sim: SimGitHub
+    params: Mapping[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    path: str
+    body: Any
+    token: Token | None = None
+    app: App | None = None
+
+    @property
+    def repo(self) -> Repo:
+        """Answer the repository of the path; 404 when it is unknown or out of reach."""
+        name = f"{self.params['owner']}/{self.params['repo']}".lower()
+        for repo in self.sim.state.repos.values():
+            if repo.full_name.lower() == name:
+                return repo
+        raise not_found()
+
+    @property
+    def me(self) -> User:
+        """Answer the bot account that acts."""
+        app = self.app or (self.token.installation.app if self.token else None)
+        if app is None or app.bot is None:
+            raise GitHubError(401, "Requires authentication")
+        return app.bot
+
+    def number(self, name: str) -> int:
+        """Answer a numeric part of the path; 404 when it is no number."""
+        if not self.params[name].isdigit():
+            raise not_found()
+        return int(self.params[name])
+
+    def fields(self) -> dict[str, Any]:
+        """Answer the JSON body as an object; anything else is a 400 or 422."""
+        if self.body is None:
+            return {}
+        if not isinstance(self.body, dict):
+            raise GitHubError(422, "Invalid request.")
+        return self.body
+
+
+@dataclass(slots=True)
+class Answer:
+    """What is sent back. `data=None` sends no body; `raw` is sent as it is."""
+
+    data: Any = None
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    raw: bytes | None = None
+    media: str = "application/json; charset=utf-8"
+
+
+Handler = Callable[[Call], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path, who may call it (`app` JWT, `token`, `any`), and what the token must be allowed."""
+
+    method: str
+    template: str
+    handler: Handler
+    permission: str = "metadata"
+    level: str = "read"
+    who: str = "token"
+
+    @property
+    def name(self) -> str:
+        """Answer the template as GitHub's description writes it."""
+        return self.template.replace(":.+", "")
+
+
+def paged(call: Call, items: Sequence[Any], key: str | None = None) -> Answer:
+    """Cut a list into the page asked for, with the `Link` header; `key` wraps it in an object."""
+    size = min(max(int(call.query.get("per_page", "30")), 1), 100)
+    page = max(int(call.query.get("page", "1")), 1)
+    shown = list(items[(page - 1) * size : page * size])
+    last = max(1, -(-len(items) // size))
+    links = []
+    if page < last:
+        links += [_link(call, page + 1, "next"), _link(call, last, "last")]
+    if page > 1:
+        links += [_link(call, page - 1, "prev"), _link(call, 1, "first")]
+    headers = {"Link": ", ".join(links)} if links else {}
+    data: Any = shown if key is None else {"total_count": len(items), key: shown}
+    return Answer(data, headers=headers)
+
+
+def _link(call: Call, page: int, rel: str) -> str:
+    query = urlencode({**call.query, "page": str(page)})
+    return f'<{call.sim.state.url}{call.path}?{query}>; rel="{rel}"'

@@ -1,0 +1,67 @@
+"""Runners registered by label, and the queue for them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from bot.sim.state import State
+
+
+@dataclass(slots=True)
+class Runner:
+    """One runner: takes one job at a time."""
+
+    id: int
+    name: str
+    labels: frozenset[str]
+    busy: bool = False
+    online: bool = True
+
+
+@dataclass(slots=True)
+class Runners:
+    """All runners; jobs wait first come, first served, for one that has every label asked for."""
+
+    state: State
+    all: list[Runner] = field(default_factory=list)
+    _waiting: list[tuple[frozenset[str], asyncio.Future[Runner]]] = field(default_factory=list)
+
+    def register(self, label: str, slots: int) -> None:
+        """Add `slots` runners that carry a label."""
+        for number in range(1, slots + 1):
+            labels = frozenset({label.lower(), "self-hosted", "linux"})
+            self.all.append(Runner(self.state.new_id(), f"{label}-{number}", labels))
+        self._match()
+
+    async def acquire(self, labels: list[str]) -> Runner:
+        """Wait for a free runner that fits."""
+        future: asyncio.Future[Runner] = asyncio.get_running_loop().create_future()
+        entry = (frozenset(label.lower() for label in labels), future)
+        self._waiting.append(entry)
+        self._match()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled():
+                self.release(future.result())
+            elif entry in self._waiting:
+                self._waiting.remove(entry)
+            raise
+
+    def release(self, runner: Runner) -> None:
+        """Give a runner back."""
+        runner.busy = False
+        self._match()
+
+    def _match(self) -> None:
+        for wanted, future in list(self._waiting):
+            if future.done():
+                self._waiting.remove((wanted, future))
+                continue
+            for runner in self.all:
+                if runner.online and not runner.busy and wanted <= runner.labels:
+                    runner.busy = True
+                    future.set_result(runner)
+                    self._waiting.remove((wanted, future))
+                    break

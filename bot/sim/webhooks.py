@@ -1,0 +1,226 @@
+"""Builds the webhooks of each change and hands them to the deliveries."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from bot.sim.deliveries import Deliveries, Delivery
+from bot.sim.git import ZERO, CommitInfo
+from bot.sim.model import CheckRun, CheckSuite, Comment, Job, Pull, Repo, Run, User
+from bot.sim.shapes import (
+    Json,
+    installation_json,
+    organization_json,
+    repo_json,
+    simple_commit,
+    user_json,
+)
+from bot.sim.shapes_actions import job_json, run_json, workflow_json
+from bot.sim.shapes_checks import check_json, suite_json
+from bot.sim.shapes_pulls import comment_json, issue_json, pull_json
+from bot.sim.state import State
+
+NEEDS = {
+    "check_run": "checks",
+    "check_suite": "checks",
+    "issue_comment": "issues",
+    "merge_group": "merge_queues",
+    "pull_request": "pull_requests",
+    "push": "contents",
+    "repository": "metadata",
+    "workflow_job": "actions",
+    "workflow_run": "actions",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """A ref that moved."""
+
+    repo: Repo
+    ref: str
+    before: str
+    after: str
+    by: User
+    forced: bool = False
+
+
+class Webhooks:
+    """One method a kind of event; each builds the body from the state as it is now."""
+
+    def __init__(self, state: State, deliveries: Deliveries) -> None:
+        self._state = state
+        self._deliveries = deliveries
+
+    def send(self, event: str, data: Json, repo: Repo | None = None) -> None:
+        """Send an event to the app under test if it is installed, allowed and subscribed."""
+        app = self._state.app
+        if app is None or not self._wanted(event, repo):
+            return
+        installation = self._state.installation_for(repo) if repo else None
+        if repo is not None:
+            data["repository"] = repo_json(self._state, repo)
+            if repo.owner.type == "Organization":
+                data["organization"] = organization_json(self._state, repo.owner)
+        if installation is not None:
+            node = self._state.node_id("I", installation.id)
+            data["installation"] = {"id": installation.id, "node_id": node}
+        self._deliveries.emit(
+            Delivery(
+                id=self._state.new_id(),
+                guid=self._state.new_guid(),
+                event=event,
+                action=data.get("action"),
+                body=json.dumps(data).encode(),
+                app=app,
+                created_at=self._state.clock.now(),
+                installation_id=(data.get("installation") or {}).get("id"),
+                repository_id=repo.id if repo else None,
+            )
+        )
+
+    def _wanted(self, event: str, repo: Repo | None) -> bool:
+        app = self._state.the_app()
+        needed = NEEDS.get(event)
+        if needed is None:
+            return True
+        installation = self._state.installation_for(repo) if repo else None
+        allowed = installation is not None and not installation.suspended
+        subscribed = event in app.events or event in {"check_run", "check_suite"}
+        return allowed and subscribed and needed in {*app.permissions, "metadata"}
+
+    def sender(self, user: User) -> Json:
+        """Answer the `sender` of an event."""
+        return user_json(self._state, user)
+
+    def pull_request(self, pull: Pull, action: str, by: User, **more: Any) -> None:
+        """Send `pull_request`."""
+        shown = pull_json(self._state, pull, webhook=True)
+        data = {"action": action, "number": pull.number, "pull_request": shown, **more}
+        self.send("pull_request", data | {"sender": self.sender(by)}, pull.repo)
+
+    def issue_comment(self, comment: Comment, action: str, by: User, **more: Any) -> None:
+        """Send `issue_comment`."""
+        data = {
+            "action": action,
+            "issue": issue_json(self._state, comment.pull),
+            "comment": comment_json(self._state, comment),
+            "sender": self.sender(by),
+            **more,
+        }
+        self.send("issue_comment", data, comment.pull.repo)
+
+    def check_run(self, run: CheckRun, action: str, by: User, **more: Any) -> None:
+        """Send `check_run`."""
+        shown = check_json(self._state, run, webhook=True)
+        data = {"action": action, "check_run": shown, "sender": self.sender(by), **more}
+        self.send("check_run", data, run.suite.repo)
+
+    def check_suite(self, suite: CheckSuite, action: str, by: User) -> None:
+        """Send `check_suite`."""
+        shown = suite_json(self._state, suite)
+        data = {"action": action, "check_suite": shown, "sender": self.sender(by)}
+        self.send("check_suite", data, suite.repo)
+
+    def workflow_run(self, run: Run, action: str) -> None:
+        """Send `workflow_run`."""
+        data = {
+            "action": action,
+            "workflow_run": run_json(self._state, run),
+            "workflow": workflow_json(self._state, run.workflow),
+            "sender": self.sender(run.triggering_actor),
+        }
+        self.send("workflow_run", data, run.repo)
+
+    def workflow_job(self, job: Job, action: str) -> None:
+        """Send `workflow_job`: no inputs, no display title, no pull request in it."""
+        data = {
+            "action": action,
+            "workflow_job": job_json(self._state, job),
+            "sender": self.sender(job.run.triggering_actor),
+        }
+        self.send("workflow_job", data, job.run.repo)
+
+    def push(self, push: Push) -> None:
+        """Send `push`."""
+        git, state = push.repo.git, self._state
+        gone = push.after == ZERO
+        shas = [] if gone or push.before == ZERO else git.between(push.before, push.after)
+        commits = [_push_commit(state, push.repo, git.info(sha)) for sha in shas[-20:]]
+        head = None if gone else _push_commit(state, push.repo, git.info(push.after))
+        url = f"{state.url}/{push.repo.full_name}/compare/{push.before[:12]}...{push.after[:12]}"
+        data = {
+            "ref": push.ref,
+            "before": push.before,
+            "after": push.after,
+            "created": push.before == ZERO,
+            "deleted": gone,
+            "forced": push.forced,
+            "base_ref": None,
+            "compare": url,
+            "commits": commits,
+            "head_commit": head,
+            "pusher": {"name": push.by.login, "email": f"{push.by.login}@example.org"},
+            "sender": self.sender(push.by),
+        }
+        self.send("push", data, push.repo)
+
+    def merge_group(self, repo: Repo, group: Json, action: str, by: User, **more: Any) -> None:
+        """Send `merge_group`."""
+        data = {"action": action, "merge_group": group, "sender": self.sender(by), **more}
+        self.send("merge_group", data, repo)
+
+    def installation(self, installation_id: int, action: str, by: User) -> None:
+        """Send `installation`, which every app gets."""
+        installation = self._state.installations[installation_id]
+        names = ("id", "node_id", "name", "full_name", "private")
+        repos = [
+            {name: repo_json(self._state, repo)[name] for name in names}
+            for repo in self._state.repos.values()
+            if repo.owner is installation.account and repo.parent is None
+        ]
+        data = {
+            "action": action,
+            "installation": installation_json(self._state, installation),
+            "repositories": repos,
+            "sender": self.sender(by),
+        }
+        self.send("installation", data)
+
+    def ping(self) -> None:
+        """Send `ping`, as when the hook is made: no action, no installation."""
+        app = self._state.the_app()
+        hook = {
+            "type": "App",
+            "id": app.id * 10 + 1,
+            "name": "web",
+            "active": True,
+            "events": list(app.events),
+            "config": {"content_type": "json", "insecure_ssl": "0", "url": app.webhook_url or ""},
+            "created_at": "2026-01-01T00:00:00Z",
+            "updated_at": "2026-01-01T00:00:00Z",
+            "app_id": app.id,
+        }
+        self.send("ping", {"zen": "Design for failure.", "hook_id": hook["id"], "hook": hook})
+
+
+def _push_commit(state: State, repo: Repo, commit: CommitInfo) -> Json:
+    person = {"name": commit.author, "email": commit.email, "username": commit.author}
+    parent = commit.parents[0] if commit.parents else None
+    changed = repo.git.changes(parent, commit.sha) if parent else []
+    return {
+        **simple_commit(commit),
+        "distinct": True,
+        "url": f"{state.url}/{repo.full_name}/commit/{commit.sha}",
+        "author": person,
+        "committer": person,
+        "added": [file.path for file in changed if file.status in {"added", "renamed"}],
+        "removed": [
+            file.previous or file.path
+            for file in changed
+            if file.status not in {"modified", "added"}
+        ],
+        "modified": [file.path for file in changed if file.status == "modified"],
+    }
