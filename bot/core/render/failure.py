@@ -82,7 +82,7 @@ def failure_text(pen: Pen, told: Shown | None, problem: str) -> list[Section | N
     note = pen.say("cut")
     sections: list[Section | None] = [Block(excerpt, note) if excerpt.strip() else None]
     if not excerpt.strip():
-        sections.append(Whole(pen.say("log_silent")))
+        sections.append(Whole(pen.say("log_silent_end" if told.tail.strip() else "log_silent")))
     sections += [_metrics(pen, told), _read(pen, told, problem)]
     tail, traceback = pen.redact(told.tail), pen.redact(told.traceback)
     if traceback.strip():

@@ -78,7 +78,7 @@ def _sections(pen: Pen, view: GateView, stand: Standing, now: datetime) -> list[
 
 
 def _shown(line: Line) -> bool:
-    """Leave out what only a command starts and nobody started: it has its own line."""
+    """Leave out what does not start by itself and nobody started; heavy ones have their line."""
     return line.run is not None or line.auto or line.required
 
 
@@ -191,7 +191,7 @@ def _todo(pen: Pen, stand: Standing) -> Section | None:
 
 def _heavy(pen: Pen, stand: Standing) -> Section | None:
     """List what only a command starts, with its cost, and what runs but does not count."""
-    by_command = [line for line in stand.lines if not _shown(line)]
+    by_command = [line for line in stand.lines if line.heavy and not _shown(line)]
     parts = []
     if by_command:
         commands = "; ".join(_heavy_one(pen, line) for line in by_command)

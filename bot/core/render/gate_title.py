@@ -64,6 +64,8 @@ def _failed(pen: Pen, stand: Standing) -> str:
 
 def _running(pen: Pen, stand: Standing) -> str:
     green, total = len(_at(stand, Stand.GREEN)), len(stand.required)
+    if total == 1:
+        return pen.say("gate_running_one", suite=pen.words(stand.required[0].suite))
     still = pen.say("gate_open", count=total - green)
     return pen.say("gate_running", green=green, suites=count(total, "suite"), open=still)
 

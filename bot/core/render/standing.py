@@ -78,14 +78,9 @@ class Cost:
     """What one run of a suite takes at most."""
 
     nodes: int = 1
-    npus: int = 0
-    hours: float = 0.0
+    npus: int = 0  # a node
+    npu_hours: float = 0.0  # of a run that takes all its time
     where: str = ""
-
-    @property
-    def npu_hours(self) -> float:
-        """Return the NPU-hours of a run that takes all its time."""
-        return self.nodes * self.npus * self.hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +90,8 @@ class Line:
     suite: str
     reason: str
     required: bool
-    auto: bool
+    auto: bool  # starts by itself
+    heavy: bool
     cost: Cost
     run: Run | None
     stand: Stand
@@ -160,6 +156,7 @@ def _lines(view: GateView) -> Iterable[Line]:
             reason=str(found[0][1].get("reason") or ""),
             required=any(item.get("required") is True for _, item in found),
             auto=auto,
+            heavy=found[0][1].get("tier") == "heavy",
             cost=_cost(found[0][1].get("cost")),
             run=run,
             stand=_stand(view, [data for data, _ in found], run, auto=auto),
@@ -198,6 +195,6 @@ def _cost(data: Any) -> Cost:
     return Cost(
         nodes=data.get("nodes") or 1,
         npus=data.get("npus") or 0,
-        hours=data.get("hours") or 0.0,
+        npu_hours=data.get("hours") or 0.0,
         where=data.get("where") or "",
     )

@@ -22,7 +22,7 @@ def now_lines(pen: Pen, view: SuiteView, now: datetime) -> tuple[Section | None,
         _place(pen, run),
         _waiting(pen, run, now),
         _why(pen, run),
-        f"{progress(pen, steps)}." if steps else "",
+        f"{progress(pen, steps)}." if steps and run.why else "",  # else the title says it
         _limit(pen, run),
     )
     stoppable = run.state not in {State.CANCELLING, State.FINISHING}
@@ -63,7 +63,7 @@ def _limit(pen: Pen, run: Run) -> str:
 
 def timeline(pen: Pen, view: SuiteView, now: datetime) -> Section | None:
     """Return the story in one line: ``14:02 dispatched · 14:03 on runner `a3-16-0007```."""
-    told = [fact for fact in view.facts if isinstance(fact.data.get("text"), str)]
+    told = [fact for fact in view.facts if pen.prose(str(fact.data.get("text") or ""))]
     told.sort(key=lambda fact: fact.at)
     if len(told) > TIMELINE_ENTRIES:
         told = [told[0], *told[1 - TIMELINE_ENTRIES :]]
@@ -73,7 +73,9 @@ def timeline(pen: Pen, view: SuiteView, now: datetime) -> Section | None:
 
 def followed(pen: Pen, view: SuiteView, now: datetime) -> Section | None:
     """Say what is known of the RayJobs while that is not over."""
-    lines = [_rayjob(pen, job, now) for job in view.rayjobs]
+    over = view.run.state is State.DONE
+    jobs = [job for job in view.rayjobs if not over or job.final or job.silent_since]
+    lines = [_rayjob(pen, job, now) for job in jobs]
     return Whole(" ".join(lines)) if lines else None
 
 
@@ -89,20 +91,21 @@ def _rayjob(pen: Pen, job: RayJob, now: datetime) -> str:
     return line
 
 
-def what(pen: Pen, view: SuiteView) -> Section:
-    """Say what runs, where, and why it was selected."""
+def what(pen: Pen, view: SuiteView, *, brief: bool) -> Section:
+    """Say what runs, where, and why it was selected; a failure's headline has said the half."""
     run = view.run
     name = pen.prose(run.snapshot.title)
+    reason = pen.prose(run.snapshot.reason)
+    why = pen.say("selected", reason=reason) if reason else ""
+    if brief:
+        return Whole(sentences(f"{name}." if name else "", why))
     text = pen.say(
         "what",
         attempt=run.attempt,
         suite=pen.code(run.suite),
         title=f" ({name})" if name else "",
         where=pen.code(where(run)),
-        span="",
     )
-    reason = pen.prose(run.snapshot.reason)
-    why = pen.say("selected", reason=reason) if reason else ""
     return Whole(sentences(text, why))
 
 

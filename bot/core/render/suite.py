@@ -80,7 +80,7 @@ def _summary(
     rest: list[Section | None] = [
         timeline(pen, view, now),
         followed(pen, view, now),
-        what(pen, view),
+        what(pen, view, brief=outcome in _BAD),
         origin(pen, view),
     ]
     return compose([*news, *rest], SUMMARY_BYTES) or pen.say("row_" + view.run.state)

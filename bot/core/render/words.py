@@ -5,8 +5,18 @@ from datetime import datetime
 from bot.core.fencing import title
 from bot.core.model import Outcome, Run, State, WishKind
 from bot.core.render.context import Pen
-from bot.core.render.digest import Pace, Shown
-from bot.core.texts.words import between, capital, clock, count, duration, number, ordinal
+from bot.core.render.digest import UNKNOWN, Pace, Shown
+from bot.core.texts.words import (
+    about,
+    between,
+    capital,
+    clock,
+    count,
+    duration,
+    lower,
+    number,
+    ordinal,
+)
 
 
 def resource(run: Run) -> str:
@@ -31,7 +41,7 @@ def progress(pen: Pen, pace: Pace) -> str:
     if pace.step_s:
         out += pen.say("step_pace", pace=duration(pace.step_s))
     if pace.left_s:
-        out += pen.say("step_left", left=duration(pace.left_s))
+        out += pen.say("step_left", left=about(pace.left_s))
     return out
 
 
@@ -79,7 +89,7 @@ def _cancelling(pen: Pen, run: Run, why: str) -> str:
 
 def outcome_title(pen: Pen, run: Run, outcome: Outcome, shown: Shown | None) -> str:
     """Return the title of a run that is done."""
-    why = pen.words(run.why)
+    why = lower(pen.words(run.why))
     match outcome:
         case Outcome.SUCCESS:
             span = between(run.started_at, run.ended_at)
@@ -158,11 +168,14 @@ def retry_words(pen: Pen, run: Run, shown: Shown | None) -> str:
     if run.wish and run.wish.kind is WishKind.CANCEL:
         return pen.say("retry_unwanted")
     if run.outcome is Outcome.FAILURE and not infra:
-        return pen.say("retry_not_infra")
+        known = shown is not None and shown.kind != UNKNOWN
+        return pen.say("retry_not_infra" if known else "retry_unproven")
     if run.outcome is Outcome.TIMED_OUT and not (run.wish and run.wish.kind is WishKind.STALL):
         return pen.say("retry_not_stalled")
     if not run.snapshot.retryable:
         return pen.say("retry_environment")
+    if run.retries < run.snapshot.infra_retries or not run.snapshot.infra_retries:
+        return pen.say("retry_none")
     retries = count(run.snapshot.infra_retries, "automatic retry is", "automatic retries are")
     return pen.say("retry_spent", retries=retries)
 
@@ -173,7 +186,9 @@ def row_state(pen: Pen, run: Run, now: datetime) -> str:
     if run.attempt > 1:
         state = pen.say("row_attempt", state=state, attempt=run.attempt)
     quiet = run.outcome is Outcome.SUCCESS or run.place is not None
-    why = "" if quiet else pen.prose(run.why)
+    why = "" if quiet else lower(pen.prose(run.why))
+    if why.lower().startswith(state):
+        return why  # "cancelled by carol" says it once
     return pen.say("row_why", state=state, why=why) if why else state
 
 

@@ -21,6 +21,11 @@ def duration(seconds: float) -> str:
     return "0 s"
 
 
+def about(seconds: float) -> str:
+    """Return an estimate without false precision: whole minutes, rounded up, from one on."""
+    return duration(seconds if seconds < 60 else -(-seconds // 60) * 60)
+
+
 def between(start: datetime | None, end: datetime | None) -> str:
     """Return how long something took, "" when either end is not known."""
     if start is None or end is None:
@@ -67,6 +72,11 @@ def listing(items: Sequence[str], limit: int = 3) -> str:
 def short(sha: str) -> str:
     """Return a commit's short name."""
     return sha[:7]
+
+
+def lower(sentence: str) -> str:
+    """Return a sentence fit to follow a colon; names keep their capital."""
+    return f"the {sentence[4:]}" if sentence.startswith("The ") else sentence
 
 
 def capital(sentence: str) -> str:

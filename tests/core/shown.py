@@ -1,0 +1,248 @@
+"""Rows of every state and outcome, for the tests of what people read."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bot.core.model import (
+    Approval,
+    Fact,
+    Json,
+    Label,
+    Level,
+    Outcome,
+    Place,
+    Pool,
+    Pull,
+    RayJob,
+    RepoId,
+    Run,
+    RunId,
+    Sha,
+    Snapshot,
+    State,
+    StoredSelection,
+    Wish,
+    WishKind,
+)
+from bot.core.render import Context
+from bot.core.report import GateView, SuiteView
+
+NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)
+SHA = Sha("9f8e7d6c5b4a39281706f5e4d3c2b1a098765432")
+POLICY_SHA = "1a2b3c4d5e6f708192a3b4c5d6e7f80912345678"
+REPO = RepoId(7)
+CTX = Context("verl-project/verl", public_url="https://ci.example.org")
+
+SNAPSHOT = Snapshot(
+    suite="multinode-ppo",
+    title="Two-node PPO, Qwen3-0.6B",
+    workflow="ascend_multinode.yml",
+    ref="main",
+    labels=(Label("linux-aarch64-a2b3-8", 8, 2),),
+    policy_ref="main",
+    policy_sha=POLICY_SHA,
+    nodes=2,
+    npus=4,
+    pool=Pool("a2-cluster", 32),
+    rayjob=True,
+    reason="`verl/trainer/main_ppo.py` matches `verl/**`",
+)
+
+
+def at(clock: str) -> datetime:
+    """Return a time of the day of these tests."""
+    hour, minute = map(int, clock.split(":"))
+    return NOW.replace(hour=hour, minute=minute)
+
+
+def run(**changes: Any) -> Run:
+    made = Run(
+        id=RunId("01J5"),
+        repo_id=REPO,
+        sha=SHA,
+        suite="multinode-ppo",
+        attempt=1,
+        snapshot=SNAPSHOT,
+        created_at=at("14:00"),
+        origin="a push of 9f8e7d6",
+        number=7013,
+    )
+    return replace(made, **changes)
+
+
+def live(**changes: Any) -> Run:
+    """Return a run that is on its runner."""
+    base = {
+        "state": State.RUNNING,
+        "label": "linux-aarch64-a2b3-8",
+        "actions_run_id": 99,
+        "actions_url": "https://github.com/verl-project/verl/actions/runs/99",
+        "dispatched_at": at("14:02"),
+        "started_at": at("14:03"),
+    }
+    return run(**{**base, **changes})
+
+
+def done(outcome: Outcome, why: str, **changes: Any) -> Run:
+    """Return a run that ended at 14:25."""
+    base = {"state": State.DONE, "outcome": outcome, "why": why, "ended_at": at("14:25")}
+    return live(**{**base, **changes})
+
+
+def fact(clock: str, text: str, key: str = "", **data: Any) -> Fact:
+    return Fact(RunId("01J5"), "runner", key or f"{clock}{text}", at(clock), {**data, "text": text})
+
+
+STORY = (
+    fact("14:02", "dispatched"),
+    fact("14:03", "on runner `a3-16-0007`"),
+    fact("14:05", "RayJob `verl-9f8e7d6-1-multinode` Initializing"),
+    fact("14:09", "Running"),
+)
+
+
+def rayjob(**changes: Any) -> RayJob:
+    made = RayJob("verl-9f8e7d6-1", RunId("01J5"), "announcement", confirmed=True)
+    return replace(made, **changes)
+
+
+def suite(run: Run, *facts: Fact, jobs: tuple[RayJob, ...] = ()) -> SuiteView:
+    return SuiteView(run, facts, jobs)
+
+
+OOM: Json = {
+    "class_": "oom_device",
+    "infra": False,
+    "codes": [],
+    "root_cause_line": 10816,
+    "cause": "Tried to allocate 4.64 GiB, 59.1 of 60.9 GiB in use on rank 3, in `update_actor`",
+    "title": "RuntimeError in verl/workers/engine/fsdp/transformer_impl.py:743: NPU out of memory",
+    "excerpt": "unused: the numbered lines are there",
+    "excerpt_lines": [
+        [10812, 'File "/verl/verl/workers/engine/fsdp/transformer_impl.py", line 743'],
+        [10813, "    loss.backward()"],
+        [10816, "RuntimeError: NPU out of memory. Tried to allocate 4.64 GiB"],
+    ],
+    "traceback": "Traceback (most recent call last):\n  File x\nRuntimeError: NPU out of memory",
+    "annotations": [
+        {
+            "path": "verl/workers/engine/fsdp/transformer_impl.py",
+            "line": 743,
+            "message": "NPU out of memory",
+        },
+        {"path": "/usr/lib/python3/x.py", "line": 1, "message": "outside"},
+    ],
+    "hint": "a smaller `ppo_micro_batch_size_per_gpu` or token limit, or offload",
+    "lines": 10_902,
+    "bytes": 2_000_000,
+    "progress": {
+        "step": 1,
+        "total": 15,
+        "seconds_per_step": 41.0,
+        "metrics": {"actor/perf/max_memory_allocated_gb": 59.1, "odd|name": 0.0123, "bad": "x"},
+        "line": 10_000,
+    },
+    "tail": ["last line"],
+}
+
+HCCL: Json = {
+    "class_": "hccl_comm",
+    "infra": True,
+    "codes": ["EI0006"],
+    "cause": "rank 11 on node `a3-0042` never joined",
+    "title": "HCCL link set-up timed out on rank 11",
+    "excerpt": "EI0006: Getting socket times out",
+    "excerpt_lines": [],
+    "traceback": "",
+    "annotations": [],
+    "hint": "",
+    "lines": 1,
+    "progress": None,
+    "tail": [],
+}
+
+NOTHING: Json = {"class_": "unknown", "tail": ["step:3 - loss:0.1", "the log stops @here #1"]}
+
+
+def wish(kind: WishKind, by: str = "", reason: str = "") -> Wish:
+    return Wish(kind, by, reason, at("14:20"))
+
+
+def cost(nodes: int = 1, npus: int = 8, hours: float = 8, where: str = "") -> Json:
+    return {
+        "nodes": nodes,
+        "npus": npus,
+        "hours": hours,
+        "where": where or "linux-aarch64-a2b3-8",
+    }
+
+
+def chosen(name: str = "multinode-ppo", **changes: Any) -> Json:
+    """Return a suite of a selection."""
+    base = {
+        "name": name,
+        "selected": True,
+        "reason": "`verl/trainer/main_ppo.py` matches `verl/**`",
+        "tier": "standard",
+        "required": True,
+        "auto": True,
+        "cost": cost(2, 4, 32, "a2-cluster"),
+    }
+    return {**base, **changes}
+
+
+UNIT = chosen(
+    "npu-unit", reason="`verl/utils/device.py` matches `verl/**`", cost=cost(), required=True
+)
+HEAVY = chosen(
+    "nightly-grpo-qwen3_5-35b",
+    tier="heavy",
+    required=False,
+    auto=False,
+    cost=cost(1, 16, 48, "linux-aarch64-a3-16"),
+)
+OFF = chosen("docs", selected=False, required=False, reason="none of 3 changed files matches")
+
+
+def selection(*suites: Json, **changes: Any) -> StoredSelection:
+    data: Json = {
+        "policy": {"ref": "main", "sha": POLICY_SHA},
+        "mode": "on",
+        "trusted": True,
+        "trust_reason": "author and pusher have write permission",
+        "draft": False,
+        "gate": "ascend-ci",
+        "changed_files": 3,
+        "truncated": False,
+        "suites": list(suites),
+    }
+    return StoredSelection(REPO, SHA, 7013, POLICY_SHA, {**data, **changes})
+
+
+PULL = Pull(REPO, 7013, SHA, 8, "main", "alice")
+APPROVAL = Approval(REPO, SHA, "bob", Level.WRITE, "button", at("14:01"))
+
+
+def gate(*selections: StoredSelection, runs: tuple[Run, ...] = (), **changes: Any) -> GateView:
+    made = GateView(
+        sha=SHA,
+        pulls=(PULL,),
+        selections=selections,
+        runs=runs,
+        check_ids={"01J5": 4711},
+        approvals=(),
+        policy_errors=(),
+        closed="",
+    )
+    return replace(made, **changes)
+
+
+def other(name: str, base: Run, **changes: Any) -> Run:
+    """Return the run of another suite."""
+    snapshot = replace(SNAPSHOT, suite=name, title="")
+    return replace(base, suite=name, id=RunId(f"01J-{name}"), snapshot=snapshot, **changes)
+
+
+QUEUED = run(place=Place("label:linux-aarch64-a3-16", 1))
+LATER = NOW + timedelta(days=1)
