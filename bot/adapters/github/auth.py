@@ -71,16 +71,16 @@ class InstallationCredentials:
         self._header = ""
         self._expires_at: datetime | None = None
         self._lock = asyncio.Lock()
-        self._fetches = 0
+        self._finished = 0
         self._failure: Transient | Permanent | None = None
 
     async def header(self) -> str:
         """Return ``Bearer`` and a token with five minutes left at least."""
-        seen = self._fetches
+        seen = self._finished
         async with self._lock:
             if self._fresh():
                 return self._header
-            if self._fetches != seen and self._failure is not None:
+            if self._finished != seen and self._failure is not None:
                 raise self._failure  # of the request that this caller waited for
             return await self._renew()
 
@@ -94,12 +94,13 @@ class InstallationCredentials:
         return at is not None and self._clock.now() < at - TOKEN_RENEWED_EARLY
 
     async def _renew(self) -> str:
-        self._fetches += 1
         try:
             token, self._expires_at = await self._fetch()
         except (Transient, Permanent) as exc:
             self._failure = exc
             raise
+        finally:
+            self._finished += 1  # counted when over: who came meanwhile saw the number before
         self._failure = None
         self._header = f"Bearer {token}"
         return self._header

@@ -66,9 +66,10 @@ class Budget:
                 self._strikes = 0
             return None
         wait = self._limited_for(status, headers, body)
-        if wait is not None:
-            self._hold(wait)
-        return wait
+        if wait is None:
+            return None
+        self._hold(wait)
+        return self._seconds_until(self._held_until)
 
     def _note_quota(self, headers: Mapping[str, str]) -> None:
         """Keep limit, rest and reset of the core quota; spent means held until the reset."""

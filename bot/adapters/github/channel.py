@@ -82,6 +82,8 @@ class Channel:
 
     async def call(self, call: Call) -> Answer:
         """Make a call; raise ``Transient`` (``Lost``) or ``Permanent``."""
+        self._budget.admit(call.priority)
+        await self._credentials.header()  # retried by itself: not once more in here
         if not call.repeat:
             return await self._once(call)
         async for attempt in stamina.retry_context(

@@ -12,15 +12,16 @@ from bot.adapters.github.wire import Response
 from bot.ports.errors import Lost, Permanent, Transient
 
 UNAUTHORISED_RETRY_S = 60.0  # a key being rotated, a clock being set: no work is lost meanwhile
+READ = ("content-type", "link")
 WORDS = 300  # characters of a body that is no JSON
 
 
 def decipher(operation: str, response: Response, *, repeat: bool) -> tuple[Any, str | None]:
     """Return decoded data and the next page's URL; raise for anything but success."""
     try:
-        data, _, next_url = sansio.decipher_response(
-            response.status, response.headers, response.body
-        )
+        # Not the quota's headers: the budget reads them, and tells a limit from a refusal.
+        headers = {key: response.headers[key] for key in READ if key in response.headers}
+        data, _, next_url = sansio.decipher_response(response.status, headers, response.body)
     except gidgethub.BadRequest as exc:
         raise _refused(operation, response, str(exc)) from exc
     except gidgethub.HTTPException as exc:

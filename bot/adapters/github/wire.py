@@ -55,13 +55,15 @@ class Wire:
         self._session = session
         self._api_version = api_version
         self._on_call = on_call
+        self.total_s = TOTAL_S
+        self.silence_s = STREAM_SILENCE_S
         self._log = structlog.get_logger("bot.adapters.github")
 
     async def send(self, request: Request) -> Response:
         """Send it and read the answer whole; aiohttp's errors and ``TimeoutError`` pass through."""
         started = time.perf_counter()
         try:
-            async with asyncio.timeout(TOTAL_S), await self._follow(request, None) as response:
+            async with asyncio.timeout(self.total_s), await self._follow(request, None) as response:
                 answer = Response(response.status, response.headers, await response.read())
         except (aiohttp.ClientError, TimeoutError) as exc:
             self._note(request, None, started, error=type(exc).__name__)
@@ -72,7 +74,7 @@ class Wire:
     async def stream(self, request: Request) -> AsyncGenerator[Response | bytes]:
         """Yield the answer's head first, then its body in chunks when the status is 200."""
         started = time.perf_counter()
-        async with await self._follow(request, STREAM_SILENCE_S) as response:
+        async with await self._follow(request, self.silence_s) as response:
             body = b"" if response.status == 200 else await response.read()
             head = Response(response.status, response.headers, body)
             self._note(request, head, started)

@@ -1,0 +1,1 @@
+"""The GitHub adapter over real HTTP, against scripted answers and the simulated GitHub."""

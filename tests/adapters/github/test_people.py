@@ -1,0 +1,104 @@
+"""Permissions and teams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.adapters.github import GitHubClient
+from bot.core.model import Level
+from bot.ports.errors import Permanent
+from tests.adapters.github.support import REPO, HandClock, R, Reply, Scripted
+
+ANN = f"{R}/collaborators/ann/permission"
+TEAM = "/orgs/acme/teams/ci-owners/memberships/ann"
+
+
+def grants(*names: str) -> dict[str, bool]:
+    return {name: name in names for name in ("pull", "triage", "push", "maintain", "admin")}
+
+
+@pytest.mark.parametrize(
+    ("permission", "found", "level"),
+    [
+        ("write", grants("pull", "triage", "push", "maintain"), Level.MAINTAIN),
+        ("read", grants("pull", "triage"), Level.TRIAGE),
+        ("write", grants("pull", "triage", "push"), Level.WRITE),
+        ("admin", grants("pull", "triage", "push", "maintain", "admin"), Level.ADMIN),
+        ("read", grants("pull"), Level.PULL),
+        ("none", grants(), Level.NONE),
+    ],
+)
+async def test_a_level_is_read_from_the_grants_not_the_word(
+    client: GitHubClient, github: Scripted, permission: str, found: Any, level: Level
+) -> None:
+    body = {"permission": permission, "role_name": "custom", "user": {"permissions": found}}
+    github.on("GET", ANN, Reply(body=body))
+    assert await client.permission(REPO, "ann") is level
+
+
+@pytest.mark.parametrize(
+    ("body", "level"),
+    [
+        ({"permission": "admin", "user": None}, Level.ADMIN),
+        ({"permission": "write", "user": {}}, Level.WRITE),
+        ({"permission": "read"}, Level.PULL),
+        ({"permission": "none"}, Level.NONE),
+        ({}, Level.NONE),
+    ],
+)
+async def test_without_grants_the_word_counts(
+    client: GitHubClient, github: Scripted, body: Any, level: Level
+) -> None:
+    github.on("GET", ANN, Reply(body=body))
+    assert await client.permission(REPO, "ann") is level
+
+
+async def test_nobody_has_no_level_and_is_not_asked_for(
+    client: GitHubClient, github: Scripted
+) -> None:
+    assert await client.permission(REPO, "") is Level.NONE
+    assert not await client.in_team(REPO, "ci-owners", "")
+    assert github.seen == []
+
+
+async def test_unknown_people_have_no_level(client: GitHubClient) -> None:
+    assert await client.permission(REPO, "dependabot[bot]") is Level.NONE
+
+
+async def test_a_level_is_believed_for_a_minute(
+    client: GitHubClient, github: Scripted, clock: HandClock
+) -> None:
+    github.on(
+        "GET",
+        ANN,
+        Reply(body={"user": {"permissions": grants("push")}}),
+        Reply(body={"user": {"permissions": grants("pull")}}),
+    )
+    assert await client.permission(REPO, "ann") is Level.WRITE
+    clock.advance(59)
+    assert await client.permission(REPO, "Ann") is Level.WRITE
+    clock.advance(1)
+    assert await client.permission(REPO, "ann") is Level.PULL
+
+
+async def test_a_refused_question_is_no_level(client: GitHubClient, github: Scripted) -> None:
+    github.on("GET", ANN, Reply(403, {"message": "no"}))
+    with pytest.raises(Permanent):
+        await client.permission(REPO, "ann")
+
+
+@pytest.mark.parametrize(("state", "member"), [("active", True), ("pending", False)])
+async def test_only_active_members_are_in_a_team(
+    client: GitHubClient, github: Scripted, state: str, member: bool
+) -> None:
+    github.on("GET", TEAM, Reply(body={"role": "maintainer", "state": state}))
+    assert await client.in_team(REPO, "ci-owners", "ann") is member
+
+
+async def test_others_are_not_in_a_team(client: GitHubClient, github: Scripted) -> None:
+    assert not await client.in_team(REPO, "ci-owners", "ann")
+    github.on("GET", TEAM, Reply(403, {"message": "no"}))
+    with pytest.raises(Permanent):
+        await client.in_team(REPO, "ci-owners", "ann")
