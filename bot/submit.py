@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Submit a RayJob from a workflow, follow its log, end with its verdict.
 
-One file, standard library of Python 3.9 alone: `ascend-ci init` copies it into repositories. Every
-input comes from an option or, in workflows, from the environment, so that no text from a pull
-request is pasted into a script. Exit codes: 0 the job succeeded (with --detach: is submitted),
-1 it did not, or was refused, 2 wrong use, 3 the submitter is out of reach or the end not known.
+One file for Python 3.9 without packages: `ascend-ci init` copies it into repositories. In workflows
+every input comes from the environment: no text of a pull request is pasted into a script. Exit
+codes: 0 succeeded (--detach: submitted), 1 not so, 2 wrong use, 3 out of reach or end not known.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import signal
 import sys
 import threading
 import time
-import urllib.error
 import urllib.request
 from array import array
 from collections import namedtuple
@@ -30,14 +28,12 @@ from urllib.parse import quote, urlencode
 
 NETWORK_ERRORS = (OSError, http.client.HTTPException)
 BAD_ANSWERS = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
-Attempt = Callable[[], "tuple[int, bytes]"]
 ENDS = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "NOT_FOUND")
-CALL_S = 30.0
-CHUNK_BYTES = 1 << 18
 ANNOUNCE_S = 60.0  # the bot answers 409 until it has stored which run it dispatched
 CANCEL_S = 6.0  # GitHub kills a cancelled step 7.5 s after its first signal
 DEADLINE_PATH = "/spec/activeDeadlineSeconds"
 STATUS_FIELDS = ("status", "job_deployment_status", "message")
+ADDRESS = re.compile(r"(?:https?://[^/\s]+\S*)?")
 POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
 NEEDS = {"add": "value", "replace": "value", "test": "value", "move": "from", "copy": "from"}
 NEEDS["remove"] = "path"
@@ -64,9 +60,8 @@ OPTIONS = {
     "retry_seconds": ("ASCEND_CI_RETRY_SECONDS", "patience with a silent submitter, 600"),
     "silence_seconds": ("ASCEND_CI_SILENCE_SECONDS", "silence before a new watch, 300"),
 }
-REQUIRED = ("repository", "commit_sha", "github_run_id", "github_run_attempt", "script")
-PLAIN = (*REQUIRED, "branch", "image", "name_suffix")
-
+REQUIRED = ("url", "repository", "commit_sha", "github_run_id", "github_run_attempt", "script")
+PLAIN = (*REQUIRED[1:], "branch", "image", "name_suffix")
 
 # All inputs, checked: `body` is what is posted, `run_url` has the jobs of this run attempt.
 Config = namedtuple("Config", "url run_url token body bot_url run detach retry_s silence_s")
@@ -74,9 +69,9 @@ Config = namedtuple("Config", "url run_url token body bot_url run detach retry_s
 
 def say(text: str, prefix: str = "") -> None:
     """Print to stdout, with a prefix to stderr; at once, as UTF-8 whatever the locale."""
-    out = sys.stderr.buffer if prefix else sys.stdout.buffer
-    out.write(f"{prefix}{text}\n".encode("utf-8", "replace"))
-    out.flush()
+    stream = sys.stderr if prefix else sys.stdout
+    stream.buffer.write(f"{prefix}{text}\n".encode("utf-8", "replace"))
+    stream.buffer.flush()
 
 
 warn = partial(say, prefix="ascend-ci: ")
@@ -87,28 +82,25 @@ def parse(argv: list[str], environ: dict[str, str]) -> Config:
     parser = argparse.ArgumentParser(prog="ascend-ci submit", description="Submit a RayJob.")
     for name, (variables, text) in OPTIONS.items():
         more: dict[str, Any] = {"nargs": "?", "const": "true"} if name == "detach" else {}
-        shown = f"{text} [{variables.replace(' ', ', ')}]"
-        parser.add_argument("--" + name.replace("_", "-"), help=shown, **more)
+        parser.add_argument("--" + name.replace("_", "-"), help=f"{text} [{variables}]", **more)
     given = vars(parser.parse_args(argv))
     raw: dict[str, str] = {}
     for name, (variables, _) in OPTIONS.items():
         values = [given[name], *map(environ.get, variables.split())]
         raw[name] = next((value.strip() for value in values if value and value.strip()), "")
     flaws = [f"{name} ({OPTIONS[name][0]}) is missing" for name in REQUIRED if not raw[name]]
-    body = _body(raw, flaws)
-    url, bot_url = raw["url"].rstrip("/"), raw["bot_url"].rstrip("/")
-    for name, address in (("url", url), ("bot_url", bot_url or "http://none")):
-        if not re.match(r"https?://[^/\s]+\S*$", address):
-            flaws.append(f"{name} ({OPTIONS[name][0]}) must be an http(s) address: {address!r}")
-    retry_s = _number(raw, "retry_seconds", flaws, "600")
-    silence_s = _number(raw, "silence_seconds", flaws, "300")
+    bad = (name for name in ("url", "bot_url") if not ADDRESS.fullmatch(raw[name]))
+    flaws += [f"{name} ({OPTIONS[name][0]}) must be an http(s) address" for name in bad]
+    body, retry_s = _body(raw, flaws), _json(raw, "retry_seconds", 600, flaws)
+    silence_s = _json(raw, "silence_seconds", 300, flaws)
     if flaws:
         parser.exit(2, "".join(f"ascend-ci submit: {flaw}\n" for flaw in flaws))
+    url, bot_url, run = raw["url"].rstrip("/"), raw["bot_url"].rstrip("/"), raw["run"]
     attempt = urlencode({"attempt": raw["github_run_attempt"]})
     run_url = f"{url}/api/v1/workflows/{quote(raw['github_run_id'], safe='')}?{attempt}"
-    token, run = environ.get("SUBMITTER_TOKEN", "").strip(), raw["run"]
     detach = raw["detach"].lower() in ("1", "true", "yes")
-    return Config(url, run_url, token, body, bot_url, run, detach, retry_s, silence_s)
+    token = environ.get("SUBMITTER_TOKEN", "").strip()
+    return Config(url, run_url, token, body, bot_url, run, detach, retry_s, silence_s or 1)
 
 
 def _body(raw: dict[str, str], flaws: list[str]) -> dict[str, Any]:
@@ -120,37 +112,27 @@ def _body(raw: dict[str, str], flaws: list[str]) -> dict[str, Any]:
     names = (name for name in env if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name))
     flaws += [f"env: {name!r} is no name of a variable" for name in names]
     patches = _json(raw, "template_patches", [], flaws)
-    named = [(index, _patch_flaw(patch)) for index, patch in enumerate(patches)]
+    named = enumerate(map(_patch_flaw, patches))
     flaws += [f"template_patches: item {index}: {flaw}" for index, flaw in named if flaw]
-    if raw["timeout_minutes"] and not any(DEADLINE_PATH in str(patch) for patch in patches):
-        # The cluster itself ends the job, so that a dead bot cannot keep its NPUs.
-        limit_s = max(1, int(_number(raw, "timeout_minutes", flaws) * 60))
+    limit_s = 60 * _json(raw, "timeout_minutes", 0, flaws)
+    if limit_s and not any(DEADLINE_PATH in str(patch) for patch in patches):
         patches.append({"op": "add", "path": DEADLINE_PATH, "value": limit_s})
-    workers = _number(raw, "worker_replicas", flaws, "1")
-    if workers != int(workers):
-        flaws.append("worker_replicas must be a whole number")
-    lists = {"args": args, "env": env, "template_patches": patches}
-    return {**{name: raw[name] for name in PLAIN}, **lists, "worker_replicas": int(workers)}
+    values = {"args": args, "env": env, "template_patches": patches}
+    values["worker_replicas"] = _json(raw, "worker_replicas", 1, flaws)
+    return {**{name: raw[name] for name in PLAIN}, **values}
 
 
-def _number(raw: dict[str, str], name: str, flaws: list[str], default: str = "") -> float:
-    text = raw[name] or default
-    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
-        return float(text)
-    flaws.append(f"{name} ({OPTIONS[name][0]}) must be a number, not {text!r}")
-    return 0.0
-
-
-def _json(raw: dict[str, str], name: str, empty: Any, flaws: list[str]) -> Any:
-    kind = "array" if empty == [] else "object"
+def _json(raw: dict[str, str], name: str, default: Any, flaws: list[str]) -> Any:
+    kind = {list: "JSON array", dict: "JSON object", int: "whole number"}[type(default)]
     try:
-        value = json.loads(raw[name]) if raw[name] else empty
-        if isinstance(value, type(empty)):
-            return value
-        flaws.append(f"{name} ({OPTIONS[name][0]}) must be a JSON {kind}")
+        value = json.loads(raw[name]) if raw[name] else default
     except (ValueError, RecursionError) as error:
-        flaws.append(f"{name} ({OPTIONS[name][0]}) is no JSON: {error}")
-    return empty
+        value = error
+    if type(value) is type(default) and (type(value) is not int or value >= 0):
+        return value
+    why = f" ({value})" if isinstance(value, Exception) else ""
+    flaws.append(f"{name} ({OPTIONS[name][0]}) must be a {kind}, not {raw[name][:200]}{why}")
+    return default
 
 
 def _patch_flaw(patch: Any) -> str:
@@ -173,8 +155,8 @@ def send(method: str, url: str, token: str, **more: Any) -> Any:
     if token:
         made.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
-        return urllib.request.urlopen(made, timeout=more.get("timeout_s", CALL_S))  # noqa: S310
-    except urllib.error.HTTPError as error:
+        return urllib.request.urlopen(made, timeout=more.get("timeout_s", 30))  # noqa: S310
+    except urllib.request.HTTPError as error:
         return error  # an answer like any other
 
 
@@ -184,7 +166,7 @@ def call(method: str, url: str, token: str, **more: Any) -> tuple[int, bytes]:
         return answer.code, answer.read()
 
 
-def insist(attempt: Attempt, limit_s: float, *retried: int) -> tuple[int, str]:
+def insist(attempt: Callable[[], Any], limit_s: float, *retried: int) -> tuple[int, str]:
     """Try with growing pauses; answers code and text, code 0 when the time is used up."""
     started, pause_s = time.monotonic(), min(1.0, limit_s / 20)
     while True:
@@ -204,18 +186,19 @@ def insist(attempt: Attempt, limit_s: float, *retried: int) -> tuple[int, str]:
 
 def post_job(config: Config) -> tuple[int, str]:
     """Submit; answers 0 and the job's id, or an exit code and why."""
-    body, suffix = config.body, config.body["name_suffix"].lower()
-    key = f"ascend-ci-{body['github_run_id']}-{body['github_run_attempt']}-{suffix}"
-    more = {"body": body, "headers": {"Idempotency-Key": key}}
+    body, url = config.body, f"{config.url}/api/v1/rayjobs"
+    key = f"ascend-ci-{body['github_run_id']}-{body['github_run_attempt']}-{body['name_suffix']}"
+    suffix = body["name_suffix"].lower().encode()
     known: list[set[bytes]] = []  # the run's jobs before each post; none if that is not offered
 
     def once() -> tuple[int, bytes]:
-        _, listing = call("GET", config.run_url, config.token)
-        known.append(set(re.findall(rb'"job_id": ?"([\w.:-]+)"', listing)))
-        ours = [job for job in known[-1] - known[0] if suffix.encode() in job.lower()]
+        code, listing = call("GET", config.run_url, config.token)
+        if code == 200:
+            known.append(set(re.findall(rb'"job_id":\s*"([\w.:-]+)"', listing)))
+        ours = [job for job in known[-1] - known[0] if suffix in job.lower()] if known else []
         if len(ours) == 1:  # with several the key must do: they may be other jobs of this run
             return 200, b'{"job_id": "%s"}' % ours[0]
-        return call("POST", f"{config.url}/api/v1/rayjobs", config.token, **more)
+        return call("POST", url, config.token, body=body, headers={"Idempotency-Key": key})
 
     status, text = insist(once, config.retry_s)
     if not status:
@@ -237,21 +220,20 @@ def announce(config: Config, job_id: str) -> None:
         _, answer = call("GET", f"{source}&audience=ascend-ci", proof)
         return call("POST", url, json.loads(answer)["value"], body={"job_id": job_id})
 
-    if not (config.bot_url and config.run):
-        return
+    is_wanted = config.bot_url and config.run
     status, text = 0, "the job lacks the permission id-token: write"
-    if source and proof:
+    if is_wanted and source and proof:
         status, text = insist(once, min(ANNOUNCE_S, config.retry_s), 409, 500)
-    if not 200 <= status < 300:
+    if is_wanted and not 200 <= status < 300:
         warn(f"not announced to the bot: {text}")
 
 
 def delete_jobs(config: Config) -> None:
     """Stop every RayJob of this run attempt and say whether that worked."""
-    call_it = partial(call, "DELETE", config.run_url, config.token, timeout_s=CANCEL_S)
-    status, text = insist(call_it, CANCEL_S, 500)
-    problem = "" if 200 <= status < 300 or status == 404 else text  # 404: nothing is left
-    said = f"could NOT be deleted and may run on: {problem}" if problem else "are deleted"
+    once = partial(call, "DELETE", config.run_url, config.token, timeout_s=CANCEL_S)
+    status, text = insist(once, CANCEL_S, 500)
+    is_done = 200 <= status < 300 or status == 404  # 404: nothing is left
+    said = "are deleted" if is_done else f"could NOT be deleted and may run on: {text}"
     warn(f"cancelled; the RayJobs of this run attempt {said}")
 
 
@@ -262,8 +244,7 @@ class Follower:
         self._config = config
         self._url = f"{config.url}/api/v1/rayjobs/{quote(job_id, safe='')}"
         self._final = self._status = ""
-        self._gone = 0  # watches in a row that answered 404
-        self._seq = 0  # greatest number printed
+        self._gone = self._seq = 0  # watches answered 404 in a row; greatest number printed
         self._at: int | None = None  # number last seen in this watch
         self._loose = self._again = 0  # lines without number after `_seq`: printed, seen again
         self._seen = array("q")  # hashes of what was printed while events carry no numbers
@@ -294,8 +275,7 @@ class Follower:
     def _state(self) -> tuple[str, bool]:
         """Ask for the job's end ("": none known), and whether it is known to live."""
         try:
-            _, answer = call("GET", self._url, self._config.token)
-            job = json.loads(answer)
+            job = json.loads(call("GET", self._url, self._config.token)[1])
             word, ended = str(job.get("status") or ""), bool(job.get("ended_at"))
         except (*NETWORK_ERRORS, *BAD_ANSWERS):
             return "", False
@@ -310,16 +290,13 @@ class Follower:
                 self._gone = self._gone + 1 if stream.code == 404 else 0
                 if stream.code != 200:
                     return warn(f"the watch was refused: HTTP {stream.code}")
-                for chunk in iter(lambda: stream.read1(CHUNK_BYTES), b""):
-                    head, newline, tail = chunk.rpartition(b"\n")
-                    carry += head if newline else chunk
+                for chunk in iter(lambda: stream.read1(1 << 18), b""):
+                    head, newline, carry = (carry + chunk).rpartition(b"\n")
                     if newline:
-                        yield carry
-                        carry = tail
+                        yield head
             if carry:
                 yield carry
         except NETWORK_ERRORS as error:
-            self._gone = 0
             warn(f"the watch ended: {type(error).__name__}: {error}")
 
     def _take(self, block: bytes) -> None:
@@ -361,20 +338,19 @@ class Follower:
         """Return what is to be printed now: nothing for what was printed before."""
         if seq is not None:
             held, self._held, self._at = self._held or [], None, seq
-            if seq <= self._seq:
-                return []
-            self._seq, self._loose, self._again = seq, 0, 0
-            return [*held, text]
-        if not self._seq:
+            if seq > self._seq:
+                self._seq, self._loose, self._again = seq, 0, 0
+                return [*held, text]
+        elif not self._seq:
             return self._by_history(text)
-        if self._held is not None:
+        elif self._held is not None:
             self._held.append(text)  # the next number tells whether this is a replay
-            return []
-        self._again += self._at == self._seq
-        if self._again <= self._loose:
-            return []
-        self._loose = self._again
-        return [text]
+        elif self._at == self._seq:
+            self._again += 1
+            if self._again > self._loose:
+                self._loose += 1
+                return [text]
+        return []
 
     def _by_history(self, text: str) -> list[str]:
         """Without numbers, a watch that begins as the first one did is a replay."""
@@ -411,11 +387,10 @@ def _run(config: Config) -> int:
     teller.start()
     status = ""
     if not config.detach:
-        mark = secrets.token_hex(16)  # what a log says is no workflow command to the runner
-        in_actions = bool(os.environ.get("GITHUB_ACTIONS"))
-        say(f"::stop-commands::{mark}") if in_actions else None
+        mark = secrets.token_hex(16) if os.environ.get("GITHUB_ACTIONS") else ""
+        say(f"::stop-commands::{mark}") if mark else None  # the log gives the runner no commands
         status = Follower(config, text).run()
-        say(f"::{mark}::") if in_actions else None
+        say(f"::{mark}::") if mark else None
     teller.join()
     say(f"ascend-ci: final {status}") if status else None
     return {"": 0, "SUCCEEDED": 0, "UNKNOWN": 3}.get(status, 1)
