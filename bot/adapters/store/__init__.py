@@ -1,0 +1,70 @@
+"""The store: every port's rows in one database, SQLite or PostgreSQL.
+
+A transaction is one method that takes a value and answers a value; no connection or row object
+leaves this package.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from bot.adapters.store.changes import ChangeRows
+from bot.adapters.store.checks import CheckRows
+from bot.adapters.store.database import Database
+from bot.adapters.store.deliveries import DeliveryRows, GroupCommit
+from bot.adapters.store.holds import HoldRows
+from bot.adapters.store.ids import ulid
+from bot.adapters.store.migrate import migrate
+from bot.adapters.store.rayjobs import RayJobRows
+from bot.adapters.store.reader import ReaderRows
+from bot.adapters.store.replies import ReplyRows
+from bot.adapters.store.runs import RunRows
+from bot.adapters.store.showing import ShowingRows
+from bot.adapters.store.sweep import SweepRows
+from bot.adapters.wake import LocalWake
+from bot.ports.wake import Wake
+
+__all__ = ["Store", "migrate"]
+
+
+class Store(
+    DeliveryRows,
+    ChangeRows,
+    ReaderRows,
+    RunRows,
+    HoldRows,
+    RayJobRows,
+    CheckRows,
+    ReplyRows,
+    ShowingRows,
+    SweepRows,
+):
+    """Implements the stores of all ports; made by ``open``, ended by ``close``."""
+
+    def __init__(self, db: Database, wake: Wake, new_id: Callable[[datetime], str]) -> None:
+        self._db = db
+        self._wake = wake
+        self._new_id = new_id
+        self._group = GroupCommit(db)
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        wake: Wake | None = None,
+        new_id: Callable[[datetime], str] = ulid,
+    ) -> "Store":
+        """Open a migrated database; raises ``Transient`` when it can't be reached."""
+        db = Database(url)
+        async with db.read():
+            return cls(db, wake or LocalWake(), new_id)
+
+    @property
+    def transactions(self) -> int:
+        """Return how many write transactions were committed."""
+        return self._db.transactions
+
+    async def close(self) -> None:
+        """Store what waits, then close every connection."""
+        await self._group.close()
+        await self._db.close()

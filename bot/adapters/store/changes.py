@@ -1,0 +1,187 @@
+"""One commit for a decision: everything a delivery or a sweep leads to, in one transaction."""
+
+from datetime import datetime
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.adapters.store.checks_touch import NewId, add_run_check, put_reply, touch_gate
+from bot.adapters.store.database import Database, insert
+from bot.adapters.store.deliveries import finish_delivery
+from bot.adapters.store.records import runs_let_down, save_records
+from bot.adapters.store.rows import FREE, values
+from bot.adapters.store.tables import audit, facts, runs, wants
+from bot.core.model import Fact, Run, RunId, State, Want, Wish, WishKind
+from bot.ports.inbox import Changes, DropWant
+from bot.ports.lease import Lease
+from bot.ports.wake import Topic, Wake
+
+# Two commits may race for a suite's open place or its next attempt number; each round one wins.
+_TRIES = 20
+
+
+class ChangeRows:
+    """Implements the inbox's ``commit``."""
+
+    _db: Database
+    _wake: Wake
+    _new_id: NewId
+
+    async def commit(
+        self, changes: Changes, now: datetime, *, done: Lease | None, note: str = ""
+    ) -> bool:
+        """Write ``changes`` and mark the delivery done, in one transaction."""
+
+        async def work(conn: AsyncConnection) -> bool:
+            if done is not None and not await finish_delivery(conn, done, note):
+                return False
+            await save_records(conn, changes)
+            await self._change_runs(conn, changes, now)
+            for gate in sorted(changes.gates, key=lambda item: (item.repo_id, item.sha)):
+                await touch_gate(conn, gate, now, self._new_id)
+            for reply in changes.replies:
+                await put_reply(conn, reply, now)
+            if changes.audit:
+                await conn.execute(insert(conn, audit), [values(item) for item in changes.audit])
+            return True
+
+        written = await self._db.write(work)
+        if written:
+            self._wake.poke(*_topics(changes))
+        return written
+
+    async def _change_runs(self, conn: AsyncConnection, changes: Changes, now: datetime) -> None:
+        await lock_runs(conn, _touched(changes))
+        added = list(changes.add_wants)
+        for run, its_wants in changes.new_runs:
+            placed = await place_run(conn, run, now)
+            added += [Want(placed, want.source, want.auto, want.by) for want in its_wants]
+        await add_wants(conn, added, now)
+        for drop in changes.drop_wants:
+            await drop_want(conn, drop, now)
+        for run_id, wish in changes.wishes:
+            await set_wish(conn, run_id, wish, now)
+        poked = await add_facts(conn, changes.facts)
+        if changes.installation is not None:
+            poked |= await runs_let_down(conn, changes.installation)
+        await poke_runs(conn, poked, now)
+
+
+def _touched(changes: Changes) -> set[RunId]:
+    """Return the known runs that the changes write to."""
+    return {
+        *(want.run_id for want in changes.add_wants),
+        *(drop.run_id for drop in changes.drop_wants),
+        *(run_id for run_id, _ in changes.wishes),
+        *(fact.run_id for fact in changes.facts),
+    }
+
+
+def _topics(changes: Changes) -> tuple[Topic, ...]:
+    runner = bool(changes.new_runs or _touched(changes) or changes.installation)
+    reporter = bool(changes.new_runs or changes.gates or changes.replies)
+    chosen = ((Topic.RUNNER, runner), (Topic.REPORTER, reporter), (Topic.INBOX, True))
+    return tuple(topic for topic, wanted in chosen if wanted)
+
+
+async def lock_runs(conn: AsyncConnection, run_ids: set[RunId]) -> None:
+    """Lock runs in the order of their ids, so that two transactions can't wait for each other."""
+    if run_ids:
+        query = select(runs.c.id).where(runs.c.id.in_(run_ids)).order_by(runs.c.id)
+        await conn.execute(query.with_for_update())
+
+
+async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:
+    """Insert a run, due now, or return the open one of its (repository, SHA, suite)."""
+    same = (runs.c.repo_id == run.repo_id) & (runs.c.sha == run.sha) & (runs.c.suite == run.suite)
+    attempt = run.attempt
+    for _ in range(_TRIES):
+        row = {**values(run), "attempt": attempt, "due": now}
+        made = await conn.execute(
+            insert(conn, runs).values(row).on_conflict_do_nothing().returning(runs.c.id)
+        )
+        if made.first() is not None:
+            await add_run_check(conn, run, now)
+            return run.id
+        taken = select(runs.c.id).where(same, runs.c.state != State.DONE).with_for_update()
+        holder = (await conn.execute(taken)).scalar()
+        if holder is not None:
+            return RunId(holder)
+        highest = await conn.scalar(select(func.max(runs.c.attempt)).where(same))
+        attempt = (highest or 0) + 1
+    message = f"run {run.id} ({run.suite}) finds no place"
+    raise RuntimeError(message)
+
+
+async def add_wants(conn: AsyncConnection, added: list[Want], now: datetime) -> None:
+    """Add wants and poke their runs; a run nobody wanted any more is wanted again."""
+    for want in added:
+        await conn.execute(insert(conn, wants).values(values(want)).on_conflict_do_nothing())
+    await _want_again(conn, {want.run_id for want in added}, now)
+    await poke_runs(conn, {want.run_id for want in added}, now)
+
+
+async def _want_again(conn: AsyncConnection, run_ids: set[RunId], now: datetime) -> None:
+    """Clear the supersede wish of runs that were not dispatched yet.
+
+    The lease is taken away too: a runner that has read the wish must not end the run with it.
+    """
+    found = await conn.execute(
+        select(runs.c.id, runs.c.wish).where(
+            runs.c.id.in_(run_ids),
+            runs.c.wish.is_not(None),
+            runs.c.state.in_([State.NEEDS_APPROVAL, State.QUEUED]),
+        )
+    )
+    cleared = [run_id for run_id, wish in found if wish.kind is WishKind.SUPERSEDE]
+    if cleared:
+        await conn.execute(
+            update(runs)
+            .where(runs.c.id.in_(cleared))
+            .values(wish=None, lease_number=runs.c.lease_number + 1, **FREE)
+        )
+
+
+async def drop_want(conn: AsyncConnection, drop: DropWant, now: datetime) -> None:
+    """Take a want off a run; the last one gone, wish it superseded."""
+    gone = await conn.execute(
+        delete(wants).where(wants.c.run_id == drop.run_id, wants.c.source == drop.source)
+    )
+    if gone.rowcount == 0:
+        return
+    left = await conn.scalar(select(func.count()).where(wants.c.run_id == drop.run_id))
+    if left == 0:
+        wish = Wish(kind=WishKind.SUPERSEDE, by="", reason=drop.reason, at=now)
+        await set_wish(conn, drop.run_id, wish, now)
+
+
+async def set_wish(conn: AsyncConnection, run_id: RunId, wish: Wish, now: datetime) -> None:
+    """Write a wish unless one is there, and poke the run."""
+    await conn.execute(
+        update(runs)
+        .where(runs.c.id == run_id, runs.c.wish.is_(None), runs.c.state != State.DONE)
+        .values(wish=wish, due=now, pokes=runs.c.pokes + 1)
+    )
+
+
+async def add_facts(conn: AsyncConnection, added: tuple[Fact, ...]) -> set[RunId]:
+    """Add facts of known runs that are not known yet; return the runs that learned something."""
+    known = await conn.scalars(
+        select(runs.c.id).where(runs.c.id.in_({fact.run_id for fact in added}))
+    )
+    run_ids = set(known)
+    rows = [values(fact) for fact in added if fact.run_id in run_ids]
+    if not rows:
+        return set()
+    query = insert(conn, facts).on_conflict_do_nothing().returning(facts.c.run_id)
+    return set(await conn.scalars(query, rows))
+
+
+async def poke_runs(conn: AsyncConnection, run_ids: set[RunId], now: datetime) -> None:
+    """Make open runs due now and note that they were poked."""
+    if run_ids:
+        await conn.execute(
+            update(runs)
+            .where(runs.c.id.in_(run_ids), runs.c.state != State.DONE)
+            .values(due=now, pokes=runs.c.pokes + 1)
+        )

@@ -1,0 +1,149 @@
+"""Making and bumping check and reply rows, inside the transactions of others."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, case, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.adapters.store.database import insert
+from bot.adapters.store.rows import moment
+from bot.adapters.store.tables import checks, replies, reply_runs
+from bot.core.model import Run
+from bot.ports.inbox import Gate, Reply
+
+NewId = Callable[[datetime], str]
+
+
+async def add_run_check(conn: AsyncConnection, run: Run, now: datetime) -> None:
+    """Make a run's check row, due now; its external id is the run's own."""
+    row = {
+        "external_id": run.id,
+        "run_id": run.id,
+        "repo_id": run.repo_id,
+        "sha": run.sha,
+        "name": f"Ascend / {run.suite}",
+        "number": run.number or 0,
+        "due": now,
+        "touched_at": now,
+    }
+    await conn.execute(insert(conn, checks).values(row))
+
+
+async def touch_gate(conn: AsyncConnection, gate: Gate, now: datetime, new_id: NewId) -> None:
+    """Make the gate of a commit or bump it; a closed one is made by nobody and left if ended."""
+    current = (checks.c.repo_id == gate.repo_id) & (checks.c.sha == gate.sha) & _gate_row()
+    change = update(checks).where(current).values({**_bumped(now), **_gate_values(gate)})
+    if gate.closed:
+        await conn.execute(change.where(~checks.c.ended))
+        return
+    row = {
+        "external_id": new_id(now),
+        "repo_id": gate.repo_id,
+        "sha": gate.sha,
+        "due": now,
+        "touched_at": now,
+        **_gate_values(gate),
+    }
+    made = await conn.execute(
+        insert(conn, checks)
+        .values(row)
+        .on_conflict_do_nothing(index_elements=["repo_id", "sha"], index_where=_gate_row())
+        .returning(checks.c.external_id)
+    )
+    if made.first() is None:
+        await conn.execute(change)
+
+
+def _gate_row() -> ColumnElement[bool]:
+    return checks.c.run_id.is_(None) & checks.c.retired_at.is_(None)
+
+
+def _gate_values(gate: Gate) -> dict[str, Any]:
+    number = {"number": gate.number} if gate.number else {}
+    return {
+        "name": gate.name,
+        "policy_errors": gate.policy_errors,
+        "closed": gate.closed,
+        **number,
+    }
+
+
+def _bumped(now: datetime) -> dict[str, Any]:
+    """Return the columns of a row that should be shown anew at once, given up or not."""
+    return {
+        "want_version": checks.c.want_version + 1,
+        "urgent_version": checks.c.want_version + 1,
+        "due": now,
+        "touched_at": now,
+        "given_up": False,
+    }
+
+
+async def bump_state(conn: AsyncConnection, run: Run, now: datetime) -> None:
+    """Show a run's new state at once: its check and the gate of its commit."""
+    shown = (checks.c.run_id == run.id) & checks.c.retired_at.is_(None)
+    gate = (checks.c.repo_id == run.repo_id) & (checks.c.sha == run.sha) & _gate_row()
+    bumped = {key: value for key, value in _bumped(now).items() if key != "given_up"}
+    for row in (shown, gate):
+        await conn.execute(update(checks).where(row, ~checks.c.given_up).values(bumped))
+
+
+async def bump_progress(conn: AsyncConnection, run_id: str, now: datetime) -> None:
+    """Show a run's progress when its interval allows; what is due sooner stays so."""
+    interval = case((checks.c.progress_from > now, checks.c.progress_from), else_=moment(now))
+    await conn.execute(
+        update(checks)
+        .where(checks.c.run_id == run_id, checks.c.retired_at.is_(None), ~checks.c.given_up)
+        .values(
+            want_version=checks.c.want_version + 1,
+            due=func.coalesce(checks.c.due, interval),
+            touched_at=now,
+        )
+    )
+
+
+async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:
+    """Make a reply or change what it says, due now."""
+    row = {
+        "comment_id": reply.comment_id,
+        "repo_id": reply.repo_id,
+        "number": reply.number,
+        "head": reply.head,
+        "due": now,
+    }
+    changed = {
+        "head": reply.head,
+        "want_version": replies.c.want_version + 1,
+        "due": now,
+        "given_up": False,
+    }
+    await conn.execute(
+        insert(conn, replies)
+        .values(row)
+        .on_conflict_do_update(index_elements=["comment_id"], set_=changed)
+    )
+    await conn.execute(reply_runs.delete().where(reply_runs.c.comment_id == reply.comment_id))
+    rows = [
+        {"comment_id": reply.comment_id, "place": place, "run_id": run_id}
+        for place, run_id in enumerate(reply.run_ids)
+    ]
+    if rows:
+        await conn.execute(insert(conn, reply_runs), rows)
+
+
+async def bump_replies(
+    conn: AsyncConnection, run_id: str, successor: str | None, now: datetime
+) -> None:
+    """Show a run's end in the replies that list it; its successor takes its row there."""
+    listing = select(reply_runs.c.comment_id).where(reply_runs.c.run_id == run_id)
+    await conn.execute(
+        update(replies)
+        .where(replies.c.comment_id.in_(listing), ~replies.c.given_up)
+        .values(want_version=replies.c.want_version + 1, due=now)
+    )
+    if successor is not None:
+        await conn.execute(
+            update(reply_runs).where(reply_runs.c.run_id == run_id).values(run_id=successor)
+        )

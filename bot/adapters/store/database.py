@@ -1,0 +1,133 @@
+"""Engines and transactions: one writer beside readers on SQLite, a pool on PostgreSQL."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Table, event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from bot.ports.errors import Transient
+
+Answer = TypeVar("Answer")
+
+# How long a statement waits for another process that writes to the same SQLite file.
+_BUSY_MS = 10_000
+_READERS = 4
+# Connections of one process; 100 is PostgreSQL's default limit for all replicas together.
+_POOL = 8
+# A deadlock's victim is run again: the other one has gone on by then.
+_TRIES = 5
+_DEADLOCK, _SERIALIZATION = "40P01", "40001"
+
+
+def is_sqlite(url: str) -> bool:
+    """Tell whether the database is an SQLite file."""
+    return make_url(url).get_backend_name() == "sqlite"
+
+
+def sqlite_engine(url: str, *, begin: str, connections: int) -> AsyncEngine:
+    """Return an engine whose transactions open with ``begin``.
+
+    The driver opens none by itself (``isolation_level`` None): it would open too late for a
+    reader's snapshot, and as a reader before a write.
+    """
+    engine = create_async_engine(
+        url, pool_size=connections, max_overflow=0, pool_reset_on_return=None, pool_timeout=30
+    )
+
+    def on_connect(connection: Any, _record: object) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        for pragma in (f"busy_timeout={_BUSY_MS}", "synchronous=FULL", "foreign_keys=ON"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    def on_begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    event.listen(engine.sync_engine, "connect", on_connect)
+    event.listen(engine.sync_engine, "begin", on_begin)
+    return engine
+
+
+def insert(conn: AsyncConnection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """Return an insert that knows ``ON CONFLICT``, in the database's own dialect."""
+    if conn.dialect.name == "sqlite":
+        return sqlite.insert(table)
+    return postgresql.insert(table)
+
+
+def is_postgres(conn: AsyncConnection) -> bool:
+    """Tell whether rows can be locked one by one."""
+    return conn.dialect.name == "postgresql"
+
+
+def _sqlstate(error: DBAPIError) -> str:
+    return str(getattr(error.orig, "sqlstate", ""))
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raise ``Transient`` for a database that can't be reached or is busy."""
+    try:
+        yield
+    except (OperationalError, InterfaceError, PoolTimeoutError, OSError) as error:
+        reason = f"database: {error}"
+        raise Transient(reason) from error
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+        reason = f"database: {error}"
+        raise Transient(reason) from error
+
+
+class Database:
+    """Opens transactions; the one place where database errors become ``Transient``."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.transactions = 0
+        """Write transactions committed so far."""
+        if is_sqlite(url):
+            self._writer = sqlite_engine(url, begin="BEGIN IMMEDIATE", connections=1)
+            self._reader = sqlite_engine(url, begin="BEGIN", connections=_READERS)
+            self._turn: asyncio.Semaphore = asyncio.Semaphore(1)
+        else:
+            self._writer = create_async_engine(url, pool_size=_POOL, max_overflow=0)
+            self._reader = self._writer.execution_options(isolation_level="AUTOCOMMIT")
+            self._turn = asyncio.Semaphore(_POOL)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._writer.dispose()
+        await self._reader.dispose()
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """Open a connection for reading; on SQLite one snapshot."""
+        with _translated():
+            async with self._reader.connect() as conn:
+                yield conn
+
+    async def write(self, work: Callable[[AsyncConnection], Awaitable[Answer]]) -> Answer:
+        """Run ``work`` in one transaction and commit; a deadlock's victim is run again."""
+        for left in reversed(range(_TRIES)):
+            try:
+                with _translated():
+                    return await self._once(work)
+            except DBAPIError as error:
+                if left == 0 or _sqlstate(error) not in {_DEADLOCK, _SERIALIZATION}:
+                    raise
+        raise AssertionError
+
+    async def _once(self, work: Callable[[AsyncConnection], Awaitable[Answer]]) -> Answer:
+        async with self._turn, self._writer.begin() as conn:
+            answer = await work(conn)
+        self.transactions += 1
+        return answer

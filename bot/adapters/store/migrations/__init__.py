@@ -1,0 +1,1 @@
+"""Schema versions; they travel in the wheel."""

@@ -1,0 +1,85 @@
+"""What check and reply rows have in common: a lease by kind and key, versions, giving up."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, Table, Update, case, select, update
+
+from bot.adapters.store.database import Database
+from bot.adapters.store.rows import FREE, held, moment
+from bot.adapters.store.tables import checks, replies
+from bot.ports.lease import Lease
+
+CHECK, REPLY = "check:", "reply:"
+# RULINGS H: progress of a run at most so often.
+PROGRESS_EVERY = timedelta(seconds=60)
+
+
+def row_of(lease: Lease) -> tuple[Table, ColumnElement[bool]]:
+    """Return the table of a lease and the condition that finds its row while it is ours."""
+    if lease.key.startswith(CHECK):
+        external_id = lease.key.removeprefix(CHECK)
+        return checks, (checks.c.external_id == external_id) & held(checks, lease)
+    comment_id = int(lease.key.removeprefix(REPLY))
+    return replies, (replies.c.comment_id == comment_id) & held(replies, lease)
+
+
+def due_now(table: Table, now: datetime) -> ColumnElement[bool]:
+    """Tell in SQL whether a row has something to show and nobody is at it."""
+    behind = table.c.want_version > table.c.shown_version
+    return (table.c.due <= now) & behind & (table.c.lease_until <= now) & ~table.c.given_up
+
+
+def claiming(table: Table, picked: Select[Any], owner: str, until: datetime) -> Update:
+    """Return the statement that claims the picked rows (one key column), without RETURNING."""
+    (key,) = table.primary_key.columns
+    chosen = picked.with_for_update(skip_locked=True, of=table).cte("picked")
+    return (
+        update(table)
+        .where(key.in_(select(*chosen.c)))
+        .values(lease_owner=owner, lease_number=table.c.lease_number + 1, lease_until=until)
+    )
+
+
+class ShowingRows:
+    """Implements what the reporter does alike for checks and replies."""
+
+    _db: Database
+
+    async def trying(self, lease: Lease) -> bool:
+        """Note that a create is about to be sent; False: the lease was lost."""
+        table, mine = row_of(lease)
+        change = update(table).where(mine).values(create_tried=True)
+        tried = await self._db.write(lambda conn: conn.execute(change))
+        return tried.rowcount == 1
+
+    async def shown(
+        self, lease: Lease, *, github_id: int, version: int, ended: bool, now: datetime
+    ) -> None:
+        """Note what GitHub shows now; what was wanted meanwhile is due, progress in a minute."""
+        table, mine = row_of(lease)
+        later: dict[str, Any] = {}
+        still: ColumnElement[Any] = moment(now)
+        if table is checks:
+            urgent = checks.c.urgent_version > version
+            still = case((urgent, moment(now)), else_=moment(now + PROGRESS_EVERY))
+            later = {"ended": ended, "progress_from": now + PROGRESS_EVERY}
+        change = (
+            update(table)
+            .where(mine)
+            .values(
+                github_id=github_id,
+                shown_version=version,
+                due=case((table.c.want_version > version, still), else_=None),
+                note="",
+                **later,
+                **FREE,
+            )
+        )
+        await self._db.write(lambda conn: conn.execute(change))
+
+    async def give_up(self, lease: Lease, *, due: datetime | None, note: str) -> None:
+        """Try again at ``due``; None: never (GitHub said no for good), kept in health."""
+        table, mine = row_of(lease)
+        change = update(table).where(mine).values(due=due, given_up=due is None, note=note, **FREE)
+        await self._db.write(lambda conn: conn.execute(change))

@@ -1,0 +1,19 @@
+"""The store is what the ports ask for; mypy checks the signatures here."""
+
+from bot.adapters.store import Store
+from bot.ports.follower import FollowerStore
+from bot.ports.hooks import HooksStore
+from bot.ports.inbox import InboxStore
+from bot.ports.reporter import ReporterStore
+from bot.ports.runner import RunnerStore
+from bot.ports.sweeper import SweeperStore
+
+
+def _ports(
+    store: Store,
+) -> tuple[HooksStore, InboxStore, RunnerStore, FollowerStore, ReporterStore, SweeperStore]:
+    return store, store, store, store, store, store
+
+
+async def test_one_store_serves_every_port(store: Store) -> None:
+    assert set(_ports(store)) == {store}

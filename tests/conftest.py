@@ -1,0 +1,58 @@
+"""Both databases for every test that stores: a real SQLite file and a real PostgreSQL."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.adapters.store import Store
+from bot.ports.wake import Wake
+from tests.databases import PostgresServer, SqliteTemplate
+
+StoreFactory = Callable[..., Awaitable[Store]]
+
+BOTH = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> SqliteTemplate:
+    return SqliteTemplate(tmp_path_factory.mktemp("sqlite"))
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """Start PostgreSQL when the first test asks for it."""
+    server = PostgresServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(params=BOTH)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the URL of a fresh, migrated database, once for each kind."""
+    if request.param == "sqlite":
+        template: SqliteTemplate = request.getfixturevalue("sqlite_template")
+        return template.fresh(tmp_path)
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    return server.fresh()
+
+
+@pytest.fixture
+async def store_factory(database_url: str) -> AsyncIterator[StoreFactory]:
+    """Return a function that opens one more store on the test's database, as a replica does."""
+    opened: list[Store] = []
+
+    async def factory(*, wake: Wake | None = None) -> Store:
+        store = await Store.open(database_url, wake=wake)
+        opened.append(store)
+        return store
+
+    yield factory
+    for store in opened:
+        await store.close()
+
+
+@pytest.fixture
+async def store(store_factory: StoreFactory) -> Store:
+    """Return a store on a fresh database."""
+    return await store_factory()

