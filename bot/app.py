@@ -1,0 +1,201 @@
+"""The wiring: what a process is made of, how it starts and how it stops."""
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import aiohttp
+from aiohttp import web
+
+from bot import resources
+from bot.adapters.clock import SystemClock
+from bot.adapters.github import GitHubClient
+from bot.adapters.logs import LogFiles
+from bot.adapters.rayjobs import open_rayjobs
+from bot.adapters.store import Store, migrate
+from bot.adapters.store.ids import ulid
+from bot.adapters.store.wake import open_wake
+from bot.ports.clock import Clock
+from bot.ports.rayjobs import RayJobs
+from bot.ports.wake import Topic, Wake
+from bot.services.actions import Actions
+from bot.services.dispatcher import Dispatcher
+from bot.services.follower import Follower
+from bot.services.inbox import Inbox
+from bot.services.ledger import Ledger
+from bot.services.loop import Loop
+from bot.services.loops import Loops, Turn
+from bot.services.policies import Policies
+from bot.services.pulls import Pulls
+from bot.services.reporter import Reporter, Where
+from bot.services.runner import Runner
+from bot.services.signatures import Signatures
+from bot.services.submitter_health import SubmitterHealth
+from bot.services.sweeper import Habits, Sweeper
+from bot.services.witnesses import Witnesses
+from bot.settings import Settings, pages_of
+from bot.telemetry import Metrics, configure_logs, get_log
+from bot.web.hooks import MAX_BODY, Hooks
+from bot.web.probes import Probes
+
+_INBOXES = 2  # loops of one kind: a slow delivery or step must not hold up the others
+_RUNNERS = 4
+_REPORTERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a process shares among its loops and its door."""
+
+    settings: Settings
+    store: Store
+    github: GitHubClient
+    rayjobs: RayJobs | None
+    wake: Wake
+    clock: Clock
+    loop: Loop
+    metrics: Metrics
+
+    def new_id(self) -> str:
+        """Return a new ULID."""
+        return ulid(self.clock.now())
+
+
+@asynccontextmanager
+async def open_parts(settings: Settings, *, strict: bool = False) -> AsyncIterator[Parts]:
+    """Open everything a process talks to; the database is brought to the newest schema."""
+    await migrate(settings.database_url)
+    clock = SystemClock()
+    metrics = Metrics()
+    async with AsyncExitStack() as stack:
+        wake = await stack.enter_async_context(open_wake(settings.database_url))
+        store = await Store.open(settings.database_url, wake=wake)
+        stack.push_async_callback(store.close)
+        session = await stack.enter_async_context(aiohttp.ClientSession(trust_env=True))
+        github = GitHubClient(
+            session,
+            app_id=str(settings.github_app_id),
+            private_key=settings.github_private_key.get_secret_value(),
+            api_url=str(settings.github_api_url),
+            api_version=settings.github_api_version,
+            clock=clock,
+            on_call=metrics.called,
+        )
+        rayjobs = await _submitter(stack, settings)
+        loop = Loop(_owner(), metrics, strict=strict)
+        yield Parts(settings, store, github, rayjobs, wake, clock, loop, metrics)
+
+
+async def _submitter(stack: AsyncExitStack, settings: Settings) -> RayJobs | None:
+    if settings.submitter_url is None:
+        return None
+    token = settings.submitter_token
+    client = open_rayjobs(
+        str(settings.submitter_url), token=token.get_secret_value() if token else None
+    )
+    return await stack.enter_async_context(client)
+
+
+def _owner() -> str:
+    """Return a name for this process's leases that no other process has."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+@asynccontextmanager
+async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
+    """Make the loops; a follower's streams end with them."""
+    settings, store, github, clock = parts.settings, parts.store, parts.github, parts.clock
+    default = settings.policy_file.read_bytes() if settings.policy_file else None
+    policies = Policies(store, github, clock, default)
+    pulls = Pulls(store, github, policies, clock, parts.new_id)
+    signatures = Signatures(resources.text("signatures.yml"))
+    inbox = Inbox(store, pulls, Actions(store, github, clock), clock, parts.loop)
+    runner = _runner(parts, signatures)
+    where = Where(pages_of(str(settings.github_api_url)), "")
+    reporter = Reporter(store, github, clock, parts.loop, where)
+    habits = Habits(settings.poll_seconds, timedelta(days=settings.retention_days))
+    sweeper = Sweeper(store, github, pulls, (clock, parts.wake, parts.loop), habits)
+    turns = [
+        *(Turn(f"inbox-{n}", inbox.step, Topic.INBOX) for n in range(_INBOXES)),
+        *(Turn(f"runner-{n}", runner.step, Topic.RUNNER) for n in range(_RUNNERS)),
+        *(Turn(f"reporter-{n}", reporter.step, Topic.REPORTER) for n in range(_REPORTERS)),
+        Turn("sweeper", sweeper.step, None),
+    ]
+    async with AsyncExitStack() as stack:
+        if parts.rayjobs is not None:
+            follower = Follower(
+                store,
+                parts.rayjobs,
+                LogFiles(settings.data_dir),
+                signatures,
+                (clock, parts.wake, parts.loop),
+            )
+            await stack.enter_async_context(follower)
+            turns.append(Turn("follower", follower.step, Topic.FOLLOWER))
+        yield Loops(turns, parts.wake, parts.loop, clock)
+
+
+def _runner(parts: Parts, signatures: Signatures) -> Runner:
+    store, github, clock = parts.store, parts.github, parts.clock
+    ledger = Ledger(store, clock, parts.wake, parts.metrics, parts.new_id)
+    dispatcher = Dispatcher(store, github, ledger, clock)
+    witnesses = Witnesses(github, parts.rayjobs, ledger, signatures, clock)
+    health = SubmitterHealth(parts.rayjobs, clock) if parts.rayjobs else None
+    return Runner(store, (ledger, dispatcher, witnesses), health, clock, parts.loop)
+
+
+def make_web(parts: Parts, loops: Loops) -> web.Application:
+    """Return the web application: the door and the probes."""
+    settings = parts.settings
+    hooks = Hooks(
+        parts.store,
+        tuple(secret.get_secret_value().encode() for secret in settings.github_webhook_secret),
+        settings.github_app_id,
+        parts.clock,
+        parts.metrics,
+    )
+    probes = Probes(parts.store, parts.metrics, parts.clock, loops.stuck)
+    app = web.Application(client_max_size=MAX_BODY + 1)
+    app.add_routes(
+        [
+            web.post("/webhook", hooks.post),
+            web.get("/healthz", probes.healthz),
+            web.get("/readyz", probes.readyz),
+            web.get("/metrics", probes.metrics),
+            web.get("/api/v1/health", probes.health),
+        ]
+    )
+    return app
+
+
+async def run(settings: Settings, *, with_web: bool) -> None:
+    """Run until SIGTERM or SIGINT, then finish what is begun and give the leases back."""
+    configure_logs(settings.log_level, settings.log_format)
+    log = get_log("app")
+    stop = asyncio.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    async with AsyncExitStack() as stack:
+        parts = await stack.enter_async_context(open_parts(settings))
+        loops = await stack.enter_async_context(open_loops(parts))
+        if with_web:
+            await _listen(stack, parts, loops)
+        log.info("started", owner=parts.loop.owner, web=with_web)
+        await loops.run(stop)
+    log.info("stopped")
+
+
+async def _listen(stack: AsyncExitStack, parts: Parts, loops: Loops) -> None:
+    runner = web.AppRunner(make_web(parts, loops), access_log=None)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    site = web.TCPSite(runner, parts.settings.host, parts.settings.port)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    get_log("app").info("listening", url=f"http://{host}:{port}")

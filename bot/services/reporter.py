@@ -1,0 +1,175 @@
+"""Makes GitHub show what the rows say, coalesced, and never what it shows already."""
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from bot.core.model import Repo
+from bot.core.render import Context, gate_check, gate_state, reply_body, reply_marker, suite_check
+from bot.core.report import CheckWrite, GateView
+from bot.ports.clock import Clock
+from bot.ports.errors import Permanent, Transient
+from bot.ports.github import GitHub
+from bot.ports.reporter import DueCheck, DueReply, ReporterStore
+from bot.services.loop import Loop
+from bot.telemetry import get_log
+
+LEASE_S = 30
+BATCH = 8
+_TRY_AGAIN = timedelta(seconds=10)
+_REMEMBERED = 4096  # last writes, so that an unchanged report costs no call
+_FILES_LOOKED_FOR = 5  # annotated files whose being there is asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where reports are shown and what they link to."""
+
+    html_url: str  # GitHub's pages
+    public_url: str  # the bot's own pages, "" for none
+
+
+class Reporter:
+    """Writes due check runs and replies."""
+
+    def __init__(
+        self, store: ReporterStore, github: GitHub, clock: Clock, loop: Loop, where: Where
+    ) -> None:
+        self._store = store
+        self._github = github
+        self._clock = clock
+        self._loop = loop
+        self._where = where
+        self._last: OrderedDict[str, CheckWrite] = OrderedDict()
+        self._log = get_log("reporter")
+
+    async def step(self) -> bool:
+        """Write what is due; tell whether there was anything."""
+        now = self._clock.now()
+        checks = await self._store.claim_checks(self._loop.owner, now, lease_s=LEASE_S, limit=BATCH)
+        replies = await self._store.claim_replies(
+            self._loop.owner, now, lease_s=LEASE_S, limit=BATCH
+        )
+        async with asyncio.TaskGroup() as group:
+            for check in checks:
+                group.create_task(self._guarded(check))
+            for reply in replies:
+                group.create_task(self._guarded(reply))
+        return bool(checks or replies)
+
+    async def _guarded(self, due: DueCheck | DueReply) -> None:
+        log = self._log.bind(repo=due.repo.full_name, key=due.lease.key)
+        again = self._clock.now() + _TRY_AGAIN
+        try:
+            await (self._check(due) if isinstance(due, DueCheck) else self._reply(due))
+        except Transient as error:
+            log.warning("a report has to wait", why=str(error))
+            wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
+            await self._store.give_up(due.lease, due=self._clock.now() + wait, note=str(error))
+        except Permanent as error:
+            log.error("a report was refused", why=str(error), status=error.status)
+            await self._store.give_up(due.lease, due=None, note=str(error))
+        except Exception as error:  # noqa: BLE001  one broken report must not stop the others
+            self._loop.failed("reporter", error, log)
+            await self._store.give_up(due.lease, due=again, note=str(error))
+
+    async def _check(self, due: DueCheck) -> None:
+        if self._must_replace(due):
+            await self._store.replace(due.lease, self._clock.now())
+            return
+        check = await self._render(due)
+        if due.github_id is not None:
+            await self._update(due, due.github_id, check)
+        elif due.create_tried and (found := await self._find(due)):
+            await self._update(due, found, check)
+        else:
+            await self._create(due, check)
+
+    def _must_replace(self, due: DueCheck) -> bool:
+        """Tell whether a completed gate should be open again: that takes a new check run."""
+        if not (due.ended and isinstance(due.view, GateView)):
+            return False
+        return gate_state(due.view).status != "completed"
+
+    async def _render(self, due: DueCheck) -> CheckWrite:
+        ctx = Context(
+            full_name=due.repo.full_name,
+            public_url=self._where.public_url,
+            html_url=self._where.html_url,
+            gate=due.name,
+            external_id=due.external_id,
+        )
+        now = self._clock.now()
+        if isinstance(due.view, GateView):
+            return gate_check(due.view, ctx, now)
+        run = due.view.run
+        ctx = replace(
+            ctx,
+            policy_ref=run.snapshot.policy_ref,
+            policy_sha=run.snapshot.policy_sha,
+            redact=run.snapshot.redact,
+        )
+        check = suite_check(due.view, ctx, now)
+        return await self._only_real_files(due.repo, check)
+
+    async def _only_real_files(self, repo: Repo, check: CheckWrite) -> CheckWrite:
+        """Leave out annotations of files that are not there at this commit."""
+        paths = list(dict.fromkeys(item.path for item in check.annotations))
+        real = set()
+        for path in paths[:_FILES_LOOKED_FOR]:
+            if await self._github.file(repo, path, check.head_sha) is not None:
+                real.add(path)
+        kept = tuple(item for item in check.annotations if item.path in real)
+        return replace(check, annotations=kept)
+
+    async def _find(self, due: DueCheck) -> int | None:
+        """Look for a check run whose creation was sent and never answered."""
+        return await self._github.find_check(due.repo, due.sha, due.name, due.external_id)
+
+    async def _create(self, due: DueCheck, check: CheckWrite) -> None:
+        if not await self._store.trying(due.lease):
+            return
+        github_id = await self._github.create_check(due.repo, check)
+        await self._shown(due, github_id, check)
+
+    async def _update(self, due: DueCheck, github_id: int, check: CheckWrite) -> None:
+        if self._last.get(due.external_id) != check:
+            await self._github.update_check(due.repo, github_id, check)
+        await self._shown(due, github_id, check)
+
+    async def _shown(self, due: DueCheck, github_id: int, check: CheckWrite) -> None:
+        self._last[due.external_id] = check
+        self._last.move_to_end(due.external_id)
+        if len(self._last) > _REMEMBERED:
+            self._last.popitem(last=False)
+        await self._store.shown(
+            due.lease,
+            github_id=github_id,
+            version=due.want_version,
+            ended=check.status == "completed",
+            now=self._clock.now(),
+        )
+
+    async def _reply(self, due: DueReply) -> None:
+        """Post or edit the one reply of a comment."""
+        ctx = Context(
+            full_name=due.repo.full_name,
+            public_url=self._where.public_url,
+            html_url=self._where.html_url,
+        )
+        now = self._clock.now()
+        body = reply_body(due.reply, due.runs, due.check_ids, ctx, now)
+        github_id = due.github_id
+        if github_id is None and due.create_tried:
+            marker = reply_marker(due.reply.comment_id)
+            since = now - timedelta(days=1)
+            github_id = await self._github.find_comment(due.repo, due.reply.number, marker, since)
+        if github_id is None or not await self._github.edit_comment(due.repo, github_id, body):
+            if not await self._store.trying(due.lease):
+                return
+            github_id = await self._github.comment(due.repo, due.reply.number, body)
+        ended = all(run.outcome is not None for run in due.runs)
+        await self._store.shown(
+            due.lease, github_id=github_id, version=due.want_version, ended=ended, now=now
+        )

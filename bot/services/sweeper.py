@@ -1,0 +1,160 @@
+"""The safety nets: lost webhooks, unheard workflows, rows that can go (RULINGS H)."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from bot.core import facts
+from bot.core.model import Fact, Repo, Run
+from bot.core.plan import Changes
+from bot.ports.clock import Clock
+from bot.ports.errors import Permanent, Transient
+from bot.ports.github import ActionsRun, GitHub
+from bot.ports.sweeper import SweeperStore
+from bot.ports.wake import Topic, Wake
+from bot.services.loop import Loop
+from bot.services.pulls import Brought, Pulls
+from bot.telemetry import get_log
+
+_KEPT_BY_GITHUB = timedelta(days=3)  # deliveries; the first look goes so far back
+_LOOK_BACK = timedelta(hours=2)
+_SETTLED = timedelta(minutes=2)  # a younger delivery may still be on its way
+_CLOCKS_DIFFER = timedelta(seconds=60)
+_REDELIVER_EVERY_S = 3600.0
+_PRUNE_EVERY_S = 3600.0
+_PRUNE_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How often the sweeper looks, and how long rows are kept."""
+
+    poll_s: float = 60.0
+    retention: timedelta = timedelta(days=90)
+
+
+class Sweeper:
+    """Looks for what no webhook told; what it finds goes in as rows, like everything."""
+
+    def __init__(
+        self,
+        store: SweeperStore,
+        github: GitHub,
+        pulls: Pulls,
+        process: tuple[Clock, Wake, Loop],
+        habits: Habits,
+    ) -> None:
+        self._store = store
+        self._github = github
+        self._pulls = pulls
+        self._clock, self._wake, self._loop = process
+        self._habits = habits
+        self._look_back = _KEPT_BY_GITHUB
+        self._log = get_log("sweeper")
+
+    async def step(self) -> bool:
+        """Take the looks that are due; never busy, so always False."""
+        poll_s = self._habits.poll_s
+        await self._if_due("deliveries", 5 * poll_s, self._deliveries)
+        for repo in await self._store.live_repos():
+            await self._if_due(f"runs:{repo.id}", poll_s, partial(self._runs, repo))
+        for repo in await self._store.active_repos():
+            await self._if_due(f"heads:{repo.id}", 60 * poll_s, partial(self._heads, repo))
+        await self._if_due("prune", _PRUNE_EVERY_S, self._prune)
+        await self._count()
+        return False
+
+    async def _if_due(self, name: str, every_s: float, look: Callable[[], Awaitable[None]]) -> None:
+        """Take a look that is due here and on no other replica."""
+        if not await self._store.due_poll(name, self._clock.now(), every_s=every_s):
+            return
+        try:
+            await look()
+        except (Transient, Permanent) as error:
+            self._log.warning("a look has to wait", look=name, why=str(error))
+        except Exception as error:  # noqa: BLE001  one broken look must not stop the others
+            self._loop.failed("sweeper", error, self._log)
+
+    async def _runs(self, repo: Repo) -> None:
+        """Learn what became of dispatched runs from one list."""
+        live = {run.actions_run_id: run for run in await self._store.live_runs(repo.id)}
+        times = [run.dispatched_at or run.created_at for run in live.values()]
+        if not times:
+            return
+        listed = await self._github.dispatched_runs(repo, min(times) - _CLOCKS_DIFFER)
+        now = self._clock.now()
+        found = [_fact(live[item.id], item, now) for item in listed if item.id in live]
+        if found:
+            await self._store.commit(Changes(facts=tuple(found)), now, done=None)
+            self._wake.poke(Topic.RUNNER)
+
+    async def _deliveries(self) -> None:
+        """Have GitHub send again what it could not deliver: it never does by itself."""
+        now = self._clock.now()
+        seen = await self._github.deliveries(now - self._look_back)
+        lost = {
+            item.guid: item.id
+            for item in seen
+            if not item.ok and now - item.delivered_at >= _SETTLED
+        }
+        known = await self._store.known_guids(tuple(lost))
+        for guid, delivery_id in lost.items():
+            if guid in known:
+                continue
+            name = f"redeliver:{guid}"
+            if await self._store.due_poll(name, now, every_s=_REDELIVER_EVERY_S):
+                await self._github.redeliver(delivery_id)
+                self._log.warning("a lost delivery is sent again", delivery=guid)
+        self._look_back = _LOOK_BACK
+
+    async def _heads(self, repo: Repo) -> None:
+        """Compare the open pull requests with our rows: their webhooks may be lost for good."""
+        known = {pull.number: pull for pull in await self._store.open_pulls(repo.id)}
+        listed = {pull.number: pull for pull in await self._github.open_pulls(repo)}
+        for number, pull in listed.items():
+            if number not in known or known[number].head_sha != pull.head_sha:
+                full = await self._github.pull(repo, number)  # lists lack the number of files
+                changes = await self._pulls.look(repo, full, Brought("found", None))
+                await self._store.commit(changes, self._clock.now(), done=None)
+        for number in known.keys() - listed.keys():
+            pull = await self._github.pull(repo, number)
+            if not pull.open:
+                changes = await self._pulls.closed(repo, pull)
+                await self._store.commit(changes, self._clock.now(), done=None)
+        self._wake.poke(Topic.RUNNER, Topic.REPORTER)
+
+    async def _prune(self) -> None:
+        """Delete what is older than it has to be kept, in small batches."""
+        before = self._clock.now() - self._habits.retention
+        while await self._store.prune(before, limit=_PRUNE_AT_ONCE):
+            await self._clock.sleep(0.05)  # let others write
+
+    async def _count(self) -> None:
+        """Set the gauges."""
+        health = await self._store.health(self._clock.now())
+        metrics = self._loop.metrics
+        metrics.runs.clear()
+        for state, count in health.runs_by_state.items():
+            metrics.runs.labels(state).set(count)
+        for what, count in {
+            "deliveries": health.deliveries_waiting,
+            "parked": health.deliveries_parked,
+            "checks_behind": health.checks_behind,
+            "checks_given_up": health.checks_given_up,
+        }.items():
+            metrics.waiting.labels(what).set(count)
+
+
+def _fact(run: Run, item: ActionsRun, now: datetime) -> Fact:
+    """Return what a list says of a run; an older attempt's row learns that it has ended."""
+    status = item.status if item.status in {"in_progress", "completed"} else "queued"
+    if item.attempt > run.actions_attempt:
+        status = "completed"
+    data = {
+        "attempt": run.actions_attempt,
+        "status": status,
+        "conclusion": item.conclusion,
+        "url": item.html_url,
+    }
+    return facts.actions(facts.POLL, run.id, now, data)

@@ -1,0 +1,116 @@
+"""The environment, read once, with every mistake said at once and no secret ever printed."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    HttpUrl,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+DEFAULT_DATABASE = "sqlite+aiosqlite:///ascend-ci.db"
+
+
+class SettingsError(Exception):
+    """The environment can't be used; ``problems`` names each variable once."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+def _no_slash(url: HttpUrl) -> str:
+    return str(url).rstrip("/")
+
+
+Url = Annotated[HttpUrl, AfterValidator(_no_slash)]
+
+
+class Settings(BaseSettings):
+    """Each field is the environment variable of the same name in capitals."""
+
+    model_config = SettingsConfigDict(extra="ignore", env_ignore_empty=False, frozen=True)
+
+    github_app_id: int = Field(gt=0)
+    github_private_key: SecretStr
+    github_webhook_secret: Annotated[tuple[SecretStr, ...], NoDecode]
+    github_api_url: Url = Field(default=HttpUrl("https://api.github.com"), validate_default=True)
+    github_api_version: str = "2026-03-10"
+    submitter_url: Url | None = None
+    submitter_token: SecretStr | None = None
+    database_url: str = DEFAULT_DATABASE
+    data_dir: Path = Path("ascend-ci-data")
+    public_url: Url | None = None
+    host: str = "127.0.0.1"
+    port: int = Field(default=8080, ge=0, le=65535)
+    policy_file: Path | None = None
+    poll_seconds: float = Field(default=60.0, gt=0)
+    retention_days: int = Field(default=90, gt=0)
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_format: Literal["json", "console"] = "json"
+
+    @field_validator("github_webhook_secret", mode="before")
+    @classmethod
+    def _split_secrets(cls, value: object) -> object:
+        """Take one secret, or two separated by a comma while rotating."""
+        if not isinstance(value, str):
+            return value
+        secrets = tuple(part.strip() for part in value.split(","))
+        if not all(secrets):
+            msg = "must not be empty: without a secret anybody could send webhooks"
+            raise ValueError(msg)
+        return secrets
+
+    @field_validator("github_private_key", mode="before")
+    @classmethod
+    def _read_key(cls, value: object) -> object:
+        r"""Take a PEM, one with literal ``\n``, or the path of a file that holds one."""
+        if not isinstance(value, str):
+            return value
+        if "-----BEGIN" in value:
+            return value.replace("\\n", "\n")
+        try:
+            text = Path(value).read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            text = ""
+        if "-----BEGIN" not in text:
+            msg = "must be a PEM private key, or the path of a readable file that holds one"
+            raise ValueError(msg)
+        return text
+
+    @model_validator(mode="after")
+    def _policy_can_be_read(self) -> Self:
+        if self.policy_file is not None and not self.policy_file.is_file():
+            msg = f"POLICY_FILE: there is no file {self.policy_file}"
+            raise ValueError(msg)
+        return self
+
+
+def pages_of(api_url: str) -> str:
+    """Return where GitHub's pages are, from where its API is (an Enterprise Server's too)."""
+    if api_url == "https://api.github.com":
+        return "https://github.com"
+    return api_url.removesuffix("/api/v3")
+
+
+def read_settings() -> Settings:
+    """Read the environment; raise ``SettingsError`` with every problem at once."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        problems = tuple(_words(item["loc"], item["msg"]) for item in error.errors())
+        raise SettingsError(problems) from None  # the cause would print secrets
+
+
+def _words(where: tuple[int | str, ...], message: str) -> str:
+    name = str(where[0]).upper() if where else ""
+    said = message.removeprefix("Value error, ")
+    if said == "Field required":
+        said = "is required"
+    return f"{name}: {said}" if name else said

@@ -1,0 +1,130 @@
+"""The webhook door: nothing before the signature, nothing after the row."""
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from bot.core.events import Ignored, Malformed, repo_id_of, subject
+from bot.core.model import Delivery
+from bot.core.payloads import parse
+from bot.ports.clock import Clock
+from bot.ports.hooks import HooksStore
+from bot.telemetry import Metrics, get_log
+
+MAX_BODY = 25 * 1024 * 1024  # GitHub's own cap for a payload
+_GUID = re.compile(r"[0-9A-Za-z-]{1,64}")
+_EVENT = re.compile(r"[a-z_]{1,64}")
+_SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An answer that stores nothing: the status and the reason."""
+
+    status: int
+    reason: str
+
+
+class Hooks:
+    """Verifies, stores and answers."""
+
+    def __init__(
+        self,
+        store: HooksStore,
+        secrets: tuple[bytes, ...],
+        app_id: int,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> None:
+        if not secrets or not all(secrets):
+            msg = "a webhook secret is required"
+            raise ValueError(msg)
+        self._store = store
+        self._secrets = secrets
+        self._app_id = app_id
+        self._clock = clock
+        self._metrics = metrics
+        self._log = get_log("hooks")
+
+    async def post(self, request: web.Request) -> web.Response:
+        """Answer a webhook: 202 once it is stored, 4xx with the reason when it can't be."""
+        try:
+            body = await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return self._refuse(Refused(413, "the body is larger than 25 MB"))
+        given = request.headers.get("X-Hub-Signature-256", "")
+        if not self._signed(body, given):
+            return self._refuse(Refused(401, "the SHA-256 signature is missing or wrong"))
+        read = self._read(request, body)
+        if isinstance(read, Refused):
+            return self._refuse(read)
+        delivery, ignored = read
+        new = await self._store.store_delivery(delivery, ignored=ignored)
+        result = "repeated" if not new else "ignored" if ignored else "stored"
+        self._metrics.deliveries.labels(delivery.event, result).inc()
+        return web.json_response({"result": result, "reason": ignored or ""}, status=202)
+
+    def _signed(self, body: bytes, given: str) -> bool:
+        """Compare in constant time; SHA-1 is not taken."""
+        signature = given.encode("latin-1", "replace")
+        if not _SIGNATURE.fullmatch(signature):
+            return False
+        matches = [
+            hmac.compare_digest(
+                b"sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest().encode(), signature
+            )
+            for secret in self._secrets
+        ]
+        return any(matches)
+
+    def _refuse(self, refused: Refused) -> web.Response:
+        self._metrics.deliveries.labels("refused", str(refused.status)).inc()
+        self._log.warning("a webhook was refused", status=refused.status, why=refused.reason)
+        return web.json_response({"error": refused.reason}, status=refused.status)
+
+    def _read(self, request: web.Request, body: bytes) -> tuple[Delivery, str | None] | Refused:
+        """Return the delivery as a row and, when nothing will come of it, why."""
+        guid = request.headers.get("X-GitHub-Delivery", "")
+        name = request.headers.get("X-GitHub-Event", "")
+        if not _GUID.fullmatch(guid):
+            return Refused(400, "the header X-GitHub-Delivery is missing or malformed")
+        if not _EVENT.fullmatch(name):
+            return Refused(400, "the header X-GitHub-Event is missing or malformed")
+        if request.content_type != "application/json":
+            return Refused(415, "set the webhook's content type to application/json")
+        payload = _decode(body)
+        if payload is None:
+            return Refused(400, "the body is no JSON object")
+        return self._delivery(guid, name, payload, body)
+
+    def _delivery(
+        self, guid: str, name: str, payload: dict[str, Any], body: bytes
+    ) -> tuple[Delivery, str | None] | Refused:
+        event = parse(name, payload, self._app_id)
+        if isinstance(event, Malformed):
+            return Refused(422, f"this {name} event can't be read: {event.reason}")
+        action = payload.get("action")
+        ignored = event.reason if isinstance(event, Ignored) else None
+        delivery = Delivery(
+            guid=guid,
+            event=name,
+            action=action if isinstance(action, str) else "",
+            repo_id=None if isinstance(event, Ignored) else repo_id_of(event),
+            subject="" if isinstance(event, Ignored) else subject(event),
+            received_at=self._clock.now(),
+            body=None if ignored else body,
+        )
+        return delivery, ignored
+
+
+def _decode(body: bytes) -> dict[str, Any] | None:
+    try:
+        payload = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return payload if isinstance(payload, dict) else None

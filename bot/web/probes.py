@@ -1,0 +1,74 @@
+"""What an operator's tools ask: is it alive, is it ready, how is it doing."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from bot.ports.clock import Clock
+from bot.ports.sweeper import SweeperStore
+from bot.telemetry import Metrics
+
+MAX_SKEW_S = 2.0  # leases compare times of several processes
+
+
+class Probes:
+    """Handlers of /healthz, /readyz, /metrics and /api/v1/health."""
+
+    def __init__(
+        self,
+        store: SweeperStore,
+        metrics: Metrics,
+        clock: Clock,
+        stuck: Callable[[], tuple[str, ...]],
+    ) -> None:
+        """``stuck`` names the loops that have not come round for too long."""
+        self._store = store
+        self._metrics = metrics
+        self._clock = clock
+        self._stuck = stuck
+
+    async def healthz(self, _request: web.Request) -> web.Response:
+        """Answer 200 while every loop comes round."""
+        stuck = self._stuck()
+        return web.json_response({"stuck": list(stuck)}, status=503 if stuck else 200)
+
+    async def readyz(self, _request: web.Request) -> web.Response:
+        """Answer 200 when the database is there and migrated, and its clock is ours.
+
+        Nothing else: a probe that fails with GitHub or the submitter would shut the webhook
+        door, and GitHub never sends a delivery again by itself.
+        """
+        if not await self._store.migrated():
+            return web.json_response({"error": "the database is not migrated"}, status=503)
+        skew_s = await self._store.clock_skew_s(self._clock.now())
+        if abs(skew_s) >= MAX_SKEW_S:
+            text = f"the database's clock differs by {skew_s:.1f} s from ours"
+            return web.json_response({"error": text}, status=503)
+        return web.json_response({"ready": True})
+
+    async def metrics(self, _request: web.Request) -> web.Response:
+        """Answer Prometheus."""
+        body = generate_latest(self._metrics.registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def health(self, _request: web.Request) -> web.Response:
+        """Answer what waits, what was parked, and when GitHub was last heard."""
+        health = await self._store.health(self._clock.now())
+        return web.json_response(
+            {
+                "deliveries_waiting": health.deliveries_waiting,
+                "deliveries_parked": health.deliveries_parked,
+                "oldest_delivery_seconds": health.oldest_delivery_s,
+                "runs": health.runs_by_state,
+                "checks_behind": health.checks_behind,
+                "checks_given_up": health.checks_given_up,
+                "last_delivery_at": _iso(health.last_delivery_at),
+                "loops_stuck": list(self._stuck()),
+            }
+        )
+
+
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
