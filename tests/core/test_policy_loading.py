@@ -1,3 +1,4 @@
+import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -76,6 +77,25 @@ def test_names_from_the_file_are_shown_on_one_short_line() -> None:
     ((path, _, message),) = errors(BASE + f'"{"x" * 100}\\n\\e": 1\n')
     assert path == "x" * 77 + "..."
     assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"key{number}: 1\n" for number in range(5000)),
+        "a: 1\n" * 10_000,
+        BASE + "nightly:\n  - suites:\n" + "    - x*\n" * 5000,
+        BASE.replace("[npu-8]", "[" + "npu8, " * 9000 + "]"),
+    ],
+)
+def test_of_very_many_errors_the_first_few_hundred_are_told(text: str) -> None:
+    found = errors(text)
+    assert 200 <= len(found) <= 500
+    assert found[-1] == (
+        "file",
+        text.count("\n"),
+        "has so many errors that not all are shown",
+    )
 
 
 def test_warnings_stand_beside_a_policy_that_works() -> None:

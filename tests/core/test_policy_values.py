@@ -89,6 +89,18 @@ def test_a_wrong_value_elsewhere_is_told_in_words(text: str, path: str, words: s
     assert words in message
 
 
+def test_lists_and_mappings_have_at_most_two_hundred_items() -> None:
+    many = ", ".join(f"p{number}" for number in range(201))
+    labels = ", ".join(f"l{number}: {{}}" for number in range(201))
+    assert errors(with_suite(f"paths: [{many}]")) == [
+        ("suites.unit.paths", 10, "has 201 items; at most 200")
+    ]
+    assert errors(f"version: 1\nrunners: {{{labels}}}\n") == [
+        ("runners", 2, "has 201 items; at most 200")
+    ]
+    loaded(with_suite(f"paths: [{many.removesuffix(', p200')}]"))
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

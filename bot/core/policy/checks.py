@@ -5,6 +5,7 @@ wrong: every error at once. They say nothing about values of the wrong kind, pyd
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from bot.core.policy import values as v
@@ -25,7 +26,7 @@ def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         if name in runners:
             yield Problem(("pools", name), "is the name of a runner label too; rename the pool")
     suites = _mapping(data.get("suites"))
-    for key, suite in suites.items():
+    for key, suite in islice(suites.items(), v.MAX_ITEMS):
         for check in _SUITE_CHECKS:
             yield from check(("suites", key), _mapping(suite), data)
     yield from _nightly(data)
@@ -45,8 +46,13 @@ def _runners(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> I
 
 def _pool(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Problem]:
     pool = suite.get("pool")
-    known = [*_mapping(data.get("pools")), *_mapping(data.get("runners"))]
-    if isinstance(pool, str) and pool not in known:
+    known = _mapping(data.get("pools"))
+    if not isinstance(pool, str) or pool in known:
+        return
+    if pool in _mapping(data.get("runners")):
+        text = "is a runner label; leave `pool` out to hold the label itself"
+        yield Problem((*path, "pool"), f"`{shown(pool)}` {text}")
+    else:
         yield Problem((*path, "pool"), unknown("pool", pool, known))
 
 
@@ -130,9 +136,10 @@ _SUITE_CHECKS: tuple[
 
 def _nightly(data: Mapping[str, Any]) -> Iterator[Problem]:
     entries = data.get("nightly")
-    suites = {key: _mapping(suite) for key, suite in _mapping(data.get("suites")).items()}
+    first = islice(_mapping(data.get("suites")).items(), v.MAX_ITEMS)
+    suites = {key: _mapping(suite) for key, suite in first}
     names: set[str] = set()
-    for index, entry in enumerate(entries if isinstance(entries, list) else []):
+    for index, entry in enumerate(entries[: v.MAX_ITEMS] if isinstance(entries, list) else []):
         path: Path = ("nightly", index)
         name = _mapping(entry).get("name", "nightly")
         if isinstance(name, str) and name in names:
@@ -211,7 +218,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _texts(value: Any) -> list[tuple[int, str]]:
-    items = value if isinstance(value, list) else []
+    items = value[: v.MAX_ITEMS] if isinstance(value, list) else []
     return [(index, item) for index, item in enumerate(items) if isinstance(item, str)]
 
 

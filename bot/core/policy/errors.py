@@ -10,13 +10,16 @@ from pydantic import BaseModel, ValidationError
 from bot.core.policy.document import Document, Path, Problem
 from bot.core.policy.models import Policy
 
+# More are not told: looking for what each was meant to be takes time.
+MAX_PROBLEMS = 200
+
 # What people write who know the words of another system.
 _OTHER_WORDS = {"push": "write", "read": "pull", "owner": "admin", "none": "pull"}
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean …?` for the nearest of ``known``, or nothing."""
-    near = get_close_matches(word, list(known), n=1)
+    near = get_close_matches(word[:80], list(known)[:MAX_PROBLEMS], n=1)
     return f"; did you mean `{near[0]}`?" if near else ""
 
 
@@ -38,7 +41,7 @@ def shown(text: str) -> str:
 def problems_of(error: ValidationError, document: Document) -> list[Problem]:
     """Return what pydantic found, one problem a path."""
     found = []
-    for item in error.errors(include_url=False):
+    for item in error.errors(include_url=False)[:MAX_PROBLEMS]:
         path = tuple(part for part in item["loc"] if part != "[key]")
         if path not in document.unreadable:
             found.append(Problem(path, _words(item, path, document)))
@@ -85,8 +88,10 @@ def _expected(item: Any) -> list[str]:
     return [word.strip().strip("'") for word in words]
 
 
-def _version(item: Any, _path: Path, _document: Document) -> str:
-    return f"is {item['ctx']['expected']}, the only version of this format so far"
+def _literal(item: Any, path: Path, document: Document) -> str:
+    if path == ("version",):
+        return f"is {item['ctx']['expected']}, the only version of this format so far"
+    return _choice(item, path, document)
 
 
 def _at_least(item: Any, _path: Path, _document: Document) -> str:
@@ -99,6 +104,10 @@ def _at_most(item: Any, _path: Path, _document: Document) -> str:
 
 def _too_short(_item: Any, _path: Path, _document: Document) -> str:
     return "is empty; at least one is needed"
+
+
+def _too_many(item: Any, _path: Path, _document: Document) -> str:
+    return f"has {len(item['input']):,} items; at most {item['ctx']['max_length']}"
 
 
 def _too_long(item: Any, _path: Path, _document: Document) -> str:
@@ -148,10 +157,11 @@ _WRITERS: Mapping[str, Callable[[Any, Path, Document], str]] = {
     "extra_forbidden": _extra,
     "value_error": _own_text,
     "enum": _choice,
-    "literal_error": _version,
+    "literal_error": _literal,
     "greater_than_equal": _at_least,
     "less_than_equal": _at_most,
     "too_short": _too_short,
+    "too_long": _too_many,
     "string_too_short": _too_short,
     "string_too_long": _too_long,
 }

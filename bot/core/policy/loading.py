@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from pydantic import ValidationError
 
 from bot.core.policy import checks
 from bot.core.policy.document import Document, Path, Problem, read
-from bot.core.policy.errors import problems_of, shown
+from bot.core.policy.errors import MAX_PROBLEMS, problems_of, shown
 from bot.core.policy.models import Policy
 
 # What stands where a path would, when an error is of the file as a whole.
@@ -52,15 +53,19 @@ def load_policy(source: str | bytes) -> Policy | PolicyErrors:
 def check_policy(source: str | bytes) -> Checked:
     """Return the policy that ``source`` holds, or every error in it, and the warnings."""
     document = read(source)
-    problems = list(document.problems)
+    problems = document.problems[:MAX_PROBLEMS]
     policy = None
     if document.data is not None:
         try:
             policy = Policy.model_validate(document.data)
         except ValidationError as error:
             problems += problems_of(error, document)
-        problems += checks.problems(document.data)
+        problems += islice(checks.problems(document.data), MAX_PROBLEMS)
     if problems or policy is None:
+        if len(problems) >= MAX_PROBLEMS:
+            problems.append(
+                Problem((), "has so many errors that not all are shown", document.count)
+            )
         return Checked(PolicyErrors(_in_order(problems, document)))
     return Checked(policy, _in_order(checks.warnings(policy), document))
 

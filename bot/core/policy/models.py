@@ -6,7 +6,15 @@ The field descriptions are what an editor shows: they become the published JSON 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    WithJsonSchema,
+)
 
 from bot.core.model import Level
 from bot.core.policy import values as v
@@ -69,7 +77,11 @@ def _read_mode(value: object) -> object:
     return Mode.ON if value is True else value
 
 
-Grant = Annotated[Level, AfterValidator(_grantable)]
+_GRANTS = [level.value for level in Level if level is not Level.NONE]
+
+Grant = Annotated[
+    Level, AfterValidator(_grantable), WithJsonSchema({"type": "string", "enum": _GRANTS})
+]
 
 
 class Part(BaseModel):
@@ -102,7 +114,9 @@ class Suite(Part):
 
     workflow: v.Workflow = Field(description="File name in .github/workflows/")
     runners: tuple[v.Label, ...] = Field(
-        min_length=1, description="Labels it fits, any of them, in order of preference"
+        min_length=1,
+        max_length=v.MAX_ITEMS,
+        description="Labels it fits, any of them, in order of preference",
     )
     title: v.Text = Field("", description="What people read; default: the suite's key")
     start: Start = Field(
@@ -111,6 +125,7 @@ class Suite(Part):
     )
     inputs: dict[v.InputName, v.InputValue] = Field(
         default_factory=dict,
+        max_length=v.MAX_ITEMS,
         description="Inputs of the workflow; values may hold {sha} {pr} {runner} {run}",
     )
     nodes: v.Count = Field(1, description="How many nodes it uses at once")
@@ -118,10 +133,14 @@ class Suite(Part):
     pool: v.Label | None = Field(None, description="Whose NPUs it holds; default: the label itself")
     rayjob: StrictBool = Field(False, description="The workflow submits a RayJob to follow")
     triggers: tuple[Trigger, ...] = Field(
-        (Trigger.PULL_REQUEST, Trigger.COMMAND), description="What may start it"
+        (Trigger.PULL_REQUEST, Trigger.COMMAND),
+        max_length=v.MAX_ITEMS,
+        description="What may start it",
     )
     paths: tuple[v.Pattern, ...] = Field(
-        (), description="GitHub path filters: files of a pull request that select it"
+        (),
+        max_length=v.MAX_ITEMS,
+        description="GitHub path filters: files of a pull request that select it",
     )
     tier: Tier = Field(
         Tier.STANDARD, description="heavy: on a pull request by command only, and by fewer people"
@@ -138,10 +157,14 @@ class Suite(Part):
         1, description="How often it is started again when the infrastructure failed"
     )
     env_paths: tuple[v.Pattern, ...] = Field(
-        (), description="A change here makes no infrastructure failure retried"
+        (),
+        max_length=v.MAX_ITEMS,
+        description="A change here makes no infrastructure failure retried",
     )
     settable: dict[v.InputName, v.PositivePattern] = Field(
-        default_factory=dict, description="Inputs that --set may set, and the values allowed"
+        default_factory=dict,
+        max_length=v.MAX_ITEMS,
+        description="Inputs that --set may set, and the values allowed",
     )
     baseline: Baseline = Field(Baseline(), description="Reserved")
 
@@ -173,8 +196,12 @@ class Trust(Part):
     standard: Grant = Field(Level.TRIAGE, description="Who may start standard suites")
     heavy: Grant = Field(Level.WRITE, description="Who may start heavy suites")
     approve: Grant = Field(Level.WRITE, description="Who may approve a stranger's commit")
-    users: tuple[v.Label, ...] = Field((), description="Logins that may start as if with write")
-    teams: tuple[v.Label, ...] = Field((), description="Teams that may start as if with write")
+    users: tuple[v.Label, ...] = Field(
+        (), max_length=v.MAX_ITEMS, description="Logins that may start as if with write"
+    )
+    teams: tuple[v.Label, ...] = Field(
+        (), max_length=v.MAX_ITEMS, description="Teams that may start as if with write"
+    )
 
 
 class Limits(Part):
@@ -225,7 +252,9 @@ class Signature(Part):
     kind: v.Key = Field(alias="class", description="Class of the failure, like hccl_comm")
     match: v.Regex = Field(description="RE2 expression, looked for in each line")
     unless: v.Regex | None = Field(None, description="RE2 expression that takes the match back")
-    codes: tuple[v.Text, ...] = Field((), description="CANN codes that count as a match")
+    codes: tuple[v.Text, ...] = Field(
+        (), max_length=v.MAX_ITEMS, description="CANN codes that count as a match"
+    )
     given: v.Key | None = Field(None, description="A note that must have been seen before")
     role: Role = Field(Role.PRIMARY, description="What the line says of the cause")
     infra: v.Infra | None = Field(
@@ -245,10 +274,14 @@ class Log(Part):
     """How logs are read."""
 
     repo_roots: tuple[v.Root, ...] = Field(
-        (), description="Where the checkout lies in the containers"
+        (), max_length=v.MAX_ITEMS, description="Where the checkout lies in the containers"
     )
-    redact: tuple[v.Redact, ...] = Field((), description="Values never to be shown")
-    signatures: tuple[Signature, ...] = Field((), description="Further causes, looked at first")
+    redact: tuple[v.Redact, ...] = Field(
+        (), max_length=v.MAX_ITEMS, description="Values never to be shown"
+    )
+    signatures: tuple[Signature, ...] = Field(
+        (), max_length=v.MAX_ITEMS, description="Further causes, looked at first"
+    )
 
 
 class Nightly(Part):
@@ -258,7 +291,9 @@ class Nightly(Part):
     cron: v.Cron = Field("0 17 * * *", description="When, in UTC")
     ref: v.Branch | None = Field(None, description="Branch; default: the default branch")
     suites: tuple[v.Pattern, ...] = Field(
-        ("*",), description="Keys or globs; a glob takes those with the trigger nightly"
+        ("*",),
+        max_length=v.MAX_ITEMS,
+        description="Keys or globs; a glob takes those with the trigger nightly",
     )
 
 
@@ -270,21 +305,31 @@ class Policy(Part):
         Mode.ON, description="dry_run: selects and shows, starts nothing"
     )
     branches: tuple[v.Pattern, ...] = Field(
-        (), description="Bases whose own policy counts; others use the default branch's"
+        (),
+        max_length=v.MAX_ITEMS,
+        description="Bases whose own policy counts; others use the default branch's",
     )
     dispatch_ref: v.Branch | None = Field(
         None, description="Branch of the workflows; default: the one this policy came from"
     )
     drafts: StrictBool = Field(False, description="Start on drafts too")
-    runners: dict[v.Label, Runner] = Field(min_length=1, description="Runner labels")
-    pools: dict[v.Key, Pool] = Field(default_factory=dict, description="NPUs of clusters")
-    suites: dict[v.SuiteKey, Suite] = Field(default_factory=dict, description="What can be run")
+    runners: dict[v.Label, Runner] = Field(
+        min_length=1, max_length=v.MAX_ITEMS, description="Runner labels"
+    )
+    pools: dict[v.Key, Pool] = Field(
+        default_factory=dict, max_length=v.MAX_ITEMS, description="NPUs of clusters"
+    )
+    suites: dict[v.SuiteKey, Suite] = Field(
+        default_factory=dict, max_length=v.MAX_ITEMS, description="What can be run"
+    )
     trust: Trust = Field(Trust(), description="Who may spend NPUs")
     limits: Limits = Field(Limits(), description="How much may be spent")
     gate: Gate = Field(Gate(), description="The check to require")
     report: Report = Field(Report(), description="What people are told")
     log: Log = Field(Log(), description="How logs are read")
-    nightly: tuple[Nightly, ...] = Field((), description="Suites started by the clock")
+    nightly: tuple[Nightly, ...] = Field(
+        (), max_length=v.MAX_ITEMS, description="Suites started by the clock"
+    )
 
 
 def pool_of(suite: Suite, label: str) -> str:

@@ -25,6 +25,9 @@ PLACEHOLDERS = ("sha", "pr", "runner", "run")
 # Words of `/ascend-e2e` that would hide a suite of the same name.
 COMMAND_WORDS = frozenset({"run", "rerun", "cancel", "approve", "explain", "status", "help"})
 
+# In any list or mapping: keeps the time that a hostile policy can take to a second.
+MAX_ITEMS = 200
+
 # GitHub stops a job on a self-hosted runner after five days.
 MAX_JOB_MINUTES = 7200
 
