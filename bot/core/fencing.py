@@ -21,8 +21,8 @@ _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _SPACES = re.compile(r"\s+")
 _RUN = re.compile("`+")
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$^]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-_START = re.compile(r"^(\d{0,9})([#+\-=:.)])")  # a heading, a list, a rule
-_ACTS = re.compile(r"(?i)(@|#|\bgh-|://|\bwww|:(?=[a-z0-9_+\-]+:))(?=[^\s])")
+_START = re.compile(r"^([0-9]{1,9}(?=[.)](?:\s|$)))?([#+\-=.)])")  # a heading, a list, a rule
+_ACTS = re.compile(r"(?i)://|(?:@|#|\bgh-|\bwww|:(?=[0-9_+\-]*[a-z][a-z0-9_+\-]*:))(?=\S)")
 _SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 
 
@@ -55,7 +55,7 @@ def title(text: str, limit: int = 255) -> str:
 
 def plain(text: str) -> str:
     """Return ``text`` as Markdown that shows it as it is, in a sentence, a cell or HTML."""
-    text = _ACTS.sub(rf"\1{SPACE}", title(text, MAX_PLAIN))
+    text = _ACTS.sub(_apart, title(text, MAX_PLAIN))
     text = _MARKUP.sub(_entity, text)
     return _START.sub(_start, text)
 
@@ -64,8 +64,14 @@ def _entity(match: re.Match[str]) -> str:
     return f"&#{ord(match.group())};"
 
 
+def _apart(match: re.Match[str]) -> str:
+    """Part a sign from what it acts on; an address from its scheme, as any sign makes a host."""
+    sign = match.group()
+    return SPACE + sign if sign == "://" else sign + SPACE
+
+
 def _start(match: re.Match[str]) -> str:
-    return f"{match.group(1)}&#{ord(match.group(2))};"
+    return f"{match.group(1) or ''}&#{ord(match.group(2))};"
 
 
 def code(text: str) -> str:

@@ -14,7 +14,6 @@ MARK = "***"
 MIN_CHARS = 3  # MARK's own length: shorter values would make the text grow
 KEY_LINES = 220  # a 16,384-bit key in PEM; a stray "BEGIN" blanks no more than this
 MAX_LINE_CHARS = 1 << 20  # an unfinished line kept back; longer ones are cut at a space
-MAX_PASSES = 4  # a replacement may complete another secret; two passes were the most seen
 
 
 class Match(Protocol):
@@ -48,9 +47,13 @@ def _whole(_match: Match) -> str:
 
 def _quoted(match: Match) -> str:
     """Keep the key, the separator and the opening quote."""
-    value = match.group(2)
-    quote = value[: len(value) - len(value.lstrip("\\\"'"))]
-    return match.group(1) + quote + MARK
+    return match.group(1) + _opening(match.group(2)) + MARK
+
+
+def _opening(value: str) -> str:
+    """Return the quote that a value begins with, with its backslash."""
+    quote = value[:2] if value[0] == "\\" else value[:1]
+    return quote if quote[-1:] in {'"', "'"} else ""
 
 
 def _is_number(value: str) -> bool:
@@ -79,8 +82,7 @@ def _token(match: Match) -> str:
     word = ":" in separator and not _looks_secret(value)
     if _VOCABULARY.search(key) or _is_number(bare) or word:
         return match.group()
-    quote = value[: len(value) - len(value.lstrip("\\\"'"))]
-    return key + separator + quote + MARK
+    return key + separator + _opening(value) + MARK
 
 
 def _scheme(match: Match) -> str:
@@ -109,9 +111,9 @@ _HEADER = (
 )
 
 _RULES: tuple[tuple[str, Replace], ...] = (
-    (r"gh[pour]_[A-Za-z0-9]{16,}", _whole),
+    (r"gh[pour]_[A-Za-z0-9]{16,}[A-Za-z0-9_]*", _whole),
     # Since April 2026 an installation token is `ghs_APPID_JWT`, of any length.
-    (r"ghs_[0-9]+_[A-Za-z0-9_.\-]{16,}|ghs_[A-Za-z0-9]{16,}", _whole),
+    (r"ghs_[0-9]+_[A-Za-z0-9_.\-]{16,}|ghs_[A-Za-z0-9]{16,}[A-Za-z0-9_]*", _whole),
     (r"github_pat_[A-Za-z0-9_]{16,}", _whole),
     (r"\bhf_[A-Za-z0-9]{20,}|\bglpat-[A-Za-z0-9_\-]{16,}|\bxox[abprs]-[A-Za-z0-9\-]{10,}", _whole),
     (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", _whole),
@@ -162,12 +164,13 @@ class Redactor:
         """Redact one line, private keys apart: those need ``RedactingStream``."""
         if not self._hint.search(line):
             return line
-        for _ in range(MAX_PASSES):
-            before = line
-            for pattern, replace in self._rules:
-                line = pattern.sub(replace, line)
-            if line == before:
-                break
+        once = self._pass(line)
+        # A replacement may complete another secret: `token=12` and a configured value after it.
+        return line if once == line else self._pass(once)
+
+    def _pass(self, line: str) -> str:
+        for pattern, replace in self._rules:
+            line = pattern.sub(replace, line)
         return line
 
 
@@ -221,8 +224,8 @@ class RedactingStream:
         begin = _BEGIN.search(line)
         if begin is None:
             return self._redactor.line(line)
-        self._key_lines = KEY_LINES
-        return self._redactor.line(line[: begin.start()]) + self._inside_key(line[begin.start() :])
+        self._key_lines = KEY_LINES - 1
+        return self._redactor.line(line[: begin.start()] + MARK)
 
     def _inside_key(self, line: str) -> str:
         """Blank a line of a private key; what follows the key's end is a line of its own."""
@@ -231,4 +234,4 @@ class RedactingStream:
         if end is None:
             return MARK[: len(line)]
         self._key_lines = 0
-        return MARK + self._line(line[end.end() :])
+        return self._line(MARK + line[end.end() :])
