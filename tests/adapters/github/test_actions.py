@@ -208,6 +208,8 @@ async def test_a_log_cut_off_is_transient_and_a_silent_one_says_so(
         await response.write(b"first\n")
         if request.path == "/silent":
             await release.wait()
+        assert request.transport is not None
+        request.transport.close()
         return response
 
     app = web.Application()
