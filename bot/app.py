@@ -25,6 +25,7 @@ from bot.ports.clock import Clock
 from bot.ports.rayjobs import RayJobs
 from bot.ports.wake import Topic, Wake
 from bot.services.actions import Actions
+from bot.services.digesters import Digesters
 from bot.services.dispatcher import Dispatcher
 from bot.services.follower import Follower
 from bot.services.inbox import Inbox
@@ -35,7 +36,6 @@ from bot.services.policies import Policies
 from bot.services.pulls import Pulls
 from bot.services.reporter import Reporter, Where
 from bot.services.runner import Runner
-from bot.services.signatures import Signatures
 from bot.services.submitter_health import SubmitterHealth
 from bot.services.sweeper import Habits, Sweeper
 from bot.services.witnesses import Witnesses
@@ -68,10 +68,15 @@ class Parts:
 
 
 @asynccontextmanager
-async def open_parts(settings: Settings, *, strict: bool = False) -> AsyncIterator[Parts]:
-    """Open everything a process talks to; the database is brought to the newest schema."""
+async def open_parts(
+    settings: Settings, *, clock: Clock | None = None, strict: bool = False
+) -> AsyncIterator[Parts]:
+    """Open everything a process talks to; the database is brought to the newest schema.
+
+    ``clock`` is the tests' own; ``strict`` lets a loop raise what it would log.
+    """
     await migrate(settings.database_url)
-    clock = SystemClock()
+    clock = clock or SystemClock()
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         wake = await stack.enter_async_context(open_wake(settings.database_url))
@@ -114,9 +119,9 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
     default = settings.policy_file.read_bytes() if settings.policy_file else None
     policies = Policies(store, github, clock, default)
     pulls = Pulls(store, github, policies, clock, parts.new_id)
-    signatures = Signatures(resources.text("signatures.yml"))
+    digesters = Digesters(resources.text("signatures.yml"))
     inbox = Inbox(store, pulls, Actions(store, github, clock), clock, parts.loop)
-    runner = _runner(parts, signatures)
+    runner = _runner(parts, digesters)
     where = Where(pages_of(str(settings.github_api_url)), "")
     reporter = Reporter(store, github, clock, parts.loop, where)
     habits = Habits(settings.poll_seconds, timedelta(days=settings.retention_days))
@@ -133,7 +138,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
                 store,
                 parts.rayjobs,
                 LogFiles(settings.data_dir),
-                signatures,
+                digesters,
                 (clock, parts.wake, parts.loop),
             )
             await stack.enter_async_context(follower)
@@ -141,11 +146,11 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
         yield Loops(turns, parts.wake, parts.loop, clock)
 
 
-def _runner(parts: Parts, signatures: Signatures) -> Runner:
+def _runner(parts: Parts, digesters: Digesters) -> Runner:
     store, github, clock = parts.store, parts.github, parts.clock
     ledger = Ledger(store, clock, parts.wake, parts.metrics, parts.new_id)
     dispatcher = Dispatcher(store, github, ledger, clock)
-    witnesses = Witnesses(github, parts.rayjobs, ledger, signatures, clock)
+    witnesses = Witnesses(github, parts.rayjobs, ledger, digesters, clock)
     health = SubmitterHealth(parts.rayjobs, clock) if parts.rayjobs else None
     return Runner(store, (ledger, dispatcher, witnesses), health, clock, parts.loop)
 

@@ -29,7 +29,7 @@ class Loops:
     """Owns one task a loop."""
 
     def __init__(self, turns: list[Turn], wake: Wake, loop: Loop, clock: Clock) -> None:
-        self._turns = turns
+        self.turns = turns
         self._wake = wake
         self._loop = loop
         self._clock = clock
@@ -44,7 +44,7 @@ class Loops:
     async def run(self, stop: asyncio.Event) -> None:
         """Run every loop until ``stop``, then let each finish its step."""
         tasks = [
-            asyncio.create_task(self._drive(turn, stop), name=turn.name) for turn in self._turns
+            asyncio.create_task(self._drive(turn, stop), name=turn.name) for turn in self.turns
         ]
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)

@@ -12,8 +12,8 @@ from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsJob, GitHub
 from bot.ports.rayjobs import RayJobs
 from bot.ports.runner import ClaimedRun
+from bot.services.digesters import Digesters, as_row
 from bot.services.ledger import Ledger, Moved
-from bot.services.signatures import Signatures
 
 _NOT_YET = timedelta(seconds=10)  # a webhook said "completed" before GitHub's own answer does
 _GONE = "deleted"  # our word for a run that GitHub no longer knows
@@ -27,13 +27,13 @@ class Witnesses:
         github: GitHub,
         rayjobs: RayJobs | None,
         ledger: Ledger,
-        signatures: Signatures,
+        digesters: Digesters,
         clock: Clock,
     ) -> None:
         self._github = github
         self._rayjobs = rayjobs
         self._ledger = ledger
-        self._signatures = signatures
+        self._digesters = digesters
         self._clock = clock
 
     async def read_end(self, claimed: ClaimedRun, repo: Repo) -> None:
@@ -136,7 +136,7 @@ class Witnesses:
         job = _telling(jobs)
         if job is None:
             return {"final": None, "digest": None, "problem": "no job of the run has begun"}
-        digester = await self._signatures.digester(run)
+        digester = self._digesters.of(run)
         markers = log_evidence.ActionsLog()
         async for chunk in self._github.job_log(repo, job.id):
             digester.feed(chunk)
@@ -145,7 +145,7 @@ class Witnesses:
         return {
             "final": said.final.value if said.final else None,
             "rayjob": said.job_id,
-            "digest": digester.end().to_json(),
+            "digest": as_row(digester.end()),
             "job": job.name,
             "step": job.failed_step,
             "url": job.html_url,

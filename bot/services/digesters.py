@@ -1,0 +1,42 @@
+"""The digester of a run: shipped signatures and its policy's own, its roots, its secrets."""
+
+import msgspec
+
+from bot.core.digest import Digest, Digester, Signature, Signatures, load_signatures
+from bot.core.model import Json, Run
+from bot.core.redaction import Redactor
+
+_KEPT = 16  # compiled sets of signatures; one is some hundred kB, a policy has at most one
+
+
+class Digesters:
+    """Makes digesters; a set of signatures is compiled once."""
+
+    def __init__(self, shipped: str) -> None:
+        """``shipped`` is the text of ``config/signatures.yml``."""
+        self._shipped = shipped
+        self._sets: dict[bytes, Signatures] = {b"[]": load_signatures(shipped)}
+
+    def of(self, run: Run) -> Digester:
+        """Return a fresh digester for a log of this run."""
+        frozen = run.snapshot
+        return Digester(
+            self._set(frozen.signatures),
+            repo_roots=frozen.repo_roots,
+            redact=Redactor(frozen.redact),
+        )
+
+    def _set(self, own: tuple[Json, ...]) -> Signatures:
+        key = msgspec.json.encode(own)
+        if key not in self._sets:
+            if len(self._sets) >= _KEPT:
+                del self._sets[next(key for key in self._sets if key != b"[]")]
+            parsed = [Signature.model_validate(item) for item in own]
+            self._sets[key] = load_signatures(self._shipped, own=parsed)
+        return self._sets[key]
+
+
+def as_row(digest: Digest) -> Json:
+    """Return a digest as the JSON object that a row keeps."""
+    row: Json = msgspec.json.decode(digest.to_json())
+    return row

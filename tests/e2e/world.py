@@ -1,0 +1,237 @@
+"""The whole bot against the simulated GitHub over real HTTP, stepped by hand under one clock."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aiohttp import web
+
+from bot.app import Parts, make_web, open_loops, open_parts
+from bot.services.loops import Loops
+from bot.settings import Settings
+from bot.sim import ManualClock, SimGitHub, SimOptions
+from bot.sim.model import CheckRun, Pull, Run
+from tests.github.validator import Validator
+
+GATE = "ascend-ci"
+LABEL = "linux-aarch64-a2b3-8"
+
+POLICY = f"""
+version: 1
+runners:
+  {LABEL}: {{npus: 8, chip: a2, slots: 2}}
+  linux-aarch64-a3-16: {{npus: 16, chip: a3, slots: 1}}
+pools: {{a2-cluster: {{npus: 16, chip: a2}}}}
+suites:
+  unit:
+    title: NPU unit tests
+    workflow: unit.yml
+    runners: [{LABEL}]
+    paths: ["verl/**", "!**/*.md"]
+    timeout_minutes: 60
+  multinode:
+    title: Two nodes
+    workflow: multinode.yml
+    inputs: {{script: "run.sh", worker_replicas: "2"}}
+    runners: [{LABEL}]
+    nodes: 2
+    npus: 4
+    pool: a2-cluster
+    rayjob: true
+    paths: ["multi/**"]
+  nightly-grpo:
+    workflow: unit.yml
+    runners: [linux-aarch64-a3-16]
+    tier: heavy
+    triggers: [pull_request, command, nightly]
+    paths: ["nightly/**"]
+limits: {{debounce_seconds: 0}}
+log: {{repo_roots: ["/verl"]}}
+"""
+
+WORKFLOW = """
+name: NAME
+run-name: NAME ${{ inputs.ascend_ci }}
+on:
+  workflow_dispatch:
+    inputs:
+      ascend_ci: {required: true}
+      sha: {required: true}
+      pr: {required: false}
+      runner: {required: true}
+      timeout_minutes: {required: true}
+      script: {required: false}
+      worker_replicas: {required: false}
+jobs:
+  run:
+    runs-on: ${{ inputs.runner }}
+    steps:
+      - run: echo hello
+"""
+
+FILES = {
+    ".github/ascend-ci.yml": POLICY,
+    ".github/workflows/unit.yml": WORKFLOW.replace("NAME", "Unit"),
+    ".github/workflows/multinode.yml": WORKFLOW.replace("NAME", "Multinode"),
+    "verl/trainer/main_ppo.py": "print('train')\n",
+    "README.md": "hello\n",
+}
+
+Step = Callable[[], Awaitable[bool]]
+
+
+@dataclass
+class Bot:
+    """One process's worth of the bot, without the process."""
+
+    parts: Parts
+    loops: Loops
+    stack: AsyncExitStack
+
+    def step(self, name: str) -> Step:
+        """Return a loop's step."""
+        return next(turn.step for turn in self.loops.turns if turn.name.startswith(name))
+
+    async def close(self) -> None:
+        """Stop as SIGTERM does."""
+        await self.stack.aclose()
+
+
+@dataclass
+class World:
+    """A GitHub, a bot, and the time both share."""
+
+    github: SimGitHub
+    clock: ManualClock
+    settings: Settings
+    bot: Bot
+    validator: Validator
+    bots: list[Bot] = field(default_factory=list)
+
+    async def settle(self) -> None:
+        """Let everything that is due happen, now."""
+        for _ in range(500):
+            await self.github.deliveries.idle()
+            busy = False
+            for bot in self.bots:
+                for name in ("inbox", "runner", "reporter"):
+                    busy |= await bot.step(name)()
+            if not busy:
+                return
+        raise AssertionError("the bot does not come to rest")
+
+    async def sweep(self) -> None:
+        """Let the safety nets look, then settle."""
+        await self.bot.step("sweeper")()
+        await self.settle()
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let time pass, then settle."""
+        await self.clock.advance(seconds)
+        await self.settle()
+
+    def check(self, suite: str, sha: str) -> CheckRun:
+        """Return a suite's newest check run on a commit."""
+        found = self.github.check(f"Ascend / {suite}", sha)
+        assert found is not None, f"no check run for {suite}"
+        return found
+
+    def gate(self, sha: str) -> CheckRun:
+        """Return the newest gate of a commit."""
+        found = self.github.check(GATE, sha)
+        assert found is not None, "no gate"
+        return found
+
+    def only_run(self) -> Run:
+        """Return the one workflow run that there is."""
+        runs = self.github.runs()
+        assert len(runs) == 1, [run.display_title for run in runs]
+        return runs[0]
+
+    def open_pull(
+        self, author: str = "maintainer", path: str = "verl/a.py", text: str = "1"
+    ) -> Pull:
+        """Open a pull request that touches a file."""
+        return self.github.people.open_pull(author, {path: text})
+
+    async def restart(self) -> None:
+        """Drop the bot as kill -9 does, without any clean-up, and start another."""
+        self.bots.remove(self.bot)
+        self.bot = await start_bot(self)
+        self.bots.append(self.bot)
+
+    async def finish(self, conclusion: str = "success", log: str = "") -> None:
+        """Let the newest workflow run start and end."""
+        run = self.github.runs()[-1]
+        self.github.actions.start(run)
+        await self.settle()
+        await self.clock.advance(60)
+        self.github.actions.finish(run, conclusion, log=log)
+        await self.settle()
+
+    def writes(self, operation: str) -> int:
+        """Count calls by `METHOD /template`."""
+        return self.github.calls.by_route()[operation]
+
+
+async def start_bot(world: World) -> Bot:
+    """Start the bot and its web door."""
+    return await _start(world.github, world.clock, world.settings)
+
+
+async def _start(github: SimGitHub, clock: ManualClock, settings: Settings) -> Bot:
+    stack = AsyncExitStack()
+    parts = await stack.enter_async_context(open_parts(settings, clock=clock, strict=True))
+    loops = await stack.enter_async_context(open_loops(parts))
+    runner = web.AppRunner(make_web(parts, loops), access_log=None)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    github.state.the_app().webhook_url = f"http://127.0.0.1:{port}/webhook"
+    return Bot(parts, loops, stack)
+
+
+def settings_for(github: SimGitHub, folder: Path, database_url: str) -> Settings:
+    """Return the bot's settings."""
+    app = github.state.the_app()
+    assert app.private_key is not None
+    return Settings(
+        github_app_id=app.id,
+        github_private_key=app.private_key,
+        github_webhook_secret=app.secret,
+        github_api_url=github.url,
+        database_url=database_url,
+        data_dir=folder / "data",
+    )
+
+
+@asynccontextmanager
+async def open_world(
+    folder: Path, database_url: str, *, submitter_url: str | None = None
+) -> AsyncIterator[World]:
+    """Open a world with a repository, its policy, its people; no process runs in its jobs."""
+    clock = ManualClock()
+    async with SimGitHub(clock, SimOptions(scripted=True, folder=folder / "github")) as github:
+        validator = Validator()
+        github.validate(validator)
+        github.create_app()
+        github.create_repo("octo/project", FILES)
+        github.install("octo")
+        for login, level in {"maintainer": "maintain", "writer": "write", "reader": "read"}.items():
+            github.grant(login, level)
+        github.actions.runners.register(LABEL, 4)
+        settings = settings_for(github, folder, database_url)
+        if submitter_url:
+            settings = settings.model_copy(update={"submitter_url": submitter_url})
+        bot = await _start(github, clock, settings)
+        world = World(github, clock, settings, bot, validator, [bot])
+        try:
+            await world.settle()
+            yield world
+        finally:
+            for one in world.bots:
+                await one.close()
+            assert github.all_problems() == []
