@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
@@ -111,7 +111,7 @@ class Api:
 
 
 @contextmanager
-def understood(call: Call) -> Any:
+def understood(call: Call) -> Iterator[None]:
     """Raise ``Transient`` for an answer that lacks what it should hold (``Lost`` for a create)."""
     try:
         yield

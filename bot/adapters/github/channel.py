@@ -15,13 +15,14 @@ from typing import Any
 
 import aiohttp
 import stamina
+import structlog
 from cachetools import LRUCache
 from gidgethub import sansio
 
 from bot.adapters.github.auth import Credentials
 from bot.adapters.github.budget import Budget, Pace, Priority
 from bot.adapters.github.translate import decipher, lost
-from bot.adapters.github.wire import STREAM_SILENCE_S, Request, Response, Wire
+from bot.adapters.github.wire import STREAM_SILENCE_S, TOTAL_S, Request, Response, Wire
 from bot.ports.clock import Clock
 from bot.ports.errors import Silent, Transient
 
@@ -73,6 +74,7 @@ class Channel:
         self._wire = wire
         self._base_url = base_url
         self._credentials = credentials
+        self._log = structlog.get_logger("bot.adapters.github")
         self._budget = Budget(clock)
         self._pace = Pace(clock)
         self._room = asyncio.Semaphore(CONCURRENT)
@@ -87,15 +89,22 @@ class Channel:
         if not call.repeat:
             return await self._once(call)
         async for attempt in stamina.retry_context(
-            on=_worth_repeating, attempts=ATTEMPTS, wait_initial=0.2, wait_jitter=0.3, wait_max=2
+            on=_worth_repeating,
+            attempts=ATTEMPTS,
+            timeout=TOTAL_S,  # who asked holds a lease: no second wait after a long first one
+            wait_initial=0.2,
+            wait_jitter=0.3,
+            wait_max=2,
         ):
             with attempt:
                 return await self._once(call)
         raise AssertionError  # the last attempt returns or raises
 
-    async def pages(self, call: Call, key: str = "") -> AsyncGenerator[Sequence[Any]]:
+    async def pages(
+        self, call: Call, key: str = "", *, most: int = MAX_PAGES
+    ) -> AsyncGenerator[Sequence[Any]]:
         """Yield each page's items; ``key`` names the list in an object, "" for a plain array."""
-        for _ in range(MAX_PAGES):
+        for _ in range(most):
             answer = await self.call(call)
             yield _items(call, answer.data, key)
             if answer.next_url is None:
@@ -172,6 +181,7 @@ class Channel:
         """Note the budget; raise for an answer that limits refused."""
         wait = self._budget.note(response.status, response.headers, response.body)
         if wait is not None:
+            self._log.warning("github limit", operation=call.operation, seconds=wait)
             message = f"{call.operation}: GitHub's limits refused it ({response.status})"
             raise Transient(message, retry_after_s=wait)
         if response.status >= 300:

@@ -10,6 +10,8 @@ from bot.adapters.github.api import Api, get, understood
 from bot.adapters.github.channel import Call
 from bot.ports.github import HookDelivery
 
+MOST_PAGES = 500  # 50,000 attempts: three days of a busy organisation
+
 
 class Deliveries(Api):
     """Named calls of the app itself."""
@@ -18,7 +20,7 @@ class Deliveries(Api):
         """List the app's deliveries since (GitHub keeps three days), one a GUID, newest first."""
         attempts: dict[str, list[dict[str, Any]]] = {}
         call = get("deliveries", "/app/hook/deliveries?per_page=100", {})
-        async for items in self._app.pages(call):
+        async for items in self._app.pages(call, most=MOST_PAGES):
             with understood(call):
                 recent = [item for item in items if decode.time(item["delivered_at"]) >= since]
                 for item in recent:

@@ -20,6 +20,7 @@ from tests.adapters.github.support import (
     R,
     Reply,
     Scripted,
+    Seen,
     pull_json,
 )
 
@@ -157,3 +158,23 @@ async def test_a_repository_without_the_app_is_refused_for_good(
     with pytest.raises(Permanent) as caught:
         await client.pull(repo, 5)
     assert caught.value.status == 404
+
+
+async def test_a_refused_jwt_is_signed_anew(
+    client: GitHubClient, github: Scripted, clock: HandClock
+) -> None:
+    def once_the_clock_moved(seen: Seen) -> Reply:
+        clock.advance(1)
+        return Reply(401, {"message": "'Expiration time' claim ('exp') must be in the future"})
+
+    github.on("GET", "/app/hook/deliveries", once_the_clock_moved, Reply(body=[]))
+    assert await client.deliveries(NOW) == ()
+    first, second = (seen.headers["authorization"] for seen in github.seen)
+    assert first != second
+
+
+async def test_a_token_that_was_replaced_meanwhile_is_kept(pem: str, clock: HandClock) -> None:
+    credentials = AppCredentials("99", pem, clock)
+    first = await credentials.header()
+    credentials.forget("Bearer older")
+    assert await credentials.header() is first

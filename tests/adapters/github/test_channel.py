@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import Any
 
 import aiohttp
@@ -12,11 +13,12 @@ from aiohttp.test_utils import TestServer, unused_port
 from structlog.testing import capture_logs
 
 from bot.adapters.github import GitHubClient
-from bot.core.model import Sha
+from bot.core.model import RepoId, Sha
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import CheckWrite
 from tests.adapters.github.support import (
     REPO,
+    TOKEN_PATH,
     HandClock,
     R,
     Reply,
@@ -422,3 +424,66 @@ async def test_a_call_without_an_answer_is_counted_as_status_0(
     with pytest.raises(Lost):
         await client.dispatch(REPO, "e2e.yml", "main", {})
     assert calls[-1] == ("dispatch", 0)
+
+
+# How many at once, and where
+
+
+async def test_an_installation_makes_fifty_calls_at_once_at_most(
+    client: GitHubClient, github: Scripted
+) -> None:
+    release, full = asyncio.Event(), asyncio.Event()
+
+    def count(_: Seen) -> Reply:
+        if len(github.requests(path=PULL)) >= 50:
+            full.set()
+        return Reply(body=pull_json(), hold=release)
+
+    github.on("GET", PULL, count)
+    async with asyncio.TaskGroup() as tasks, aiohttp.ClientSession() as session:
+        for _ in range(60):
+            tasks.create_task(client.pull(REPO, 5))
+        await full.wait()
+        for _ in range(5):  # round trips in which a 51st would have come
+            await session.get(f"{github.url}/ping")
+        at_once = len(github.requests(path=PULL))
+        release.set()
+    assert at_once == 50
+    assert len(github.requests(path=PULL)) == 60
+
+
+async def test_a_server_below_a_path_is_called_below_it(
+    github: Scripted, pem: str, clock: HandClock
+) -> None:
+    github.on("POST", f"/api/v3{TOKEN_PATH}", github.token)
+    github.on("GET", f"/api/v3{PULL}", Reply(body=pull_json()))
+    async with aiohttp.ClientSession() as session:
+        client = GitHubClient(
+            session,
+            app_id="99",
+            private_key=pem,
+            api_url=f"{github.url}/api/v3",
+            api_version="2026-03-10",
+            clock=clock,
+        )
+        assert (await client.pull(REPO, 5)).number == 5
+
+
+async def test_one_installations_limit_is_not_anothers(
+    client: GitHubClient, github: Scripted
+) -> None:
+    other = dataclasses.replace(REPO, id=RepoId(8), owner="umbrella", installation_id=43)
+    github.on("POST", "/app/installations/43/access_tokens", github.token)
+    github.on("GET", "/repos/umbrella/verl/pulls/5", Reply(body=pull_json()))
+    github.on("GET", PULL, Reply(429))
+    with pytest.raises(Transient):
+        await client.pull(REPO, 5)
+    assert (await client.pull(other, 5)).number == 5
+
+
+async def test_a_request_timeout_of_the_server_is_transient(
+    client: GitHubClient, github: Scripted
+) -> None:
+    github.on("POST", DISPATCH, Reply(408, {"message": "Timeout"}))
+    with pytest.raises(Transient):
+        await client.dispatch(REPO, "e2e.yml", "main", {})
