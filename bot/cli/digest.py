@@ -1,0 +1,88 @@
+"""`ascend-ci digest`: why a log failed, from any machine, without the service."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import BinaryIO, cast
+
+import click
+
+from bot.core.digest import Digest, Digester, load_signatures
+from bot.core.redaction import Redactor
+from bot.resources import text
+
+_CHUNK_BYTES = 256 * 1024
+_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--repo-root",
+    "repo_roots",
+    multiple=True,
+    metavar="DIR",
+    help="Where the checkout lay on the machine that wrote the log; a pattern is fine.",
+)
+@click.option("--infra-only", is_flag=True, help="Exit 1 when a retry would not help.")
+def command(file: str, *, as_json: bool, repo_roots: tuple[str, ...], infra_only: bool) -> None:
+    """Say why the log FILE (`-`: standard input) failed, and whether a retry would help."""
+    with click.open_file(file, "rb") as stream:
+        digest = _read(cast("BinaryIO", stream), repo_roots)
+    if as_json:
+        click.echo(json.dumps(_answer(digest), indent=2, ensure_ascii=False))
+    else:
+        _print(digest)
+    if infra_only and not digest.infra:
+        sys.exit(1)
+
+
+def _read(stream: BinaryIO, repo_roots: Sequence[str]) -> Digest:
+    signatures = load_signatures(text("signatures.yml"))
+    digester = Digester(signatures, repo_roots=repo_roots, redact=Redactor())
+    while chunk := stream.read(_CHUNK_BYTES):
+        digester.feed(chunk)
+    return digester.end()
+
+
+def _answer(digest: Digest) -> dict[str, object]:
+    """Return what `--json` prints (DESIGN 12)."""
+    annotations = [
+        {"path": a.path, "line": a.line, "message": a.message} for a in digest.annotations
+    ]
+    first = digest.annotations[0] if digest.annotations else None
+    return {
+        "class": digest.class_,
+        "infra": digest.infra,
+        "codes": list(digest.codes),
+        "root_cause_line": digest.root_cause_line,
+        "excerpt": digest.excerpt,
+        "annotation": None if first is None else {"path": first.path, "line": first.line},
+        "annotations": annotations,
+        "hint": digest.hint,
+        "title": digest.title,
+        "lines": digest.lines,
+        "bytes": digest.bytes,
+    }
+
+
+def _print(digest: Digest) -> None:
+    """Print for a person: class, cause, the lines around it with their numbers, hint."""
+    from rich.console import Console  # noqa: PLC0415 - `--json` does without
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    console = Console(soft_wrap=True, highlight=False)
+    retry = "infrastructure, a retry may help" if digest.infra else "a retry would not help"
+    console.print(Text.assemble((digest.title, "bold"), f"\n{digest.class_} ({retry})"))
+    if digest.root_cause_line is not None:
+        codes = f" [{', '.join(digest.codes)}]" if digest.codes else ""
+        console.print(Text(f"\nline {digest.root_cause_line}: {digest.cause}{codes}\n"))
+    for number, line in digest.excerpt_lines:
+        style = "bold" if number == digest.root_cause_line else "dim"
+        console.print(Text(f"{number:>8}  {line}", style=style))
+    for annotation in digest.annotations:
+        console.print(Text(f"\n{annotation.path}:{annotation.line}", style="cyan"))
+    if digest.hint:
+        console.print(Text(f"\n{digest.hint}"))
+    console.print(Text(f"\n{digest.lines} lines, {digest.bytes} bytes", style="dim"))

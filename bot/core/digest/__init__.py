@@ -1,0 +1,18 @@
+"""The log digester: from a stream of bytes to the one cause and whether a retry is worth it."""
+
+from bot.core.digest.digester import Digester
+from bot.core.digest.model import Annotation, Digest, Frame, Progress, choose, worse
+from bot.core.digest.signatures import Signature, Signatures, load_signatures
+
+__all__ = [
+    "Annotation",
+    "Digest",
+    "Digester",
+    "Frame",
+    "Progress",
+    "Signature",
+    "Signatures",
+    "choose",
+    "load_signatures",
+    "worse",
+]

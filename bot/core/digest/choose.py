@@ -1,0 +1,225 @@
+"""Among everything that went wrong, the one thing that made the rest go wrong."""
+
+from dataclasses import dataclass
+
+from bot.core.digest.evidence import Failure, Kind, Status, Tier
+from bot.core.digest.judge import Verdict, judge
+from bot.core.digest.reader import Reader
+
+_MERGE_LINES = 150
+_ECHO_LINES = 200
+_COMM = (Tier.COMM, Tier.FOLLOWER)
+_SERVERS = ("EngineCore", "APIServer", "Worker_", "VllmWorker")
+# exit code or negative signal: tier, class, infra
+_SIGNALS = {
+    -11: (Tier.SIGNAL, "code_failure", False),
+    -6: (Tier.SIGNAL, "code_failure", False),
+    -7: (Tier.SIGNAL, "environment", True),
+    -4: (Tier.SIGNAL, "code_failure", False),
+    -8: (Tier.SIGNAL, "code_failure", False),
+    -9: (Tier.KILLED, "oom_host", True),
+}
+_CODES: dict[int, tuple[str, bool | str]] = {
+    124: ("timeout_hang", "stalled"),
+    126: ("environment", True),
+    127: ("environment", True),
+}
+HINTS = {
+    "oom_host": "Killed without evidence why: out-of-memory killer, eviction, or a force kill.",
+    "code_failure": "The process died of a signal: native crash; run it with faulthandler.",
+    "environment": "The process could not run: shared memory, a missing or not executable tool.",
+    "timeout_hang": "The time limit ended it: look at the last step and its time.",
+    "unknown": "Nothing in the log says why.",
+}
+
+
+@dataclass(slots=True)
+class Choice:
+    """The cause, and the verdicts it was chosen from."""
+
+    best: Verdict | None
+    infra: bool
+    all: list[Verdict]
+    hint: str = ""
+
+
+def choose_cause(reader: Reader, last_line: int) -> Choice:
+    """Choose the cause of a log that has been read to `last_line`."""
+    verdicts = [judge(failure, reader.book) for failure in reader.board.all()]
+    verdicts = [v for v in verdicts if v.tier is not Tier.NOISE]
+    _merge(verdicts)
+    alive = [v for v in verdicts if not v.failure.noise and not _handled(v, reader)]
+    kill = _kill(reader)
+    if kill is not None:
+        began = _began(kill, reader)
+        alive = [v for v in alive if v.no < began]
+    alive = _in_step([*alive, *_signals(reader)], reader)
+    best = _first(alive)
+    if kill is not None and (best is None or best.tier > Tier.FOLLOWER):
+        best = kill
+    best = best or _status(reader) or _silence(reader, last_line)
+    return Choice(best, _infra(best, alive, reader), alive, _hint(best))
+
+
+def _hint(best: Verdict | None) -> str:
+    if best is None:
+        return ""
+    return best.signature.hint if best.signature is not None else HINTS.get(best.class_, "")
+
+
+def _merge(verdicts: list[Verdict]) -> None:
+    """Join a CANN block with the traceback after it in the same process: one failure."""
+    blocks = [v for v in verdicts if v.failure.kind is Kind.CANN]
+    for told in verdicts:
+        if told.failure.kind is not Kind.PYTHON:
+            continue
+        for block in blocks:
+            same = block.failure.stream == told.failure.stream and set(block.codes) & set(
+                told.codes
+            )
+            if same and not block.failure.noise and 0 < told.no - block.no <= _MERGE_LINES:
+                told.codes = list(dict.fromkeys([*told.codes, *block.codes]))
+                block.failure.noise = True
+
+
+def _handled(verdict: Verdict, reader: Reader) -> bool:
+    """Tell an error that was caught: the job or its process went on with steps or requests."""
+    failure = verdict.failure
+    if failure.kind is Kind.PYTEST:
+        return False
+    if verdict.no < reader.clock.line:
+        return True
+    served = reader.served.get(failure.stream, 0)
+    if failure.stream.startswith(_SERVERS):
+        served = max(
+            [served, *(no for s, no in reader.served.items() if s.startswith("APIServer"))]
+        )
+    return verdict.no < served
+
+
+def _kill(reader: Reader) -> Verdict | None:
+    """Return why the job was stopped; of several reasons the one that explains the others."""
+    order = {s.name: i for i, s in enumerate(reader.book.all)}
+    kills = [f for f in reader.board.kills if f.signature is not None]
+    if not kills:
+        return None
+    first = min(kills, key=lambda f: (order[f.signature.name if f.signature else ""], f.no))
+    return judge_kill(first)
+
+
+def judge_kill(failure: Failure) -> Verdict:
+    """Weigh the line that says why the job was stopped."""
+    assert failure.signature is not None
+    return Verdict(
+        failure,
+        failure.no,
+        failure.link.text,
+        Tier.PRIMARY,
+        failure.signature.class_,
+        failure.signature,
+    )
+
+
+def _began(kill: Verdict, reader: Reader) -> int:
+    """Return the line at which the kill began: its echo may be printed long before its reason."""
+    first = min(f.no for f in reader.board.kills)
+    echo = reader.echo
+    return echo if echo and 0 < first - echo <= _ECHO_LINES else min(first, kill.no)
+
+
+def _in_step(verdicts: list[Verdict], reader: Reader) -> list[Verdict]:
+    """Keep what the failing step printed; later steps count only when it says nothing."""
+    step = reader.failed_segment
+    if step is None:
+        return verdicts
+    inside = [v for v in verdicts if v.failure.segment == step]
+    if any(v.tier <= Tier.FOLLOWER for v in inside):
+        return inside
+    later = [v for v in verdicts if v.failure.segment > step and v.tier <= Tier.FOLLOWER]
+    return inside + later or verdicts
+
+
+def _signals(reader: Reader) -> list[Verdict]:
+    """Turn deaths by a signal into verdicts, one a signal, the first line that states it."""
+    found: dict[int, Verdict] = {}
+    for status in reader.board.statuses:
+        code = status.code if status.code < 0 else 128 - status.code
+        if code in _SIGNALS and code not in found:
+            tier, class_, _ = _SIGNALS[code]
+            found[code] = _from_status(status, tier, class_)
+    return list(found.values())
+
+
+def _from_status(status: Status, tier: Tier, class_: str) -> Verdict:
+    failure = Failure(Kind.STATUS, "", status.segment)
+    failure.link.no, failure.link.text = status.no, status.text
+    return Verdict(failure, status.no, status.text, tier, class_)
+
+
+def _first(verdicts: list[Verdict]) -> Verdict | None:
+    """Return the earliest of the best; a rank's own time stamps decide between ranks."""
+    comm = [v for v in verdicts if v.tier in _COMM]
+    pool = [v for v in verdicts if not _follows(v, comm)]
+    if not pool:
+        return None
+    tier = min(v.tier for v in pool)
+    best = [v for v in pool if v.tier == tier]
+    first = min(best, key=lambda v: v.no)
+    stamped = [v for v in best if len(v.at) >= len(first.at) > 0]
+    return min(stamped, key=lambda v: (v.at, v.no)) if stamped else first
+
+
+def _follows(verdict: Verdict, comm: list[Verdict]) -> bool:
+    """Tell what a process printed after its own collective had failed: a consequence."""
+    if verdict.tier in _COMM or (
+        not verdict.failure.stream and verdict.failure.kind is Kind.PYTHON
+    ):
+        return False
+    return any(c.failure.stream == verdict.failure.stream and c.no < verdict.no for c in comm)
+
+
+def _status(reader: Reader) -> Verdict | None:
+    """Fall back to the exit codes: a telling one first, else the first line that states one."""
+    statuses = reader.board.statuses
+    told = [s for s in statuses if s.code in _CODES]
+    if told:
+        return _from_status(told[0], Tier.STATUS, _CODES[told[0].code][0])
+    own = [s for s in statuses if s.code not in {-15, 143}] or statuses
+    return _from_status(own[0], Tier.STATUS, "unknown") if own else None
+
+
+def _silence(reader: Reader, last_line: int) -> Verdict | None:
+    """Take the last line of a log that just stops; one that ended well has no cause."""
+    if reader.ended or not last_line:
+        return None
+    return _from_status(
+        Status(last_line, 0, reader.last_text, reader.segment), Tier.STATUS, "unknown"
+    )
+
+
+def _infra(best: Verdict | None, alive: list[Verdict], reader: Reader) -> bool:
+    if best is None:
+        return False
+    tests = [v for v in alive if v.failure.kind is Kind.PYTEST and v.tier <= Tier.FOLLOWER]
+    if best.failure.kind is Kind.PYTEST and best in tests:
+        return all(_retry(v, reader) for v in tests)
+    return _retry(best, reader)
+
+
+def _retry(verdict: Verdict, reader: Reader) -> bool:
+    infra: bool | str = verdict.infra
+    if verdict.failure.kind is Kind.STATUS:
+        infra = _status_infra(verdict, reader)
+    if infra == "stalled":
+        return not reader.clock.steady(verdict.no, verdict.failure.wall)
+    return bool(infra)
+
+
+def _status_infra(verdict: Verdict, reader: Reader) -> bool | str:
+    for status in reader.board.statuses:
+        if status.no == verdict.no:
+            code = status.code if status.code < 0 else 128 - status.code
+            if code in _SIGNALS:
+                return _SIGNALS[code][2]
+            return _CODES.get(status.code, ("", not reader.spoke))[1]
+    return True  # the log just stops

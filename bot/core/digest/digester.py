@@ -1,0 +1,153 @@
+"""The one door: bytes in, a digest out."""
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bot.core.digest.choose import Choice, choose_cause
+from bot.core.digest.evidence import Kind, Tier
+from bot.core.digest.excerpt import excerpt_of, folded, numbered
+from bot.core.digest.judge import Verdict, exception_name
+from bot.core.digest.model import Annotation, Digest, Progress
+from bot.core.digest.places import Places, place_of, related
+from bot.core.digest.reader import Reader
+from bot.core.digest.scan import Scanner
+from bot.core.digest.shapes import parse
+from bot.core.digest.signatures import Signatures
+
+_Raw = bytes
+_MAX_ANNOTATIONS = 20
+_MAX_CODES = 12
+_MAX_TITLE = 120
+_MAX_CAUSE = 500
+
+
+def identity(text: str) -> str:
+    """Return the text as it is: the redactor of a caller that needs none."""
+    return text
+
+
+class Digester:
+    """Reads one log as it comes and can say at any time what went wrong so far."""
+
+    def __init__(
+        self,
+        signatures: Signatures,
+        *,
+        repo_roots: Sequence[str] = (),
+        file_exists: Callable[[str], bool] | None = None,
+        redact: Callable[[str], str] = identity,
+    ) -> None:
+        """`repo_roots`: where the checkout lies (patterns); `file_exists` knows the commit."""
+        self._reader = Reader(signatures)
+        self._scanner = Scanner(signatures.prefilter, self._reader)
+        self._places = Places(repo_roots, file_exists)
+        self._redact = redact
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the log, cut anywhere."""
+        self._scanner.feed(chunk)
+
+    @property
+    def lines(self) -> int:
+        """How many lines have ended so far."""
+        self._scanner.flush()
+        return self._scanner.lines
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes came so far."""
+        return self._scanner.bytes
+
+    @property
+    def progress(self) -> Progress | None:
+        """The last training step, None before the first."""
+        self._scanner.flush()
+        return self._reader.clock.progress()
+
+    def end(self) -> Digest:
+        """Say what went wrong so far; the stream may go on afterwards."""
+        self._scanner.flush()
+        scanner = self._scanner
+        if scanner.unfinished:
+            scanner = copy.deepcopy(scanner, {id(self._reader.book): self._reader.book})
+            scanner.finish()
+        reader: Any = scanner.sink
+        tail = tuple(self._line(raw) for raw in scanner.tail)
+        reader.last_text = next((text for text in reversed(tail) if text.strip()), "")
+        return self._digest(reader, choose_cause(reader, scanner.lines), tail, scanner.lines)
+
+    def _line(self, raw: _Raw) -> str:
+        text = [line.text for line in parse(0, raw)][-1]
+        return self._redact(text)[:300]
+
+    def _digest(self, reader: Reader, choice: Choice, tail: tuple[str, ...], lines: int) -> Digest:
+        best, progress = choice.best, reader.clock.progress()
+        if best is None:
+            return Digest(
+                "unknown",
+                False,
+                (),
+                None,
+                "",
+                "No failure found",
+                "",
+                (),
+                "",
+                (),
+                "",
+                lines,
+                self.bytes,
+                progress,
+                tail,
+            )
+        annotations = self._annotations(choice, best)
+        chosen = excerpt_of(best, annotations[0].path if annotations else None, reader.noise)
+        excerpt = tuple((no, self._redact(text)) for no, text in chosen)
+        told = next((v for v in related(best, choice.all) if v.failure.trace), best)
+        return Digest(
+            class_=best.class_,
+            infra=choice.infra,
+            codes=tuple(best.codes[:_MAX_CODES]),
+            root_cause_line=best.no,
+            cause=self._redact(best.text)[:_MAX_CAUSE],
+            title=_title(choice, best, annotations)[:_MAX_TITLE],
+            excerpt=numbered(excerpt),
+            excerpt_lines=excerpt,
+            traceback=folded(best if best.failure.trace else told, self._redact),
+            annotations=annotations,
+            hint=choice.hint,
+            lines=lines,
+            bytes=self.bytes,
+            progress=progress,
+            tail=tail,
+        )
+
+    def _annotations(self, choice: Choice, best: Verdict) -> tuple[Annotation, ...]:
+        found = [self._annotation(best, choice.all)]
+        if best.failure.kind is Kind.PYTEST:
+            others = [
+                v
+                for v in choice.all
+                if v.failure.kind is Kind.PYTEST and v is not best and v.tier <= Tier.FOLLOWER
+            ]
+            found += [self._annotation(v, ()) for v in others[:_MAX_ANNOTATIONS]]
+        unique = {(a.path, a.line): a for a in reversed(found) if a is not None}
+        return tuple(reversed(unique.values()))
+
+    def _annotation(self, verdict: Verdict, others: Sequence[Verdict]) -> Annotation | None:
+        for told in (verdict, *related(verdict, others)):
+            if place := place_of(told, self._places):
+                return Annotation(*place, self._redact(verdict.text)[:_MAX_CAUSE])
+        return None
+
+
+def _title(choice: Choice, best: Verdict, annotations: Sequence[Annotation]) -> str:
+    """Say it in a line: what it is, and for a failure of the change where."""
+    short = best.signature.title if best.signature is not None else ""
+    what = short or (annotations[0].message if annotations else best.text)
+    name = exception_name(best.failure.links[best.link].text)
+    if choice.infra or not annotations or not name:
+        return what or "No cause found"
+    detail = short or best.text.partition(": ")[2] or best.text
+    return f"{name} in {annotations[0].path}:{annotations[0].line}: {detail}"

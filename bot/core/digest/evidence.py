@@ -1,0 +1,189 @@
+"""What was found in a log: failures with their messages and frames, kept within fixed bounds."""
+
+import re
+from collections import deque
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from bot.core.digest.model import Frame
+from bot.core.digest.signatures import Signature
+
+MAX_TEXT = 1_000  # characters kept of a line
+_MAX_MESSAGE = 40  # lines of a message
+_MAX_FRAMES = 60
+_MAX_TRACE = 120  # lines of a traceback kept for the folded part
+_MAX_FAILURES = 160  # the first ones count; the last few are kept as well
+_MAX_LATE = 40
+_CODES = re.compile(
+    r"\b(?P<cann>E(?:[A-PZ]\d{4}|[1-4]\d{4}))\b|\b(?P<err>ERR(?!99999)\d{5})\b"
+    r"|(?:error ?code(?: is|:)?|errcode:?|ErrCode|runtime result|ret(?:Code)?|errno)"
+    r"[ =:(]{1,3}(?P<six>\d{6})\b",
+    re.IGNORECASE,
+)
+_USER_CODE = re.compile(r"E[A-Z0-9](?!8888)[0-8]\d{3}\Z|E[1-4]0\d{3}\Z")
+_SAME = re.compile(r"0x[0-9a-f]+|\d+")
+
+
+class Tier(IntEnum):
+    """How good a failure is as the cause; lower is better."""
+
+    PRIMARY = 1
+    SIGNAL = 2  # a process died of a signal that nobody sent
+    COMM = 3
+    KILLED = 4  # SIGKILL: the kernel, or somebody who cleans up
+    FOLLOWER = 5
+    WEAK = 6
+    SECONDARY = 7
+    WRAPPER = 8
+    STATUS = 9
+    NOISE = 10
+
+
+class Kind(IntEnum):
+    """Which shape it was read from."""
+
+    PYTHON = 1
+    PYTEST = 2
+    CANN = 3
+    LINE = 4
+    STATUS = 5
+    NATIVE = 6
+
+
+@dataclass(slots=True)
+class Link:
+    """One exception of a chain: its frames, its line, and what the message went on with."""
+
+    frames: list[Frame] = field(default_factory=list)
+    no: int = 0
+    text: str = ""
+    message: list[tuple[int, str]] = field(default_factory=list)
+    context: bool = False  # the next link happened while this one was handled
+
+    def add(self, no: int, text: str) -> bool:
+        """Append a line of the message; False when it is full."""
+        if len(self.message) >= _MAX_MESSAGE:
+            return False
+        self.message.append((no, text[:MAX_TEXT]))
+        return True
+
+    def frame(self, frame: Frame) -> None:
+        """Append a frame; of a deep recursion the ends are kept."""
+        if len(self.frames) >= _MAX_FRAMES:
+            del self.frames[_MAX_FRAMES // 2]
+        self.frames.append(frame)
+
+
+@dataclass(slots=True)
+class Failure:
+    """One thing that went wrong in one process, as told there."""
+
+    kind: Kind
+    stream: str
+    segment: int
+    links: list[Link] = field(default_factory=lambda: [Link()])
+    trace: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=_MAX_TRACE))
+    before: list[tuple[int, str]] = field(default_factory=list)
+    signature: Signature | None = None
+    weak: bool = False
+    test: str = ""
+    time: str = ""
+    wall: str = ""
+    level: str | None = None
+    repeated: bool = False
+    noise: bool = False
+    count: int = 1
+    last: int = 0
+
+    @property
+    def link(self) -> Link:
+        """The link that is being read."""
+        return self.links[-1]
+
+    @property
+    def no(self) -> int:
+        """The first line that tells it."""
+        return next((link.no for link in self.links if link.no), 0)
+
+    @property
+    def shape(self) -> str:
+        """What two tellings of the same failure have in common: the text without its numbers."""
+        return _SAME.sub("#", self.link.text)[:300]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """An exit code as a line states it."""
+
+    no: int
+    code: int
+    text: str
+    segment: int
+
+
+def codes_in(text: str) -> list[str]:
+    """Return the CANN, ERR and six-digit codes of a line, in order."""
+    return [m["cann"] or m["err"] or m["six"] for m in _CODES.finditer(text) if _proper(m)]
+
+
+def _proper(match: re.Match[str]) -> bool:
+    """CANN codes are upper case; the words before a number are not."""
+    word = match["cann"] or match["err"]
+    return word is None or word.isupper()
+
+
+def is_user_code(code: str) -> bool:
+    """Tell a code that a user can act on (0000-8999 except 8888) from an internal one."""
+    return not code.startswith("ERR") and _USER_CODE.match(code) is not None
+
+
+class Board:
+    """All failures of a log in the order of their lines, bounded."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._first: list[Failure] = []
+        self._late: deque[Failure] = deque(maxlen=_MAX_LATE)
+        self._shapes: dict[tuple[str, str, int], Failure] = {}
+        self.statuses: list[Status] = []
+        self.kills: list[Failure] = []
+        self.notes: set[str] = set()
+
+    def add(self, failure: Failure) -> None:
+        """Keep a failure; a bare line told before by the same process is only counted."""
+        if failure.kind is Kind.LINE:
+            key = (failure.stream, failure.shape, failure.segment)
+            known = self._shapes.get(key)
+            if known is not None and not known.noise:
+                known.count += 1
+                known.last = failure.no
+                return
+            if len(self._shapes) < _MAX_FAILURES:
+                self._shapes[key] = failure
+        failure.last = failure.no
+        if len(self._first) < _MAX_FAILURES:
+            self._first.append(failure)
+        else:
+            self._late.append(failure)
+
+    def kill(self, failure: Failure) -> None:
+        """Keep a line that says why the job was stopped."""
+        if len(self.kills) < _MAX_LATE:
+            self.kills.append(failure)
+
+    def status(self, status: Status) -> None:
+        """Keep an exit code; of many the first ones."""
+        if len(self.statuses) < _MAX_FAILURES:
+            self.statuses.append(status)
+
+    def forgive(self, since: int) -> None:
+        """Drop what a passed test, step or file printed from that line on."""
+        for failure in self.all():
+            if failure.no >= since:
+                failure.noise = True
+        self._first = [f for f in self._first if not f.noise]
+        self._shapes = {k: f for k, f in self._shapes.items() if not f.noise}
+
+    def all(self) -> list[Failure]:
+        """Return the failures that are not noise, by line."""
+        return [f for f in (*self._first, *self._late) if not f.noise]

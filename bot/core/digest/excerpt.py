@@ -1,0 +1,108 @@
+"""The few lines a person needs, with their numbers; the whole traceback for the fold below."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from bot.core.digest.evidence import Failure, Kind, Link
+from bot.core.digest.judge import Verdict
+from bot.core.digest.shapes import parse
+from bot.core.digest.traces import FRAME, START
+
+MAX_LINES = 60
+_MAX_MESSAGE = 16
+_MAX_CHARS = 400
+_MAX_BYTES = 12_000
+GAP = "…"
+_CARETS = re.compile(r"^[\s^~]*$")
+_STATES = re.compile(r"^E(?: |$)|^>|^\S+:\d+: ")
+_Numbered = list[tuple[int, str]]
+
+
+def excerpt_of(verdict: Verdict, path: str | None, is_noise: Callable[[str], bool]) -> _Numbered:
+    """Choose the lines around a cause: its message, the deepest frames, the code line."""
+    failure = verdict.failure
+    link = failure.links[verdict.link]
+    if failure.kind is Kind.PYTEST:
+        chosen = _report(failure, link, verdict.no)
+    elif failure.trace and failure.kind is not Kind.STATUS and link.frames:
+        chosen = _frames(failure, verdict, path) + _message(link, verdict.no)
+    else:
+        chosen = _context(failure) + _message(link, verdict.no)
+    chosen.append((verdict.no, verdict.text))
+    kept = {
+        no: text
+        for no, text in chosen
+        if no == verdict.no or not (is_noise(text) or _CARETS.match(text))
+    }
+    return _bounded(sorted(kept.items()), verdict.no)
+
+
+def _message(link: Link, root: int) -> _Numbered:
+    """Return the message lines next to the root: near, or going on with it."""
+    lines = [(link.no, link.text), *((no, text) for no, text in link.message if no > 0)]
+    near = [
+        (no, text)
+        for no, text in lines
+        if abs(no - root) <= 2 or text[:1] in {" ", "\t", "[", "E"} or no == link.no
+    ]
+    after = [(no, text) for no, text in near if no >= root][:_MAX_MESSAGE]
+    return [(no, text) for no, text in near if no < root][-4:] + after
+
+
+def _frames(failure: Failure, verdict: Verdict, path: str | None) -> _Numbered:
+    """Return the deepest frames before the exception, and the deepest inside the repository."""
+    trace = [
+        (no, text) for no, text in failure.trace if no < verdict.failure.links[verdict.link].no
+    ]
+    begun = max((i for i, (_, text) in enumerate(trace) if START.match(text)), default=0)
+    trace = [(no, text) for no, text in trace[begun:] if not _CARETS.match(text)]
+    frames = [i for i, (_, text) in enumerate(trace) if FRAME.match(text)]
+    chosen: _Numbered = []
+    mine = [i for i in frames if path is not None and path in trace[i][1]]
+    for i in dict.fromkeys([*mine[-1:], *frames[-1:]]):
+        chosen += [t for t in trace[i : i + 2] if t is trace[i] or not FRAME.match(t[1])]
+    return chosen
+
+
+def _report(failure: Failure, link: Link, root: int) -> _Numbered:
+    """Return of a pytest report what states something: code, `E` lines, places."""
+    after = min((other.no for other in failure.links if other.no > link.no), default=1 << 62)
+    said = [(no, text) for no, text in failure.trace if _STATES.match(text) and no < after]
+    before = [(no, text) for no, text in said if no < root][-4:]
+    return before + [(no, text) for no, text in said if no >= root][:_MAX_MESSAGE]
+
+
+def _context(failure: Failure) -> _Numbered:
+    found = [line for no, text in failure.before for line in parse(no, text.encode())][-2:]
+    return [(line.no, line.text) for line in found if line.level not in {"INFO", "DEBUG"}]
+
+
+def _bounded(lines: _Numbered, root: int) -> _Numbered:
+    """Cut to the limits in lines and bytes; what is farthest from the root goes first."""
+    lines = [(no, text[:_MAX_CHARS]) for no, text in lines]
+    while len(lines) > MAX_LINES or sum(len(text.encode()) + 8 for _, text in lines) > _MAX_BYTES:
+        if len(lines) == 1:
+            break
+        lines.pop(0 if root - lines[0][0] > lines[-1][0] - root else -1)
+    return lines
+
+
+def numbered(lines: Sequence[tuple[int, str]]) -> str:
+    """Print lines with their numbers; a mark stands where some were left out."""
+    width = max((len(str(no)) for no, _ in lines), default=1)
+    printed: list[str] = []
+    last = None
+    for no, text in lines:
+        if last is not None and no > last + 1:
+            printed.append(f"{'':>{width}}  {GAP}")
+        printed.append(f"{no:>{width}}  {text}")
+        last = no
+    return "\n".join(printed)
+
+
+def folded(verdict: Verdict, redact: Callable[[str], str]) -> str:
+    """Print the whole traceback as far as it was kept, at most 16 kB."""
+    lines = [(no, redact(text)) for no, text in verdict.failure.trace if not _CARETS.match(text)]
+    while lines and sum(len(text.encode()) + 10 for _, text in lines) > 16_000:
+        del lines[: max(1, len(lines) // 8)]
+    return numbered(lines)

@@ -1,0 +1,190 @@
+"""One failure at a time: which line states the reason, of what class, how good a cause it is."""
+
+import re
+from dataclasses import dataclass, field
+
+from bot.core.digest.evidence import Failure, Kind, Link, Tier, codes_in, is_user_code
+from bot.core.digest.signatures import Role, Signature, Signatures
+from bot.core.digest.traces import EXCEPTION
+from bot.core.digest.weak import is_compiler
+
+_TIERS = {
+    Role.PRIMARY: Tier.PRIMARY,
+    Role.COMM: Tier.COMM,
+    Role.FOLLOWER: Tier.FOLLOWER,
+    Role.SECONDARY: Tier.SECONDARY,
+    Role.WRAPPER: Tier.WRAPPER,
+    Role.STATUS: Tier.STATUS,
+    Role.KILL: Tier.STATUS,
+    Role.NOTE: Tier.NOISE,
+    Role.NOISE: Tier.NOISE,
+    Role.NOISE_BLOCK: Tier.NOISE,
+}
+_PROBES = (
+    "ModuleNotFoundError",
+    "KeyError",
+    "StopIteration",
+    "StopAsyncIteration",
+    "queue.Empty",
+    "_queue.Empty",
+    "LookupError",
+)
+_STOPS = re.compile(
+    r"^(?:KeyboardInterrupt|SystemExit|asyncio\.(?:exceptions\.)?CancelledError|CancelledError|GeneratorExit)\b"
+)
+_HOLLOW = re.compile(r"^(?:[\w.]+\.)?[A-Z]\w*(?::\s*|(?:: backend=.{1,60})? raised:\s*)?$")
+_OUTER = re.compile(
+    r"^(?:torch\._(?:inductor|dynamo)\.exc\.\w+|(?:[\w.]+\.)?BackendCompilerFailed): "
+    r"(?:backend=\S+ raised:\s*)?"
+)
+_CANN_LINE = re.compile(r"^(?:\[PID: ?\d+\] \S+ \w[\w/]*\()?(E(?:[A-PZ]\d{4}|[1-4]\d{4}))\b")
+_AT = re.compile(r"\b(\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d[\d.:]*)")
+_TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$|(?:^|/)tests?/")
+_ASSERTION = re.compile(r"^(?:AssertionError\b|assert\b|Failed: |(?:\w+\.)*\w*Assertion\w*:)")
+_TIMEOUT = re.compile(r"^(?:[\w.]+\.)?(?:TimeoutError|Timeout|TimeoutException)\b")
+_TESTING = re.compile(r"/(?:unittest|testing|numpy/testing|pandas/_testing)/|/unittest\b")
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What one failure says: root line, text, signature and rank; codes of its block."""
+
+    failure: Failure
+    no: int
+    text: str
+    tier: Tier
+    class_: str
+    signature: Signature | None = None
+    codes: list[str] = field(default_factory=list)
+    at: str = ""
+    link: int = 0
+
+    @property
+    def infra(self) -> bool | str:
+        """Whether a retry is worth it; `stalled` when that depends on progress."""
+        if self.signature is not None:
+            return self.signature.infra
+        return "stalled" if self.class_ == "timeout_hang" else False
+
+
+def judge(failure: Failure, book: Signatures) -> Verdict:
+    """Weigh the links of a failure; the first one that is a cause of its own stands for it."""
+    verdicts = [_weigh(failure, i, book) for i in range(len(failure.links))]
+    best = min(verdicts, key=lambda v: v.tier)
+    origin = verdicts[_origin(failure, verdicts)]
+    if origin.tier > best.tier or origin.tier == best.tier == Tier.SECONDARY:
+        return best
+    if origin.signature is None and origin.class_ != "test_assertion":
+        _explain(origin, verdicts)
+    return origin
+
+
+def _origin(failure: Failure, verdicts: list[Verdict]) -> int:
+    """Walk from the first link of a chain to the one that states the reason."""
+    for i, verdict in enumerate(verdicts[:-1]):
+        link = failure.links[i]
+        probe = link.context and link.text.startswith(_PROBES)
+        hollow = _HOLLOW.match(verdict.text) is not None
+        if verdict.tier < Tier.SECONDARY and not probe and not hollow:
+            return i
+    return len(verdicts) - 1
+
+
+def _explain(origin: Verdict, verdicts: list[Verdict]) -> None:
+    """Let a later link of the chain name the class of an origin that no signature knows."""
+    for later in verdicts[origin.link + 1 :]:
+        if later.signature is not None and later.tier <= Tier.COMM:
+            origin.signature, origin.class_ = later.signature, later.class_
+            return
+
+
+def _weigh(failure: Failure, index: int, book: Signatures) -> Verdict:
+    link = failure.links[index]
+    body = [(link.no, link.text), *((no, text) for no, text in link.message if no > 0)]
+    codes = list(dict.fromkeys(c for _, text in body for c in codes_in(text)))
+    no, text = _reason(link, body, codes, book)
+    signature = failure.signature if index == 0 and no == link.no else None
+    signature = signature or _signature(failure, text, body, codes, book)
+    tier = _tier(failure, text, signature)
+    class_ = signature.class_ if signature is not None else _class(failure, link, text)
+    at = next((m[1] for _, t in ((no, text), *body) if (m := _AT.search(t))), "")
+    return Verdict(failure, no, text, tier, class_, signature, codes, at, index)
+
+
+def _reason(
+    link: Link, body: list[tuple[int, str]], codes: list[str], book: Signatures
+) -> tuple[int, str]:
+    """Pick the line of a message that states the reason."""
+    for no, text in body:
+        if match := _CANN_LINE.match(text):
+            if is_user_code(match[1]):
+                return no, text
+            break
+    if _HOLLOW.match(link.text) and len(body) > 1 and not codes and book.find(link.text) is None:
+        return next(((no, text) for no, text in body[1:] if text.strip(" -=*")), body[0])
+    return body[0]
+
+
+def _signature(
+    failure: Failure, text: str, body: list[tuple[int, str]], codes: list[str], book: Signatures
+) -> Signature | None:
+    first = _known(failure, book, _OUTER.sub("", text))
+    if first is not None and first.role not in {Role.FOLLOWER, Role.STATUS}:
+        return first
+    by_code = book.by_codes(codes_in(text))
+    if by_code is not None and (first is None or by_code.role is Role.PRIMARY):
+        return by_code
+    if first is not None and first.role not in {Role.STATUS}:
+        return first
+    if failure.kind is Kind.LINE and first is None and not codes:
+        return None
+    later = [s for _, t in body[1:16] if (s := _known(failure, book, t)) is not None]
+    strong = [s for s in later if s.role in {Role.PRIMARY, Role.COMM, Role.FOLLOWER}]
+    return book.by_codes(codes) or (strong[0] if strong else first)
+
+
+def _known(failure: Failure, book: Signatures, text: str) -> Signature | None:
+    """Return the signature of a line; an exception is never noise but for the stop signals."""
+    found = book.find(text)
+    if found is not None and _TIERS[found.role] is Tier.NOISE and failure.kind is not Kind.LINE:
+        return None
+    return found
+
+
+def _tier(failure: Failure, text: str, signature: Signature | None) -> Tier:
+    if _STOPS.match(text):
+        return Tier.NOISE
+    if failure.level in {"INFO", "DEBUG"} or (failure.weak and failure.kind is not Kind.CANN):
+        return max(Tier.WEAK, Tier.WEAK if signature is None else _TIERS[signature.role])
+    if signature is not None:
+        return _TIERS[signature.role]
+    if text.startswith("ray.exceptions."):
+        return Tier.WRAPPER
+    if failure.kind is Kind.LINE and not is_compiler(text):
+        return Tier.WEAK
+    return Tier.PRIMARY
+
+
+def _class(failure: Failure, link: Link, text: str) -> str:
+    if _TIMEOUT.match(text):
+        return "timeout_hang"
+    if _ASSERTION.match(text) and _in_test(failure, link):
+        return "test_assertion"
+    return "code_failure"
+
+
+def _in_test(failure: Failure, link: Link) -> bool:
+    """Tell an assertion of a test from one of the code under test."""
+    if not link.frames:
+        return failure.kind is Kind.PYTEST
+    deepest = link.frames[-1].path
+    inside = any(_TEST_FILE.search(f.path) for f in link.frames)
+    return _TEST_FILE.search(deepest) is not None or (
+        inside and _TESTING.search(deepest) is not None
+    )
+
+
+def exception_name(text: str) -> str:
+    """Return the exception's own name without its modules, empty when the line names none."""
+    match = EXCEPTION.match(text)
+    return match[1].rpartition(".")[2] if match else ""

@@ -1,0 +1,170 @@
+"""The clock of a run: training steps with their metrics, tests; and whether it stood still."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from bot.core.digest.model import Progress
+from bot.core.digest.shapes import clean
+
+_STEP = re.compile(rb"\bstep:(\d{1,9}) - ")
+_TRAINER = re.compile(r"\{'loss': .{0,2000}\}")
+_MEGATRON = re.compile(r"\biteration +(\d{1,9})/ *(\d{1,9}) \|(.*)")
+_BAR = re.compile(
+    r"\| (\d{1,9})/(\d{1,9}) \[(?:[\d:]+|\?)<(?:[\d:, days]+|\?), +"
+    r"(\d{1,9}(?:\.\d{1,6})?)(s/it|it/s)"
+)
+_NUMBER = re.compile(r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?$")
+_PAIR = re.compile(r"'([\w./-]{1,80})': '?([^,'}]{1,40})")
+_STEP_SECONDS = ("timing_s/step", "perf/time_per_step", "elapsed time per iteration (s)")
+_MAX_METRICS = 40
+_BAR_BYTES = 600  # the last state of a bar stands at its end
+_MAX_STEP_BYTES = 32_000
+_STALL = timedelta(minutes=10)  # shorter silence is a slow step, not a stall
+
+
+@dataclass(slots=True)
+class Clock:
+    """Remembers the first and the last sign of progress."""
+
+    step: int = 0
+    line: int = 0
+    total: int | None = None
+    seconds: float | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    marks: int = 0
+    mark: int = 0  # line of the last sign of any kind
+    raw: bytes = b""  # the last `step:` line; its metrics are read when somebody asks
+    first_wall: str = ""
+    last_wall: str = ""
+
+    def seen(self, no: int, wall: str) -> None:
+        """Note a sign of progress: a step, a passed test, a request served."""
+        self.marks += 1
+        self.mark = no
+        if wall:
+            self.first_wall = self.first_wall or wall
+            self.last_wall = wall
+
+    def read_step(self, no: int, raw: bytes) -> bool:
+        """Read a `step:N - key:value` line, often of many kilobytes; False when it is none."""
+        match = _STEP.search(raw)
+        if match is None:
+            return False
+        self.step, self.line = int(match[1]), no
+        self.raw = raw[match.end() : match.end() + _MAX_STEP_BYTES]
+        self.seen(no, wall_of(raw))
+        return True
+
+    def read(self, no: int, text: str, wall: str) -> bool:
+        """Read a metric line of another trainer; False when it is none."""
+        if match := _MEGATRON.search(text):
+            self._step(no, int(match[1]), int(match[2]), _megatron_metrics(match[3]))
+        elif match := _TRAINER.search(text):
+            self._step(no, self.step + 1, self.total, _pairs(match[0]))
+        else:
+            return False
+        self.seen(no, wall)
+        return True
+
+    def bar(self, no: int, raw: bytes) -> None:
+        """Read a progress bar; a trainer's tells the number of steps and the speed."""
+        text = raw[-_BAR_BYTES:].decode("utf-8", "replace")
+        match = None
+        for found in _BAR.finditer(text):
+            match = found
+        if match is None:
+            return
+        self.seen(no, wall_of(raw))
+        done, total, speed = int(match[1]), int(match[2]), float(match[3])
+        if "rogress" in text and done <= total:
+            self.total = total
+            self.seconds = speed if match[4] == "s/it" else 1 / max(speed, 1e-6)
+
+    def _step(self, no: int, step: int, total: int | None, metrics: dict[str, float]) -> None:
+        self.step, self.line, self.metrics, self.raw = step, no, metrics, b""
+        self.total = total or self.total
+        self._speed()
+
+    def _speed(self) -> None:
+        for key in _STEP_SECONDS:
+            if key in self.metrics:
+                self.seconds = self.metrics[key]
+                return
+
+    def progress(self) -> Progress | None:
+        """Return the last step, None when no trainer has spoken."""
+        if not self.line:
+            return None
+        if self.raw:
+            self.metrics, self.raw = verl_metrics(clean(self.raw)), b""
+            self._speed()
+        return Progress(self.step, self.total, self.seconds, dict(self.metrics), self.line)
+
+    def steady(self, no: int, wall: str) -> bool:
+        """Tell whether the run still made progress when it was stopped at that line."""
+        end = moment(wall)
+        first, last = moment(self.first_wall), moment(self.last_wall)
+        if end is None or first is None or last is None:
+            return self.marks >= 3 and no - self.mark <= 30
+        usual = (last - first) / max(1, self.marks - 1)
+        return self.marks >= 2 and end - last <= max(_STALL, 3 * usual)
+
+
+def wall_of(raw: bytes) -> str:
+    """Return the time stamp that the Actions runner put before a line, empty without one."""
+    return raw[:28].decode("ascii", "replace") if raw[10:11] == b"T" else ""
+
+
+def moment(wall: str) -> datetime | None:
+    """Parse the time stamp of an Actions line; None without one."""
+    try:
+        return datetime.fromisoformat(wall[:26].rstrip("Z")) if wall else None
+    except ValueError:
+        return None
+
+
+def verl_metrics(text: str) -> dict[str, float]:
+    """Read `key:number - key:number`; what is no number is left out."""
+    found: dict[str, float] = {}
+    for pair in text.split(" - ")[: 4 * _MAX_METRICS]:
+        key, _, value = pair.rpartition(":")
+        _note(found, key.strip(), value.strip())
+    return _chosen(found)
+
+
+def _megatron_metrics(text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for pair in text.split("|")[:_MAX_METRICS]:
+        key, _, value = pair.partition(":")
+        _note(found, key.strip(), value.strip())
+    if (ms := found.get("elapsed time per iteration (ms)")) is not None:
+        found["elapsed time per iteration (s)"] = ms / 1000
+    return found
+
+
+def _pairs(text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for match in list(_PAIR.finditer(text))[:_MAX_METRICS]:
+        _note(found, match[1], match[2])
+    return found
+
+
+def _note(found: dict[str, float], key: str, value: str) -> None:
+    if (
+        key
+        and len(key) <= 80
+        and len(value) <= 40
+        and _NUMBER.match(value)
+        and abs(number := float(value)) < 1e300
+    ):
+        found[key] = number
+
+
+def _chosen(found: dict[str, float]) -> dict[str, float]:
+    """Keep the metrics people look at first when there are too many for a row."""
+    if len(found) <= _MAX_METRICS:
+        return found
+    liked = [k for k in found if k.startswith(("critic/", "perf/", "timing_s/", "actor/", "val"))]
+    keep = dict.fromkeys([*_STEP_SECONDS, *liked, *found])
+    return {k: found[k] for k in list(keep)[: _MAX_METRICS + len(_STEP_SECONDS)] if k in found}

@@ -1,0 +1,240 @@
+"""Reads the lines that count, in order, and puts what it finds on the board."""
+
+import re
+from collections.abc import Callable
+
+from bot.core.digest.evidence import MAX_TEXT, Board, Failure, Kind, Status, codes_in
+from bot.core.digest.progress import Clock
+from bot.core.digest.pytests import ENDED, PytestReport, verdict
+from bot.core.digest.shapes import Line, clean, parse
+from bot.core.digest.signatures import Role, Signature, Signatures
+from bot.core.digest.traces import Traces
+from bot.core.digest.weak import exit_codes, is_weak
+
+_FOLLOW = 12  # lines read after one that counts: messages, codes, causes
+_FOLLOW_TRACE = 120
+_FOLLOW_REPORT = 400
+_MAX_SERVERS = 64
+_CANN = re.compile(
+    r"^(?:(?P<old>E\w{5})(?::|\[)? ?(?:\[?PID: ?\d+\]? ?)?(?P<at>\d{4}-\d\d-\d\d-[\d:.]+)?"
+    r"|\[PID: ?\d+\] (?P<at2>\d{4}[\d:.-]+) \w[\w/]*\((?P<new>E\w{5})\)"
+    r"|\[ERROR\] (?P<at3>\d{4}[\d:-]+) \(PID:[^)]*\) ERR\d{5}"
+    r"|(?:Warning: )?NPU warning, error code is \d{6}|CANN error: )"
+)
+_METRICS = re.compile(r"'loss'|iteration +\d")
+_CODE = re.compile(r"^E(?:[A-PZ]\d{4}|[1-4]\d{4})\Z")
+_SUITE = re.compile(
+    r"^\[\d+/\d+\] (START|PASSED|FAILED|SKIPPED|TIMEOUT)\b +(?:\(.{1,60}?\) +)?(\S+)"
+)
+_THROUGHPUT = re.compile(rb"generation throughput: (?!0\.0 )[\d.]+ tokens/s")
+_KILL_ECHO = re.compile(
+    r"^\^C|KeyboardInterrupt|received SIGINT|^Terminated\b|SIGTERM received"
+    r"|(?:got signal:|Received signal) (?:2|15)\b"
+)
+_SERVED = re.compile(r'"(?:GET|POST) (?!/health|/metrics|/ping)\S+ HTTP/[\d.]+" 200\b')
+_WELL = ("Cleaning up orphan processes", "[rayjob final] SUCCEEDED", "Complete job name")
+_INFO = frozenset({"INFO", "DEBUG"})
+
+
+class Reader:
+    """The sink of a scanner: one method call a line."""
+
+    def __init__(self, signatures: Signatures) -> None:
+        """Start before the first line."""
+        self.until = 0
+        self.board = Board()
+        self.clock = Clock()
+        self.book = signatures
+        self.traces = Traces(self.board, self.noise)
+        self.pytest = PytestReport(self.board)
+        self.segment = 0
+        self.failed_segment: int | None = None
+        self.served: dict[
+            str, int
+        ] = {}  # stream of a server to the line of its last answered request
+        self.ended = False
+        self.last_text = ""
+        self._watched: list[int] = []  # first, last, and number of the watcher's own lines
+        self.echo = 0  # the first line that shows a kill: ^C, KeyboardInterrupt
+        self.test = ""
+        self.tested = False
+        self._test_from = 0
+        self._suite_from = 0
+        self._before: Callable[[], list[tuple[int, bytes]]] = list
+
+    @property
+    def spoke(self) -> bool:
+        """Whether the job printed anything of its own, as far as the watcher's lines tell."""
+        return not self._watched or self._watched[1] - self._watched[0] + 1 > self._watched[2]
+
+    def follow(self, before: Callable[[], list[tuple[int, bytes]]]) -> None:
+        """Keep the way to ask for the lines before the one being read."""
+        self._before = before
+
+    def read(self, no: int, raw: bytes) -> None:
+        """Read a line that passed the prefilter or follows one that did."""
+        if b"step:" in raw and self.clock.read_step(no, raw):
+            return
+        if b"it/s" in raw or b"s/it" in raw:
+            self.clock.bar(no, raw)
+            if not self.book.words.search(raw):
+                return
+        for line in parse(no, raw):
+            self._line(line)
+
+    def _line(self, line: Line) -> None:
+        if _METRICS.search(line.text) and self.clock.read(line.no, line.text, line.wall):
+            return
+        if '" 200' in line.text and _SERVED.search(line.text):
+            if len(self.served) < _MAX_SERVERS or line.stream in self.served:
+                self.served[line.stream] = line.no
+            return
+        if self._marker(line):
+            return
+        if self.pytest.take(line, self.segment):
+            self._want(line.no, _FOLLOW_REPORT if self.pytest.section == "report" else _FOLLOW)
+            return
+        if self._verdict(line):
+            return
+        if self.traces.take(line, self.segment):
+            self._want(line.no, _FOLLOW_TRACE if self.traces.busy else _FOLLOW * 2)
+            self._echo(line)
+            return
+        self._judge(line)
+
+    def _want(self, no: int, lines: int) -> None:
+        self.until = max(self.until, no + lines)
+
+    def noise(self, text: str) -> bool:
+        """Tell a line that is never a cause and belongs into no excerpt."""
+        signature = self.book.find(text)
+        return signature is not None and signature.role in {Role.NOISE, Role.NOISE_BLOCK}
+
+    def _marker(self, line: Line) -> bool:
+        """Read what parts a log into steps and files."""
+        text = line.text
+        if line.tag == "group":
+            if text.startswith("Run "):
+                self.segment += 1
+                self.pytest.leave()
+                self.board.notes.clear()
+            return True
+        if text.startswith("[") and (match := _SUITE.match(text)):
+            self._suite(match[1], line)
+            return True
+        if line.tag == "rayjob" or text.startswith("[rayjob final]"):
+            self._watcher(line)
+        self.ended = self.ended or text.startswith(_WELL)
+        return False
+
+    def _watcher(self, line: Line) -> None:
+        if line.source == "Running":
+            self._started()
+        if not self._watched:
+            self._watched = [line.no, line.no, 0]
+        self._watched[1] = line.no
+        self._watched[2] += 1
+
+    def _started(self) -> None:
+        """Forget what kept the job from starting: it runs."""
+        for failure in self.board.all():
+            if failure.signature is not None and failure.signature.class_ == "cluster_scheduling":
+                failure.noise = True
+
+    def _suite(self, word: str, line: Line) -> None:
+        self.pytest.leave()
+        if word == "PASSED":
+            self.board.forgive(self._suite_from)
+            self.clock.seen(line.no, line.wall)
+        self._suite_from = self._test_from = line.no
+
+    def _verdict(self, line: Line) -> bool:
+        """Read how a test ended; what a passed one printed counts for nothing."""
+        text = line.text
+        if ".py::" in text:
+            self.test, self.tested = text.split(" ", 1)[0], True
+            self._test_from = line.no if not verdict(text) else self._test_from
+        word = verdict(text) if text.endswith(("]", "D", "R", "L", "S", "N")) else ""
+        if word in {"PASSED", "SKIPPED", "XFAIL", "XPASS"}:
+            self.board.forgive(
+                max(self._test_from, self._suite_from, 1) if self.tested else line.no
+            )
+            self.clock.seen(line.no, line.wall)
+        if word:
+            self._test_from = line.no
+        done = text.startswith("=") and ENDED.search(text) is not None
+        self.ended = self.ended or (done and "failed" not in text and "error" not in text)
+        return bool(word) or done
+
+    def _echo(self, line: Line) -> None:
+        if not self.echo and _KILL_ECHO.search(line.text):
+            self.echo = line.no
+
+    def _judge(self, line: Line) -> None:
+        self._echo(line)
+        for code, text in exit_codes(line.text):
+            self.board.status(Status(line.no, code, text[:MAX_TEXT], self.segment))
+        if line.tag == "error" and self.failed_segment is None:
+            self.failed_segment = self.segment
+        match = _CANN.match(line.text)
+        if match and _is_cann(match):
+            self._cann(line, match["at"] or match["at2"] or match["at3"] or "")
+            return
+        signature = self.book.find(line.text, self.board.notes) or self.book.by_codes(
+            codes_in(line.text)
+        )
+        if signature is not None:
+            self._signed(line, signature)
+        elif is_weak(line):
+            self._keep(self._failure(line, Kind.LINE, None), line)
+
+    def _cann(self, line: Line, at: str) -> None:
+        failure = self._failure(line, Kind.CANN, None)
+        failure.time = at
+        self._keep(failure, line)
+
+    def _signed(self, line: Line, signature: Signature) -> None:
+        match signature.role:
+            case Role.NOISE:
+                return
+            case Role.NOISE_BLOCK:
+                self.traces.mute(line.stream)
+                self._want(line.no, 2)
+            case Role.NOTE:
+                self.board.notes.add(signature.name)
+            case Role.KILL:
+                self._kill(line, signature)
+            case _ if line.level in _INFO and not line.tag:
+                return
+            case _:
+                self._keep(self._failure(line, Kind.LINE, signature), line)
+
+    def _kill(self, line: Line, signature: Signature) -> None:
+        if any(_THROUGHPUT.search(raw) for _, raw in self._before()):
+            self.clock.seen(line.no, line.wall)
+        self.board.kill(self._failure(line, Kind.LINE, signature))
+        self._want(line.no, 2)
+
+    def _failure(self, line: Line, kind: Kind, signature: Signature | None) -> Failure:
+        failure = Failure(
+            kind, line.stream, self.segment, signature=signature, wall=line.wall, level=line.level
+        )
+        failure.link.no, failure.link.text = line.no, line.text[:MAX_TEXT]
+        failure.before = [(no, clean(raw)) for no, raw in self._before()[-2:]]
+        failure.repeated, failure.weak = (
+            line.repeated,
+            line.level == "WARNING" or line.tag == "warning",
+        )
+        failure.time = line.time
+        return failure
+
+    def _keep(self, failure: Failure, line: Line) -> None:
+        self.board.add(failure)
+        self.traces.watch(failure, line)
+        self._want(line.no, _FOLLOW)
+
+
+def _is_cann(match: re.Match[str]) -> bool:
+    """Tell a code from a word of five letters; the exit hook's ERR99999 is none."""
+    proper = match["old"] is None or _CODE.match(match["old"]) is not None
+    return proper and "ERR99999" not in match.string

@@ -1,0 +1,177 @@
+"""Bytes in any chunks to the few lines worth reading: one RE2 pass, line numbers by counting.
+
+Which lines are handed on depends on the lines alone, never on how the stream was cut.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+MAX_LINE = 128 * 1024  # a longer line keeps this much of its head and of its tail
+_BATCH = 64 * 1024  # small chunks are joined up to this
+_BEFORE = 3  # lines of context before one that counts
+_BEFORE_BYTES = 2_000
+TAIL_LINES = 20
+_TAIL_BYTES = 2_000
+_NOWHERE = (b"", 0, 0)
+
+
+class Sink(Protocol):
+    """Who reads the lines; lines numbered up to `until` are wanted whatever they hold."""
+
+    until: int
+
+    def follow(self, before: Callable[[], list[tuple[int, bytes]]]) -> None:
+        """Take a way to ask, while a line is read, for the lines before it."""
+
+    def read(self, no: int, raw: bytes) -> None:
+        """Take a line that counts."""
+
+
+class Scanner:
+    """Splits into lines, counts, and hands the lines that pass the prefilter to a sink."""
+
+    def __init__(self, prefilter: Any, sink: Sink) -> None:
+        """`prefilter` is a compiled RE2 over bytes with `(?m)`."""
+        self.sink = sink
+        self.lines = 0
+        self.bytes = 0
+        self.tail: deque[bytes] = deque(maxlen=TAIL_LINES)
+        self._search = prefilter.search
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
+        self._partial = Partial()
+        self._recent: deque[bytes] = deque(maxlen=_BEFORE)
+        self._at = _NOWHERE
+        sink.follow(self.before)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes, any number of them."""
+        self.bytes += len(chunk)
+        self._pending.append(chunk)
+        self._pending_bytes += len(chunk)
+        if self._pending_bytes >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Read every complete line so far."""
+        if not self._pending:
+            return
+        data = self._pending[0] if len(self._pending) == 1 else b"".join(self._pending)
+        self._pending.clear()
+        self._pending_bytes = 0
+        end = data.rfind(b"\n") + 1
+        if end == 0:
+            self._partial.add(data)
+            return
+        start = 0
+        if self._partial.size:
+            start = data.find(b"\n") + 1
+            self._partial.add(data[: start - 1])
+            line = self._partial.take()
+            self._region(line + b"\n", 0, len(line) + 1)
+        self._region(data, start, end)
+        self._partial.add(data[end:])
+
+    @property
+    def unfinished(self) -> bytes:
+        """The last line, when no line end has come yet."""
+        return self._partial.peek()
+
+    def finish(self) -> None:
+        """Read the unfinished line as if it had ended."""
+        if line := self._partial.take():
+            self._region(line + b"\n", 0, len(line) + 1)
+
+    def before(self) -> list[tuple[int, bytes]]:
+        """Return up to three lines before the one being read, with their numbers."""
+        data, start, begin = self._at
+        found: list[bytes] = []
+        stop = begin - 1
+        while len(found) < _BEFORE and stop >= start:
+            first = data.rfind(b"\n", start, stop) + 1 or start
+            found.append(data[first : min(stop, first + _BEFORE_BYTES)])
+            stop = first - 1
+        older = list(self._recent)
+        while len(found) < _BEFORE and older:
+            found.append(older.pop())
+        return [(self.lines - 1 - i, line) for i, line in enumerate(found)][::-1]
+
+    def _region(self, data: bytes, start: int, end: int) -> None:
+        pos = start
+        while pos < end:
+            pos = self._wanted(data, start, pos, end)
+            match = self._search(data, pos, end) if pos < end else None
+            if match is None:
+                break
+            begin = data.rfind(b"\n", pos, match.start()) + 1 or pos
+            stop = data.find(b"\n", begin, end)
+            self.lines += data.count(b"\n", pos, begin) + 1
+            line = data[begin:stop]
+            if len(line) <= 2 * MAX_LINE or self._search(cut(line)):
+                self._at = (data, start, begin)
+                self.sink.read(self.lines, cut(line))
+            pos = stop + 1
+        self.lines += data.count(b"\n", pos, end)
+        self._at = _NOWHERE
+        self._keep(data, start, end)
+
+    def _wanted(self, data: bytes, start: int, pos: int, end: int) -> int:
+        """Hand on the lines that the sink wants whatever they hold; return where they end."""
+        while pos < end and self.lines < self.sink.until:
+            stop = data.find(b"\n", pos, end)
+            self.lines += 1
+            self._at = (data, start, pos)
+            self.sink.read(self.lines, cut(data[pos:stop]))
+            pos = stop + 1
+        return pos
+
+    def _keep(self, data: bytes, start: int, end: int) -> None:
+        """Remember the last lines of a region for context and for the tail."""
+        last: list[bytes] = []
+        stop = end - 1
+        while len(last) < TAIL_LINES and stop >= start:
+            first = data.rfind(b"\n", start, stop) + 1 or start
+            last.append(data[first : min(stop, first + _TAIL_BYTES)])
+            stop = first - 1
+        last.reverse()
+        self.tail.extend(last)
+        self._recent.extend(last[-_BEFORE:])
+
+
+def cut(line: bytes) -> bytes:
+    """Keep head and tail of an overlong line; the mark between lets nothing match across."""
+    return line if len(line) <= 2 * MAX_LINE else line[:MAX_LINE] + b"\r" + line[-MAX_LINE:]
+
+
+class Partial:
+    """A line that is still growing: all of it while short, then its head and a rolling tail."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.size = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    def add(self, data: bytes) -> None:
+        """Append; what lies between head and tail is dropped."""
+        self.size += len(data)
+        room = max(0, MAX_LINE - len(self._head))
+        self._head += data[:room]
+        self._tail += data[max(room, len(data) - MAX_LINE) :]
+        if len(self._tail) > 2 * MAX_LINE:
+            del self._tail[:-MAX_LINE]
+
+    def peek(self) -> bytes:
+        """Return the line as far as it is kept."""
+        if self.size <= 2 * MAX_LINE:
+            return bytes(self._head + self._tail)
+        return bytes(self._head) + b"\r" + bytes(self._tail[-MAX_LINE:])
+
+    def take(self) -> bytes:
+        """Return the line and start the next one."""
+        line = self.peek()
+        self.size = 0
+        self._head.clear()
+        self._tail.clear()
+        return line

@@ -1,0 +1,170 @@
+"""Signatures: what a line means, as data, and the matcher over all of them (RE2, linear)."""
+
+import re
+from collections.abc import Container, Iterable, Sequence
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+import re2
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from bot.core.digest.triggers import BARS, TRIGGERS
+
+ClassName = Literal[
+    "code_failure",
+    "test_assertion",
+    "oom_device",
+    "oom_host",
+    "hccl_comm",
+    "device_fault",
+    "environment",
+    "dependency_install",
+    "network_download",
+    "disk",
+    "cluster_scheduling",
+    "timeout_hang",
+    "cancelled",
+    "runner_lost",
+    "data_missing",
+    "config_error",
+    "baseline_regression",
+    "unknown",
+]
+_DFA_BYTES = 8 << 20  # an RE2 cache may grow to this; the budget of a digester is 32 MiB
+_PATTERN_BYTES = 1 << 20
+_ANCHOR = re.compile(r"(?<![\[\\])\^|(?<!\\)\$")
+
+
+class Role(StrEnum):
+    """How a matching line is judged against the others."""
+
+    PRIMARY = "primary"
+    COMM = "comm"
+    FOLLOWER = "follower"
+    SECONDARY = "secondary"
+    WRAPPER = "wrapper"
+    STATUS = "status"
+    KILL = "kill"
+    NOTE = "note"
+    NOISE = "noise"
+    NOISE_BLOCK = "noise_block"
+
+
+class Signature(BaseModel):
+    """One mechanism: how it prints, its class, and whether a retry is worth it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
+    class_: Annotated[ClassName, Field(alias="class")]
+    match: Annotated[str | None, Field(max_length=2_000)] = None
+    unless: Annotated[str | None, Field(max_length=2_000)] = None
+    codes: tuple[str, ...] = ()
+    given: str | None = None
+    role: Role = Role.PRIMARY
+    infra: bool | Literal["stalled"] = False
+    title: Annotated[str, Field(max_length=80)] = ""
+    hint: Annotated[str, Field(max_length=400)] = ""
+    source: str = ""
+    example: Annotated[str, Field(min_length=1, max_length=1_000)]
+
+    @model_validator(mode="after")
+    def _check_patterns(self) -> Self:
+        if self.match is None and not self.codes:
+            raise ValueError("needs match or codes")  # noqa: EM101 - pydantic turns it into a message
+        for pattern in (self.match, self.unless):
+            if pattern is not None and _compiled(pattern).search(""):
+                raise ValueError("a pattern must not match an empty line")  # noqa: EM101 - as above
+        return self
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    version: Literal[1]
+    signatures: list[Signature]
+
+
+def _compiled(pattern: str) -> Any:
+    try:
+        return re2.compile(pattern)
+    except re2.error as error:
+        message = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+        raise ValueError(f"not an RE2 pattern: {message}") from error
+
+
+class Signatures:
+    """All signatures in order of precedence; immutable once built, so many digesters share one."""
+
+    def __init__(self, signatures: Sequence[Signature], *, own: int = 0) -> None:
+        """Compile them; the built-in triggers do not cover the first `own`, a repository's."""
+        self.all = tuple(signatures)
+        self._unless = [None if s.unless is None else _compiled(s.unless) for s in self.all]
+        self._by_code: dict[str, Signature] = {}
+        for signature in self.all:
+            for code in signature.codes:
+                self._by_code.setdefault(code, signature)
+        self._patterns = [i for i, s in enumerate(self.all) if s.match is not None]
+        self._filter = re2.Filter()  # literals first, then only the patterns that hold them
+        for i in self._patterns:
+            self._filter.Add(self.all[i].match, _options(_PATTERN_BYTES))
+        self._filter.Compile()
+        words = _prefilter(self.all[:own])
+        self.words = re2.compile(words.encode(), _raw_options())
+        self.prefilter = re2.compile(f"{words}|{BARS}".encode(), _raw_options())
+
+    def find(self, text: str, seen: Container[str] = ()) -> Signature | None:
+        """Return the first signature that the text matches; `seen` names the notes so far."""
+        hits: list[int] = self._filter.Match(text) or []
+        for hit in sorted(hits):
+            i = self._patterns[hit]
+            unless, given = self._unless[i], self.all[i].given
+            if (unless is None or not unless.search(text)) and (given is None or given in seen):
+                return self.all[i]
+        return None
+
+    def by_codes(self, codes: Iterable[str]) -> Signature | None:
+        """Return the signature of the first of these codes that has one."""
+        return next((self._by_code[c] for c in codes if c in self._by_code), None)
+
+
+def _options(max_bytes: int) -> Any:
+    options = re2.Options()
+    options.max_mem = max_bytes
+    options.log_errors = False
+    return options
+
+
+def _raw_options() -> Any:
+    """For raw bytes of any encoding; nothing matches across a line's end."""
+    options = _options(_DFA_BYTES)
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.never_nl = True
+    return options
+
+
+def _prefilter(own: Sequence[Signature]) -> str:
+    """Join the triggers with a repository's own patterns, whose anchors do not fit raw lines."""
+    relaxed = []
+    for pattern in [s.match for s in own if s.match] + [re.escape(c) for s in own for c in s.codes]:
+        loose = _ANCHOR.sub("", pattern)
+        relaxed.append(loose if _is_valid(loose) else pattern)
+    return "|".join([TRIGGERS, *(f"(?:{p})" for p in relaxed)])
+
+
+def _is_valid(pattern: str) -> bool:
+    try:
+        re2.compile(pattern, _options(_PATTERN_BYTES))
+    except re2.error:
+        return False
+    return True
+
+
+def load_signatures(text: str, *, own: Sequence[Signature] = ()) -> Signatures:
+    """Read `config/signatures.yml`, a repository's own first; `ValueError` lists the errors."""
+    book = _File.model_validate(yaml.safe_load(text))
+    names = [s.name for s in book.signatures]
+    if doubled := sorted({n for n in names if names.count(n) > 1}):
+        raise ValueError(f"signatures named twice: {', '.join(doubled)}")
+    return Signatures([*own, *book.signatures], own=len(own))

@@ -1,0 +1,241 @@
+"""Python tracebacks, one state a stream: chains, Ray's nested causes, groups, faulthandler."""
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.core.digest.evidence import MAX_TEXT, Board, Failure, Kind, Link, codes_in
+from bot.core.digest.model import Frame
+from bot.core.digest.shapes import Line
+
+_MAX_STREAMS = 256
+_MAX_STRAY = 6
+START = re.compile(r"(?:  [+|] )?(?:Exception Group )?Traceback \(most recent call last\):")
+_GROUP = re.compile(r"^ {0,40}(?:\+-\+?-{2,} (?:\d+ )?-{2,}|\+-{8,}|[|+] ?)(?= |\w|$)")
+_MEMBER = re.compile(r"^ {0,40}\+-\+?-{2,} (?:\d+|\.\.\.) -{2,}")
+FRAME = re.compile(r'^\s{0,40}File "([^"]{1,400})", line (\d{1,9})(,)?(?: in (.{1,200}))?')
+_RAY = re.compile(
+    r"^(?:ray\.exceptions\.)?RayTaskError\(.*?\)(?::|$)|^(?:\S+\.)?RayTaskError: ray::"
+    r"|^ray::\S.{0,200}\(pid=|^ray::\S+\(\)"
+)
+_RAY_DIED = re.compile(
+    r"ActorDiedError: The actor died because of an error raised in its creation task"
+)
+EXCEPTION = re.compile(r"^((?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w{1,80})(?:: (.*)|:\s*)?$", re.DOTALL)
+_CAUSE = "The above exception was the direct cause of the following exception:"
+_CONTEXT = "During handling of the above exception, another exception occurred:"
+_CURRENT = re.compile(r"^Current thread 0x|^Thread 0x\w+ .*\(most recent call first\)")
+_RECORD = re.compile(r"^\[(?:ERROR|Error)\]|^E\w{4,5}[:\[]|^\[PID: ?\d+\]|^\s")
+_CONTINUES = re.compile(r"^(?:Search|File \"|\s|\d+ validation)")
+
+
+@dataclass(slots=True)
+class State:
+    """Where one stream stands: a traceback being read, or a message that may go on."""
+
+    open: Link | None = None
+    after: Link | None = None
+    failure: Failure | None = None
+    joined: str = ""
+    mute: bool = False
+    source: str = ""
+    plain: int = 0
+    blank: bool = False
+    stray: int = 0
+    threads: int = 0
+    last: int = 0
+
+
+class Traces:
+    """Reads tracebacks and message blocks of many interleaved streams."""
+
+    def __init__(self, board: Board, is_noise: Callable[[str], bool]) -> None:
+        """`is_noise` says of a message line that it belongs to nothing."""
+        self._board = board
+        self._noise = is_noise
+        self._states: OrderedDict[str, State] = OrderedDict()
+        self._joining: tuple[str, int] = ("", 0)
+
+    @property
+    def busy(self) -> bool:
+        """Whether any stream is inside a traceback."""
+        return any(state.open for state in self._states.values())
+
+    def state(self, stream: str) -> State:
+        """Return the state of a stream; of too many streams the longest silent is forgotten."""
+        state = self._states.get(stream)
+        if state is None:
+            state = self._states[stream] = State()
+            if len(self._states) > _MAX_STREAMS:
+                self._states.popitem(last=False)
+        else:
+            self._states.move_to_end(stream)
+        return state
+
+    def mute(self, stream: str) -> None:
+        """Let the traceback that follows in this stream count for nothing."""
+        self.state(stream).mute = True
+
+    def watch(self, failure: Failure, line: Line) -> None:
+        """Let the lines that follow in this stream go on with the message of a failure."""
+        state = self.state(line.stream)
+        state.open, state.after, state.failure = None, failure.link, failure
+        state.source, state.plain, state.blank, state.last = line.source, 0, False, line.no
+
+    def take(self, line: Line, segment: int) -> bool:
+        """Read a line; False when it is no part of a traceback or message."""
+        self._borrow(line)
+        state = self.state(line.stream)
+        member = _MEMBER.match(line.text)
+        if member or (
+            _GROUP.match(line.text) and (state.open or state.after or "Traceback" in line.text)
+        ):
+            line.text = _GROUP.sub("", line.text)
+        if (
+            state.open is not None
+            and line.source != state.source
+            and line.level
+            and not state.stray
+        ):
+            state.stray = 1
+        if START.match(line.text):
+            self._start(state, line, segment)
+        elif member:
+            state.joined = state.joined or "group"
+        elif state.open is not None:
+            return self._inside(state, line)
+        elif FRAME.match(line.text) or _RAY.match(line.text) or _RAY_DIED.search(line.text):
+            return self._headless(state, line, segment)
+        elif state.after is not None:
+            return self._continue(state, line)
+        else:
+            return self._separator(state, line)
+        return True
+
+    def _borrow(self, line: Line) -> None:
+        """Ray colours its `ray::` headers so that they look like another stream's line."""
+        stream, no = self._joining
+        if line.text.startswith("ray::") and line.no - no <= 2 and no:
+            line.stream = stream
+
+    def _start(self, state: State, line: Line, segment: int) -> None:
+        joins = state.joined and state.failure is not None
+        if not joins:
+            state.failure = Failure(
+                Kind.PYTHON, line.stream, segment, links=[], wall=line.wall, level=line.level
+            )
+            state.failure.noise, state.mute = state.mute, False
+            state.failure.repeated = line.repeated
+        state.open, state.after, state.joined = Link(), None, ""
+        state.source, state.stray, state.threads = line.source, 0, 0
+        self._trace(state, line)
+
+    def _headless(self, state: State, line: Line, segment: int) -> bool:
+        frame = FRAME.match(line.text)
+        if frame and not frame[3] and state.failure is not None and state.after is not None:
+            return self._fault(state, line, frame)
+        if frame and state.after is not None and not state.joined:
+            return self._continue(state, line)
+        self._start(state, line, segment)
+        if frame and state.open is not None:
+            state.open.frame(Frame(frame[1], int(frame[2]), (frame[4] or "").strip()))
+        return True
+
+    def _fault(self, state: State, line: Line, frame: re.Match[str]) -> bool:
+        """Take a frame of a `most recent call first` list: the first one is the deepest."""
+        if state.threads <= 1 and state.after is not None:
+            state.after.frames.insert(0, Frame(frame[1], int(frame[2]), (frame[4] or "").strip()))
+        self._trace(state, line)
+        return True
+
+    def _inside(self, state: State, line: Line) -> bool:
+        link, text = state.open, line.text
+        assert link is not None
+        if frame := FRAME.match(text):
+            link.frame(Frame(frame[1], int(frame[2]), (frame[4] or "").strip()))
+        elif _RAY.match(text) or (_RAY_DIED.search(text)):
+            link.frames.clear()
+        elif not text.strip() or text[0] in " \t^":
+            self._code(link, text)
+        elif self._separator(state, line):
+            state.open = None
+            return True
+        elif (exception := EXCEPTION.match(text)) and (link.frames or exception[2]):
+            self._close(state, link, line)
+        else:
+            state.stray += 1
+            if state.stray > _MAX_STRAY:
+                state.open = None
+            return False
+        self._trace(state, line)
+        return True
+
+    @staticmethod
+    def _code(link: Link, text: str) -> None:
+        stripped = text.strip()
+        if link.frames and not link.frames[-1].code and stripped and stripped.strip("^~ "):
+            last = link.frames[-1]
+            link.frames[-1] = Frame(last.path, last.line, last.function, stripped[:200])
+
+    def _close(self, state: State, link: Link, line: Line) -> None:
+        failure = state.failure
+        assert failure is not None
+        link.no, link.text = line.no, line.text[:MAX_TEXT]
+        new = not failure.links
+        failure.links.append(link)
+        del failure.links[12:]  # longer chains say nothing new
+        state.open, state.after = None, link
+        state.plain, state.blank, state.last = 0, False, line.no
+        if new and not failure.noise:
+            self._board.add(failure)
+
+    def _separator(self, state: State, line: Line) -> bool:
+        kind = "cause" if _CAUSE in line.text else "context" if _CONTEXT in line.text else ""
+        if not kind:
+            return False
+        if state.failure is not None and state.failure.links:
+            state.failure.link.context = kind == "context"
+        state.joined = kind
+        self._joining = (line.stream, line.no)
+        self._trace(state, line)
+        return True
+
+    def _continue(self, state: State, line: Line) -> bool:
+        if self._separator(state, line):
+            state.after = None
+            return True
+        link, text = state.after, line.text
+        assert link is not None
+        if line.tag == "error" or (line.source != state.source and line.source):
+            state.after = None
+            return False
+        if _CURRENT.match(text):
+            state.threads = 1 if text.startswith("Current") or not link.frames else 2
+            return True
+        if not text.strip():
+            state.blank = True
+            return True
+        belongs = _RECORD.match(text) is not None or bool(codes_in(text))
+        state.plain += not belongs
+        if not belongs and (state.plain > 3 or state.blank or text.startswith("+ ")):
+            state.after = None
+            return False
+        return self._append(state, link, line)
+
+    def _append(self, state: State, link: Link, line: Line) -> bool:
+        failure = state.failure
+        if self._noise(line.text):
+            if failure is not None and failure.kind is Kind.CANN and "npuSynchronize" in line.text:
+                failure.noise = True
+            return True
+        state.last = line.no
+        if not link.add(line.no, line.text):
+            state.after = None
+        self._trace(state, line)
+        return True
+
+    @staticmethod
+    def _trace(state: State, line: Line) -> None:
+        if state.failure is not None:
+            state.failure.trace.append((line.no, line.text[:400]))

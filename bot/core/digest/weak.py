@@ -1,0 +1,73 @@
+"""Lines that no signature knows: what still looks like an error, and exit codes."""
+
+import re
+from collections.abc import Iterator
+
+from bot.core.digest.shapes import Line
+
+_SIGNALS = {
+    "HUP": 1,
+    "INT": 2,
+    "ILL": 4,
+    "ABRT": 6,
+    "BUS": 7,
+    "FPE": 8,
+    "KILL": 9,
+    "SEGV": 11,
+    "PIPE": 13,
+    "TERM": 15,
+}
+_EXIT = re.compile(
+    r"\b(?:[Ee]xit(?:ed)?(?: with)?(?: (?:code|status):?)|exit ?code ?[:=]?|exited with"
+    r"|return(?:ed)? (?:code|non-zero exit status))"
+    r" ?:? ?(-?\d{1,3})\b"
+)
+_SIGNAL = re.compile(
+    r"\b(?:died with <Signals\.|killed by signal: |signal: |Signal )"
+    r"\(?(?:SIG)?(ABRT|BUS|KILL|SEGV|TERM|FPE|ILL)\b"
+)
+_ERROR = re.compile(
+    r"^(?:\S{1,200}: )?(?:fatal )?(?:ERROR|FATAL|CRITICAL|Error|Fatal|error|fatal|panic|PANIC"
+    r"|ERR!|FAILED|FAIL|E)(?: ?\[[\w-]+\])?: \S"
+    r"|^\S{1,200}:\d+(?::\d+)?: (?:fatal )?[Ee]rror\b"
+    r"|^\s*(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Timeout|Failure)(?:: |$)"
+    r"|^\[(?:ERROR|error|FATAL|FAIL(?:ED)?)\][: ]"
+    r"|^(?:ERROR|FATAL|FAIL) \S"
+    r"|^CMake Error|^npm ERR!|^\s*\S+:\d+:\d+:? +(?:error\b|[A-Z]{1,4}\d{3,4} )|^\s*Error \(\w+\)"
+    r"|^(?:bash|sh|/bin/\w+|\S+\.sh): .*(?:No such file|Permission denied)"
+    r"|\.{3,} ?(?:Failed|FAILED)$|^\[FAIL|^make: \*\*\*|^Command failed|^Build failed"
+    r"|^error(?:\[E\d+\])?: "
+)
+_COMPILER = re.compile(
+    r"^\S{1,300}\.\w{1,6}[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^CMake Error"
+    r"|: undefined reference to |^error(?:\[E\d+\]): "
+)
+_LOGGED = re.compile(
+    r"(?i)\b(?:error|fail(?:ed|ure)?|exception|fatal|abort|timed? ?out|cannot|unable|invalid"
+    r"|not found)\b"
+)
+
+
+def exit_codes(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the non-zero exit codes that a line states, signals as negative numbers."""
+    if match := _EXIT.search(text):
+        if code := int(match[1]):
+            yield code, text
+    elif match := _SIGNAL.search(text):
+        yield -_SIGNALS[match[1]], text
+
+
+def is_compiler(text: str) -> bool:
+    """Tell a compiler's own error line, a cause by itself."""
+    return _COMPILER.search(text) is not None
+
+
+def is_weak(line: Line) -> bool:
+    """Tell a line that states an error in a common form, without saying of what kind."""
+    if line.tag == "error" or is_compiler(line.text):
+        return True
+    if line.level in {"INFO", "DEBUG", "WARNING"} or line.tag == "warning":
+        return False
+    if line.level == "ERROR":
+        return _LOGGED.search(line.text) is not None
+    return _ERROR.search(line.text) is not None
