@@ -52,8 +52,8 @@ def _newline_from(fd: int, offset: int) -> int:
         offset += len(piece)
 
 
-def whole_end(fd: int) -> tuple[int, bool]:
-    """Return the offset after the last whole line, and whether that line is `final`."""
+def whole_end(fd: int) -> tuple[int, bytes]:
+    """Return the offset after the last whole line, and that line if it is a `final` event."""
     end = os.fstat(fd).st_size
     data, start = b"", end
     while start > 0 and data.count(b"\n") < 2:
@@ -62,7 +62,7 @@ def whole_end(fd: int) -> tuple[int, bool]:
         data = os.pread(fd, step, start) + data
     whole = data[: data.rfind(b"\n") + 1]
     last = whole.rstrip(b"\n").rpartition(b"\n")[2]
-    return start + len(whole), _FINAL.match(last) is not None
+    return start + len(whole), last if _FINAL.match(last) else b""
 
 
 class Feed:
@@ -80,7 +80,8 @@ class Feed:
 
     async def open(self) -> None:
         """Begin to follow at the file's present end; what is older is read on demand."""
-        self.end, self.ended = await asyncio.to_thread(whole_end, self._fd)
+        self.end, last = await asyncio.to_thread(whole_end, self._fd)
+        self.ended = bool(last)
         self._window_start = self.end
         if not self.ended:
             self._task = asyncio.create_task(self._follow())
@@ -113,28 +114,27 @@ class Feed:
             return
 
     async def _follow(self) -> None:
-        pause_s = FASTEST_POLL_S
+        pause_s, size = FASTEST_POLL_S, PIECE_BYTES
         while not self.ended:
-            known = self._window_start + len(self._window)
-            piece = await asyncio.to_thread(os.pread, self._fd, PIECE_BYTES, known)
-            if piece:
-                self._take(piece)
-                pause_s = FASTEST_POLL_S
+            piece = await asyncio.to_thread(os.pread, self._fd, size, self.end)
+            # Whole lines only: a torn one may be taken back by a supervisor that recovers.
+            whole = piece[: piece.rfind(b"\n") + 1]
+            if whole:
+                self._take(whole)
+                pause_s, size = FASTEST_POLL_S, PIECE_BYTES
+            elif len(piece) == size:
+                size *= 2
             else:
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 1.5, SLOWEST_POLL_S)
 
-    def _take(self, piece: bytes) -> None:
-        last = piece.rfind(b"\n")
-        known = self._window_start + len(self._window)
-        self._window += piece
-        if last >= 0:
-            self.end = known + last + 1
-            upto = self.end - self._window_start - 1
-            line_start = self._window.rfind(b"\n", 0, upto) + 1
-            self.ended = _FINAL.match(self._window, line_start) is not None
-            self._grown.set()
-            self._grown = asyncio.Event()
+    def _take(self, whole: bytes) -> None:
+        self._window += whole
+        self.end += len(whole)
+        last = whole.rfind(b"\n", 0, len(whole) - 1) + 1
+        self.ended = _FINAL.match(whole, last) is not None
+        self._grown.set()
+        self._grown = asyncio.Event()
         excess = len(self._window) - WINDOW_BYTES
         if excess > 0:
             del self._window[:excess]

@@ -26,7 +26,7 @@ import msgspec
 
 from bot.submitter import supervise
 from bot.submitter.backend import JobState, JobView
-from bot.submitter.feed import Feed, offset_after
+from bot.submitter.feed import Feed, offset_after, whole_end
 from bot.submitter.patches import deadline_s, not_applied
 from bot.submitter.request import JobRequest, RefusedError
 
@@ -66,6 +66,12 @@ class _Record(msgspec.Struct, frozen=True):
     grace_s: float
     max_line_bytes: int
     max_log_bytes: int
+
+
+class _Final(msgspec.Struct, frozen=True):
+    ts: str
+    status: str
+    message: str
 
 
 @dataclass(slots=True)
@@ -362,14 +368,22 @@ def _supervisor_is_gone(job: _Job) -> bool:
 
 def _read_state(folder: Path) -> JobState:
     try:
-        text = (folder / "state.json").read_bytes()
+        state = msgspec.json.decode((folder / "state.json").read_bytes(), type=JobState)
     except FileNotFoundError:
-        return _FIRST_STATE
-    return msgspec.json.decode(text, type=JobState)
+        state = _FIRST_STATE
+    if state.ended_at is not None:
+        return state
+    # `final` is written just before the file: who has read the one may ask for the other.
+    with (folder / "events.ndjson").open("rb") as events:
+        _, last = whole_end(events.fileno())
+    if not last:
+        return state
+    end = msgspec.json.decode(last, type=_Final)
+    return JobState(end.status, end.message, *supervise.END_WORDS[end.status], end.ts)
 
 
 def _days_since_end(folder: Path) -> float:
     state = _read_state(folder)
     if state.ended_at is None:
         return 0.0
-    return (time.time() - (folder / "state.json").stat().st_mtime) / 86400
+    return (time.time() - (folder / "events.ndjson").stat().st_mtime) / 86400
