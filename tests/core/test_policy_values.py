@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from bot.core.digest import signatures
 from bot.core.policy import Policy, Signature, policy_schema
 from bot.core.policy.document import Document
 from bot.core.policy.errors import problems_of
@@ -129,36 +130,64 @@ def test_a_runner_label_is_one_word(label: str) -> None:
     assert found[0][2] == "a runner label is one word without spaces or commas"
 
 
-SIGNATURE = "log: {signatures: [{name: a, class: b, match: 'x', %s}]}\n"
+def test_a_label_of_the_longest_kind_is_taken() -> None:
+    assert "a" * 256 in loaded(f"version: 1\nrunners: {{{'a' * 256}: {{}}}}\n").runners
+
+
+SIGNATURE = "log: {signatures: [{name: a, class: unknown, match: x, example: x, %s}]}\n"
 
 
 @pytest.mark.parametrize(
     ("extra", "path", "words"),
     [
-        ("unless: '('", "unless", "is no RE2 expression: missing )"),
-        ("unless: '(?=a)'", "unless", "is no RE2 expression"),
-        ("unless: 'a*'", "unless", "matches the empty line"),
-        ("infra: maybe", "infra", "`stalled`"),
-        ("role: none", "role", "is none of `primary`"),
-        ("kind: c", "kind", "unknown key `kind`"),
+        ("unless: '('", ".unless", "is no RE2 expression: missing )"),
+        ("unless: '(?=a)'", ".unless", "is no RE2 expression"),
+        ("unless: 'a*'", ".unless", "matches the empty line"),
+        (f"unless: '{'a' * 2001}'", ".unless", "at most 2,000 characters"),
+        ("infra: maybe", ".infra", "`stalled`"),
+        ("role: none", ".role", "is none of `primary`"),
+        ("kind: c", ".kind", "unknown key `kind`"),
+        ("given: A_b", ".given", "only small letters"),
+        (f"hint: {'x' * 401}", ".hint", "longer than 400"),
     ],
 )
 def test_a_signature_is_checked(extra: str, path: str, words: str) -> None:
     ((at, _, message),) = errors(BASE + SIGNATURE % extra)
-    assert at == f"log.signatures[0].{path}"
+    assert at == f"log.signatures[0]{path}"
     assert words in message
 
 
-def test_a_signature_is_handed_on_as_it_was_written() -> None:
+def test_a_signatures_class_is_one_of_the_known() -> None:
+    text = "log: {signatures: [{name: a, class: hcl_comm, match: x, example: x}]}\n"
+    ((path, _, message),) = errors(BASE + text)
+    assert path == "log.signatures[0].class"
+    assert message.endswith("did you mean `hccl_comm`?")
+
+
+def test_a_signature_needs_something_to_look_for() -> None:
+    text = "log: {signatures: [{name: a, class: unknown, example: x}]}\n"
+    assert errors(BASE + text) == [("log.signatures[0]", 10, "needs `match` or `codes`")]
+
+
+def test_a_signature_is_handed_to_the_digest_as_it_was_written() -> None:
     (found,) = loaded(BASE + SIGNATURE % "infra: stalled, codes: ['507010']").log.signatures
-    assert isinstance(found, Signature)
     assert found.as_json() == {
         "name": "a",
-        "class": "b",
+        "class": "unknown",
         "match": "x",
+        "example": "x",
         "infra": "stalled",
         "codes": ["507010"],
     }
+    assert signatures.Signature.model_validate(found.as_json()).infra == "stalled"
+
+
+def test_a_signature_has_the_keys_and_defaults_that_the_digest_knows() -> None:
+    ours, theirs = (
+        {info.alias or name: info.get_default() for name, info in model.model_fields.items()}
+        for model in (Signature, signatures.Signature)
+    )
+    assert ours == theirs
 
 
 def test_what_looks_odd_but_is_allowed_is_taken() -> None:

@@ -30,6 +30,7 @@ def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         for check in _SUITE_CHECKS:
             yield from check(("suites", key), _mapping(suite), data)
     yield from _nightly(data)
+    yield from _signatures(data)
 
 
 def _runners(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -149,6 +150,13 @@ def _nightly(data: Mapping[str, Any]) -> Iterator[Problem]:
             message = _nightly_match(text, suites)
             if message:
                 yield Problem((*path, "suites", at), message)
+
+
+def _signatures(data: Mapping[str, Any]) -> Iterator[Problem]:
+    entries = _mapping(data.get("log")).get("signatures")
+    for index, entry in enumerate(entries[: v.MAX_ITEMS] if isinstance(entries, list) else []):
+        if isinstance(entry, dict) and not entry.get("match") and not entry.get("codes"):
+            yield Problem(("log", "signatures", index), "needs `match` or `codes`")
 
 
 def _nightly_match(text: str, suites: Mapping[str, Mapping[str, Any]]) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from enum import Enum
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -189,4 +188,4 @@ def _inside(annotation: Any, part: str | int) -> Any:
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
-    return annotation if is_model and not issubclass(annotation, Enum) else None
+    return annotation if is_model else None

@@ -16,6 +16,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from bot.core.digest.signatures import ClassName, Role
 from bot.core.model import Level
 from bot.core.policy import values as v
 
@@ -230,40 +231,25 @@ class Report(Part):
     language: Language = Field(Language.EN, description="Language of all texts")
 
 
-class Role(StrEnum):
-    """What a line that matches a signature says of the cause (see config/signatures.yml)."""
-
-    PRIMARY = "primary"
-    COMM = "comm"
-    FOLLOWER = "follower"
-    SECONDARY = "secondary"
-    WRAPPER = "wrapper"
-    STATUS = "status"
-    KILL = "kill"
-    NOTE = "note"
-    NOISE = "noise"
-    NOISE_BLOCK = "noise_block"
-
-
 class Signature(Part):
-    """What a line of a log means, in the form of config/signatures.yml."""
+    """What a line of a log means: ``bot.core.digest``'s signature, described for editors."""
 
-    name: v.Key = Field(description="Its name")
-    kind: v.Key = Field(alias="class", description="Class of the failure, like hccl_comm")
-    match: v.Regex = Field(description="RE2 expression, looked for in each line")
+    name: v.SignatureName = Field(description="Its name")
+    kind: ClassName = Field(alias="class", description="Class of the failure, like hccl_comm")
+    match: v.Regex | None = Field(None, description="RE2 expression, looked for in each line")
     unless: v.Regex | None = Field(None, description="RE2 expression that takes the match back")
     codes: tuple[v.Text, ...] = Field(
         (), max_length=v.MAX_ITEMS, description="CANN codes that count as a match"
     )
-    given: v.Key | None = Field(None, description="A note that must have been seen before")
-    role: Role = Field(Role.PRIMARY, description="What the line says of the cause")
-    infra: v.Infra | None = Field(
-        None, description="Whether it is not the change's fault; default: what the class says"
+    given: v.SignatureName | None = Field(
+        None, description="A note that must have been seen before"
     )
-    title: v.Text = Field("", description="What happened, in a few words")
-    hint: v.Text = Field("", description="What to do next, for the reader")
+    role: Role = Field(Role.PRIMARY, description="What the line says of the cause")
+    infra: v.Infra = Field(False, description="Not the change's fault, so that a retry is worth it")
+    title: v.Title = Field("", description="What happened, in a few words")
+    hint: v.Hint = Field("", description="What to do next, for the reader")
     source: v.Text = Field("", description="Where the knowledge comes from")
-    example: v.Text = Field("", description="A line that matches")
+    example: v.Example = Field(description="A line that matches")
 
     def as_json(self) -> dict[str, Any]:
         """Return what is set, keyed as in the file."""

@@ -34,12 +34,16 @@ MAX_JOB_MINUTES = 7200
 # The longest cron text looked at: the fields of real ones are a few characters each.
 MAX_CRON_CHARS = 100
 
+# The digest joins all expressions into one.
+MAX_REGEX_CHARS = 2000
+
 # Shorter secrets would blank half of every log.
 MIN_REDACT_CHARS = 4
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _INPUT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
 _WORKFLOW = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\.ya?ml")
+_SIGNATURE = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SPACE_OR_CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _BRANCH = re.compile(r"(?!.*(\.\.|//|@\{))[^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x20\x7f~^:?*\[\\]*")
@@ -124,6 +128,9 @@ def check_positive(pattern: str) -> str:
 
 def check_regex(pattern: str) -> str:
     """Refuse an expression that RE2 does not take."""
+    if len(pattern) > MAX_REGEX_CHARS:
+        msg = f"an expression has at most {MAX_REGEX_CHARS:,} characters"
+        raise ValueError(msg)
     options = re2.Options()
     options.log_errors = False
     try:
@@ -180,6 +187,14 @@ def check_root(root: str) -> str:
     return root
 
 
+def check_signature_name(name: str) -> str:
+    """Refuse what is no name of a signature."""
+    if not _SIGNATURE.fullmatch(name):
+        msg = "holds only small letters, digits and `-`, at most 61, no `-` first"
+        raise ValueError(msg)
+    return name
+
+
 def check_infra(value: object) -> bool | str:
     """Refuse what is neither yes, no nor "only when nothing moved any more"."""
     if isinstance(value, bool) or value == "stalled":
@@ -201,6 +216,10 @@ InputName = Annotated[StrictStr, AfterValidator(check_input_name)]
 InputValue = Annotated[StrictStr, AfterValidator(check_input_value)]
 Pattern = Annotated[StrictStr, AfterValidator(check_pattern)]
 PositivePattern = Annotated[StrictStr, AfterValidator(check_positive)]
+SignatureName = Annotated[StrictStr, AfterValidator(check_signature_name)]
+Title = Annotated[StrictStr, Field(max_length=80)]
+Hint = Annotated[StrictStr, Field(max_length=400)]
+Example = Annotated[StrictStr, Field(min_length=1, max_length=1000)]
 Regex = Annotated[StrictStr, AfterValidator(check_regex)]
 Cron = Annotated[StrictStr, AfterValidator(check_cron)]
 Branch = Annotated[StrictStr, AfterValidator(check_branch)]
