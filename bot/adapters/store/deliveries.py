@@ -194,8 +194,6 @@ class DeliveryRows:
             )
         )
         await self._db.write(lambda conn: conn.execute(change))
-        if park:
-            self._wake.poke(Topic.INBOX)  # the subject goes on
 
 
 async def finish_delivery(conn: AsyncConnection, lease: Lease, note: str) -> bool:

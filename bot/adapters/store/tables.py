@@ -15,7 +15,7 @@ from sqlalchemy import (
     text,
 )
 
-from bot.adapters.store.columns import Packed, Time, Word, Zipped
+from bot.adapters.store.columns import Packed, Plain, Time, Word, Zipped
 from bot.core.model import Json, Level, Outcome, Place, Snapshot, State, Wish
 
 metadata = MetaData()
@@ -54,7 +54,7 @@ deliveries = Table(
     Column("state", Text, nullable=False),  # new | done | ignored | parked
     Column("tries", Integer, nullable=False, server_default="0"),
     Column("due", Time, nullable=False),
-    Column("note", Text, nullable=False, server_default=""),
+    Column("note", Plain, nullable=False, server_default=""),
     *_lease(),
     Index("deliveries_received", "received_at"),
     Index(
@@ -123,7 +123,7 @@ policies = Table(
     Column("repo_id", BigInteger, primary_key=True, autoincrement=False),
     Column("ref", Text, primary_key=True),
     Column("blob_sha", Text, nullable=False),
-    Column("text", Text),
+    Column("text", Plain),
     Column("read_at", Time, nullable=False),
 )
 
@@ -160,7 +160,7 @@ runs = Table(
     Column("created_at", Time, nullable=False),
     Column("state", Word(State), nullable=False),
     Column("outcome", Word(Outcome)),
-    Column("why", Text, nullable=False),
+    Column("why", Plain, nullable=False),
     Column("origin", Text, nullable=False),
     Column("number", BigInteger),
     Column("not_before", Time),
@@ -227,9 +227,9 @@ rayjobs = Table(
     Column("job_id", Text, primary_key=True),
     Column("seen", Text, nullable=False),
     Column("confirmed", Boolean, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("deployment", Text, nullable=False),
-    Column("message", Text, nullable=False),
+    Column("status", Plain, nullable=False),
+    Column("deployment", Plain, nullable=False),
+    Column("message", Plain, nullable=False),
     Column("final", Text),
     Column("final_from", Text, nullable=False),
     Column("silent_since", Time),
@@ -278,7 +278,7 @@ def _showing() -> tuple[Column[object], ...]:
         Column("github_id", BigInteger),
         Column("create_tried", Boolean, nullable=False, server_default=false()),
         Column("given_up", Boolean, nullable=False, server_default=false()),
-        Column("note", Text, nullable=False, server_default=""),
+        Column("note", Plain, nullable=False, server_default=""),
         Column("want_version", Integer, nullable=False, server_default="1"),
         Column("shown_version", Integer, nullable=False, server_default="0"),
         Column("due", Time),  # None: nothing newer to show
@@ -333,7 +333,7 @@ replies = Table(
     Column("comment_id", BigInteger, primary_key=True, autoincrement=False),
     Column("repo_id", BigInteger, nullable=False),
     Column("number", BigInteger, nullable=False),
-    Column("head", Text, nullable=False),
+    Column("head", Plain, nullable=False),
     *_showing(),
     Index(
         "replies_due",
@@ -363,10 +363,10 @@ audit = Table(
     metadata,
     Column("seq", _Counter, primary_key=True, autoincrement=True),
     Column("at", Time, nullable=False),
-    Column("who", Text, nullable=False),
-    Column("what", Text, nullable=False),
+    Column("who", Plain, nullable=False),
+    Column("what", Plain, nullable=False),
     Column("allowed", Boolean, nullable=False),
-    Column("rule", Text, nullable=False),
+    Column("rule", Plain, nullable=False),
     Column("repo_id", BigInteger),
     Column("number", BigInteger),
     Column("sha", Text),
