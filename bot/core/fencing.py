@@ -6,7 +6,6 @@ for is broken by a zero-width space; inside code neither is needed.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable
 
 SPACE = "\u200b"  # zero width: no eye sees it, and no mention survives it
@@ -18,6 +17,14 @@ _ANSI = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]|\x9b[0-?]*[@-~]"
 )
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+# Unicode's controls (Cc) and formats (Cf): direction marks make a line read as another.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001"
+    "\U000e0020-\U000e007f]"
+)
+_LONE = re.compile("[\ud800-\udfff]")  # half a surrogate pair: no UTF-8 can hold it
 _SPACES = re.compile(r"\s+")
 _RUN = re.compile("`+")
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$^]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
@@ -29,17 +36,7 @@ _SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 def clean(text: str) -> str:
     r"""Return ``text`` without ANSI sequences and invisible characters; its ends are ``\n``."""
     text = _LINE_ENDS.sub("\n", _ANSI.sub("", text))
-    return "".join(map(_visible, text)) if not text.isascii() or not text.isprintable() else text
-
-
-def _visible(char: str) -> str:
-    """Drop controls and formats: direction marks can make a line read as another."""
-    if char in "\n\t":
-        return char
-    kind = unicodedata.category(char)
-    if kind == "Cs":
-        return "\ufffd"
-    return "" if kind in {"Cc", "Cf"} else char
+    return _INVISIBLE.sub("", _LONE.sub("\ufffd", text))
 
 
 def one_line(text: str) -> str:

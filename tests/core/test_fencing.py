@@ -1,6 +1,7 @@
 """Nothing from outside acts: Markdown, HTML, mentions, numbers, addresses, control characters."""
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -129,6 +130,13 @@ def test_cleaning_leaves_nothing_invisible_and_is_done_once(text: str) -> None:
     made = fencing.clean(text)
     assert fencing.clean(made) == made
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\ud800]", made)
+
+
+def test_no_character_of_unicode_stays_invisible() -> None:
+    kept = {chr(code) for code in range(0x11_0000)} - set("\n\t")
+    made = fencing.clean("".join(sorted(kept)))
+    assert {unicodedata.category(char) for char in made} & {"Cc", "Cf", "Cs"} <= {"Cc"}
+    assert {char for char in made if unicodedata.category(char) == "Cc"} == {"\n"}
 
 
 @pytest.mark.parametrize(

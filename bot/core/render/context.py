@@ -1,6 +1,7 @@
 """What a report needs besides its rows, and the pen that writes it: redacted, fenced, in words."""
 
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from bot.core import fencing
 from bot.core.model import Run
@@ -57,9 +58,8 @@ class Pen:
 
     def link(self, key: str, url: str) -> str:
         """Return a link, "" without an address."""
-        if not url.startswith(("https://", "http://")):
-            return ""
-        return f"[{self.say(key)}](<{_address(url)}>)"
+        url = address(url)
+        return f"[{self.say(key)}](<{url}>)" if url else ""
 
     def check_link(self, check_id: int | None) -> str:
         """Return the link to a check run, "" when it is not shown yet."""
@@ -78,9 +78,11 @@ class Pen:
         return self.say("policy", ref=self.code(ref), sha=self.code(short(sha)))
 
 
-def _address(url: str) -> str:
-    """Return a URL that cannot end a link's angle brackets."""
-    return "".join(f"%{ord(c):02X}" if c in '<>\\`"|' or c <= " " else c for c in url)
+def address(url: str) -> str:
+    """Return a URL that ends nothing around it, "" for what is no web address."""
+    if not url.startswith(("https://", "http://")):
+        return ""
+    return quote(url, safe="%/:=&?~#+,;@$()'*[]!", errors="replace")
 
 
 def sentences(*parts: str) -> str:

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from bot.core.model import Outcome, State
-from bot.core.render.context import Context, Pen
+from bot.core.render.context import Context, Pen, address
 from bot.core.render.digest import Shown, best, pace
 from bot.core.render.failure import annotations, failure_summary, failure_text
 from bot.core.render.story import followed, now_lines, origin, timeline, what
@@ -46,7 +46,7 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
         title=pen.fit_title(title),
         summary=_summary(pen, view, outcome, told, now),
         text=compose(failure_text(pen, told, problem), TEXT_BYTES) if outcome in _BAD else "",
-        details_url=pen.page(run) or run.actions_url,
+        details_url=address(pen.page(run) or run.actions_url),
         started_at=run.started_at or run.dispatched_at,
         completed_at=(run.ended_at or now) if outcome else None,
         annotations=annotations(pen, told) if told else (),
