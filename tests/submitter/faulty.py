@@ -26,20 +26,20 @@ Name = Literal["healthz", "post", "watch", "state", "list", "delete"]
 Event = dict[str, Any] | bytes
 
 
-def log(line: str) -> Event:
+def log(line: str) -> dict[str, Any]:
     return {"type": "log", "line": line}
 
 
-def status(word: str, deployment: str = "", ray: str = "", message: str = "") -> Event:
+def status(word: str, deployment: str = "", ray: str = "", message: str = "") -> dict[str, Any]:
     words = {"rayjob_status": ray, "job_deployment_status": deployment}
     return {"type": "status", "status": word, "message": message, **words}
 
 
-def final(word: str, message: str = "") -> Event:
+def final(word: str, message: str = "") -> dict[str, Any]:
     return {"type": "final", "status": word, "message": message}
 
 
-def error(message: str) -> Event:
+def error(message: str) -> dict[str, Any]:
     return {"type": "error", "message": message}
 
 
