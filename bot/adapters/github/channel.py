@@ -1,6 +1,6 @@
 """One line to GitHub: credentials, budget, pace, ETags, retries and the meaning of errors.
 
-There is one an installation and one for the app itself. This is the only place that retries, and
+Each installation has one, and the app itself. This is the only place that retries, and
 only what is safe to repeat: a dispatch or a creation whose answer is lost raises ``Lost``.
 """
 
@@ -110,6 +110,7 @@ class Channel:
             if answer.next_url is None:
                 return
             call = Call(call.operation, "GET", answer.next_url, accept=call.accept, repeat=True)
+        self._log.warning("list cut", operation=call.operation, pages=most)
 
     async def stream(self, call: Call) -> AsyncGenerator[bytes]:
         """Yield a body in chunks; refused like any call, never retried once it flows."""

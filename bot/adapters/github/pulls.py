@@ -70,11 +70,11 @@ class Pulls(Api):
         if not _is_file(data):
             return None
         if data.get("encoding") != "base64":
-            data = await self._blob(repo, data["sha"])
+            data = await self._blob(repo, data.get("sha"))
         with understood(call):
             return FileText(base64.b64decode(data["content"]), str(data["sha"]))
 
-    async def _blob(self, repo: Repo, sha: str) -> Any:
+    async def _blob(self, repo: Repo, sha: str | None) -> Any:
         """Read a file over 1 MB, which contents show without content."""
         call = get("blob", "/repos/{owner}/{repo}/git/blobs/{sha}", named(repo, sha=sha))
         return (await self._call(repo, call)).data

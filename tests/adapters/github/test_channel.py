@@ -487,3 +487,13 @@ async def test_a_request_timeout_of_the_server_is_transient(
     github.on("POST", DISPATCH, Reply(408, {"message": "Timeout"}))
     with pytest.raises(Transient):
         await client.dispatch(REPO, "e2e.yml", "main", {})
+
+
+async def test_a_list_without_an_end_is_cut_and_said_so(
+    client: GitHubClient, github: Scripted
+) -> None:
+    link = {"link": f'<{github.url}{R}/pulls?page=2>; rel="next"'}
+    github.on("GET", f"{R}/pulls", Reply(body=[pull_json()], headers=link))
+    with capture_logs() as logs:
+        assert len(await client.open_pulls(REPO)) == 30
+    assert [entry["operation"] for entry in logs if entry["event"] == "list cut"] == ["open_pulls"]
