@@ -6,7 +6,8 @@ that a whole text and a stream of chunks give the same; only private keys span l
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 import re2
 
@@ -16,15 +17,8 @@ KEY_LINES = 220  # a 16,384-bit key in PEM; a stray "BEGIN" blanks no more than 
 MAX_LINE_CHARS = 1 << 20  # an unfinished line kept back; longer ones are cut at a space
 
 
-class Match(Protocol):
-    """The part of a match that the rules read."""
-
-    def group(self, number: int = 0, /) -> str:
-        """Return a group; None, in spite of the type, when it took no part."""
-        ...
-
-
-Replace = Callable[[Match], str]
+# Takes a match's groups, the whole first; "" stands for one that took no part.
+Replace = Callable[[Sequence[str]], str]
 
 # A key that ends in one of these words names a secret whatever its value is.
 _SURE = (
@@ -37,17 +31,17 @@ _SEPARATOR = r"""(?:\\?["']?\s*(?:=>|:=|[:=])\s*)"""
 _VALUE = r"""(\\?"[^"\\]{3,}|\\?'[^'\\]{3,}|[^\s"'&\\][^\s"'&]{2,})"""
 
 
-def _keep_first(match: Match) -> str:
-    return match.group(1) + MARK
+def _keep_first(match: Sequence[str]) -> str:
+    return match[1] + MARK
 
 
-def _whole(_match: Match) -> str:
+def _whole(_match: Sequence[str]) -> str:
     return MARK
 
 
-def _quoted(match: Match) -> str:
+def _quoted(match: Sequence[str]) -> str:
     """Keep the key, the separator and the opening quote."""
-    return match.group(1) + _opening(match.group(2)) + MARK
+    return match[1] + _opening(match[2]) + MARK
 
 
 def _opening(value: str) -> str:
@@ -75,28 +69,28 @@ _VOCABULARY = re2.compile(
 )
 
 
-def _token(match: Match) -> str:
+def _token(match: Sequence[str]) -> str:
     """Redact ``token=…`` unless it is the vocabulary of a model, a number or a word after ': '."""
-    key, separator, value = match.group(1), match.group(2), match.group(3)
+    key, separator, value = match[1], match[2], match[3]
     bare = value.strip("\\\"'")
     word = ":" in separator and not _looks_secret(value)
     if _VOCABULARY.search(key) or _is_number(bare) or word:
-        return match.group()
+        return match[0]
     return key + separator + _opening(value) + MARK
 
 
-def _scheme(match: Match) -> str:
+def _scheme(match: Sequence[str]) -> str:
     """Redact what follows ``Bearer`` or ``Basic`` where it is no word of a sentence."""
-    if not _looks_secret(match.group(2)):
-        return match.group()
-    return match.group(1) + MARK
+    if not _looks_secret(match[2]):
+        return match[0]
+    return match[1] + MARK
 
 
-def _url(match: Match) -> str:
+def _url(match: Sequence[str]) -> str:
     """Redact the user part of a URL; ``image@sha256:…`` has none."""
-    if match.group(3):
-        return match.group()
-    return f"{match.group(1)}{MARK}@"
+    if match[3]:
+        return match[0]
+    return f"{match[1]}{MARK}@"
 
 
 def _compile(pattern: str) -> Any:
@@ -150,10 +144,12 @@ class Redactor:
     def __init__(self, extra: Sequence[str] = ()) -> None:
         # Longest first: a value that holds another one must not leave its rest behind.
         values = sorted({v for v in extra if len(v) >= MIN_CHARS and v != MARK}, key=len)[::-1]
+        # Bytes: on str, re2's wrapper counts characters anew for each match.
         own = "|".join(re2.escape(part) for value in values for part in _pieces(value))
         rules = ((own, _whole),) if own else ()
         self._rules = tuple((_compile(p), r) for p, r in (*rules, *_RULES))
         self._hint = _compile(f"{_HINTS}|(?-i:{own})" if own else _HINTS)
+        self._any = _compile("|".join(f"(?:{pattern})" for pattern, _ in (*rules, *_RULES)))
 
     def __call__(self, text: str) -> str:
         """Return ``text`` without secrets: never longer, and the same when done again."""
@@ -162,16 +158,26 @@ class Redactor:
 
     def line(self, line: str) -> str:
         """Redact one line, private keys apart: those need ``RedactingStream``."""
-        if not self._hint.search(line):
+        data = line.encode("utf-8", "replace")
+        if not self.may_hold(data) or not self._any.search(data):
             return line
-        once = self._pass(line)
+        once = self._pass(data)
         # A replacement may complete another secret: `token=12` and a configured value after it.
-        return line if once == line else self._pass(once)
+        return line if once == data else self._pass(once).decode()
 
-    def _pass(self, line: str) -> str:
+    def may_hold(self, data: bytes) -> bool:
+        """Tell quickly whether a rule may find something: most lines hold nothing like it."""
+        return self._hint.search(data) is not None
+
+    def _pass(self, data: bytes) -> bytes:
         for pattern, replace in self._rules:
-            line = pattern.sub(replace, line)
-        return line
+            data = pattern.sub(partial(_replaced, replace), data)
+        return data
+
+
+def _replaced(replace: Replace, match: Any) -> bytes:
+    groups = (match.group(), *match.groups())
+    return replace([(group or b"").decode() for group in groups]).encode()
 
 
 def _pieces(value: str) -> list[str]:
@@ -191,17 +197,24 @@ class RedactingStream:
     def feed(self, chunk: str) -> str:
         """Take a chunk; return the lines that ended, redacted, with their ends."""
         chunk = chunk.encode("utf-8", "replace").decode("utf-8")  # lone surrogates
+        whole, end, rest = chunk.rpartition("\n")
+        fresh = not self._kept and not self._key_lines
+        if end and fresh and not self._redactor.may_hold(whole.encode()):
+            self._keep(rest)
+            return whole + end + self._cut()
         *ended, rest = chunk.split("\n")
         out = []
         for piece in ended:
             out.append(self._line("".join((*self._kept, piece))) + "\n")
             self._kept, self._kept_chars = [], 0
+        self._keep(rest)
+        return "".join(out) + self._cut()
+
+    def _keep(self, rest: str) -> None:
+        """Keep back the start of a line."""
         if rest:
             self._kept.append(rest)
             self._kept_chars += len(rest)
-        if self._kept_chars > MAX_LINE_CHARS:
-            out.append(self._cut())
-        return "".join(out)
 
     def end(self) -> str:
         """Return what was kept back, redacted."""
@@ -210,6 +223,8 @@ class RedactingStream:
 
     def _cut(self) -> str:
         """Give out a line that grows too long, up to its last space: few secrets hold one."""
+        if self._kept_chars <= MAX_LINE_CHARS:
+            return ""
         line = "".join(self._kept)
         at = line.rfind(" ") + 1 or len(line)
         self._kept, self._kept_chars = [line[at:]], len(line) - at

@@ -221,3 +221,16 @@ def test_what_cannot_be_an_address_is_no_link() -> None:
 def test_an_empty_reply_is_only_its_marker() -> None:
     reply = Reply(s.REPO, 5, 7013, "")
     assert reply_body(reply, (), {}, s.CTX, s.NOW).strip() == reply_marker(5)
+
+
+def test_a_reply_that_is_no_sentence_of_ours_is_shown_as_a_block() -> None:
+    body = reply_body(Reply(s.REPO, 5, 7013, "x " * 40_000), (), {}, s.CTX, s.NOW)
+    assert body.startswith("```text\nx x")
+    assert "shortened here" in body
+
+
+def test_a_suite_without_a_pool_runs_on_its_label() -> None:
+    snapshot = replace(s.SNAPSHOT, pool=None)
+    for label, want in (("a3-16", "a3-16"), (None, "linux-aarch64-a2b3-8")):
+        check = suite_check(s.suite(s.run(snapshot=snapshot, label=label)), s.CTX, s.NOW)
+        assert f"on `{want}`." in check.summary

@@ -1,6 +1,7 @@
 """A run's state, outcome, place and next attempt in words, for titles and tables alike."""
 
 from datetime import datetime
+from typing import assert_never
 
 from bot.core.fencing import title
 from bot.core.model import Outcome, Run, State, WishKind
@@ -105,6 +106,7 @@ def outcome_title(pen: Pen, run: Run, outcome: Outcome, shown: Shown | None) -> 
         case Outcome.BROKEN:
             why = why or pen.say("broken_unknown")
             return _with_suffix(pen.say("broken", why=why), retry_suffix(pen, run, shown))
+    assert_never(outcome)
 
 
 def _failed(pen: Pen, run: Run, shown: Shown | None, why: str) -> str:
