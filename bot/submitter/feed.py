@@ -116,7 +116,9 @@ class Feed:
     async def _follow(self) -> None:
         pause_s, size = FASTEST_POLL_S, PIECE_BYTES
         while not self.ended:
-            piece = await asyncio.to_thread(os.pread, self._fd, size, self.end)
+            piece = b""
+            if os.fstat(self._fd).st_size > self.end:
+                piece = await asyncio.to_thread(os.pread, self._fd, size, self.end)
             # Whole lines only: a torn one may be taken back by a supervisor that recovers.
             whole = piece[: piece.rfind(b"\n") + 1]
             if whole:

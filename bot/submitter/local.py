@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import logging
 import os
 import re
 import secrets
 import shutil
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from bot.submitter import supervise
 from bot.submitter.backend import JobState, JobView
+from bot.submitter.children import Children
 from bot.submitter.feed import Feed, offset_after, whole_end
 from bot.submitter.patches import deadline_s, not_applied
 from bot.submitter.request import JobRequest, RefusedError
@@ -33,7 +31,7 @@ from bot.submitter.request import JobRequest, RefusedError
 log = logging.getLogger(__name__)
 
 WATCHDOG_S = 1.0
-QUIET_S = 2.0  # how often a silent watch looks whether its client is still there
+QUIET_S = 1.0  # how often a silent watch looks whether its client is still there
 # The job must not inherit the service's secrets: of its environment only these pass.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "USER")
 
@@ -78,7 +76,6 @@ class _Final(msgspec.Struct, frozen=True):
 class _Job:
     record: _Record
     folder: Path
-    pid: int | None = None  # of the supervisor, while it is our child
     end: JobState | None = None
     feed: Feed | None = None
     feed_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -109,6 +106,7 @@ class LocalBackend:
         self._environ = dict(environ or {})
         self._jobs: dict[str, _Job] = {}
         self._keys: dict[str, str] = {}
+        self._children = Children()
         self._watches = 0
         self._closing = asyncio.Event()
         self._submitting = asyncio.Lock()
@@ -145,7 +143,7 @@ class LocalBackend:
             await asyncio.to_thread(_create, folder, record)
             job = _Job(record, folder)
             self._remember(job)
-            job.pid = _spawn(folder)
+            self._children.start(folder)
             log.info("job started: %s", record.job_id)
             return record.job_id, True
 
@@ -260,15 +258,17 @@ class LocalBackend:
     async def _settle(self, job: _Job) -> JobState | None:
         """Return the end of a job; make sure that somebody will write it when there is none."""
         if job.end is None:
-            gone = _supervisor_is_gone(job)
+            self._children.reap()
+            was_alive = self._children.is_alive(job.folder)
             await self._view(job)  # after the look at the supervisor: it writes the end, then goes
-            if job.end is None and gone and job.pid is None:
-                job.pid = _spawn(job.folder)
+            if job.end is None and not was_alive and not self._children.is_alive(job.folder):
+                self._children.start(job.folder)
         return job.end
 
     async def _watch_supervisors(self) -> None:
         while True:
             try:
+                self._children.reap()
                 for job in list(self._live()):
                     await self._settle(job)
             except Exception:
@@ -336,34 +336,6 @@ def _create(folder: Path, record: _Record) -> None:
     (folder / "events.ndjson").touch(mode=0o600)
     # The record comes last: a folder without one was never answered for.
     supervise.write_atomically(folder / "job.json", msgspec.json.encode(record).decode())
-
-
-def _spawn(folder: Path) -> int:
-    """Start a supervisor in a session of its own; no pipe ties it to us."""
-    argv = [sys.executable, "-I", "-S", supervise.__file__, str(folder)]
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    actions: list[Any] = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, str(folder / "supervisor.log"), flags, 0o600),
-        (os.POSIX_SPAWN_DUP2, 1, 2),
-    ]
-    return os.posix_spawn(
-        sys.executable, argv, {"LANG": "C.UTF-8"}, file_actions=actions, setsid=True
-    )
-
-
-def _supervisor_is_gone(job: _Job) -> bool:
-    if job.pid is not None:
-        with contextlib.suppress(ChildProcessError):
-            if os.waitpid(job.pid, os.WNOHANG)[0] == 0:
-                return False
-        job.pid = None
-    with (job.folder / "lock").open("ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
 
 
 def _read_state(folder: Path) -> JobState:

@@ -183,6 +183,21 @@ async def test_one_watch_too_many_is_429_and_a_place_is_free_when_one_leaves(
         assert (await small.events(job))[-1]["status"] == "SUCCEEDED"
 
 
+async def test_a_watch_of_a_silent_job_that_its_client_left_frees_its_place(
+    service: Service, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    limits = Limits(watches=1, grace_s=0.2)
+    async with in_process(service.http, tmp_path_factory.mktemp("x"), limits=limits) as small:
+        job = await small.post("echo up; sleep 60")
+        await small.until_line(job, "up")
+        async with asyncio.timeout(20):
+            code = 429
+            while code == 429:
+                async with small.watch(job) as watch:
+                    code = watch.status
+        assert code == 200
+
+
 async def test_the_token_is_asked_for_everywhere_but_on_healthz(
     service: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

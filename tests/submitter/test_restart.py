@@ -18,6 +18,11 @@ def supervisor_of(folder: Path) -> int:
     return pid
 
 
+async def no_supervisor(folder: Path) -> None:
+    while pids_with(str(folder / "data" / "jobs")):  # noqa: ASYNC110 - no event tells
+        await asyncio.sleep(0.02)
+
+
 async def test_a_job_outlives_a_killed_service_and_is_found_again(process: Process) -> None:
     gate = process.folder / "gate"
     service = await process.start()
@@ -40,8 +45,7 @@ async def test_an_end_that_came_while_the_service_was_away_is_known(process: Pro
     await service.until_line(job, "on")
     await process.end(signal.SIGKILL)
     gate.touch()
-    while pids_with(str(process.folder / "data" / "jobs")):  # noqa: ASYNC110 - no event tells
-        await asyncio.sleep(0.02)
+    await no_supervisor(process.folder)
     service = await process.start()
     assert (await service.state(job))["message"] == "AppFailed: exit code 5"
 
@@ -88,6 +92,7 @@ async def test_a_job_written_down_but_never_started_starts_after_the_restart(
     job = await service.post("echo ran")
     await service.events(job)
     await process.end(signal.SIGKILL)
+    await no_supervisor(process.folder)
     folder = process.folder / "data" / "jobs" / job
     (folder / "events.ndjson").write_bytes(b"")
     (folder / "state.json").unlink()
@@ -100,6 +105,7 @@ async def test_a_line_torn_by_a_crash_is_dropped_and_the_numbers_go_on(process: 
     job = await service.post("echo ran")
     await service.events(job)
     await process.end(signal.SIGKILL)
+    await no_supervisor(process.folder)
     folder = process.folder / "data" / "jobs" / job
     whole = (folder / "events.ndjson").read_bytes().splitlines(keepends=True)
     (folder / "events.ndjson").write_bytes(b"".join(whole[:4]) + whole[4][:20])
