@@ -168,6 +168,8 @@ def _conclude(situation: Situation, evidence: Evidence, verdict: Decided) -> Ste
         step = _delete(situation, evidence, verdict.why)
         if step:
             return step
+    if verdict.outcome is Outcome.SUCCESS:
+        return End(verdict.outcome, verdict.why)
     leftover = f"; RayJobs may be left: {evidence.leftover}" if evidence.leftover else ""
     return Conclude(verdict.outcome, verdict.why + ("" if evidence.deleted else leftover))
 
@@ -303,8 +305,7 @@ def _finishing(situation: Situation, evidence: Evidence) -> Step:
     assert evidence.verdict is not None
     outcome, why = Outcome(evidence.verdict["outcome"]), evidence.verdict["why"]
     since = evidence.verdict_at or situation.now
-    hurry = situation.now - since >= FINISH_FOR
-    if outcome is Outcome.SUCCESS or hurry:
+    if situation.now - since >= FINISH_FOR:
         return End(outcome, why, retry=_retry(situation, evidence, outcome))
     if evidence.log is None and evidence.ended:
         return ReadLog()

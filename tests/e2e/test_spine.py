@@ -22,7 +22,7 @@ async def test_a_passing_suite_is_dispatched_followed_and_reported(either_world:
     assert run.inputs["pr"] == str(pull.number)
     assert run.inputs["runner"] == LABEL
     assert run.inputs["timeout_minutes"] == "60"
-    assert run.inputs["ascend_ci"] in run.display_title
+    assert run.inputs["ascend_ci"] in run.title
     await world.finish("success")
     check = world.check("unit", pull.head_sha)
     assert (check.status, check.conclusion) == ("completed", "success")
@@ -37,7 +37,7 @@ async def test_a_failing_suite_shows_the_cause_and_the_line(world: World) -> Non
     await world.finish("failure", LOG_WITH_TRACEBACK)
     check = world.check("unit", pull.head_sha)
     assert (check.status, check.conclusion) == ("completed", "failure")
-    assert "the rollout buffer is empty" in check.output["title"] + check.output["text"]
+    assert "the rollout buffer is empty" in f"{check.title} {check.text}"
     assert [(item["path"], item["start_line"]) for item in check.annotations] == [("verl/a.py", 1)]
     assert world.gate(pull.head_sha).conclusion == "failure"
     world.github.calls.assert_at_most(14)
@@ -62,7 +62,7 @@ async def test_a_strangers_pull_request_waits_and_starts_nothing(world: World) -
     await world.settle()
     gate = world.gate(pull.head_sha)
     assert (gate.status, gate.conclusion) == ("completed", "action_required")
-    assert pull.head_sha[:12] in gate.output["summary"]
+    assert pull.head_sha[:12] in gate.summary
     assert world.github.runs() == []
     assert world.github.check("Ascend / unit", pull.head_sha) is None
 
@@ -76,12 +76,12 @@ async def test_a_newer_push_supersedes_what_runs(world: World) -> None:
     await world.settle()
     world.github.people.push(pull, {"verl/a.py": "2"})
     await world.settle()
-    assert first.cancel_requested
+    assert first.cancelled
     world.github.actions.finish(first, "cancelled")
     await world.settle()
     check = world.check("unit", old)
     assert (check.status, check.conclusion) == ("completed", "cancelled")
-    assert pull.head_sha[:7] in check.output["title"]
+    assert pull.head_sha[:7] in check.title
     assert world.gate(old).conclusion == "cancelled"
     assert len(world.github.runs()) == 2
     await world.finish("success")
@@ -96,7 +96,7 @@ async def test_closing_a_pull_request_cancels_what_runs(world: World) -> None:
     await world.settle()
     world.github.people.close(pull)
     await world.settle()
-    assert run.cancel_requested
+    assert run.cancelled
     world.github.actions.finish(run, "cancelled")
     await world.settle()
     assert world.check("unit", pull.head_sha).conclusion == "cancelled"
@@ -125,7 +125,7 @@ async def test_a_refused_dispatch_says_what_a_maintainer_should_do(world: World)
     await world.settle()
     check = world.check("unit", pull.head_sha)
     assert check.conclusion == "failure"
-    assert "workflow_dispatch" in check.output["title"] + check.output["summary"]
+    assert "workflow_dispatch" in f"{check.title} {check.summary}"
     assert world.gate(pull.head_sha).conclusion == "failure"
 
 
@@ -137,7 +137,7 @@ async def test_a_broken_policy_lists_its_errors_and_starts_nothing(world: World)
     await world.settle()
     gate = world.gate(pull.head_sha)
     assert (gate.status, gate.conclusion) == ("completed", "failure")
-    assert "did you mean `rayjob`" in gate.output["summary"] + gate.output["text"]
+    assert "did you mean `rayjob`" in f"{gate.summary} {gate.text}"
     assert world.github.runs() == []
 
 
@@ -159,7 +159,7 @@ async def test_a_full_label_queues_and_says_the_place(world: World) -> None:
     pulls = [world.open_pull(path=f"verl/{n}.py") for n in range(4)]
     await world.settle()
     assert len(world.github.runs()) == 2
-    assert "Queued: 3rd" in world.check("unit", pulls[2].head_sha).output["title"]
+    assert "Queued: 3rd" in world.check("unit", pulls[2].head_sha).title
     await world.finish("success")
     assert len(world.github.runs()) == 3
-    assert LABEL in world.check("unit", pulls[3].head_sha).output["title"]
+    assert LABEL in world.check("unit", pulls[3].head_sha).title

@@ -146,7 +146,7 @@ class World:
     def only_run(self) -> Run:
         """Return the one workflow run that there is."""
         runs = self.github.runs()
-        assert len(runs) == 1, [run.display_title for run in runs]
+        assert len(runs) == 1, [run.title for run in runs]
         return runs[0]
 
     def open_pull(
@@ -166,7 +166,7 @@ class World:
         run = self.github.runs()[-1]
         self.github.actions.start(run)
         await self.settle()
-        await self.clock.advance(60)
+        await self.clock.advance(30)
         self.github.actions.finish(run, conclusion, log=log)
         await self.settle()
 
@@ -234,4 +234,4 @@ async def open_world(
         finally:
             for one in world.bots:
                 await one.close()
-            assert github.all_problems() == []
+            assert github.all_problems() == [], github.all_problems()

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.adapters.store.database import insert
 from bot.adapters.store.rows import moment
-from bot.adapters.store.tables import checks, replies, reply_runs
+from bot.adapters.store.tables import checks, replies, reply_runs, runs
 from bot.core.model import Run
 from bot.ports.inbox import Gate, Reply
 
@@ -82,26 +82,28 @@ def _bumped(now: datetime) -> dict[str, Any]:
 
 
 async def bump_state(conn: AsyncConnection, run: Run, now: datetime) -> None:
-    """Show a run's new state at once: its check and the gate of its commit."""
+    """Show a run's new state at once; its commit's gate too when the run ended, else with time."""
     shown = (checks.c.run_id == run.id) & checks.c.retired_at.is_(None)
     gate = (checks.c.repo_id == run.repo_id) & (checks.c.sha == run.sha) & _gate_row()
-    bumped = {key: value for key, value in _bumped(now).items() if key != "given_up"}
-    for row in (shown, gate):
-        await conn.execute(update(checks).where(row, ~checks.c.given_up).values(bumped))
+    at_once = {key: value for key, value in _bumped(now).items() if key != "given_up"}
+    for row, change in ((shown, at_once), (gate, at_once if run.outcome else _later(now))):
+        await conn.execute(update(checks).where(row, ~checks.c.given_up).values(change))
 
 
 async def bump_progress(conn: AsyncConnection, run_id: str, now: datetime) -> None:
     """Show a run's progress when its interval allows; what is due sooner stays so."""
+    shown = (checks.c.run_id == run_id) & checks.c.retired_at.is_(None)
+    await conn.execute(update(checks).where(shown, ~checks.c.given_up).values(_later(now)))
+
+
+def _later(now: datetime) -> dict[str, Any]:
+    """Return the columns of a row that should be shown anew when its interval allows."""
     interval = case((checks.c.progress_from > now, checks.c.progress_from), else_=moment(now))
-    await conn.execute(
-        update(checks)
-        .where(checks.c.run_id == run_id, checks.c.retired_at.is_(None), ~checks.c.given_up)
-        .values(
-            want_version=checks.c.want_version + 1,
-            due=func.coalesce(checks.c.due, interval),
-            touched_at=now,
-        )
-    )
+    return {
+        "want_version": checks.c.want_version + 1,
+        "due": func.coalesce(checks.c.due, interval),
+        "touched_at": now,
+    }
 
 
 async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:
@@ -125,9 +127,11 @@ async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:
         .on_conflict_do_update(index_elements=["comment_id"], set_=changed)
     )
     await conn.execute(reply_runs.delete().where(reply_runs.c.comment_id == reply.comment_id))
+    known = set(await conn.scalars(select(runs.c.id).where(runs.c.id.in_(reply.run_ids))))
     rows = [
         {"comment_id": reply.comment_id, "place": place, "run_id": run_id}
-        for place, run_id in enumerate(reply.run_ids)
+        for place, run_id in enumerate(dict.fromkeys(reply.run_ids))
+        if run_id in known
     ]
     if rows:
         await conn.execute(insert(conn, reply_runs), rows)
