@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import asyncio
+import os
 import signal
 import sys
 from asyncio.subprocess import PIPE
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.submit.conftest import HELPER, INPUTS, Bot, end, run, start
-from tests.submitter.faulty import FaultySubmitter, Watch
+from tests.submitter.faulty import FaultySubmitter, Watch, log
 
 
 def test_it_is_one_file_of_python_3_9_and_its_standard_library() -> None:
