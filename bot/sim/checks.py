@@ -105,8 +105,7 @@ class Checks:
         status = _status_in(body) or run.status
         now = self._state.clock.now()
         run.status = status
-        if status != "queued":
-            run.started_at = _time(body.get("started_at")) or run.started_at or now
+        run.started_at = _time(body.get("started_at")) or run.started_at or now
         if status == "completed":
             run.conclusion = body.get("conclusion", run.conclusion)
             run.completed_at = _time(body.get("completed_at")) or run.completed_at or now
@@ -128,13 +127,20 @@ class Checks:
     def _recount(self, suite: CheckSuite) -> None:
         runs = self.latest(suite)
         suite.updated_at = self._state.clock.now()
-        if all(run.status == "completed" for run in runs):
+        if not suite.open_run and all(run.status == "completed" for run in runs):
             suite.status = "completed"
             found = {run.conclusion for run in runs}
             suite.conclusion = next((one for one in PRIORITY if one in found), "neutral")
         else:
             started = any(run.status != "queued" for run in runs)
             suite.status, suite.conclusion = ("in_progress" if started else "queued"), None
+
+    def open_suite(self, suite: CheckSuite, *, still: bool, by: User) -> None:
+        """Say whether a workflow run may still add checks; the suite ends with the run."""
+        suite.open_run = still
+        self._recount(suite)
+        if suite.status == "completed":
+            self._hooks.check_suite(suite, "completed", by)
 
     def rerun(self, run: CheckRun, by: User) -> None:
         """Press Re-run on one check: the suite is queued again, the run is left as it was."""

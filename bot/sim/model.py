@@ -155,6 +155,7 @@ class CheckSuite:
     before: str | None = None
     status: str = "queued"
     conclusion: str | None = None
+    open_run: bool = False  # of Actions: its workflow run may still add checks
     runs: list[CheckRun] = field(default_factory=list)
 
 

@@ -27,6 +27,7 @@ class Progress:
     def requested(self, run: Run) -> None:
         """Tell of a new run (GitHub says nothing of the kind for further attempts)."""
         self.note(run)
+        self._checks.open_suite(run.suite, still=True, by=run.triggering_actor)
         if run.attempt == 1:
             self._hooks.workflow_run(run, "requested")
 
@@ -69,4 +70,5 @@ class Progress:
         worst = next((one for one in WORST if one in found), "skipped")
         run.status, run.conclusion = "completed", conclusion or worst
         self.note(run)
+        self._checks.open_suite(run.suite, still=False, by=run.triggering_actor)
         self._hooks.workflow_run(run, "completed")

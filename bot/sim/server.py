@@ -7,6 +7,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -160,13 +161,18 @@ class Pipeline:
             )
         )
 
+    def _described_path(self, request: web.Request) -> str:
+        """Answer the path with every parameter encoded whole, as the description wants it."""
+        params = request.match_info.items()
+        return self._route.name.format(**{key: quote(text, safe="") for key, text in params})
+
     def _validate(self, request: web.Request, body: Any, answer: Answer, version: str) -> None:
         if self._sim.validator is None:
             return
         seen = Seen(
             method=request.method,
             route=self._route.name,
-            path=request.path,
+            path=self._described_path(request),
             query=request.query_string,
             body=body,
             status=answer.status,
