@@ -1,5 +1,6 @@
 """One commit for a decision: everything a delivery or a sweep leads to, in one transaction."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import delete, func, select, update
@@ -36,11 +37,12 @@ class ChangeRows:
             if done is not None and not await finish_delivery(conn, done, note):
                 return False
             await save_records(conn, changes)
-            await self._change_runs(conn, changes, now)
+            placed = await self._change_runs(conn, changes, now)
             for gate in sorted(changes.gates, key=lambda item: (item.repo_id, item.sha)):
                 await touch_gate(conn, gate, now, self._new_id)
             for reply in changes.replies:
-                await put_reply(conn, reply, now)
+                run_ids = tuple(placed.get(run_id, run_id) for run_id in reply.run_ids)
+                await put_reply(conn, replace(reply, run_ids=run_ids), now)
             if changes.audit:
                 await conn.execute(insert(conn, audit), [values(item) for item in changes.audit])
             return True
@@ -50,21 +52,29 @@ class ChangeRows:
             self._wake.poke(*_topics(changes))
         return written
 
-    async def _change_runs(self, conn: AsyncConnection, changes: Changes, now: datetime) -> None:
-        await lock_runs(conn, _touched(changes))
-        added = list(changes.add_wants)
+    async def _change_runs(
+        self, conn: AsyncConnection, changes: Changes, now: datetime
+    ) -> dict[RunId, RunId]:
+        """Change runs; return where each new run went: it itself, or the open one."""
+        known = await lock_runs(conn, _touched(changes))
+        placed: dict[RunId, RunId] = {}
+        added = [want for want in changes.add_wants if want.run_id in known]
         for run, its_wants in changes.new_runs:
-            placed = await place_run(conn, run, now)
-            added += [Want(placed, want.source, want.auto, want.by) for want in its_wants]
+            placed[run.id] = await place_run(conn, run, now)
+            added += [replace(want, run_id=placed[run.id]) for want in its_wants]
         await add_wants(conn, added, now)
         for drop in changes.drop_wants:
             await drop_want(conn, drop, now)
         for run_id, wish in changes.wishes:
-            await set_wish(conn, run_id, wish, now)
-        poked = await add_facts(conn, changes.facts)
+            await set_wish(conn, placed.get(run_id, run_id), wish, now)
+        moved = (
+            replace(fact, run_id=placed.get(fact.run_id, fact.run_id)) for fact in changes.facts
+        )
+        poked = await add_facts(conn, tuple(moved))
         if changes.installation is not None:
             poked |= await runs_let_down(conn, changes.installation)
         await poke_runs(conn, poked, now)
+        return placed
 
 
 def _touched(changes: Changes) -> set[RunId]:
@@ -84,11 +94,13 @@ def _topics(changes: Changes) -> tuple[Topic, ...]:
     return tuple(topic for topic, wanted in chosen if wanted)
 
 
-async def lock_runs(conn: AsyncConnection, run_ids: set[RunId]) -> None:
-    """Lock runs in the order of their ids, so that two transactions can't wait for each other."""
-    if run_ids:
-        query = select(runs.c.id).where(runs.c.id.in_(run_ids)).order_by(runs.c.id)
-        await conn.execute(query.with_for_update())
+async def lock_runs(conn: AsyncConnection, run_ids: set[RunId]) -> set[RunId]:
+    """Lock runs in the order of their ids, so that two transactions can't wait for each other.
+
+    Returns those that there are: others were pruned since they were read.
+    """
+    query = select(runs.c.id).where(runs.c.id.in_(run_ids)).order_by(runs.c.id)
+    return {RunId(run_id) for run_id in await conn.scalars(query.with_for_update())}
 
 
 async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:
@@ -117,11 +129,11 @@ async def add_wants(conn: AsyncConnection, added: list[Want], now: datetime) -> 
     """Add wants and poke their runs; a run nobody wanted any more is wanted again."""
     for want in added:
         await conn.execute(insert(conn, wants).values(values(want)).on_conflict_do_nothing())
-    await _want_again(conn, {want.run_id for want in added}, now)
+    await _want_again(conn, {want.run_id for want in added})
     await poke_runs(conn, {want.run_id for want in added}, now)
 
 
-async def _want_again(conn: AsyncConnection, run_ids: set[RunId], now: datetime) -> None:
+async def _want_again(conn: AsyncConnection, run_ids: set[RunId]) -> None:
     """Clear the supersede wish of runs that were not dispatched yet.
 
     The lease is taken away too: a runner that has read the wish must not end the run with it.
