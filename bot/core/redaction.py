@@ -162,7 +162,7 @@ class Redactor:
         if not self.may_hold(data) or not self._any.search(data):
             return line
         once = self._pass(data)
-        # A replacement may complete another secret: `token=12` and a configured value after it.
+        # A replacement may complete another secret: `AK=token=@host`.
         return line if once == data else self._pass(once).decode()
 
     def may_hold(self, data: bytes) -> bool:

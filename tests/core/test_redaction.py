@@ -156,3 +156,19 @@ def test_a_key_without_end_blanks_so_many_lines_and_no_more() -> None:
 def test_many_keys_on_a_line_are_one_pass() -> None:
     key = KEY.replace("\n", "\\n")
     assert Redactor()(key * 5_000) == MARK * 5_000
+
+
+def test_a_key_that_comes_line_by_line_is_blanked() -> None:
+    stream = RedactingStream(Redactor())
+    made = [stream.feed(f"{line}\n") for line in (*KEY.splitlines(), "after")]
+    assert "".join(made) == f"{MARK}\n{MARK}\n*\n{MARK}\nafter\n"
+
+
+def test_a_secret_across_two_chunks_is_taken_out() -> None:
+    stream = RedactingStream(Redactor())
+    assert stream.feed("plain\nghp_" + "a1" * 9) == "plain\n"
+    assert stream.feed("a1" * 9 + "\nplain\n") == f"{MARK}\nplain\n"
+
+
+def test_a_replacement_that_completes_another_secret_is_seen() -> None:
+    assert Redactor()("/AK=token=@hosts") == f"/AK={MARK}"

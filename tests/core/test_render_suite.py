@@ -225,6 +225,7 @@ def test_an_empty_reply_is_only_its_marker() -> None:
 
 def test_a_reply_that_is_no_sentence_of_ours_is_shown_as_a_block() -> None:
     body = reply_body(Reply(s.REPO, 5, 7013, "x " * 40_000), (), {}, s.CTX, s.NOW)
+    assert len(body.encode()) <= 65_535
     assert body.startswith("```text\nx x")
     assert "shortened here" in body
 
