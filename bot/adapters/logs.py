@@ -1,0 +1,250 @@
+"""Log files: `DATA_DIR/logs/<run>/<job>.log.gz`, readable by zcat, appendable, with a line index.
+
+A file is a row of gzip members, one an append. Each member's header says how long it is and how
+many lines end in it (an extra field, RFC 1952, 2.3.1.1), so a reader finds a line without
+unpacking what lies before, and there is no index that could differ from its file.
+"""
+
+import asyncio
+import hashlib
+import os
+import re
+import shutil
+import struct
+import zlib
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from io import FileIO
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from bot.core.model import RunId
+from bot.ports.errors import Transient
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+# Of text in one member: what a page has to unpack to show one line.
+_MEMBER_BYTES = 1024 * 1024
+# Logs shrink to a tenth at the fastest level; the best one saves a quarter more at five times
+# the cost.
+_LEVEL = 1
+_MAGIC = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff"  # deflate, extra field, no time, unknown system
+# The extra field: its length, our subfield's name and length, then member bytes, text bytes, lines.
+_EXTRA = struct.Struct("<HccHIII")
+_EXTRA_BYTES = 16
+_TRAILER = struct.Struct("<II")
+_HEADER_BYTES = len(_MAGIC) + _EXTRA.size
+_safe = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
+_unsafe = re.compile(r"[^A-Za-z0-9_-]+")
+_NAME_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """What a member's header says."""
+
+    bytes: int
+    text_bytes: int
+    lines: int
+
+
+class LogFiles:
+    """Implements the port's `LogFiles` in a folder, which is made when the first log is opened."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._folder = data_dir / "logs"
+
+    async def open(self, run_id: RunId, job_id: str, *, keep: int) -> "LogFile":
+        """Open for appending behind the first `keep` bytes; see the port."""
+        return await _in_thread(LogFile, self._path(run_id, job_id), keep)
+
+    async def read(
+        self, run_id: RunId, job_id: str, *, upto: int, from_line: int = 1
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the text of the first `upto` stored bytes, beginning with a line (from 1)."""
+        file = await _in_thread(FileIO, self._path(run_id, job_id))
+        try:
+            async for text in _texts(file, upto, skip_lines=from_line - 1):
+                yield text
+        finally:
+            file.close()
+
+    async def prune(self, before: datetime) -> int:
+        """Delete the logs of runs in which nothing was written since; return how many runs."""
+        return await _in_thread(self._prune, before.timestamp())
+
+    async def remove(self, run_id: RunId) -> None:
+        """Delete the logs of one run."""
+        await _in_thread(shutil.rmtree, self._folder / _name(run_id), ignore_errors=True)
+
+    def _path(self, run_id: RunId, job_id: str) -> Path:
+        return self._folder / _name(run_id) / f"{_name(job_id)}.log.gz"
+
+    def _prune(self, before: float) -> int:
+        folders = list(self._folder.iterdir()) if self._folder.exists() else []
+        old = [folder for folder in folders if _written_at(folder) < before]
+        for folder in old:
+            shutil.rmtree(folder, ignore_errors=True)
+        return len(old)
+
+
+class LogFile:
+    """Implements the port's `LogFile`; made by `LogFiles.open`, in a thread."""
+
+    def __init__(self, path: Path, keep: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file, self._length = _begin(path, keep)
+
+    @property
+    def length(self) -> int:
+        """Bytes as stored."""
+        return self._length
+
+    async def read(self) -> AsyncGenerator[bytes, None]:
+        """Yield all text stored so far; raises `Transient` where the file is damaged."""
+        async for text in _texts(self._file, self._length, skip_lines=0):
+            yield text
+
+    async def append(self, text: bytes) -> None:
+        """Store text; see the port."""
+        writing = asyncio.ensure_future(_in_thread(self._write, text))
+        try:
+            self._length = await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            # Another write at the same place must not begin while this one goes on.
+            await asyncio.wait({writing})
+            raise
+
+    async def close(self) -> None:
+        """Give the file back."""
+        self._file.close()
+
+    def _write(self, text: bytes) -> int:
+        """Write behind what counts, over what an append that failed may have left."""
+        self._file.seek(self._length)
+        for start in range(0, len(text), _MEMBER_BYTES):
+            _write_all(self._file, _packed(text[start : start + _MEMBER_BYTES]))
+        return self._file.tell()
+
+
+def _begin(path: Path, keep: int) -> tuple[FileIO, int]:
+    """Put a copy of what is kept in the file's place; return it, and how much it holds.
+
+    A copy, because a writer that lost its lease may not know it yet and goes on writing: it then
+    writes into a file without a name.
+    """
+    fresh = path.with_name(f"{path.name}.{os.urandom(4).hex()}")
+    file = FileIO(fresh, "w+")
+    try:
+        kept = _copy(path, keep, file)
+        fresh.replace(path)
+    except OSError:
+        file.close()
+        fresh.unlink(missing_ok=True)
+        raise
+    return file, kept
+
+
+def _copy(path: Path, keep: int, target: FileIO) -> int:
+    if not keep or not path.exists() or path.stat().st_size < keep:
+        return 0
+    with path.open("rb") as source:
+        while piece := source.read(min(_MEMBER_BYTES, keep - target.tell())):
+            _write_all(target, piece)
+    return target.tell()
+
+
+def _write_all(file: FileIO, data: bytes) -> None:
+    """Write through a file without a buffer, which would try again when it is closed."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+async def _texts(file: FileIO, upto: int, *, skip_lines: int) -> AsyncGenerator[bytes, None]:
+    """Yield the text of the members before an offset, without its first lines."""
+    offset = 0
+    while offset < upto:
+        member, text = await _in_thread(_member_at, file, offset, skip_lines)
+        offset += member.bytes
+        if text is None:
+            skip_lines -= member.lines
+            continue
+        while skip_lines:
+            text = text[text.index(b"\n") + 1 :]
+            skip_lines -= 1
+        if text:
+            yield text
+
+
+def _member_at(file: FileIO, offset: int, skip_lines: int) -> tuple[_Member, bytes | None]:
+    """Read the member at an offset; its text is `None` when all its lines are to be skipped."""
+    file.seek(offset)
+    header = file.read(_HEADER_BYTES)
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        raise _damaged(offset)
+    _, first, second, _, *numbers = _EXTRA.unpack_from(header, len(_MAGIC))
+    member = _Member(*numbers)
+    if (first, second) != (b"A", b"C") or member.bytes <= _HEADER_BYTES:
+        raise _damaged(offset)
+    if skip_lines and member.lines <= skip_lines:
+        return member, None
+    return member, _unpacked(header + file.read(member.bytes - _HEADER_BYTES), member, offset)
+
+
+def _packed(text: bytes) -> bytes:
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    body = packer.compress(text) + packer.flush()
+    size = _HEADER_BYTES + len(body) + _TRAILER.size
+    lines = text.count(b"\n")
+    extra = _EXTRA.pack(_EXTRA_BYTES, b"A", b"C", _EXTRA_BYTES - 4, size, len(text), lines)
+    return _MAGIC + extra + body + _TRAILER.pack(zlib.crc32(text), len(text))
+
+
+def _unpacked(data: bytes, member: _Member, offset: int) -> bytes:
+    """Unpack one member; zlib compares the checksum and the length."""
+    try:
+        unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        text = unpacker.decompress(data, member.text_bytes + 1)
+    except zlib.error as error:
+        raise _damaged(offset) from error
+    if not unpacker.eof or len(text) != member.text_bytes:
+        raise _damaged(offset)
+    return text
+
+
+def _damaged(offset: int) -> Transient:
+    return Transient(f"the log file is damaged at byte {offset}")
+
+
+def _name(text: str) -> str:
+    """Return a file name for an id from outside: its own where that is safe, else with a hash."""
+    if _safe(text):
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{_unsafe.sub('_', text)[:_NAME_CHARS]}~{digest}"
+
+
+def _written_at(folder: Path) -> float:
+    """Return when anything in a folder was last written."""
+    return max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
+
+
+async def _in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    def translated() -> _T:
+        with _translating():
+            return work(*args, **kwargs)
+
+    return await asyncio.to_thread(translated)
+
+
+@contextmanager
+def _translating() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = f"the log file can't be used: {error.strerror or error}"
+        raise Transient(reason) from error
