@@ -221,18 +221,13 @@ async def test_what_fails_three_times_is_transient_and_not_lost(
     assert len(github.requests()) == 3
 
 
-async def test_a_call_that_never_left_is_not_lost(pem: str, clock: HandClock) -> None:
-    async with aiohttp.ClientSession() as session:
-        client = GitHubClient(
-            session,
-            app_id="99",
-            private_key=pem,
-            api_url=f"http://127.0.0.1:{unused_port()}",
-            api_version="2026-03-10",
-            clock=clock,
-        )
-        with pytest.raises(Transient) as caught:
-            await client.dispatch(REPO, "e2e.yml", "main", {})
+async def test_a_call_that_never_left_is_not_lost(client: GitHubClient, github: Scripted) -> None:
+    # The token is there, and then nobody listens at the address the call is sent on to.
+    nobody = f"http://127.0.0.1:{unused_port()}/x"
+    github.on("POST", DISPATCH, Reply(307, headers={"location": nobody}))
+    with pytest.raises(Transient) as caught:
+        await client.dispatch(REPO, "e2e.yml", "main", {})
+    assert isinstance(caught.value.__cause__, aiohttp.ClientConnectorError)
     assert not isinstance(caught.value, Lost)
 
 
