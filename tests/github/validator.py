@@ -24,9 +24,10 @@ from bot.sim.server import Seen
 
 HERE = Path(__file__).parent
 API = "https://api.github.com"
-# Where the description is stricter than what GitHub sends: a deleted fork has no repository, and
-# the list of events an app may subscribe to is older than the merge queue.
-KNOWN = ("head.repo", "head.user", "app.events")
+# Where the description is stricter than what GitHub sends: a deleted fork has no repository, the
+# list of events an app may subscribe to is older than the merge queue, and the account of a listed
+# installation would have to be a user and an enterprise at once.
+KNOWN = ("head.repo", "head.user", "app.events", "0.account")
 
 
 def load(name: str) -> Any:
@@ -124,7 +125,8 @@ class Validator:
         return []
 
     def _response(self, seen: Seen, where: str) -> list[str]:
-        if not self._answers or seen.data is None or seen.status == 304:
+        folder = seen.route.endswith("/contents/{path}") and isinstance(seen.data, list)
+        if not self._answers or seen.data is None or folder:  # a folder has no discriminator
             return []
         check = _answer_check(seen.route, seen.method.lower(), seen.status)
         return _paths(check.iter_errors(seen.data), where) if check else []
