@@ -144,7 +144,7 @@ async def _watch(request: web.Request) -> web.StreamResponse:
         async for piece in pieces:
             if not response.prepared:
                 await response.prepare(request)
-            if request.transport is None or request.transport.is_closing():
+            if request.transport is None:  # the client has left
                 break
             if piece:
                 await response.write(piece)

@@ -81,6 +81,13 @@ class Service:
             assert answer.status == 200
             return [json.loads(line) for line in (await answer.read()).splitlines()]
 
+    def sleeper(self) -> str:
+        """Return a command that sleeps under a name of this test's own, for `sleepers`."""
+        return f"bash -c 'exec -a {self.folder}/sleeper sleep 600'"
+
+    def sleepers(self) -> list[int]:
+        return pids_with(f"{self.folder}/sleeper\0")
+
     async def until_line(self, job_id: str, text: str) -> list[dict[str, Any]]:
         """Read a watch up to a log line, then leave."""
         seen = []

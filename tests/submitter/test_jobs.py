@@ -9,7 +9,7 @@ import os
 import pytest
 
 from bot.submitter.local import Limits
-from tests.submitter.conftest import Service, in_process, lines, pids_with
+from tests.submitter.conftest import Service, in_process, lines
 
 DEADLINE = "/spec/activeDeadlineSeconds"
 
@@ -119,12 +119,12 @@ async def test_patches_that_mean_nothing_here_are_named_in_the_first_status(
 
 
 async def test_delete_stops_the_whole_group_and_says_what_it_stopped(service: Service) -> None:
-    job = await service.post("sleep 98765 & echo up; wait")
+    job = await service.post(f"{service.sleeper()} & echo up; wait")
     await service.until_line(job, "up")
     other = await service.post("echo up; sleep 60", github_run_attempt="2")
     answer = await service.call("DELETE", "/api/v1/workflows/77?attempt=1")
     assert answer == (200, {"stopped": [job]})
-    assert pids_with("98765") == []
+    assert service.sleepers() == []
     assert (await service.events(job))[-1]["status"] == "STOPPED"
     assert (await service.state(job))["rayjob_status"] == "STOPPED"
     assert (await service.state(other))["ended_at"] is None
@@ -140,10 +140,23 @@ async def test_a_job_that_ignores_term_is_killed(service: Service) -> None:
     assert (await service.state(job))["status"] == "STOPPED"
 
 
-async def test_what_a_finished_script_leaves_behind_is_killed(service: Service) -> None:
-    events = await service.events(await service.post("setsid sleep 98764 & echo done"))
+@pytest.mark.parametrize("output", ["", ">/dev/null 2>&1"])
+async def test_what_a_finished_script_leaves_behind_is_killed(
+    service: Service, output: str
+) -> None:
+    up = f"until grep -qs {service.folder} /proc/$!/cmdline; do :; done"
+    text = f"setsid {service.sleeper()} {output} & {up}"
+    events = await service.events(await service.post(text))
     assert events[-1]["status"] == "SUCCEEDED"
-    assert pids_with("98764") == []
+    assert service.sleepers() == []
+
+
+async def test_a_job_that_closed_its_output_can_still_be_stopped(service: Service) -> None:
+    job = await service.post(f"echo up; exec >/dev/null 2>&1; {service.sleeper()}")
+    await service.until_line(job, "up")
+    status, _ = await service.call("DELETE", "/api/v1/workflows/77?attempt=1")
+    assert status == 200
+    assert service.sleepers() == []
 
 
 async def test_a_job_that_closes_its_output_still_ends_by_its_exit_code(service: Service) -> None:

@@ -61,13 +61,13 @@ async def test_a_key_is_kept_over_a_restart(process: Process) -> None:
 
 async def test_a_job_is_stopped_by_the_service_that_did_not_start_it(process: Process) -> None:
     service = await process.start()
-    job = await service.post("echo on; sleep 98763")
+    job = await service.post(f"echo on; {service.sleeper()}")
     await service.until_line(job, "on")
     await process.end(signal.SIGKILL)
     service = await process.start()
     status, _ = await service.call("DELETE", "/api/v1/workflows/77?attempt=1")
     assert status == 200
-    assert pids_with("98763") == []
+    assert service.sleepers() == []
     assert (await service.events(job))[-1]["status"] == "STOPPED"
 
 
@@ -75,14 +75,14 @@ async def test_a_killed_supervisor_ends_its_job_as_failed_and_leaves_nothing(
     process: Process,
 ) -> None:
     service = await process.start()
-    job = await service.post("echo on; sleep 98762")
+    job = await service.post(f"echo on; {service.sleeper()}")
     await service.until_line(job, "on")
     os.kill(supervisor_of(process.folder), signal.SIGKILL)
     events = await service.events(job)
     assert events[-1]["status"] == "FAILED"
     assert "supervisor" in events[-1]["message"]
     assert [e["seq"] for e in events] == list(range(1, len(events) + 1))
-    assert pids_with("98762") == []
+    assert service.sleepers() == []
 
 
 async def test_a_job_written_down_but_never_started_starts_after_the_restart(
@@ -133,9 +133,9 @@ async def test_sigterm_ends_watches_and_leaves_jobs_alone(process: Process) -> N
 
 async def test_sigterm_stops_the_jobs_when_that_was_asked_for(process: Process) -> None:
     service = await process.start("--kill-jobs-on-exit")
-    job = await service.post("echo on; sleep 98761")
+    job = await service.post(f"echo on; {service.sleeper()}")
     await service.until_line(job, "on")
     assert await process.end(signal.SIGTERM) == 0
-    assert pids_with("98761") == []
+    assert service.sleepers() == []
     service = await process.start()
     assert (await service.state(job))["status"] == "STOPPED"
