@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from bot.core.digest.evidence import Failure, Kind, Status, Tier
 from bot.core.digest.judge import Verdict, judge
+from bot.core.digest.places import Places
 from bot.core.digest.reader import Reader
+from bot.core.digest.refine import refine
 
 _MERGE_LINES = 150
 _ECHO_LINES = 200
@@ -19,6 +21,7 @@ _SIGNALS = {
     -8: (Tier.SIGNAL, "code_failure", False),
     -9: (Tier.KILLED, "oom_host", True),
 }
+_PYTEST_CODES: dict[int, str] = {2: "code_failure", 3: "code_failure", 4: "config_error"}
 _CODES: dict[int, tuple[str, bool | str]] = {
     124: ("timeout_hang", "stalled"),
     126: ("environment", True),
@@ -43,12 +46,11 @@ class Choice:
     hint: str = ""
 
 
-def choose_cause(reader: Reader, last_line: int) -> Choice:
+def choose_cause(reader: Reader, places: Places, last_line: int) -> Choice:
     """Choose the cause of a log that has been read to `last_line`."""
     verdicts = [judge(failure, reader.book) for failure in reader.board.all()]
-    verdicts = [v for v in verdicts if v.tier is not Tier.NOISE]
-    _merge(verdicts)
-    alive = [v for v in verdicts if not v.failure.noise and not _handled(v, reader)]
+    verdicts = _merged([v for v in verdicts if v.tier is not Tier.NOISE])
+    alive = [v for v in verdicts if not _handled(v, reader)]
     kill = _kill(reader)
     if kill is not None:
         began = _began(kill, reader)
@@ -58,6 +60,8 @@ def choose_cause(reader: Reader, last_line: int) -> Choice:
     if kill is not None and (best is None or best.tier > Tier.FOLLOWER):
         best = kill
     best = best or _status(reader) or _silence(reader, last_line)
+    if best is not None:
+        refine(best, verdicts, reader, places)
     return Choice(best, _infra(best, alive, reader), alive, _hint(best))
 
 
@@ -67,19 +71,24 @@ def _hint(best: Verdict | None) -> str:
     return best.signature.hint if best.signature is not None else HINTS.get(best.class_, "")
 
 
-def _merge(verdicts: list[Verdict]) -> None:
+def _merged(verdicts: list[Verdict]) -> list[Verdict]:
     """Join a CANN block with the traceback after it in the same process: one failure."""
     blocks = [v for v in verdicts if v.failure.kind is Kind.CANN]
-    for told in verdicts:
-        if told.failure.kind is not Kind.PYTHON:
-            continue
-        for block in blocks:
-            same = block.failure.stream == told.failure.stream and set(block.codes) & set(
-                told.codes
-            )
-            if same and not block.failure.noise and 0 < told.no - block.no <= _MERGE_LINES:
-                told.codes = list(dict.fromkeys([*told.codes, *block.codes]))
-                block.failure.noise = True
+    told = [v for v in verdicts if v.failure.kind is Kind.PYTHON]
+    joined: set[int] = set()
+    for block in blocks:
+        for verdict in told:
+            if _same_failure(block, verdict):
+                verdict.codes = list(dict.fromkeys([*verdict.codes, *block.codes]))
+                joined.add(block.no)
+                break
+    return [v for v in verdicts if v.failure.kind is not Kind.CANN or v.no not in joined]
+
+
+def _same_failure(block: Verdict, told: Verdict) -> bool:
+    near = 0 < told.no - block.no <= _MERGE_LINES
+    same = block.failure.stream == told.failure.stream
+    return near and same and not set(block.codes).isdisjoint(told.codes)
 
 
 def _handled(verdict: Verdict, reader: Reader) -> bool:
@@ -133,10 +142,15 @@ def _in_step(verdicts: list[Verdict], reader: Reader) -> list[Verdict]:
     if step is None:
         return verdicts
     inside = [v for v in verdicts if v.failure.segment == step]
-    if any(v.tier <= Tier.FOLLOWER for v in inside):
+    if any(v.tier <= Tier.COMM for v in inside):
         return inside
-    later = [v for v in verdicts if v.failure.segment > step and v.tier <= Tier.FOLLOWER]
-    return inside + later or verdicts
+    shown = [v for v in verdicts if v.failure.segment > step and _is_evidence(v, reader)]
+    return inside + shown or verdicts
+
+
+def _is_evidence(verdict: Verdict, reader: Reader) -> bool:
+    """Tell what a later step shows of other processes from what it breaks itself."""
+    return verdict.failure.segment in reader.evidence and verdict.tier <= Tier.COMM
 
 
 def _signals(reader: Reader) -> list[Verdict]:
@@ -184,6 +198,9 @@ def _status(reader: Reader) -> Verdict | None:
     told = [s for s in statuses if s.code in _CODES]
     if told:
         return _from_status(told[0], Tier.STATUS, _CODES[told[0].code][0])
+    tests = [s for s in statuses if s.code in _PYTEST_CODES] if reader.pytest.seen else []
+    if tests:
+        return _from_status(tests[0], Tier.STATUS, _PYTEST_CODES[tests[0].code])
     own = [s for s in statuses if s.code not in {-15, 143}] or statuses
     return _from_status(own[0], Tier.STATUS, "unknown") if own else None
 

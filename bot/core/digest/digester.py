@@ -75,7 +75,9 @@ class Digester:
         reader: Any = scanner.sink
         tail = tuple(self._line(raw) for raw in scanner.tail)
         reader.last_text = next((text for text in reversed(tail) if text.strip()), "")
-        return self._digest(reader, choose_cause(reader, scanner.lines), tail, scanner.lines)
+        return self._digest(
+            reader, choose_cause(reader, self._places, scanner.lines), tail, scanner.lines
+        )
 
     def _line(self, raw: _Raw) -> str:
         text = [line.text for line in parse(0, raw)][-1]

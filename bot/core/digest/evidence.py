@@ -83,7 +83,8 @@ class Failure:
     segment: int
     links: list[Link] = field(default_factory=lambda: [Link()])
     trace: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=_MAX_TRACE))
-    before: list[tuple[int, str]] = field(default_factory=list)
+    before: list[tuple[int, bytes]] = field(default_factory=list)
+    after: list[tuple[int, bytes]] = field(default_factory=list)
     signature: Signature | None = None
     weak: bool = False
     test: str = ""

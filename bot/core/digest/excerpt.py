@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from bot.core.digest.evidence import Failure, Kind, Link
 from bot.core.digest.judge import Verdict
-from bot.core.digest.shapes import parse
+from bot.core.digest.shapes import Line, parse
 from bot.core.digest.traces import FRAME, START
 
 MAX_LINES = 60
@@ -14,6 +14,9 @@ _MAX_CHARS = 400
 _MAX_BYTES = 12_000
 GAP = "…"
 _CARETS = re.compile(r"^[\s^~]*$")
+_ROUTINE = re.compile(
+    r"\bstep:\d+ - |\d+/\d+ \[\d|^##\[|^\[command\]|exit code 1\.?$|^Post job|orphan process"
+)
 _STATES = re.compile(r"^E(?: |$)|^>|^\S+:\d+: ")
 _Numbered = list[tuple[int, str]]
 
@@ -27,12 +30,14 @@ def excerpt_of(verdict: Verdict, path: str | None, is_noise: Callable[[str], boo
     elif failure.trace and failure.kind is not Kind.STATUS and link.frames:
         chosen = _frames(failure, verdict, path) + _message(link, verdict.no)
     else:
-        chosen = _context(failure) + _message(link, verdict.no)
+        chosen = _message(link, verdict.no)
+    if verdict.no == failure.no:
+        chosen = _context(failure) + chosen
     chosen.append((verdict.no, verdict.text))
     kept = {
         no: text
         for no, text in chosen
-        if no == verdict.no or not (is_noise(text) or _CARETS.match(text))
+        if no == verdict.no or not (_CARETS.match(text) or is_noise(text))
     }
     return _bounded(sorted(kept.items()), verdict.no)
 
@@ -73,8 +78,16 @@ def _report(failure: Failure, link: Link, root: int) -> _Numbered:
 
 
 def _context(failure: Failure) -> _Numbered:
-    found = [line for no, text in failure.before for line in parse(no, text.encode())][-2:]
-    return [(line.no, line.text) for line in found if line.level not in {"INFO", "DEBUG"}]
+    """Return up to two lines either side, of the same stream and not of the normal course."""
+    near = [*failure.before[-2:], *failure.after[:2]]
+    found = [line for no, raw in near for line in list(parse(no, raw))[-1:]]
+    same = [line for line in found if line.stream == failure.stream]
+    return [(line.no, line.text) for line in same if not _is_routine(line)]
+
+
+def _is_routine(line: Line) -> bool:
+    """Tell a line of the normal course: information, metrics, progress bars."""
+    return line.level in {"INFO", "DEBUG"} or _ROUTINE.search(line.text) is not None
 
 
 def _bounded(lines: _Numbered, root: int) -> _Numbered:

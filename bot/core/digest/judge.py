@@ -14,6 +14,7 @@ _TIERS = {
     Role.FOLLOWER: Tier.FOLLOWER,
     Role.SECONDARY: Tier.SECONDARY,
     Role.WRAPPER: Tier.WRAPPER,
+    Role.KILLED: Tier.KILLED,
     Role.STATUS: Tier.STATUS,
     Role.KILL: Tier.STATUS,
     Role.NOTE: Tier.NOISE,
@@ -58,10 +59,13 @@ class Verdict:
     codes: list[str] = field(default_factory=list)
     at: str = ""
     link: int = 0
+    blameless: bool | None = None  # whether somebody else is to blame, where the log shows it
 
     @property
     def infra(self) -> bool | str:
         """Whether a retry is worth it; `stalled` when that depends on progress."""
+        if self.blameless is not None:
+            return self.blameless
         if self.signature is not None:
             return self.signature.infra
         return "stalled" if self.class_ == "timeout_hang" else False

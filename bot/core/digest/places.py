@@ -67,7 +67,10 @@ def _pattern(root: str) -> str:
 
 def place_of(verdict: Verdict, places: Places) -> tuple[str, int] | None:
     """Return the place of a verdict: of its link, else of the nearest later one that has one."""
-    if verdict.tier >= Tier.SECONDARY or verdict.text.startswith("ray.exceptions."):
+    native = verdict.failure.kind is Kind.NATIVE
+    if (verdict.tier >= Tier.SECONDARY and not native) or verdict.text.startswith(
+        "ray.exceptions."
+    ):
         return None
     for link in verdict.failure.links[verdict.link :]:
         found = places.deepest(link.frames)
@@ -92,7 +95,11 @@ def related(verdict: Verdict, others: Sequence[Verdict]) -> list[Verdict]:
 
 def _tells_same(failure: Failure, other: Verdict) -> bool:
     told = other.failure
-    if told.kind not in {Kind.PYTHON, Kind.PYTEST} or told.segment != failure.segment:
+    if told.segment != failure.segment:
+        return False
+    if told.kind is Kind.NATIVE:
+        return 0 <= other.no - failure.no <= 100 and told.stream == failure.stream
+    if told.kind not in {Kind.PYTHON, Kind.PYTEST}:
         return False
     if other.tier >= Tier.SECONDARY or abs(other.no - failure.no) > 400:
         return False

@@ -19,6 +19,7 @@ _PLACE = re.compile(
     r"(?:in (\S.{0,200})|([A-Za-z_][\w.]{0,100})(?:: .*)?)?$"
 )
 _SUMMARY = re.compile(r"^(FAILED|ERROR) (?:\[[\d.]+s\] )?(\S.*?)(?: - (.*))?$", re.DOTALL)
+_OUTSIDE = ("E   ", "ImportError while loading conftest")
 _CHAIN = ("The above exception was the direct cause", "During handling of the above exception")
 _EXCEPTION = re.compile(
     r"^(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Timeout|Interrupt|Exit|Failed|Warning|Group)?\b(?::|$)"
@@ -32,6 +33,7 @@ class PytestReport:
         """Start outside of any section."""
         self._board = board
         self.section = ""
+        self.seen = False
         self._failure: Failure | None = None
         self._chained = False
         self._captured = False
@@ -46,7 +48,10 @@ class PytestReport:
         text = line.text
         if text.startswith("===") and (match := _SECTION.match(text)):
             self._enter(match[1])
-            return True
+            return ENDED.search(text) is None
+        if self.section == "" and text.startswith(_OUTSIDE) and not line.stream:
+            self.section = "report"
+            self._begin("collection", line, segment)
         if self.section == "report":
             return self._report(line, segment)
         if self.section == "summary":
@@ -64,6 +69,7 @@ class PytestReport:
         else:
             self.section = ""
         if name == "test session starts":
+            self.seen = True
             self._tests.clear()
 
     def _report(self, line: Line, segment: int) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from bot.core.digest.evidence import MAX_TEXT, Board, Failure, Kind, Status, codes_in
 from bot.core.digest.progress import Clock
 from bot.core.digest.pytests import ENDED, PytestReport, verdict
-from bot.core.digest.shapes import Line, clean, parse
+from bot.core.digest.shapes import Line, parse
 from bot.core.digest.signatures import Role, Signature, Signatures
 from bot.core.digest.traces import Traces
 from bot.core.digest.weak import exit_codes, is_weak
@@ -15,6 +15,9 @@ _FOLLOW = 12  # lines read after one that counts: messages, codes, causes
 _FOLLOW_TRACE = 120
 _FOLLOW_REPORT = 400
 _MAX_SERVERS = 64
+_CONTEXT_BYTES = 600
+_MAX_SCRIPT = 200  # lines of a step's script
+_SHOWS = re.compile(r"\b(?:cat|tail|head|kubectl|docker|dmesg|journalctl|ray logs|zcat|less)\b")
 _CANN = re.compile(
     r"^(?:(?P<old>E\w{5})(?::|\[)? ?(?:\[?PID: ?\d+\]? ?)?(?P<at>\d{4}-\d\d-\d\d-[\d:.]+)?"
     r"|\[PID: ?\d+\] (?P<at2>\d{4}[\d:.-]+) \w[\w/]*\((?P<new>E\w{5})\)"
@@ -32,6 +35,8 @@ _KILL_ECHO = re.compile(
     r"|(?:got signal:|Received signal) (?:2|15)\b"
 )
 _SERVED = re.compile(r'"(?:GET|POST) (?!/health|/metrics|/ping)\S+ HTTP/[\d.]+" 200\b')
+_NOTHING_RAN = re.compile(r"^=+ (?:\d+ deselected|no tests ran)")
+_STATUS = "Status message: "  # Ray's client logs the end of a job as information
 _WELL = ("Cleaning up orphan processes", "[rayjob final] SUCCEEDED", "Complete job name")
 _INFO = frozenset({"INFO", "DEBUG"})
 
@@ -54,12 +59,15 @@ class Reader:
         ] = {}  # stream of a server to the line of its last answered request
         self.ended = False
         self.last_text = ""
+        self.evidence: set[int] = set()  # steps that show the logs of other processes
+        self._script = 0  # until this line a step prints its own script
         self._watched: list[int] = []  # first, last, and number of the watcher's own lines
         self.echo = 0  # the first line that shows a kill: ^C, KeyboardInterrupt
         self.test = ""
         self.tested = False
         self._test_from = 0
         self._suite_from = 0
+        self._fresh: list[Failure] = []  # failures whose next two lines are kept
         self._before: Callable[[], list[tuple[int, bytes]]] = list
 
     @property
@@ -79,6 +87,9 @@ class Reader:
             self.clock.bar(no, raw)
             if not self.book.words.search(raw):
                 return
+        for failure in self._fresh:
+            failure.after.append((no, raw[:_CONTEXT_BYTES]))
+        self._fresh = [f for f in self._fresh if no < f.no + 2]
         for line in parse(no, raw):
             self._line(line)
 
@@ -114,10 +125,13 @@ class Reader:
         """Read what parts a log into steps and files."""
         text = line.text
         if line.tag == "group":
-            if text.startswith("Run "):
-                self.segment += 1
-                self.pytest.leave()
-                self.board.notes.clear()
+            self._group(line)
+            return True
+        if line.no <= self._script:
+            if text.startswith("##[endgroup]"):
+                self._script = 0
+            elif _SHOWS.search(text):
+                self.evidence.add(self.segment)
             return True
         if text.startswith("[") and (match := _SUITE.match(text)):
             self._suite(match[1], line)
@@ -126,6 +140,17 @@ class Reader:
             self._watcher(line)
         self.ended = self.ended or text.startswith(_WELL)
         return False
+
+    def _group(self, line: Line) -> None:
+        """Begin a step; its script follows until the end of the group and is no output."""
+        if line.text.startswith("Run "):
+            self.segment += 1
+            self.pytest.leave()
+            self.board.notes.clear()
+            self._script = line.no + _MAX_SCRIPT
+            self._want(line.no, _MAX_SCRIPT)
+            if _SHOWS.search(line.text):
+                self.evidence.add(self.segment)
 
     def _watcher(self, line: Line) -> None:
         if line.source == "Running":
@@ -163,14 +188,18 @@ class Reader:
         if word:
             self._test_from = line.no
         done = text.startswith("=") and ENDED.search(text) is not None
-        self.ended = self.ended or (done and "failed" not in text and "error" not in text)
-        return bool(word) or done
+        self.ended = self.ended or (
+            done and "passed" in text and "failed" not in text and "error" not in text
+        )
+        return bool(word) or (done and _NOTHING_RAN.search(text) is None)
 
     def _echo(self, line: Line) -> None:
         if not self.echo and _KILL_ECHO.search(line.text):
             self.echo = line.no
 
     def _judge(self, line: Line) -> None:
+        if line.text.startswith(_STATUS):
+            line.text, line.level = line.text.removeprefix(_STATUS), None
         self._echo(line)
         for code, text in exit_codes(line.text):
             self.board.status(Status(line.no, code, text[:MAX_TEXT], self.segment))
@@ -220,7 +249,8 @@ class Reader:
             kind, line.stream, self.segment, signature=signature, wall=line.wall, level=line.level
         )
         failure.link.no, failure.link.text = line.no, line.text[:MAX_TEXT]
-        failure.before = [(no, clean(raw)) for no, raw in self._before()[-2:]]
+        failure.before = [(no, raw[:_CONTEXT_BYTES]) for no, raw in self._before()[-2:]]
+        self._fresh.append(failure)
         failure.repeated, failure.weak = (
             line.repeated,
             line.level == "WARNING" or line.tag == "warning",

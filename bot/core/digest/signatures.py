@@ -44,6 +44,7 @@ class Role(StrEnum):
     FOLLOWER = "follower"
     SECONDARY = "secondary"
     WRAPPER = "wrapper"
+    KILLED = "killed"
     STATUS = "status"
     KILL = "kill"
     NOTE = "note"

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from bot.core.digest.evidence import MAX_TEXT, Board, Failure, Kind, Link, codes_in
 from bot.core.digest.model import Frame
 from bot.core.digest.shapes import Line
+from bot.core.digest.weak import is_compiler
 
 _MAX_STREAMS = 256
 _MAX_STRAY = 6
+_MAX_PLAIN = 3  # unindented lines that an exception's message may go on with
 START = re.compile(r"(?:  [+|] )?(?:Exception Group )?Traceback \(most recent call last\):")
 _GROUP = re.compile(r"^ {0,40}(?:\+-\+?-{2,} (?:\d+ )?-{2,}|\+-{8,}|[|+] ?)(?= |\w|$)")
 _MEMBER = re.compile(r"^ {0,40}\+-\+?-{2,} (?:\d+|\.\.\.) -{2,}")
@@ -26,8 +28,10 @@ EXCEPTION = re.compile(r"^((?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w{1,80})(?:: (.*)|:\s*
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
 _CURRENT = re.compile(r"^Current thread 0x|^Thread 0x\w+ .*\(most recent call first\)")
-_RECORD = re.compile(r"^\[(?:ERROR|Error)\]|^E\w{4,5}[:\[]|^\[PID: ?\d+\]|^\s")
-_CONTINUES = re.compile(r"^(?:Search|File \"|\s|\d+ validation)")
+_BELONGS = re.compile(
+    r"^\[(?:ERROR|Error)\]|^E(?:[A-PZ]\d{4}|[1-4]\d{4})\b|^\[PID: ?\d+\]|^\s"
+    r"|^\d+\s+[\d.]+\s+\S|^PID\s+MEM"
+)
 
 
 @dataclass(slots=True)
@@ -40,11 +44,11 @@ class State:
     joined: str = ""
     mute: bool = False
     source: str = ""
+    level: str | None = None
     plain: int = 0
     blank: bool = False
     stray: int = 0
     threads: int = 0
-    last: int = 0
 
 
 class Traces:
@@ -81,7 +85,8 @@ class Traces:
         """Let the lines that follow in this stream go on with the message of a failure."""
         state = self.state(line.stream)
         state.open, state.after, state.failure = None, failure.link, failure
-        state.source, state.plain, state.blank, state.last = line.source, 0, False, line.no
+        state.source, state.level = line.source, line.level
+        state.plain, state.blank = 0, False
 
     def take(self, line: Line, segment: int) -> bool:
         """Read a line; False when it is no part of a traceback or message."""
@@ -128,7 +133,7 @@ class Traces:
             state.failure.noise, state.mute = state.mute, False
             state.failure.repeated = line.repeated
         state.open, state.after, state.joined = Link(), None, ""
-        state.source, state.stray, state.threads = line.source, 0, 0
+        state.source, state.level, state.stray, state.threads = line.source, line.level, 0, 0
         self._trace(state, line)
 
     def _headless(self, state: State, line: Line, segment: int) -> bool:
@@ -144,7 +149,8 @@ class Traces:
 
     def _fault(self, state: State, line: Line, frame: re.Match[str]) -> bool:
         """Take a frame of a `most recent call first` list: the first one is the deepest."""
-        if state.threads <= 1 and state.after is not None:
+        if state.threads <= 1 and state.after is not None and state.failure is not None:
+            state.failure.kind = Kind.NATIVE
             state.after.frames.insert(0, Frame(frame[1], int(frame[2]), (frame[4] or "").strip()))
         self._trace(state, line)
         return True
@@ -186,7 +192,7 @@ class Traces:
         failure.links.append(link)
         del failure.links[12:]  # longer chains say nothing new
         state.open, state.after = None, link
-        state.plain, state.blank, state.last = 0, False, line.no
+        state.plain, state.blank = 0, False
         if new and not failure.noise:
             self._board.add(failure)
 
@@ -207,7 +213,7 @@ class Traces:
             return True
         link, text = state.after, line.text
         assert link is not None
-        if line.tag == "error" or (line.source != state.source and line.source):
+        if line.tag == "error" or self._is_record(state, line):
             state.after = None
             return False
         if _CURRENT.match(text):
@@ -216,12 +222,23 @@ class Traces:
         if not text.strip():
             state.blank = True
             return True
-        belongs = _RECORD.match(text) is not None or bool(codes_in(text))
+        belongs = _BELONGS.match(text) is not None or bool(codes_in(text))
         state.plain += not belongs
-        if not belongs and (state.plain > 3 or state.blank or text.startswith("+ ")):
+        if is_compiler(text) or (not belongs and self._is_new(state, text)):
             state.after = None
             return False
         return self._append(state, link, line)
+
+    @staticmethod
+    def _is_record(state: State, line: Line) -> bool:
+        """Tell the start of another log record: another place in the code, or another level."""
+        return bool(line.source) and (line.source, line.level) != (state.source, state.level)
+
+    @staticmethod
+    def _is_new(state: State, text: str) -> bool:
+        """Tell an unindented line that has nothing to do with the message before it."""
+        exception = state.failure is not None and state.failure.kind is Kind.PYTHON
+        return not exception or state.plain > _MAX_PLAIN or state.blank or text.startswith("+ ")
 
     def _append(self, state: State, link: Link, line: Line) -> bool:
         failure = state.failure
@@ -229,7 +246,6 @@ class Traces:
             if failure is not None and failure.kind is Kind.CANN and "npuSynchronize" in line.text:
                 failure.noise = True
             return True
-        state.last = line.no
         if not link.add(line.no, line.text):
             state.after = None
         self._trace(state, line)

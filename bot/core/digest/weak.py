@@ -39,7 +39,7 @@ _ERROR = re.compile(
     r"|^error(?:\[E\d+\])?: "
 )
 _COMPILER = re.compile(
-    r"^\S{1,300}\.\w{1,6}[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^CMake Error"
+    r"^\s{0,40}\S{1,300}\.\w{1,6}[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^CMake Error"
     r"|: undefined reference to |^error(?:\[E\d+\]): "
 )
 _LOGGED = re.compile(
@@ -64,6 +64,8 @@ def is_compiler(text: str) -> bool:
 
 def is_weak(line: Line) -> bool:
     """Tell a line that states an error in a common form, without saying of what kind."""
+    if _EXIT.search(line.text):
+        return False
     if line.tag == "error" or is_compiler(line.text):
         return True
     if line.level in {"INFO", "DEBUG", "WARNING"} or line.tag == "warning":

@@ -1,0 +1,59 @@
+"""Classes that hang on more than a line: who owned the memory, whose extension did not build."""
+
+import re
+
+from bot.core.digest.evidence import Kind
+from bot.core.digest.judge import Verdict
+from bot.core.digest.places import Places
+from bot.core.digest.reader import Reader
+from bot.core.digest.weak import is_compiler
+
+_NPU = re.compile(
+    r"(?P<total>[\d.]+) GiB total capacity; .{0,120}?(?P<free>[\d.]+ [GMK]iB) free; "
+    r"(?P<reserved>[\d.]+) (?P<unit>[GMK])iB reserved"
+)
+_OWN_SHARE = 0.2  # a process that reserved less than this of a full card did not fill it
+_JOB_SHARE = 0.3  # of a node's memory in use; a job that has less did not fill it
+_WHEEL = re.compile(r"(?:[Ww]heels?|editable|to build) for ([\w.-]+)|Failed to build ([\w.-]+)")
+_NODE = re.compile(r"was running was ([\d.]+)GB / ([\d.]+)GB")
+_USER = re.compile(r"^\d+\s+([\d.]+)\s+(ray::|python|VLLM)?")
+
+
+def refine(best: Verdict, everything: list[Verdict], reader: Reader, places: Places) -> None:
+    """Correct the class of a cause by what the log shows around it."""
+    if best.class_ == "oom_device" and not reader.clock.line:
+        _occupied(best)
+    elif best.class_ == "oom_host":
+        _other_tenant(best, everything)
+    elif best.failure.kind is Kind.LINE and is_compiler(best.text):
+        _dependency(best, everything, places)
+
+
+def _occupied(best: Verdict) -> None:
+    """See whether the card was full before the job had reserved much of it."""
+    if match := _NPU.search(best.text):
+        unit = {"G": 1.0, "M": 1 / 1024, "K": 1 / 1024**2}[match["unit"]]
+        if float(match["reserved"]) * unit < _OWN_SHARE * float(match["total"]):
+            best.class_, best.blameless = "environment", True
+
+
+def _other_tenant(best: Verdict, everything: list[Verdict]) -> None:
+    """See in Ray's list of the biggest users whether the job's own explain the use."""
+    for verdict in (best, *everything):
+        lines = [text for link in verdict.failure.links for _, text in link.message]
+        node = next((m for text in lines if (m := _NODE.search(text))), None)
+        users = [m for text in lines if (m := _USER.match(text))]
+        if node and users:
+            own = sum(float(m[1]) for m in users if m[2])
+            best.blameless = own < _JOB_SHARE * float(node[1])
+            return
+
+
+def _dependency(best: Verdict, everything: list[Verdict], places: Places) -> None:
+    """See whether the compiler worked on a wheel of somebody else."""
+    for verdict in everything:
+        if verdict.no > best.no and (match := _WHEEL.search(verdict.text)):
+            name = (match[1] or match[2]).lower().replace("_", "-")
+            if name not in places.names:
+                best.class_ = "dependency_install"
+            return
