@@ -15,7 +15,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp.test_utils import TestServer
+from aiohttp import web
 
 from bot.submitter.local import Limits, LocalBackend
 from bot.submitter.web import Options, create_app
@@ -120,8 +120,14 @@ async def in_process(
     """Serve in this process; its jobs end with it."""
     backend = LocalBackend(folder / "data", limits=limits or Limits(grace_s=0.3))
     options = options or Options(stop_jobs_on_exit=True)
-    async with TestServer(create_app(backend, options)) as server:
-        yield Service(str(server.make_url("")).rstrip("/"), http, folder)
+    # Not aiohttp's TestServer: that one cancels handlers whose client has left, ours does not.
+    runner = web.AppRunner(create_app(backend, options), shutdown_timeout=5)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield Service(f"http://127.0.0.1:{runner.addresses[0][1]}", http, folder)
+    finally:
+        await runner.cleanup()
 
 
 @pytest.fixture

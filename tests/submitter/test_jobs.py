@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from pathlib import Path
 
 import pytest
 
-from bot.submitter.local import Limits
+from bot.submitter.local import Limits, _read_state
+from bot.submitter.supervise import EventFile
 from tests.submitter.conftest import Service, in_process, lines
 
 DEADLINE = "/spec/activeDeadlineSeconds"
@@ -204,6 +206,16 @@ async def test_the_same_key_with_another_body_is_refused(service: Service) -> No
     status, answer = await service.try_post(service.body("false"), key="k1")
     assert status == 422
     assert job in answer["error"]
+
+
+def test_a_final_event_is_the_end_before_the_state_file_says_so(tmp_path: Path) -> None:
+    events = EventFile(tmp_path / "events.ndjson", 1000)
+    events.emit("status", status="RUNNING")
+    assert _read_state(tmp_path).ended_at is None
+    events.emit("final", status="TIMEOUT", message="DeadlineExceeded")
+    state = _read_state(tmp_path)
+    assert (state.status, state.job_deployment_status) == ("TIMEOUT", "Failed")
+    assert state.ended_at is not None
 
 
 async def test_an_unknown_job_is_404_and_its_watch_also_says_not_found(service: Service) -> None:
