@@ -1,0 +1,39 @@
+"""The command `ascend-ci submitter`: what it refuses and what it warns of."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bot.cli.submitter import command
+from bot.submitter.serve import is_loopback
+
+
+def test_an_empty_token_is_wrong_use_not_an_open_door(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        command, ["--data-dir", str(tmp_path)], env={"SUBMITTER_TOKEN": " "}
+    )
+    assert result.exit_code == 2
+    assert "SUBMITTER_TOKEN" in result.output
+
+
+def test_a_port_that_is_taken_is_said_in_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        argv = ["--data-dir", str(tmp_path), "--port", str(taken.getsockname()[1])]
+        result = CliRunner().invoke(command, argv)
+    assert result.exit_code == 1
+    assert "cannot serve" in result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("a.b", False)],
+)
+def test_only_loopback_needs_no_warning(host: str, *, expected: bool) -> None:
+    assert is_loopback(host) is expected
