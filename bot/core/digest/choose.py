@@ -177,6 +177,10 @@ def _first(verdicts: list[Verdict]) -> Verdict | None:
     if not pool:
         return None
     tier = min(v.tier for v in pool)
+    if tier is Tier.STATUS:
+        pool = [v for v in pool if v.failure.kind is Kind.PYTHON]
+        if not pool:
+            return None
     best = [v for v in pool if v.tier == tier]
     first = min(best, key=lambda v: v.no)
     stamped = [v for v in best if len(v.at) >= len(first.at) > 0]

@@ -176,16 +176,18 @@ class Reader:
     def _verdict(self, line: Line) -> bool:
         """Read how a test ended; what a passed one printed counts for nothing."""
         text = line.text
-        if ".py::" in text:
-            self.test, self.tested = text.split(" ", 1)[0], True
-            self._test_from = line.no if not verdict(text) else self._test_from
         word = verdict(text) if text.endswith(("]", "D", "R", "L", "S", "N")) else ""
+        if ".py::" in text:
+            name = text.split(" ", 1)[0]
+            if name != self.test and not word:
+                self._test_from = line.no
+            self.test, self.tested = name, True
         if word in {"PASSED", "SKIPPED", "XFAIL", "XPASS"}:
             self.board.forgive(
                 max(self._test_from, self._suite_from, 1) if self.tested else line.no
             )
             self.clock.seen(line.no, line.wall)
-        if word:
+        if word and word != "RERUN":
             self._test_from = line.no
         done = text.startswith("=") and ENDED.search(text) is not None
         self.ended = self.ended or (

@@ -47,7 +47,10 @@ _RECORDS = (
         r"\[(?P<j>ERROR|WARNING|INFO|EVENT|DEBUG)\] (?P<jsrc>\w+)\(\d+,[^)]{0,80}\):"
         r"(?P<jt>[\d:.-]+) \[[\w.]+:\d+\] ?(?:\[\d+\] ?)?"
     ),
-    r"\[rayjob status\] status=\S* rayjob_status=\S* deployment_status=(?P<ksrc>\S*) ?",
+    (
+        r"\[rayjob status\] status=\S* rayjob_status=\S* "
+        r"deployment_status=(?!Validation)(?P<ksrc>\S*) ?"
+    ),
 )
 _RECORD = tuple((re.compile(p), p.split("(?P<")[1][0]) for p in _RECORDS)
 _FIRST = {
