@@ -33,7 +33,7 @@ class Groups:
             return True
         if displace:
             cancel(group.running)
-        if group.waiting is not None:
+        if group.waiting is not None and not group.waiting[1].done():
             group.waiting[1].set_result(False)
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         group.waiting = (run, future)

@@ -70,7 +70,12 @@ class Engine:
     async def wait(self, run: Run) -> None:
         """Return when the run's current attempt is over."""
         while run.status != "completed" and run.id in self._live:
-            await asyncio.wait({self._live[run.id].task})
+            task = self._live[run.id].task
+            await asyncio.wait({task})
+            if not task.cancelled():
+                task.result()  # a fault of the simulation itself must not pass in silence
+            if self._live[run.id].task is task:
+                return
 
     async def close(self) -> None:
         """Kill everything that runs and wait until it is gone."""

@@ -56,7 +56,12 @@ class JobRunner:
         """Execute the job and answer its conclusion."""
         for folder in (self.workspace, self.temp, self._work.folder / "home"):
             folder.mkdir(parents=True, exist_ok=True)
-        limit = asyncio.create_task(self._watch_limit())
+        try:
+            minutes = float(interpolate(self._work.spec.timeout_minutes or 360, self._scope()))
+        except (ExpressionError, ValueError) as error:
+            self._log.error(f"timeout-minutes: {error}")
+            return "failure"
+        limit = asyncio.create_task(self._watch_limit(minutes))
         watch = asyncio.create_task(self._watch_cancel())
         try:
             self._begin()
@@ -81,8 +86,7 @@ class JobRunner:
         log.write(f"Complete job name: {self._job.name}")
         self._job.steps = [Step(1, "Set up job", "completed", "success", now, now)]
 
-    async def _watch_limit(self) -> None:
-        minutes = float(interpolate(self._work.spec.timeout_minutes or 360, self._scope()))
+    async def _watch_limit(self, minutes: float) -> None:
         await self._clock.sleep(minutes * 60)
         shown = int(minutes) if minutes.is_integer() else minutes
         self._log.error(

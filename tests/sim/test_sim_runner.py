@@ -62,9 +62,12 @@ def steps(*lines: str) -> str:
 
 
 async def until(test: Any) -> None:
-    """Wait for something that a process outside brings about."""
-    while not test():  # noqa: ASYNC110 - no event tells of what another process does
+    """Wait for something that a process outside brings about; give up after some 20 s."""
+    for _ in range(2000):
+        if test():
+            return
         await asyncio.sleep(0.01)
+    pytest.fail("what was waited for never came")
 
 
 async def test_a_failing_step_ends_the_job_as_github_words_it(sim: SimGitHub) -> None:
@@ -224,6 +227,19 @@ def _alive(pid: int) -> bool:
     path = Path(f"/proc/{pid}/stat")
     stat = path.read_text() if path.exists() else ""
     return bool(stat) and stat.rsplit(")", 1)[1].split()[0] != "Z"
+
+
+async def test_what_a_step_left_in_the_background_ends_with_the_job(sim: SimGitHub) -> None:
+    found = await run(sim, steps("run: sleep 300 >/dev/null 2>&1 & echo pid $!", "run: 'true'"))
+    assert found.conclusion == "success"
+    pid = int(log(found).rsplit("\npid ", 1)[1].split()[0])
+    await until(lambda: not _alive(pid))
+
+
+async def test_a_bad_time_limit_fails_the_job(sim: SimGitHub) -> None:
+    found = await run(sim, steps("run: x").replace("    st", "    timeout-minutes: soon\n    st"))
+    assert found.conclusion == "failure"
+    assert "##[error]timeout-minutes: " in log(found)
 
 
 async def test_a_job_over_its_time_is_cancelled_with_githubs_words(sim: SimGitHub) -> None:
