@@ -152,7 +152,7 @@ class _Reading:
     async def _finish(self, job_log: RayJobLog) -> None:
         job_log.add(job_log.resume.finish())
         await self._mark()
-        self._row.set(complete=True, digest=job_log.digest(), poke=True)
+        self._row.set(complete=True, digest=job_log.digest(), resume=None, poke=True)
         while not await self._row.give_back(None):
             await self._clock.sleep(_SAVE_AGAIN_S)
         await self._close()

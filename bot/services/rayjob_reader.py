@@ -70,6 +70,7 @@ class RayJobReader:
         self._stop = False  # by a final of the watch or a record that names another run
         self._cut: Transient | Permanent | None = None  # what broke the last watch
         self._news = False  # the last watch brought something
+        self._recordless = False  # the submitter has no call for a job's state
         self._fruitless = 0
         self._waits = 0
         self._rest = 0
@@ -145,6 +146,7 @@ class RayJobReader:
     def _living(self) -> None:
         """Note that the job spoke: it lives, and so does its submitter."""
         self._news = True
+        self._confirm_by_watch()
         self._row.alive()
 
     def _status(self, status: str, deployment: str, message: str) -> None:
@@ -162,6 +164,8 @@ class RayJobReader:
         self._news = True
         self._row.end(word, event.message, source="watch")
         self._stop = word.tells_the_end
+        if word.tells_the_end:
+            self._confirm_by_watch()
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -227,17 +231,21 @@ class RayJobReader:
 
     def _stateless(self) -> None:
         """Go on without records; the watch alone tells."""
-        if not self._row.job.confirmed:
-            self._row.set(confirmed=True, poke=True)
-            self._row.note(
-                f"rayjob:{self._job_id}:recordless",
-                f"RayJob `{self._job_id}` taken as ours: the submitter keeps no records",
-            )
+        self._recordless = True
         gone = isinstance(self._cut, Permanent) and self._cut.status == _HTTP_NOT_FOUND
         if gone:
             self._row.end(FinalStatus.NOT_FOUND, str(self._cut), source="watch")
         elif self._fruitless < _FRUITLESS and not self._row.job.final:
             self._row.alive()
+
+    def _confirm_by_watch(self) -> None:
+        """Take a job as ours whose watch speaks, where no record is to be had of whose it is."""
+        if self._recordless and not self._row.job.confirmed:
+            self._row.set(confirmed=True, poke=True)
+            self._row.note(
+                f"rayjob:{self._job_id}:recordless",
+                f"RayJob `{self._job_id}` taken as ours: the submitter keeps no records",
+            )
 
     # -- between watches ---------------------------------------------------------------------------
 

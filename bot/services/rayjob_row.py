@@ -75,7 +75,7 @@ class RayJobRow:
     def silent(self, message: str = "") -> None:
         """Note that the submitter does not tell how the job stands; the first time counts."""
         if self.job.silent_since is None and not self.ended:
-            more = {"message": self.shown(message)} if message else {}
+            more = {"message": self.shown(message)} if message and not self.job.final else {}
             self.set(silent_since=self._clock.now(), poke=True, **more)
 
     def alive(self) -> None:

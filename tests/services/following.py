@@ -48,6 +48,7 @@ class LeapClock:
         self.slept: list[float] = []
         self.at_rest = asyncio.Event()
         self._leaps = leaps
+        self._go_on = asyncio.Event()
         self._savers: list[tuple[datetime, asyncio.Future[None]]] = []
 
     def now(self) -> datetime:
@@ -61,11 +62,18 @@ class LeapClock:
             return
         if self._leaps == 0:
             self.at_rest.set()
-            await asyncio.Event().wait()
+            await self._go_on.wait()
         self._leaps -= 1
         self.slept.append(seconds)
         self.advance(seconds)
         await asyncio.sleep(0)
+
+    def allow(self, leaps: int) -> None:
+        """Let the one that stays, and so many more, go on."""
+        self._leaps = leaps
+        self.at_rest.clear()
+        self._go_on.set()
+        self._go_on = asyncio.Event()
 
     def advance(self, seconds: float) -> None:
         self.time += timedelta(seconds=seconds)
