@@ -20,7 +20,7 @@ from bot.adapters.store.replies import ReplyRows
 from bot.adapters.store.runs import RunRows
 from bot.adapters.store.showing import ShowingRows
 from bot.adapters.store.sweep import SweepRows
-from bot.adapters.wake import LocalWake
+from bot.adapters.store.wake import LocalWake
 from bot.ports.wake import Wake
 
 __all__ = ["Store", "migrate"]

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import exists, select, update
+from sqlalchemy import RowMapping, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.adapters.store.changes import add_facts, poke_runs
@@ -61,8 +61,8 @@ class RayJobRows:
             found = await load_runs(conn, runs.c.id.in_({row["run_id"] for row in rows}))
             known = {run.id: run for run in found}
             return tuple(
-                ClaimedRayJob(lease_of(row, _key(row)), load(RayJob, row), known[row["run_id"]])
-                for row in sorted(rows, key=lambda row: (row["due"], _key(row)))
+                ClaimedRayJob(lease_of(row, _key_of(row)), load(RayJob, row), known[row["run_id"]])
+                for row in sorted(rows, key=lambda row: (row["due"], _key_of(row)))
             )
 
         return await self._db.write(work)
@@ -70,6 +70,8 @@ class RayJobRows:
     async def save_rayjob(self, lease: Lease, save: SaveRayJob, now: datetime) -> bool:
         """Write it, fenced; False: the lease was lost or the run is done: stop reading."""
         job = save.rayjob
+        if lease.key != _key(job.run_id, job.job_id):
+            return False
         changed = {name: value for name, value in values(job).items() if name not in _KEYS}
 
         async def work(conn: AsyncConnection) -> bool:
@@ -98,8 +100,12 @@ class RayJobRows:
         return saved
 
 
-def _key(row: Any) -> str:
-    return f"{row['run_id']}/{row['job_id']}"
+def _key(run_id: str, job_id: str) -> str:
+    return f"{run_id}/{job_id}"
+
+
+def _key_of(row: RowMapping) -> str:
+    return _key(row["run_id"], row["job_id"])
 
 
 def _next(save: SaveRayJob, now: datetime) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import case, exists, func, literal, select, update
+from sqlalchemy import ColumnElement, case, exists, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.adapters.store.changes import add_facts, place_run, poke_runs
@@ -108,9 +108,7 @@ class RunRows:
 
         async def work(conn: AsyncConnection) -> bool:
             noted = await conn.execute(
-                update(runs)
-                .where(runs.c.id == run.id, held(runs, lease), OPEN_RUN)
-                .values(_changed(run))
+                update(runs).where(_ours(lease, run), OPEN_RUN).values(_changed(run))
             )
             if noted.rowcount == 0:
                 return False
@@ -128,6 +126,11 @@ class RunRows:
         )
         renewed = await self._db.write(lambda conn: conn.execute(change))
         return renewed.rowcount == 1
+
+
+def _ours(lease: Lease, run: Run) -> ColumnElement[bool]:
+    """Tell in SQL whether the row is the run's, and the lease is the row's and still ours."""
+    return (runs.c.id == run.id) & (runs.c.id == lease.key) & held(runs, lease)
 
 
 def _changed(run: Run) -> dict[str, Any]:
@@ -149,8 +152,7 @@ async def _wanted_meanwhile(conn: AsyncConnection, lease: Lease, save: SaveRun) 
     if save.run.outcome is not Outcome.SUPERSEDED or save.retry is not None:
         return False
     query = select(runs.c.id).where(
-        runs.c.id == save.run.id,
-        held(runs, lease),
+        _ours(lease, save.run),
         runs.c.pokes != lease.pokes,
         exists().where(wants.c.run_id == runs.c.id),
     )
@@ -169,7 +171,7 @@ async def _write_back(conn: AsyncConnection, lease: Lease, save: SaveRun, now: d
         due = case((poked, moment(now)), else_=moment(save.due))
     written = await conn.execute(
         update(runs)
-        .where(runs.c.id == save.run.id, held(runs, lease), OPEN_RUN)
+        .where(_ours(lease, save.run), OPEN_RUN)
         .values(**_changed(save.run), due=due, **FREE)
     )
     return written.rowcount == 1

@@ -1,6 +1,6 @@
 """A wake that remembers who was poked."""
 
-from bot.adapters.wake import LocalWake
+from bot.adapters.store.wake import LocalWake
 from bot.ports.wake import Topic
 
 
