@@ -63,7 +63,12 @@ class CheckRows:
         self, owner: str, now: datetime, *, lease_s: float, limit: int
     ) -> tuple[DueCheck, ...]:
         """Claim due checks: gates and ends first, then creations, then progress."""
-        state = select(runs.c.state).where(runs.c.id == checks.c.run_id).scalar_subquery()
+        state = (
+            select(runs.c.state)
+            .where(runs.c.id == checks.c.run_id)
+            .correlate(checks)
+            .scalar_subquery()
+        )
         rank = case(
             (checks.c.run_id.is_(None), 0),
             (state == State.DONE, 0),
@@ -78,12 +83,12 @@ class CheckRows:
             .limit(limit)
         )
         until = now + timedelta(seconds=lease_s)
-        claim = claiming(checks, picked, owner, until).returning(*checks.c, rank.label("rank"))
+        claim = claiming(checks, picked, owner, until).returning(*checks.c)
 
         async def work(conn: AsyncConnection) -> tuple[DueCheck, ...]:
             rows = (await conn.execute(claim)).mappings().all()
-            rows = sorted(rows, key=lambda row: (row["rank"], row["due"], row["external_id"]))
-            return await _due_checks(conn, rows)
+            rows = sorted(rows, key=lambda row: (row["due"], row["external_id"]))
+            return tuple(sorted(await _due_checks(conn, rows), key=_rank))
 
         return await self._db.write(work)
 
@@ -105,6 +110,13 @@ class CheckRows:
 
         await self._db.write(work)
         self._wake.poke(Topic.REPORTER)
+
+
+def _rank(due: DueCheck) -> int:
+    """Return the order in which checks are claimed; the query's, which RETURNING loses."""
+    if isinstance(due.view, GateView) or due.view.run.state is State.DONE:
+        return 0
+    return 1 if due.github_id is None else 2
 
 
 async def _due_checks(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tuple[DueCheck, ...]:
