@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bot.adapters.wake import LocalWake, open_wake
+from bot.adapters.store.wake import LocalWake, open_wake
 from bot.ports.wake import Topic
 
 _LONG_S = 30.0  # never waited for: a lost poke fails the test by its time limit
