@@ -5,7 +5,7 @@ Sources: GitHub's webhook documentation; the traps are named where they are met.
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 from bot.core.events import (
     ActionsJobChanged,
@@ -73,9 +73,14 @@ def _text(payload: Payload, path: str) -> str:
     return value
 
 
+def _fits(value: Any) -> TypeGuard[int]:
+    """Tell whether a value is a number that a row can hold: true is an int in Python."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
 def _number(payload: Payload, path: str) -> int:
     value = _at(payload, path)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+    if not _fits(value):
         raise _WrongShapeError(f"{path} is no number")
     return value
 
@@ -86,6 +91,12 @@ def _maybe(payload: Payload, path: str) -> Any:
     for step in path.split("."):
         value = value.get(step) if isinstance(value, dict) else None
     return value
+
+
+def _maybe_number(payload: Payload, path: str) -> int | None:
+    """Return a number that a row can hold, None for all else."""
+    value = _maybe(payload, path)
+    return value if _fits(value) else None
 
 
 def _maybe_text(payload: Payload, path: str) -> str:
@@ -109,7 +120,6 @@ def _sha(payload: Payload, path: str) -> Sha:
 
 
 def _repo(payload: Payload) -> Repo:
-    installation = _maybe(payload, "installation.id")
     return Repo(
         id=RepoId(_number(payload, "repository.id")),
         owner=_text(payload, "repository.owner.login")
@@ -117,7 +127,7 @@ def _repo(payload: Payload) -> Repo:
         else _text(payload, "repository.full_name").partition("/")[0],
         name=_text(payload, "repository.name"),
         default_branch=_maybe_text(payload, "repository.default_branch") or "main",
-        installation_id=installation if isinstance(installation, int) else None,
+        installation_id=_maybe_number(payload, "installation.id"),
     )
 
 
@@ -144,18 +154,16 @@ def _pull(payload: Payload, _app_id: int | None) -> Event | Ignored:
 
 
 def _pull_of(payload: Payload, repo_id: RepoId) -> Pull:
-    head_repo = _maybe(payload, "pull_request.head.repo.id")  # null: the fork was deleted
-    changed = _maybe(payload, "pull_request.changed_files")
     return Pull(
         repo_id=repo_id,
         number=_number(payload, "pull_request.number"),
         head_sha=_sha(payload, "pull_request.head.sha"),
-        head_repo_id=head_repo if isinstance(head_repo, int) else None,
+        head_repo_id=_maybe_number(payload, "pull_request.head.repo.id"),  # null: fork deleted
         base_ref=_text(payload, "pull_request.base.ref"),
         author=_maybe_text(payload, "pull_request.user.login"),
         open=_text(payload, "pull_request.state") == "open",
         draft=_maybe(payload, "pull_request.draft") is True,
-        changed_files=changed if isinstance(changed, int) else 0,
+        changed_files=_maybe_number(payload, "pull_request.changed_files") or 0,
         updated_at=_time(payload, "pull_request.updated_at"),
     )
 
@@ -222,11 +230,10 @@ def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
     action = _text(payload, "action")
     if action not in {"requested", "in_progress", "completed"}:
         return Ignored(f"workflow_run.{action} is not used")
-    attempt = _maybe(payload, "workflow_run.run_attempt")
     return ActionsRunChanged(
         repo=_repo(payload),
         run_id=_number(payload, "workflow_run.id"),
-        attempt=attempt if isinstance(attempt, int) else 1,
+        attempt=_maybe_number(payload, "workflow_run.run_attempt") or 1,
         action=action,
         conclusion=_maybe_text(payload, "workflow_run.conclusion") or None,
         display_title=_maybe_text(payload, "workflow_run.display_title"),
@@ -242,13 +249,12 @@ def _workflow_job(payload: Payload, _app_id: int | None) -> Event | Ignored:
     action = _text(payload, "action")
     if action not in {"queued", "waiting", "in_progress", "completed"}:
         return Ignored(f"workflow_job.{action} is not used")
-    attempt = _maybe(payload, "workflow_job.run_attempt")
     labels = _maybe(payload, "workflow_job.labels")
     return ActionsJobChanged(
         repo=_repo(payload),
         job_id=_number(payload, "workflow_job.id"),
         run_id=_number(payload, "workflow_job.run_id"),
-        attempt=attempt if isinstance(attempt, int) else 1,
+        attempt=_maybe_number(payload, "workflow_job.run_attempt") or 1,
         action=action,
         name=_maybe_text(payload, "workflow_job.name"),
         conclusion=_maybe_text(payload, "workflow_job.conclusion") or None,
