@@ -118,7 +118,13 @@ class Evidence:
 
 def add_up(run: Run, facts: tuple[Fact, ...]) -> Evidence:
     """Fold facts, in any order of arrival, into what they say of this run's Actions attempt."""
-    by_key = {fact.key: fact for fact in sorted(facts, key=lambda fact: fact.at, reverse=True)}
+    latest_first = sorted(facts, key=lambda fact: fact.at, reverse=True)
+    # Keys of other sources hold ids from outside, which may look like ours: `log:1`.
+    by_key = {
+        fact.key: fact
+        for fact in latest_first
+        if fact.source == RUNNER or fact.key.startswith("actions:")
+    }
     attempt = run.actions_attempt
     intents = _numbered(by_key, "dispatch")
     deletes = _numbered(by_key, "delete")
