@@ -121,14 +121,15 @@ def _end(job: RayJob, said: str | None) -> _End | None:
     """Return a RayJob's end by its best evidence: watch, state, the Actions log's last word.
 
     ``said`` is the log's last word. Only a job that the submitter's record confirms makes a run
-    green, or the log's word while the submitter is silent (RULINGS K).
+    green, or the log's word while the submitter is silent or knows no end (RULINGS G, K).
     """
     if job.final in _TRUSTED_ENDS and (job.confirmed or job.final != "SUCCEEDED"):
         source = "as its stream says" if job.final_from == "watch" else "as the submitter says"
         return _End(job.final, source, job.message)
-    sure = job.confirmed or job.silent_since is not None
-    if said in _TRUSTED_ENDS and (sure or said != "SUCCEEDED"):
-        return _End(said, "as the last line of the Actions log says: the submitter is silent", "")
+    # A job that the submitter says lives on is not ended by a line of a log.
+    unknown = job.confirmed and job.final is not None
+    if said in _TRUSTED_ENDS and (unknown or job.silent_since or said != "SUCCEEDED"):
+        return _End(said, "as the last line of the Actions log says", "")
     return None
 
 
