@@ -133,6 +133,8 @@ def _following(situation: Situation, evidence: Evidence) -> Step:
     stop = _stop(situation)
     if stop is None and not (evidence.cancel_at or evidence.deletes):
         return _watch(situation, evidence, verdict)
+    if stop is None and evidence.cancel_at is None and _over_time(situation, evidence):
+        return _at_time_limit(situation, evidence)  # its RayJobs are being deleted
     return _cancelling(situation, evidence, stop or _asked(situation))
 
 
@@ -170,8 +172,13 @@ def _conclude(situation: Situation, evidence: Evidence, verdict: Decided) -> Ste
             return step
     if verdict.outcome is Outcome.SUCCESS:
         return End(verdict.outcome, verdict.why)
-    leftover = f"; RayJobs may be left: {evidence.leftover}" if evidence.leftover else ""
-    return Conclude(verdict.outcome, verdict.why + ("" if evidence.deleted else leftover))
+    return Conclude(verdict.outcome, verdict.why + _left(evidence))
+
+
+def _left(evidence: Evidence) -> str:
+    """Return the words that name what could not be deleted."""
+    left = evidence.leftover and not evidence.deleted
+    return f"; RayJobs may be left: {evidence.leftover}" if left else ""
 
 
 def _watch(situation: Situation, evidence: Evidence, verdict: Pending | Decided | None) -> Step:
@@ -202,9 +209,7 @@ def _wait_for_runner(situation: Situation) -> Step:
 def _limit(situation: Situation, evidence: Evidence) -> Step | None:
     """Return the step at the time limit or at the stall limit, None before both."""
     run, now = situation.run, situation.now
-    started_at = evidence.started_at or run.dispatched_at or run.created_at
-    minutes = run.snapshot.timeout_minutes
-    if now - started_at >= timedelta(minutes=minutes):
+    if _over_time(situation, evidence):
         return _at_time_limit(situation, evidence)
     lines = [job.last_line_at for job in situation.rayjobs if job.last_line_at]
     stalled = timedelta(minutes=run.snapshot.stall_minutes)
@@ -214,6 +219,12 @@ def _limit(situation: Situation, evidence: Evidence) -> Step | None:
             f"no output for {run.snapshot.stall_minutes} min: the job hangs",
         )
     return None
+
+
+def _over_time(situation: Situation, evidence: Evidence) -> bool:
+    run = situation.run
+    started_at = evidence.started_at or run.dispatched_at or run.created_at
+    return situation.now - started_at >= timedelta(minutes=run.snapshot.timeout_minutes)
 
 
 def _any_silent(situation: Situation) -> bool:
@@ -226,7 +237,10 @@ def _at_time_limit(situation: Situation, evidence: Evidence) -> Step:
     if isinstance(verdict, Pending) and verdict.unknown:
         # It may live on, unseen, and hold its NPUs.
         step = _delete(situation, evidence, verdict.why)
-        return step or End(Outcome.BROKEN, f"{verdict.why}; the time limit was reached")
+        if step:
+            return step
+        why = f"{verdict.why}; the time limit was reached{_left(evidence)}"
+        return End(Outcome.BROKEN, why, retry=_retry(situation, evidence, Outcome.BROKEN))
     minutes = situation.run.snapshot.timeout_minutes
     return SetWish(WishKind.TIME_OUT, f"the time limit of {minutes} min was reached")
 
