@@ -211,7 +211,8 @@ def _limit(situation: Situation, evidence: Evidence) -> Step | None:
     run, now = situation.run, situation.now
     if _over_time(situation, evidence):
         return _at_time_limit(situation, evidence)
-    lines = [job.last_line_at for job in situation.rayjobs if job.last_line_at]
+    alive = [job for job in situation.rayjobs if job.final is None]
+    lines = [job.last_line_at for job in alive if job.last_line_at]
     stalled = timedelta(minutes=run.snapshot.stall_minutes)
     if lines and now - max(lines) >= stalled and not _any_silent(situation):
         return SetWish(
