@@ -265,13 +265,20 @@ def _cancelling(situation: Situation, evidence: Evidence, wish: Wish) -> Step:
             return SendCancel(force=False)
         if evidence.force_at is None and now - evidence.cancel_at >= FORCE_AFTER:
             return SendCancel(force=True)
+    deleting = None
     if _must_delete(situation, evidence):
-        step = _delete(situation, evidence, wish.reason)
-        if step:
-            return step
-    if not evidence.ended:
-        return _await_cancel(evidence, now)
-    return _end_stopped(situation, evidence, wish)
+        deleting = _delete(situation, evidence, wish.reason)
+    if evidence.ended:
+        return deleting or _end_stopped(situation, evidence, wish)
+    if isinstance(deleting, DeleteRayJobs):
+        return deleting
+    return _sooner(_await_cancel(evidence, now), deleting)
+
+
+def _sooner(look: Step, deleting: Wait | None) -> Step:
+    """Return what comes first: a delete that fails must not put off the force-cancel."""
+    waits = isinstance(look, Wait) and deleting is not None
+    return deleting if waits and deleting.until < look.until else look
 
 
 def _end_stopped(situation: Situation, evidence: Evidence, wish: Wish) -> Step:
