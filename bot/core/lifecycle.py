@@ -24,7 +24,7 @@ from bot.core.steps import (
     TakePlace,
     Wait,
 )
-from bot.core.verdict import Decided, Pending, judge
+from bot.core.verdict import TRUSTED_ENDS, Decided, Pending, judge
 
 # GitHub's lists lag 1 to 3 s and more under load: when to search for a lost dispatch.
 SEARCH_AFTER_S = (2, 5, 15, 40)
@@ -165,14 +165,26 @@ def _judged(situation: Situation, evidence: Evidence) -> Pending | Decided | Non
 
 def _conclude(situation: Situation, evidence: Evidence, verdict: Decided) -> Step:
     """Write the verdict down; a RayJob that lives on after a bad end is deleted first."""
-    alive = [job for job in situation.rayjobs if job.final is None and job.confirmed]
-    if verdict.outcome is not Outcome.SUCCESS and alive and not evidence.deleted:
+    if verdict.outcome is Outcome.SUCCESS:
+        return End(verdict.outcome, verdict.why)
+    if _may_live(situation, evidence):
         step = _delete(situation, evidence, verdict.why)
         if step:
             return step
-    if verdict.outcome is Outcome.SUCCESS:
-        return End(verdict.outcome, verdict.why)
     return Conclude(verdict.outcome, verdict.why + _left(evidence))
+
+
+def _may_live(situation: Situation, evidence: Evidence) -> bool:
+    """Tell whether a RayJob may outlive a bad end: seen and not ended, or not seen yet.
+
+    The submitter deletes by our run and attempt, so an unconfirmed id is safe. For one that
+    nobody saw, a single try has to do: most runs that failed early have none.
+    """
+    if not situation.run.snapshot.rayjob:
+        return False
+    if not situation.rayjobs:
+        return not evidence.deletes
+    return any(job.final not in TRUSTED_ENDS for job in situation.rayjobs)
 
 
 def _left(evidence: Evidence) -> str:

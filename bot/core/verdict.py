@@ -12,7 +12,7 @@ from bot.core.model import Outcome, RayJob, Run
 # A RayJob that no source has seen this long after the Actions run's end will not be seen.
 UNSEEN_AFTER = timedelta(minutes=2)
 _RANK = ("SUCCEEDED", "TIMEOUT", "FAILED")  # several RayJobs: the worst counts
-_TRUSTED_ENDS = frozenset(_RANK)  # NOT_FOUND and STOPPED say that the end is not known
+TRUSTED_ENDS = frozenset(_RANK)  # NOT_FOUND and STOPPED say that the end is not known
 _ENDS = {
     "failure": (Outcome.FAILURE, "The Actions run failed."),
     "timed_out": (Outcome.TIMED_OUT, "The Actions run reached its time limit."),
@@ -123,12 +123,12 @@ def _end(job: RayJob, said: str | None) -> _End | None:
     ``said`` is the log's last word. Only a job that the submitter's record confirms makes a run
     green, or the log's word while the submitter is silent or knows no end (RULINGS G, K).
     """
-    if job.final in _TRUSTED_ENDS and (job.confirmed or job.final != "SUCCEEDED"):
+    if job.final in TRUSTED_ENDS and (job.confirmed or job.final != "SUCCEEDED"):
         source = "as its stream says" if job.final_from == "watch" else "as the submitter says"
         return _End(job.final, source, job.message)
     # A job that the submitter says lives on is not ended by a line of a log.
     unknown = job.confirmed and job.final is not None
-    if said in _TRUSTED_ENDS and (unknown or job.silent_since or said != "SUCCEEDED"):
+    if said in TRUSTED_ENDS and (unknown or job.silent_since or said != "SUCCEEDED"):
         return _End(said, "as the last line of the Actions log says", "")
     return None
 
