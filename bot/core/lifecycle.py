@@ -128,14 +128,20 @@ def _following(situation: Situation, evidence: Evidence) -> Step:
     if _must_ask(situation, evidence):
         return _ask_all(situation)
     verdict = _judged(situation, evidence)
-    if isinstance(verdict, Decided) and evidence.cancel_at is None:
-        return _conclude(situation, evidence, verdict)
     stop = _stop(situation)
+    if isinstance(verdict, Decided) and not _stopped_by_us(evidence, stop):
+        return _conclude(situation, evidence, verdict)
     if stop is None and not (evidence.cancel_at or evidence.deletes):
         return _watch(situation, evidence, verdict)
     if stop is None and evidence.cancel_at is None and _over_time(situation, evidence):
         return _at_time_limit(situation, evidence)  # its RayJobs are being deleted
     return _cancelling(situation, evidence, stop or _asked(situation))
+
+
+def _stopped_by_us(evidence: Evidence, stop: Wish | None) -> bool:
+    """Tell whether an end may be our cancel's doing: a deleted RayJob can end as FAILED."""
+    deleting = bool(evidence.deletes) and evidence.conclusion == "success"
+    return evidence.cancel_at is not None or (deleting and stop is not None)
 
 
 def _must_ask(situation: Situation, evidence: Evidence) -> bool:
