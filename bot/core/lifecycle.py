@@ -24,7 +24,7 @@ from bot.core.steps import (
     TakePlace,
     Wait,
 )
-from bot.core.verdict import TRUSTED_ENDS, Decided, Pending, judge
+from bot.core.verdict import TRUSTED_ENDS, UNSEEN_AFTER, Decided, Pending, judge
 
 # GitHub's lists lag 1 to 3 s and more under load: when to search for a lost dispatch.
 SEARCH_AFTER_S = (2, 5, 15, 40)
@@ -126,7 +126,7 @@ def _following(situation: Situation, evidence: Evidence) -> Step:
     if evidence.seen_end_at and not evidence.ended:
         return ReadEnd()
     if _must_ask(situation, evidence):
-        return _ask_all(situation)
+        return _ask_all(situation, evidence)
     verdict = _judged(situation, evidence)
     stop = _stop(situation)
     if isinstance(verdict, Decided) and not _stopped_by_us(evidence, stop):
@@ -150,8 +150,11 @@ def _must_ask(situation: Situation, evidence: Evidence) -> bool:
     return green and situation.run.snapshot.rayjob and not evidence.asked and evidence.log is None
 
 
-def _ask_all(situation: Situation) -> Step:
-    if situation.submitter and not situation.submitter_down:
+def _ask_all(situation: Situation, evidence: Evidence) -> Step:
+    """Ask the submitter; one that is healthy and does not answer is not waited for."""
+    waited = situation.now - (evidence.seen_end_at or situation.now)
+    answers = situation.submitter and not situation.submitter_down
+    if answers and waited < UNSEEN_AFTER:
         return FindRayJobs(situation.now + LOOK_EVERY, last=True)
     return ReadLog()  # names every RayJob that was submitted, too
 
