@@ -293,13 +293,7 @@ def _cancelling(situation: Situation, evidence: Evidence, wish: Wish) -> Step:
         return deleting or _end_stopped(situation, evidence, wish)
     if isinstance(deleting, DeleteRayJobs):
         return deleting
-    return _sooner(_await_cancel(evidence, now), deleting)
-
-
-def _sooner(look: Step, deleting: Wait | None) -> Step:
-    """Return what comes first: a delete that fails must not put off the force-cancel."""
-    waits = isinstance(look, Wait) and deleting is not None
-    return deleting if waits and deleting.until < look.until else look
+    return _await_cancel(evidence, now, deleting)
 
 
 def _end_stopped(situation: Situation, evidence: Evidence, wish: Wish) -> Step:
@@ -311,13 +305,19 @@ def _end_stopped(situation: Situation, evidence: Evidence, wish: Wish) -> Step:
     return Conclude(end.outcome, end.why)
 
 
-def _await_cancel(evidence: Evidence, now: datetime) -> Step:
-    """Wait for the end of a cancelled run; look for it in case its webhook is lost."""
+def _await_cancel(evidence: Evidence, now: datetime, deleting: Wait | None) -> Step:
+    """Wait for the end of a cancelled run; look for it in case its webhook is lost.
+
+    A delete that has to wait must not put off the force-cancel.
+    """
     since = evidence.force_at or evidence.cancel_at or now
     if now - since >= FORCE_AFTER:
         return ReadEnd()
     ticks = (since + DELETE_AFTER, since + FORCE_AFTER)
-    return Wait(State.CANCELLING, min(tick for tick in ticks if tick > now), "being cancelled")
+    until = min(tick for tick in ticks if tick > now)
+    if deleting and deleting.until and deleting.until < until:
+        return deleting
+    return Wait(State.CANCELLING, until, "being cancelled")
 
 
 def _must_delete(situation: Situation, evidence: Evidence) -> bool:
@@ -328,7 +328,7 @@ def _must_delete(situation: Situation, evidence: Evidence) -> bool:
     return evidence.ended or (asked is not None and situation.now - asked >= DELETE_AFTER)
 
 
-def _delete(situation: Situation, evidence: Evidence, why: str) -> Step | None:
+def _delete(situation: Situation, evidence: Evidence, why: str) -> DeleteRayJobs | Wait | None:
     """Return the next step of deleting RayJobs; None once done or given up after an hour."""
     deletes = evidence.deletes
     if evidence.deleted or not situation.submitter:
