@@ -15,11 +15,13 @@ from bot.adapters.store import Store
 from bot.adapters.store.rows import load_all
 from bot.adapters.store.tables import facts as facts_table
 from bot.adapters.store.tables import rayjobs as rayjobs_table
-from bot.adapters.wake import LocalWake
+from bot.adapters.store.wake import LocalWake
 from bot.core.digest import Digester, load_signatures
 from bot.core.facts import Evidence
 from bot.core.model import Fact, Json, RayJob, Run, State
 from bot.core.verdict import Decided, Pending, judge
+from bot.ports.follower import FollowerStore
+from bot.ports.inbox import Changes
 from bot.ports.logs import LogFiles as LogFilesPort
 from bot.ports.rayjobs import RayJobs
 from bot.ports.runner import SaveRun
@@ -96,11 +98,11 @@ class World:
     run: Run
     logs: LogFilesPort
 
-    def follower(self, owner: str = "one") -> Follower:
+    def follower(self, owner: str = "one", *, store: FollowerStore | None = None) -> Follower:
         loop = Loop(owner, Metrics(), strict=True)
         digesters = Digesters(SHIPPED)
         process = (self.clock, LocalWake(), loop)
-        return Follower(self.store, self.rayjobs, self.logs, digesters, process)
+        return Follower(store or self.store, self.rayjobs, self.logs, digesters, process)
 
     async def seen(self, **fields: Any) -> None:
         """Let the runner see the RayJob."""
@@ -137,6 +139,11 @@ class World:
 
     async def texts(self) -> list[str]:
         return [fact.data["text"] for fact in await self.facts()]
+
+    async def poke(self) -> None:
+        """Make the run due, as any fact does."""
+        told = Fact(self.run.id, "test", "poke", self.clock.now())
+        assert await self.store.commit(Changes(facts=(told,)), self.clock.now(), done=None)
 
     async def is_poked(self) -> bool:
         return bool(await self.store.claim_runs("look", self.clock.now(), lease_s=0, limit=1))

@@ -370,7 +370,7 @@ NUL = "nul \x00 and \r bar \r 100%"
 @pytest.mark.parametrize("chunk", [1021, 65536])
 async def test_any_bytes_are_kept_as_they_came(world: World, chunk: int) -> None:
     long = "x" * 5_000_000
-    events = [log(NUL), log("中文"), log(long), b"\xff\xfe", log(OOM), final("FAILED")]
+    events: list[Event] = [log(NUL), log("中文"), log(long), b"\xff\xfe", log(OOM), final("FAILED")]
     world.server.add(events).watches = [Watch(chunk=chunk)]
     await world.seen()
     row = await world.follow()
