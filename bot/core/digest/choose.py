@@ -145,7 +145,7 @@ def _in_step(verdicts: list[Verdict], reader: Reader) -> list[Verdict]:
     if any(v.tier <= Tier.COMM for v in inside):
         return inside
     shown = [v for v in verdicts if v.failure.segment > step and _is_evidence(v, reader)]
-    return inside + shown or verdicts
+    return inside + shown
 
 
 def _is_evidence(verdict: Verdict, reader: Reader) -> bool:
@@ -165,7 +165,7 @@ def _signals(reader: Reader) -> list[Verdict]:
 
 
 def _from_status(status: Status, tier: Tier, class_: str) -> Verdict:
-    failure = Failure(Kind.STATUS, "", status.segment)
+    failure = Failure(Kind.STATUS, "", status.segment, wall=status.wall)
     failure.link.no, failure.link.text = status.no, status.text
     return Verdict(failure, status.no, status.text, tier, class_)
 
@@ -221,10 +221,13 @@ def _silence(reader: Reader, last_line: int) -> Verdict | None:
 def _infra(best: Verdict | None, alive: list[Verdict], reader: Reader) -> bool:
     if best is None:
         return False
-    tests = [v for v in alive if v.failure.kind is Kind.PYTEST and v.tier <= Tier.FOLLOWER]
+    own = [v for v in alive if v.tier <= Tier.FOLLOWER]
+    tests = [v for v in own if v.failure.kind is Kind.PYTEST]
     if best.failure.kind is Kind.PYTEST and best in tests:
         return all(_retry(v, reader) for v in tests)
-    return _retry(best, reader)
+    units = {v.failure.unit for v in own} - {best.failure.unit}
+    firsts = [_first([v for v in own if v.failure.unit == unit]) for unit in sorted(units)]
+    return all(_retry(v, reader) for v in [best, *firsts] if v is not None)
 
 
 def _retry(verdict: Verdict, reader: Reader) -> bool:
@@ -232,7 +235,7 @@ def _retry(verdict: Verdict, reader: Reader) -> bool:
     if verdict.failure.kind is Kind.STATUS:
         infra = _status_infra(verdict, reader)
     if infra == "stalled":
-        return not reader.clock.steady(verdict.no, verdict.failure.wall)
+        return not reader.clock.steady(verdict.no, verdict.failure.wall, verdict.text)
     return bool(infra)
 
 

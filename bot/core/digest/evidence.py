@@ -59,6 +59,7 @@ class Link:
     text: str = ""
     message: list[tuple[int, str]] = field(default_factory=list)
     context: bool = False  # the next link happened while this one was handled
+    outer: bool = False  # its message is the next link, raised in another process
 
     def add(self, no: int, text: str) -> bool:
         """Append a line of the message; False when it is full."""
@@ -92,6 +93,7 @@ class Failure:
     wall: str = ""
     level: str | None = None
     repeated: bool = False
+    unit: int = 0  # the test file of a suite runner that was being run
     noise: bool = False
     count: int = 1
     last: int = 0
@@ -120,6 +122,7 @@ class Status:
     code: int
     text: str
     segment: int
+    wall: str = ""
 
 
 def codes_in(text: str) -> list[str]:
@@ -149,6 +152,7 @@ class Board:
         self.statuses: list[Status] = []
         self.kills: list[Failure] = []
         self.notes: set[str] = set()
+        self.unit = 0
 
     def add(self, failure: Failure) -> None:
         """Keep a failure; a bare line told before by the same process is only counted."""
@@ -161,7 +165,7 @@ class Board:
                 return
             if len(self._shapes) < _MAX_FAILURES:
                 self._shapes[key] = failure
-        failure.last = failure.no
+        failure.last, failure.unit = failure.no, self.unit
         if len(self._first) < _MAX_FAILURES:
             self._first.append(failure)
         else:

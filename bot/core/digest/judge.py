@@ -14,6 +14,7 @@ _TIERS = {
     Role.FOLLOWER: Tier.FOLLOWER,
     Role.SECONDARY: Tier.SECONDARY,
     Role.WRAPPER: Tier.WRAPPER,
+    Role.SIGNAL: Tier.SIGNAL,
     Role.KILLED: Tier.KILLED,
     Role.STATUS: Tier.STATUS,
     Role.KILL: Tier.STATUS,
@@ -33,7 +34,11 @@ _PROBES = (
 _STOPS = re.compile(
     r"^(?:KeyboardInterrupt|SystemExit|asyncio\.(?:exceptions\.)?CancelledError|CancelledError|GeneratorExit)\b"
 )
-_HOLLOW = re.compile(r"^(?:[\w.]+\.)?[A-Z]\w*(?::\s*|(?:: backend=.{1,60})? raised:\s*)?$")
+_HOLLOW = re.compile(
+    r"validation errors? for [\w.]+\s*$"
+    r"|^(?:[\w.]+\.)?[A-Z]\w*(?::\s*|(?:: backend=.{1,60})? raised:\s*)?$"
+)
+_WORDS = re.compile(r"[^\W\d_]{2}.*[^\W\d_]{2}")
 _OUTER = re.compile(
     r"^(?:torch\._(?:inductor|dynamo)\.exc\.\w+|(?:[\w.]+\.)?BackendCompilerFailed): "
     r"(?:backend=\S+ raised:\s*)?"
@@ -88,7 +93,7 @@ def _origin(failure: Failure, verdicts: list[Verdict]) -> int:
     for i, verdict in enumerate(verdicts[:-1]):
         link = failure.links[i]
         probe = link.context and link.text.startswith(_PROBES)
-        hollow = _HOLLOW.match(verdict.text) is not None
+        hollow = _HOLLOW.search(verdict.text) is not None
         if verdict.tier < Tier.SECONDARY and not probe and not hollow:
             return i
     return len(verdicts) - 1
@@ -107,9 +112,9 @@ def _weigh(failure: Failure, index: int, book: Signatures) -> Verdict:
     body = [(link.no, link.text), *((no, text) for no, text in link.message if no > 0)]
     codes = list(dict.fromkeys(c for _, text in body for c in codes_in(text)))
     no, text = _reason(link, body, codes, book)
-    signature = failure.signature if index == 0 and no == link.no else None
-    signature = signature or _signature(failure, text, body, codes, book)
-    tier = _tier(failure, text, signature)
+    given = failure.signature if index == 0 else None
+    signature = given or _signature(failure, text, body, codes, book)
+    tier = Tier.WRAPPER if link.outer else _tier(failure, text, signature)
     class_ = signature.class_ if signature is not None else _class(failure, link, text)
     at = next((m[1] for _, t in ((no, text), *body) if (m := _AT.search(t))), "")
     return Verdict(failure, no, text, tier, class_, signature, codes, at, index)
@@ -124,9 +129,28 @@ def _reason(
             if is_user_code(match[1]):
                 return no, text
             break
-    if _HOLLOW.match(link.text) and len(body) > 1 and not codes and book.find(link.text) is None:
-        return next(((no, text) for no, text in body[1:] if text.strip(" -=*")), body[0])
+    if _HOLLOW.search(link.text) and not codes and _says_nothing(link.text, book):
+        return _first_reason(body, book)
     return body[0]
+
+
+def _first_reason(body: list[tuple[int, str]], book: Signatures) -> tuple[int, str]:
+    """Return the line of a message that a signature knows best, else the first with words."""
+    order = {s.name: i for i, s in enumerate(book.all)}
+    known = [
+        (order[found.name], no, text)
+        for no, text in body[1:]
+        if (found := book.find(text)) is not None and found.role is Role.PRIMARY
+    ]
+    if known:
+        return min(known)[1:]
+    return next(((no, text) for no, text in body[1:] if _WORDS.search(text)), body[0])
+
+
+def _says_nothing(text: str, book: Signatures) -> bool:
+    """Tell a first line that holds only a name from a wrapper's, which needs no reason."""
+    known = book.find(text)
+    return known is None or known.role is Role.PRIMARY
 
 
 def _signature(
@@ -142,7 +166,8 @@ def _signature(
         return first
     if failure.kind is Kind.LINE and first is None and not codes:
         return None
-    later = [s for _, t in body[1:16] if (s := _known(failure, book, t)) is not None]
+    rest = [t for _, t in body[:16] if t != text]
+    later = [s for t in rest if (s := _known(failure, book, t)) is not None]
     strong = [s for s in later if s.role in {Role.PRIMARY, Role.COMM, Role.FOLLOWER}]
     return book.by_codes(codes) or (strong[0] if strong else first)
 

@@ -20,6 +20,8 @@ _STEP_SECONDS = ("timing_s/step", "perf/time_per_step", "elapsed time per iterat
 _MAX_METRICS = 40
 _BAR_BYTES = 600  # the last state of a bar stands at its end
 _MAX_STEP_BYTES = 32_000
+_LIMIT = re.compile(r"[Aa]ctiveDeadlineSeconds: (\d{1,9})")
+_BUSY_SHARE = 0.6  # steps that fill less of the time limit than this did not run out of time
 _STALL = timedelta(minutes=10)  # shorter silence is a slow step, not a stall
 
 
@@ -101,11 +103,15 @@ class Clock:
             self._speed()
         return Progress(self.step, self.total, self.seconds, dict(self.metrics), self.line)
 
-    def steady(self, no: int, wall: str) -> bool:
-        """Tell whether the run still made progress when it was stopped at that line."""
+    def steady(self, no: int, wall: str, text: str = "") -> bool:
+        """Tell whether the run still made progress when a line with that text stopped it."""
         end = moment(wall)
         first, last = moment(self.first_wall), moment(self.last_wall)
         if end is None or first is None or last is None:
+            limit = _LIMIT.search(text)
+            self.progress()  # reads the last step's own time
+            if limit and self.seconds and self.step:
+                return self.step * self.seconds > _BUSY_SHARE * float(limit[1])
             return self.marks >= 3 and no - self.mark <= 30
         usual = (last - first) / max(1, self.marks - 1)
         return self.marks >= 2 and end - last <= max(_STALL, 3 * usual)

@@ -43,8 +43,8 @@ class PytestReport:
         """Forget the section: the step that ran pytest has ended."""
         self.section, self._failure = "", None
 
-    def take(self, line: Line, segment: int) -> bool:
-        """Read a line; False when it belongs to something that a test printed."""
+    def take(self, line: Line, segment: int, *, inside: bool = False) -> bool:
+        """Read a line; False when it is another's: what a test printed, or `inside` a traceback."""
         text = line.text
         if text.startswith("===") and (match := _SECTION.match(text)):
             self._enter(match[1])
@@ -53,7 +53,7 @@ class PytestReport:
             self.section = "report"
             self._begin("collection", line, segment)
         if self.section == "report":
-            return self._report(line, segment)
+            return self._report(line, segment, inside=inside)
         if self.section == "summary":
             return self._summary(line, segment)
         return self.section == "other"
@@ -72,7 +72,7 @@ class PytestReport:
             self.seen = True
             self._tests.clear()
 
-    def _report(self, line: Line, segment: int) -> bool:
+    def _report(self, line: Line, segment: int, *, inside: bool) -> bool:
         text = line.text
         if (header := _HEADER.match(text)) and not _RULE.match(text):
             self._begin(header[1], line, segment)
@@ -80,7 +80,7 @@ class PytestReport:
         if _CAPTURED.match(text):
             self._captured = True
             return True
-        if self._failure is None or self._captured or line.stream or line.source:
+        if self._failure is None or self._captured or line.stream or line.source or inside:
             return False
         return self._body(self._failure, line)
 
@@ -167,6 +167,7 @@ def verdict(text: str) -> str:
 
 
 _VERDICT = re.compile(
-    r"(?:^|\s)(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS|RERUN)(?:\s+\[ *\d+%\])?\s*$"
+    r"(?:^|\s)(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS|RERUN)"
+    r"(?:\s+\[[\d.]+s\])?(?:\s+\[ *\d+%\])?\s*$"
 )
 ENDED = _ENDED

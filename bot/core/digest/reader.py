@@ -102,7 +102,8 @@ class Reader:
             return
         if self._marker(line):
             return
-        if self.pytest.take(line, self.segment):
+        inside = self.traces.inside(line.stream)
+        if self.pytest.take(line, self.segment, inside=inside):
             self._want(line.no, _FOLLOW_REPORT if self.pytest.section == "report" else _FOLLOW)
             return
         if self._verdict(line):
@@ -172,6 +173,7 @@ class Reader:
             self.board.forgive(self._suite_from)
             self.clock.seen(line.no, line.wall)
         self._suite_from = self._test_from = line.no
+        self.board.unit += 1
 
     def _verdict(self, line: Line) -> bool:
         """Read how a test ended; what a passed one printed counts for nothing."""
@@ -204,7 +206,7 @@ class Reader:
             line.text, line.level = line.text.removeprefix(_STATUS), None
         self._echo(line)
         for code, text in exit_codes(line.text):
-            self.board.status(Status(line.no, code, text[:MAX_TEXT], self.segment))
+            self.board.status(Status(line.no, code, text[:MAX_TEXT], self.segment, line.wall))
         if line.tag == "error" and self.failed_segment is None:
             self.failed_segment = self.segment
         match = _CANN.match(line.text)
@@ -225,6 +227,8 @@ class Reader:
         self._keep(failure, line)
 
     def _signed(self, line: Line, signature: Signature) -> None:
+        if signature.clears is not None:
+            self.board.notes.discard(signature.clears)
         match signature.role:
             case Role.NOISE:
                 return

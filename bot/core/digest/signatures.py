@@ -44,6 +44,7 @@ class Role(StrEnum):
     FOLLOWER = "follower"
     SECONDARY = "secondary"
     WRAPPER = "wrapper"
+    SIGNAL = "signal"
     KILLED = "killed"
     STATUS = "status"
     KILL = "kill"
@@ -63,6 +64,7 @@ class Signature(BaseModel):
     unless: Annotated[str | None, Field(max_length=2_000)] = None
     codes: tuple[str, ...] = ()
     given: str | None = None
+    clears: str | None = None
     role: Role = Role.PRIMARY
     infra: bool | Literal["stalled"] = False
     title: Annotated[str, Field(max_length=80)] = ""

@@ -13,7 +13,9 @@ from bot.core.digest.weak import is_compiler
 _MAX_STREAMS = 256
 _MAX_STRAY = 6
 _MAX_PLAIN = 3  # unindented lines that an exception's message may go on with
-START = re.compile(r"(?:  [+|] )?(?:Exception Group )?Traceback \(most recent call last\):")
+START = re.compile(
+    r"(?:  [+|] )?(?:Exception Group |Original )?Traceback \(most recent call last\):"
+)
 _GROUP = re.compile(r"^ {0,40}(?:\+-\+?-{2,} (?:\d+ )?-{2,}|\+-{8,}|[|+] ?)(?= |\w|$)")
 _MEMBER = re.compile(r"^ {0,40}\+-\+?-{2,} (?:\d+|\.\.\.) -{2,}")
 FRAME = re.compile(r'^\s{0,40}File "([^"]{1,400})", line (\d{1,9})(,)?(?: in (.{1,200}))?')
@@ -25,6 +27,7 @@ _RAY_DIED = re.compile(
     r"ActorDiedError: The actor died because of an error raised in its creation task"
 )
 EXCEPTION = re.compile(r"^((?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w{1,80})(?:: (.*)|:\s*)?$", re.DOTALL)
+_OUTER = re.compile(r":\s*$|^\S+: Caught \w+ in ")  # the message goes on with a traceback
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
 _CURRENT = re.compile(r"^Current thread 0x|^Thread 0x\w+ .*\(most recent call first\)")
@@ -65,6 +68,11 @@ class Traces:
     def busy(self) -> bool:
         """Whether any stream is inside a traceback."""
         return any(state.open for state in self._states.values())
+
+    def inside(self, stream: str) -> bool:
+        """Tell whether a stream stands inside a traceback."""
+        state = self._states.get(stream)
+        return state is not None and state.open is not None
 
     def state(self, stream: str) -> State:
         """Return the state of a stream; of too many streams the longest silent is forgotten."""
@@ -125,6 +133,9 @@ class Traces:
             line.stream = stream
 
     def _start(self, state: State, line: Line, segment: int) -> None:
+        if state.after is not None and state.after.no and _OUTER.search(state.after.text):
+            state.joined = state.joined or "inner"
+            state.after.outer = True
         joins = state.joined and state.failure is not None
         if not joins:
             state.failure = Failure(

@@ -33,9 +33,11 @@ _ERROR = re.compile(
     r"|^\s*(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Timeout|Failure)(?:: |$)"
     r"|^\[(?:ERROR|error|FATAL|FAIL(?:ED)?)\][: ]"
     r"|^(?:ERROR|FATAL|FAIL) \S"
-    r"|^CMake Error|^npm ERR!|^\s*\S+:\d+:\d+:? +(?:error\b|[A-Z]{1,4}\d{3,4} )|^\s*Error \(\w+\)"
+    r"|^CMake Error|^npm (?:ERR!|error) |^An error occurred |^[A-Z]{1,4}\d{3,4} (?:\[\*\] )?\S"
+    r"|^\s*\S+:\d+:\d+:? +(?:error\b|[A-Z]{1,4}\d{3,4} )|^\s*Error \(\w+\)"
     r"|^(?:bash|sh|/bin/\w+|\S+\.sh): .*(?:No such file|Permission denied)"
-    r"|\.{3,} ?(?:Failed|FAILED)$|^\[FAIL|^make: \*\*\*|^Command failed|^Build failed"
+    r"|^\[ +FAILED +\]|\.{3,} ?(?:Failed|FAILED)$"
+    r"|^\[FAIL|^make: \*\*\*|^Command failed|^Build failed"
     r"|^error(?:\[E\d+\])?: "
 )
 _COMPILER = re.compile(
