@@ -1,0 +1,136 @@
+"""Values for the tests of the decisions: a run, its facts, its RayJobs, a pull request."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bot.core import facts
+from bot.core.lifecycle import Situation
+from bot.core.model import (
+    Fact,
+    Label,
+    Level,
+    Pull,
+    RayJob,
+    RepoId,
+    Run,
+    RunId,
+    Sha,
+    Snapshot,
+    State,
+    Wish,
+    WishKind,
+)
+from bot.core.trust import Person
+
+T0 = datetime(2026, 8, 22, 12, 0, tzinfo=UTC)
+REPO = RepoId(7)
+SHA = Sha("9" * 40)
+OLD_SHA = Sha("8" * 40)
+LABEL = "npu-8"
+
+
+def at(minutes: float = 0, *, seconds: float = 0) -> datetime:
+    """Return a time so long after the start of a test."""
+    return T0 + timedelta(minutes=minutes, seconds=seconds)
+
+
+def a_snapshot(**changes: Any) -> Snapshot:
+    made = Snapshot(
+        suite="unit",
+        title="Unit",
+        workflow="unit.yml",
+        ref="main",
+        labels=(Label(LABEL, 8, 2),),
+        policy_ref="main",
+        policy_sha="p" * 40,
+        timeout_minutes=60,
+        stall_minutes=20,
+    )
+    return replace(made, **changes)
+
+
+def a_run(*, rayjob: bool = False, **changes: Any) -> Run:
+    """Return a run; keys of a snapshot go to its snapshot."""
+    frozen = {key: changes.pop(key) for key in tuple(changes) if key in _FROZEN}
+    made = Run(
+        id=RunId("01J5"),
+        repo_id=REPO,
+        sha=SHA,
+        suite="unit",
+        attempt=1,
+        snapshot=a_snapshot(rayjob=rayjob, **frozen),
+        created_at=T0,
+        number=5,
+    )
+    return replace(made, **changes)
+
+
+_FROZEN = {
+    "infra_retries",
+    "inputs",
+    "min_minutes",
+    "retryable",
+    "stall_minutes",
+    "timeout_minutes",
+    "workflow",
+}
+
+
+def dispatched(*, rayjob: bool = False, **changes: Any) -> Run:
+    """Return a run that GitHub has taken."""
+    base = {
+        "state": State.WAITING_FOR_RUNNER,
+        "label": LABEL,
+        "actions_run_id": 99,
+        "dispatched_at": T0,
+    }
+    return a_run(rayjob=rayjob, **{**base, **changes})
+
+
+RUN = a_run()
+
+
+def told(status: str, when: datetime, *, attempt: int = 1, source: str = "webhook") -> Fact:
+    """Return what was said of the Actions run."""
+    return facts.actions(source, RUN.id, when, {"attempt": attempt, "status": status})
+
+
+def started(minutes: float = 0) -> Fact:
+    return told("in_progress", at(minutes))
+
+
+def ended(conclusion: str | None, minutes: float = 30) -> Fact:
+    return facts.ended(RUN, at(minutes), conclusion)
+
+
+def log(final: str | None = None, minutes: float = 30, **data: Any) -> Fact:
+    return facts.log_read(RUN, at(minutes), {"final": final, "digest": None, **data})
+
+
+def asked(minutes: float = 30) -> Fact:
+    return facts.asked(RUN, at(minutes))
+
+
+def a_wish(kind: WishKind = WishKind.CANCEL, minutes: float = 10) -> Wish:
+    return Wish(kind, "ann", f"{kind} it", at(minutes))
+
+
+def a_rayjob(final: str | None = None, *, confirmed: bool = True, **changes: Any) -> RayJob:
+    made = RayJob("job-1", RUN.id, "workflow", confirmed=confirmed, final=final)
+    return replace(made, final_from="watch" if final else "", **changes)
+
+
+def situation(run: Run, *known: Fact, now: datetime, **changes: Any) -> Situation:
+    """Return what `decide` is asked with: wanted, without RayJobs, a submitter that answers."""
+    base: dict[str, Any] = {"wanted": True, "rayjobs": ()}
+    return Situation(run=run, facts=known, now=now, **{**base, **changes})
+
+
+def a_pull(**changes: Any) -> Pull:
+    made = Pull(REPO, 5, SHA, REPO, "main", "ann", updated_at=T0)
+    return replace(made, **changes)
+
+
+def person(login: str, level: Level, *, listed: bool = False) -> Person:
+    return Person(login, level, listed)
