@@ -129,7 +129,7 @@ def _end(job: RayJob, said: str | None) -> _End | None:
     # A job that the submitter says lives on is not ended by a line of a log.
     unknown = job.confirmed and job.final is not None
     if said in TRUSTED_ENDS and (unknown or job.silent_since or said != "SUCCEEDED"):
-        return _End(said, "as the last line of the Actions log says: the submitter is silent", "")
+        return _End(said, "as the last line of the Actions log says", "")
     return None
 
 
