@@ -1,0 +1,96 @@
+"""A run asked for its next step, in words: for the tables of the tests of its life."""
+
+from typing import Any
+
+import pytest
+
+from bot.core import facts
+from bot.core.lifecycle import Situation, decide
+from bot.core.model import Fact, Run, WishKind
+from bot.core.steps import (
+    Conclude,
+    DeleteRayJobs,
+    Dispatch,
+    End,
+    FindRayJobs,
+    Search,
+    SendCancel,
+    SetWish,
+    Step,
+    Wait,
+)
+from tests.core.building import (
+    RUN,
+    a_rayjob,
+    a_wish,
+    asked,
+    at,
+    dispatched,
+    ended,
+    log,
+    situation,
+    started,
+)
+
+RAY = dispatched(rayjob=True)
+PLAIN = dispatched()
+CANCEL, FORCE = (
+    facts.cancel_sent(RUN, at(10), force=False),
+    facts.cancel_sent(RUN, at(16), force=True),
+)
+DELETED = facts.rayjobs_deleted(RUN, 1, at(11), "")
+INFRA, CHANGE = {"class": "hccl_comm", "infra": True}, {"class": "assertion", "infra": False}
+UNKNOWN = {"class": "unknown", "infra": False}
+
+GREEN = (started(), ended("success"))
+LIVE, DONE = a_rayjob(), a_rayjob("SUCCEEDED")
+LOST = a_rayjob("NOT_FOUND", last_line_at=at(5))
+UNKNOWN_END = (*GREEN, asked(), log())
+
+
+def failed_delete(number: int, minutes: float) -> Fact:
+    return facts.rayjobs_deleted(RUN, number, at(minutes), "503")
+
+
+def step_of(run: Run, *known: Fact, at_min: float, **changes: Any) -> Step:
+    """Return the step, and see that asking twice answers the same."""
+    asked_with: Situation = situation(run, *known, now=at(at_min), **changes)
+    step = decide(asked_with)
+    assert decide(asked_with) == step
+    return step
+
+
+def words(step: Step) -> str:
+    """Return a step in short: its kind and what tells it from others of its kind."""
+    match step:
+        case Wait():
+            return f"Wait {step.state}"
+        case End():
+            return f"End {step.outcome}" + (" retry" if step.retry else "")
+        case Conclude():
+            return f"Conclude {step.outcome}"
+        case SetWish():
+            return f"SetWish {step.kind}"
+        case Dispatch() | DeleteRayJobs():
+            return f"{type(step).__name__} {step.number}"
+        case Search():
+            return f"Search {step.number}.{step.search}"
+        case _:
+            return type(step).__name__ + _more(step)
+
+
+def _more(step: Step) -> str:
+    forced = isinstance(step, SendCancel) and step.force
+    last = isinstance(step, FindRayJobs) and step.last
+    return " force" * forced + " last" * last
+
+
+def row(expected: str, why: str, run: Run, *known: Fact, at_min: float, **changes: Any) -> Any:
+    return pytest.param(run, known, at_min, changes, expected, id=f"{why}: {expected}")
+
+
+def stopping(kind: WishKind = WishKind.CANCEL, *, rayjob: bool = True) -> Run:
+    return dispatched(rayjob=rayjob, wish=a_wish(kind))
+
+
+STOP = stopping()
