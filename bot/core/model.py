@@ -192,7 +192,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A run's place in the queue of a resource; ``ahead`` is 0 when only capacity lacks."""
+    """A run's place in the queue of a resource; ``ahead``: earlier waiters and holders."""
 
     resource: str  # a label's or a pool's name
     ahead: int
@@ -215,6 +215,7 @@ class Run:
     origin: str = ""  # what made this attempt: "a push of 9f8e7d6", "retry: …"
     number: int | None = None  # the pull request shown to people, if any
     retries: int = 0  # automatic ones so far in this chain of attempts
+    retry: str = ""  # why the next attempt follows by itself, set at the end
     rerun_of: int | None = None  # Actions run whose failed jobs this attempt runs again
     not_before: datetime | None = None  # debounce
     dispatch_id: str | None = None  # set before the dispatch, sent as `ascend_ci`

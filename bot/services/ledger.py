@@ -101,6 +101,7 @@ class Ledger:
             state=State.DONE,
             outcome=step.outcome,
             why=step.why,
+            retry=step.retry,
             place=None,
             ended_at=now,
         )

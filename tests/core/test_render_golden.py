@@ -68,7 +68,7 @@ SUITES: dict[str, SuiteView] = {
         jobs=(s.rayjob(final="FAILED", digest=s.OOM),),
     ),
     "failure-retried": s.suite(
-        s.done(Outcome.FAILURE, "The Actions run failed."),
+        s.done(Outcome.FAILURE, "The Actions run failed.", retry="the infrastructure failed"),
         s.fact("14:25", "", "log:1", digest=s.HCCL, problem=""),
     ),
     "failure-spent": s.suite(
@@ -100,7 +100,12 @@ SUITES: dict[str, SuiteView] = {
         s.done(Outcome.TIMED_OUT, "", wish=s.wish(WishKind.TIME_OUT), started_at=s.at("10:25"))
     ),
     "timed-out-stall": s.suite(
-        s.done(Outcome.TIMED_OUT, "no output for 45 min", wish=s.wish(WishKind.STALL)),
+        s.done(
+            Outcome.TIMED_OUT,
+            "no output for 45 min",
+            wish=s.wish(WishKind.STALL),
+            retry="the job hung",
+        ),
         jobs=(s.rayjob(digest=s.NOTHING),),
     ),
     "timed-out-github": s.suite(
@@ -116,7 +121,12 @@ SUITES: dict[str, SuiteView] = {
     "superseded": s.suite(s.done(Outcome.SUPERSEDED, "superseded by 0a1b2c3")),
     "superseded-closed": s.suite(s.done(Outcome.SUPERSEDED, "the pull request was closed")),
     "broken-retried": s.suite(
-        s.done(Outcome.BROKEN, "the workflow ended without a RayJob"), *s.STORY
+        s.done(
+            Outcome.BROKEN,
+            "the workflow ended without a RayJob",
+            retry="it was not the change's fault",
+        ),
+        *s.STORY,
     ),
     "broken-unknown": s.suite(
         s.done(

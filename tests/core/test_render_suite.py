@@ -182,7 +182,8 @@ def test_a_long_story_keeps_its_start_and_its_end() -> None:
 
 def test_a_title_that_is_cut_keeps_the_news_of_the_retry() -> None:
     view = s.suite(
-        s.done(Outcome.FAILURE, "x"), jobs=(s.rayjob(digest={**s.HCCL, "title": "x" * 400}),)
+        s.done(Outcome.FAILURE, "x", retry="the infrastructure failed"),
+        jobs=(s.rayjob(digest={**s.HCCL, "title": "x" * 400}),),
     )
     title = suite_check(view, s.CTX, s.NOW).title
     assert len(title) == 255
@@ -195,14 +196,11 @@ def _retried(run: Run, digest: Json) -> bool:
     )
 
 
-def test_what_is_retried() -> None:
-    failed = s.done(Outcome.FAILURE, "x")
-    assert _retried(failed, s.HCCL)
-    assert not _retried(failed, s.OOM)
-    assert not _retried(replace(failed, retries=1), s.HCCL)
-    assert not _retried(replace(failed, wish=s.wish(WishKind.CANCEL, "carol")), s.HCCL)
-    assert _retried(s.done(Outcome.BROKEN, "x"), {})
-    assert not _retried(s.done(Outcome.TIMED_OUT, "x", wish=s.wish(WishKind.TIME_OUT)), s.HCCL)
+@pytest.mark.parametrize("outcome", [Outcome.FAILURE, Outcome.TIMED_OUT, Outcome.BROKEN])
+def test_a_retry_is_announced_exactly_when_an_attempt_follows(outcome: Outcome) -> None:
+    ended = s.done(outcome, "x")
+    assert not _retried(ended, s.HCCL)
+    assert _retried(replace(ended, retry="the infrastructure failed"), s.HCCL)
 
 
 def test_a_policy_without_retries_says_so() -> None:

@@ -166,6 +166,7 @@ runs = Table(
     Column("not_before", Time),
     Column("dispatch_id", Text, unique=True),
     Column("retries", Integer, nullable=False, server_default="0"),
+    Column("retry", Text, nullable=False, server_default=""),
     Column("rerun_of", BigInteger),
     Column("label", Text),
     Column("actions_run_id", BigInteger),

@@ -98,14 +98,14 @@ def outcome_title(pen: Pen, run: Run, outcome: Outcome, shown: Shown | None) -> 
         case Outcome.FAILURE:
             return _failed(pen, run, shown, why)
         case Outcome.TIMED_OUT:
-            return _timed_out(pen, run, why) + retry_suffix(pen, run, shown)
+            return _timed_out(pen, run, why) + retry_suffix(pen, run)
         case Outcome.CANCELLED:
             return _cancelled(pen, run, why)
         case Outcome.SUPERSEDED:
             return _named(pen, "superseded", why)
         case Outcome.BROKEN:
             why = why or pen.say("broken_unknown")
-            return _with_suffix(pen.say("broken", why=why), retry_suffix(pen, run, shown))
+            return _with_suffix(pen.say("broken", why=why), retry_suffix(pen, run))
     assert_never(outcome)
 
 
@@ -113,7 +113,7 @@ def _failed(pen: Pen, run: Run, shown: Shown | None, why: str) -> str:
     told = pen.words(shown.title) if shown else ""
     if not told:
         told = pen.say("failure", why=why) if why else pen.say("failure_unknown")
-    return _with_suffix(told, retry_suffix(pen, run, shown))
+    return _with_suffix(told, retry_suffix(pen, run))
 
 
 def _with_suffix(text: str, suffix: str) -> str:
@@ -143,20 +143,9 @@ def _named(pen: Pen, key: str, why: str) -> str:
     return pen.say(key, why=why) if why else capital(pen.say(f"row_{key}"))
 
 
-def retry_follows(run: Run, infra: bool) -> bool:
-    """Tell whether the bot starts another attempt by itself (RULINGS C; as `lifecycle` decides)."""
-    kind = run.wish.kind if run.wish else None
-    spent = run.retries >= run.snapshot.infra_retries or not run.snapshot.retryable
-    if spent or kind is WishKind.CANCEL:
-        return False
-    stalled = run.outcome is Outcome.TIMED_OUT and kind is WishKind.STALL
-    failed = run.outcome is Outcome.FAILURE and infra
-    return stalled or failed or run.outcome is Outcome.BROKEN
-
-
-def retry_suffix(pen: Pen, run: Run, shown: Shown | None) -> str:
+def retry_suffix(pen: Pen, run: Run) -> str:
     """Return ``: infrastructure, retrying (2 of 2)``, "" when no attempt follows."""
-    if not retry_follows(run, shown is not None and shown.infra):
+    if not run.retry:
         return ""
     attempts = run.snapshot.infra_retries + 1
     return pen.say("retrying_title", attempt=run.retries + 2, attempts=attempts)
@@ -165,7 +154,7 @@ def retry_suffix(pen: Pen, run: Run, shown: Shown | None) -> str:
 def retry_words(pen: Pen, run: Run, shown: Shown | None) -> str:
     """Return whether another attempt follows, and why not."""
     infra = shown is not None and shown.infra
-    if retry_follows(run, infra):
+    if run.retry:
         return pen.say("retry_next", attempt=run.attempt + 1)
     if run.wish and run.wish.kind is WishKind.CANCEL:
         return pen.say("retry_unwanted")

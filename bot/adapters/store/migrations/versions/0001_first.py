@@ -235,6 +235,7 @@ def _runs() -> None:
         sa.Column("not_before", sa.BigInteger()),
         sa.Column("dispatch_id", sa.Text()),
         sa.Column("retries", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("retry", sa.Text(), server_default="", nullable=False),
         sa.Column("rerun_of", sa.BigInteger()),
         sa.Column("label", sa.Text()),
         sa.Column("actions_run_id", sa.BigInteger()),
