@@ -31,6 +31,7 @@ SEARCH_AFTER_S = (2, 5, 15, 40)
 DISPATCH_FOR = timedelta(minutes=10)
 NO_RUNNER_AFTER = timedelta(hours=24)  # GitHub itself gives a queued job up after a day
 FORCE_AFTER = timedelta(minutes=6)  # GitHub forces a cancel at 5 min
+DOUBT_AFTER = timedelta(minutes=5)  # GitHub's own answer lags its webhook by seconds
 DELETE_AFTER = timedelta(seconds=60)  # the submit job's own clean-up gets this long
 DELETE_FOR = timedelta(hours=1)
 FINISH_FOR = timedelta(minutes=10)  # a log that can't be read by then is not waited for
@@ -124,7 +125,7 @@ def _dispatching(situation: Situation, evidence: Evidence) -> Step:
 
 def _following(situation: Situation, evidence: Evidence) -> Step:
     if evidence.seen_end_at and not evidence.ended:
-        return ReadEnd()
+        return _read_end(situation, evidence, evidence.seen_end_at)
     if _must_ask(situation, evidence):
         return _ask_all(situation, evidence)
     verdict = _judged(situation, evidence)
@@ -136,6 +137,18 @@ def _following(situation: Situation, evidence: Evidence) -> Step:
     if stop is None and evidence.cancel_at is None and _over_time(situation, evidence):
         return _at_time_limit(situation, evidence)  # its RayJobs are being deleted
     return _cancelling(situation, evidence, stop or _asked(situation))
+
+
+def _read_end(situation: Situation, evidence: Evidence, said_at: datetime) -> Step:
+    """Read the end that was said; one that stays untrue puts off no limit and no cancel."""
+    if situation.now - said_at < DOUBT_AFTER:
+        return ReadEnd()
+    stop = _stop(situation)
+    if stop or evidence.cancel_at:
+        step = _cancelling(situation, evidence, stop or _asked(situation))
+    else:
+        step = _watch(situation, evidence, None)
+    return ReadEnd() if isinstance(step, Wait | FindRayJobs) else step
 
 
 def _stopped_by_us(evidence: Evidence, stop: Wish | None) -> bool:
