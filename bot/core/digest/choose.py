@@ -59,7 +59,7 @@ def choose_cause(reader: Reader, places: Places, last_line: int) -> Choice:
     best = _first(alive)
     if kill is not None and (best is None or best.tier > Tier.FOLLOWER):
         best = kill
-    best = best or _status(reader) or _silence(reader, last_line)
+    best = best or _status(reader) or _said(alive) or _silence(reader, last_line)
     if best is not None:
         refine(best, verdicts, reader, places)
     return Choice(best, _infra(best, alive, reader), alive, _hint(best))
@@ -207,6 +207,11 @@ def _status(reader: Reader) -> Verdict | None:
         return _from_status(tests[0], Tier.STATUS, _PYTEST_CODES[tests[0].code])
     own = [s for s in statuses if s.code not in {-15, 143}] or statuses
     return _from_status(own[0], Tier.STATUS, "unknown") if own else None
+
+
+def _said(verdicts: list[Verdict]) -> Verdict | None:
+    """Fall back to the first line that says at least that a command failed."""
+    return min(verdicts, key=lambda v: v.no, default=None)
 
 
 def _silence(reader: Reader, last_line: int) -> Verdict | None:

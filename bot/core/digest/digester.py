@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.core.digest.choose import Choice, choose_cause
 from bot.core.digest.evidence import Kind, Tier
-from bot.core.digest.excerpt import excerpt_of, folded, numbered
+from bot.core.digest.excerpt import bounded, excerpt_of, folded, numbered, redacted
 from bot.core.digest.judge import Verdict, exception_name
 from bot.core.digest.model import Annotation, Digest, Progress
 from bot.core.digest.places import Places, place_of, related
@@ -105,7 +105,7 @@ class Digester:
             )
         annotations = self._annotations(choice, best)
         chosen = excerpt_of(best, annotations[0].path if annotations else None, reader.noise)
-        excerpt = tuple((no, self._redact(text)) for no, text in chosen)
+        excerpt = tuple(bounded(redacted(chosen, self._redact), best.no))
         told = next((v for v in related(best, choice.all) if v.failure.trace), best)
         return Digest(
             class_=best.class_,

@@ -8,7 +8,8 @@ from enum import IntEnum
 from bot.core.digest.model import Frame
 from bot.core.digest.signatures import Signature
 
-MAX_TEXT = 1_000  # characters kept of a line
+MAX_TEXT = 1_000  # characters kept of a line; fewer are shown, so that no secret is cut in two
+MAX_TRACE_TEXT = 600
 _MAX_MESSAGE = 40  # lines of a message
 _MAX_FRAMES = 60
 _MAX_TRACE = 120  # lines of a traceback kept for the folded part

@@ -39,7 +39,7 @@ def excerpt_of(verdict: Verdict, path: str | None, is_noise: Callable[[str], boo
         for no, text in chosen
         if no == verdict.no or not (_CARETS.match(text) or is_noise(text))
     }
-    return _bounded(sorted(kept.items()), verdict.no)
+    return sorted(kept.items())
 
 
 def _message(link: Link, root: int) -> _Numbered:
@@ -90,14 +90,22 @@ def _is_routine(line: Line) -> bool:
     return line.level in {"INFO", "DEBUG"} or _ROUTINE.search(line.text) is not None
 
 
-def _bounded(lines: _Numbered, root: int) -> _Numbered:
+def bounded(lines: _Numbered, root: int) -> _Numbered:
     """Cut to the limits in lines and bytes; what is farthest from the root goes first."""
-    lines = [(no, text[:_MAX_CHARS]) for no, text in lines]
+    lines = list(lines)
     while len(lines) > MAX_LINES or sum(len(text.encode()) + 8 for _, text in lines) > _MAX_BYTES:
         if len(lines) == 1:
             break
         lines.pop(0 if root - lines[0][0] > lines[-1][0] - root else -1)
     return lines
+
+
+def redacted(lines: _Numbered, redact: Callable[[str], str]) -> _Numbered:
+    """Take secrets out of lines as one text, since a key spans several; then cut long ones."""
+    texts = redact("\n".join(text for _, text in lines)).split("\n")
+    if len(texts) != len(lines):
+        texts = [redact(text) for _, text in lines]
+    return [(no, text[:_MAX_CHARS]) for (no, _), text in zip(lines, texts, strict=True)]
 
 
 def numbered(lines: Sequence[tuple[int, str]]) -> str:
@@ -115,7 +123,7 @@ def numbered(lines: Sequence[tuple[int, str]]) -> str:
 
 def folded(verdict: Verdict, redact: Callable[[str], str]) -> str:
     """Print the whole traceback as far as it was kept, at most 16 kB."""
-    lines = [(no, redact(text)) for no, text in verdict.failure.trace if not _CARETS.match(text)]
+    lines = redacted([t for t in verdict.failure.trace if not _CARETS.match(t[1])], redact)
     while lines and sum(len(text.encode()) + 10 for _, text in lines) > 16_000:
         del lines[: max(1, len(lines) // 8)]
     return numbered(lines)

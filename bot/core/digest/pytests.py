@@ -2,7 +2,7 @@
 
 import re
 
-from bot.core.digest.evidence import MAX_TEXT, Board, Failure, Kind, Link
+from bot.core.digest.evidence import MAX_TEXT, MAX_TRACE_TEXT, Board, Failure, Kind, Link
 from bot.core.digest.model import Frame
 from bot.core.digest.shapes import Line
 
@@ -103,7 +103,7 @@ class PytestReport:
             return False
         else:
             self._code(failure, text)
-        failure.trace.append((line.no, text[:400]))
+        failure.trace.append((line.no, text[:MAX_TRACE_TEXT]))
         return True
 
     def _said(self, failure: Failure, line: Line, said: str) -> None:

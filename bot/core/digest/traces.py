@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bot.core.digest.evidence import MAX_TEXT, Board, Failure, Kind, Link, codes_in
+from bot.core.digest.evidence import MAX_TEXT, MAX_TRACE_TEXT, Board, Failure, Kind, Link, codes_in
 from bot.core.digest.model import Frame
 from bot.core.digest.shapes import Line
 from bot.core.digest.weak import is_compiler
@@ -265,4 +265,4 @@ class Traces:
     @staticmethod
     def _trace(state: State, line: Line) -> None:
         if state.failure is not None:
-            state.failure.trace.append((line.no, line.text[:400]))
+            state.failure.trace.append((line.no, line.text[:MAX_TRACE_TEXT]))

@@ -1,0 +1,93 @@
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from bot.core.digest import Signature, load_signatures
+from bot.core.digest.digester import Digester
+from bot.core.digest.evidence import codes_in
+from bot.core.digest.signatures import Role
+from bot.resources import text
+from tests.core.digest.corpus import signatures
+
+BUILT_IN = signatures().all
+IGNORED = {Role.NOISE, Role.NOISE_BLOCK}
+
+
+def own(**keys: object) -> Signature:
+    base = {"name": "mine", "class": "disk", "match": "my disk", "example": "my disk is gone"}
+    return Signature.model_validate({**base, **keys})
+
+
+@pytest.mark.parametrize("signature", BUILT_IN, ids=lambda s: s.name)
+def test_a_signature_knows_its_example(signature: Signature) -> None:
+    book, line = signatures(), signature.example
+    found = book.find(line, {signature.given} if signature.given else set())
+    assert (found or book.by_codes(codes_in(line))) is signature
+
+
+@pytest.mark.parametrize(
+    "signature", [s for s in BUILT_IN if s.role not in IGNORED], ids=lambda s: s.name
+)
+def test_the_prefilter_lets_an_example_through(signature: Signature) -> None:
+    assert signatures().prefilter.search(signature.example.encode())
+
+
+@pytest.mark.parametrize("signature", BUILT_IN, ids=lambda s: s.name)
+def test_a_signature_says_where_it_comes_from_and_what_to_do(signature: Signature) -> None:
+    assert signature.source
+    if signature.role not in IGNORED | {Role.NOTE}:
+        assert signature.hint
+        assert signature.title
+
+
+def test_every_note_that_is_asked_for_exists() -> None:
+    notes = {s.name for s in BUILT_IN if s.role is Role.NOTE}
+    assert {s.given or s.clears for s in BUILT_IN} - {None} <= notes
+
+
+def test_a_repositorys_own_signature_comes_first_and_passes_the_prefilter() -> None:
+    mine = own(match="^zork (?:[a-z^]+)$", example="zork blah")
+    book = load_signatures(text("signatures.yml"), own=[mine])
+    digester = Digester(book)
+    digester.feed(b"start\n(W pid=1) zork blah\nend\n")
+    digest = digester.end()
+    assert (digest.root_cause_line, digest.class_) == (2, "disk")
+
+
+def test_a_repositorys_own_code_passes_the_prefilter() -> None:
+    mine = own(match=None, codes=["123456"], example="ret 123456")
+    book = load_signatures(text("signatures.yml"), own=[mine])
+    assert book.prefilter.search(b"ret 123456")
+    assert book.by_codes(["123456"]) is mine
+
+
+def test_an_anchor_that_cannot_be_relaxed_stays() -> None:
+    mine = own(match="a|[$]x", example="[$]x a")
+    book = load_signatures(text("signatures.yml"), own=[mine])
+    assert book.prefilter.search(b"zork a")
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"match": "("}, "not an RE2 pattern"),
+        ({"match": "(?=x)"}, "not an RE2 pattern"),
+        ({"match": "x*"}, "must not match an empty line"),
+        ({"unless": "("}, "not an RE2 pattern"),
+        ({"match": None}, "needs match or codes"),
+        ({"class": "oops"}, "Input should be"),
+        ({"role": "boss"}, "Input should be"),
+        ({"surprise": 1}, "Extra inputs"),
+        ({"example": ""}, "at least 1 character"),
+        ({"name": "Not A Name"}, "should match pattern"),
+    ],
+)
+def test_a_wrong_signature_is_refused(keys: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        own(**keys)
+
+
+def test_two_of_one_name_are_refused() -> None:
+    entry = {"name": "a", "class": "disk", "match": "x", "example": "x"}
+    with pytest.raises(ValueError, match="named twice: a"):
+        load_signatures(yaml.safe_dump({"version": 1, "signatures": [entry, entry]}))
