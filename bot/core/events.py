@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import assert_never
 
 from bot.core.model import Pull, Repo, RepoId, Sha
 
@@ -180,6 +181,8 @@ def subject(event: Event) -> str:
             return f"{event.repo.id}:sha:{event.head_sha}"
         case Pushed() | RepoChanged():
             return str(event.repo.id)
+        case _:
+            assert_never(event)
 
 
 def repo_id_of(event: Event) -> RepoId | None:

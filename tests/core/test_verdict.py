@@ -1,6 +1,7 @@
 """The verdict from two witnesses: RULINGS G and K, row by row."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,8 +13,8 @@ from bot.core.verdict import Decided, Pending, judge
 from tests.core.building import a_rayjob, at, dispatched
 
 PLAIN, RAY = dispatched(), dispatched(rayjob=True)
-SILENT = {"silent_since": at(5)}
-OTHER = {"job_id": "job-2"}
+SILENT: dict[str, Any] = {"silent_since": at(5)}
+OTHER: dict[str, Any] = {"job_id": "job-2"}
 
 
 def seen(conclusion: str | None, *, read: bool = False, final: str | None = None) -> Evidence:
