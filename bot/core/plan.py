@@ -40,6 +40,19 @@ class RunWants:
 
 
 @dataclass(frozen=True, slots=True)
+class Again:
+    """Show an ended check run anew with a remark: GitHub has set its suite back to queued.
+
+    ``run_id`` None means the gate of the commit. An open check run is left alone.
+    """
+
+    repo_id: RepoId
+    sha: Sha
+    run_id: RunId | None
+    remark: str  # Markdown made safe: why nothing was started
+
+
+@dataclass(frozen=True, slots=True)
 class AuditEntry:
     """Who did what, allowed or not, by which rule."""
 
@@ -78,5 +91,6 @@ class Changes:
     facts: tuple[Fact, ...] = ()
     gates: tuple[Gate, ...] = ()
     replies: tuple[Reply, ...] = ()
+    again: tuple[Again, ...] = ()
     audit: tuple[AuditEntry, ...] = ()
     installation: InstallationChanged | None = None  # its repositories become (in)active

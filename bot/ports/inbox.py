@@ -15,6 +15,7 @@ from bot.core.model import (
     StoredPolicy,
     StoredSelection,
 )
+from bot.core.plan import Again as Again  # noqa: PLC0414  re-export
 from bot.core.plan import AuditEntry as AuditEntry  # noqa: PLC0414  re-export
 from bot.core.plan import Changes as Changes  # noqa: PLC0414  re-export
 from bot.core.plan import DropWant as DropWant  # noqa: PLC0414  re-export
@@ -61,6 +62,12 @@ class Reader(Protocol):
 
     async def run_of_check(self, repo_id: RepoId, external_id: str) -> Run | None:
         """Return the run a check run of ours shows (None: a gate, or not ours)."""
+        ...
+
+    async def audit_since(
+        self, repo_id: RepoId, who: str, since: datetime
+    ) -> tuple[AuditEntry, ...]:
+        """Return what somebody did here since, oldest first."""
         ...
 
     async def approvals(self, repo_id: RepoId, sha: Sha) -> tuple[Approval, ...]:

@@ -25,6 +25,7 @@ class DueCheck:
     ended: bool  # shown as completed: can't be reopened
     want_version: int
     view: SuiteView | GateView
+    remark: str = ""  # why a click started nothing; first in the summary
 
 
 @dataclass(frozen=True, slots=True)

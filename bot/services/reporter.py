@@ -79,6 +79,8 @@ class Reporter:
             await self._store.replace(due.lease, self._clock.now())
             return
         check = await self._render(due)
+        if due.remark:
+            check = replace(check, summary=f"{due.remark}\n\n{check.summary}")
         if due.github_id is not None:
             await self._update(due, due.github_id, check)
         elif due.create_tried and (found := await self._find(due)):

@@ -6,7 +6,13 @@ from datetime import datetime
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.adapters.store.checks_touch import NewId, add_run_check, put_reply, touch_gate
+from bot.adapters.store.checks_touch import (
+    NewId,
+    add_run_check,
+    put_reply,
+    show_again,
+    touch_gate,
+)
 from bot.adapters.store.database import Database, insert
 from bot.adapters.store.deliveries import finish_delivery
 from bot.adapters.store.records import runs_let_down, save_records
@@ -40,6 +46,8 @@ class ChangeRows:
             placed = await self._change_runs(conn, changes, now)
             for gate in sorted(changes.gates, key=lambda item: (item.repo_id, item.sha)):
                 await touch_gate(conn, gate, now, self._new_id)
+            for again in changes.again:
+                await show_again(conn, again, now, self._new_id)
             for reply in changes.replies:
                 run_ids = tuple(placed.get(run_id, run_id) for run_id in reply.run_ids)
                 await put_reply(conn, replace(reply, run_ids=run_ids), now)
@@ -89,7 +97,7 @@ def _touched(changes: Changes) -> set[RunId]:
 
 def _topics(changes: Changes) -> tuple[Topic, ...]:
     runner = bool(changes.new_runs or _touched(changes) or changes.installation)
-    reporter = bool(changes.new_runs or changes.gates or changes.replies)
+    reporter = bool(changes.new_runs or changes.gates or changes.replies or changes.again)
     chosen = ((Topic.RUNNER, runner), (Topic.REPORTER, reporter))
     return tuple(topic for topic, wanted in chosen if wanted)
 

@@ -5,13 +5,12 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import RowMapping, case, exists, select, tuple_, update
+from sqlalchemy import RowMapping, case, exists, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.adapters.store.checks_touch import NewId
-from bot.adapters.store.database import Database, insert
+from bot.adapters.store.checks_touch import NewId, succeed_check
+from bot.adapters.store.database import Database
 from bot.adapters.store.rows import (
-    FREE,
     lease_of,
     load_all,
     load_by_run,
@@ -47,9 +46,6 @@ from bot.ports.wake import Topic, Wake
 
 Item = TypeVar("Item")
 Commit = tuple[RepoId, Sha]
-
-# What a replaced row hands on to its successor.
-_INHERITED = ("repo_id", "sha", "name", "run_id", "number", "policy_errors", "closed")
 
 
 class CheckRows:
@@ -95,20 +91,7 @@ class CheckRows:
     async def replace(self, lease: Lease, now: datetime) -> None:
         """Retire a completed check: a new row with a new external id takes its place, due now."""
         _, mine = row_of(lease)
-        retire = (
-            update(checks)
-            .where(mine)
-            .values(retired_at=now, due=None, touched_at=now, **FREE)
-            .returning(*(checks.c[name] for name in _INHERITED))
-        )
-
-        async def work(conn: AsyncConnection) -> None:
-            old = (await conn.execute(retire)).mappings().first()
-            if old is not None:
-                row = {**old, "external_id": self._new_id(now), "due": now, "touched_at": now}
-                await conn.execute(insert(conn, checks).values(row))
-
-        await self._db.write(work)
+        await self._db.write(lambda conn: succeed_check(conn, mine, now, self._new_id, ""))
         self._wake.poke(Topic.REPORTER)
 
 
@@ -138,6 +121,7 @@ async def _due_checks(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tupl
             ended=row["ended"],
             want_version=row["want_version"],
             view=suites[row["run_id"]] if row["run_id"] else gates[row["external_id"]],
+            remark=row["remark"],
         )
         for row in rows
     )

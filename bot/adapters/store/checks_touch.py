@@ -8,12 +8,15 @@ from sqlalchemy import ColumnElement, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.adapters.store.database import insert
-from bot.adapters.store.rows import moment
+from bot.adapters.store.rows import FREE, moment
 from bot.adapters.store.tables import checks, replies, reply_runs, runs
 from bot.core.model import Run
-from bot.ports.inbox import Gate, Reply
+from bot.ports.inbox import Again, Gate, Reply
 
 NewId = Callable[[datetime], str]
+
+# What a replaced row hands on to its successor.
+_INHERITED = ("repo_id", "sha", "name", "run_id", "number", "policy_errors", "closed")
 
 
 async def add_run_check(conn: AsyncConnection, run: Run, now: datetime) -> None:
@@ -104,6 +107,29 @@ def _later(now: datetime) -> dict[str, Any]:
         "due": func.coalesce(checks.c.due, interval),
         "touched_at": now,
     }
+
+
+async def succeed_check(
+    conn: AsyncConnection, where: ColumnElement[bool], now: datetime, new_id: NewId, remark: str
+) -> None:
+    """Retire a check: a new row with a new external id takes its place, due now."""
+    retire = (
+        update(checks)
+        .where(where, checks.c.retired_at.is_(None))
+        .values(retired_at=now, due=None, touched_at=now, **FREE)
+        .returning(*(checks.c[name] for name in _INHERITED))
+    )
+    old = (await conn.execute(retire)).mappings().first()
+    if old is not None:
+        row = {**old, "external_id": new_id(now), "remark": remark, "due": now, "touched_at": now}
+        await conn.execute(insert(conn, checks).values(row))
+
+
+async def show_again(conn: AsyncConnection, again: Again, now: datetime, new_id: NewId) -> None:
+    """Show an ended check anew; an open one is what GitHub should show already."""
+    same = (checks.c.repo_id == again.repo_id) & (checks.c.sha == again.sha) & checks.c.ended
+    which = checks.c.run_id.is_(None) if again.run_id is None else checks.c.run_id == again.run_id
+    await succeed_check(conn, same & which, now, new_id, again.remark)
 
 
 async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:

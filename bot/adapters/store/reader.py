@@ -1,11 +1,14 @@
 """Rows that decisions look at (``Reader``)."""
 
+from datetime import datetime
+
 from sqlalchemy import select, text
 
 from bot.adapters.store.database import Database
 from bot.adapters.store.rows import load, load_all, load_runs, load_wants
 from bot.adapters.store.tables import (
     approvals,
+    audit,
     checks,
     heads,
     policies,
@@ -26,7 +29,7 @@ from bot.core.model import (
     StoredPolicy,
     StoredSelection,
 )
-from bot.ports.inbox import RunWants
+from bot.ports.inbox import AuditEntry, RunWants
 
 OPEN_RUN = text("runs.state <> 'done'")  # literal, so that the partial index is seen to fit
 
@@ -113,6 +116,15 @@ class ReaderRows:
         async with self._db.read() as conn:
             found = await load_runs(conn, runs.c.id.in_(shown))
         return found[0] if found else None
+
+    async def audit_since(
+        self, repo_id: RepoId, who: str, since: datetime
+    ) -> tuple[AuditEntry, ...]:
+        """Return what somebody did here since, oldest first."""
+        mine = (audit.c.who == who) & (audit.c.at >= since) & (audit.c.repo_id == repo_id)
+        query = select(audit).where(mine).order_by(audit.c.seq)
+        async with self._db.read() as conn:
+            return tuple(load(AuditEntry, row) for row in (await conn.execute(query)).mappings())
 
     async def approvals(self, repo_id: RepoId, sha: Sha) -> tuple[Approval, ...]:
         """Return the approvals of a commit, oldest first."""

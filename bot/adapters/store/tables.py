@@ -298,6 +298,7 @@ checks = Table(
     Column("number", BigInteger, nullable=False, server_default="0"),
     Column("policy_errors", Packed(tuple[str, ...]), nullable=False, server_default="[]"),
     Column("closed", Text, nullable=False, server_default=""),
+    Column("remark", Plain, nullable=False, server_default=""),
     Column("ended", Boolean, nullable=False, server_default=false()),
     Column("urgent_version", Integer, nullable=False, server_default="1"),
     Column("progress_from", Time),  # mere progress is not shown before
@@ -373,6 +374,7 @@ audit = Table(
     Column("sha", Text),
     Column("delivery", Text),
     Index("audit_at", "at"),
+    Index("audit_who", "who", "at"),
 )
 
 polls = Table(

@@ -99,6 +99,7 @@ def _audit() -> None:
         sa.PrimaryKeyConstraint("seq"),
     )
     op.create_index("audit_at", "audit", ["at"])
+    op.create_index("audit_who", "audit", ["who", "at"])
 
 
 def _deliveries() -> None:
@@ -283,6 +284,7 @@ def _checks() -> None:
         sa.Column("number", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("policy_errors", sa.Text(), server_default="[]", nullable=False),
         sa.Column("closed", sa.Text(), server_default="", nullable=False),
+        sa.Column("remark", sa.Text(), server_default="", nullable=False),
         sa.Column("ended", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("urgent_version", sa.Integer(), server_default="1", nullable=False),
         sa.Column("progress_from", sa.BigInteger()),
