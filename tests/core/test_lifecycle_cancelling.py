@@ -35,6 +35,16 @@ from tests.core.moving import (
     words,
 )
 
+SAID = told("completed", at(9))
+SAID_UNTRUE = [
+    row("ReadEnd", "said to have ended: looked at first", STOP, SAID, at_min=13.9),
+    row("SendCancel", "said 5 min ago and untrue", STOP, SAID, at_min=14),
+    row("ReadEnd", "cancelled, not forced yet", STOP, SAID, CANCEL, DELETED, at_min=15),
+    row("SendCancel force", "untrue, 6 min", STOP, SAID, CANCEL, DELETED, at_min=16),
+    row("ReadEnd", "wanted again", PLAIN, SAID, CANCEL, at_min=15),
+    row("ReadEnd", "nobody stops it", PLAIN, started(), SAID, at_min=59),
+    row("SetWish time_out", "the limit comes all the same", PLAIN, started(), SAID, at_min=60),
+]
 CANCELLING = [
     row("SendCancel", "waiting for a runner", STOP, at_min=10),
     row("SendCancel", "running", STOP, started(), at_min=10),
@@ -172,7 +182,7 @@ CANCELLING = [
 
 @pytest.mark.parametrize(
     ("run", "known", "at_min", "changes", "expected"),
-    CANCELLING,
+    [*CANCELLING, *SAID_UNTRUE],
 )
 def test_a_step(
     run: Run, known: tuple[Fact, ...], at_min: float, changes: dict[str, Any], expected: str

@@ -212,6 +212,7 @@ def test_without_an_app_id_no_check_is_anothers() -> None:
         ("pull_request", "repository__id", -1),
         ("pull_request", "repository__id", 2**63),
         ("pull_request", "repository__name", 7),
+        ("pull_request", "repository__name", "ver\0l"),
         ("pull_request", "repository__owner__login", 7),
         ("pull_request", "pull_request__number", 1.5),
         ("pull_request", "pull_request__head__sha", "abc"),

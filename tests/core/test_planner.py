@@ -331,3 +331,13 @@ def test_a_plan_makes_no_second_open_run_and_leaves_no_want_behind(
     }
     assert old <= dropped
     assert pr_source(5) == "pr:5"
+
+
+@pytest.mark.parametrize(
+    ("npus", "label", "expected"),
+    [(4, "npu-16", 4), (None, "npu-16", 16), (None, None, 8), (None, "gone", 8)],
+)
+def test_npus_of_a_node_are_the_suites_own_or_the_labels(
+    npus: int | None, label: str | None, expected: int
+) -> None:
+    assert replace(SAME, npus=npus).npus_at(label) == expected
