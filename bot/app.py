@@ -120,7 +120,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
     policies = Policies(store, github, clock, default)
     pulls = Pulls(store, github, policies, clock, parts.new_id)
     digesters = Digesters(resources.text("signatures.yml"))
-    inbox = Inbox(store, pulls, Actions(store, github, clock), clock, parts.loop)
+    inbox = Inbox(store, pulls, Actions(store, github, clock, parts.new_id), clock, parts.loop)
     runner = _runner(parts, digesters)
     where = Where(pages_of(str(settings.github_api_url)), "")
     reporter = Reporter(store, github, clock, parts.loop, where)
@@ -179,6 +179,14 @@ def make_web(parts: Parts, loops: Loops) -> web.Application:
     return app
 
 
+def make_runner(parts: Parts, loops: Loops) -> web.AppRunner:
+    """Return what serves the web application.
+
+    A body stays as it came: GitHub compresses none, and a signature is of the bytes sent.
+    """
+    return web.AppRunner(make_web(parts, loops), access_log=None, auto_decompress=False)
+
+
 async def run(settings: Settings, *, with_web: bool) -> None:
     """Run until SIGTERM or SIGINT, then finish what is begun and give the leases back."""
     configure_logs(settings.log_level, settings.log_format)
@@ -197,7 +205,7 @@ async def run(settings: Settings, *, with_web: bool) -> None:
 
 
 async def _listen(stack: AsyncExitStack, parts: Parts, loops: Loops) -> None:
-    runner = web.AppRunner(make_web(parts, loops), access_log=None)
+    runner = make_runner(parts, loops)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     site = web.TCPSite(runner, parts.settings.host, parts.settings.port)

@@ -1,26 +1,34 @@
 """What workflow events lead to: facts of runs we know, and a cancel of runs we should not have."""
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 
 from bot.core import facts
 from bot.core.events import ActionsJobChanged, ActionsRunChanged
-from bot.core.model import Fact, Run, State
+from bot.core.model import Fact, Run, RunId, State, Want
 from bot.core.plan import Changes
+from bot.core.planner import pr_source
+from bot.core.report import Gate
 from bot.ports.clock import Clock
+from bot.ports.errors import Transient
 from bot.ports.github import GitHub
 from bot.ports.inbox import InboxStore
 
+_SOON_S = 5.0  # when to look again for the end of the attempt before
 _ULID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 
 
 class Actions:
     """Turns what Actions says into facts; the run's own step decides what they mean."""
 
-    def __init__(self, store: InboxStore, github: GitHub, clock: Clock) -> None:
+    def __init__(
+        self, store: InboxStore, github: GitHub, clock: Clock, new_id: Callable[[], str]
+    ) -> None:
         self._store = store
         self._github = github
         self._clock = clock
+        self._new_id = new_id
 
     async def run_changed(self, event: ActionsRunChanged) -> Changes:
         """Return what a workflow run's event leads to."""
@@ -28,10 +36,55 @@ class Actions:
         if run is None:
             await self._cancel_stray(event)
             return Changes(repo=event.repo)
+        if event.attempt > run.actions_attempt:
+            return await self._adopt(event, run)
         if run.state is State.DONE:
             await self._cancel_late(event, run)
             return Changes(repo=event.repo)
         return Changes(repo=event.repo, facts=(run_fact("webhook", event, run, self._clock.now()),))
+
+    async def _adopt(self, event: ActionsRunChanged, before: Run) -> Changes:
+        """Follow a re-run that somebody started in the Actions tab, as the next attempt."""
+        now = self._clock.now()
+        if before.state is not State.DONE:
+            if event.action == "completed":
+                reason = "the attempt before this one has not ended here yet"
+                raise Transient(reason, retry_after_s=_SOON_S)
+            data = {"attempt": before.actions_attempt, "status": "completed", "conclusion": None}
+            fact = facts.actions(facts.WEBHOOK, before.id, now, data)
+            return Changes(repo=event.repo, facts=(fact,))
+        run = Run(
+            id=RunId(self._new_id()),
+            repo_id=before.repo_id,
+            sha=before.sha,
+            suite=before.suite,
+            attempt=before.attempt + 1,
+            snapshot=before.snapshot,
+            created_at=now,
+            state=State.WAITING_FOR_RUNNER,
+            origin=f"{event.actor or 'somebody'} in the Actions tab",
+            number=before.number,
+            label=before.label,
+            actions_run_id=event.run_id,
+            actions_attempt=event.attempt,
+            actions_url=event.html_url,
+            dispatched_at=now,
+        )
+        return Changes(
+            repo=event.repo,
+            new_runs=((run, await self._wants(run, event.actor)),),
+            facts=(run_fact(facts.WEBHOOK, event, run, now),),
+            gates=(Gate(run.repo_id, run.sha, run.number or 0),),
+        )
+
+    async def _wants(self, run: Run, by: str) -> tuple[Want, ...]:
+        """Return for whom an adopted run runs: the pull requests at its commit, else itself."""
+        pulls = await self._store.pulls_at(run.repo_id, run.sha)
+        sources = [pr_source(pull.number) for pull in pulls]
+        return tuple(
+            Want(run.id, source, auto=False, by=by)
+            for source in sources or [f"pin:actions-{run.actions_run_id}"]
+        )
 
     async def job_changed(self, event: ActionsJobChanged) -> Changes:
         """Return what a job's event leads to."""

@@ -17,6 +17,8 @@ from bot.ports.runner import ClaimedRun
 from bot.services.ledger import Ledger, Moved
 
 _FIRST_LOOK = timedelta(seconds=2)  # the soonest that GitHub's lists may show a new run
+_RERUN_WITHIN = timedelta(days=30)  # GitHub's limits for re-runs
+_MAX_ATTEMPTS = 50
 _TRY_AGAIN = timedelta(seconds=10)
 _CLOCKS_DIFFER = timedelta(seconds=60)  # GitHub's clock and ours, when listing runs "since"
 
@@ -35,9 +37,12 @@ class Dispatcher:
         if await self._left(claimed, repo):
             await self._ledger.moved(claimed, Moved(claimed.run, self._clock.now()))
             return
+        run = claimed.run
+        if run.rerun_of is not None and not await self._can_rerun(repo, run):
+            run = replace(run, rerun_of=None, actions_attempt=1)
         run = replace(
-            claimed.run,
-            dispatch_id=claimed.run.id,
+            run,
+            dispatch_id=run.id,
             state=State.DISPATCHING,
             dispatched_at=claimed.run.dispatched_at or self._clock.now(),
             place=None,
@@ -66,11 +71,8 @@ class Dispatcher:
         return bool(drops)
 
     async def _send(self, claimed: ClaimedRun, repo: Repo, run: Run, number: int) -> None:
-        assert run.label is not None
-        frozen = run.snapshot
-        inputs = inputs_of(run, run.label)
         try:
-            answer = await self._github.dispatch(repo, frozen.workflow, frozen.ref, inputs)
+            answer = await self._start(repo, run)
         except Lost:
             await self._ledger.moved(claimed, Moved(run, self._clock.now() + _FIRST_LOOK))
         except Transient as error:
@@ -86,6 +88,31 @@ class Dispatcher:
         else:
             await self._answered(claimed, run, answer)
 
+    async def _start(self, repo: Repo, run: Run) -> ActionsRun | None:
+        """Start the workflow, or the failed jobs of the run before; None: GitHub names no run."""
+        if run.rerun_of is not None:
+            await self._github.rerun(repo, run.rerun_of, failed_only=True)
+            return None
+        assert run.label is not None
+        frozen = run.snapshot
+        inputs = inputs_of(run, run.label)
+        return await self._github.dispatch(repo, frozen.workflow, frozen.ref, inputs)
+
+    async def _can_rerun(self, repo: Repo, run: Run) -> bool:
+        """Tell whether GitHub can run the failed jobs alone (RULINGS D)."""
+        assert run.rerun_of is not None
+        try:
+            seen = await self._github.actions_run(repo, run.rerun_of)
+        except Permanent:
+            return False  # deleted, or expired
+        young = self._clock.now() - seen.created_at < _RERUN_WITHIN
+        unchanged = seen.status == "completed" and seen.attempt == run.actions_attempt
+        if not (young and unchanged and seen.attempt < _MAX_ATTEMPTS):
+            return False
+        jobs = await self._github.jobs(repo, run.rerun_of, seen.attempt)
+        ends = {job.conclusion for job in jobs}
+        return "success" in ends and bool(ends & {"failure", "cancelled", "timed_out"})
+
     async def _answered(self, claimed: ClaimedRun, run: Run, answer: ActionsRun | None) -> None:
         """Take the run GitHub named; an older server names none, so it is looked for."""
         if answer is None:
@@ -96,6 +123,9 @@ class Dispatcher:
     async def search(self, claimed: ClaimedRun, repo: Repo, step: Search) -> None:
         """Look for our id; of several runs with it the lowest is ours, the others go."""
         run, now = claimed.run, self._clock.now()
+        if run.rerun_of is not None:
+            await self._search_rerun(claimed, repo, step)
+            return
         since = (run.dispatched_at or run.created_at) - _CLOCKS_DIFFER
         listed = await self._github.runs_of_workflow(repo, run.snapshot.workflow, since)
         ours = sorted(
@@ -108,6 +138,18 @@ class Dispatcher:
         for double in ours[1:]:
             await self._github.cancel(repo, double.id)
         await self._adopt(claimed, run, ours[0], found=True)
+
+    async def _search_rerun(self, claimed: ClaimedRun, repo: Repo, step: Search) -> None:
+        """Look whether the re-run has begun: the same Actions run with a higher attempt."""
+        run = claimed.run
+        assert run.rerun_of is not None
+        seen = await self._github.actions_run(repo, run.rerun_of)
+        if seen.attempt > run.actions_attempt:
+            await self._adopt(claimed, run, seen, found=True)
+            return
+        now = self._clock.now()
+        fact = facts.searched(run, step.number, step.search, now)
+        await self._ledger.moved(claimed, Moved(run, now, (fact,)))
 
     async def _adopt(
         self, claimed: ClaimedRun, run: Run, actions: ActionsRun, *, found: bool
