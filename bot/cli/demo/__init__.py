@@ -1,0 +1,25 @@
+"""`ascend-ci demo`: everything on this machine, nothing of GitHub's, nothing of a cluster's."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import click
+
+
+@click.command()
+@click.option(
+    "--once", is_flag=True, help="End when all has happened; else stay up to be looked at."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print what GitHub shows in the end, as JSON."
+)
+def command(*, once: bool, as_json: bool) -> None:
+    """Show the bot at work: a simulated GitHub, our submitter and the bot, on loopback.
+
+    Ends with 0 when every check run is as expected, else with 1 and what differs.
+    """
+    from bot.cli.demo.run import Wishes, run  # noqa: PLC0415  aiohttp and rich, for this alone
+
+    sys.exit(asyncio.run(run(Wishes(once=once, as_json=as_json))))

@@ -1,0 +1,61 @@
+"""What a person sees meanwhile: a live table in a terminal, a line a step elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from bot.cli.demo.play import Play, Scene
+
+STYLES = {"running": "yellow", "ok": "green", "failed": "red"}
+
+Course = tuple[Scene, Play]
+
+
+class Show:
+    """Shows the scenes on standard error: standard output is for `--json` alone."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True)
+        self._began = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Print text as it is."""
+        self._console.print(Text(text), soft_wrap=True)
+
+    @contextmanager
+    def playing(self, courses: Sequence[Course]) -> Iterator[None]:
+        """Show scenes for as long as they are played."""
+        if self._console.is_terminal:
+            with Live(_Courses(courses), console=self._console, refresh_per_second=8):
+                yield
+            return
+        for scene, play in courses:
+            play.changed = partial(self._step, scene, play)
+        yield
+
+    def _step(self, scene: Scene, play: Play) -> None:
+        at = time.monotonic() - self._began
+        self.say(f"{at:5.1f} s  {scene.name}: {play.step}")
+
+
+class _Courses:
+    """The table; rich asks for it several times a second."""
+
+    def __init__(self, courses: Sequence[Course]) -> None:
+        self._courses = courses
+
+    def __rich__(self) -> Table:
+        table = Table("scene", "state", "step", box=None, pad_edge=False)
+        table.add_column("seconds", justify="right")
+        for scene, play in self._courses:
+            state = Text(play.state, style=STYLES[play.state])
+            table.add_row(Text(scene.title), state, Text(play.step), f"{play.seconds:.1f}")
+        return table

@@ -1,0 +1,151 @@
+"""The three real processes on loopback, and the folder that they work in."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from bot import resources
+from bot.cli.demo.github import GitHub, Submitter, open_session
+from bot.cli.demo.processes import Child, children
+from bot.cli.demo.scenes import PEOPLE
+
+START_S = 60.0  # each starts in under 2 s on an idle machine
+RUNNERS = {"linux-aarch64-a2b3-8": 6, "linux-aarch64-a3-8": 2}  # as the demo's policy says
+REPOSITORY = "octo/project"
+# Nothing else of the caller's environment: neither a proxy nor the settings of a real bot.
+INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "PYTHONPATH", "VIRTUAL_ENV")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Everything up and connected."""
+
+    github: GitHub
+    bot: Child
+    bot_url: str
+    submitter: Submitter
+
+    def page(self, number: int) -> str:
+        """Return the address of a pull request's page."""
+        return f"{self.github.url}/{REPOSITORY}/pull/{number}"
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """Make a folder for everything; nothing of it survives."""
+    made = Path(tempfile.mkdtemp(prefix="ascend-ci-demo-")).resolve()
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made)
+
+
+def repository_in(top: Path) -> Path:
+    """Put the demo's repository into the folder: its paths and today's helper filled in."""
+    made, staging = top / "repository", top / "staging"
+    staging.mkdir()
+    with resources.path_of("demo/repository") as source:
+        shutil.copytree(source, made)
+    policy = made / ".github" / "ascend-ci.yml"
+    policy.write_text(policy.read_text().replace("/staging/", f"{staging}/"))
+    helper = files("bot").joinpath("submit.py").read_text(encoding="utf-8")
+    (made / ".github" / "ascend-ci" / "submit.py").write_text(helper, encoding="utf-8")
+    return made
+
+
+def environment(top: Path) -> dict[str, str]:
+    """Return the environment of all three; their `python3` is this one."""
+    kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
+    (top / "tmp").mkdir(exist_ok=True)
+    return {**kept, "PATH": path, "TMPDIR": str(top / "tmp"), "PYTHONUNBUFFERED": "1"}
+
+
+@asynccontextmanager
+async def stage(top: Path) -> AsyncIterator[Stage]:
+    """Start everything, connect it, stop it in the end."""
+    secret = secrets.token_hex(16)
+    async with children(top) as home:
+        env = environment(top)
+        simulation = await home.start("github", _github_argv(repository_in(top), secret, env), env)
+        submitter = await home.start("submitter", _submitter_argv(top), env)
+        ready = await simulation.heard(_ready, within_s=START_S)
+        submitter_url = await submitter.heard(_submitter_listens, within_s=START_S)
+        settings = _settings(top, ready, secret, submitter_url)
+        bot = await home.start("bot", [sys.executable, "-m", "bot", "serve"], env | settings)
+        bot_url = await bot.heard(_bot_listens, within_s=START_S)
+        async with open_session() as session:
+            github = GitHub(session, ready["url"])
+            values = {"SUBMITTER_URL": submitter_url, "ASCEND_CI_URL": bot_url}
+            await github.do("vars", values=values | {"STAGING_DIR": str(top / "staging")})
+            await github.do("app", webhook_url=f"{bot_url}/webhook")
+            yield Stage(github, bot, bot_url, Submitter(session, submitter_url))
+
+
+def _github_argv(source: Path, secret: str, env: dict[str, str]) -> list[str]:
+    owner, _, name = REPOSITORY.partition("/")
+    argv = [sys.executable, "-m", "bot.sim", "--from", str(source), "--secret", secret]
+    argv += ["--owner", owner, "--name", name, "--runner-env", f"PATH={env['PATH']}"]
+    for label, slots in RUNNERS.items():
+        argv += ["--runner", f"{label}={slots}"]
+    for login, level in PEOPLE.items():
+        argv += ["--user", f"{login}={level}"]
+    return argv
+
+
+def _submitter_argv(top: Path) -> list[str]:
+    argv = [sys.executable, "-m", "bot", "submitter", "--backend", "local", "--port", "0"]
+    argv += ["--workdir", str(top / "staging"), "--data-dir", str(top / "submitter")]
+    return [*argv, "--kill-jobs-on-exit"]
+
+
+def _settings(top: Path, ready: dict[str, Any], secret: str, submitter_url: str) -> dict[str, str]:
+    """Return the bot's settings; it looks often, for nobody pays for calls here."""
+    return {
+        "GITHUB_APP_ID": str(ready["app_id"]),
+        "GITHUB_PRIVATE_KEY": ready["private_key"],
+        "GITHUB_WEBHOOK_SECRET": secret,
+        "GITHUB_API_URL": ready["url"],
+        "GITHUB_OIDC_ISSUER": ready["url"],
+        "SUBMITTER_URL": submitter_url,
+        "DATABASE_URL": f"sqlite+aiosqlite:///{top / 'ascend-ci.db'}",
+        "DATA_DIR": str(top / "data"),
+        "PORT": "0",
+        "POLL_SECONDS": "2",
+        "LOG_FORMAT": "json",
+    }
+
+
+def _object(line: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _ready(line: str) -> dict[str, Any] | None:
+    found = _object(line)
+    return found if "private_key" in found else None
+
+
+def _bot_listens(line: str) -> str | None:
+    found = _object(line)
+    return str(found["url"]) if found.get("event") == "listening" else None
+
+
+def _submitter_listens(line: str) -> str | None:
+    match = re.search(r"listening on (http://\S+)", line)
+    return match[1] if match else None

@@ -1,0 +1,1 @@
+"""A trainer that only pretends: no NPU is needed to watch the bot work."""
