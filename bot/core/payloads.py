@@ -70,6 +70,8 @@ def _text(payload: Payload, path: str) -> str:
     value = _at(payload, path)
     if not isinstance(value, str):
         raise _WrongShapeError(f"{path} is no text")
+    if "\0" in value:  # a name with another character in its place would be another name
+        raise _WrongShapeError(f"{path} holds a NUL")
     return value
 
 
@@ -101,7 +103,12 @@ def _maybe_number(payload: Payload, path: str) -> int | None:
 
 def _maybe_text(payload: Payload, path: str) -> str:
     value = _maybe(payload, path)
-    return value if isinstance(value, str) else ""
+    return _storable(value) if isinstance(value, str) else ""
+
+
+def _storable(text: str) -> str:
+    """Return a text as a row can hold it: PostgreSQL knows no NUL."""
+    return text.replace("\0", "\ufffd")
 
 
 def _time(payload: Payload, path: str) -> datetime:
@@ -258,7 +265,7 @@ def _workflow_job(payload: Payload, _app_id: int | None) -> Event | Ignored:
         action=action,
         name=_maybe_text(payload, "workflow_job.name"),
         conclusion=_maybe_text(payload, "workflow_job.conclusion") or None,
-        labels=tuple(str(item) for item in labels) if isinstance(labels, list) else (),
+        labels=tuple(_storable(str(item)) for item in labels) if isinstance(labels, list) else (),
         runner=_maybe_text(payload, "workflow_job.runner_name"),
     )
 
