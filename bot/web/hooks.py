@@ -18,7 +18,7 @@ from bot.telemetry import Metrics, get_log
 
 MAX_BODY = 25 * 1024 * 1024  # GitHub's own cap for a payload
 _GUID = re.compile(r"[0-9A-Za-z-]{1,64}")
-_EVENT = re.compile(r"[a-z_]{1,64}")
+_EVENT = re.compile(r"[a-z_]{1,64}")  # and an action, which GitHub writes alike
 _SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
 
 
@@ -28,6 +28,9 @@ class Refused:
 
     status: int
     reason: str
+
+
+_TOO_LARGE = Refused(413, "the body is larger than 25 MB")
 
 
 class Hooks:
@@ -56,7 +59,11 @@ class Hooks:
         try:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
-            return self._refuse(Refused(413, "the body is larger than 25 MB"))
+            return self._refuse(_TOO_LARGE)
+        except (web.RequestPayloadError, ConnectionResetError):  # broken chunks, or hung up
+            return self._refuse(Refused(400, "the body did not come whole"))
+        if len(body) > MAX_BODY:
+            return self._refuse(_TOO_LARGE)
         given = request.headers.get("X-Hub-Signature-256", "")
         if not self._signed(body, given):
             return self._refuse(Refused(401, "the SHA-256 signature is missing or wrong"))
@@ -113,7 +120,7 @@ class Hooks:
         delivery = Delivery(
             guid=guid,
             event=name,
-            action=action if isinstance(action, str) else "",
+            action=action if isinstance(action, str) and _EVENT.fullmatch(action) else "",
             repo_id=None if isinstance(event, Ignored) else repo_id_of(event),
             subject="" if isinstance(event, Ignored) else subject(event),
             received_at=self._clock.now(),

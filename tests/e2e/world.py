@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from bot.app import Parts, make_web, open_loops, open_parts
+from bot.app import Parts, make_runner, open_loops, open_parts
 from bot.services.loops import Loops
 from bot.settings import Settings
 from bot.sim import ManualClock, SimGitHub, SimOptions
@@ -209,9 +209,11 @@ async def start_bot(world: World) -> Bot:
 
 async def _start(github: SimGitHub, clock: ManualClock, settings: Settings) -> Bot:
     stack = AsyncExitStack()
-    parts = await stack.enter_async_context(open_parts(settings, clock=BotClock(clock), strict=True))
+    parts = await stack.enter_async_context(
+        open_parts(settings, clock=BotClock(clock), strict=True)
+    )
     loops = await stack.enter_async_context(open_loops(parts))
-    runner = web.AppRunner(make_web(parts, loops), access_log=None)
+    runner = make_runner(parts, loops)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     site = web.TCPSite(runner, "127.0.0.1", 0)
