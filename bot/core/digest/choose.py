@@ -27,13 +27,21 @@ _CODES: dict[int, tuple[str, bool | str]] = {
     126: ("environment", True),
     127: ("environment", True),
 }
-HINTS = {
+_STATUS_HINTS = {
     "oom_host": "Killed without evidence why: out-of-memory killer, eviction, or a force kill.",
     "code_failure": "The process died of a signal: native crash; run it with faulthandler.",
     "environment": "The process could not run: shared memory, a missing or not executable tool.",
     "timeout_hang": "The time limit ended it: look at the last step and its time.",
-    "unknown": "Nothing in the log says why.",
+    "config_error": "pytest found nothing to run: look at its arguments.",
 }
+_HINTS = {
+    "code_failure": "The code under test failed: the deepest frame of the repository is the place.",
+    "test_assertion": "A test's own assertion failed: compare the values.",
+    "dependency_install": "A package did not build: the compiler's first error says why.",
+    "environment": "The card was occupied before the job began: free it and retry.",
+    "timeout_hang": "Something did not answer in time: look for what stopped.",
+}
+_NO_HINT = "Nothing in the log says why."
 
 
 @dataclass(slots=True)
@@ -68,7 +76,10 @@ def choose_cause(reader: Reader, places: Places, last_line: int) -> Choice:
 def _hint(best: Verdict | None) -> str:
     if best is None:
         return ""
-    return best.signature.hint if best.signature is not None else HINTS.get(best.class_, "")
+    if best.signature is not None and best.class_ == best.signature.class_:
+        return best.signature.hint
+    table = _STATUS_HINTS if best.failure.kind is Kind.STATUS else _HINTS
+    return table.get(best.class_, _NO_HINT)
 
 
 def _merged(verdicts: list[Verdict]) -> list[Verdict]:

@@ -113,7 +113,7 @@ class Digester:
             codes=tuple(best.codes[:_MAX_CODES]),
             root_cause_line=best.no,
             cause=self._redact(best.text)[:_MAX_CAUSE],
-            title=_title(choice, best, annotations)[:_MAX_TITLE],
+            title=self._redact(_title(choice, best, annotations))[:_MAX_TITLE],
             excerpt=numbered(excerpt),
             excerpt_lines=excerpt,
             traceback=folded(best if best.failure.trace else told, self._redact),

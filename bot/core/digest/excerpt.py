@@ -94,8 +94,6 @@ def bounded(lines: _Numbered, root: int) -> _Numbered:
     """Cut to the limits in lines and bytes; what is farthest from the root goes first."""
     lines = list(lines)
     while len(lines) > MAX_LINES or sum(len(text.encode()) + 8 for _, text in lines) > _MAX_BYTES:
-        if len(lines) == 1:
-            break
         lines.pop(0 if root - lines[0][0] > lines[-1][0] - root else -1)
     return lines
 

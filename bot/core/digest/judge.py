@@ -195,6 +195,8 @@ def _tier(failure: Failure, text: str, signature: Signature | None) -> Tier:
 
 
 def _class(failure: Failure, link: Link, text: str) -> str:
+    if text.startswith("ray.exceptions."):
+        return "unknown"
     if _TIMEOUT.match(text):
         return "timeout_hang"
     if _ASSERTION.match(text) and _in_test(failure, link):

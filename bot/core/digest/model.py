@@ -1,6 +1,6 @@
 """What is kept of a log: the values that leave the digester, and the row they are stored as."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -65,22 +65,21 @@ class Digest:
 
     def to_json(self) -> str:
         """Encode as a JSON text of at most 64,000 bytes; the folded parts give way first."""
-        for candidate in self._shrunk():
-            data = msgspec.json.encode(candidate)
-            if len(data) <= MAX_JSON_BYTES:
-                break
+        data = msgspec.json.encode(self)
+        smaller = self._smaller()
+        while len(data) > MAX_JSON_BYTES:
+            data = msgspec.json.encode(next(smaller))
         return data.decode()
 
-    def _shrunk(self) -> "Iterable[Digest]":
-        yield self
+    def _smaller(self) -> "Iterator[Digest]":
         yield (one := replace(self, traceback=self.traceback[:8_000]))
         yield (two := replace(one, traceback="", tail=()))
         yield replace(
             two,
-            excerpt=two.excerpt[:8_000],
-            excerpt_lines=two.excerpt_lines[:20],
-            annotations=two.annotations[:5],
-            cause=two.cause[:2_000],
+            excerpt=two.excerpt[:2_000],
+            excerpt_lines=two.excerpt_lines[:5],
+            annotations=two.annotations[:3],
+            cause=two.cause[:500],
             progress=None,
         )
 

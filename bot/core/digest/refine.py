@@ -40,7 +40,8 @@ def _occupied(best: Verdict) -> None:
 def _other_tenant(best: Verdict, everything: list[Verdict]) -> None:
     """See in Ray's list of the biggest users whether the job's own explain the use."""
     for verdict in (best, *everything):
-        lines = [text for link in verdict.failure.links for _, text in link.message]
+        links = verdict.failure.links
+        lines = [text for x in links for text in (x.text, *(said for _, said in x.message))]
         node = next((m for text in lines if (m := _NODE.search(text))), None)
         users = [m for text in lines if (m := _USER.match(text))]
         if node and users:

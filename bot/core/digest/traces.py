@@ -105,13 +105,6 @@ class Traces:
             _GROUP.match(line.text) and (state.open or state.after or "Traceback" in line.text)
         ):
             line.text = _GROUP.sub("", line.text)
-        if (
-            state.open is not None
-            and line.source != state.source
-            and line.level
-            and not state.stray
-        ):
-            state.stray = 1
         if START.match(line.text):
             self._start(state, line, segment)
         elif member:
@@ -132,20 +125,26 @@ class Traces:
         if line.text.startswith("ray::") and line.no - no <= 2 and no:
             line.stream = stream
 
-    def _start(self, state: State, line: Line, segment: int) -> None:
-        if state.after is not None and state.after.no and _OUTER.search(state.after.text):
+    def _start(self, state: State, line: Line, segment: int) -> Link:
+        if state.after is not None and _OUTER.search(state.after.text):
             state.joined = state.joined or "inner"
             state.after.outer = True
-        joins = state.joined and state.failure is not None
-        if not joins:
-            state.failure = Failure(
-                Kind.PYTHON, line.stream, segment, links=[], wall=line.wall, level=line.level
-            )
-            state.failure.noise, state.mute = state.mute, False
-            state.failure.repeated = line.repeated
-        state.open, state.after, state.joined = Link(), None, ""
+        failure = state.failure
+        if failure is None or not state.joined:
+            failure = self._begin(state, line, segment)
+        failure.kind = Kind.PYTHON
+        link = Link()
+        state.failure, state.open, state.after, state.joined = failure, link, None, ""
         state.source, state.level, state.stray, state.threads = line.source, line.level, 0, 0
         self._trace(state, line)
+        return link
+
+    @staticmethod
+    def _begin(state: State, line: Line, segment: int) -> Failure:
+        failure = Failure(Kind.PYTHON, line.stream, segment, links=[], wall=line.wall)
+        failure.level, failure.repeated = line.level, line.repeated
+        failure.noise, state.mute = state.mute, False
+        return failure
 
     def _headless(self, state: State, line: Line, segment: int) -> bool:
         frame = FRAME.match(line.text)
@@ -153,16 +152,26 @@ class Traces:
             return self._fault(state, line, frame)
         if frame and state.after is not None and not state.joined:
             return self._continue(state, line)
-        self._start(state, line, segment)
-        if frame and state.open is not None:
-            state.open.frame(Frame(frame[1], int(frame[2]), (frame[4] or "").strip()))
+        link = self._start(state, line, segment)
+        if frame:
+            link.frame(Frame(frame[1], int(frame[2]), (frame[4] or "").strip()))
         return True
+
+    @staticmethod
+    def _thread(state: State, link: Link, *, current: bool) -> None:
+        """Begin a thread's frames: those of the current one count, else the first one's."""
+        if current:
+            link.frames.clear()
+        state.threads = 1 if current or not link.frames else 2
 
     def _fault(self, state: State, line: Line, frame: re.Match[str]) -> bool:
         """Take a frame of a `most recent call first` list: the first one is the deepest."""
-        if state.threads <= 1 and state.after is not None and state.failure is not None:
-            state.failure.kind = Kind.NATIVE
-            state.after.frames.insert(0, Frame(frame[1], int(frame[2]), (frame[4] or "").strip()))
+        link, failure = state.after, state.failure
+        assert link is not None
+        assert failure is not None
+        if state.threads <= 1:
+            failure.kind = Kind.NATIVE
+            link.frames.insert(0, Frame(frame[1], int(frame[2]), (frame[4] or "").strip()))
         self._trace(state, line)
         return True
 
@@ -228,7 +237,7 @@ class Traces:
             state.after = None
             return False
         if _CURRENT.match(text):
-            state.threads = 1 if text.startswith("Current") or not link.frames else 2
+            self._thread(state, link, current=text.startswith("Current"))
             return True
         if not text.strip():
             state.blank = True

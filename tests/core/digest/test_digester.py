@@ -1,0 +1,174 @@
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from bot.core.digest import Annotation, Digest, Digester, choose, worse
+from bot.core.digest.model import MAX_JSON_BYTES
+from tests.core.digest.corpus import signatures
+
+TRACE = b"""\
+(W pid=1) Traceback (most recent call last):
+(W pid=1)   File "/verl/verl/a.py", line 3, in f
+(W pid=1)     boom()
+(W pid=1) ValueError: bad value
+"""
+
+
+def read(
+    log: bytes,
+    *,
+    roots: tuple[str, ...] = ("/verl",),
+    file_exists: Callable[[str], bool] | None = None,
+    redact: Callable[[str], str] = str,
+) -> Digest:
+    digester = Digester(signatures(), repo_roots=roots, file_exists=file_exists, redact=redact)
+    digester.feed(log)
+    return digester.end()
+
+
+def test_an_empty_log_has_no_cause() -> None:
+    digest = read(b"")
+    assert (digest.class_, digest.infra, digest.root_cause_line) == ("unknown", False, None)
+    assert digest.title == "No failure found"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        b"Cleaning up orphan processes\n",
+        b"[rayjob final] SUCCEEDED done\n",
+        b"============== 3 passed in 1.20s ==============\n",
+    ],
+)
+def test_a_log_that_ended_well_has_no_cause(end: bytes) -> None:
+    assert read(b"hello\n" + end).root_cause_line is None
+
+
+def test_a_traceback_gives_line_title_place_and_fold() -> None:
+    digest = read(b"start\n" + TRACE)
+    assert (digest.root_cause_line, digest.cause) == (5, "ValueError: bad value")
+    assert digest.title == "ValueError in verl/a.py:3: bad value"
+    assert digest.annotations == (Annotation("verl/a.py", 3, "ValueError: bad value"),)
+    assert digest.excerpt.split("\n")[-1] == "5  ValueError: bad value"
+    assert 'File "/verl/verl/a.py"' in digest.traceback
+    assert digest.tail[0] == "start"
+
+
+def test_an_infrastructure_failure_is_titled_by_what_it_is() -> None:
+    digest = read(TRACE.replace(b"ValueError: bad value", b"OSError: [Errno 28] No space left"))
+    assert (digest.infra, digest.title) == (True, "No space left on device")
+
+
+def test_a_failure_outside_the_repository_is_titled_by_its_text() -> None:
+    assert read(TRACE, roots=("/elsewhere",)).title == "ValueError: bad value"
+
+
+def test_the_end_can_be_asked_for_early_and_often() -> None:
+    digester = Digester(signatures(), repo_roots=["/verl"])
+    digester.feed(TRACE[:-1])
+    early = digester.end()
+    assert (early.root_cause_line, early.lines, digester.lines) == (4, 4, 3)
+    assert digester.end() == early
+    digester.feed(b" and more\n")
+    later = digester.end()
+    assert (later.cause, later.lines, later.bytes) == (
+        "ValueError: bad value and more",
+        4,
+        len(TRACE) + 9,
+    )
+    assert (digester.lines, digester.bytes) == (4, len(TRACE) + 9)
+
+
+def test_only_files_of_the_commit_are_annotated() -> None:
+    assert read(TRACE, file_exists=lambda path: path == "verl/a.py").annotations
+    assert not read(TRACE, file_exists=lambda path: path == "verl/b.py").annotations
+
+
+def test_without_roots_the_usual_checkouts_are_known() -> None:
+    digest = read(TRACE.replace(b"/verl/verl", b"/__w/verl/verl/verl"), roots=())
+    assert digest.annotations[0].path == "verl/a.py"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        b"/usr/local/lib/python3.11/site-packages/verl/a.py",
+        b"../../verl/a.py",
+        b"<frozen importlib._bootstrap>",
+        b"a b",
+        b"/other/verl/a.py",
+    ],
+)
+def test_foreign_code_is_never_annotated(path: bytes) -> None:
+    assert not read(TRACE.replace(b"/verl/verl/a.py", path)).annotations
+
+
+def test_secrets_leave_every_text_even_over_lines() -> None:
+    def redact(text: str) -> str:
+        return text.replace("bad value", "***").replace("f\n    boom()", "*\n*")
+
+    digest = read(b"bad value\n" + TRACE, redact=redact)
+    assert "bad value" not in digest.to_json()
+    assert "boom()" not in digest.excerpt + digest.traceback
+
+
+def test_a_redactor_that_joins_lines_is_asked_line_by_line() -> None:
+    digest = read(TRACE, redact=lambda text: text.replace("\n", "").replace("bad", "***"))
+    assert "ValueError: *** value" in digest.excerpt
+
+
+def test_several_failing_tests_give_several_annotations_once_each() -> None:
+    def test(name: str, line: int) -> str:
+        said = f">   assert x\nE   assert 1 == 2\n\ntests/t.py:{line}: AssertionError\n"
+        return f"_____ {name} _____\n{said}"
+
+    log = "==== FAILURES ====\n" + test("a", 1) + test("b", 2) + test("c", 2)
+    places = [(a.path, a.line) for a in read(log.encode()).annotations]
+    assert places == [("tests/t.py", 1), ("tests/t.py", 2)]
+
+
+def test_a_digest_survives_its_row() -> None:
+    digest = read(TRACE + b"step:3 - a:1\n" + TRACE)
+    assert digest.progress is not None
+    assert Digest.from_json(digest.to_json()) == digest
+
+
+def test_a_row_is_bounded_whatever_the_log_holds() -> None:
+    nasty = '\\"\u4e2d\U0001f600' * 300
+    lines = [f'  File "/verl/verl/x{i}.py", line {i}, in {nasty[:190]}' for i in range(300)]
+    log = "\n".join(["Traceback (most recent call last):", *lines, f"ValueError: {nasty}"])
+    log += "".join(f"\n  {nasty}" for _ in range(60))
+    digest = read(log.encode())
+    assert len(digest.excerpt_lines) <= 60
+    assert len(digest.to_json().encode()) <= MAX_JSON_BYTES
+
+
+def test_the_folded_parts_give_way_first() -> None:
+    digest = read(TRACE)
+    big = "\x01" * 9_000
+    fat = replace(digest, traceback=big * 2, tail=(big,))
+    shrunk = Digest.from_json(fat.to_json())
+    assert (shrunk.traceback, shrunk.tail, shrunk.excerpt) == ("", (), digest.excerpt)
+    wide = Annotation("a" * 4_000, 1, "\x01" * 500)
+    fatter = replace(fat, annotations=(wide,) * 20)
+    assert len(Digest.from_json(fatter.to_json()).annotations) == 3
+
+
+def test_the_digest_with_a_real_cause_is_chosen() -> None:
+    nothing, unknown = read(b""), read(b"##[error]Process completed with exit code 1.\n")
+    cancelled = read(b"##[error]The operation was canceled.\n")
+    lost = read(b"##[error]The self-hosted runner: x lost communication with the server.\n")
+    cause, placed = read(TRACE, roots=("/x",)), read(TRACE)
+    ranked = [nothing, unknown, cancelled, lost, cause, placed]
+    for weaker, stronger in pairwise(ranked):
+        assert worse(weaker, stronger) is stronger
+        assert worse(stronger, weaker) is stronger
+    assert choose(ranked) is placed
+    assert choose([]) is None
+
+
+def test_of_two_equal_digests_the_first_is_kept() -> None:
+    first, second = read(TRACE), read(TRACE)
+    assert worse(first, second) is first
