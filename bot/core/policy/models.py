@@ -244,6 +244,7 @@ class Signature(Part):
     given: v.SignatureName | None = Field(
         None, description="A note that must have been seen before"
     )
+    clears: v.SignatureName | None = Field(None, description="A note that this line makes void")
     role: Role = Field(Role.PRIMARY, description="What the line says of the cause")
     infra: v.Infra = Field(False, description="Not the change's fault, so that a retry is worth it")
     title: v.Title = Field("", description="What happened, in a few words")
