@@ -19,7 +19,8 @@ PULLS = "demo/pulls/"
 def files_of(change: str) -> dict[str, str]:
     """Return the files of a change in `config/demo/pulls`, by their path in the repository."""
     folder = f"{PULLS}{change}"
-    names = resources.names(folder)
+    # An installer may have compiled what lies in a wheel.
+    names = [name for name in resources.names(folder) if "__pycache__" not in name]
     return {name.removeprefix(f"{folder}/"): resources.text(name) for name in names}
 
 
@@ -29,6 +30,7 @@ class Play:
 
     github: GitHub
     submitter: Submitter
+    limit_s: float = SCENE_S
     changed: Callable[[], None] = lambda: None
     started_at: float = field(default_factory=time.monotonic)
     ended_at: float | None = None
@@ -64,8 +66,8 @@ class Play:
     async def until(self, what: str, test: Callable[[Seen], bool]) -> None:
         """Wait for something; raise `DemoError` that names it when the scene's time is up."""
         self.says(f"waiting for {what}")
-        if not await self.github.until(test, deadline=self.started_at + SCENE_S):
-            message = f"waited for {what}, and it did not come within {SCENE_S:g} s"
+        if not await self.github.until(test, deadline=self.started_at + self.limit_s):
+            message = f"waited for {what}, and it did not come within {self.limit_s:g} s"
             raise DemoError(message)
 
     async def until_rayjob_runs(self, sha: str) -> None:
@@ -75,8 +77,8 @@ class Play:
         assert dispatch is not None
         self.says("waiting for its RayJob to run")
         while "RUNNING" not in await self.submitter.statuses(dispatch.run_id):
-            if time.monotonic() > self.started_at + SCENE_S:
-                message = f"waited for its RayJob to run, and it did not within {SCENE_S:g} s"
+            if time.monotonic() > self.started_at + self.limit_s:
+                message = f"waited for its RayJob to run, and it did not within {self.limit_s:g} s"
                 raise DemoError(message)
             await asyncio.sleep(LOOK_S)
 
@@ -108,3 +110,4 @@ class Scene:
     name: str
     title: str
     script: Script
+    limit_s: float = SCENE_S

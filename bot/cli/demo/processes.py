@@ -60,6 +60,7 @@ class Children:
     """The processes of one demo, all working below `folder`."""
 
     folder: Path
+    stop_s: float = STOP_S
     started: list[Child] = field(default_factory=list)
 
     async def start(self, name: str, argv: Sequence[str], env: Mapping[str, str]) -> Child:
@@ -85,13 +86,19 @@ class Children:
             _signal(child, signal.SIGTERM)
         waits = [asyncio.ensure_future(child.process.wait()) for child in self.started]
         if waits:
-            await asyncio.wait(waits, timeout=STOP_S)
+            await asyncio.wait(waits, timeout=self.stop_s)
         for child in self.started:
             _signal(child, signal.SIGKILL)
         await asyncio.gather(*waits)
-        for pid in left_in(self.folder):  # what a killed part had started for itself
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        await self._sweep()
+
+    async def _sweep(self) -> None:
+        """Kill what a part that had to be killed had started for itself, and see it gone."""
+        while left := left_by(self.folder):
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            await asyncio.sleep(LOOK_S)
 
 
 def _signal(child: Child, number: signal.Signals) -> None:
@@ -99,22 +106,33 @@ def _signal(child: Child, number: signal.Signals) -> None:
         os.killpg(child.process.pid, number)
 
 
-def left_in(folder: Path) -> list[int]:
-    """Return the processes, other than this one, that name a folder in command or environment."""
-    name, own = os.fsencode(folder), os.getpid()
+def temporary_of(folder: Path) -> Path:
+    """Return the TMPDIR of all processes of a demo; jobs and steps inherit it."""
+    return folder / "tmp"
+
+
+def left_by(folder: Path) -> list[int]:
+    """Return the processes that a demo started and that still live.
+
+    They are known by their TMPDIR; a supervisor of a job inherits nothing, and by its argument.
+    Whoever only reads a log in the folder is none of them.
+    """
+    variable = b"\0TMPDIR=" + os.fsencode(temporary_of(folder)) + b"\0"
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or is another user's
-            text = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
-            if name in text and int(entry.name) != own:
+            environ = b"\0" + (entry / "environ").read_bytes()
+            command = (entry / "cmdline").read_bytes()
+            supervises = b"supervise.py\0" in command and os.fsencode(folder) in command
+            if variable in environ or supervises:
                 found.append(int(entry.name))
     return found
 
 
 @contextlib.asynccontextmanager
-async def children(folder: Path) -> AsyncIterator[Children]:
+async def children(folder: Path, stop_s: float = STOP_S) -> AsyncIterator[Children]:
     """Give processes a home; whatever happens, none of them outlives it."""
-    made = Children(folder)
+    made = Children(folder, stop_s)
     try:
         yield made
     finally:

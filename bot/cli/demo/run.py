@@ -51,6 +51,9 @@ async def run(wishes: Wishes) -> int:
         show.say("stopped before the end")
     except DemoError as error:
         show.say(str(error))
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
     return DIFFERS
 
 
@@ -59,7 +62,9 @@ async def _staged(wishes: Wishes, show: Show) -> int:
     with folder() as top:
         show.say(f"starting the simulated GitHub, the submitter and the bot in {top}")
         async with stage(top) as up:
-            courses = [(scene, Play(up.github, up.submitter)) for scene in wishes.scenes]
+            courses = [
+                (scene, Play(up.github, up.submitter, scene.limit_s)) for scene in wishes.scenes
+            ]
             try:
                 seen = await _played(up, courses, show)
             except DemoError:

@@ -16,14 +16,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from bot import resources
 from bot.cli.demo.github import GitHub, Submitter, open_session
-from bot.cli.demo.processes import Child, children
+from bot.cli.demo.processes import Child, children, temporary_of
 from bot.cli.demo.scenes import PEOPLE
 
 START_S = 60.0  # each starts in under 2 s on an idle machine
-RUNNERS = {"linux-aarch64-a2b3-8": 6, "linux-aarch64-a3-8": 2}  # as the demo's policy says
 REPOSITORY = "octo/project"
+POLICY = ".github/ascend-ci.yml"
 # Nothing else of the caller's environment: neither a proxy nor the settings of a real bot.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "PYTHONPATH", "VIRTUAL_ENV")
 
@@ -57,8 +59,8 @@ def repository_in(top: Path) -> Path:
     made, staging = top / "repository", top / "staging"
     staging.mkdir()
     with resources.path_of("demo/repository") as source:
-        shutil.copytree(source, made)
-    policy = made / ".github" / "ascend-ci.yml"
+        shutil.copytree(source, made, ignore=shutil.ignore_patterns("__pycache__"))
+    policy = made / POLICY
     policy.write_text(policy.read_text().replace("/staging/", f"{staging}/"))
     helper = files("bot").joinpath("submit.py").read_text(encoding="utf-8")
     (made / ".github" / "ascend-ci" / "submit.py").write_text(helper, encoding="utf-8")
@@ -69,8 +71,8 @@ def environment(top: Path) -> dict[str, str]:
     """Return the environment of all three; their `python3` is this one."""
     kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
     path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
-    (top / "tmp").mkdir(exist_ok=True)
-    return {**kept, "PATH": path, "TMPDIR": str(top / "tmp"), "PYTHONUNBUFFERED": "1"}
+    temporary_of(top).mkdir()
+    return {**kept, "PATH": path, "TMPDIR": str(temporary_of(top)), "PYTHONUNBUFFERED": "1"}
 
 
 @asynccontextmanager
@@ -79,7 +81,8 @@ async def stage(top: Path) -> AsyncIterator[Stage]:
     secret = secrets.token_hex(16)
     async with children(top) as home:
         env = environment(top)
-        simulation = await home.start("github", _github_argv(repository_in(top), secret, env), env)
+        argv = _github_argv(repository_in(top), secret, env["PATH"])
+        simulation = await home.start("github", argv, env)
         submitter = await home.start("submitter", _submitter_argv(top), env)
         ready = await simulation.heard(_ready, within_s=START_S)
         submitter_url = await submitter.heard(_submitter_listens, within_s=START_S)
@@ -94,12 +97,14 @@ async def stage(top: Path) -> AsyncIterator[Stage]:
             yield Stage(github, bot, bot_url, Submitter(session, submitter_url))
 
 
-def _github_argv(source: Path, secret: str, env: dict[str, str]) -> list[str]:
+def _github_argv(source: Path, secret: str, path: str) -> list[str]:
+    """Return the simulation's command: with the runners of the policy, and everybody there is."""
     owner, _, name = REPOSITORY.partition("/")
     argv = [sys.executable, "-m", "bot.sim", "--from", str(source), "--secret", secret]
-    argv += ["--owner", owner, "--name", name, "--runner-env", f"PATH={env['PATH']}"]
-    for label, slots in RUNNERS.items():
-        argv += ["--runner", f"{label}={slots}"]
+    argv += ["--owner", owner, "--name", name, "--runner-env", f"PATH={path}"]
+    policy = yaml.safe_load((source / POLICY).read_text())
+    for label, runner in policy["runners"].items():
+        argv += ["--runner", f"{label}={runner['slots']}"]
     for login, level in PEOPLE.items():
         argv += ["--user", f"{login}={level}"]
     return argv
