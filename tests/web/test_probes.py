@@ -1,0 +1,81 @@
+"""The probes answer for the process and its database, never for GitHub or the submitter."""
+
+import asyncio
+from pathlib import Path
+
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from bot.adapters.store import Store
+from bot.services.loop import Loop
+from bot.services.loops import STUCK_AFTER, Loops, Turn
+from bot.sim import ManualClock
+from bot.telemetry import Metrics
+from bot.web.probes import Probes
+from tests.web.door import Door
+
+
+async def test_a_new_bot_is_alive_and_tells_what_waits(either_door: Door) -> None:
+    answer = await either_door.get("/healthz")
+    assert (answer.status, answer.data) == (200, {"stuck": []})
+    await either_door.deliver("push", {"ref": "x"})
+    answer = await either_door.get("/api/v1/health")
+    assert (answer.status, answer.data["deliveries_waiting"]) == (200, 0)
+
+
+async def test_a_server_whose_clock_differs_from_ours_is_not_ready(either_door: Door) -> None:
+    answer = await either_door.get("/readyz")  # the manual clock stands somewhere else
+    if "sqlite" in either_door.parts.settings.database_url:
+        assert (answer.status, answer.data) == (200, {"ready": True})  # a file has no clock
+    else:
+        assert answer.status == 503
+        assert "clock differs" in answer.data["error"]
+
+
+async def test_metrics_count_deliveries_by_event_and_result(door: Door) -> None:
+    await door.deliver("sponsorship", {})
+    await door.deliver("sponsorship", {})
+    async with door.http.get(f"http://127.0.0.1:{door.port}/metrics") as response:
+        text = await response.text()
+        assert response.headers["Content-Type"].startswith("text/plain")
+    assert 'event="sponsorship",result="ignored"' in text
+    assert 'event="sponsorship",result="repeated"' in text
+
+
+async def test_a_database_without_a_schema_is_not_ready_and_no_server_error(
+    tmp_path: Path,
+) -> None:
+    store = await Store.open(f"sqlite+aiosqlite:///{tmp_path / 'empty.db'}")
+    probes = Probes(store, Metrics(), ManualClock(), tuple)
+    app = web.Application()
+    app.router.add_get("/readyz", probes.readyz)
+    async with TestClient(TestServer(app)) as client:
+        answer = await client.get("/readyz")
+        assert answer.status == 503
+        assert (await answer.json())["error"] == "the database is not migrated"
+    await store.close()
+
+
+async def test_a_loop_that_hangs_is_named(door: Door) -> None:
+    clock, stop, begun = ManualClock(), asyncio.Event(), asyncio.Event()
+
+    async def hang() -> bool:
+        begun.set()
+        await stop.wait()
+        return False
+
+    loop = Loop("one", Metrics(), strict=True)
+    loops = Loops([Turn("hanging", hang, None)], door.parts.wake, loop, clock)
+    running = asyncio.create_task(loops.run(stop))
+    await begun.wait()
+    assert loops.stuck() == ()
+    await clock.advance(STUCK_AFTER.total_seconds())
+    assert loops.stuck() == ("hanging",)
+    probes = Probes(door.parts.store, Metrics(), clock, loops.stuck)
+    app = web.Application()
+    app.router.add_get("/healthz", probes.healthz)
+    async with TestClient(TestServer(app)) as client:
+        answer = await client.get("/healthz")
+        assert (answer.status, await answer.json()) == (503, {"stuck": ["hanging"]})
+    stop.set()
+    await running
