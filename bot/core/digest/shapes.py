@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 MAX_PIECE = 4_000  # characters of one piece that patterns see; a metric line of 5 MB is cut
 _ANSI = re.compile(
-    r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)?|[@-Z\\-_])?"
+    r"\^\[\[[0-9;]{0,16}m"  # as some collectors print it
+    r"|\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)?|[@-Z\\-_])?"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029\ufeff]")
 _REPEATED = re.compile(r" ?\[repeated \d+x across cluster\].*$")
@@ -22,7 +23,7 @@ _STREAM = re.compile(
 _RECORDS = (
     # vLLM; torch launcher; glog of torch; Ray C++; deepspeed; logging; `LEVEL:time:`; trainer;
     # lm-eval; CANN's plog; the watcher of a RayJob
-    r"(?P<a>[A-Z]{4,8}) \d\d-\d\d (?P<at>\d\d:\d\d:\d\d) \[(?P<asrc>[^\]]{1,80})\] ?",
+    r"(?P<a>[A-Z]{4,8}) \d\d-\d\d (?P<at>\d\d:\d\d:\d\d) \[?(?P<asrc>[^\]\s]{1,80})\] ?",
     r"(?P<b>[EWIF])\d{4} (?P<bt>\d\d:\d\d:\d\d\.\d+) +\d+ (?P<bsrc>\S+:\d+)\] ",
     r"\[(?P<c>[EWIF])\d{3,4} (?P<ct>\d\d:\d\d:\d\d\.\d+) (?P<csrc>[^\]\s]{1,120})\] ?",
     (

@@ -21,7 +21,7 @@ _MEMBER = re.compile(r"^ {0,40}\+-\+?-{2,} (?:\d+|\.\.\.) -{2,}")
 FRAME = re.compile(r'^\s{0,40}File "([^"]{1,400})", line (\d{1,9})(,)?(?: in (.{1,200}))?')
 _RAY = re.compile(
     r"^(?:ray\.exceptions\.)?RayTaskError\(.*?\)(?::|$)|^(?:\S+\.)?RayTaskError: ray::"
-    r"|^ray::\S.{0,200}\(pid=|^ray::\S+\(\)"
+    r"|^Unhandled error \(suppress with .{1,60}\): ray::|^ray::\S.{0,200}\(pid=|^ray::\S+\(\)"
 )
 _RAY_DIED = re.compile(
     r"ActorDiedError: The actor died because of an error raised in its creation task"
