@@ -176,7 +176,8 @@ async def test_progress_is_shown_when_the_step_changed(world: World) -> None:
 
 
 async def test_a_run_that_is_done_is_read_no_further(world: World) -> None:
-    world.server.add(EVENTS).watches = [Watch(events=3, end="hang")]
+    silent = Watch(events=0, end="hang")
+    world.server.add(EVENTS).watches = [Watch(events=3, end="hang"), silent]
     await world.seen()
     async with world.follower() as follower:
         await follower.step()
