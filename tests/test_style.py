@@ -26,7 +26,8 @@ FAULTS = [
     (SMALL, "raise NotImplementedError\n", "NotImplementedError"),
     (SMALL, "import unittest.mock\n", "unittest.mock"),
     (SMALL, "from unittest import mock\n", "from unittest import mock"),
-    (SMALL, "monkeypatch.setattr(bot, 'a', 1)\n", "monkeypatch.setattr"),
+    (SMALL, "monkeypatch.setattr(planner, 'a', 1)\n", "monkeypatch.setattr"),
+    (SMALL, "monkeypatch.setattr('bot.core.planner.a', 1)\n", "monkeypatch.setattr"),
     (SMALL, "x = 1  # noqa\n", "# noqa"),
     (SMALL, "x = 1  # type: ignore\n", "# type: ignore"),
     (Path("bot/core/utils.py"), "x = 1\n", "is named for nothing"),
@@ -47,6 +48,7 @@ FINE = [
     "x = f()  # type: ignore[no-any-return]\n",
     "x = 'NotImplementedError: TO" + "DO'\n",
     "monkeypatch.setenv('A', 'b')\n",
+    "monkeypatch.setattr(tempfile, 'tempdir', 'a')\n",
 ]
 
 
