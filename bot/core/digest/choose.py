@@ -64,7 +64,7 @@ def choose_cause(reader: Reader, places: Places, last_line: int) -> Choice:
         began = _began(kill, reader)
         alive = [v for v in alive if v.no < began]
     alive = _in_step([*alive, *_signals(reader)], reader)
-    best = _first(alive)
+    best = _shown_afterwards(_first(alive), verdicts, reader)
     if kill is not None and (best is None or best.tier > Tier.FOLLOWER):
         best = kill
     best = best or _status(reader) or _said(alive) or _silence(reader, last_line)
@@ -145,6 +145,21 @@ def _began(kill: Verdict, reader: Reader) -> int:
     first = min(f.no for f in reader.board.kills)
     echo = reader.echo
     return echo if echo and 0 < first - echo <= _ECHO_LINES else min(first, kill.no)
+
+
+def _shown_afterwards(
+    best: Verdict | None, verdicts: list[Verdict], reader: Reader
+) -> Verdict | None:
+    """Prefer to a test's assertion what a server's log, shown after the tests, says went wrong."""
+    if best is None or best.class_ != "test_assertion":
+        return best
+    shown = [
+        v
+        for v in verdicts
+        if v.failure.kind is Kind.PYTHON and v.tier <= Tier.COMM and v.no > best.no
+        if v.failure.segment in reader.evidence or v.no > reader.tests_done > best.no
+    ]
+    return _first([v for v in shown if v.failure.level == "ERROR"]) or best
 
 
 def _in_step(verdicts: list[Verdict], reader: Reader) -> list[Verdict]:

@@ -18,7 +18,7 @@ _PLACE = re.compile(
     r"^([^\s:][^:]{0,400}\.\w{1,4}):(\d{1,7}): ?"
     r"(?:in (\S.{0,200})|([A-Za-z_][\w.]{0,100})(?:: .*)?)?$"
 )
-_SUMMARY = re.compile(r"^(FAILED|ERROR) (?:\[[\d.]+s\] )?(\S.*?)(?: - (.*))?$", re.DOTALL)
+_SUMMARY = re.compile(r"^(FAILED|ERROR|SUBFAIL) (?:\[[\d.]+s\] )?(\S.*?)(?: - (.*))?$", re.DOTALL)
 _OUTSIDE = ("E   ", "ImportError while loading conftest")
 _CHAIN = ("The above exception was the direct cause", "During handling of the above exception")
 _EXCEPTION = re.compile(

@@ -65,6 +65,7 @@ class Reader:
         self.echo = 0  # the first line that shows a kill: ^C, KeyboardInterrupt
         self.test = ""
         self.tested = False
+        self.tests_done = 0  # the line at which pytest ended
         self._test_from = 0
         self._suite_from = 0
         self._fresh: list[Failure] = []  # failures whose next two lines are kept
@@ -192,6 +193,7 @@ class Reader:
         if word and word != "RERUN":
             self._test_from = line.no
         done = text.startswith("=") and ENDED.search(text) is not None
+        self.tests_done = line.no if done else self.tests_done
         self.ended = self.ended or (
             done and "passed" in text and "failed" not in text and "error" not in text
         )

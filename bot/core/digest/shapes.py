@@ -12,7 +12,7 @@ _ANSI = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029\ufeff]")
 _REPEATED = re.compile(r" ?\[repeated \d+x across cluster\].*$")
 
-_ACTIONS = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9})Z ?")
+_WALL = re.compile(r"\[?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?)Z\]? ?")
 _STREAM = re.compile(
     r"\((?P<ray>(?:raylet|autoscaler|gcs_server|dashboard|scheduler)\b[^()]{0,80}"
     r"|[^()]{0,160}\bpid=\d+[^()]{0,80})\) ?"
@@ -38,6 +38,7 @@ _RECORDS = (
         r"\d{4}-\d\d-\d\d (?P<ft>\d\d:\d\d:\d\d)[,.]\d+\s+(?:- [\w.]+ - )?"
         r"\[?(?P<f>[A-Z]{3,8})\]? ?(?:(?P<fsrc>[\w.]+:\d+) --|-|:)? "
     ),
+    r"(?P<l>[A-Z]{4,8}):(?P<lsrc>[a-z_][\w.]{1,120}):",
     r"(?P<g>[A-Z]{4,8}):\d{4}-\d\d-\d\d (?P<gt>\d\d:\d\d:\d\d),\d+:",
     (
         r"\[(?P<h>[A-Z]{4,8})\|(?:[\w.]+:\d+\] )?\d{4}-\d\d-\d\d (?P<ht>\d\d:\d\d:\d\d)(?:,\d+)?\]"
@@ -56,7 +57,7 @@ _RECORDS = (
 _RECORD = tuple((re.compile(p), p.split("(?P<")[1][0]) for p in _RECORDS)
 _FIRST = {
     c: tuple(r for r in _RECORD if r[1] in keys)
-    for c, keys in {"d": "fi", "[": "cdehjk", "A": "abg"}.items()
+    for c, keys in {"d": "fi", "[": "cdehjk", "A": "abgl"}.items()
 }
 _LEVELS = {"E": "ERROR", "W": "WARNING", "I": "INFO", "F": "ERROR", "C": "ERROR", "D": "DEBUG"}
 _LEVEL_WORDS = {
@@ -114,7 +115,7 @@ def parse(no: int, raw: bytes) -> Iterator[Line]:
 
 def _strip(line: Line) -> None:
     text, pos = line.text, 0
-    if match := _ACTIONS.match(text):
+    if match := _WALL.match(text):
         line.wall, pos = match[1], match.end()
     for _ in range(6):  # more prefixes than this do not nest
         after = _stream(line, text, pos)

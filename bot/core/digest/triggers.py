@@ -39,7 +39,7 @@ _WORDS = (
     "\\] START ", "test session starts", "= (?:FAILURES|ERRORS|RERUNS|short test)",
     "step:\\d+ - ", "'loss': ", "iteration +\\d+/", "[0-9a-z] (?:passed|failed)[ ,]",
     "Successfully (?:installed|built)", "most recent call", "received 0 bytes", "\" 200 OK",
-    "Cleaning up orphan", "Complete job", "\\*\\*\\* \\[", "(?:^|Z )E {2,}",
+    "Cleaning up orphan", "Complete job", "\\*\\*\\* \\[", "(?:^|Z\\]? )E {2,}",
     "(?:^|: |Z )[A-Z]{1,4}\\d{3,4} ", "Lint for", "^E: ", "ImageFs", "npm ERR", "the following",
 )  # fmt: skip
 TRIGGERS = "(?m)" + "|".join(_WORDS)

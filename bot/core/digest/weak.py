@@ -38,6 +38,7 @@ _ERROR = re.compile(
     r"|^(?:bash|sh|/bin/\w+|\S+\.sh): .*(?:No such file|Permission denied)"
     r"|^\[ +FAILED +\]|\.{3,} ?(?:Failed|FAILED)$"
     r"|^\[FAIL|^make: \*\*\*|^Command failed|^Build failed"
+    r"|^The following tests failed|^\S+ (?:\d+/\d+ )?failed!"
     r"|^error(?:\[E\d+\])?: "
 )
 _COMPILER = re.compile(
