@@ -1,0 +1,98 @@
+"""The whole demo, once, as a user runs it; what the tests below look at is one run's answer."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.cli.demo.processes import left_by
+
+LIMIT_S = 100
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the command ended; `folder` was empty before and is its working folder."""
+
+    folder: Path
+    code: int
+    out: str
+    err: str
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    """Run `demo --once --json` from an empty folder, among settings that are none of its own."""
+    folder, temporary = tmp_path_factory.mktemp("empty"), tmp_path_factory.mktemp("temporary")
+    foreign = {"DATABASE_URL": "nonsense", "HTTP_PROXY": "http://127.0.0.1:9", "PORT": "none"}
+    done = subprocess.run(
+        [sys.executable, "-m", "bot", "demo", "--once", "--json"],
+        cwd=folder,
+        env={**os.environ, **foreign, "TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert list(temporary.iterdir()) == [], "the demo left files behind"
+    return Ended(folder, done.returncode, done.stdout, done.stderr)
+
+
+def test_every_scene_ends_as_expected(ended: Ended) -> None:
+    assert ended.code == 0, ended.err
+    shown = Counter(
+        (one["name"], one["status"], one["conclusion"]) for one in ended.answer["check_runs"]
+    )
+    assert shown == {
+        ("Ascend / npu-unit", "completed", "success"): 1,
+        ("Ascend / two-node-eval", "completed", "success"): 1,
+        ("Ascend / two-node-ppo", "completed", "cancelled"): 1,
+        ("Ascend / two-node-ppo", "completed", "failure"): 1,
+        ("Ascend / two-node-ppo", "completed", "success"): 2,
+        ("ascend-ci", "completed", "action_required"): 1,
+        ("ascend-ci", "completed", "cancelled"): 1,
+        ("ascend-ci", "completed", "failure"): 1,
+        ("ascend-ci", "completed", "success"): 4,
+    }
+
+
+def test_the_answer_has_the_promised_keys_and_stands_alone_on_stdout(ended: Ended) -> None:
+    answer = ended.answer
+    assert set(answer) == {"check_runs", "comments", "dispatches", "seconds"}
+    keys = {"name", "head_sha", "status", "conclusion", "title"}
+    assert all(set(one) == keys for one in answer["check_runs"])
+    assert answer["seconds"] > 0
+    assert "as expected" in ended.err
+
+
+def test_each_suite_was_dispatched_once_a_commit(ended: Ended) -> None:
+    dispatched = Counter(
+        (one["workflow"].rpartition("/")[2], one["inputs"]["sha"])
+        for one in ended.answer["dispatches"]
+    )
+    assert set(dispatched.values()) == {1}
+    assert Counter(workflow for workflow, _ in dispatched) == {
+        "ascend_multinode.yml": 5,
+        "ascend_nightly.yml": 1,
+    }
+
+
+def test_it_leaves_nothing_where_it_was_called(ended: Ended) -> None:
+    assert list(ended.folder.iterdir()) == []
+
+
+def test_it_leaves_no_process_behind(ended: Ended) -> None:
+    started = ended.err.splitlines()[0].rpartition(" in ")[2]
+    assert "ascend-ci-demo-" in started
+    assert left_by(Path(started)) == []
