@@ -90,6 +90,11 @@ PEOPLE = {
 SHORT_S = 5.0  # below what renews leases and polls; above what paces writes
 
 Step = Callable[[], Awaitable[bool]]
+Wrap = Callable[[Parts], Parts]
+
+
+def _as_they_are(parts: Parts) -> Parts:
+    return parts
 
 
 class BotClock:
@@ -135,6 +140,8 @@ class World:
     bot: Bot
     validator: Validator
     bots: list[Bot] = field(default_factory=list)
+    dropped: list[Bot] = field(default_factory=list)
+    wrap: Wrap = _as_they_are  # what a new bot gets in place of its parts
 
     async def settle(self) -> None:
         """Let everything that is due happen, now."""
@@ -185,6 +192,7 @@ class World:
     async def restart(self) -> None:
         """Drop the bot as kill -9 does, without any clean-up, and start another."""
         self.bots.remove(self.bot)
+        self.dropped.append(self.bot)  # its sockets and files are closed when the test is over
         self.bot = await start_bot(self)
         self.bots.append(self.bot)
 
@@ -204,15 +212,17 @@ class World:
 
 async def start_bot(world: World) -> Bot:
     """Start the bot and its web door."""
-    return await _start(world.github, world.clock, world.settings)
+    return await _start(world.github, world.clock, world.settings, world.wrap)
 
 
-async def _start(github: SimGitHub, clock: ManualClock, settings: Settings) -> Bot:
+async def _start(
+    github: SimGitHub, clock: ManualClock, settings: Settings, wrap: Wrap = _as_they_are
+) -> Bot:
     stack = AsyncExitStack()
     parts = await stack.enter_async_context(
         open_parts(settings, clock=BotClock(clock), strict=True)
     )
-    loops = await stack.enter_async_context(open_loops(parts))
+    loops = await stack.enter_async_context(open_loops(wrap(parts)))
     runner = make_runner(parts, loops)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
@@ -261,6 +271,6 @@ async def open_world(
             await world.settle()
             yield world
         finally:
-            for one in world.bots:
+            for one in (*world.bots, *world.dropped):
                 await one.close()
             assert github.all_problems() == [], github.all_problems()
