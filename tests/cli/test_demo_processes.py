@@ -95,9 +95,8 @@ async def test_a_child_that_does_not_speak_in_time_is_an_error_with_its_last_wor
 
 async def test_a_line_is_heard_when_it_is_whole(tmp_path: Path, env: dict[str, str]) -> None:
     async with children(tmp_path) as home:
-        argv = [sys.executable, "-c", f"print('ready', end=''); print(' at 1'); {SLEEP}"]
+        argv = [sys.executable, "-c", f"print('up\\nhalf', end='', flush=True); {SLEEP}"]
         child = await home.start("bot", argv, env)
-        heard = await child.heard(
-            lambda line: line if line.startswith("ready") else None, within_s=30
-        )
-    assert heard == "ready at 1"
+        await child.heard(up, within_s=30)
+        assert child.lines() == ["up"]
+        assert child.tail() == "up\nhalf"

@@ -30,11 +30,14 @@ class Child:
 
     def lines(self) -> list[str]:
         """Return the whole lines it has written so far."""
-        return self.log.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
+        return self._text().split("\n")[:-1]
 
     def tail(self) -> str:
         """Return the end of what it has written."""
-        return "\n".join(self.lines()[-TAIL_LINES:])
+        return "\n".join(self._text().splitlines()[-TAIL_LINES:])
+
+    def _text(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
 
     async def heard(self, read: Callable[[str], T | None], *, within_s: float) -> T:
         """Wait for a line that `read` makes something of; raise `DemoError` if none comes."""
