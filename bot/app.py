@@ -17,7 +17,7 @@ from bot import resources
 from bot.adapters.clock import SystemClock
 from bot.adapters.github import GitHubClient
 from bot.adapters.logs import LogFiles
-from bot.adapters.rayjobs import open_rayjobs
+from bot.adapters.rayjobs import Limits, open_rayjobs
 from bot.adapters.store import Store, migrate
 from bot.adapters.store.ids import ulid
 from bot.adapters.store.wake import open_wake
@@ -45,6 +45,8 @@ from bot.web.hooks import MAX_BODY, Hooks
 from bot.web.probes import Probes
 
 _INBOXES = 2  # loops of one kind: a slow delivery or step must not hold up the others
+# A training step is silent for minutes, and a submitter without numbers replays its log then.
+_SILENCE_S = 300.0
 _RUNNERS = 4
 _REPORTERS = 2
 
@@ -102,7 +104,9 @@ async def _submitter(stack: AsyncExitStack, settings: Settings) -> RayJobs | Non
         return None
     token = settings.submitter_token
     client = open_rayjobs(
-        str(settings.submitter_url), token=token.get_secret_value() if token else None
+        str(settings.submitter_url),
+        token=token.get_secret_value() if token else None,
+        limits=Limits(silence_s=_SILENCE_S),
     )
     return await stack.enter_async_context(client)
 
@@ -125,7 +129,8 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
     where = Where(pages_of(str(settings.github_api_url)), "")
     reporter = Reporter(store, github, clock, parts.loop, where)
     habits = Habits(settings.poll_seconds, timedelta(days=settings.retention_days))
-    sweeper = Sweeper(store, github, pulls, (clock, parts.wake, parts.loop), habits)
+    logs = LogFiles(settings.data_dir)
+    sweeper = Sweeper(store, (github, logs), pulls, (clock, parts.wake, parts.loop), habits)
     turns = [
         *(Turn(f"inbox-{n}", inbox.step, Topic.INBOX) for n in range(_INBOXES)),
         *(Turn(f"runner-{n}", runner.step, Topic.RUNNER) for n in range(_RUNNERS)),
@@ -137,7 +142,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
             follower = Follower(
                 store,
                 parts.rayjobs,
-                LogFiles(settings.data_dir),
+                logs,
                 digesters,
                 (clock, parts.wake, parts.loop),
             )

@@ -29,6 +29,8 @@ def names(folder: str = "") -> tuple[str, ...]:
 
 def _below(folder: Traversable, prefix: str) -> Iterator[str]:
     for entry in folder.iterdir():
+        if entry.name == "__pycache__":
+            continue  # an installer may have compiled what lies in a wheel
         if entry.is_dir():
             yield from _below(entry, f"{prefix}{entry.name}/")
         else:

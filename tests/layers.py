@@ -118,7 +118,6 @@ LAYERS = {
     "bot.ports": Layer(bot=_bot("core", "ports"), stdlib=CALM),
     "bot.services": Layer(
         bot=_bot("core", "ports", "services", "telemetry"),
-        third_party=frozenset({"msgspec"}),  # a codec without I/O, as in core
         not_stdlib=REACHING,
     ),
     "bot.adapters": _ADAPTER,  # and its own files: see layer_of

@@ -365,7 +365,8 @@ def _finishing(situation: Situation, evidence: Evidence) -> Step:
         return End(outcome, why, retry=_retry(situation, evidence, outcome))
     if evidence.log is None and evidence.ended:
         return ReadLog()
-    if any(job.confirmed and not job.complete for job in situation.rayjobs):
+    reading = [job for job in situation.rayjobs if job.confirmed and not job.complete]
+    if any(job.final != "NOT_FOUND" for job in reading):
         return Wait(State.FINISHING, since + FINISH_FOR, "reading the log")
     return End(outcome, why, retry=_retry(situation, evidence, outcome))
 

@@ -298,7 +298,10 @@ def _merge_group(payload: Payload, _app_id: int | None) -> Event | Ignored:
 
 
 def _repository(payload: Payload, _app_id: int | None) -> Event | Ignored:
-    return RepoChanged(_repo(payload))
+    repo = _repo(payload)
+    if _text(payload, "action") == "deleted":
+        return InstallationChanged(repo.installation_id or 0, True, (repo.id,), all_gone=False)
+    return RepoChanged(repo)
 
 
 def _installation(payload: Payload, _app_id: int | None) -> Event | Ignored:

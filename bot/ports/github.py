@@ -140,6 +140,10 @@ class GitHub(Protocol):
         """Read one run: the source of truth at its end."""
         ...
 
+    async def actions_attempt(self, repo: Repo, run_id: int, attempt: int) -> ActionsRun:
+        """Read one attempt of a run, also when a newer one has begun."""
+        ...
+
     async def jobs(self, repo: Repo, run_id: int, attempt: int) -> tuple[ActionsJob, ...]:
         """List the jobs of a run's attempt."""
         ...

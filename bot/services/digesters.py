@@ -1,6 +1,6 @@
 """The digester of a run: shipped signatures and its policy's own, its roots, its secrets."""
 
-import msgspec
+import json
 
 from bot.core.digest import Digest, Digester, Signature, Signatures, load_signatures
 from bot.core.model import Json, Run
@@ -15,7 +15,7 @@ class Digesters:
     def __init__(self, shipped: str) -> None:
         """``shipped`` is the text of ``config/signatures.yml``."""
         self._shipped = shipped
-        self._sets: dict[bytes, Signatures] = {b"[]": load_signatures(shipped)}
+        self._sets: dict[str, Signatures] = {"[]": load_signatures(shipped)}
 
     def of(self, run: Run) -> Digester:
         """Return a fresh digester for a log of this run."""
@@ -27,10 +27,10 @@ class Digesters:
         )
 
     def _set(self, own: tuple[Json, ...]) -> Signatures:
-        key = msgspec.json.encode(own)
+        key = json.dumps(own)
         if key not in self._sets:
             if len(self._sets) >= _KEPT:
-                del self._sets[next(key for key in self._sets if key != b"[]")]
+                del self._sets[next(key for key in self._sets if key != "[]")]
             parsed = [Signature.model_validate(item) for item in own]
             self._sets[key] = load_signatures(self._shipped, own=parsed)
         return self._sets[key]
@@ -38,5 +38,5 @@ class Digesters:
 
 def as_row(digest: Digest) -> Json:
     """Return a digest as the JSON object that a row keeps."""
-    row: Json = msgspec.json.decode(digest.to_json())
+    row: Json = json.loads(digest.to_json())
     return row

@@ -1,10 +1,9 @@
 """From a stored delivery to one committed change; one case an event."""
 
 import asyncio
+import json
 from datetime import datetime, timedelta
 from typing import assert_never
-
-import msgspec
 
 from bot.core.events import (
     ActionsJobChanged,
@@ -100,7 +99,7 @@ class Inbox:
 
     async def _lead(self, delivery: Delivery) -> Changes:
         """Return what a delivery leads to."""
-        payload = msgspec.json.decode(delivery.body or b"{}")
+        payload = json.loads(delivery.body or b"{}")
         event = parse(delivery.event, payload, None)
         if isinstance(event, Ignored | Malformed):
             return Changes()  # stored by an older version that read more

@@ -26,6 +26,7 @@ class Moved:
     facts: tuple[Fact, ...] = ()
     rayjobs: tuple[RayJob, ...] = ()
     release: tuple[str, ...] = ()
+    release_all: bool = False
 
 
 class Ledger:
@@ -65,6 +66,7 @@ class Ledger:
                 facts=moved.facts,
                 rayjobs=moved.rayjobs,
                 release=moved.release,
+                release_all=moved.release_all,
                 show=at_once,
                 progress=changed or run.why != before.why,
             ),
@@ -73,6 +75,10 @@ class Ledger:
     async def wait(self, claimed: ClaimedRun, step: Wait) -> None:
         """Save that there is nothing to do until then."""
         run = replace(claimed.run, state=step.state, why=step.why)
+        if step.state is State.QUEUED and run.label is not None:
+            run = replace(run, label=None)  # what can't start holds nothing
+            await self.moved(claimed, Moved(run, step.until, release_all=True))
+            return
         await self.moved(claimed, Moved(run, step.until))
 
     async def queued(self, claimed: ClaimedRun, place: Place, due: datetime) -> None:

@@ -11,6 +11,7 @@ from bot.core.plan import Changes
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsRun, GitHub
+from bot.ports.logs import LogFiles
 from bot.ports.sweeper import SweeperStore
 from bot.ports.wake import Topic, Wake
 from bot.services.loop import Loop
@@ -40,13 +41,13 @@ class Sweeper:
     def __init__(
         self,
         store: SweeperStore,
-        github: GitHub,
+        outside: tuple[GitHub, LogFiles],
         pulls: Pulls,
         process: tuple[Clock, Wake, Loop],
         habits: Habits,
     ) -> None:
         self._store = store
-        self._github = github
+        self._github, self._logs = outside
         self._pulls = pulls
         self._clock, self._wake, self._loop = process
         self._habits = habits
@@ -127,6 +128,7 @@ class Sweeper:
     async def _prune(self) -> None:
         """Delete what is older than it has to be kept, in small batches."""
         before = self._clock.now() - self._habits.retention
+        await self._logs.prune(before)
         while await self._store.prune(before, limit=_PRUNE_AT_ONCE):
             await self._clock.sleep(0.05)  # let others write
 

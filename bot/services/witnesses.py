@@ -1,10 +1,11 @@
 """Asking the witnesses: the Actions run at its end, the submitter, the Actions log."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import bot.core.rayjob.evidence as log_evidence
 from bot.core import facts
-from bot.core.model import Json, RayJob, Repo, Run
+from bot.core.model import Json, RayJob, Repo, Run, State
 from bot.core.rayjob import NotOffered, RayJobRecord
 from bot.core.steps import DeleteRayJobs, FindRayJobs, SendCancel
 from bot.ports.clock import Clock
@@ -42,12 +43,16 @@ class Witnesses:
         assert run.actions_run_id is not None
         try:
             seen = await self._github.actions_run(repo, run.actions_run_id)
+            if seen.attempt > run.actions_attempt:
+                seen = await self._github.actions_attempt(
+                    repo, run.actions_run_id, run.actions_attempt
+                )
         except Permanent as error:
             if error.status != 404:
                 raise
             await self._ended(claimed, run, _GONE)
             return
-        if seen.status == "completed" or seen.attempt > run.actions_attempt:
+        if seen.status == "completed":
             await self._ended(claimed, run, seen.conclusion)
         else:
             await self._ledger.moved(claimed, Moved(run, self._clock.now() + _NOT_YET))
@@ -73,6 +78,8 @@ class Witnesses:
         if step.last:
             noted.append(facts.asked(run, now))
         due = now if new or step.last else step.then
+        if run.state is State.WAITING_FOR_RUNNER:  # its job has begun, or nobody would ask
+            run = replace(run, state=State.RUNNING, why="")
         await self._ledger.moved(claimed, Moved(run, due, tuple(noted), rayjobs=new))
 
     async def send_cancel(self, claimed: ClaimedRun, repo: Repo, step: SendCancel) -> None:

@@ -57,6 +57,12 @@ class Actions(Api):
             repo, get("actions_run", RUN, named(repo, id=run_id)), decode.actions_run
         )
 
+    async def actions_attempt(self, repo: Repo, run_id: int, attempt: int) -> ActionsRun:
+        """Read one attempt of a run, also when a newer one has begun."""
+        url = RUN + "/attempts/{attempt}"
+        call = get("actions_attempt", url, named(repo, id=run_id, attempt=attempt))
+        return await self._read(repo, call, decode.actions_run)
+
     async def jobs(self, repo: Repo, run_id: int, attempt: int) -> tuple[ActionsJob, ...]:
         """List the jobs of a run's attempt."""
         url = RUN + "/attempts/{attempt}/jobs?per_page=100"

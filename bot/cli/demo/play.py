@@ -19,8 +19,7 @@ PULLS = "demo/pulls/"
 def files_of(change: str) -> dict[str, str]:
     """Return the files of a change in `config/demo/pulls`, by their path in the repository."""
     folder = f"{PULLS}{change}"
-    # An installer may have compiled what lies in a wheel.
-    names = [name for name in resources.names(folder) if "__pycache__" not in name]
+    names = resources.names(folder)
     return {name.removeprefix(f"{folder}/"): resources.text(name) for name in names}
 
 
