@@ -18,6 +18,7 @@ class JobLog:
         self._clock = clock
         self._lines = lines
         self._secrets = [secret for secret in secrets if secret]
+        self._resume = ""  # the token that lets commands count again, "" while they do
 
     def mask(self, secret: str) -> None:
         """Hide a value from now on."""
@@ -37,7 +38,11 @@ class JobLog:
     def output(self, line: str) -> None:
         """Add a line a step printed, carrying out workflow commands in it."""
         match = COMMAND.match(line)
-        if match is None:
+        if self._resume or match is None:
+            self._resume = "" if line == f"::{self._resume}::" else self._resume
+            self.write(line)
+        elif match["name"] == "stop-commands":
+            self._resume = match["text"]
             self.write(line)
         elif match["name"] == "add-mask":
             self.mask(match["text"])
