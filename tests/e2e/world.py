@@ -1,7 +1,9 @@
 """The whole bot against the simulated GitHub over real HTTP, stepped by hand under one clock."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -89,6 +91,8 @@ PEOPLE = {
 
 SHORT_S = 5.0  # below what renews leases and polls; above what paces writes
 
+PATIENT = ContextVar("PATIENT", default=False)  # a follower's regular saves pass no time
+
 Step = Callable[[], Awaitable[bool]]
 Wrap = Callable[[Parts], Parts]
 
@@ -107,7 +111,7 @@ class BotClock:
         return self._clock.now()
 
     async def sleep(self, seconds: float) -> None:
-        if seconds <= SHORT_S:
+        if seconds <= SHORT_S and not PATIENT.get():
             await self._clock.advance(seconds)
         else:
             await self._clock.sleep(seconds)
@@ -124,6 +128,16 @@ class Bot:
     def step(self, name: str) -> Step:
         """Return a loop's step."""
         return next(turn.step for turn in self.loops.turns if turn.name.startswith(name))
+
+    async def follow(self) -> bool:
+        """Step the follower, if there is one; what it starts waits for the world's time."""
+        if self.parts.rayjobs is None:
+            return False
+        token = PATIENT.set(True)
+        try:
+            return await self.step("follower")()
+        finally:
+            PATIENT.reset(token)
 
     async def close(self) -> None:
         """Stop as SIGTERM does."""
@@ -151,6 +165,7 @@ class World:
             for bot in self.bots:
                 for name in ("inbox", "runner", "reporter"):
                     busy |= await bot.step(name)()
+                busy |= await bot.follow()
             if not busy:
                 return
         raise AssertionError("the bot does not come to rest")
@@ -164,6 +179,15 @@ class World:
         """Let time pass, then settle."""
         await self.clock.advance(seconds)
         await self.settle()
+
+    async def until(self, test: Callable[[], bool], *, every_s: float = 0.0) -> None:
+        """Settle, and let streams flow, until it is so; each round takes ``every_s``."""
+        async with asyncio.timeout(10):  # of the machine's time: far above what it needs
+            while True:
+                await self.pass_time(every_s)
+                if test():
+                    return
+                await asyncio.sleep(0.002)  # sockets of the other side
 
     def check(self, suite: str, sha: str) -> CheckRun:
         """Return a suite's newest check run on a commit."""
