@@ -8,7 +8,7 @@ import pytest
 
 from bot.cli.demo.expected import gate
 from bot.cli.demo.play import Play, Scene
-from bot.cli.demo.run import DIFFERS, Wishes, run
+from bot.cli.demo.run import DIFFERS, Wishes, errors_in, run
 from bot.cli.demo.scenes import nothing
 
 
@@ -29,6 +29,12 @@ async def refused(play: Play) -> None:
 
 async def broken(_: Play) -> None:
     raise RuntimeError("a scene broke")
+
+
+def test_an_error_in_the_bots_log_is_a_difference() -> None:
+    fine = '{"event": "run moved", "level": "info"}'
+    bad = '{"loop": "inbox-0", "event": "a loop failed", "level": "error"}'
+    assert errors_in([fine, bad]) == [f"the bot's log: {bad}"]
 
 
 async def test_what_differs_is_said_with_the_bots_log_and_ends_with_one(

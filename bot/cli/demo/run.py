@@ -70,7 +70,7 @@ async def _staged(wishes: Wishes, show: Show) -> int:
             except DemoError:
                 show.say(_log_of(up))
                 raise
-            problems = _problems(courses, seen)
+            problems = [*_problems(courses, seen), *errors_in(up.bot.lines())]
             for line in [*problems, *([_log_of(up)] if problems else [])]:
                 show.say(line)
             if wishes.as_json:
@@ -115,6 +115,11 @@ def _problems(courses: Sequence[Course], seen: Seen) -> list[str]:
         for line in play.problems or differences(play.expected, seen)
     ]
     return found or unexpected([one for _, play in courses for one in play.expected], seen)
+
+
+def errors_in(log: Sequence[str]) -> list[str]:
+    """Return what the bot itself logged as an error: a scene may end well in spite of it."""
+    return [f"the bot's log: {line}" for line in log if '"level": "error"' in line]
 
 
 def _log_of(up: Stage) -> str:
