@@ -25,7 +25,7 @@ from bot.core.model import Delivery
 from bot.core.payloads import parse
 from bot.core.plan import Changes
 from bot.ports.clock import Clock
-from bot.ports.errors import Transient
+from bot.ports.errors import Permanent, Transient
 from bot.ports.inbox import InboxStore
 from bot.ports.lease import Lease
 from bot.services.actions import Actions
@@ -71,6 +71,9 @@ class Inbox:
                 log.warning("the lease of a delivery was lost; somebody else handles it")
         except Transient as error:
             await self._later(lease, delivery, str(error), error.retry_after_s)
+        except Permanent as error:  # such as the app removed while its last events come in
+            log.error("GitHub refuses what a delivery needs", why=str(error), status=error.status)
+            await self._failed(lease, delivery, error)
         except Exception as error:  # noqa: BLE001  one poisoned delivery must not stop the rest
             self._loop.failed("inbox", error, log)
             await self._failed(lease, delivery, error)
