@@ -180,14 +180,14 @@ def _is_evidence(verdict: Verdict, reader: Reader) -> bool:
 
 
 def _signals(reader: Reader) -> list[Verdict]:
-    """Turn deaths by a signal into verdicts, one a signal, the first line that states it."""
-    found: dict[int, Verdict] = {}
+    """Turn deaths by a signal into verdicts, each from the first line that states it."""
+    found: list[Verdict] = []
     for status in reader.board.statuses:
         code = status.code if status.code < 0 else 128 - status.code
-        if code in _SIGNALS and code not in found:
+        if code in _SIGNALS:
             tier, class_, _ = _SIGNALS[code]
-            found[code] = _from_status(status, tier, class_)
-    return list(found.values())
+            found.append(_from_status(status, tier, class_))
+    return found
 
 
 def _from_status(status: Status, tier: Tier, class_: str) -> Verdict:

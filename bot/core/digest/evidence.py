@@ -96,8 +96,6 @@ class Failure:
     repeated: bool = False
     unit: int = 0  # the test file of a suite runner that was being run
     noise: bool = False
-    count: int = 1
-    last: int = 0
 
     @property
     def link(self) -> Link:
@@ -149,28 +147,39 @@ class Board:
         """Start empty."""
         self._first: list[Failure] = []
         self._late: deque[Failure] = deque(maxlen=_MAX_LATE)
-        self._shapes: dict[tuple[str, str, int], Failure] = {}
+        self._shapes: dict[tuple[str, str, str], Failure] = {}
         self.statuses: list[Status] = []
         self.kills: list[Failure] = []
+        self._codes: set[tuple[int, int]] = set()
         self.notes: set[str] = set()
         self.unit = 0
 
-    def add(self, failure: Failure) -> None:
-        """Keep a failure; a bare line told before by the same process is only counted."""
-        if failure.kind is Kind.LINE:
-            key = (failure.stream, failure.shape, failure.segment)
-            known = self._shapes.get(key)
-            if known is not None and not known.noise:
-                known.count += 1
-                known.last = failure.no
-                return
-            if len(self._shapes) < _MAX_FAILURES:
-                self._shapes[key] = failure
-        failure.last, failure.unit = failure.no, self.unit
+    def add(self, failure: Failure, progress: int = 0) -> bool:
+        """Keep a failure; False for a bare line that the same process told before.
+
+        `progress` is the line of the last sign of progress: what was told before it was handled.
+        """
+        if failure.kind is Kind.LINE and not self._is_new(failure, progress):
+            return False
+        failure.unit = self.unit
+        if len(self._first) >= _MAX_FAILURES:
+            self._first = [f for f in self._first if f.no >= progress or f.kind is Kind.PYTEST]
         if len(self._first) < _MAX_FAILURES:
             self._first.append(failure)
         else:
             self._late.append(failure)
+        return True
+
+    def _is_new(self, failure: Failure, progress: int) -> bool:
+        name = failure.signature.name if failure.signature is not None else ""
+        codes = ",".join(codes_in(failure.link.text))
+        key = (failure.stream, failure.shape, f"{failure.segment} {failure.unit} {name} {codes}")
+        known = self._shapes.get(key)
+        if known is not None and not known.noise and known.no >= progress:
+            return False
+        if known is not None or len(self._shapes) < _MAX_FAILURES:
+            self._shapes[key] = failure
+        return True
 
     def kill(self, failure: Failure) -> None:
         """Keep a line that says why the job was stopped."""
@@ -178,8 +187,10 @@ class Board:
             self.kills.append(failure)
 
     def status(self, status: Status) -> None:
-        """Keep an exit code; of many the first ones."""
-        if len(self.statuses) < _MAX_FAILURES:
+        """Keep an exit code, the first line of a step that states it."""
+        key = (status.segment, status.code)
+        if len(self._codes) < _MAX_FAILURES and key not in self._codes:
+            self._codes.add(key)
             self.statuses.append(status)
 
     def forgive(self, since: int) -> None:

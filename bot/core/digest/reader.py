@@ -16,6 +16,11 @@ _FOLLOW_TRACE = 120
 _FOLLOW_REPORT = 400
 _MAX_SERVERS = 64
 _CONTEXT_BYTES = 800
+_MUCH, _REPEATS, _NOTHING = "much", "repeats", "nothing"  # what a line may mean
+_MINOR = frozenset({Role.STATUS, Role.WRAPPER, Role.SECONDARY})
+_DIGITS = b"0123456789"
+_MAX_DULL = 600  # bytes of a line whose shape is remembered
+_MAX_SHAPES = 4_000
 _MAX_SCRIPT = 200  # lines of a step's script
 _SHOWS = re.compile(r"\b(?:cat|tail|head|kubectl|docker|dmesg|journalctl|ray logs|zcat|less)\b")
 _CANN = re.compile(
@@ -68,6 +73,9 @@ class Reader:
         self.tests_done = 0  # the line at which pytest ended
         self._test_from = 0
         self._suite_from = 0
+        self._dull: set[bytes] = set()  # shapes of short lines that mean nothing
+        self._told: set[bytes] = set()  # and of those that only repeat a failure
+        self._means = _MUCH  # what the line being read meant
         self._fresh: list[Failure] = []  # failures whose next two lines are kept
         self._before: Callable[[], list[tuple[int, bytes]]] = list
 
@@ -83,16 +91,29 @@ class Reader:
     def read(self, no: int, raw: bytes) -> None:
         """Read a line that passed the prefilter or follows one that did."""
         if b"step:" in raw and self.clock.read_step(no, raw):
+            self._told.clear()
             return
         if b"it/s" in raw or b"s/it" in raw:
             self.clock.bar(no, raw)
             if not self.book.words.search(raw):
                 return
+        shape = raw.translate(None, _DIGITS) if len(raw) <= _MAX_DULL else b""
+        if shape and (shape in self._dull or shape in self._told) and self._is_idle(no):
+            return
         for failure in self._fresh:
             failure.after.append((no, raw[:_CONTEXT_BYTES]))
         self._fresh = [f for f in self._fresh if no < f.no + 2]
+        self._means = _MUCH
         for line in parse(no, raw):
             self._line(line)
+        if self._means is not _MUCH and shape:
+            kept = self._dull if self._means is _NOTHING else self._told
+            if len(kept) < _MAX_SHAPES:
+                kept.add(shape)
+
+    def _is_idle(self, no: int) -> bool:
+        """Tell whether a line can be judged by itself: in no traceback, report or script."""
+        return not self.traces.busy and self.pytest.section == "" and no > self._script
 
     def _line(self, line: Line) -> None:
         if _METRICS.search(line.text) and self.clock.read(line.no, line.text, line.wall):
@@ -147,6 +168,7 @@ class Reader:
         """Begin a step; its script follows until the end of the group and is no output."""
         if line.text.startswith("Run "):
             self.segment += 1
+            self._told.clear()
             self.pytest.leave()
             self.board.notes.clear()
             self._script = line.no + _MAX_SCRIPT
@@ -175,6 +197,7 @@ class Reader:
             self.clock.seen(line.no, line.wall)
         self._suite_from = self._test_from = line.no
         self.board.unit += 1
+        self._told.clear()
 
     def _verdict(self, line: Line) -> bool:
         """Read how a test ended; what a passed one printed counts for nothing."""
@@ -190,6 +213,7 @@ class Reader:
                 max(self._test_from, self._suite_from, 1) if self.tested else line.no
             )
             self.clock.seen(line.no, line.wall)
+            self._told.clear()
         if word and word != "RERUN":
             self._test_from = line.no
         done = text.startswith("=") and ENDED.search(text) is not None
@@ -207,7 +231,10 @@ class Reader:
         if line.text.startswith(_STATUS):
             line.text, line.level = line.text.removeprefix(_STATUS), None
         self._echo(line)
+        self._means = _MUCH
+        codes = codes_in(line.text)
         for code, text in exit_codes(line.text):
+            codes.append(text)
             self.board.status(Status(line.no, code, text[:MAX_TEXT], self.segment, line.wall))
         if line.tag == "error" and self.failed_segment is None:
             self.failed_segment = self.segment
@@ -215,13 +242,13 @@ class Reader:
         if match and _is_cann(match):
             self._cann(line, match["at"] or match["at2"] or match["at3"] or "")
             return
-        signature = self.book.find(line.text, self.board.notes) or self.book.by_codes(
-            codes_in(line.text)
-        )
+        signature = self.book.find(line.text, self.board.notes) or self.book.by_codes(codes)
         if signature is not None:
             self._signed(line, signature)
         elif is_weak(line):
             self._keep(self._failure(line, Kind.LINE, None), line)
+        elif not codes and not line.tag:
+            self._means = _NOTHING
 
     def _cann(self, line: Line, at: str) -> None:
         failure = self._failure(line, Kind.CANN, None)
@@ -233,7 +260,7 @@ class Reader:
             self.board.notes.discard(signature.clears)
         match signature.role:
             case Role.NOISE:
-                return
+                self._means = _NOTHING
             case Role.NOISE_BLOCK:
                 self.traces.mute(line.stream)
                 self._want(line.no, 2)
@@ -252,13 +279,18 @@ class Reader:
         self.board.kill(self._failure(line, Kind.LINE, signature))
         self._want(line.no, 2)
 
+    @staticmethod
+    def _is_minor(failure: Failure, line: Line) -> bool:
+        """Tell a repetition whose numbers mean nothing: no exit code, no code of a device."""
+        minor = failure.signature is None or failure.signature.role in _MINOR
+        return minor and not codes_in(line.text) and next(exit_codes(line.text), None) is None
+
     def _failure(self, line: Line, kind: Kind, signature: Signature | None) -> Failure:
         failure = Failure(
             kind, line.stream, self.segment, signature=signature, wall=line.wall, level=line.level
         )
         failure.link.no, failure.link.text = line.no, line.text[:MAX_TEXT]
         failure.before = [(no, raw[:_CONTEXT_BYTES]) for no, raw in self._before()[-2:]]
-        self._fresh.append(failure)
         failure.repeated, failure.weak = (
             line.repeated,
             line.level == "WARNING" or line.tag == "warning",
@@ -267,7 +299,10 @@ class Reader:
         return failure
 
     def _keep(self, failure: Failure, line: Line) -> None:
-        self.board.add(failure)
+        if self.board.add(failure, self.clock.line):
+            self._fresh.append(failure)
+        elif self._is_minor(failure, line):
+            self._means = _REPEATS
         self.traces.watch(failure, line)
         self._want(line.no, _FOLLOW)
 

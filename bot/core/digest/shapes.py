@@ -38,6 +38,14 @@ _RECORDS = (
         r"\d{4}-\d\d-\d\d (?P<ft>\d\d:\d\d:\d\d)[,.]\d+\s+(?:- [\w.]+ - )?"
         r"\[?(?P<f>[A-Z]{3,8})\]? ?(?:(?P<fsrc>[\w.]+:\d+) --|-|:)? "
     ),
+    (
+        r"\d{4}-\d\d-\d\d (?P<nt>\d\d:\d\d:\d\d)[.,]\d+ \| "
+        r"(?P<n>[A-Z]{4,8}) +\| (?P<nsrc>\S{1,120}) - "
+    ),
+    (
+        r"\[?\d{4}-\d\d-\d\d[ T](?P<mt>\d\d:\d\d:\d\d)(?:[.,]\d+)?\]? +"
+        r"(?:- )?\[?(?P<m>[A-Z]{4,8})\]?:? "
+    ),
     r"(?P<l>[A-Z]{4,8}):(?P<lsrc>[a-z_][\w.]{1,120}):",
     r"(?P<g>[A-Z]{4,8}):\d{4}-\d\d-\d\d (?P<gt>\d\d:\d\d:\d\d),\d+:",
     (
@@ -57,7 +65,7 @@ _RECORDS = (
 _RECORD = tuple((re.compile(p), p.split("(?P<")[1][0]) for p in _RECORDS)
 _FIRST = {
     c: tuple(r for r in _RECORD if r[1] in keys)
-    for c, keys in {"d": "fi", "[": "cdehjk", "A": "abgl"}.items()
+    for c, keys in {"d": "finm", "[": "cdehjkm", "A": "abgl"}.items()
 }
 _LEVELS = {"E": "ERROR", "W": "WARNING", "I": "INFO", "F": "ERROR", "C": "ERROR", "D": "DEBUG"}
 _LEVEL_WORDS = {

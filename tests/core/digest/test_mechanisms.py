@@ -118,6 +118,23 @@ def test_a_step_that_is_none_is_read_as_any_line() -> None:
     assert read("ERROR: failed in step:x of the plan\n").root_cause_line == 1
 
 
+def test_a_repeated_line_with_another_exit_code_is_not_lost() -> None:
+    digest = read("exited with code 3\n" * 300 + "exited with code 137\n")
+    assert (digest.root_cause_line, digest.class_) == (301, "oom_host")
+
+
+def test_a_failure_told_before_a_step_counts_again_after_it() -> None:
+    told = "ERROR: the reward model gave no answer\n"
+    digest = read(told * 3 + "step:1 - a:1\n" + told * 3)
+    assert digest.root_cause_line == 5
+
+
+def test_more_shapes_than_are_remembered_do_no_harm() -> None:
+    words = ["".join(chr(97 + i // 26**k % 26) for k in range(3)) for i in range(4_200)]
+    log = "".join(f"the exception {word} is expected\n" for word in words)
+    assert read(log * 2 + "ERROR: real\n").cause == "ERROR: real"
+
+
 def test_a_deep_recursion_keeps_the_deepest_frames() -> None:
     frames = "".join(frame(line=i) for i in range(1, 200))
     digest = read(TRACE + frames + "RecursionError: maximum recursion depth exceeded\n")

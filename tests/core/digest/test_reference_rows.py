@@ -137,7 +137,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("line", "class_", "infra"), ROWS, ids=[row[0][:70] for row in ROWS])
 def test_a_row_of_the_reference(line: str, class_: str, *, infra: bool) -> None:
-    raised = line.split(":")[0].endswith(("Error", "Value"))
+    raised = line.split(":", maxsplit=1)[0].endswith(("Error", "Value"))
     digester = Digester(signatures(), repo_roots=["/verl"])
     digester.feed(f"the log begins\n{RAISED if raised else ''}{line}\n".encode())
     digest = digester.end()
