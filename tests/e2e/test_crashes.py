@@ -15,7 +15,7 @@ from tests.e2e.world import GATE, World, open_world
 
 # All points take minutes: a plain run takes some, `ASCEND_CI_ALL_CRASHES=1` takes every one.
 ALL = bool(os.environ.get("ASCEND_CI_ALL_CRASHES"))
-STRIDE = 1 if ALL else 16
+STRIDE = 1 if ALL else 24
 POINTS = 120  # more than a failing run has; the counter tells when none is left
 
 STORE_WRITES = {

@@ -16,7 +16,7 @@ from tests.databases import PostgresServer
 from tests.e2e.world import GATE, World, open_world, start_bot
 
 PAYLOADS = Path(__file__).parents[2] / ".." / "shared" / "github" / "payloads"
-SEEDS = range(3)
+SEEDS = range(2)
 
 
 def ended(world: World, pull: Pull, conclusion: str) -> bool:
