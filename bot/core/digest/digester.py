@@ -8,7 +8,7 @@ from bot.core.digest.choose import Choice, choose_cause
 from bot.core.digest.evidence import Kind, Tier
 from bot.core.digest.excerpt import bounded, excerpt_of, folded, numbered, redacted
 from bot.core.digest.judge import Verdict, exception_name
-from bot.core.digest.model import Annotation, Digest, Progress
+from bot.core.digest.model import Annotation, Digest, Progress, no_failure
 from bot.core.digest.places import Places, place_of, related
 from bot.core.digest.reader import Reader
 from bot.core.digest.scan import Scanner
@@ -86,23 +86,7 @@ class Digester:
     def _digest(self, reader: Reader, choice: Choice, tail: tuple[str, ...], lines: int) -> Digest:
         best, progress = choice.best, reader.clock.progress()
         if best is None:
-            return Digest(
-                "unknown",
-                False,
-                (),
-                None,
-                "",
-                "No failure found",
-                "",
-                (),
-                "",
-                (),
-                "",
-                lines,
-                self.bytes,
-                progress,
-                tail,
-            )
+            return no_failure(lines, self.bytes, progress=progress, tail=tail)
         annotations = self._annotations(choice, best)
         chosen = excerpt_of(best, annotations[0].path if annotations else None, reader.noise)
         excerpt = tuple(bounded(redacted(chosen, self._redact), best.no))

@@ -89,6 +89,29 @@ class Digest:
         return msgspec.json.decode(text, type=cls)
 
 
+def no_failure(
+    lines: int, size: int, *, progress: Progress | None, tail: tuple[str, ...]
+) -> Digest:
+    """Return the digest of a log in which nothing failed."""
+    return Digest(
+        class_="unknown",
+        infra=False,
+        codes=(),
+        root_cause_line=None,
+        cause="",
+        title="No failure found",
+        excerpt="",
+        excerpt_lines=(),
+        traceback="",
+        annotations=(),
+        hint="",
+        lines=lines,
+        bytes=size,
+        progress=progress,
+        tail=tail,
+    )
+
+
 def worse(first: Digest, second: Digest) -> Digest:
     """Return the digest that says more about why a run failed; the first one on a tie."""
     return second if _weight(second) > _weight(first) else first
