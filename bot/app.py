@@ -21,14 +21,17 @@ from bot.adapters.rayjobs import Limits, open_rayjobs
 from bot.adapters.store import Store, migrate
 from bot.adapters.store.ids import ulid
 from bot.adapters.store.wake import open_wake
+from bot.core.texts import Texts
 from bot.ports.clock import Clock
 from bot.ports.rayjobs import RayJobs
 from bot.ports.wake import Topic, Wake
 from bot.services.actions import Actions
+from bot.services.clicks import Clicks
+from bot.services.comments import Comments
 from bot.services.digesters import Digesters
 from bot.services.dispatcher import Dispatcher
 from bot.services.follower import Follower
-from bot.services.inbox import Inbox
+from bot.services.inbox import Cases, Inbox
 from bot.services.ledger import Ledger
 from bot.services.loop import Loop
 from bot.services.loops import Loops, Turn
@@ -36,6 +39,7 @@ from bot.services.policies import Policies
 from bot.services.pulls import Pulls
 from bot.services.reporter import Reporter, Where
 from bot.services.runner import Runner
+from bot.services.starts import Starts
 from bot.services.submitter_health import SubmitterHealth
 from bot.services.sweeper import Habits, Sweeper
 from bot.services.witnesses import Witnesses
@@ -124,7 +128,15 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
     policies = Policies(store, github, clock, default)
     pulls = Pulls(store, github, policies, clock, parts.new_id)
     digesters = Digesters(resources.text("signatures.yml"))
-    inbox = Inbox(store, pulls, Actions(store, github, clock, parts.new_id), clock, parts.loop)
+    say = Texts()
+    tools = (Starts(say, parts.new_id), say, clock)
+    cases = Cases(
+        pulls,
+        Actions(store, github, clock, parts.new_id),
+        Comments(store, github, policies, pulls, tools),
+        Clicks(store, policies, pulls, tools),
+    )
+    inbox = Inbox(store, cases, clock, parts.loop)
     runner = _runner(parts, digesters)
     where = Where(pages_of(str(settings.github_api_url)), "")
     reporter = Reporter(store, github, clock, parts.loop, where)

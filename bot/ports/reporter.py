@@ -51,8 +51,8 @@ class ReporterStore(Protocol):
         """Claim due checks whose want is newer than what is shown: gates and ends first."""
         ...
 
-    async def trying(self, lease: Lease) -> bool:
-        """Note that a create is about to be sent; False: the lease was lost."""
+    async def trying(self, lease: Lease, *, sent: bool = True) -> bool:
+        """Note that a create is about to be sent, or was not; False: the lease was lost."""
         ...
 
     async def shown(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -29,6 +30,8 @@ from bot.ports.errors import Permanent, Transient
 from bot.ports.inbox import InboxStore
 from bot.ports.lease import Lease
 from bot.services.actions import Actions
+from bot.services.clicks import Clicks
+from bot.services.comments import Comments
 from bot.services.loop import Loop
 from bot.services.pulls import Pulls
 from bot.telemetry import get_log
@@ -39,15 +42,22 @@ MAX_TRIES = 8  # a delivery that failed so often is poisoned: parked, listed in 
 _LONGEST_WAIT_S = 300
 
 
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """Who answers which event."""
+
+    pulls: Pulls
+    actions: Actions
+    comments: Comments
+    clicks: Clicks
+
+
 class Inbox:
     """Handles deliveries, one at a time a subject."""
 
-    def __init__(
-        self, store: InboxStore, pulls: Pulls, actions: Actions, clock: Clock, loop: Loop
-    ) -> None:
+    def __init__(self, store: InboxStore, cases: Cases, clock: Clock, loop: Loop) -> None:
         self._store = store
-        self._pulls = pulls
-        self._actions = actions
+        self._cases = cases
         self._clock = clock
         self._loop = loop
         self._log = get_log("inbox")
@@ -111,20 +121,27 @@ class Inbox:
     async def _case(self, event: Event) -> Changes:
         match event:
             case PullChanged():
-                return await self._pulls.changed(event)
+                return await self._cases.pulls.changed(event)
             case ActionsRunChanged():
-                return await self._actions.run_changed(event)
+                return await self._cases.actions.run_changed(event)
             case ActionsJobChanged():
-                return await self._actions.job_changed(event)
-            case Pushed():
-                return Changes(repo=event.repo, forget_policy=(event.repo.id, event.branch))
-            case RepoChanged():
-                return Changes(repo=event.repo)
-            case InstallationChanged():
-                return Changes(installation=event)
-            case CommentCreated() | CheckRerequested() | SuiteRerequested() | ButtonPressed():
-                return Changes(repo=event.repo)
-            case MergeGroupChanged():
-                return Changes(repo=event.repo)
+                return await self._cases.actions.job_changed(event)
+            case Pushed() | RepoChanged() | InstallationChanged() | MergeGroupChanged():
+                return _noted(event)
+            case CommentCreated():
+                return await self._cases.comments.created(event)
+            case CheckRerequested() | SuiteRerequested() | ButtonPressed():
+                return await self._cases.clicks.pressed(event)
             case _:
                 assert_never(event)
+
+
+def _noted(event: Pushed | RepoChanged | InstallationChanged | MergeGroupChanged) -> Changes:
+    """Return what is only written down."""
+    match event:
+        case Pushed():
+            return Changes(repo=event.repo, forget_policy=(event.repo.id, event.branch))
+        case InstallationChanged():
+            return Changes(installation=event)
+        case RepoChanged() | MergeGroupChanged():
+            return Changes(repo=event.repo)

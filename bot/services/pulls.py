@@ -34,7 +34,7 @@ _FRESH = {"opened", "reopened", "synchronize", "found"}
 class Brought:
     """How a head came to be looked at: the action, who sent it, and from which base it moved."""
 
-    action: str  # the webhook's, or "found" when a lost webhook left us to look
+    action: str  # the webhook's, "found" after a lost one, "asked" by a person's command
     sender: str | None
 
 
@@ -78,13 +78,13 @@ class Pulls:
         known = await self._store.pull(repo.id, pull.number)
         now = self._clock.now()
         policy = await self._policies.of(repo, pull.base_ref)
-        head = await self._head(pull, brought, now)
+        head = await self.head(pull, brought, now)
         if policy is None:
             return Changes(repo=repo)  # a repository without a policy is none of ours
         if isinstance(policy, Broken):
             changes = await self._broken(pull, policy)
         else:
-            changes = await self._planned(repo, pull, policy, brought, head, now)
+            changes = await self.plan(await self.choose(repo, pull, policy, brought, head), now)
         gates = changes.gates
         if known and known.head_sha != pull.head_sha and not await self._others_at(known, pull):
             gates = (*gates, leave(known.head_sha, pull))
@@ -95,7 +95,7 @@ class Pulls:
         pulls = await self._store.pulls_at(at.repo_id, at.head_sha)
         return any(other.number != besides.number for other in pulls)
 
-    async def _head(self, pull: Pull, brought: Brought, now: datetime) -> Head:
+    async def head(self, pull: Pull, brought: Brought, now: datetime) -> Head:
         """Return the head with the one who brought it: a commit keeps its first pusher."""
         for head in reversed(await self._store.heads(pull.repo_id, pull.number)):
             if head.sha == pull.head_sha and head.pusher:
@@ -113,23 +113,22 @@ class Pulls:
         drops = close(pull, gone, f"superseded by {short(pull.head_sha)}").drop_wants
         return Changes(pull=pull, gates=(gate,), drop_wants=drops)
 
-    async def _planned(
-        self,
-        repo: Repo,
-        pull: Pull,
-        at: PolicyAt,
-        brought: Brought,
-        head: Head,
-        now: datetime,
-    ) -> Changes:
+    async def choose(
+        self, repo: Repo, pull: Pull, at: PolicyAt, brought: Brought, head: Head
+    ) -> Chosen:
+        """Return what a head's files select, and whether it is trusted.
+
+        Trust costs calls: it is asked for when something starts by itself, or a person asked.
+        """
         listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
         selection = select(at.policy, listed.files, truncated=listed.truncated)
         protected = selection.protected or touches_protected(listed.files, POLICY_PATH)
         trust = Trusted(True, "nothing starts by itself")
         wanted_suites = [at.policy.suites[name] for name in selection.selected]
-        if any(starts_by_itself(suite) for suite in wanted_suites):
+        asked = brought.action == "asked"
+        if asked or any(starts_by_itself(suite) for suite in wanted_suites):
             trust = await self._trust(repo, pull, at.policy.trust, head, protected)
-        chosen = Chosen(
+        return Chosen(
             pull=pull,
             at=at,
             selection=selection,
@@ -139,9 +138,13 @@ class Pulls:
             fresh=brought.action in _FRESH,
             pushed=brought.action == "synchronize",
         )
+
+    async def plan(self, chosen: Chosen, now: datetime) -> Changes:
+        """Return the difference between what a head should run and what runs."""
+        pull = chosen.pull
         present = Present(
-            at_head=await self._store.runs_at(repo.id, pull.head_sha),
-            wanted=await self._store.wanted_by(repo.id, pr_source(pull.number)),
+            at_head=await self._store.runs_at(pull.repo_id, pull.head_sha),
+            wanted=await self._store.wanted_by(pull.repo_id, pr_source(pull.number)),
         )
         return plan(chosen, present, now, self._new_id)
 

@@ -9,7 +9,7 @@ from bot.core.model import Repo
 from bot.core.render import Context, gate_check, gate_state, reply_body, reply_marker, suite_check
 from bot.core.report import CheckWrite, GateView
 from bot.ports.clock import Clock
-from bot.ports.errors import Permanent, Transient
+from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import GitHub
 from bot.ports.reporter import DueCheck, DueReply, ReporterStore
 from bot.services.loop import Loop
@@ -65,6 +65,8 @@ class Reporter:
             await (self._check(due) if isinstance(due, DueCheck) else self._reply(due))
         except Transient as error:
             log.warning("a report has to wait", why=str(error))
+            if not (isinstance(error, Lost) or due.create_tried):
+                await self._store.trying(due.lease, sent=False)
             wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
             await self._store.give_up(due.lease, due=self._clock.now() + wait, note=str(error))
         except Permanent as error:

@@ -46,10 +46,10 @@ class ShowingRows:
 
     _db: Database
 
-    async def trying(self, lease: Lease) -> bool:
-        """Note that a create is about to be sent; False: the lease was lost."""
+    async def trying(self, lease: Lease, *, sent: bool = True) -> bool:
+        """Note that a create is about to be sent, or was not; False: the lease was lost."""
         table, mine = row_of(lease)
-        change = update(table).where(mine).values(create_tried=True)
+        change = update(table).where(mine).values(create_tried=sent)
         tried = await self._db.write(lambda conn: conn.execute(change))
         return tried.rowcount == 1
 

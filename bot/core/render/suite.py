@@ -23,6 +23,8 @@ _CONCLUSIONS = {
     Outcome.BROKEN: "failure",
 }
 _IN_PROGRESS = frozenset({State.RUNNING, State.CANCELLING, State.FINISHING})
+# A superseded commit is no head: its re-run would be refused.
+_NOT_AGAIN = frozenset({None, Outcome.SUCCESS, Outcome.SUPERSEDED})
 _BAD = frozenset({Outcome.FAILURE, Outcome.TIMED_OUT, Outcome.BROKEN})
 
 
@@ -50,7 +52,7 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
         started_at=run.started_at or run.dispatched_at,
         completed_at=(run.ended_at or now) if outcome else None,
         annotations=annotations(pen, told) if told else (),
-        buttons=(RERUN,) if outcome not in {None, Outcome.SUCCESS} else (),
+        buttons=() if outcome in _NOT_AGAIN else (RERUN,),
     )
 
 

@@ -176,5 +176,51 @@ EN: dict[str, str] = {
     "refuse_moved_after": "The head moved from {old} to {new} after your comment was written. "
     "If you mean the new one: {command}.",
     "refuse_suite": "No suite {suite}. {guess}Nothing was started.",
+    "nothing_started": "Nothing was started.",
+    "mistake_many": "More than {limit} commands in one comment: the rest was not looked at.",
+    "mistake_words": "More than {limit} words in one command.",
+    "mistake_word": "{word} is no name of a suite.",
+    "mistake_verb": "{word} is no command. Did you mean {near}?",
+    "mistake_option": "{option} is not known here. {guess}It is {usage}.",
+    "mistake_value": "{option} has a value too few or too many: {usage}.",
+    "mistake_twice": "{option} is given twice.",
+    "mistake_setting": "{value} is no KEY=VALUE.",
+    "mistake_sha": "{sha} is no commit: at least {least} hex digits are needed.",
+    "mistake_extra": "{word} is one word too many: {usage}.",
+    "help_run": "start suites; none named: those that the files of the head select",
+    "help_rerun": "run suites again; none named: all that are not green",
+    "help_cancel": "stop suites; none named: all of this pull request",
+    "help_approve": "let this commit run here; the approval holds for it alone",
+    "help_explain": "say why suites are selected or not, who may start them, and their cost",
+    "help_status": "say how the latest attempts stand",
+    "help_help": "say what can be typed",
+    "refuse_no_command": "{suite} is not started by commands: its policy lacks the trigger "
+    "`command`. Nothing was started.",
+    "refuse_sha": "{sha} is no commit of this pull request that was its head. "
+    "For the head: {command}.",
+    "refuse_unseen": "The head {new} may be newer than what you saw. If you mean it: {command}.",
+    "refuse_approve": "Approving {sha} needs {needed} permission here, and you have {level}. "
+    "Ask somebody with {needed} permission to comment {command}.",
+    "refuse_own": "{sha} is your own commit: somebody else with {needed} permission has to "
+    "approve it: {command}.",
+    "refuse_head": "{old} is not the head of an open pull request any more. "
+    "Nothing was started. {todo}",
+    "refuse_pin": "To run that commit all the same: {command}.",
+    "refuse_head_now": "The head is {new}: {command}.",
+    "refuse_cancel": "Cancelling {suite} needs {needed} permission here, and you have {level}.",
+    "refuse_rate": "More than {limit} commands in a minute: {count} more were not looked at.",
+    "refuse_policy": "The policy has errors, listed in the gate: nothing was started.",
+    "refuse_set": "`--set` is not taken yet: nothing was started.",
+    "refuse_runner": "{suite} does not run on {label}, only on {known}. It was not started.",
+    "nothing_runs": "Nothing has run on {sha}.",
+    "refuse_trust": "{sha} waits for an approval ({why}). Press **Approve & run** on the gate, "
+    "or comment {command}.",
+    "nothing_selected": "No suite is selected by the files of {sha}, so nothing was started. "
+    "Name one: {names}.",
+    "nothing_to_rerun": "Every suite of {sha} that has run is green or still runs; "
+    "nothing was started.",
+    "nothing_to_cancel": "Nothing of this pull request runs or waits.",
+    "approved": "{sha} is approved by you; the approval holds for this commit only.",
+    "merged_click": "The same click came less than 60 s ago; it counts once.",
     "guess": "Did you mean {guess}? ",
 }

@@ -1,0 +1,333 @@
+"""What a person's comment leads to: its commands carried out, and one reply (DESIGN 10)."""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from bot.core import commands
+from bot.core.commands import Command, Mistake
+from bot.core.events import CommentCreated
+from bot.core.fencing import code
+from bot.core.matching import Selection
+from bot.core.model import Head, Pull, Run, Sha, Wish, WishKind
+from bot.core.plan import AuditEntry, Changes
+from bot.core.planner import Chosen, PolicyAt, pr_source, short
+from bot.core.policy import Tier, Trigger
+from bot.core.render.answers import explained
+from bot.core.report import Reply
+from bot.core.starting import (
+    COMMAND,
+    SHA_CHARS,
+    Asked,
+    Refusal,
+    commit_for,
+    first_head_seen,
+    head_seen,
+    latest,
+    level_for,
+    may_approve,
+    may_cancel,
+    named,
+    not_green,
+)
+from bot.core.texts import Texts
+from bot.core.trust import Person, Trusted
+from bot.ports.clock import Clock
+from bot.ports.github import GitHub
+from bot.ports.inbox import InboxStore
+from bot.services.policies import Broken, Policies
+from bot.services.pulls import Brought, Pulls
+from bot.services.starts import Gathered, Order, Starts, approval, gate_of, merged
+
+RECEIPT = "eyes"
+MINUTE = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """All that the commands of one comment are decided on."""
+
+    event: CommentCreated
+    chosen: Chosen  # of the head
+    heads: tuple[Head, ...]  # oldest first, the head last
+    person: Person
+    own: frozenset[str]  # author and pusher, in lower case
+
+
+class Comments:
+    """Carries out the commands of comments."""
+
+    def __init__(
+        self,
+        store: InboxStore,
+        github: GitHub,
+        policies: Policies,
+        pulls: Pulls,
+        tools: tuple[Starts, Texts, Clock],
+    ) -> None:
+        self._store = store
+        self._github = github
+        self._policies = policies
+        self._pulls = pulls
+        self._starts, self._say, self._clock = tools
+
+    async def created(self, event: CommentCreated) -> Changes:
+        """Return what a new comment leads to; one without a command leads to nothing."""
+        parsed = commands.parse(event.body)
+        if not parsed:
+            return Changes(repo=event.repo)
+        pull = await self._github.pull(event.repo, event.number)
+        policy = await self._policies.of(event.repo, pull.base_ref)
+        if policy is None:
+            return Changes(repo=event.repo)
+        await self._github.react(event.repo, event.comment_id, RECEIPT)
+        if isinstance(policy, Broken):
+            return self._answer(event, Gathered(said=[self._say("refuse_policy")]), Changes())
+        return await self._under(event, parsed, pull, policy)
+
+    async def _under(
+        self,
+        event: CommentCreated,
+        parsed: tuple[Command | Mistake, ...],
+        pull: Pull,
+        policy: PolicyAt,
+    ) -> Changes:
+        setting = await self._setting(event, pull, policy)
+        counted, dropped = await self._within_rate(setting, parsed)
+        into = Gathered()
+        for command in counted:
+            await self._carry_out(command, setting, into)
+        if dropped:
+            limit = policy.policy.limits.commands_per_minute
+            into.said.append(self._say("refuse_rate", limit=limit, count=dropped))
+            into.audit.append(self._entry(setting, f"{dropped} commands", allowed=False))
+        order = await self._order(setting, pull.head_sha)
+        changes = merged(into, gate_of(order))
+        if not (into.new_runs or into.add_wants or into.approval or into.changes):
+            changes = replace(changes, gates=())
+        head = setting.heads[-1]
+        return self._answer(event, into, replace(changes, pull=pull, head=head))
+
+    async def _setting(self, event: CommentCreated, pull: Pull, policy: PolicyAt) -> Setting:
+        repo, rule = event.repo, policy.policy.trust
+        head = await self._pulls.head(pull, Brought("asked", None), self._clock.now())
+        chosen = await self._pulls.choose(repo, pull, policy, Brought("asked", None), head)
+        known = await self._store.heads(repo.id, pull.number)
+        former = tuple(item for item in known if item.sha != head.sha)
+        return Setting(
+            event=event,
+            chosen=chosen,
+            heads=(*former, head),
+            person=await self._pulls.person(repo, rule, event.author),
+            own=frozenset(name.casefold() for name in (pull.author, head.pusher or "") if name),
+        )
+
+    async def _within_rate(
+        self, setting: Setting, parsed: tuple[Command | Mistake, ...]
+    ) -> tuple[tuple[Command | Mistake, ...], int]:
+        """Return the commands that count, and how many are beyond a person's rate."""
+        since = self._clock.now() - MINUTE
+        repo_id = setting.event.repo.id
+        before = await self._store.audit_since(repo_id, setting.person.login, since)
+        spent = sum(entry.what.startswith(COMMAND) for entry in before)
+        left = max(0, setting.chosen.at.policy.limits.commands_per_minute - spent)
+        return parsed[:left], len(parsed[left:])
+
+    async def _carry_out(
+        self, command: Command | Mistake, setting: Setting, into: Gathered
+    ) -> None:
+        into.audit.append(self._entry(setting, command.line, allowed=True))
+        match command:
+            case Mistake():
+                into.said.append(command.text)
+            case commands.Run():
+                await self._run(command, setting, into)
+            case commands.Rerun():
+                await self._rerun(command, setting, into)
+            case commands.Approve():
+                await self._approve(command, setting, into)
+            case commands.Cancel():
+                await self._cancel(command, setting, into)
+            case commands.Explain():
+                into.said.append(explained(setting.chosen, command.suites))
+            case commands.Status():
+                await self._status(setting, into)
+            case commands.Help():
+                into.said.append(commands.help_text(command.verb))
+
+    async def _run(self, command: commands.Run, setting: Setting, into: Gathered) -> None:
+        if command.settings:
+            into.said.append(self._say("refuse_set"))
+            return
+        order = await self._ordered(command.line, command.sha, setting, into)
+        if order is None:
+            return
+        order = replace(order, runner=command.runner)
+        policy = setting.chosen.at.policy
+        names, refusals = named(self._say, policy, command.suites)
+        for refusal in refusals:
+            into.refuse(refusal)
+        if not command.suites:
+            names = bare(order.chosen)
+        if not (names or refusals):
+            known = ", ".join(code(name) for name in policy.suites)
+            sha = code(short(order.asked.sha))
+            into.said.append(self._say("nothing_selected", sha=sha, names=known))
+        self._starts.start(order, names, into, self._clock.now())
+
+    async def _rerun(self, command: commands.Rerun, setting: Setting, into: Gathered) -> None:
+        order = await self._ordered(command.line, None, setting, into)
+        if order is None:
+            return
+        names, refusals = named(self._say, setting.chosen.at.policy, command.suites)
+        for refusal in refusals:
+            into.refuse(refusal)
+        if not command.suites:
+            names = not_green(order.runs)
+        if not (names or refusals):
+            sha = code(short(order.asked.sha))
+            into.said.append(self._say("nothing_to_rerun", sha=sha))
+        again = replace(order, failed_only=True)
+        self._starts.start(again, names, into, self._clock.now())
+
+    async def _ordered(
+        self, line: str, sha: str | None, setting: Setting, into: Gathered
+    ) -> Order | None:
+        """Return the commit that a command means, None when it has to name it first."""
+        found = commit_for(self._say, line, setting.chosen.pull, setting.heads, sha)
+        if isinstance(found, Refusal):
+            into.refuse(found)
+            return None
+        order = await self._order(setting, found)
+        if sha is None:
+            unseen = self._unseen(line, setting, trusted=order.asked.trust.trusted)
+            if unseen:
+                into.refuse(unseen)
+                return None
+        return order
+
+    def _unseen(self, line: str, setting: Setting, *, trusted: bool) -> Refusal | None:
+        """Refuse a command whose author may not have seen the head."""
+        written_at = setting.event.created_at
+        moved = head_seen(self._say, line, setting.heads, written_at, trusted=trusted)
+        late = setting.heads[-1].seen_at.replace(microsecond=0) > written_at
+        if moved or not late:
+            return moved
+        return first_head_seen(self._say, line, setting.chosen.pull, written_at, trusted=trusted)
+
+    async def _order(self, setting: Setting, sha: Sha) -> Order:
+        """Return an order for the head, or for a former head that a command pins."""
+        chosen, event = setting.chosen, setting.event
+        runs = await self._store.runs_at(event.repo.id, sha)
+        if sha == chosen.pull.head_sha:
+            asked = Asked(setting.person, sha, setting.own, chosen.trust)
+            return Order(chosen, asked, pr_source(event.number), runs)
+        trust, own = await self._former(setting, sha)
+        asked = Asked(setting.person, sha, own, trust)
+        nothing = Selection(())  # a former head's files are not asked for: suites are named
+        old = replace(chosen, selection=nothing, files=())
+        return Order(old, asked, f"pin:{event.comment_id}", runs)
+
+    async def _former(self, setting: Setting, sha: Sha) -> tuple[Trusted, frozenset[str]]:
+        """Trust a former head by an approval alone: which files it had is not known any more."""
+        rule = setting.chosen.at.policy.trust
+        pushers = [head.pusher or "" for head in setting.heads if head.sha == sha]
+        own = frozenset(name.casefold() for name in (setting.chosen.pull.author, *pushers))
+        approvals = await self._store.approvals(setting.event.repo.id, sha)
+        granted = [
+            item
+            for item in approvals
+            if item.level.at_least(rule.approve) and item.by.casefold() not in own
+        ]
+        why = f"approved by {granted[0].by}" if granted else "nobody has approved this commit"
+        return Trusted(bool(granted), why), own
+
+    async def _approve(self, command: commands.Approve, setting: Setting, into: Gathered) -> None:
+        order = await self._ordered(command.line, command.sha, setting, into)
+        if order is None:
+            return
+        head = setting.chosen.pull.head_sha
+        if order.asked.sha != head:
+            again = code(f"{COMMAND} approve --sha {head[:SHA_CHARS]}")
+            todo = self._say("refuse_head_now", new=code(short(head)), command=again)
+            old = code(short(order.asked.sha))
+            into.refuse(Refusal(self._say("refuse_head", old=old, todo=todo)))
+            return
+        refusal = may_approve(self._say, setting.chosen.at.policy.trust, order.asked)
+        if refusal:
+            into.refuse(refusal)
+            return
+        now = self._clock.now()
+        into.approval = approval(setting.event.repo.id, order.asked, "command", now)
+        into.changes = await self._pulls.plan(trusted_now(setting.chosen), now)
+        into.run_ids += [run.id for run, _ in into.changes.new_runs]
+        into.said.append(self._say("approved", sha=code(short(head))))
+
+    async def _cancel(self, command: commands.Cancel, setting: Setting, into: Gathered) -> None:
+        policy, pull = setting.chosen.at.policy, setting.chosen.pull
+        wanted = await self._store.wanted_by(pull.repo_id, pr_source(pull.number))
+        names, refusals = named(self._say, policy, command.suites)
+        for refusal in refusals:
+            into.refuse(refusal)
+        targets = [item.run for item in wanted if not command.suites or item.run.suite in names]
+        if not (targets or refusals):
+            into.said.append(self._say("nothing_to_cancel"))
+        now, who = self._clock.now(), setting.person.login
+        for run in targets:
+            if not may_cancel(policy, run, setting.person, pull.author):
+                into.refuse(self._may_not_cancel(setting, run))
+                continue
+            into.wishes.append((run.id, Wish(WishKind.CANCEL, who, f"cancelled by {who}", now)))
+            into.run_ids.append(run.id)
+
+    def _may_not_cancel(self, setting: Setting, run: Run) -> Refusal:
+        policy = setting.chosen.at.policy
+        needed = level_for(policy.trust, policy.suites[run.suite])
+        level = setting.person.level.value
+        text = self._say("refuse_cancel", suite=code(run.suite), needed=needed.value, level=level)
+        return Refusal(text)
+
+    async def _status(self, setting: Setting, into: Gathered) -> None:
+        runs = await self._store.runs_at(setting.event.repo.id, setting.chosen.pull.head_sha)
+        found = latest(runs)
+        into.run_ids += [run.id for run in found.values()]
+        if not found:
+            into.said.append(self._say("nothing_runs", sha=code(short(setting.heads[-1].sha))))
+
+    def _entry(self, setting: Setting, what: str, *, allowed: bool) -> AuditEntry:
+        return AuditEntry(
+            at=self._clock.now(),
+            who=setting.person.login,
+            what=what,
+            allowed=allowed,
+            rule="command",
+            repo_id=setting.event.repo.id,
+            number=setting.event.number,
+            sha=setting.chosen.pull.head_sha,
+        )
+
+    def _answer(self, event: CommentCreated, into: Gathered, changes: Changes) -> Changes:
+        """Add the one reply of the comment."""
+        reply = Reply(
+            repo_id=event.repo.id,
+            comment_id=event.comment_id,
+            number=event.number,
+            head="\n\n".join(into.said),
+            run_ids=tuple(dict.fromkeys(into.run_ids)),
+        )
+        return replace(changes, repo=event.repo, replies=(reply,))
+
+
+def bare(chosen: Chosen) -> list[str]:
+    """Return what a command without a suite starts: the selected ones; heavy ones are named."""
+    policy = chosen.at.policy
+    return [
+        name
+        for name in chosen.selection.selected
+        if policy.suites[name].started_by(Trigger.COMMAND)
+        and policy.suites[name].tier is Tier.STANDARD
+    ]
+
+
+def trusted_now(chosen: Chosen) -> Chosen:
+    """Return the choice with the approval that is given in the same moment."""
+    return replace(chosen, trust=Trusted(True, "approved just now"))

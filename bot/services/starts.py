@@ -1,0 +1,173 @@
+"""New attempts that a person asked for, by command, click or button, on a trusted commit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from bot.core.fencing import code
+from bot.core.model import Approval, RepoId, Run, RunId, State, Want, Wish
+from bot.core.plan import AuditEntry, Changes, RunWants
+from bot.core.planner import Chosen, snapshot
+from bot.core.report import Gate
+from bot.core.starting import Allowed, Asked, Refusal, latest, may_start
+from bot.core.texts import Texts
+
+BY_COMMAND = "asked for by {who}"
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What the commands of a comment, or one click, add up to."""
+
+    new_runs: list[tuple[Run, tuple[Want, ...]]] = field(default_factory=list)
+    add_wants: list[Want] = field(default_factory=list)
+    run_ids: list[RunId] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    audit: list[AuditEntry] = field(default_factory=list)
+    wishes: list[tuple[RunId, Wish]] = field(default_factory=list)
+    approval: Approval | None = None
+    changes: Changes | None = None  # of a plan made on the way
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Say why something was not started."""
+        if refusal.text not in self.said:
+            self.said.append(refusal.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One commit on which suites are asked for."""
+
+    chosen: Chosen
+    asked: Asked
+    source: str  # the want: `pr:N`, or `pin:COMMENT` for a former head
+    runs: tuple[RunWants, ...]  # at that commit
+    failed_only: bool = False  # re-run failed jobs where GitHub can
+    runner: str | None = None  # the label asked for, None: any of the suite's
+
+
+class Starts:
+    """Makes the runs that people ask for."""
+
+    def __init__(self, say: Texts, new_id: Callable[[], str]) -> None:
+        self._say = say
+        self._new_id = new_id
+
+    def start(self, order: Order, names: list[str], into: Gathered, now: datetime) -> None:
+        """Start suites, join those that are open already, and say what may not be started."""
+        for name in names:
+            answer = may_start(self._say, order.chosen.at.policy, name, order.asked)
+            self._note(order, name, answer, into, now)
+            if isinstance(answer, Refusal):
+                into.refuse(answer)
+                continue
+            if misfit := self._misfit(order, name):
+                into.refuse(misfit)
+                continue
+            if answer.approves:
+                into.approval = approval(order.chosen.pull.repo_id, order.asked, "start", now)
+            self._add(order, name, into, now)
+
+    def _misfit(self, order: Order, name: str) -> Refusal | None:
+        """Refuse a label that the suite does not run on."""
+        labels = order.chosen.at.policy.suites[name].runners
+        if order.runner is None or order.runner in labels:
+            return None
+        known = ", ".join(code(label) for label in labels)
+        values = {"suite": code(name), "label": code(order.runner), "known": known}
+        return Refusal(self._say("refuse_runner", **values))
+
+    def _add(self, order: Order, name: str, into: Gathered, now: datetime) -> None:
+        before = latest(order.runs).get(name)
+        if before is not None and before.state is not State.DONE:
+            into.run_ids.append(before.id)
+            into.add_wants.append(self._want(before.id, order))
+            return
+        run = self._new_run(order, name, before, now)
+        into.run_ids.append(run.id)
+        into.new_runs.append((run, (self._want(run.id, order),)))
+
+    def _want(self, run_id: RunId, order: Order) -> Want:
+        return Want(run_id, order.source, auto=False, by=order.asked.person.login)
+
+    def _new_run(self, order: Order, name: str, before: Run | None, now: datetime) -> Run:
+        chosen, who = order.chosen, order.asked.person.login
+        choice = chosen.selection.choice(name)
+        reason = choice.reason if choice and choice.selected else BY_COMMAND.format(who=who)
+        frozen = snapshot(chosen.at, name, chosen.files, reason)
+        if order.runner:
+            only = tuple(label for label in frozen.labels if label.name == order.runner)
+            frozen = replace(frozen, labels=only)
+        run = Run(
+            id=RunId(self._new_id()),
+            repo_id=chosen.pull.repo_id,
+            sha=order.asked.sha,
+            suite=name,
+            attempt=before.attempt + 1 if before else 1,
+            snapshot=frozen,
+            created_at=now,
+            origin=BY_COMMAND.format(who=who),
+            number=chosen.pull.number,
+        )
+        return _continued(run, before) if order.failed_only and before else run
+
+    def _note(
+        self,
+        order: Order,
+        name: str,
+        answer: Allowed | Refusal,
+        into: Gathered,
+        now: datetime,
+    ) -> None:
+        verb = "rerun" if order.failed_only else "start"
+        entry = AuditEntry(
+            at=now,
+            who=order.asked.person.login,
+            what=f"{verb} {name}",
+            allowed=isinstance(answer, Allowed),
+            rule="trust",
+            repo_id=order.chosen.pull.repo_id,
+            number=order.chosen.pull.number,
+            sha=order.asked.sha,
+        )
+        into.audit.append(entry)
+
+
+def _continued(run: Run, before: Run) -> Run:
+    """Let a re-run continue its Actions run, if that used a label that still fits."""
+    labels = tuple(item for item in run.snapshot.labels if item.name == before.label)
+    if before.actions_run_id is None or not labels:
+        return run
+    return replace(
+        run,
+        snapshot=replace(run.snapshot, labels=labels),
+        rerun_of=before.actions_run_id,
+        actions_attempt=before.actions_attempt,
+    )
+
+
+def approval(repo_id: RepoId, asked: Asked, via: str, now: datetime) -> Approval:
+    """Return the record of somebody's approval of a commit."""
+    person = asked.person
+    return Approval(repo_id, asked.sha, person.login, person.level, via, now)
+
+
+def gate_of(order: Order) -> Gate:
+    """Return the gate of the commit, to be looked at anew."""
+    pull = order.chosen.pull
+    return Gate(pull.repo_id, order.asked.sha, pull.number, name=order.chosen.at.policy.gate.name)
+
+
+def merged(gathered: Gathered, gate: Gate) -> Changes:
+    """Return one change out of all that was gathered."""
+    base = gathered.changes or Changes()
+    gates = base.gates if any(item.sha == gate.sha for item in base.gates) else (*base.gates, gate)
+    return replace(
+        base,
+        approval=gathered.approval,
+        new_runs=(*base.new_runs, *gathered.new_runs),
+        add_wants=(*base.add_wants, *gathered.add_wants),
+        wishes=(*base.wishes, *gathered.wishes),
+        gates=gates,
+        audit=(*base.audit, *gathered.audit),
+    )
