@@ -1,12 +1,20 @@
 """A world for each test: on SQLite, and on PostgreSQL where the database may matter."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import stamina
 
 from tests.databases import SqliteTemplate
 from tests.e2e.world import World, open_world
+
+
+@pytest.fixture(autouse=True)
+def _retries_do_not_wait() -> Iterator[None]:
+    """Let calls be tried again at once: those waits are of the machine's time, not the world's."""
+    with stamina.set_testing(True, attempts=3, cap=True):
+        yield
 
 
 @pytest.fixture
