@@ -1,0 +1,89 @@
+"""Which policy counts: the default branch's, a listed base's own, the server's, or none."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from bot.adapters.store import Store
+from bot.core.model import Repo, RepoId
+from bot.core.plan import Changes
+from bot.core.planner import PolicyAt
+from bot.ports.github import FileText, GitHub
+from bot.services.policies import Broken, Policies
+from bot.sim import ManualClock
+from tests.databases import SqliteTemplate
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+REPO = Repo(RepoId(7), "octo", "project", "main", 3)
+HEAD = "version: 1\nrunners: {npu: {npus: 8}}\n"
+
+
+class Files:
+    """The one call of GitHub that policies need, with state."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self.files = files
+        self.asked: list[str] = []
+
+    async def file(self, _repo: Repo, _path: str, ref: str) -> FileText | None:
+        self.asked.append(ref)
+        text = self.files.get(ref)
+        return FileText(text.encode(), f"sha-of-{ref}") if text is not None else None
+
+
+@pytest.fixture
+async def store(sqlite_template: SqliteTemplate, tmp_path: Path) -> AsyncIterator[Store]:
+    opened = await Store.open(sqlite_template.fresh(tmp_path))
+    yield opened
+    await opened.close()
+
+
+def policies(store: Store, files: Files, default: bytes | None = None) -> Policies:
+    return Policies(store, cast("GitHub", files), ManualClock(NOW), default)
+
+
+async def test_a_base_that_nobody_lists_uses_the_default_branchs_policy(store: Store) -> None:
+    files = Files({"main": HEAD, "weak": f"{HEAD}trust: {{auto: pull}}\n"})
+    found = await policies(store, files).of(REPO, "weak")
+    assert isinstance(found, PolicyAt)
+    assert (found.ref, found.sha, found.policy.trust.auto) == ("main", "sha-of-main", "write")
+    assert files.asked == ["main"]
+
+
+async def test_a_listed_base_brings_its_own(store: Store) -> None:
+    files = Files({"main": f'{HEAD}branches: ["v0.*"]\n', "v0.7": f"{HEAD}drafts: true\n"})
+    found = await policies(store, files).of(REPO, "v0.7")
+    assert isinstance(found, PolicyAt)
+    assert (found.ref, found.policy.drafts) == ("v0.7", True)
+
+
+async def test_a_broken_policy_lists_every_error(store: Store) -> None:
+    files = Files({"main": f"{HEAD}moode: on\nlimit: {{}}\n"})
+    found = await policies(store, files).of(REPO, "main")
+    assert isinstance(found, Broken)
+    assert len(found.errors) == 2
+
+
+async def test_without_a_file_the_servers_own_counts_or_none(store: Store) -> None:
+    assert await policies(store, Files({})).of(REPO, "main") is None
+    found = await policies(store, Files({}), HEAD.encode()).of(REPO, "main")
+    assert isinstance(found, PolicyAt)
+    assert found.sha == "server"
+
+
+async def test_a_warm_policy_costs_no_call_until_a_push_or_ten_minutes(store: Store) -> None:
+    files = Files({"main": HEAD})
+    clock = ManualClock(NOW)
+    read = Policies(store, cast("GitHub", files), clock, None)
+    await read.of(REPO, "main")
+    await read.of(REPO, "main")
+    assert files.asked == ["main"]
+    await store.commit(Changes(forget_policy=(REPO.id, "main")), NOW, done=None)
+    await read.of(REPO, "main")
+    assert files.asked == ["main"] * 2
+    await clock.advance(timedelta(minutes=10).total_seconds())
+    await read.of(REPO, "main")
+    assert files.asked == ["main"] * 3
