@@ -7,7 +7,9 @@ import pytest
 import stamina
 
 from tests.databases import SqliteTemplate
+from tests.e2e.cluster import ONE_TRY, Cluster
 from tests.e2e.world import World, open_world
+from tests.submitter.faulty import FaultySubmitter
 
 
 @pytest.fixture(autouse=True)
@@ -29,3 +31,17 @@ async def either_world(tmp_path: Path, database_url: str) -> AsyncIterator[World
     """Open a world once on each database."""
     async with open_world(tmp_path, database_url) as opened:
         yield opened
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path, sqlite_template: SqliteTemplate) -> AsyncIterator[Cluster]:
+    """Open a world with a submitter; its RayJob suite is not tried again by itself."""
+    url = sqlite_template.fresh(tmp_path)
+    async with (
+        FaultySubmitter() as server,
+        open_world(tmp_path, url, submitter_url=server.url) as world,
+    ):
+        world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": ONE_TRY})
+        await world.settle()
+        world.github.calls.clear()
+        yield Cluster(world, server)

@@ -1,0 +1,45 @@
+"""A world with a scripted submitter, for what only RayJob suites can do."""
+
+from typing import Any
+
+from bot.sim.model import CheckRun, Pull, Run
+from tests.e2e.world import POLICY, World
+from tests.submitter.faulty import FaultySubmitter, Job, final, log, status
+
+ONE_TRY = POLICY.replace("rayjob: true\n", "rayjob: true\n    infra_retries: 0\n")
+JOB = "rj-1"
+LINES = [log(f"step {number}") for number in range(5)]
+RUNNING = status("RUNNING", "Running", "RUNNING")
+GOOD = [RUNNING, *LINES, final("SUCCEEDED")]
+
+
+class Cluster:
+    """A world with a submitter, and one pull request whose suite starts a RayJob."""
+
+    def __init__(self, world: World, server: FaultySubmitter) -> None:
+        self.world, self.server = world, server
+
+    async def begin(self) -> tuple[Pull, Run]:
+        """Open a pull request and let its workflow start."""
+        pull = self.world.open_pull(path="multi/a.py")
+        await self.world.settle()
+        run = self.world.github.runs()[-1]
+        self.world.github.actions.start(run)
+        await self.world.settle()
+        return pull, run
+
+    def add(self, run: Run, events: list[Any], **more: Any) -> Job:
+        """Let the workflow have submitted a RayJob."""
+        found = {"run_id": str(run.id), "attempt": "1", **more}
+        return self.server.add(events, JOB, **found)
+
+    async def finish(self, run: Run, conclusion: str = "success", text: str = "") -> None:
+        self.world.github.actions.finish(run, conclusion, log=text)
+        await self.world.settle()
+
+    def check(self, pull: Pull) -> CheckRun:
+        return self.world.check("multinode", pull.head_sha)
+
+    async def ended(self, pull: Pull, every_s: float = 15) -> CheckRun:
+        await self.world.until(lambda: self.check(pull).status == "completed", every_s=every_s)
+        return self.check(pull)
