@@ -3,6 +3,7 @@
 import pytest
 
 from tests.e2e.cluster import GOOD, JOB, LINES, RUNNING, Cluster
+from tests.e2e.kept import kept_lines
 from tests.submitter.faulty import Watch, final
 
 
@@ -50,8 +51,8 @@ async def test_a_broken_stream_loses_no_end_and_doubles_no_line(
     job = cluster.add(run, GOOD, watches=watches)
     await cluster.finish(run)
     assert (await cluster.ended(pull)).conclusion == "success"
-    folder = cluster.world.settings.data_dir
-    assert folder.exists()
+    printed = [line for line in kept_lines(cluster.world, JOB) if line.startswith("step")]
+    assert printed == [line["line"] for line in LINES]
     assert job.watched >= len(watches)
 
 

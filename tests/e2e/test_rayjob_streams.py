@@ -1,0 +1,65 @@
+"""What a submitter's stream does to a kept log: no line is lost, none is there twice."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import JOB, RUNNING, Cluster
+from tests.e2e.kept import kept_lines, output_of
+from tests.submitter.faulty import Watch, final, log
+
+PLAIN = [f"step {number}" for number in range(8)]
+CHINESE = [f"第{number}步 · 损失 0.{number}" for number in range(8)]
+LONG = [*PLAIN[:3], "x" * 5_000_000 + " the end", *PLAIN[3:]]
+Unnumbered = partial(Watch, numbered=False)
+
+STREAMS = {
+    "a line of 5 MB": (LONG, [Watch()]),
+    "a line of 5 MB, cut and replayed": (
+        LONG,
+        [Watch(events=4, end="cut", torn=4_000_000), Watch(start="first", chunk=65_536)],
+    ),
+    "cut in mid-character": (
+        CHINESE,
+        [Watch(events=4, end="cut", torn="损"), Watch()],
+    ),
+    "cut in mid-character and replayed without numbers": (
+        CHINESE,
+        [Unnumbered(events=4, end="cut", torn="损"), Unnumbered(start="first")],
+    ),
+    "pieces of one byte": (CHINESE, [Watch(chunk=1)]),
+    "replayed from the start without numbers": (
+        PLAIN,
+        [Unnumbered(events=6, end="cut"), Unnumbered(start="first")],
+    ),
+    "replayed twice without numbers": (
+        PLAIN,
+        [
+            Unnumbered(events=3, end="cut"),
+            Unnumbered(start="first", events=6, end="cut"),
+            Unnumbered(start="first"),
+        ],
+    ),
+    "going on from now without numbers": (
+        PLAIN,
+        [Unnumbered(events=4, end="cut"), Unnumbered(start="now")],
+    ),
+    "replayed with numbers": (PLAIN, [Watch(events=6, end="cut"), Watch(start="first")]),
+}
+
+
+@pytest.mark.parametrize(
+    ("word", "conclusion"), [("SUCCEEDED", "success"), ("FAILED", "failure")], ids=["pass", "fail"]
+)
+@pytest.mark.parametrize(("lines", "watches"), STREAMS.values(), ids=STREAMS)
+async def test_every_line_is_kept_once_and_the_end_is_believed(
+    cluster: Cluster, lines: list[str], watches: list[Watch], word: str, conclusion: str
+) -> None:
+    pull, run = await cluster.begin()
+    events: list[Any] = [RUNNING, *map(log, lines), final(word)]
+    job = cluster.add(run, events, watches=watches, state=None)
+    await cluster.finish(run)
+    assert (await cluster.ended(pull, every_s=5)).conclusion == conclusion
+    assert output_of(kept_lines(cluster.world, JOB)) == lines
+    assert job.watched == len(watches)
