@@ -3,6 +3,7 @@
 Decisions are values; a refusal says who may, and what to type.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
@@ -12,7 +13,7 @@ from bot.core.matching import suites_named
 from bot.core.model import Head, Level, Outcome, Pull, Run, Sha, State
 from bot.core.plan import RunWants
 from bot.core.planner import short
-from bot.core.policy import Policy, Suite, Tier, Trigger, Trust
+from bot.core.policy import Mode, Policy, Suite, Tier, Trigger, Trust
 from bot.core.texts import Texts
 from bot.core.texts.words import duration
 from bot.core.trust import Person, Trusted
@@ -21,6 +22,7 @@ COMMAND = "/ascend-e2e"
 SHA_CHARS = 12  # of a commit in a command
 # A push so shortly before a comment may not have been seen by its author.
 UNSEEN = timedelta(seconds=60)
+_SHA_OPTION = re.compile(r"\s--sha(?:=|\s+)\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +37,22 @@ def level_for(rule: Trust, suite: Suite) -> Level:
     return rule.heavy if suite.tier is Tier.HEAVY else rule.standard
 
 
-def named(say: Texts, policy: Policy, words: tuple[str, ...]) -> tuple[list[str], list[Refusal]]:
-    """Return the suites that words of a command stand for, and a refusal for each other word."""
+def named(
+    say: Texts, policy: Policy, words: tuple[str, ...], *, to_start: bool = True
+) -> tuple[list[str], list[Refusal]]:
+    """Return the suites that words of a command stand for, and a refusal for each other word.
+
+    ``to_start``: only suites with the trigger `command` can be started so.
+    """
     names: list[str] = []
     refusals = []
     for word in words:
         found = suites_named(policy, word)
-        startable = [name for name in found if policy.suites[name].started_by(Trigger.COMMAND)]
+        startable = [
+            name
+            for name in found
+            if not to_start or policy.suites[name].started_by(Trigger.COMMAND)
+        ]
         if found and not startable:
             refusals.append(Refusal(say("refuse_no_command", suite=code(word))))
         elif not found:
@@ -65,7 +76,8 @@ def commit_for(
     found = [sha for sha in known if sha.startswith(wanted)]
     if len(found) == 1:
         return found[0]
-    again = code(f"{command} --sha {pull.head_sha[:SHA_CHARS]}")
+    bare = _SHA_OPTION.sub("", command)
+    again = code(f"{bare} --sha {pull.head_sha[:SHA_CHARS]}")
     return Refusal(say("refuse_sha", sha=code(wanted), command=again))
 
 
@@ -125,6 +137,10 @@ class Asked:
 
 def may_start(say: Texts, policy: Policy, name: str, asked: Asked) -> Allowed | Refusal:
     """Tell whether somebody may start a suite on a commit."""
+    if policy.mode is Mode.DRY_RUN:
+        return Refusal(say("refuse_dry_run"))
+    if name not in policy.suites:
+        return Refusal(say("refuse_gone", suite=code(name)))
     rule, suite, person = policy.trust, policy.suites[name], asked.person
     needed = level_for(rule, suite)
     again = f"{COMMAND} {name} --sha {asked.sha[:SHA_CHARS]}"

@@ -164,26 +164,27 @@ class Comments:
         order = replace(order, runner=command.runner)
         policy = setting.chosen.at.policy
         names, refusals = named(self._say, policy, command.suites)
-        for refusal in refusals:
-            into.refuse(refusal)
+        if _refused(refusals, into):
+            return
         if not command.suites:
             names = bare(order.chosen)
-        if not (names or refusals):
+        if not names:
             known = ", ".join(code(name) for name in policy.suites)
             sha = code(short(order.asked.sha))
             into.said.append(self._say("nothing_selected", sha=sha, names=known))
         self._starts.start(order, names, into, self._clock.now())
 
     async def _rerun(self, command: commands.Rerun, setting: Setting, into: Gathered) -> None:
-        order = await self._ordered(command.line, None, setting, into)
+        order = await self._ordered(command.line, command.sha, setting, into)
         if order is None:
             return
-        names, refusals = named(self._say, setting.chosen.at.policy, command.suites)
-        for refusal in refusals:
-            into.refuse(refusal)
+        policy = setting.chosen.at.policy
+        names, refusals = named(self._say, policy, command.suites, to_start=False)
+        if _refused(refusals, into):
+            return
         if not command.suites:
             names = not_green(order.runs)
-        if not (names or refusals):
+        if not names:
             sha = code(short(order.asked.sha))
             into.said.append(self._say("nothing_to_rerun", sha=sha))
         again = replace(order, failed_only=True)
@@ -265,11 +266,11 @@ class Comments:
     async def _cancel(self, command: commands.Cancel, setting: Setting, into: Gathered) -> None:
         policy, pull = setting.chosen.at.policy, setting.chosen.pull
         wanted = await self._store.wanted_by(pull.repo_id, pr_source(pull.number))
-        names, refusals = named(self._say, policy, command.suites)
-        for refusal in refusals:
-            into.refuse(refusal)
+        names, refusals = named(self._say, policy, command.suites, to_start=False)
+        if _refused(refusals, into):
+            return
         targets = [item.run for item in wanted if not command.suites or item.run.suite in names]
-        if not (targets or refusals):
+        if not targets:
             into.said.append(self._say("nothing_to_cancel"))
         now, who = self._clock.now(), setting.person.login
         for run in targets:
@@ -281,7 +282,8 @@ class Comments:
 
     def _may_not_cancel(self, setting: Setting, run: Run) -> Refusal:
         policy = setting.chosen.at.policy
-        needed = level_for(policy.trust, policy.suites[run.suite])
+        suite = policy.suites.get(run.suite)
+        needed = level_for(policy.trust, suite) if suite else policy.trust.heavy
         level = setting.person.level.value
         text = self._say("refuse_cancel", suite=code(run.suite), needed=needed.value, level=level)
         return Refusal(text)
@@ -315,6 +317,13 @@ class Comments:
             run_ids=tuple(dict.fromkeys(into.run_ids)),
         )
         return replace(changes, repo=event.repo, replies=(reply,))
+
+
+def _refused(refusals: list[Refusal], into: Gathered) -> bool:
+    """Say what can't be followed; one such word stops its whole command."""
+    for refusal in refusals:
+        into.refuse(refusal)
+    return bool(refusals)
 
 
 def bare(chosen: Chosen) -> list[str]:

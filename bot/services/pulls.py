@@ -97,9 +97,11 @@ class Pulls:
 
     async def head(self, pull: Pull, brought: Brought, now: datetime) -> Head:
         """Return the head with the one who brought it: a commit keeps its first pusher."""
-        for head in reversed(await self._store.heads(pull.repo_id, pull.number)):
+        known = await self._store.heads(pull.repo_id, pull.number)
+        for head in reversed(known):
             if head.sha == pull.head_sha and head.pusher:
-                return head
+                # A commit that comes back is as new as one that nobody has seen (RULINGS E).
+                return head if head is known[-1] else replace(head, seen_at=now)
         pushed = brought.action in {"opened", "synchronize"}
         pusher = brought.sender if pushed else None
         return Head(pull.repo_id, pull.number, pull.head_sha, pusher, now)

@@ -6,18 +6,31 @@ that was not read costs a second comment.
 
 import re
 
-MAX_LINE = 1_000  # characters; a command is a few words
-
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-_CONTAINER = re.compile(r" {0,3}(?:>|[-+*](?:\s|$)|\d{1,9}[.)](?:\s|$)|<)")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)", re.DOTALL)
+# A quote, a list, a table or HTML: what follows belongs to it until a blank line.
+_CONTAINER = re.compile(r" {0,3}(?:>|[-+*](?:\s|$)|\d{1,9}[.)](?:\s|$)|\||<(?!!--))")
+# HTML that goes on over blank lines, and what ends it (CommonMark 4.6, kinds 1 to 5).
+_RAW = (
+    (re.compile(r" {0,3}<(?:script|pre|style|textarea)\b", re.IGNORECASE), re.compile("</", re.I)),
+    (re.compile(r" {0,3}<\?"), re.compile(r"\?>")),
+    (re.compile(r" {0,3}<!\[CDATA\["), re.compile(r"\]\]>")),
+    (re.compile(r" {0,3}<![A-Za-z]"), re.compile(">")),
+)
+_UNDERLINE = re.compile(r" {0,3}[-=:| \t]*[-=][-=:| \t]*")  # of a heading or of a table's head
 _TICKS = re.compile("`+")
 
 
 def top_level(body: str) -> list[str]:
-    """Return the lines outside quotes, code, lists, HTML and HTML comments."""
-    reader = _Reader()
+    """Return the lines outside quotes, code, lists, tables, HTML and HTML comments."""
     lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return [line[:MAX_LINE] for line in lines if reader.reads(line)]
+    reader = _Reader()
+    read = [reader.reads(line) for line in lines]
+    below = [*lines[1:], ""]
+    return [
+        line
+        for line, good, under in zip(lines, read, below, strict=True)
+        if good and not _UNDERLINE.fullmatch(under)
+    ]
 
 
 class _Reader:
@@ -25,8 +38,8 @@ class _Reader:
 
     def __init__(self) -> None:
         self._fence = ""  # what closes the open code block
-        self._comment = False  # inside an HTML comment
-        self._inside = False  # a quote, list or HTML block goes on until a blank line
+        self._until: re.Pattern[str] | None = None  # what ends the open HTML
+        self._inside = False  # a quote, list, table or HTML block goes on until a blank line
         self._ticks = 0  # backtick runs of this paragraph that are not closed
 
     def reads(self, line: str) -> bool:
@@ -34,17 +47,17 @@ class _Reader:
         if self._fence:
             self._close_fence(line)
             return False
-        if self._comment:
-            self._comment = "-->" not in line
+        if self._until is not None:
+            self._until = None if self._until.search(line) else self._until
             return False
-        if not line.strip():
+        if not line.strip(" \t"):
             self._inside, self._ticks = False, 0
             return False
         return self._in_paragraph(line)
 
     def _close_fence(self, line: str) -> None:
         found = _FENCE.fullmatch(line)
-        if found and found[1].startswith(self._fence) and not found[2].strip():
+        if found and found[1].startswith(self._fence) and not found[2].strip(" \t"):
             self._fence = ""
 
     def _in_paragraph(self, line: str) -> bool:
@@ -52,9 +65,22 @@ class _Reader:
         if opened and not (opened[1][0] == "`" and "`" in opened[2]):
             self._fence = opened[1]
             return False
+        if self._opens_html(line):
+            return False
         before = self._inside or self._ticks % 2 == 1
-        self._inside = self._inside or _CONTAINER.match(line) is not None
+        table = _UNDERLINE.fullmatch(line) is not None and "|" in line
+        self._inside = self._inside or table or _CONTAINER.match(line) is not None
         self._ticks += len(_TICKS.findall(line))
+        return not (before or self._inside)
+
+    def _opens_html(self, line: str) -> bool:
+        """Tell whether a line begins HTML or a comment that goes on over blank lines."""
+        for start, end in _RAW:
+            found = start.match(line)
+            if found:
+                self._until = None if end.search(line, found.end()) else end
+                return True
         _, mark, rest = line.rpartition("<!--")
-        self._comment = bool(mark) and "-->" not in rest
-        return not (before or self._inside or line.startswith(("    ", "\t")))
+        if mark and "-->" not in rest:
+            self._until = re.compile("-->")
+        return bool(mark)

@@ -23,11 +23,12 @@ from bot.core.texts import Texts
 NAME = "/ascend-e2e"
 MAX_COMMANDS = 10
 MAX_WORDS = 50
+MAX_LINE = 1_000  # characters; a command is a few words
 MIN_SHA = 12  # hex digits: fewer could name another commit
 
 USAGE = {
     "run": f"{NAME} [run] [SUITE…] [--sha SHA] [--runner LABEL]",
-    "rerun": f"{NAME} rerun [SUITE…]",
+    "rerun": f"{NAME} rerun [SUITE…] [--sha SHA]",
     "cancel": f"{NAME} cancel [SUITE…]",
     "approve": f"{NAME} approve [--sha SHA]",
     "explain": f"{NAME} explain [SUITE…]",
@@ -36,7 +37,8 @@ USAGE = {
 }
 VERBS = tuple(USAGE)
 
-_LINE = re.compile(rf" {{0,3}}{re.escape(NAME)}(?:\s+(.*))?", re.DOTALL)
+# What follows the name directly and could not belong to a longer word is a mistake to be told.
+_LINE = re.compile(rf"{re.escape(NAME)}(?:\s+(.*)|([^A-Za-z0-9_./\s-].*))?", re.DOTALL)
 _SUITE = re.compile(r"[A-Za-z0-9._*?\[\]!+-]+", re.ASCII)
 _SHA = re.compile(r"[0-9a-f]+")
 _SETTING = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)=(.*)", re.ASCII | re.DOTALL)
@@ -44,6 +46,7 @@ _LABEL = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 # Options that each verb takes, and whether a value follows.
 _OPTIONS: dict[str, dict[str, bool]] = {
     "run": {"--sha": True, "--runner": True, "--set": True, "--force": False},
+    "rerun": {"--sha": True},
     "approve": {"--sha": True},
 }
 _NAMED = {"run", "rerun", "cancel", "explain"}  # verbs that suites may follow
@@ -85,10 +88,12 @@ def _command_lines(body: str) -> Iterator[tuple[str, str]]:
     for line in top_level(body):
         found = _LINE.fullmatch(line)
         if found:
-            yield line.strip(), found[1] or ""
+            yield line.strip(), found[1] or found[2] or ""
 
 
 def _read(line: str, rest: str) -> Command | Mistake:
+    if len(line) > MAX_LINE:
+        return Mistake(line[:MAX_LINE], _say("mistake_long", limit=MAX_LINE))
     try:
         return _command(line, _taken_apart(rest.split()))
     except _MistakeError as mistake:
@@ -163,7 +168,7 @@ def _command(line: str, parts: _Line) -> Command:
         raise _MistakeError(_say("mistake_extra", word=code(words[0]), usage=usage))
     match parts.verb:
         case "rerun":
-            return Rerun(line, words)
+            return Rerun(line, words, parts.options.get("--sha"))
         case "cancel":
             return Cancel(line, words)
         case "approve":

@@ -21,6 +21,7 @@ class Rerun:
 
     line: str
     suites: tuple[str, ...] = ()
+    sha: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
