@@ -10,8 +10,9 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)", re.DOTALL)
 # A quote, a list, a table or HTML: what follows belongs to it until a blank line.
 _CONTAINER = re.compile(r" {0,3}(?:>|[-+*](?:\s|$)|\d{1,9}[.)](?:\s|$)|\||<(?!!--))")
 # HTML that goes on over blank lines, and what ends it (CommonMark 4.6, kinds 1 to 5).
+_RAW_END = re.compile(r"</(?:script|pre|style|textarea)>", re.IGNORECASE)
 _RAW = (
-    (re.compile(r" {0,3}<(?:script|pre|style|textarea)\b", re.IGNORECASE), re.compile("</", re.I)),
+    (re.compile(r" {0,3}<(?:script|pre|style|textarea)\b", re.IGNORECASE), _RAW_END),
     (re.compile(r" {0,3}<\?"), re.compile(r"\?>")),
     (re.compile(r" {0,3}<!\[CDATA\["), re.compile(r"\]\]>")),
     (re.compile(r" {0,3}<![A-Za-z]"), re.compile(">")),
@@ -40,7 +41,7 @@ class _Reader:
         self._fence = ""  # what closes the open code block
         self._until: re.Pattern[str] | None = None  # what ends the open HTML
         self._inside = False  # a quote, list, table or HTML block goes on until a blank line
-        self._ticks = 0  # backtick runs of this paragraph that are not closed
+        self._ticks = 0  # length of the backtick run that is open in this paragraph
 
     def reads(self, line: str) -> bool:
         """Take the next line; tell whether it belongs to a top-level paragraph."""
@@ -67,10 +68,11 @@ class _Reader:
             return False
         if self._opens_html(line):
             return False
-        before = self._inside or self._ticks % 2 == 1
+        before = self._inside or self._ticks > 0
         table = _UNDERLINE.fullmatch(line) is not None and "|" in line
         self._inside = self._inside or table or _CONTAINER.match(line) is not None
-        self._ticks += len(_TICKS.findall(line))
+        for run in _TICKS.findall(line):
+            self._ticks = 0 if self._ticks == len(run) else self._ticks or len(run)
         return not (before or self._inside)
 
     def _opens_html(self, line: str) -> bool:
