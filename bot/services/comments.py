@@ -172,7 +172,7 @@ class Comments:
             known = ", ".join(code(name) for name in policy.suites)
             sha = code(short(order.asked.sha))
             into.said.append(self._say("nothing_selected", sha=sha, names=known))
-        self._starts.start(order, names, into, self._clock.now())
+        self._start(order, command.line, names, into)
 
     async def _rerun(self, command: commands.Rerun, setting: Setting, into: Gathered) -> None:
         order = await self._ordered(command.line, command.sha, setting, into)
@@ -187,8 +187,14 @@ class Comments:
         if not names:
             sha = code(short(order.asked.sha))
             into.said.append(self._say("nothing_to_rerun", sha=sha))
-        again = replace(order, failed_only=True)
-        self._starts.start(again, names, into, self._clock.now())
+        self._start(replace(order, failed_only=True), command.line, names, into)
+
+    def _start(self, order: Order, line: str, names: list[str], into: Gathered) -> None:
+        """Start suites, under a line that says which command on which commit."""
+        if names:
+            sha = code(short(order.asked.sha))
+            into.said.append(self._say("reply_for", command=code(line), sha=sha))
+        self._starts.start(order, names, into, self._clock.now())
 
     async def _ordered(
         self, line: str, sha: str | None, setting: Setting, into: Gathered

@@ -281,3 +281,10 @@ def test_no_good_payload_with_one_wrong_value_raises(data: st.DataObject) -> Non
 @pytest.mark.parametrize("action", sorted(PULL_ACTIONS - {"edited"}))
 def test_the_actions_of_a_pull_request_that_count(action: str) -> None:
     assert isinstance(read("pull_request", action=action, before=OLD_SHA), e.PullChanged)
+
+
+def test_a_deleted_repository_is_gone() -> None:
+    event = parse("repository", {**BASE, "action": "deleted"}, None)
+    assert isinstance(event, events.InstallationChanged)
+    assert event.gone == (REPO["id"],)
+    assert not event.all_gone
