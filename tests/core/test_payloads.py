@@ -285,6 +285,6 @@ def test_the_actions_of_a_pull_request_that_count(action: str) -> None:
 
 def test_a_deleted_repository_is_gone() -> None:
     event = parse("repository", {**BASE, "action": "deleted"}, None)
-    assert isinstance(event, events.InstallationChanged)
+    assert isinstance(event, e.InstallationChanged)
     assert event.gone == (REPO["id"],)
     assert not event.all_gone
