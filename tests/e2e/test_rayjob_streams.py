@@ -63,3 +63,19 @@ async def test_every_line_is_kept_once_and_the_end_is_believed(
     assert (await cluster.ended(pull, every_s=5)).conclusion == conclusion
     assert output_of(kept_lines(cluster.world, JOB)) == lines
     assert job.watched == len(watches)
+
+
+async def test_half_a_line_that_never_comes_again_is_kept_as_half(cluster: Cluster) -> None:
+    pull, run = await cluster.begin()
+    watches = [
+        Unnumbered(events=4, end="cut", torn="损"),
+        Unnumbered(start="now", missed=1),
+    ]
+    events: list[Any] = [RUNNING, *map(log, CHINESE), final("SUCCEEDED")]
+    cluster.add(run, events, watches=watches, state=None)
+    await cluster.finish(run)
+    assert (await cluster.ended(pull, every_s=5)).conclusion == "success"
+    kept = output_of(kept_lines(cluster.world, JOB))
+    assert (kept[:3], kept[4:]) == (CHINESE[:3], CHINESE[4:])
+    assert kept[3].startswith("第3步 · ")
+    assert "损失" not in kept[3]
