@@ -35,7 +35,7 @@ from tests.submitter.faulty import FaultySubmitter
 JOB = "rj-1"
 SHIPPED = resources.text("signatures.yml")
 # Far above what a loopback server needs, far below a person's patience with a hanging test.
-HANG_S = 20.0
+HANG_S = 60.0
 
 
 class LeapClock:
