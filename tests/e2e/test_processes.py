@@ -37,7 +37,7 @@ async def serve(variables: dict[str, str]) -> asyncio.subprocess.Process:
 async def test_wrong_settings_are_said_at_once_and_leave_with_2(tmp_path: Path) -> None:
     variables = environment(tmp_path, GITHUB_APP_ID="x", PORT="-1", GITHUB_WEBHOOK_SECRET="")
     process = await serve(variables)
-    said, _ = await asyncio.wait_for(process.communicate(), 20)
+    said, _ = await asyncio.wait_for(process.communicate(), 60)
     text = said.decode()
     assert process.returncode == 2
     assert "Traceback" not in text
@@ -49,13 +49,13 @@ async def test_a_service_told_to_stop_leaves_with_0(tmp_path: Path) -> None:
     process = await serve(environment(tmp_path))
     assert process.stdout is not None
     lines: list[bytes] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not any(b"started" in line for line in lines):
             line = await process.stdout.readline()
             assert line, lines
             lines.append(line)
     process.terminate()
-    rest, _ = await asyncio.wait_for(process.communicate(), 20)
+    rest, _ = await asyncio.wait_for(process.communicate(), 60)
     assert process.returncode == 0, rest.decode()
     assert b"stopped" in rest
     assert b"Traceback" not in rest

@@ -182,7 +182,7 @@ class World:
 
     async def until(self, test: Callable[[], bool], *, every_s: float = 0.0) -> None:
         """Settle, and let streams flow, until it is so; each round takes ``every_s``."""
-        async with asyncio.timeout(10):  # of the machine's time: far above what it needs
+        async with asyncio.timeout(60):  # of the machine's time: far above what it needs
             while True:
                 await self.pass_time(every_s)
                 if test():

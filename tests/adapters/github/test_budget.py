@@ -102,7 +102,7 @@ async def test_who_gives_up_leaves_the_line() -> None:
     gone.cancel()
     await asyncio.gather(gone, return_exceptions=True)
     await clock.pass_time(1)
-    await asyncio.wait_for(pace.take(Priority.PROGRESS), 1)
+    await asyncio.wait_for(pace.take(Priority.PROGRESS), 60)
 
 
 async def test_rest_fills_the_bucket_no_further_than_a_burst() -> None:
