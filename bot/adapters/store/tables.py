@@ -169,6 +169,8 @@ runs = Table(
     Column("retry", Text, nullable=False, server_default=""),
     Column("rerun_of", BigInteger),
     Column("label", Text),
+    Column("npus", Integer, nullable=False, server_default="0"),  # of all nodes, on that label
+    Column("forced", Text, nullable=False, server_default=""),  # who overrode the limits
     Column("actions_run_id", BigInteger),
     Column("actions_attempt", Integer, nullable=False),
     Column("actions_url", Text, nullable=False),
@@ -208,6 +210,7 @@ wants = Table(
     Column("source", Text, primary_key=True),
     Column("auto", Boolean, nullable=False),
     Column("by", Text, nullable=False),
+    Column("rank", Integer, nullable=False, server_default="3"),
     Index("wants_source", "source"),
 )
 

@@ -10,7 +10,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection
 
 from bot.adapters.store import Store, migrate
-from bot.adapters.store.tables import metadata
+from bot.adapters.store.tables_scarce import pauses
 from tests.conftest import BOTH
 from tests.databases import PostgresServer
 
@@ -29,7 +29,7 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def _differences(connection: Connection) -> list[object]:
-    return list(compare_metadata(MigrationContext.configure(connection), metadata))
+    return list(compare_metadata(MigrationContext.configure(connection), pauses.metadata))
 
 
 async def test_the_newest_migration_is_what_the_tables_say(store: Store) -> None:

@@ -53,8 +53,6 @@ def upgrade() -> None:
     _selections()
     _checks()
     _facts()
-    _holds()
-    _queue()
     _rayjobs()
     _reply_runs()
     _wants()
@@ -63,7 +61,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Drop every table."""
     tables = (
-        "wants reply_runs rayjobs queue holds facts checks selections runs resources "
+        "wants reply_runs rayjobs facts checks selections runs resources "
         "repos replies pulls polls policies heads deliveries audit approvals"
     )
     for table in tables.split():
@@ -239,6 +237,8 @@ def _runs() -> None:
         sa.Column("retry", sa.Text(), server_default="", nullable=False),
         sa.Column("rerun_of", sa.BigInteger()),
         sa.Column("label", sa.Text()),
+        sa.Column("npus", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("forced", sa.Text(), server_default="", nullable=False),
         sa.Column("actions_run_id", sa.BigInteger()),
         sa.Column("actions_attempt", sa.Integer(), nullable=False),
         sa.Column("actions_url", sa.Text(), nullable=False),
@@ -321,31 +321,6 @@ def _facts() -> None:
     )
 
 
-def _holds() -> None:
-    op.create_table(
-        "holds",
-        sa.Column("run_id", sa.Text(), nullable=False),
-        sa.Column("resource", sa.Text(), nullable=False),
-        sa.Column("amount", sa.Integer(), nullable=False),
-        sa.Column("since", sa.BigInteger(), nullable=False),
-        _runs_key(),
-        sa.PrimaryKeyConstraint("run_id", "resource"),
-    )
-    op.create_index("holds_resource", "holds", ["resource"])
-
-
-def _queue() -> None:
-    op.create_table(
-        "queue",
-        sa.Column("run_id", sa.Text(), nullable=False),
-        sa.Column("resource", sa.Text(), nullable=False),
-        sa.Column("since", sa.BigInteger(), nullable=False),
-        _runs_key(),
-        sa.PrimaryKeyConstraint("run_id", "resource"),
-    )
-    op.create_index("queue_resource", "queue", ["resource", "since", "run_id"])
-
-
 def _rayjobs() -> None:
     op.create_table(
         "rayjobs",
@@ -394,6 +369,7 @@ def _wants() -> None:
         sa.Column("source", sa.Text(), nullable=False),
         sa.Column("auto", sa.Boolean(), nullable=False),
         sa.Column("by", sa.Text(), nullable=False),
+        sa.Column("rank", sa.Integer(), server_default="3", nullable=False),
         _runs_key(),
         sa.PrimaryKeyConstraint("run_id", "source"),
     )
