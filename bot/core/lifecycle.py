@@ -4,21 +4,20 @@ Level-triggered: asked twice, or after a crash anywhere, it answers the same, so
 take again. Times that bend it stand as constants with their reason.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from bot.core.cancelling import cancel, delete_rayjobs, end_stopped, left_over, why_to_stop
 from bot.core.facts import Evidence, add_up
-from bot.core.model import Fact, Outcome, RayJob, Run, State, Wish, WishKind
+from bot.core.model import Outcome, State, Wish, WishKind
+from bot.core.situation import Situation
 from bot.core.steps import (
     Conclude,
-    DeleteRayJobs,
     Dispatch,
     End,
     FindRayJobs,
     ReadEnd,
     ReadLog,
     Search,
-    SendCancel,
     SetWish,
     Step,
     TakePlace,
@@ -30,26 +29,10 @@ from bot.core.verdict import TRUSTED_ENDS, UNSEEN_AFTER, Decided, Pending, judge
 SEARCH_AFTER_S = (2, 5, 15, 40)
 DISPATCH_FOR = timedelta(minutes=10)
 NO_RUNNER_AFTER = timedelta(hours=24)  # GitHub itself gives a queued job up after a day
-FORCE_AFTER = timedelta(minutes=6)  # GitHub forces a cancel at 5 min
 DOUBT_AFTER = timedelta(minutes=5)  # GitHub's own answer lags its webhook by seconds
-DELETE_AFTER = timedelta(seconds=60)  # the submit job's own clean-up gets this long
-DELETE_FOR = timedelta(hours=1)
 FINISH_FOR = timedelta(minutes=10)  # a log that can't be read by then is not waited for
 LOOK_EVERY = timedelta(seconds=15)  # for RayJobs: the submit job prepares for minutes
 _SLOW_LOOK = timedelta(minutes=1)  # a watchdog's tick while others report
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """All that the next step depends on."""
-
-    run: Run
-    wanted: bool
-    facts: tuple[Fact, ...]
-    rayjobs: tuple[RayJob, ...]
-    now: datetime
-    submitter: bool = True  # one is configured
-    submitter_down: str = ""  # since when and why it can't be used, in words
 
 
 def decide(situation: Situation) -> Step:
@@ -64,39 +47,11 @@ def decide(situation: Situation) -> Step:
     return _before_dispatch(situation)
 
 
-def _stop(situation: Situation) -> Wish | None:
-    """Return why the run should stop: a wish, or that nobody wants it any more."""
-    wish = situation.run.wish
-    if wish and (wish.kind is not WishKind.SUPERSEDE or not situation.wanted):
-        return wish
-    if not situation.wanted:
-        return Wish(WishKind.SUPERSEDE, "", "nobody wants this run any more", situation.now)
-    return None
-
-
-def _outcome(wish: Wish) -> Outcome:
-    return {
-        WishKind.CANCEL: Outcome.CANCELLED,
-        WishKind.SUPERSEDE: Outcome.SUPERSEDED,
-        WishKind.TIME_OUT: Outcome.TIMED_OUT,
-        WishKind.STALL: Outcome.TIMED_OUT,
-        WishKind.NO_RUNNER: Outcome.BROKEN,
-    }[wish.kind]
-
-
-def _end_by(situation: Situation, wish: Wish, leftover: str = "") -> End:
-    """End a stopped run; one that is wanted again goes on as the next attempt."""
-    why = f"{wish.reason}; RayJobs may be left: {leftover}" if leftover else wish.reason
-    again = wish.kind is WishKind.SUPERSEDE and situation.wanted
-    retry = "this commit is wanted again" if again else ""
-    return End(_outcome(wish), why, retry=retry, counts=False)
-
-
 def _before_dispatch(situation: Situation) -> Step:
     run, now = situation.run, situation.now
-    stop = _stop(situation)
+    stop = why_to_stop(situation)
     if stop:
-        return _end_by(situation, stop)
+        return end_stopped(situation, stop)
     if run.not_before and now < run.not_before:
         return Wait(State.QUEUED, run.not_before, "waiting a moment for further pushes")
     if run.snapshot.rayjob and situation.submitter_down:
@@ -114,9 +69,9 @@ def _dispatching(situation: Situation, evidence: Evidence) -> Step:
         if now < due:
             return Wait(State.DISPATCHING, due, "looking for the dispatched run")
         return Search(number, evidence.searches + 1)
-    stop = _stop(situation)
+    stop = why_to_stop(situation)
     if stop:
-        return _end_by(situation, stop)
+        return end_stopped(situation, stop)
     if now - evidence.intents[0] >= DISPATCH_FOR:
         why = f"GitHub took no dispatch for 10 min ({number} tries)"
         return End(Outcome.BROKEN, why, retry=_retry(situation, evidence, Outcome.BROKEN))
@@ -129,23 +84,23 @@ def _following(situation: Situation, evidence: Evidence) -> Step:
     if _must_ask(situation, evidence):
         return _ask_all(situation, evidence)
     verdict = _judged(situation, evidence)
-    stop = _stop(situation)
+    stop = why_to_stop(situation)
     if isinstance(verdict, Decided) and not _stopped_by_us(evidence, stop):
         return _conclude(situation, evidence, verdict)
     if stop is None and not (evidence.cancel_at or evidence.deletes):
         return _watch(situation, evidence, verdict)
     if stop is None and evidence.cancel_at is None and _over_time(situation, evidence):
         return _at_time_limit(situation, evidence)  # its RayJobs are being deleted
-    return _cancelling(situation, evidence, stop or _asked(situation))
+    return cancel(situation, evidence, stop or _asked(situation))
 
 
 def _read_end(situation: Situation, evidence: Evidence, said_at: datetime) -> Step:
     """Read the end that was said; one that stays untrue puts off no limit and no cancel."""
     if situation.now - said_at < DOUBT_AFTER:
         return ReadEnd()
-    stop = _stop(situation)
+    stop = why_to_stop(situation)
     if stop or evidence.cancel_at:
-        step = _cancelling(situation, evidence, stop or _asked(situation))
+        step = cancel(situation, evidence, stop or _asked(situation))
     else:
         step = _watch(situation, evidence, None)
     return ReadEnd() if isinstance(step, Wait | FindRayJobs) else step
@@ -190,10 +145,10 @@ def _conclude(situation: Situation, evidence: Evidence, verdict: Decided) -> Ste
     if verdict.outcome is Outcome.SUCCESS:
         return End(verdict.outcome, verdict.why)
     if _may_live(situation, evidence):
-        step = _delete(situation, evidence, verdict.why)
+        step = delete_rayjobs(situation, evidence, verdict.why)
         if step:
             return step
-    return Conclude(verdict.outcome, verdict.why + _left(evidence))
+    return Conclude(verdict.outcome, verdict.why + left_over(evidence))
 
 
 def _may_live(situation: Situation, evidence: Evidence) -> bool:
@@ -207,12 +162,6 @@ def _may_live(situation: Situation, evidence: Evidence) -> bool:
     if not situation.rayjobs:
         return not evidence.deletes
     return any(job.final not in TRUSTED_ENDS for job in situation.rayjobs)
-
-
-def _left(evidence: Evidence) -> str:
-    """Return the words that name what could not be deleted."""
-    left = evidence.leftover and not evidence.deleted
-    return f"; RayJobs may be left: {evidence.leftover}" if left else ""
 
 
 def _watch(situation: Situation, evidence: Evidence, verdict: Pending | Decided | None) -> Step:
@@ -271,10 +220,10 @@ def _at_time_limit(situation: Situation, evidence: Evidence) -> Step:
     verdict = _judged(situation, evidence)
     if isinstance(verdict, Pending) and verdict.unknown:
         # It may live on, unseen, and hold its NPUs.
-        step = _delete(situation, evidence, verdict.why)
+        step = delete_rayjobs(situation, evidence, verdict.why)
         if step:
             return step
-        why = f"{verdict.why}; the time limit was reached{_left(evidence)}"
+        why = f"{verdict.why}; the time limit was reached{left_over(evidence)}"
         return End(Outcome.BROKEN, why, retry=_retry(situation, evidence, Outcome.BROKEN))
     minutes = situation.run.snapshot.timeout_minutes
     return SetWish(WishKind.TIME_OUT, f"the time limit of {minutes} min was reached")
@@ -289,71 +238,6 @@ def _after_actions(situation: Situation, verdict: Pending) -> Step:
     if look:
         return FindRayJobs(now + LOOK_EVERY)
     return Wait(State.RUNNING, now + LOOK_EVERY, verdict.why)
-
-
-def _cancelling(situation: Situation, evidence: Evidence, wish: Wish) -> Step:
-    """Cancel the Actions run, then the RayJobs; a leftover holds its place for an hour."""
-    now = situation.now
-    if not evidence.ended:
-        if evidence.cancel_at is None:
-            return SendCancel(force=False)
-        if evidence.force_at is None and now - evidence.cancel_at >= FORCE_AFTER:
-            return SendCancel(force=True)
-    deleting = None
-    if _must_delete(situation, evidence):
-        deleting = _delete(situation, evidence, wish.reason)
-    if evidence.ended:
-        return deleting or _end_stopped(situation, evidence, wish)
-    if isinstance(deleting, DeleteRayJobs):
-        return deleting
-    return _await_cancel(evidence, now, deleting)
-
-
-def _end_stopped(situation: Situation, evidence: Evidence, wish: Wish) -> Step:
-    """Conclude a stopped run, so that its logs are read; one that nobody wants just ends."""
-    leftover = "" if evidence.deleted else evidence.leftover
-    end = _end_by(situation, wish, leftover)
-    if end.outcome is Outcome.SUPERSEDED:
-        return end
-    return Conclude(end.outcome, end.why)
-
-
-def _await_cancel(evidence: Evidence, now: datetime, deleting: Wait | None) -> Step:
-    """Wait for the end of a cancelled run; look for it in case its webhook is lost.
-
-    A delete that has to wait must not put off the force-cancel.
-    """
-    since = evidence.force_at or evidence.cancel_at or now
-    if now - since >= FORCE_AFTER:
-        return ReadEnd()
-    ticks = (since + DELETE_AFTER, since + FORCE_AFTER)
-    until = min(tick for tick in ticks if tick > now)
-    if deleting and deleting.until and deleting.until < until:
-        return deleting
-    return Wait(State.CANCELLING, until, "being cancelled")
-
-
-def _must_delete(situation: Situation, evidence: Evidence) -> bool:
-    """Tell whether RayJobs should be deleted now: after the Actions run's end, or 60 s."""
-    if not (situation.run.snapshot.rayjob and situation.submitter) or evidence.deleted:
-        return False
-    asked = evidence.cancel_at
-    return evidence.ended or (asked is not None and situation.now - asked >= DELETE_AFTER)
-
-
-def _delete(situation: Situation, evidence: Evidence, why: str) -> DeleteRayJobs | Wait | None:
-    """Return the next step of deleting RayJobs; None once done or given up after an hour."""
-    deletes = evidence.deletes
-    if evidence.deleted or not situation.submitter:
-        return None
-    if not deletes:
-        return DeleteRayJobs(1)
-    if situation.now - deletes[0] >= DELETE_FOR:
-        return None
-    due = deletes[-1] + timedelta(seconds=min(5 * 2 ** len(deletes), 300))
-    if situation.now < due:
-        return Wait(State.CANCELLING, due, f"{why}; deleting its RayJobs: {evidence.leftover}")
-    return DeleteRayJobs(len(deletes) + 1)
 
 
 def _finishing(situation: Situation, evidence: Evidence) -> Step:

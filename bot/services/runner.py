@@ -9,6 +9,7 @@ from typing import assert_never
 
 from bot.core import lifecycle, steps
 from bot.core.model import Outcome, Repo, Run
+from bot.core.situation import Situation
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.runner import ClaimedRun, Need, RunnerStore, Taken
@@ -99,11 +100,11 @@ class Runner:
             return
         await self._carry_out(claimed, repo, lifecycle.decide(await self._situation(claimed)))
 
-    async def _situation(self, claimed: ClaimedRun) -> lifecycle.Situation:
+    async def _situation(self, claimed: ClaimedRun) -> Situation:
         down = ""
         if self._health is not None and claimed.run.snapshot.rayjob:
             down = await self._health.down()
-        return lifecycle.Situation(
+        return Situation(
             run=claimed.run,
             wanted=bool(claimed.wants),
             facts=claimed.facts,

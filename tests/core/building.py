@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.core import facts
-from bot.core.lifecycle import Situation
 from bot.core.model import (
     Fact,
     Label,
@@ -21,6 +20,7 @@ from bot.core.model import (
     Wish,
     WishKind,
 )
+from bot.core.situation import Situation
 from bot.core.trust import Person
 
 T0 = datetime(2026, 8, 22, 12, 0, tzinfo=UTC)

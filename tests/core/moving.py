@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from bot.core import facts
-from bot.core.lifecycle import Situation, decide
+from bot.core.lifecycle import decide
 from bot.core.model import Fact, Run, WishKind
+from bot.core.situation import Situation
 from bot.core.steps import (
     Conclude,
     DeleteRayJobs,

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from bot.core import facts
-from bot.core.lifecycle import SEARCH_AFTER_S, Situation, decide
+from bot.core.lifecycle import SEARCH_AFTER_S, decide
 from bot.core.model import Fact, Outcome, RayJob, State, Wish, WishKind
+from bot.core.situation import Situation
 from bot.core.steps import (
     Conclude,
     DeleteRayJobs,

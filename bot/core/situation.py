@@ -1,0 +1,19 @@
+"""All that a run's next step depends on."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.core.model import Fact, RayJob, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All that the next step depends on."""
+
+    run: Run
+    wanted: bool
+    facts: tuple[Fact, ...]
+    rayjobs: tuple[RayJob, ...]
+    now: datetime
+    submitter: bool = True  # one is configured
+    submitter_down: str = ""  # since when and why it can't be used, in words
