@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from bot.core.matching import ChangedFile, select
-from bot.core.policy import Policy
+from bot.core.policy import Policy, Start, load_policy
 
+CONFIG = Path(__file__).parents[2] / "config" / "policy.yml"
 CASES = Path(__file__).parents[2] / "../shared/cases/matching"
 
 pytestmark = pytest.mark.skipif(
@@ -22,6 +23,21 @@ def corpus_policy() -> Policy:
     return Policy.model_validate(
         {"version": 1, "runners": {label: {"npus": 8} for label in labels}, "suites": suites}
     )
+
+
+def test_the_shipped_policy_has_the_filters_of_the_workflows_unchanged() -> None:
+    policy = load_policy(CONFIG.read_bytes())
+    assert isinstance(policy, Policy)
+    native = {
+        key: {
+            "paths": list(suite.paths),
+            "workflow": suite.workflow,
+            "runners": list(suite.runners),
+        }
+        for key, suite in policy.suites.items()
+        if suite.start is Start.NATIVE
+    }
+    assert native == json.loads((CASES / "suites.json").read_text())
 
 
 def test_every_pair_of_commit_and_suite_is_judged_as_github_does() -> None:

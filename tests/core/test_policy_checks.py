@@ -22,6 +22,7 @@ NIGHT = "triggers: [command, nightly]"
         (["env_paths: ['!a']"], "env_paths", "only excludes"),
         (["start: native", "inputs: {a: b}"], "inputs", "GitHub starts a native suite itself"),
         (["start: native", "settable: {a: b}"], "settable", "GitHub starts a native suite itself"),
+        (["start: native", "npus: 9"], "npus", "9 NPUs a node, but a runner of `npu-8` has 8"),
         (["start: native", NIGHT], "triggers[1]", "put `nightly` into its workflow"),
         (["start: native", "triggers: [push]"], "triggers[0]", "put `push` into its workflow"),
         (
@@ -46,6 +47,7 @@ def test_keys_that_contradict_each_other_are_told(lines: list[str], path: str, w
         ["pool: cluster", "nodes: 2", "npus: 16"],
         ["pool: cluster", "nodes: 4"],
         ["start: native", "triggers: [pull_request, command]", "paths: ['**']"],
+        ["start: native", "nodes: 3"],  # GitHub queues its third job
         ["inputs: {" + ", ".join(f"i{n}: x" for n in range(20)) + "}", "settable: {i0: x}"],
         ["paths: ['!a', b]"],
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.core.matching import ChangedFile, nightly_suites, select
-from bot.core.policy import Policy, Tier, Trigger, check_policy
+from bot.core.policy import Policy, Start, Tier, Trigger, check_policy
 
 CONFIG = Path(__file__).parents[2] / "config" / "policy.yml"
 NIGHTLY = "tests/special_npu/nightly_ci_ascend/"
@@ -59,7 +59,27 @@ def test_each_suite_with_the_nightly_trigger_runs_once_a_night(policy: Policy) -
     ],
 )
 def test_files_select_what_an_owner_expects(policy: Policy, path: str, selected: set[str]) -> None:
-    assert set(select(policy, [ChangedFile(path)]).selected) == selected
+    chosen = select(policy, [ChangedFile(path)]).selected
+    ours = {name for name in chosen if policy.suites[name].start is Start.DISPATCH}
+    assert ours == selected
+
+
+def test_what_github_starts_is_followed_counted_and_never_dispatched(policy: Policy) -> None:
+    native = {key: suite for key, suite in policy.suites.items() if suite.start is Start.NATIVE}
+    assert len(native) == 13
+    for key, suite in native.items():
+        assert suite.workflow == f"{key}.yml"
+        assert f".github/workflows/{suite.workflow}" in suite.paths
+        assert suite.triggers == (Trigger.PULL_REQUEST,)
+        assert suite.is_required
+        assert 60 <= suite.timeout_minutes <= 120
+
+
+def test_what_github_starts_costs_what_its_18_jobs_may_take(policy: Policy) -> None:
+    native = [suite for suite in policy.suites.values() if suite.start is Start.NATIVE]
+    # Of 18 jobs of 8 NPUs two run one after the other, so at once they take 17 × 8.
+    assert sum(suite.nodes * suite.npus_on(suite.runners[0], policy) for suite in native) == 136
+    assert sum(suite.npu_hours_on(suite.runners[0], policy) for suite in native) == 188
 
 
 def test_what_the_multinode_workflow_is_told_is_what_is_counted(policy: Policy) -> None:

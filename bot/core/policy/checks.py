@@ -58,7 +58,10 @@ def _pool(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iter
 
 
 def _capacity(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Refuse a suite that could wait for ever: larger than what it holds a place on."""
+    """Refuse a suite that could wait for ever: larger than what it holds a place on.
+
+    The jobs of a native suite queue at GitHub one by one and hold no place of ours together.
+    """
     pool = suite.get("pool")
     if isinstance(pool, str) and pool in _mapping(data.get("pools")):
         yield from _fits_pool(path, suite, data)
@@ -94,7 +97,7 @@ def _fits_label(
     if npus > own:
         text = f"{npus} NPUs a node, but a runner of `{shown(label)}` has {own}"
         yield Problem((*path, "npus"), f"{text}; name the `pool` if a RayJob takes them")
-    elif nodes * npus > own * slots:
+    elif nodes * npus > own * slots and suite.get("start") != Start.NATIVE:
         text = f"{nodes} nodes × {npus} NPUs are {nodes * npus}, but `{shown(label)}` holds"
         where = _nearest(path, suite, ("nodes", "npus"))
         yield Problem(where, f"{text} {own * slots} ({slots} × {own}); name a larger `pool`")

@@ -117,7 +117,7 @@ class Suite(Part):
     runners: tuple[v.Label, ...] = Field(
         min_length=1,
         max_length=v.MAX_ITEMS,
-        description="Labels it fits, any of them, in order of preference",
+        description="Labels it fits, any of them, in order of preference; native: of its jobs",
     )
     title: v.Text = Field("", description="What people read; default: the suite's key")
     start: Start = Field(
@@ -129,7 +129,7 @@ class Suite(Part):
         max_length=v.MAX_ITEMS,
         description="Inputs of the workflow; values may hold {sha} {pr} {runner} {run}",
     )
-    nodes: v.Count = Field(1, description="How many nodes it uses at once")
+    nodes: v.Count = Field(1, description="How many nodes it uses at once; native: how many jobs")
     npus: v.Count | None = Field(None, description="NPUs on each node; default: the label's")
     pool: v.Label | None = Field(None, description="Whose NPUs it holds; default: the label itself")
     rayjob: StrictBool = Field(False, description="The workflow submits a RayJob to follow")
