@@ -1,0 +1,147 @@
+"""What a pull request's events lead to, row by row (RULINGS A)."""
+
+import pytest
+
+from bot.sim.model import Pull, Run
+from tests.e2e.test_people import say, stranger
+from tests.e2e.world import POLICY, World
+
+DISPATCH = "POST /repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches"
+READ_PULL = "GET /repos/{owner}/{repo}/pulls/{pull_number}"
+ONE_TRY = POLICY.replace("timeout_minutes: 60", "timeout_minutes: 60\n    infra_retries: 0")
+
+
+def runs_of(world: World, pull: Pull, sha: str | None = None) -> list[Run]:
+    """Return the workflow runs of a pull request, oldest first; of one commit, if given."""
+    mine = [run for run in world.github.runs() if run.inputs["pr"] == str(pull.number)]
+    return [run for run in mine if sha in {None, run.inputs["sha"]}]
+
+
+async def new_policy(world: World, text: str, branch: str | None = None) -> None:
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": text}, branch)
+    await world.settle()
+
+
+async def begun(world: World, path: str) -> Pull:
+    """Open a pull request whose suite runs."""
+    pull = world.open_pull(path=path, text=path)
+    await world.settle()
+    for run in runs_of(world, pull):
+        world.github.actions.start(run)
+    await world.settle()
+    return pull
+
+
+async def end(world: World, run: Run, conclusion: str = "success", log: str = "") -> None:
+    world.github.actions.finish(run, conclusion, log=log)
+    await world.settle()
+    await world.pass_time(10)
+
+
+def shown(world: World, pull: Pull, sha: str | None = None) -> tuple[str | None, str | None]:
+    """Return the conclusions of the suite's newest check run and of the gate."""
+    sha = sha or pull.head_sha
+    return world.check("unit", sha).conclusion, world.gate(sha).conclusion
+
+
+@pytest.mark.parametrize("merged", [True, False])
+async def test_closing_stops_what_runs_and_what_waits(world: World, *, merged: bool) -> None:
+    pulls = [await begun(world, f"verl/{number}.py") for number in range(3)]
+    assert [len(runs_of(world, pull)) for pull in pulls] == [1, 1, 0]  # two slots
+    for pull in pulls:
+        if merged:
+            world.github.people.merge(pull, "maintainer")
+        else:
+            world.github.people.close(pull)
+    await world.settle()
+    assert [run.cancelled for run in world.github.runs()] == [True, True]
+    assert shown(world, pulls[2]) == ("cancelled", "cancelled")
+    for run in world.github.runs():
+        await end(world, run, "cancelled")
+    assert [shown(world, pull) for pull in pulls] == [("cancelled", "cancelled")] * 3
+    assert world.writes(DISPATCH) == 2  # the freed slots start nothing that nobody wants
+    if merged:
+        return
+    world.github.people.reopen(pulls[0])
+    await world.settle()
+    assert len(runs_of(world, pulls[0])) == 2
+    assert world.gate(pulls[0].head_sha).status == "in_progress"
+    await world.finish("success")
+    assert shown(world, pulls[0]) == ("success", "success")
+
+
+async def test_a_reopened_pull_request_runs_again_after_the_cancel_that_was_under_way(
+    world: World,
+) -> None:
+    pull = await begun(world, "verl/a.py")
+    world.github.people.close(pull)
+    await world.settle()
+    world.github.people.reopen(pull)
+    await world.settle()
+    assert len(runs_of(world, pull)) == 1
+    await end(world, world.only_run(), "cancelled")
+    assert len(runs_of(world, pull)) == 2
+    await world.finish("success")
+    assert shown(world, pull) == ("success", "success")
+
+
+async def test_pushes_in_order_are_taken_as_told_and_others_are_read_again(world: World) -> None:
+    pull = await begun(world, "verl/a.py")
+    first = world.only_run()
+    world.github.calls.clear()
+    world.github.people.push(pull, {"verl/a.py": "2"})
+    await world.settle()
+    assert world.writes(READ_PULL) == 1  # before the dispatch; the payload was believed
+    assert first.cancelled
+    world.github.deliveries.hold()
+    world.github.people.push(pull, {"verl/a.py": "3"})
+    world.github.people.push(pull, {"verl/a.py": "4"})
+    waiting = world.github.deliveries.pending
+    pushes = [one for one in waiting if one.event == "pull_request"]
+    world.github.deliveries.pending = [pushes[1], pushes[0]]
+    await world.github.deliveries.flush()
+    world.github.deliveries.release()
+    await world.settle()
+    for run in runs_of(world, pull)[:-1]:
+        await end(world, run, "cancelled")
+    await world.finish("success")
+    assert shown(world, pull) == ("success", "success")
+    dispatched = [run.inputs["sha"] for run in runs_of(world, pull)]
+    assert dispatched[-1] == pull.head_sha
+    assert len(dispatched) == 3  # the head that was passed over never started
+
+
+async def test_a_new_base_selects_anew_and_approvals_stay(world: World) -> None:
+    other = POLICY.replace("  unit:\n", "  older:\n")
+    await new_policy(world, other, "v0.1")
+    await new_policy(world, POLICY.replace("version: 1", 'version: 1\nbranches: [main, "v0.*"]'))
+    pull = await stranger(world)
+    await say(world, pull, "writer", f"/ascend-e2e approve --sha {pull.head_sha[:12]}")
+    first = world.only_run()
+    world.github.actions.start(first)
+    await world.settle()
+    world.github.people.retarget(pull, "v0.1", "stranger")
+    await world.settle()
+    assert first.cancelled
+    assert len(world.github.runs()) == 2
+    await end(world, first, "cancelled")
+    assert "does not select this suite" in (world.check("unit", pull.head_sha).title or "")
+    assert world.gate(pull.head_sha).status == "in_progress"
+    await world.finish("success")
+    assert world.check("older", pull.head_sha).conclusion == "success"
+    assert world.gate(pull.head_sha).conclusion == "success"
+
+
+async def test_what_changes_neither_head_nor_base_is_ignored_and_counted(world: World) -> None:
+    pull = await begun(world, "verl/a.py")
+    world.github.calls.clear()
+    people = world.github.people
+    people.edit_title(pull, "Better")
+    people.label(pull, "npu")
+    people.unlabel(pull, "npu")
+    await world.settle()
+    assert world.github.calls.counted() == []
+    assert not world.only_run().cancelled
+    labels = {"event": "pull_request", "result": "ignored"}
+    registry = world.bot.parts.metrics.registry
+    assert registry.get_sample_value("ascend_ci_deliveries_total", labels) == 3
