@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot.sim import NewPull
 from bot.sim.model import Pull, Run
 from tests.e2e.test_people import say, stranger
 from tests.e2e.world import POLICY, World
@@ -145,3 +146,155 @@ async def test_what_changes_neither_head_nor_base_is_ignored_and_counted(world: 
     labels = {"event": "pull_request", "result": "ignored"}
     registry = world.bot.parts.metrics.registry
     assert registry.get_sample_value("ascend_ci_deliveries_total", labels) == 3
+
+
+async def test_a_draft_starts_nothing_and_a_running_suite_of_one_goes_on(world: World) -> None:
+    pulls = [await begun(world, f"verl/{number}.py") for number in range(3)]
+    running, _, queued = pulls
+    for pull in (running, queued):
+        world.github.people.draft(pull)
+    await world.settle()
+    assert not any(run.cancelled for run in world.github.runs())
+    assert shown(world, queued) == ("cancelled", "action_required")
+    assert world.gate(queued.head_sha).title == "Draft: nothing started"
+    first, second = world.github.runs()
+    await end(world, first)
+    assert shown(world, running) == ("success", "success")
+    await end(world, second)
+    assert runs_of(world, queued) == []  # though a slot is free
+    world.github.people.push(queued, {"verl/2.py": "more"})
+    await world.settle()
+    assert runs_of(world, queued) == []
+    assert world.gate(queued.head_sha).title == "Draft: nothing started"
+    world.github.people.ready(queued)
+    await world.settle()
+    await world.finish("success")
+    assert shown(world, queued) == ("success", "success")
+    new = world.github.people.open_pull("maintainer", {"verl/n.py": "1"}, NewPull(draft=True))
+    await world.settle()
+    assert world.gate(new.head_sha).title == "Draft: nothing started"
+    world.github.people.ready(new)
+    await world.settle()
+    assert len(runs_of(world, new)) == 1
+
+
+@pytest.mark.parametrize("deed", ["push", "close"])
+async def test_a_head_that_moved_while_we_worked_starts_nothing(world: World, deed: str) -> None:
+    pull = world.open_pull()
+    old = pull.head_sha
+    await world.github.deliveries.idle()
+    while await world.bot.step("inbox")():
+        pass
+    world.github.deliveries.hold()
+    if deed == "push":
+        world.github.people.push(pull, {"verl/a.py": "2"})
+    else:
+        world.github.people.close(pull)
+    await world.settle()
+    assert world.github.runs() == []
+    assert world.check("unit", old).conclusion == "cancelled"
+    world.github.deliveries.release()
+    await world.settle()
+    assert world.gate(old).conclusion == "cancelled"
+    assert [run.inputs["sha"] for run in world.github.runs()] == (
+        [pull.head_sha] if deed == "push" else []
+    )
+
+
+COUNT_AGAIN = {
+    "success": ("success", ""),
+    "failure": ("failure", "ValueError: x"),
+    "timed_out": ("timed_out", ""),
+}
+RUN_AGAIN = {
+    "superseded": ("cancelled", ""),
+    "cancelled": ("cancelled", ""),
+    "broken": ("skipped", ""),
+}
+
+
+async def test_pushing_back_to_a_commit_counts_its_ends_and_runs_its_stops_again(
+    world: World,
+) -> None:
+    await new_policy(world, ONE_TRY)
+    for outcome, (conclusion, text) in {**COUNT_AGAIN, **RUN_AGAIN}.items():
+        pull = await begun(world, f"verl/{outcome}.py")
+        old = pull.head_sha
+        run = runs_of(world, pull)[0]
+        if outcome == "timed_out":
+            await world.pass_time(3601)
+            assert run.cancelled
+        if outcome == "cancelled":
+            await say(world, pull, "maintainer", "/ascend-e2e cancel")
+        if outcome != "superseded":
+            await end(world, run, conclusion, text)
+        world.github.people.push(pull, {f"verl/{outcome}.py": "2"})
+        await world.settle()
+        if outcome == "superseded":
+            await end(world, run, "cancelled")
+        before = world.check("unit", old)
+        await end(world, runs_of(world, pull)[-1])
+        world.github.people.force_push(pull, old)
+        await world.settle()
+        again = runs_of(world, pull, old)
+        if outcome in COUNT_AGAIN:
+            assert len(again) == 1, outcome
+            assert shown(world, pull)[1] == ("success" if outcome == "success" else "failure")
+            continue
+        assert len(again) == 2, outcome
+        assert world.gate(old).status == "in_progress"
+        assert world.check("unit", old).id != before.id
+        await end(world, again[1])
+        assert shown(world, pull) == ("success", "success")
+
+
+async def test_an_approval_holds_for_a_commit_that_comes_back(world: World) -> None:
+    pull = await stranger(world)
+    old = pull.head_sha
+    await say(world, pull, "writer", f"/ascend-e2e approve --sha {old[:12]}")
+    world.github.actions.start(world.only_run())
+    world.github.people.push(pull, {"verl/a.py": "evil"})
+    await world.pass_time(300)
+    assert world.gate(pull.head_sha).conclusion == "action_required"
+    await end(world, world.only_run(), "cancelled")
+    world.github.people.force_push(pull, old)
+    await world.settle()
+    assert [run.inputs["sha"] for run in world.github.runs()] == [old, old]
+
+
+async def test_a_commit_of_two_pull_requests_runs_until_nobody_wants_it(world: World) -> None:
+    one = await begun(world, "verl/a.py")
+    two = world.open_pull(path="docs/b.md")
+    await world.settle()
+    world.github.people.force_push(two, one.head_sha)
+    await world.settle()
+    run = world.only_run()
+    world.github.people.close(one)
+    await world.settle()
+    assert not run.cancelled
+    assert world.gate(two.head_sha).status == "in_progress"
+    world.github.people.close(two)
+    await world.settle()
+    assert run.cancelled
+    await end(world, run, "cancelled")
+    assert shown(world, two) == ("cancelled", "cancelled")
+
+
+async def test_a_push_waits_a_moment_for_further_ones_but_its_check_does_not(
+    world: World,
+) -> None:
+    await new_policy(world, POLICY.replace("debounce_seconds: 0", "debounce_seconds: 60"))
+    pull = await begun(world, "verl/a.py")
+    assert len(world.github.runs()) == 1  # an opening does not wait
+    await end(world, world.only_run())
+    shas = []
+    for text in "23":
+        world.github.people.push(pull, {"verl/a.py": text})
+        await world.settle()
+        shas.append(pull.head_sha)
+        assert world.check("unit", pull.head_sha).status == "queued"
+        await world.pass_time(40)
+        assert len(world.github.runs()) == 1
+    await world.pass_time(25)
+    assert [run.inputs["sha"] for run in world.github.runs()[1:]] == [shas[1]]
+    assert world.check("unit", shas[0]).conclusion == "cancelled"
