@@ -4,6 +4,7 @@ Decisions are values; a refusal says who may, and what to type.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
@@ -37,6 +38,12 @@ def level_for(rule: Trust, suite: Suite) -> Level:
     return rule.heavy if suite.tier is Tier.HEAVY else rule.standard
 
 
+def guess(say: Texts, word: str, known: Iterable[str]) -> str:
+    """Return `Did you mean …? ` for the nearest of ``known``, "" when none is near."""
+    near = get_close_matches(word, list(known), n=1)
+    return say("guess", guess=code(near[0])) if near else ""
+
+
 def named(
     say: Texts, policy: Policy, words: tuple[str, ...], *, to_start: bool = True
 ) -> tuple[list[str], list[Refusal]]:
@@ -56,9 +63,8 @@ def named(
         if found and not startable:
             refusals.append(Refusal(say("refuse_no_command", suite=code(word))))
         elif not found:
-            near = get_close_matches(word, list(policy.suites), n=1)
-            guess = say("guess", guess=code(near[0])) if near else ""
-            refusals.append(Refusal(say("refuse_suite", suite=code(word), guess=guess)))
+            near = guess(say, word, policy.suites)
+            refusals.append(Refusal(say("refuse_suite", suite=code(word), guess=near)))
         names += [name for name in startable if name not in names]
     return names, refusals
 

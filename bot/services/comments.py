@@ -148,7 +148,7 @@ class Comments:
             case commands.Cancel():
                 await self._cancel(command, setting, into)
             case commands.Explain():
-                into.said.append(explained(setting.chosen, command.suites))
+                into.said.append(explained(self._say, setting.chosen, command.suites))
             case commands.Status():
                 await self._status(setting, into)
             case commands.Help():

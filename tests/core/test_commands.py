@@ -150,4 +150,11 @@ def test_no_text_breaks_the_parser_or_its_answers(text: str) -> None:
 def test_help_lists_every_verb_or_explains_one() -> None:
     assert all(f"`{N} {verb}" in help_text(None) for verb in VERBS if verb != "run")
     assert help_text("cancel").count("\n") == 0
-    assert help_text("nonsense") == help_text(None)
+
+
+def test_help_of_what_is_no_command_says_so_first() -> None:
+    whole = help_text(None)
+    assert help_text("bogus*") == f"No command `bogus*`. What can be typed:\n\n{whole}"
+    near = help_text("cancle")
+    assert near.startswith(f"No command `cancle`. Did you mean `{N} help cancel`? What can be")
+    assert near.endswith(whole)

@@ -1,25 +1,33 @@
 """What `explain` answers."""
 
-from bot.core.matching import Choice, Selection
+from dataclasses import replace
+
+import pytest
+
+from bot.core.matching import ChangedFile, select
 from bot.core.planner import Chosen, PolicyAt
 from bot.core.render.answers import explained
+from bot.core.texts import Texts
 from bot.core.trust import Trusted
 from tests.core.building import a_pull
 from tests.core.policies import loaded, with_suite
 
-POLICY = loaded(
-    with_suite("paths: ['**']")
-    + "  nightly:\n    workflow: n.yml\n    runners: [npu-16]\n    tier: heavy\n    pool: cluster\n"
+TEXT = (
+    with_suite("paths: ['**']", "tier: standard")
+    + "  nightly: {workflow: n.yml, runners: [npu-16], tier: heavy, pool: cluster, nodes: 2}\n"
+    + "  own: {workflow: o.yml, runners: [npu-8], start: native, paths: ['b/**']}\n"
 )
+say = Texts()
 
 
-def chosen(*, trusted: bool) -> Chosen:
-    choices = (Choice("unit", True, "`a.py` matches `**`"), Choice("nightly", False, "no `paths`"))
+def chosen(*, trusted: bool, mode: str = "on", draft: bool = False) -> Chosen:
+    policy = loaded(f"{TEXT}mode: {mode}\n")
+    files = (ChangedFile("a.py"),)
     return Chosen(
-        pull=a_pull(),
-        at=PolicyAt(POLICY, "main", "p" * 40),
-        selection=Selection(choices),
-        files=(),
+        pull=replace(a_pull(), draft=draft),
+        at=PolicyAt(policy, "main", "p" * 40),
+        selection=select(policy, files),
+        files=files,
         trust=Trusted(trusted, "author and pusher may start runs here"),
         origin="",
         fresh=False,
@@ -28,16 +36,49 @@ def chosen(*, trusted: bool) -> Chosen:
 
 
 def test_each_suite_says_why_who_and_at_what_cost() -> None:
-    text = explained(chosen(trusted=True), ())
-    assert "is trusted: author and pusher may start runs here." in text
-    assert "| `unit` | yes | `a.py` matches `**` | by itself | triage | 32 NPU-hours" in text
-    assert (
-        "| `nightly` | no | no `paths` | by command | write | 64 NPU-hours on `cluster` |" in text
-    )
+    assert explained(say, chosen(trusted=True), ()).splitlines() == [
+        "`9999999` is trusted: author and pusher may start runs here.",
+        "",
+        "| suite | selected | why | starts | who may start it | cost |",
+        "| --- | --- | --- | --- | --- | --- |",
+        (
+            "| `unit` | yes | `a.py` matches `**` | by itself | triage permission "
+            "| up to 32 NPU-hours, npu-8 |"
+        ),
+        (
+            "| `nightly` | no | has no `paths`, so no file selects it | by command | write permission "
+            "| up to 128 NPU-hours, 2 nodes × 16 NPUs, cluster |"
+        ),
+        (
+            "| `own` | no | the changed file matches none of its paths | by GitHub "
+            "| re-run: triage permission | up to 32 NPU-hours, npu-8 |"
+        ),
+    ]
 
 
-def test_an_untrusted_commit_starts_after_an_approval() -> None:
-    text = explained(chosen(trusted=False), ("unit",))
-    assert "is not trusted" in text
-    assert "after an approval" in text
+@pytest.mark.parametrize(
+    ("at", "starts"),
+    [
+        (chosen(trusted=False), "after an approval"),
+        (chosen(trusted=True, draft=True), "when ready for review"),
+        (chosen(trusted=True, mode="dry_run"), "never: dry run"),
+    ],
+)
+def test_what_keeps_a_suite_from_starting_by_itself_is_said(at: Chosen, starts: str) -> None:
+    text = explained(say, at, ("unit",))
+    assert f"| {starts} |" in text
     assert "nightly" not in text
+    assert ("is not trusted" in text) is (starts == "after an approval")
+
+
+def test_globs_stand_for_suites_and_what_names_none_is_said_before_the_rest() -> None:
+    text = explained(say, chosen(trusted=True), ("n*", "unti", "n*", "zzz@bob"))
+    assert text.startswith("No suite `unti`. Did you mean `unit`?\n\nNo suite `zzz@bob`.\n\n`9999")
+    assert "| `nightly` |" in text
+    assert "| `unit` |" not in text
+
+
+def test_when_no_word_names_a_suite_there_is_no_table() -> None:
+    assert explained(say, chosen(trusted=True), ("unti",)) == (
+        "No suite `unti`. Did you mean `unit`?"
+    )

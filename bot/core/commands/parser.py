@@ -79,9 +79,14 @@ def parse(body: str) -> tuple[Command | Mistake, ...]:
 
 
 def help_text(verb: str | None) -> str:
-    """Return how to type one command, or all of them."""
+    """Return how to type one command, or all of them; of a word that is none, that it is none."""
     verbs = [verb] if verb in USAGE else list(USAGE)
-    return "\n".join(f"- {code(USAGE[name])}: {_say(f'help_{name}')}" for name in verbs)
+    lines = "\n".join(f"- {code(USAGE[name])}: {_say(f'help_{name}')}" for name in verbs)
+    if verb is None or verb in USAGE:
+        return lines
+    near = get_close_matches(verb, VERBS, n=1)
+    guess = _say("guess", guess=code(f"{NAME} help {near[0]}")) if near else ""
+    return f"{_say('unknown_topic', word=code(verb), guess=guess)}\n\n{lines}"
 
 
 def _command_lines(body: str) -> Iterator[tuple[str, str]]:

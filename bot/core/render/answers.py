@@ -1,46 +1,53 @@
 """What `explain` answers: each suite, whether it was selected, by what, for whom, at what cost."""
 
+from bot.core.explaining import Explanation, Starts, explain_selection, hours, where, who
 from bot.core.fencing import code, plain, prose, table
-from bot.core.planner import Chosen, may_start, short, starts_by_itself
-from bot.core.policy import Policy, Trigger
-from bot.core.starting import level_for
+from bot.core.matching import suites_named
+from bot.core.planner import Chosen, may_start, short
+from bot.core.policy import Mode
+from bot.core.starting import guess
+from bot.core.texts import Texts
 
-HEAD = ("suite", "selected", "why", "starts", "needs", "at most")
+HEAD = ("head_suite", "head_selected", "head_why", "head_starts", "head_who", "head_cost")
 
 
-def explained(chosen: Chosen, names: tuple[str, ...]) -> str:
-    """Return the table of a commit's suites (``names`` none: all), and who may start what."""
+def explained(say: Texts, chosen: Chosen, words: tuple[str, ...]) -> str:
+    """Return the table of a commit's suites, and who may start what.
+
+    ``words`` are names and globs of suites, none: all; what names no suite is said.
+    """
     policy = chosen.at.policy
-    shown = [item for item in chosen.selection.choices if not names or item.suite in names]
-    rows = [
-        (
-            code(item.suite),
-            "yes" if item.selected else "no",
-            prose(item.reason),
-            _starts(chosen, item.suite),
-            _needs(policy, item.suite),
-            _cost(policy, item.suite),
-        )
-        for item in shown
+    named = {word: suites_named(policy, word) for word in words}
+    parts = [
+        say("unknown_suite", suite=code(word), guess=guess(say, word, policy.suites)).strip()
+        for word, found in named.items()
+        if not found
     ]
-    trust = "trusted" if chosen.trust.trusted else "not trusted"
-    first = f"{code(short(chosen.pull.head_sha))} is {trust}: {prose(chosen.trust.why)}."
-    return f"{first}\n\n{table(HEAD, rows)}"
+    names = {name for found in named.values() for name in found}
+    if names or not words:
+        key = "explain_trusted" if chosen.trust.trusted else "explain_untrusted"
+        sha = code(short(chosen.pull.head_sha))
+        parts.append(say(key, sha=sha, why=prose(chosen.trust.why)))
+        items = explain_selection(policy, chosen.selection, names)
+        parts.append(table(map(say, HEAD), (_row(say, chosen, item) for item in items)))
+    return "\n\n".join(parts)
 
 
-def _starts(chosen: Chosen, name: str) -> str:
-    suite = chosen.at.policy.suites[name]
-    if Trigger.PULL_REQUEST not in suite.triggers or not starts_by_itself(suite):
-        return "by command"
-    return "by itself" if may_start(chosen) else "after an approval"
+def _row(say: Texts, chosen: Chosen, item: Explanation) -> tuple[str, ...]:
+    return (
+        code(item.suite),
+        say("yes" if item.selected else "no"),
+        prose(item.reason),
+        _starts(say, chosen, item.starts),
+        plain(who(say, item)),
+        f"{hours(say, item.cost)}, {plain(where(say, item.cost))}",
+    )
 
 
-def _needs(policy: Policy, name: str) -> str:
-    return plain(level_for(policy.trust, policy.suites[name]).value)
-
-
-def _cost(policy: Policy, name: str) -> str:
-    suite = policy.suites[name]
-    label = suite.runners[0]
-    hours = suite.npu_hours_on(label, policy)
-    return f"{hours:g} NPU-hours on {code(suite.pool or label)}"
+def _starts(say: Texts, chosen: Chosen, starts: Starts) -> str:
+    """Say what starts a suite on this very commit."""
+    if starts is not Starts.ITSELF or may_start(chosen):
+        return say(f"starts_{starts}")
+    if chosen.at.policy.mode is Mode.DRY_RUN:
+        return say("starts_dry_run")
+    return say("starts_draft" if chosen.trust.trusted else "starts_approval")

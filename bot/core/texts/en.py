@@ -167,6 +167,28 @@ EN: dict[str, str] = {
     "cost_hours": "up to {hours} NPU-hours",
     "cost_nodes": "{nodes} nodes × {npus} NPUs, {where}",
     "cost_short": "{npus}, up to {hours} NPU-hours",
+    # -- explaining ----------------------------------------------------------------------------
+    "head_selected": "selected",
+    "head_starts": "starts",
+    "head_who": "who may start it",
+    "yes": "yes",
+    "no": "no",
+    "starts_itself": "by itself",
+    "starts_github": "by GitHub",
+    "starts_command": "by command",
+    "starts_elsewhere": "not on pull requests",
+    "starts_approval": "after an approval",
+    "starts_draft": "when ready for review",
+    "starts_dry_run": "never: dry run",
+    "starts_author": "by itself for authors with {level}",
+    "who_anybody": "anybody",
+    "who_level": "{level} permission",
+    "who_listed": "{who}, or listed in the policy",
+    "who_rerun": "re-run: {who}",
+    "who_nobody": "nobody by command",
+    "explain_trusted": "{sha} is trusted: {why}.",
+    "explain_untrusted": "{sha} is not trusted: {why}.",
+    "unknown_suite": "No suite {suite}. {guess}",
     # -- replies and refusals ------------------------------------------------------------------
     "reply_for": "{command} on {sha}",
     "refuse_level": "{suite} is a {tier} suite: starting it needs {needed} permission here, and "
@@ -197,6 +219,7 @@ EN: dict[str, str] = {
     "help_explain": "say why suites are selected or not, who may start them, and their cost",
     "help_status": "say how the latest attempts stand",
     "help_help": "say what can be typed",
+    "unknown_topic": "No command {word}. {guess}What can be typed:",
     "refuse_no_command": "{suite} is not started by commands: its policy lacks the trigger "
     "`command`. Nothing was started.",
     "refuse_sha": "{sha} is no commit of this pull request that was its head. "
