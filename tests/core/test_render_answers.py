@@ -46,8 +46,8 @@ def test_each_suite_says_why_who_and_at_what_cost() -> None:
             "| up to 32 NPU-hours, npu-8 |"
         ),
         (
-            "| `nightly` | no | has no `paths`, so no file selects it | by command | write permission "
-            "| up to 128 NPU-hours, 2 nodes × 16 NPUs, cluster |"
+            "| `nightly` | no | has no `paths`, so no file selects it | by command "
+            "| write permission | up to 128 NPU-hours, 2 nodes × 16 NPUs, cluster |"
         ),
         (
             "| `own` | no | the changed file matches none of its paths | by GitHub "
