@@ -51,20 +51,40 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
 
 def test_every_scene_ends_as_expected(ended: Ended) -> None:
     assert ended.code == 0, ended.err
-    shown = Counter(
-        (one["name"], one["status"], one["conclusion"]) for one in ended.answer["check_runs"]
-    )
+    newest = {(one["name"], one["head_sha"]): one for one in ended.answer["check_runs"]}
+    shown = Counter((one["name"], one["status"], one["conclusion"]) for one in newest.values())
     assert shown == {
+        ("Ascend / nightly-unit", "completed", "success"): 1,
         ("Ascend / npu-unit", "completed", "success"): 1,
         ("Ascend / two-node-eval", "completed", "success"): 1,
         ("Ascend / two-node-ppo", "completed", "cancelled"): 1,
         ("Ascend / two-node-ppo", "completed", "failure"): 1,
-        ("Ascend / two-node-ppo", "completed", "success"): 2,
-        ("ascend-ci", "completed", "action_required"): 1,
+        ("Ascend / two-node-ppo", "completed", "success"): 3,
         ("ascend-ci", "completed", "cancelled"): 1,
         ("ascend-ci", "completed", "failure"): 1,
-        ("ascend-ci", "completed", "success"): 4,
+        ("ascend-ci", "completed", "success"): 5,
     }
+
+
+def test_a_click_on_re_run_adds_a_check_run_to_the_commit(ended: Ended) -> None:
+    suites = [one for one in ended.answer["check_runs"] if one["name"] != "ascend-ci"]
+    twice = [key for key, times in Counter(map(_of, suites)).items() if times > 1]
+    (again,) = twice
+    both = [one for one in suites if _of(one) == again]
+    assert [one["conclusion"] for one in both] == ["failure", "failure"]
+    assert all("trainer/rollout.py:12" in one["title"] for one in both)
+
+
+def _of(check: dict[str, Any]) -> tuple[str, str]:
+    return check["name"], check["head_sha"]
+
+
+def test_a_command_has_one_reply_that_was_edited_to_the_end(ended: Ended) -> None:
+    command, reply = ended.answer["comments"]
+    assert (command["user"], command["body"]) == ("mia", "/ascend-e2e nightly-unit")
+    assert command["reactions"] == ["eyes"]
+    assert (reply["user"], reply["pull"]) == ("ascend-ci[bot]", command["pull"])
+    assert "| `nightly-unit` | passed" in reply["body"]
 
 
 def test_the_answer_has_the_promised_keys_and_stands_alone_on_stdout(ended: Ended) -> None:
@@ -76,15 +96,15 @@ def test_the_answer_has_the_promised_keys_and_stands_alone_on_stdout(ended: Ende
     assert "as expected" in ended.err
 
 
-def test_each_suite_was_dispatched_once_a_commit(ended: Ended) -> None:
+def test_each_suite_was_dispatched_once_a_commit_and_click(ended: Ended) -> None:
     dispatched = Counter(
         (one["workflow"].rpartition("/")[2], one["inputs"]["sha"])
         for one in ended.answer["dispatches"]
     )
-    assert set(dispatched.values()) == {1}
+    assert sorted(dispatched.values()) == [1, 1, 1, 1, 1, 1, 1, 2]
     assert Counter(workflow for workflow, _ in dispatched) == {
-        "ascend_multinode.yml": 5,
-        "ascend_nightly.yml": 1,
+        "ascend_multinode.yml": 6,
+        "ascend_nightly.yml": 2,
     }
 
 

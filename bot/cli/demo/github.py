@@ -20,8 +20,9 @@ CALL_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check run of the bot."""
+    """A check run of the bot; a newer one has a higher id."""
 
+    id: int
     name: str
     sha: str
     status: str
@@ -40,17 +41,32 @@ class Dispatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment on a pull request."""
+
+    pull: int
+    user: str
+    body: str
+
+    @property
+    def by_bot(self) -> bool:
+        """Tell whether an app wrote it."""
+        return self.user.endswith("[bot]")
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """What GitHub shows at one moment; `raw` is the whole answer."""
 
     checks: tuple[Check, ...]
     dispatches: tuple[Dispatch, ...]
+    comments: tuple[Comment, ...]
     raw: Json
 
     def check(self, name: str, sha: str) -> Check | None:
         """Return the newest check run of that name on a commit."""
         found = [check for check in self.checks if (check.name, check.sha) == (name, sha)]
-        return found[-1] if found else None
+        return max(found, key=lambda check: check.id, default=None)
 
     def dispatch(self, sha: str) -> Dispatch | None:
         """Return the newest workflow run dispatched for a commit."""
@@ -60,15 +76,18 @@ class Seen:
 
 def read_state(raw: Json) -> Seen:
     """Decode the answer of `/_sim/state`."""
-    checks = [
-        Check(one["name"], one["head_sha"], one["status"], one["conclusion"], one["title"] or "")
-        for one in raw["check_runs"]
-    ]
+    checks = [_check(one) for one in raw["check_runs"]]
     dispatches = [
         Dispatch(one["id"], one["inputs"].get("sha", ""), one["status"], one["conclusion"])
         for one in raw["dispatches"]
     ]
-    return Seen(tuple(checks), tuple(dispatches), raw)
+    comments = [Comment(one["pull"], one["user"], one["body"]) for one in raw["comments"]]
+    return Seen(tuple(checks), tuple(dispatches), tuple(comments), raw)
+
+
+def _check(one: Json) -> Check:
+    title = one["title"] or ""
+    return Check(one["id"], one["name"], one["head_sha"], one["status"], one["conclusion"], title)
 
 
 class GitHub:
@@ -78,7 +97,7 @@ class GitHub:
         self._session = session
         self.url = url
         self._news = asyncio.Condition()
-        self.seen = Seen((), (), {})
+        self.seen = Seen((), (), (), {})
 
     async def do(self, verb: str, **arguments: object) -> Json:
         """Do a deed; raise `DemoError` when the simulation cannot."""

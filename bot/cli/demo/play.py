@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from bot import resources
 from bot.cli.demo.errors import DemoError
-from bot.cli.demo.expected import Expected, differences
-from bot.cli.demo.github import LOOK_S, GitHub, Json, Seen, Submitter
+from bot.cli.demo.expected import Expected, Wish, differences
+from bot.cli.demo.github import LOOK_S, Check, GitHub, Json, Seen, Submitter
 
 SCENE_S = 60.0  # each takes under 20 s on an idle machine
 PULLS = "demo/pulls/"
@@ -36,7 +36,7 @@ class Play:
     step: str = "waits"
     state: str = "running"  # then ok or failed
     pulls: list[int] = field(default_factory=list)
-    expected: list[Expected] = field(default_factory=list)
+    expected: list[Wish] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -62,6 +62,32 @@ class Play:
         """Push the files of a change to a pull request."""
         return await self.github.do("push", pull=number, files=files_of(change))
 
+    async def comment(self, number: int, by: str, body: str) -> int:
+        """Comment on a pull request; return the comment's id."""
+        self.says(f"{by} comments “{body}”")
+        done = await self.github.do("comment", pull=number, by=by, body=body)
+        found: int = done["id"]
+        return found
+
+    async def rerun(self, expected: Expected, by: str) -> Check:
+        """Press *Re-run* on a check run; return it, for its successor to be told from it."""
+        check = self._shown(expected)
+        self.says(f"{by} presses Re-run on {check.name}")
+        await self.github.do("rerun_check", check=check.id, by=by)
+        return check
+
+    async def press(self, expected: Expected, identifier: str, by: str) -> Check:
+        """Press a button of a check run; return it."""
+        check = self._shown(expected)
+        self.says(f"{by} presses “{identifier}” on {check.name}")
+        await self.github.do("press", check=check.id, identifier=identifier, by=by)
+        return check
+
+    def _shown(self, expected: Expected) -> Check:
+        check = self.github.seen.check(*expected.key)
+        assert check is not None, "a scene expects a check run before it presses anything there"
+        return check
+
     async def until(self, what: str, test: Callable[[Seen], bool]) -> None:
         """Wait for something; raise `DemoError` that names it when the scene's time is up."""
         self.says(f"waiting for {what}")
@@ -81,8 +107,16 @@ class Play:
                 raise DemoError(message)
             await asyncio.sleep(LOOK_S)
 
-    async def expect(self, *expected: Expected) -> None:
-        """Wait until these check runs are as expected; they must still be so in the end."""
+    def nothing_started(self, sha: str) -> None:
+        """Raise `DemoError` if a workflow run was dispatched for a commit."""
+        if self.github.seen.dispatch(sha) is not None:
+            message = f"a workflow run was dispatched for {sha[:7]}, and none should have been"
+            raise DemoError(message)
+
+    async def expect(self, *expected: Wish) -> None:
+        """Wait until these are as expected; they must be so in the end, unless expected anew."""
+        keys = {one.key for one in expected}
+        self.expected = [one for one in self.expected if one.key not in keys]
         self.expected += expected
         names = ", ".join(dict.fromkeys(one.name for one in expected))
         try:

@@ -20,6 +20,7 @@ from bot.cli.demo.show import Course, Show
 from bot.cli.demo.stage import Stage, folder, stage
 
 FINE, DIFFERS = 0, 1
+CALM_S = 15.0  # a gate may open once more after its suite's end: writes to GitHub are paced
 SHOWN = ("name", "head_sha", "status", "conclusion", "title")
 
 
@@ -81,21 +82,30 @@ async def _staged(wishes: Wishes, show: Show) -> int:
 
 
 async def _played(up: Stage, courses: Sequence[Course], show: Show) -> Seen:
-    """Play all scenes at once; return what GitHub shows when the last has ended."""
+    """Play all scenes at once; return what GitHub shows when all have ended and it is calm."""
     watching = asyncio.create_task(up.github.watch())
-    playing = asyncio.gather(*(_play(scene, play) for scene, play in courses))
-    both: list[asyncio.Future[Any]] = [watching, playing]
+    playing = asyncio.create_task(_until_calm(up, courses))
+    both: list[asyncio.Task[Any]] = [watching, playing]
     try:
         with show.playing(courses):
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if watching.done():
             watching.result()  # it ends by an error alone
-        await playing
+        return await playing
     finally:
         for task in both:
             task.cancel()
         await asyncio.gather(*both, return_exceptions=True)
-    return await up.github.look()
+
+
+async def _until_calm(up: Stage, courses: Sequence[Course]) -> Seen:
+    """Play all; then give what is still on its way the time to come, unless a scene failed."""
+    await asyncio.gather(*(_play(scene, play) for scene, play in courses))
+    if any(play.problems for _, play in courses):
+        return await up.github.look()
+    deadline = time.monotonic() + CALM_S
+    await up.github.until(lambda seen: not _problems(courses, seen), deadline=deadline)
+    return up.github.seen
 
 
 async def _play(scene: Scene, play: Play) -> None:

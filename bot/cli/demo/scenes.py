@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from bot.cli.demo.expected import gate, suite
+from dataclasses import replace
+
+from bot.cli.demo.expected import Answer, gate, suite
 from bot.cli.demo.github import Seen
 from bot.cli.demo.play import Play, Scene
 
 PPO = "two-node-ppo"
 EVALUATION = "two-node-eval"
+NIGHTLY = "nightly-unit"
 PEOPLE = {"mia": "maintain", "wim": "write", "sam": "none"}
 
 
@@ -22,24 +25,52 @@ async def passes(play: Play) -> None:
 
 
 async def fails(play: Play) -> None:
-    """Let a change break in a file of its own: the title names the error and its line."""
+    """Let a change break in a file of its own; run again, it breaks there again."""
     sha = (await play.open("wim", "Drop long responses", "fails"))["head_sha"]
+    broken = suite(PPO, sha, "failure", "ValueError in trainer/rollout.py:12")
+    await play.expect(broken)
+    first = await play.rerun(broken, by="wim")
     await play.expect(
-        suite(PPO, sha, "failure", "ValueError in trainer/rollout.py:12"),
+        replace(broken, after=first.id),
         gate(sha, "failure", f"{PPO} failed"),
     )
 
 
 async def nothing(play: Play) -> None:
     """Touch documentation alone: the gate is green at once."""
-    sha = (await play.open("wim", "Say it better", "nothing"))["head_sha"]
+    await _documentation(play)
+
+
+async def asked(play: Play) -> None:
+    """Let a comment run a heavy suite there all the same: one reply, edited to the end."""
+    number, sha = await _documentation(play)
+    words = f"/ascend-e2e {NIGHTLY}"
+    comment_id = await play.comment(number, "mia", words)
+    await play.expect(
+        suite(NIGHTLY, sha, "success", "Passed"),
+        Answer(comment_id, (f"`{words}` on `{sha[:7]}`", f"| `{NIGHTLY}` | passed", "[check run]")),
+        gate(sha, "success", "No Ascend suite needed"),
+    )
+
+
+async def _documentation(play: Play) -> tuple[int, str]:
+    pull = await play.open("wim", "Say it better", "nothing")
+    number, sha = pull["number"], pull["head_sha"]
     await play.expect(gate(sha, "success", "No Ascend suite needed"))
+    return number, sha
 
 
 async def stranger(play: Play) -> None:
-    """Let somebody without permission ask from a fork: nothing starts, the gate says who can."""
+    """Let somebody without permission ask from a fork: nothing starts before the approval."""
     sha = (await play.open("sam", "Double the rate", "stranger", fork=True))["head_sha"]
-    await play.expect(gate(sha, "action_required", "Waiting for a maintainer: 1 suite"))
+    waits = gate(sha, "action_required", "Waiting for a maintainer: 1 suite")
+    await play.expect(waits)
+    play.nothing_started(sha)
+    await play.press(waits, "approve", by="mia")
+    await play.expect(
+        suite(PPO, sha, "success", "Passed"),
+        gate(sha, "success", f"{PPO} passed"),
+    )
 
 
 async def supersedes(play: Play) -> None:
@@ -75,9 +106,9 @@ def _job_ended(seen: Seen, sha: str) -> bool:
 
 SCENES = (
     Scene("passes", "A maintainer's pull request passes on two nodes", passes),
-    Scene("fails", "One fails with a traceback in a file of its own", fails),
-    Scene("nothing", "One touches nothing that needs an NPU", nothing),
-    Scene("stranger", "A stranger's fork waits for approval", stranger),
+    Scene("fails", "One fails in a file of its own, and again when re-run", fails),
+    Scene("asked", "One needs no NPU; a comment runs a nightly suite on it", asked),
+    Scene("stranger", "A stranger's fork runs once a maintainer approves", stranger),
     Scene("supersedes", "A newer push supersedes what runs", supersedes),
     Scene("outlives", "A RayJob outlives its Actions job", outlives),
 )
