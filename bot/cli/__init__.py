@@ -8,6 +8,7 @@ COMMANDS = {
     "check-policy": "check_policy",
     "demo": "demo",
     "digest": "digest",
+    "explain": "explain",
     "match": "match",
     "migrate": "migrate",
     "schema": "schema",

@@ -13,7 +13,7 @@ from bot.core.model import Level
 from bot.core.policy import Policy, Start, Suite, Tier, Trigger
 from bot.core.starting import level_for
 from bot.core.texts import Texts
-from bot.core.texts.words import number
+from bot.core.texts.words import listing, number
 
 
 class Starts(StrEnum):
@@ -27,13 +27,13 @@ class Starts(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a run takes on the first of its labels, and can cost at most."""
+    """What a run takes on the label that it likes best, and can cost at most."""
 
     nodes: int
     npus: int  # on each node
     minutes: int  # its time limit
     npu_hours: float
-    where: str  # the pool, or the label
+    where: str  # the pool, or the label; of what GitHub starts, its jobs' labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,13 @@ def explain_selection(
 def cost_of(policy: Policy, suite: Suite) -> Cost:
     """Return what a run of ``suite`` takes and can cost at most."""
     label = suite.runners[0]
+    labels = suite.runners if suite.start is Start.NATIVE else suite.runners[:1]
     return Cost(
         nodes=suite.nodes,
         npus=suite.npus_on(label, policy),
         minutes=suite.timeout_minutes,
         npu_hours=suite.npu_hours_on(label, policy),
-        where=suite.pool or label,
+        where=suite.pool or listing(labels, len(labels)),
     )
 
 

@@ -20,7 +20,8 @@ suites:
   unit: {workflow: u.yml, runners: [npu-8], paths: ["src/**", "!**/*.md"], title: Unit tests}
   both: {workflow: b.yml, runners: [npu-8], nodes: 2, npus: 4, pool: cluster, timeout_minutes: 90}
   dear: {workflow: d.yml, runners: [npu-16, npu-8], paths: ["src/**"], tier: heavy}
-  own: {workflow: o.yml, runners: [npu-8], paths: ["**"], start: native, triggers: [pull_request]}
+  own: {workflow: o.yml, runners: [npu-8, npu-16], paths: ["**"], start: native,
+    triggers: [pull_request]}
   quiet: {workflow: q.yml, runners: [npu-8], paths: ["**"], triggers: [pull_request]}
   night: {workflow: n.yml, runners: [npu-8], triggers: [nightly]}
 """
@@ -106,6 +107,7 @@ def test_who_may_start_follows_the_trust_rules_and_the_listed_count_as_write(
 def test_the_cost_is_that_of_the_first_label_up_to_the_time_limit() -> None:
     assert explaining.hours(say, one("dear").cost) == "up to 64 NPU-hours"
     assert explaining.where(say, one("dear").cost) == "npu-16"
+    assert explaining.where(say, one("own").cost) == "npu-8 and npu-16"
     assert explaining.hours(say, one("both").cost) == "up to 12 NPU-hours"
     assert explaining.where(say, one("both").cost) == "2 nodes × 4 NPUs, cluster"
 
