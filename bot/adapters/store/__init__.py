@@ -7,6 +7,7 @@ leaves this package.
 from collections.abc import Callable
 from datetime import datetime
 
+from bot.adapters.store.api import ApiRows
 from bot.adapters.store.changes import ChangeRows
 from bot.adapters.store.checks import CheckRows
 from bot.adapters.store.database import Database
@@ -20,6 +21,7 @@ from bot.adapters.store.replies import ReplyRows
 from bot.adapters.store.runs import RunRows
 from bot.adapters.store.showing import ShowingRows
 from bot.adapters.store.sweep import SweepRows
+from bot.adapters.store.tokens import TokenRows
 from bot.adapters.store.wake import LocalWake
 from bot.ports.wake import Wake
 
@@ -37,6 +39,8 @@ class Store(
     ReplyRows,
     ShowingRows,
     SweepRows,
+    TokenRows,
+    ApiRows,
 ):
     """Implements the stores of all ports; made by ``open``, ended by ``close``."""
 

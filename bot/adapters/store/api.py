@@ -1,0 +1,84 @@
+"""Rows for the read API: runs by what people know of them, and a run's whole story."""
+
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.adapters.store.database import Database
+from bot.adapters.store.rows import load, load_all, load_by_run, load_runs, load_wants
+from bot.adapters.store.tables import facts, rayjobs, repos, runs, wants
+from bot.core.model import Fact, RayJob, Repo, RepoId, Run, RunId
+from bot.ports.api import ListedRun, RunQuery, RunStory
+
+
+class ApiRows:
+    """Implements ``ApiStore`` and the reading half of ``AnnouncementStore``."""
+
+    _db: Database
+
+    async def run_of_attempt(
+        self, repo_id: RepoId, actions_run_id: int, actions_attempt: int
+    ) -> Run | None:
+        """Return our attempt that is this attempt of an Actions run."""
+        async with self._db.read() as conn:
+            found = await load_runs(
+                conn,
+                runs.c.repo_id == repo_id,
+                runs.c.actions_run_id == actions_run_id,
+                runs.c.actions_attempt == actions_attempt,
+            )
+        return found[-1] if found else None
+
+    async def list_runs(self, query: RunQuery) -> tuple[ListedRun, ...]:
+        """Return runs, newest first: ids grow with time and are the table's own order."""
+        chosen = select(runs).where(*_where(query)).order_by(runs.c.id.desc()).limit(query.limit)
+        async with self._db.read() as conn:
+            found = [load(Run, row) for row in (await conn.execute(chosen)).mappings()]
+            known = await _repos(conn, {run.repo_id for run in found})
+        return tuple(ListedRun(run, known.get(run.repo_id)) for run in found)
+
+    async def run_story(self, run_id: RunId) -> RunStory | None:
+        """Return a run with its wants, facts and RayJobs; None: there is none."""
+        async with self._db.read() as conn:
+            found = await load_runs(conn, runs.c.id == run_id)
+            if not found:
+                return None
+            [run] = found
+            known = await _repos(conn, {run.repo_id})
+            wanted = await load_wants(conn, [run_id])
+            told = await load_by_run(conn, Fact, facts, [run_id])
+            jobs = await load_by_run(conn, RayJob, rayjobs, [run_id])
+        return RunStory(
+            run,
+            known.get(run.repo_id),
+            wanted.get(run_id, ()),
+            told.get(run_id, ()),
+            jobs.get(run_id, ()),
+        )
+
+
+def _where(query: RunQuery) -> list[ColumnElement[bool]]:
+    where: list[ColumnElement[bool]] = []
+    if query.repo is not None:
+        where.append(_in_repo(query.repo))
+    if query.sha is not None:
+        where.append(runs.c.sha.startswith(query.sha, autoescape=True))
+    if query.number is not None:
+        source = wants.c.source == f"pr:{query.number}"
+        wanted = exists().where(wants.c.run_id == runs.c.id, source)
+        where.append((runs.c.number == query.number) | wanted)
+    if query.state is not None:
+        where.append(runs.c.state == query.state)
+    return where
+
+
+def _in_repo(repo: str) -> ColumnElement[bool]:
+    """Tell in SQL whether a run is of the repository of that number or name."""
+    if repo.isdigit():
+        return runs.c.repo_id == int(repo)
+    owner, _, name = repo.lower().partition("/")
+    named = (func.lower(repos.c.owner) == owner) & (func.lower(repos.c.name) == name)
+    return runs.c.repo_id.in_(select(repos.c.id).where(named))
+
+
+async def _repos(conn: AsyncConnection, ids: set[RepoId]) -> dict[RepoId, Repo]:
+    return {repo.id: repo for repo in await load_all(conn, Repo, repos, repos.c.id.in_(ids))}
