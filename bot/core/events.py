@@ -141,12 +141,12 @@ class RepoChanged:
 
 @dataclass(frozen=True, slots=True)
 class InstallationChanged:
-    """The app was installed, suspended or removed; ``gone`` are repositories it lost."""
+    """The app was installed, suspended or removed, or given and taken repositories."""
 
     installation_id: int
-    active: bool
-    gone: tuple[RepoId, ...]
-    all_gone: bool
+    active: bool | None = None  # whether any may be called; None: only those below change
+    gone: tuple[RepoId, ...] = ()
+    back: tuple[RepoId, ...] = ()
 
 
 Event = (

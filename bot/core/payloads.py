@@ -300,30 +300,32 @@ def _merge_group(payload: Payload, _app_id: int | None) -> Event | Ignored:
 def _repository(payload: Payload, _app_id: int | None) -> Event | Ignored:
     repo = _repo(payload)
     if _text(payload, "action") == "deleted":
-        return InstallationChanged(repo.installation_id or 0, True, (repo.id,), all_gone=False)
+        return InstallationChanged(repo.installation_id or 0, gone=(repo.id,))
     return RepoChanged(repo)
 
 
 def _installation(payload: Payload, _app_id: int | None) -> Event | Ignored:
     action = _text(payload, "action")
-    gone = action in {"deleted", "suspend"}
+    active = action not in {"deleted", "suspend"}
     return InstallationChanged(
         installation_id=_number(payload, "installation.id"),
-        active=not gone,
-        gone=(),
-        all_gone=gone,
+        active=active,
+        back=_listed(payload, "repositories") if active else (),  # not there at `unsuspend`
     )
 
 
 def _installation_repositories(payload: Payload, _app_id: int | None) -> Event | Ignored:
-    removed = _maybe(payload, "repositories_removed")
-    ids = [_number(item, "id") for item in removed] if isinstance(removed, list) else []
     return InstallationChanged(
         installation_id=_number(payload, "installation.id"),
-        active=True,
-        gone=tuple(RepoId(item) for item in ids),
-        all_gone=False,
+        gone=_listed(payload, "repositories_removed"),
+        back=_listed(payload, "repositories_added"),
     )
+
+
+def _listed(payload: Payload, name: str) -> tuple[RepoId, ...]:
+    found = _maybe(payload, name)
+    items = found if isinstance(found, list) else []
+    return tuple(RepoId(_number(item, "id")) for item in items)
 
 
 _READERS: dict[str, Callable[[Payload, int | None], Event | Ignored]] = {

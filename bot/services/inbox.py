@@ -22,7 +22,7 @@ from bot.core.events import (
     RepoChanged,
     SuiteRerequested,
 )
-from bot.core.model import Delivery
+from bot.core.model import Delivery, Repo
 from bot.core.payloads import parse
 from bot.core.plan import Changes
 from bot.ports.clock import Clock
@@ -116,7 +116,16 @@ class Inbox:
         event = parse(delivery.event, payload, None)
         if isinstance(event, Ignored | Malformed):
             return Changes()  # stored by an older version that read more
+        if not isinstance(event, InstallationChanged) and await self._left_out(event.repo):
+            return Changes()
         return await self._case(event)
+
+    async def _left_out(self, told: Repo) -> bool:
+        """Tell whether a delivery came late: its repository may not be called any more."""
+        known = await self._store.repo(told.id)
+        if known is None or known.active:
+            return False
+        return told.installation_id is None or known.installation_id in {None, told.installation_id}
 
     async def _case(self, event: Event) -> Changes:
         match event:

@@ -94,9 +94,9 @@ class Sweeper:
         """Have GitHub send again what it could not deliver: it never does by itself."""
         now = self._clock.now()
         seen = await self._github.deliveries(now - self._look_back)
-        lost = {
+        lost = {  # oldest first: the last word on an installation has to be the last one heard
             item.guid: item.id
-            for item in seen
+            for item in sorted(seen, key=lambda item: item.delivered_at)
             if not item.ok and now - item.delivered_at >= _SETTLED
         }
         known = await self._store.known_guids(tuple(lost))

@@ -145,10 +145,13 @@ def test_what_github_sends_is_never_malformed() -> None:
         ("push", {"ref": "refs/heads/a/b"}, "branch", "a/b"),
         ("push", {"after": "0" * 40, "deleted": True}, "deleted", True),
         ("merge_group", {}, "action", "destroyed"),
-        ("installation", {"action": "deleted"}, "all_gone", True),
+        ("installation", {"action": "deleted"}, "active", False),
         ("installation", {"action": "created"}, "active", True),
         ("installation_repositories", {}, "gone", (7,)),
         ("installation_repositories", {"repositories_removed": None}, "gone", ()),
+        ("installation_repositories", {"repositories_added": [{"id": 8}]}, "back", (8,)),
+        ("installation", {"action": "created", "repositories": [{"id": 8}]}, "back", (8,)),
+        ("installation", {"action": "deleted", "repositories": [{"id": 8}]}, "back", ()),
     ],
 )
 def test_a_field(name: str, changes: dict[str, Any], field: str, value: object) -> None:
@@ -287,4 +290,4 @@ def test_a_deleted_repository_is_gone() -> None:
     event = parse("repository", {**BASE, "action": "deleted"}, None)
     assert isinstance(event, e.InstallationChanged)
     assert event.gone == (REPO["id"],)
-    assert not event.all_gone
+    assert event.active is None

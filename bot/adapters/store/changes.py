@@ -15,7 +15,7 @@ from bot.adapters.store.checks_touch import (
 )
 from bot.adapters.store.database import Database, insert
 from bot.adapters.store.deliveries import finish_delivery
-from bot.adapters.store.records import runs_let_down, save_records
+from bot.adapters.store.records import runs_let_down, save_records, take_up_reports
 from bot.adapters.store.rows import FREE, values
 from bot.adapters.store.tables import audit, facts, runs, wants
 from bot.core.model import Fact, Run, RunId, State, Want, Wish, WishKind
@@ -81,6 +81,7 @@ class ChangeRows:
         poked = await add_facts(conn, tuple(moved))
         if changes.installation is not None:
             poked |= await runs_let_down(conn, changes.installation)
+            await take_up_reports(conn, changes.installation, now)
         await poke_runs(conn, poked, now)
         return placed
 
@@ -97,7 +98,8 @@ def _touched(changes: Changes) -> set[RunId]:
 
 def _topics(changes: Changes) -> tuple[Topic, ...]:
     runner = bool(changes.new_runs or _touched(changes) or changes.installation)
-    reporter = bool(changes.new_runs or changes.gates or changes.replies or changes.again)
+    shown = changes.gates or changes.replies or changes.again or changes.installation
+    reporter = bool(changes.new_runs or shown)
     chosen = ((Topic.RUNNER, runner), (Topic.REPORTER, reporter))
     return tuple(topic for topic, wanted in chosen if wanted)
 

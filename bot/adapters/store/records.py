@@ -1,15 +1,25 @@
 """What the inbox learned of repositories, pull requests, policies and approvals."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, false, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.adapters.store.database import insert
 from bot.adapters.store.reader import OPEN_RUN
 from bot.adapters.store.rows import values
-from bot.adapters.store.tables import approvals, heads, policies, pulls, repos, runs, selections
+from bot.adapters.store.tables import (
+    approvals,
+    checks,
+    heads,
+    policies,
+    pulls,
+    repos,
+    runs,
+    selections,
+)
 from bot.core.events import InstallationChanged
 from bot.core.model import Head, Repo, RunId
 from bot.ports.inbox import Changes
@@ -46,13 +56,18 @@ async def _upsert(conn: AsyncConnection, table: Any, row: dict[str, Any]) -> Non
 
 
 async def _save_repo(conn: AsyncConnection, repo: Repo) -> None:
-    """Write a repository; a payload without an installation does not take it away."""
+    """Write a repository; a payload without an installation does not take it away.
+
+    One that may not be called comes back with another installation: a payload of the old one
+    was only late.
+    """
     query = insert(conn, repos).values(values(repo))
     changed = {
         "owner": query.excluded.owner,
         "name": query.excluded.name,
         "default_branch": query.excluded.default_branch,
-        "active": query.excluded.active,
+        "active": repos.c.active
+        | func.coalesce(query.excluded.installation_id != repos.c.installation_id, false()),
         "installation_id": func.coalesce(query.excluded.installation_id, repos.c.installation_id),
     }
     await conn.execute(query.on_conflict_do_update(index_elements=["id"], set_=changed))
@@ -80,11 +95,28 @@ async def _save_head(conn: AsyncConnection, head: Head) -> None:
 
 
 async def _save_installation(conn: AsyncConnection, changed: InstallationChanged) -> None:
-    """Write whether an installation's repositories may be called."""
+    """Write whether an installation's repositories may be called.
+
+    One that was taken out belongs to no installation: it does not come back with the others.
+    """
     ours = repos.c.installation_id == changed.installation_id
-    active = changed.active and not changed.all_gone
-    await conn.execute(update(repos).where(ours).values(active=active))
-    await conn.execute(update(repos).where(repos.c.id.in_(changed.gone)).values(active=False))
+    if changed.active is not None:
+        await conn.execute(update(repos).where(ours).values(active=changed.active))
+    for named, active in ((changed.gone, False), (changed.back, True)):
+        number = changed.installation_id if active else None
+        change = {"active": active, "installation_id": number}
+        await conn.execute(update(repos).where(repos.c.id.in_(named)).values(change))
+
+
+async def take_up_reports(
+    conn: AsyncConnection, changed: InstallationChanged, now: datetime
+) -> None:
+    """Show again what GitHub refused to take: it may have done so because of the suspension."""
+    ours = select(repos.c.id).where(
+        repos.c.active, repos.c.installation_id == changed.installation_id
+    )
+    refused = checks.c.given_up & checks.c.repo_id.in_(ours)
+    await conn.execute(update(checks).where(refused).values(given_up=False, due=now))
 
 
 async def runs_let_down(conn: AsyncConnection, changed: InstallationChanged) -> set[RunId]:

@@ -36,11 +36,14 @@ async def test_a_repository_is_renamed_and_keeps_its_installation(store: Store) 
     assert await store.repo(REPO.id) == replace(REPO, name="new")
 
 
-async def test_a_removed_repository_is_not_active(store: Store) -> None:
-    other = replace(REPO, id=RepoId(3))
-    for repo in (REPO, other, replace(REPO, active=False)):
-        await commit(store, repo=repo)
-    assert await store.active_repos() == (other,)
+async def test_a_late_payload_does_not_bring_a_suspended_repository_back(store: Store) -> None:
+    await commit(store, repo=REPO)
+    await commit(store, installation=InstallationChanged(70, active=False))
+    for number in (70, None):
+        await commit(store, repo=replace(REPO, installation_id=number))
+    assert await store.active_repos() == ()
+    await commit(store, repo=replace(REPO, installation_id=72))  # installed anew
+    assert [repo.installation_id for repo in await store.active_repos()] == [72]
 
 
 async def test_a_suspended_installation_pokes_the_runs_of_its_repositories(store: Store) -> None:
@@ -49,11 +52,11 @@ async def test_a_suspended_installation_pokes_the_runs_of_its_repositories(store
     await put(store, run(), run(repo_id=other.id))
     for claimed in await store.claim_runs("me", NOW, lease_s=30, limit=9):
         await store.save_run(claimed.lease, SaveRun(claimed.run, due=None), NOW)
-    await commit(store, installation=InstallationChanged(70, active=False, gone=(), all_gone=False))
+    await commit(store, installation=InstallationChanged(70, active=False))
     assert await store.active_repos() == (other,)
     claimed_runs = await store.claim_runs("me", NOW, lease_s=30, limit=9)
     assert [claimed.run.repo_id for claimed in claimed_runs] == [REPO.id]
-    await commit(store, installation=InstallationChanged(70, active=True, gone=(), all_gone=False))
+    await commit(store, installation=InstallationChanged(70, active=True))
     assert await store.active_repos() == (other, REPO)
 
 
@@ -61,11 +64,13 @@ async def test_repositories_taken_from_an_installation_are_not_active(store: Sto
     other = replace(REPO, id=RepoId(3))
     await commit(store, repo=REPO)
     await commit(store, repo=other)
-    gone = InstallationChanged(70, active=True, gone=(REPO.id,), all_gone=False)
-    await commit(store, installation=gone)
+    await commit(store, installation=InstallationChanged(70, gone=(REPO.id,)))
+    await commit(store, installation=InstallationChanged(70, active=True))
     assert await store.active_repos() == (other,)
-    await commit(store, installation=replace(gone, gone=(), all_gone=True))
+    await commit(store, installation=InstallationChanged(70, gone=(other.id,)))
     assert await store.active_repos() == ()
+    await commit(store, installation=InstallationChanged(70, back=(REPO.id,)))
+    assert await store.active_repos() == (REPO,)
 
 
 async def test_a_pull_request_is_the_one_last_seen(store: Store) -> None:

@@ -1,0 +1,185 @@
+"""What lost webhooks and the events of repositories, installations and workflows lead to."""
+
+from typing import Any
+
+from bot.sim import NewPull
+from bot.sim.model import Run
+from tests.e2e.test_people import stranger
+from tests.e2e.test_pull_events import DISPATCH, begun, end, new_policy, runs_of, shown
+from tests.e2e.world import POLICY, World
+
+CANCEL = "POST /repos/{owner}/{repo}/actions/runs/{run_id}/cancel"
+
+
+async def test_a_webhook_that_never_arrived_is_asked_for_again(world: World) -> None:
+    world.github.deliveries.drop_if(lambda one: one.event == "pull_request")
+    pull = world.open_pull()
+    fork = world.github.people.open_pull("maintainer", {"verl/b.py": "1"}, NewPull(fork=True))
+    await world.settle()
+    world.github.deliveries.drop_if(None)
+    await world.clock.advance(301)
+    await world.sweep()
+    assert [len(runs_of(world, one)) for one in (pull, fork)] == [1, 1]  # the sender is told too
+    await world.sweep()
+    assert world.writes(DISPATCH) == 2
+
+
+async def test_a_head_that_github_never_told_of_is_found_by_looking(world: World) -> None:
+    world.github.deliveries.drop_if(lambda one: one.event == "pull_request")
+    pull = world.open_pull()
+    fork = world.github.people.open_pull("maintainer", {"verl/b.py": "1"}, NewPull(fork=True))
+    pushed = await stranger(world)
+    world.github.deliveries.drop_if(None)
+    world.github.deliveries.sent.clear()  # so old that GitHub lists them no more
+    await world.clock.advance(3601)
+    await world.sweep()
+    assert [len(runs_of(world, one)) for one in (pull, fork, pushed)] == [1, 0, 0]
+    assert world.gate(fork.head_sha).conclusion == "action_required"  # who pushed is unknown
+    assert world.gate(pushed.head_sha).conclusion == "action_required"
+
+
+async def test_what_was_lost_comes_again_in_its_order(world: World) -> None:
+    (installation,) = world.github.state.installations.values()
+    world.github.deliveries.drop_if(lambda one: one.event == "installation")
+    for suspended in (True, False):
+        world.github.suspend(installation, suspended=suspended)
+        await world.clock.advance(60)
+    world.github.deliveries.drop_if(None)
+    await world.clock.advance(301)
+    await world.sweep()
+    assert len(runs_of(world, await begun(world, "verl/a.py"))) == 1
+
+
+def start_by_hand(world: World, run: Run) -> Run:
+    """Dispatch a workflow as somebody does who copies its inputs, our id among them."""
+    state = world.github.state
+    body = {"ref": "main", "inputs": dict(run.inputs)}
+    return world.github.actions.dispatch(state.repo(), "unit.yml", body, state.user("writer"))
+
+
+async def test_a_workflow_with_the_id_of_a_run_that_is_done_or_followed_is_cancelled(
+    world: World,
+) -> None:
+    pull = await begun(world, "verl/a.py")
+    run = world.only_run()
+    double = start_by_hand(world, run)
+    await world.settle()
+    assert (double.cancelled, run.cancelled) == (True, False)
+    await end(world, run)
+    late = start_by_hand(world, run)
+    await world.settle()
+    assert late.cancelled
+    assert shown(world, pull) == ("success", "success")
+
+
+async def test_a_late_word_of_a_run_that_is_done_changes_nothing(world: World) -> None:
+    pull = await begun(world, "verl/a.py")
+    run = world.only_run()
+    told = [one for one in world.github.deliveries.sent if one.event == "workflow_run"]
+    await end(world, run)
+    for one in told:
+        one.guid = f"again-{one.guid}"
+        world.github.deliveries.emit(one)
+    await world.settle()
+    assert world.writes(CANCEL) == len(told)  # refused by GitHub: it has ended
+    assert shown(world, pull) == ("success", "success")
+
+
+async def test_a_renamed_repository_goes_on_under_its_new_name(world: World) -> None:
+    pull = await begun(world, "verl/a.py")
+    world.github.rename_repo("renamed", "maintainer")
+    await world.settle()
+    await end(world, world.only_run())
+    assert shown(world, pull) == ("success", "success")
+    assert len(runs_of(world, await begun(world, "verl/b.py"))) == 1
+
+
+async def test_a_suspended_installation_ends_its_runs_and_is_not_called(world: World) -> None:
+    pulls = [await begun(world, f"verl/{number}.py") for number in range(3)]
+    (installation,) = world.github.state.installations.values()
+    world.github.deliveries.hold()
+    world.github.people.push(pulls[0], {"verl/0.py": "late"})
+    late = world.github.deliveries.pending
+    world.github.deliveries.pending = []
+    world.github.deliveries.release()
+    world.github.suspend(installation)
+    await world.settle()
+    world.github.calls.clear()
+    world.github.deliveries.pending += late  # sent before, delivered after
+    world.github.deliveries.release()
+    for _ in range(3):
+        await world.pass_time(61)
+        await world.sweep()
+    assert all(call.route.startswith("/app/") for call in world.github.calls.counted())
+    health = await world.bot.parts.store.health(world.clock.now())
+    assert health.runs_by_state == {}
+    world.github.suspend(installation, suspended=False)
+    await world.settle()
+    await world.pass_time(10)
+    check = world.check("unit", pulls[1].head_sha)
+    assert (check.conclusion, str(check.title)[:15]) == ("failure", "Not your change")
+    assert len(runs_of(world, await begun(world, "verl/n.py"))) == 1
+
+
+def removed(world: World, *numbers: int) -> None:
+    """Take repositories out of the installation."""
+    (installation,) = world.github.state.installations.values()
+    repo: Any = {"node_id": "R_x", "name": "x", "full_name": "octo/x", "private": False}
+    state = world.github.state
+    body: dict[str, Any] = {
+        "action": "removed",
+        "repository_selection": "selected",
+        "repositories_added": [],
+        "repositories_removed": [{**repo, "id": number} for number in numbers],
+        "requester": None,
+    }
+    body["sender"] = world.github.hooks.sender(state.user("maintainer"))
+    world.github.hooks.send("installation_repositories", body | _of(world, installation.id))
+
+
+def _of(world: World, number: int) -> dict[str, Any]:
+    told = next(one for one in world.github.deliveries.sent if one.event == "installation")
+    return {"installation": told.payload()["installation"]}
+
+
+async def test_a_repository_taken_out_ends_its_runs_and_stays_out(world: World) -> None:
+    await begun(world, "verl/a.py")
+    await world.clock.advance(301)
+    await world.sweep()  # the installation's own event came before the bot: it is sent again
+    removed(world, world.github.state.repo().id)
+    await world.settle()
+    removed(world, 999_999)  # another one; ours does not come back by that
+    await world.settle()
+    world.github.calls.clear()
+    await world.pass_time(3601)
+    await world.sweep()
+    assert all(call.route.startswith("/app/") for call in world.github.calls.counted())
+    health = await world.bot.parts.store.health(world.clock.now())
+    assert health.runs_by_state == {}
+
+
+async def test_a_push_on_the_default_branch_makes_its_policy_count_at_once(world: World) -> None:
+    await begun(world, "verl/a.py")
+    await new_policy(world, POLICY.replace('paths: ["verl/**"', 'paths: ["src/**"'))
+    pull = await begun(world, "verl/b.py")
+    assert runs_of(world, pull) == []
+    assert len(runs_of(world, await begun(world, "src/b.py"))) == 1
+
+
+async def test_reports_refused_before_the_word_of_a_suspension_are_shown_after_it(
+    world: World,
+) -> None:
+    (installation,) = world.github.state.installations.values()
+    pull = world.open_pull()
+    await world.github.deliveries.idle()
+    while await world.bot.step("inbox")():
+        pass
+    world.github.deliveries.hold()
+    world.github.suspend(installation)
+    await world.settle()
+    assert world.github.check("Ascend / unit", pull.head_sha) is None
+    world.github.deliveries.release()
+    await world.settle()
+    world.github.suspend(installation, suspended=False)
+    await world.settle()
+    assert shown(world, pull) == ("failure", "failure")
