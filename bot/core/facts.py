@@ -12,6 +12,7 @@ from bot.core.model import Fact, Json, Run, RunId
 RUNNER = "runner"
 WEBHOOK = "webhook"
 POLL = "poll"
+ANNOUNCEMENT = "announcement"
 
 
 def dispatching(run: Run, number: int, now: datetime) -> Fact:
@@ -68,6 +69,16 @@ def log_read(run: Run, now: datetime, data: Json) -> Fact:
 def rayjob_seen(run: Run, now: datetime, job_id: str) -> Fact:
     """Note that a RayJob of this run was seen."""
     return Fact(run.id, RUNNER, f"rayjob:{job_id}", now, {"text": f"RayJob `{job_id}`"})
+
+
+def announced(run: Run, now: datetime, job_id: str) -> tuple[Fact, ...]:
+    """Note that the workflow itself named its RayJob: so a job of this attempt has begun, too."""
+    begun = {"attempt": run.actions_attempt, "status": "in_progress", "conclusion": None}
+    named = {"text": f"RayJob `{job_id}`, announced by the workflow"}
+    return (
+        actions(ANNOUNCEMENT, run.id, now, begun),
+        Fact(run.id, ANNOUNCEMENT, f"rayjob:{job_id}", now, named),
+    )
 
 
 def asked(run: Run, now: datetime) -> Fact:

@@ -15,6 +15,7 @@ from bot.ports.rayjobs import RayJobs
 from bot.ports.runner import ClaimedRun
 from bot.services.digesters import Digesters, as_row
 from bot.services.ledger import Ledger, Moved
+from bot.services.rayjob_seen import unconfirmed
 
 _NOT_YET = timedelta(seconds=10)  # a webhook said "completed" before GitHub's own answer does
 _GONE = "deleted"  # our word for a run that GitHub no longer knows
@@ -121,23 +122,11 @@ class Witnesses:
         now = self._clock.now()
         known = {job.job_id for job in claimed.rayjobs}
         job_id = data.get("rayjob")
-        new = (self._unconfirmed(run, job_id),) if job_id and job_id not in known else ()
+        new: tuple[RayJob, ...] = ()
+        if job_id and job_id not in known:
+            new = (unconfirmed(run, job_id, "log", submitter=self._rayjobs is not None),)
         fact = facts.log_read(run, now, data)
         await self._ledger.moved(claimed, Moved(run, now, (fact,), rayjobs=new))
-
-    def _unconfirmed(self, run: Run, job_id: str) -> RayJob:
-        """Return a RayJob that only a log names: the submitter's record has to confirm it."""
-        if self._rayjobs is not None:
-            return RayJob(job_id, run.id, "log", confirmed=False)
-        return RayJob(  # there is no record to be had; the log is all there is
-            job_id,
-            run.id,
-            "log",
-            confirmed=True,
-            final="UNKNOWN",
-            message="no submitter is configured here",
-            complete=True,
-        )
 
     async def _log_of(self, run: Run, repo: Repo, jobs: tuple[ActionsJob, ...]) -> Json:
         job = _telling(jobs)

@@ -98,6 +98,12 @@ JOB = {"id": 1, "attempt": 1, "status": "in_progress", "runner": "r"}
             id="decided",
         ),
         pytest.param(
+            facts.announced(RUN, at(2), "log:1"),
+            RUN,
+            Evidence(started_at=at(2)),
+            id="a workflow that announces its RayJob has begun",
+        ),
+        pytest.param(
             (
                 Fact(RUN.id, "watch", "log:1", at(1), {"final": "SUCCEEDED"}),
                 Fact(RUN.id, "watch", "verdict", at(1), {"outcome": "success", "why": ""}),
@@ -130,6 +136,7 @@ def text(fact: Fact) -> str:
         (ended("success"), "Actions run ended: success"),
         (ended(None), "Actions run ended: no conclusion"),
         (facts.rayjob_seen(RUN, at(), "j-1"), "RayJob `j-1`"),
+        (facts.announced(RUN, at(), "j-1")[1], "RayJob `j-1`, announced by the workflow"),
         (facts.cancel_sent(RUN, at(), force=False), "asked GitHub to cancel"),
         (facts.cancel_sent(RUN, at(), force=True), "asked GitHub to cancel by force"),
         (facts.rayjobs_deleted(RUN, 1, at(), ""), "RayJobs deleted"),
