@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from bot.submitter.local import Limits, LocalBackend
+from bot.submitter.limits import Limits
+from bot.submitter.local import LocalBackend
 from bot.submitter.serve import is_loopback, serve, to_stderr
 from bot.submitter.web import Options, create_app
 

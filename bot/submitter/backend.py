@@ -58,10 +58,15 @@ class Backend(Protocol):
         """End open watches; the jobs go on unless `stop_jobs`."""
         ...
 
+    async def problem(self) -> str | None:
+        """Say why new jobs can't be run at present; `None` when all is well."""
+        ...
+
     async def submit(self, request: JobRequest, key: str | None) -> tuple[str, bool]:
         """Start a job; answers its id and whether it is new (`False`: the key was known).
 
-        Raises `RefusedError`: 422 when the key belongs to another request, 429 when full.
+        Raises `RefusedError`: 422 when the key belongs to another request, 429 when full, 503 when
+        it can't be written down.
         """
         ...
 

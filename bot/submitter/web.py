@@ -104,7 +104,11 @@ def _json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -
 
 
 async def _healthz(request: web.Request) -> web.Response:
-    return _json({"status": "ok", "backend": request.app[BACKEND].name})
+    backend = request.app[BACKEND]
+    problem = await backend.problem()
+    if problem is not None:
+        raise RefusedError(503, problem)
+    return _json({"status": "ok", "backend": backend.name})
 
 
 async def _openapi(request: web.Request) -> web.Response:
@@ -125,7 +129,8 @@ async def _job(request: web.Request) -> web.Response:
     job_id = request.match_info["job_id"]
     view = await request.app[BACKEND].state(job_id)
     if view is None:
-        raise RefusedError(404, f"no job {job_id[:200]}")
+        reason = f"no job {job_id[:200]}"
+        return _json({"job_id": job_id, "status": "NOT_FOUND", "error": reason}, 404)
     return _json(view.as_json())
 
 

@@ -14,7 +14,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.submitter.local import Limits, LocalBackend
+from bot.submitter.limits import Limits
+from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
 from tests.submitter.faulty import FaultySubmitter
 

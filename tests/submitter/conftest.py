@@ -17,7 +17,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from bot.submitter.local import Limits, LocalBackend
+from bot.submitter.limits import Limits
+from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
 
 BODY: dict[str, Any] = {

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.submitter.local import Limits, _read_state
+from bot.submitter.limits import Limits
+from bot.submitter.shelf import read_state
 from bot.submitter.supervise import EventFile
 from tests.submitter.conftest import Service, in_process, lines
 
@@ -211,9 +212,9 @@ async def test_the_same_key_with_another_body_is_refused(service: Service) -> No
 def test_a_final_event_is_the_end_before_the_state_file_says_so(tmp_path: Path) -> None:
     events = EventFile(tmp_path / "events.ndjson", 1000)
     events.emit("status", status="RUNNING")
-    assert _read_state(tmp_path).ended_at is None
+    assert read_state(tmp_path).ended_at is None
     events.emit("final", status="TIMEOUT", message="DeadlineExceeded")
-    state = _read_state(tmp_path)
+    state = read_state(tmp_path)
     assert (state.status, state.job_deployment_status) == ("TIMEOUT", "Failed")
     assert state.ended_at is not None
 

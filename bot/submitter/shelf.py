@@ -1,0 +1,233 @@
+"""Jobs as folders: what every backend keeps of a job, and finds again after a restart.
+
+A job's folder holds `job.json` (the record: what was asked for), `events.ndjson` (every event),
+`state.json` (the latest status) and `stop` (exists when a stop was asked for).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+from bot.submitter import supervise
+from bot.submitter.backend import JobState, JobView
+from bot.submitter.feed import whole_end
+from bot.submitter.limits import Limits
+from bot.submitter.request import JobRequest, RefusedError
+
+log = logging.getLogger(__name__)
+
+
+class Record(msgspec.Struct, frozen=True):
+    """`job.json`: what must be known again after a restart; backends add what they need."""
+
+    job_id: str
+    key: str | None
+    created_at: str
+    request: JobRequest
+    note: str
+    deadline_s: int | None
+    max_line_bytes: int
+    max_log_bytes: int
+
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+
+class _Final(msgspec.Struct, frozen=True):
+    ts: str
+    status: str
+    message: str
+
+
+@dataclass(slots=True)
+class Job(Generic[RecordT]):
+    """A job as the service knows it; `end` is `None` while it lives."""
+
+    record: RecordT
+    folder: Path
+    end: JobState | None = None
+
+    async def view(self) -> JobView:
+        """Read where it stands."""
+        state = self.end
+        if state is None:
+            state = await asyncio.to_thread(read_state, self.folder)
+            self.end = state if state.ended_at is not None else None
+        return JobView(self.record.job_id, self.record.request, self.record.created_at, state)
+
+    def ask_to_stop(self) -> None:
+        """Leave a mark that outlives us; refuses (503) when it cannot be written."""
+        try:
+            self._stop_mark.touch()
+        except OSError as error:
+            raise RefusedError(503, f"the data folder: {error.strerror}") from error
+
+    def is_to_stop(self) -> bool:
+        """Tell whether a stop was asked for."""
+        return self._stop_mark.exists()
+
+    @property
+    def _stop_mark(self) -> Path:
+        return self.folder / "stop"
+
+
+FIRST_STATE = JobState("PENDING", "", "", "New", None)
+
+
+class Shelf(Generic[RecordT]):
+    """Every job of one backend, by id, by key and by Actions run; `submitting` guards `add`."""
+
+    def __init__(self, root: Path, kind: type[RecordT], limits: Limits) -> None:
+        self.root = root
+        self.submitting = asyncio.Lock()
+        self._kind = kind
+        self._limits = limits
+        self._jobs: dict[str, Job[RecordT]] = {}
+        self._keys: dict[str, str] = {}
+
+    async def load(self) -> None:
+        """Read the jobs of an earlier life; forget those that ended long ago."""
+        for record, folder in await asyncio.to_thread(self._load):
+            self._remember(Job(record, folder))
+
+    def get(self, job_id: str) -> Job[RecordT] | None:
+        """Look a job up; `None` when it is unknown."""
+        return self._jobs.get(job_id)
+
+    def live(self) -> list[Job[RecordT]]:
+        """List the jobs that have no end yet."""
+        return [job for job in self._jobs.values() if job.end is None]
+
+    def of_run(self, run_id: str, attempt: str | None) -> list[Job[RecordT]]:
+        """List the jobs of an Actions run in the order of their start."""
+        return [
+            job
+            for job in self._jobs.values()
+            if job.record.request.github_run_id == run_id
+            and attempt in (None, job.record.request.github_run_attempt)
+        ]
+
+    def known(self, request: JobRequest, key: str | None) -> str | None:
+        """Return the job that a key has started; refuses the key for another body."""
+        if key is None or key not in self._keys:
+            return None
+        job = self._jobs[self._keys[key]]
+        if request != job.record.request:
+            reason = f"this Idempotency-Key started {job.record.job_id} with another body"
+            raise RefusedError(422, reason)
+        return job.record.job_id
+
+    def check_room(self) -> None:
+        """Refuse another job when too many are alive."""
+        if len(self.live()) >= self._limits.live_jobs:
+            raise RefusedError(429, f"{self._limits.live_jobs} jobs are alive already")
+
+    async def add(self, record: RecordT) -> Job[RecordT]:
+        """Write a job down; refuses (503) and leaves nothing behind when that is impossible."""
+        problem = await asyncio.to_thread(self.problem)
+        if problem is not None:
+            raise RefusedError(503, problem)
+        folder = self.root / record.job_id
+        try:
+            await asyncio.to_thread(_create, folder, record)
+        except OSError as error:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            log.exception("a job could not be written down")
+            raise RefusedError(503, f"the data folder: {error.strerror}") from error
+        job = Job(record, folder)
+        self._remember(job)
+        return job
+
+    def problem(self) -> str | None:
+        """Say why no job can be written down; `None` when all is well."""
+        try:
+            free = shutil.disk_usage(self.root).free
+        except OSError as error:
+            return f"the data folder: {error.strerror}"
+        if free < self._limits.free_bytes:
+            return f"the data folder has {free >> 20} MiB left, too little for another log"
+        return None
+
+    def _remember(self, job: Job[RecordT]) -> None:
+        self._jobs[job.record.job_id] = job
+        if job.record.key is not None:
+            self._keys[job.record.key] = job.record.job_id
+
+    def _load(self) -> list[tuple[RecordT, Path]]:
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        found = list(self._records())
+        return sorted(found, key=lambda pair: pair[0].created_at)
+
+    def _records(self) -> Iterator[tuple[RecordT, Path]]:
+        for path in self.root.glob("*/job.json"):
+            try:
+                record = msgspec.json.decode(path.read_bytes(), type=self._kind)
+            except msgspec.DecodeError:
+                log.exception("unreadable record left alone: %s", path)
+                continue
+            if _days_since_end(path.parent) > self._limits.keep_days:
+                shutil.rmtree(path.parent)
+            else:
+                yield record, path.parent
+
+
+def new_id(request: JobRequest) -> str:
+    """Make up a job id that tells its run."""
+    parts = ["rj", request.github_run_id, request.github_run_attempt, request.name_suffix]
+    name = "-".join(part for part in parts if part).lower()
+    return f"{re.sub(r'[^a-z0-9]+', '-', name)[:80]}-{secrets.token_hex(4)}"
+
+
+def environment(request: JobRequest) -> dict[str, str]:
+    """Return the variables that tell a job about itself."""
+    return {
+        "PYTHONUNBUFFERED": "1",
+        "ASCEND_CI_NODES": str(max(1, request.worker_replicas)),
+        "ASCEND_CI_WORKER_REPLICAS": str(request.worker_replicas),
+        "ASCEND_CI_REPOSITORY": request.repository,
+        "ASCEND_CI_COMMIT_SHA": request.commit_sha,
+        "GITHUB_RUN_ID": request.github_run_id,
+        "GITHUB_RUN_ATTEMPT": request.github_run_attempt,
+    }
+
+
+def _create(folder: Path, record: Record) -> None:
+    (folder / "work").mkdir(parents=True, mode=0o700)
+    (folder / "events.ndjson").touch(mode=0o600)
+    # The record comes last: a folder without one was never answered for.
+    supervise.write_atomically(folder / "job.json", msgspec.json.encode(record).decode())
+
+
+def read_state(folder: Path) -> JobState:
+    """Read where a job stands from its files."""
+    try:
+        state = msgspec.json.decode((folder / "state.json").read_bytes(), type=JobState)
+    except FileNotFoundError:
+        state = FIRST_STATE
+    if state.ended_at is not None:
+        return state
+    # `final` is written just before the file: who has read the one may ask for the other.
+    with (folder / "events.ndjson").open("rb") as events:
+        _, last = whole_end(events.fileno())
+    if not last:
+        return state
+    end = msgspec.json.decode(last, type=_Final)
+    return JobState(end.status, end.message, *supervise.END_WORDS[end.status], end.ts)
+
+
+def _days_since_end(folder: Path) -> float:
+    state = read_state(folder)
+    if state.ended_at is None:
+        return 0.0
+    return (time.time() - (folder / "events.ndjson").stat().st_mtime) / 86400
