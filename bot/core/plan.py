@@ -79,6 +79,7 @@ class Changes:
 
     repo: Repo | None = None
     pull: Pull | None = None
+    basis: Pull | None = None  # decided from this row: written only while it has that head
     head: Head | None = None
     policy: StoredPolicy | None = None
     forget_policy: tuple[RepoId, str] | None = None  # repository, branch

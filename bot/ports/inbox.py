@@ -97,7 +97,8 @@ class InboxStore(Reader, Protocol):
     ) -> bool:
         """Write ``changes`` and mark the delivery done, in one transaction.
 
-        False: the lease was lost, nothing was written. ``done`` None: not from a delivery.
+        False: the lease was lost or the basis has moved, nothing was written.
+        ``done`` None: not from a delivery.
         """
         ...
 

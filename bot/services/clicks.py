@@ -103,7 +103,7 @@ class Clicks:
         into = Gathered(audit=[entry])
         into.approval = approval(event.repo.id, order.asked, "button", now)
         into.changes = await self._pulls.plan(trusted_now(order.chosen), now)
-        return replace(merged(into, gate_of(order)), repo=event.repo)
+        return self._done(event, order, into)
 
     async def _rerun(self, event: Click, target: Target, order: Order) -> Changes:
         """Start the clicked suite again, or on the gate every one that is not green."""
@@ -117,12 +117,19 @@ class Clicks:
         into = Gathered()
         self._starts.start(order, fresh, into, self._clock.now())
         if into.new_runs:
-            changes = merged(into, gate_of(order))
-            return replace(changes, repo=event.repo)
+            return self._done(event, order, into)
         if names and not fresh:
             into.said.append(self._say("merged_click"))
         changes = self._again(event, target, "\n\n".join(into.said) or self._nothing(order))
         return replace(changes, audit=tuple(into.audit))
+
+    def _done(self, event: Click, order: Order, into: Gathered) -> Changes:
+        """Return what a click starts, if its commit is the head to the end.
+
+        A push is another subject, so it may be handled in the same moment.
+        """
+        changes = merged(into, gate_of(order))
+        return replace(changes, repo=event.repo, pull=None, basis=order.chosen.pull)
 
     def _nothing(self, order: Order) -> str:
         """Say why a click on the gate starts nothing: green, running, or waiting for approval."""

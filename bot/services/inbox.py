@@ -78,7 +78,7 @@ class Inbox:
             changes = await self._lead(delivery)
             now = self._clock.now()
             if not await self._store.commit(changes, now, done=lease):
-                log.warning("the lease of a delivery was lost; somebody else handles it")
+                log.warning("a delivery lost its lease or its head moved; it is handled anew")
         except Transient as error:
             await self._later(lease, delivery, str(error), error.retry_after_s)
         except Permanent as error:  # such as the app removed while its last events come in

@@ -2,26 +2,8 @@
 
 import pytest
 
-from bot.sim import NewPull
-from bot.sim.model import Pull
+from tests.e2e.talk import say, stranger
 from tests.e2e.world import World
-
-
-async def stranger(world: World) -> Pull:
-    pull = world.github.people.open_pull("stranger", {"verl/a.py": "1"}, NewPull(fork=True))
-    await world.pass_time(120)
-    return pull
-
-
-async def say(world: World, pull: Pull, who: str, text: str) -> str:
-    """Comment; return the bot's reply, "" for none."""
-    before = len(world.github.comments(pull))
-    world.github.people.comment(pull, who, text)
-    await world.settle()
-    await world.pass_time(10)
-    replies = world.github.comments(pull)[before + 1 :]
-    assert len(replies) <= 1
-    return replies[0] if replies else ""
 
 
 async def test_a_command_runs_a_heavy_suite_on_the_head(world: World) -> None:
@@ -54,23 +36,6 @@ async def test_a_word_that_is_no_suite_gets_a_guess_and_starts_nothing(world: Wo
     assert world.github.runs() == []
 
 
-@pytest.mark.parametrize("text", ["> /ascend-e2e unit", "```\n/ascend-e2e unit\n```", "hello"])
-async def test_what_is_no_command_starts_nothing_and_gets_no_reply(world: World, text: str) -> None:
-    pull = world.open_pull(path="docs/a.md")
-    await world.settle()
-    assert await say(world, pull, "writer", text) == ""
-    assert world.github.runs() == []
-
-
-async def test_an_edited_comment_is_no_command(world: World) -> None:
-    pull = world.open_pull(path="docs/a.md")
-    comment = world.github.people.comment(pull, "writer", "hello")
-    await world.settle()
-    world.github.people.edit_comment(comment, "/ascend-e2e nightly-grpo", "writer")
-    await world.settle()
-    assert world.github.runs() == []
-
-
 async def test_approving_by_command_starts_what_waits_for_this_commit_only(world: World) -> None:
     pull = await stranger(world)
     reply = await say(world, pull, "writer", f"/ascend-e2e approve --sha {pull.head_sha[:12]}")
@@ -100,36 +65,6 @@ async def test_nobody_without_the_right_approves_by_button(world: World, who: st
     again = world.gate(pull.head_sha)
     assert (again.id != first.id, again.conclusion) == (True, "action_required")
     assert "needs write permission" in (again.summary or "")
-
-
-async def test_an_old_buttons_commit_is_not_the_head_and_starts_nothing(world: World) -> None:
-    pull = await stranger(world)
-    old = world.gate(pull.head_sha)
-    world.github.people.push(pull, {"verl/a.py": "evil"})
-    await world.pass_time(10)
-    world.github.people.press(old.id, "approve", "writer")
-    await world.pass_time(10)
-    assert world.github.runs() == []
-
-
-async def test_a_push_just_before_an_approval_makes_it_name_the_commit(world: World) -> None:
-    pull = await stranger(world)
-    world.github.people.push(pull, {"verl/a.py": "evil"})
-    await world.pass_time(5)
-    reply = await say(world, pull, "writer", "/ascend-e2e approve")
-    assert f"/ascend-e2e approve --sha {pull.head_sha[:12]}" in reply
-    assert world.github.runs() == []
-
-
-async def test_an_author_can_not_approve_an_own_edit_of_the_workflows(world: World) -> None:
-    pull = world.github.people.open_pull(
-        "writer", {".github/workflows/x.yml": "on: push\njobs: {}\n", "verl/a.py": "1"}
-    )
-    await world.pass_time(120)
-    assert world.gate(pull.head_sha).conclusion == "action_required"
-    reply = await say(world, pull, "writer", f"/ascend-e2e approve --sha {pull.head_sha[:12]}")
-    assert "your own commit" in reply
-    assert world.github.runs() == []
 
 
 async def test_rerunning_a_failed_check_makes_a_new_attempt(world: World) -> None:

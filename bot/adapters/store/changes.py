@@ -17,8 +17,8 @@ from bot.adapters.store.database import Database, insert
 from bot.adapters.store.deliveries import finish_delivery
 from bot.adapters.store.records import runs_let_down, save_records, take_up_reports
 from bot.adapters.store.rows import FREE, values
-from bot.adapters.store.tables import audit, facts, runs, wants
-from bot.core.model import Fact, Run, RunId, State, Want, Wish, WishKind
+from bot.adapters.store.tables import audit, facts, pulls, runs, wants
+from bot.core.model import Fact, Pull, Run, RunId, State, Want, Wish, WishKind
 from bot.ports.inbox import Changes, DropWant
 from bot.ports.lease import Lease
 from bot.ports.wake import Topic, Wake
@@ -40,6 +40,8 @@ class ChangeRows:
         """Write ``changes`` and mark the delivery done, in one transaction."""
 
         async def work(conn: AsyncConnection) -> bool:
+            if changes.basis is not None and not await _is_head(conn, changes.basis):
+                return False
             if done is not None and not await finish_delivery(conn, done, note):
                 return False
             await save_records(conn, changes)
@@ -84,6 +86,13 @@ class ChangeRows:
             await take_up_reports(conn, changes.installation, now)
         await poke_runs(conn, poked, now)
         return placed
+
+
+async def _is_head(conn: AsyncConnection, basis: Pull) -> bool:
+    """Tell whether a pull request is open at that head; it stays so until the commit."""
+    same = (pulls.c.repo_id == basis.repo_id) & (pulls.c.number == basis.number)
+    query = select(pulls.c.head_sha).where(same, pulls.c.open).with_for_update()
+    return await conn.scalar(query) == basis.head_sha
 
 
 def _touched(changes: Changes) -> set[RunId]:

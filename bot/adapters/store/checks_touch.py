@@ -35,11 +35,15 @@ async def add_run_check(conn: AsyncConnection, run: Run, now: datetime) -> None:
 
 
 async def touch_gate(conn: AsyncConnection, gate: Gate, now: datetime, new_id: NewId) -> None:
-    """Make the gate of a commit or bump it; a closed one is made by nobody and left if ended."""
+    """Make the gate of a commit or bump it; a closed one is made by nobody and left if ended.
+
+    One that is about to be shown anew has not ended: it may be about to open again.
+    """
     current = (checks.c.repo_id == gate.repo_id) & (checks.c.sha == gate.sha) & _gate_row()
     change = update(checks).where(current).values({**_bumped(now), **_gate_values(gate)})
     if gate.closed:
-        await conn.execute(change.where(~checks.c.ended))
+        waits = checks.c.want_version > checks.c.shown_version
+        await conn.execute(change.where(~checks.c.ended | waits))
         return
     row = {
         "external_id": new_id(now),

@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from bot.adapters.store import Store
 from bot.adapters.store.tables import audit
-from bot.core.model import Fact, Outcome, Run, RunId, State, Want, Wish, WishKind
+from bot.core.model import Fact, Outcome, Pull, Run, RunId, Sha, State, Want, Wish, WishKind
 from bot.ports.inbox import AuditEntry, Changes, DropWant, RunWants
 from bot.ports.lease import Lease
 from bot.ports.runner import ClaimedRun, SaveRun
@@ -230,3 +230,21 @@ async def test_a_commit_pokes_those_it_has_work_for(store_factory: StoreFactory)
     assert pokes.taken() == [Topic.REPORTER, Topic.RUNNER]
     await commit(store, wishes=((made.id, CANCEL),))
     assert pokes.taken() == [Topic.RUNNER]
+
+
+async def test_what_was_decided_on_a_head_is_not_written_once_it_has_moved(store: Store) -> None:
+    old = Pull(REPO.id, 1, SHA, REPO.id, "main", "ann")
+    await commit(store, repo=REPO, pull=old)
+    await commit(store, basis=old, audit=(entry("in time"),))
+    for moved in (replace(old, head_sha=Sha("b" * 40)), replace(old, open=False)):
+        await commit(store, pull=moved)
+        late = Changes(basis=old, audit=(entry("too late"),))
+        assert not await store.commit(late, NOW, done=None)
+    unknown = Changes(basis=replace(old, number=2), audit=(entry("never"),))
+    assert not await store.commit(unknown, NOW, done=None)
+    said = await store.audit_since(REPO.id, "ann", NOW)
+    assert [item.what for item in said] == ["in time"]
+
+
+def entry(what: str) -> AuditEntry:
+    return AuditEntry(NOW, "ann", what, allowed=True, rule="trust", repo_id=REPO.id)

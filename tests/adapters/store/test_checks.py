@@ -251,6 +251,16 @@ async def test_closing_shows_an_open_gate_and_leaves_an_ended_one(store: Store) 
     assert await claims(store) == ()
 
 
+async def test_closing_shows_a_gate_that_was_about_to_open_again(store: Store) -> None:
+    await touch(store)
+    await show(store, await claim(store), ended=True)
+    await touch(store)  # an approval
+    await touch(store, replace(GATE, closed="superseded"))
+    view = (await claim(store)).view
+    assert isinstance(view, GateView)
+    assert view.closed == "superseded"
+
+
 async def test_a_gate_that_is_a_head_again_is_no_longer_closed(store: Store) -> None:
     await touch(store)
     await touch(store, replace(GATE, closed="closed"))
