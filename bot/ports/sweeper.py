@@ -48,6 +48,10 @@ class SweeperStore(InboxStore, Protocol):
         """Delete done deliveries, and runs with their rows, older than ``before``."""
         ...
 
+    async def prune_tokens(self, now: datetime) -> None:
+        """Forget OIDC tokens that nobody takes any more."""
+        ...
+
     async def health(self, now: datetime) -> Health:
         """Count."""
         ...

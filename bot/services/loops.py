@@ -41,6 +41,11 @@ class Loops:
         now = self._clock.now()
         return tuple(name for name, at in self._round.items() if now - at >= STUCK_AFTER)
 
+    def ages_s(self) -> dict[str, float]:
+        """Return how long ago each loop of this process came round."""
+        now = self._clock.now()
+        return {name: (now - at).total_seconds() for name, at in self._round.items()}
+
     async def run(self, stop: asyncio.Event) -> None:
         """Run every loop until ``stop``, then let each finish its step."""
         tasks = [

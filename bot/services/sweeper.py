@@ -128,6 +128,7 @@ class Sweeper:
     async def _prune(self) -> None:
         """Delete what is older than it has to be kept, in small batches."""
         before = self._clock.now() - self._habits.retention
+        await self._store.prune_tokens(self._clock.now())
         await self._logs.prune(before)
         while await self._store.prune(before, limit=_PRUNE_AT_ONCE):
             await self._clock.sleep(0.05)  # let others write
