@@ -17,9 +17,8 @@ import msgspec
 from yarl import URL
 
 from bot.core.model import RepoId
-from bot.ports.api import Proof, Refusal, Why
+from bot.ports.api import IssuerSilent, Proof, Refusal, Why
 from bot.ports.clock import Clock
-from bot.ports.errors import Transient
 
 ALGORITHM = "RS256"  # what Actions signs with; the only one taken
 LEEWAY_S = 30  # clocks differ by less
@@ -80,7 +79,7 @@ class OidcIssuer:
         self._lock = asyncio.Lock()
 
     async def prove(self, token: str) -> Proof | Refusal:
-        """Verify a token; raises `Transient` while the issuer's keys can't be had."""
+        """Verify a token; raises `IssuerSilent` while the issuer's keys can't be had."""
         key_id = _key_id(token)
         if isinstance(key_id, Refusal):
             return key_id
@@ -150,13 +149,13 @@ class OidcIssuer:
         return self._fetched_at is not None and self._clock.now() - self._fetched_at < age
 
     async def _fetch(self) -> None:
-        """Replace the keys; raises `Transient`, also shortly after a try that failed."""
+        """Replace the keys; raises `IssuerSilent`, also shortly after a try that failed."""
         now = self._clock.now()
         if self._failure is not None and now - self._failure[0] < FAILED_FOR:
-            raise Transient(self._failure[1])
+            raise IssuerSilent(self._failure[1])
         try:
             self._keys = await self._published()
-        except Transient as error:
+        except IssuerSilent as error:
             self._failure = (now, str(error))
             raise
         self._fetched_at, self._failure = now, None
@@ -168,7 +167,7 @@ class OidcIssuer:
             found = msgspec.json.decode(document, type=_Discovered)
             if found.issuer != self._issuer or not self._may_be_asked(found.jwks_uri):
                 reason = f"the issuer {self._issuer} describes another one"
-                raise Transient(reason)
+                raise IssuerSilent(reason)
             published = msgspec.json.decode(await self._get(found.jwks_uri), type=dict[str, Any])
             return _usable(published.get("keys"))
 
@@ -181,13 +180,13 @@ class OidcIssuer:
         async with self._session.get(url, timeout=_TIMEOUT, allow_redirects=False) as answer:
             if answer.status != 200:
                 reason = f"the issuer {self._issuer} answered {answer.status}"
-                raise Transient(reason)
+                raise IssuerSilent(reason)
             body = b""
             async for chunk in answer.content.iter_any():
                 body += chunk
                 if len(body) > _MAX_DOCUMENT:
                     reason = f"the issuer {self._issuer} answered with too much"
-                    raise Transient(reason)
+                    raise IssuerSilent(reason)
             return body
 
 
@@ -221,7 +220,7 @@ def _usable(keys: object) -> dict[str, jwt.PyJWK]:
             continue
     if not usable:
         reason = "the issuer publishes no key that can be used"
-        raise Transient(reason)
+        raise IssuerSilent(reason)
     return usable
 
 
@@ -231,12 +230,12 @@ def _refused(reason: str) -> Refusal:
 
 @contextmanager
 def _translated(issuer: str) -> Iterator[None]:
-    """Raise `Transient` for an issuer that can't be reached or says nothing of use."""
+    """Raise `IssuerSilent` for an issuer that can't be reached or says nothing of use."""
     try:
         yield
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         reason = f"the issuer {issuer} can't be reached: {type(error).__name__}"
-        raise Transient(reason) from error
+        raise IssuerSilent(reason) from error
     except (ValueError, RecursionError) as error:  # no JSON, no URL
         reason = f"the issuer {issuer} answers something else than its keys"
-        raise Transient(reason) from error
+        raise IssuerSilent(reason) from error

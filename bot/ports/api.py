@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Protocol
 
 from bot.core.model import Fact, RayJob, Repo, RepoId, Run, RunId, Sha, State, Want
+from bot.ports.errors import Transient
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,15 @@ class Refusal:
     reason: str
 
 
+class IssuerSilent(Transient):
+    """The issuer's keys can't be had, so nothing is proven; its text may be shown."""
+
+
 class Prover(Protocol):
     """Verifies tokens against their issuer's keys."""
 
     async def prove(self, token: str) -> Proof | Refusal:
-        """Verify a token; raises ``Transient`` while the issuer's keys can't be had."""
+        """Verify a token; raises ``IssuerSilent`` while the issuer's keys can't be had."""
         ...
 
 

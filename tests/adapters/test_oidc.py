@@ -14,8 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.adapters.oidc import ASK_EVERY, FAILED_FOR, KEYS_FOR, LEEWAY_S, MAX_AGE_S, OidcIssuer
-from bot.ports.api import Proof, Refusal, Why
-from bot.ports.errors import Transient
+from bot.ports.api import IssuerSilent, Proof, Refusal, Why
 from bot.sim import ManualClock
 
 AUDIENCE = "ascend-ci"
@@ -252,7 +251,7 @@ async def test_an_issuer_that_is_out_of_order_proves_nothing_and_is_left_alone(
     for words, spoilt in faults:
         vars(issuer).update({**good, "asked": 0, **spoilt})
         for _ in range(3):
-            with pytest.raises(Transient, match=words):
+            with pytest.raises(IssuerSilent, match=words):
                 await scene.prover.prove(issuer.token())
         assert issuer.asked <= 1, words
         await scene.clock.advance(FAILED_FOR.total_seconds())
