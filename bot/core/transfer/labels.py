@@ -1,0 +1,66 @@
+"""Runner labels: which belong to Ascend NPUs, and what their names tell.
+
+The rule: a label counts when GitHub does not host it and one of its words (between ``-``, ``_``
+and ``.``) names an Ascend chip or says npu or ascend. Labels of GPUs have no such word.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from bot.core.policy.values import check_label
+
+# Of github.com's own runners, also the larger ones in their default naming.
+_HOSTED = re.compile(r"(?:ubuntu|windows|macos)-.*", re.IGNORECASE)
+
+# GitHub gives these to every self-hosted runner; they tell nothing of its hardware.
+_STANDARD = frozenset({"self-hosted", "linux", "windows", "macos", "x64", "arm", "arm64"})
+
+_CHIPS = (
+    (re.compile(r"a2(?:b\d)?|910b\w*"), "a2"),
+    (re.compile(r"a3|910c\w*"), "a3"),
+    (re.compile(r"310p\w*"), "310p"),
+    (re.compile(r"npus?|ascend\d*\w?"), ""),
+)
+_BREAK = re.compile(r"[-_.]")
+_COUNT = re.compile(r".*-([1-9]\d?)")
+
+
+def is_npu(label: str) -> bool:
+    """Tell whether ``label`` is of Ascend NPUs."""
+    return not _HOSTED.fullmatch(label) and _chip(label) is not None
+
+
+def chip_of(label: str) -> str:
+    """Return the chip generation that ``label`` names, "" when it names none."""
+    return _chip(label) or ""
+
+
+def npus_of(label: str) -> int | None:
+    """Return the number at the end of ``label`` (``-8``), None when there is none."""
+    match = _COUNT.fullmatch(label)
+    return int(match[1]) if match else None
+
+
+def own_labels(labels: Sequence[str]) -> list[str]:
+    """Return ``labels`` without those that every self-hosted runner has."""
+    return [label for label in labels if label.lower() not in _STANDARD]
+
+
+def is_valid(label: str) -> bool:
+    """Tell whether a policy may hold ``label``."""
+    try:
+        check_label(label)
+    except ValueError:
+        return False
+    return label.isprintable()
+
+
+@lru_cache(maxsize=1024)  # a matrix asks for the same few labels again and again
+def _chip(label: str) -> str | None:
+    found = None
+    for word in _BREAK.split(label.lower()):
+        for pattern, chip in _CHIPS:
+            if pattern.fullmatch(word):
+                found = found or chip
+    return found
