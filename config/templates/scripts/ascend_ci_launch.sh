@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# What a RayJob starts with: COMMIT SCRIPT [ARGUMENT…]. Sets every node up with the staged commit, runs
+# the script there and removes the staged folder at the end. Its status is the script's.
+set -euo pipefail
+
+# Read whole into memory: this file goes with its folder, and on NFS an open file would keep that.
+if [[ -n "${BASH_SOURCE[0]:-}" ]]; then
+    exec bash -c "$(<"$0")" "$0" "$@"
+fi
+
+commit=$1 script=$2
+shift 2
+staged=$(cd -- "$(dirname -- "$0")" && pwd)
+root=${ASCEND_CI_WORK_ROOT:-/tmp/ascend-ci}/$(basename -- "$staged")
+work=$root/${ASCEND_CI_CHECKOUT:-repo}
+child=
+
+finish() {
+    local status=$?
+    trap - EXIT
+    cd /
+    rm -rf -- "$root" "$staged" || true
+    if [[ -e "$staged" ]]; then
+        printf 'ascend-ci: %s could not be removed; a later run does it after two days\n' "$staged" >&2
+    fi
+    exit "$status"
+}
+
+stop() {
+    [[ -n "$child" ]] || exit 143
+    kill -TERM "$child" 2>/dev/null || true
+}
+
+# Runs a command so that a signal is passed on and waited for: the folder goes after the last user.
+run() {
+    local status=0
+    "$@" &
+    child=$!
+    wait "$child" || status=$?
+    while kill -0 "$child" 2>/dev/null; do
+        status=0
+        wait "$child" || status=$?
+    done
+    child=
+    return "$status"
+}
+
+has_ray() {
+    python3 -c 'import sys, importlib.util as u; sys.exit(u.find_spec("ray") is None)'
+}
+
+trap finish EXIT
+trap stop TERM INT
+
+set_up=(bash "$staged/ascend_ci_node.sh" "$staged" "$commit" "$work" "${ASCEND_CI_DATA:-}")
+run "${set_up[@]}"
+if has_ray; then
+    run python3 "$staged/ascend_ci_nodes.py" "${ASCEND_CI_WORKERS:-0}" "${set_up[@]}"
+else
+    printf 'ascend-ci: no Ray here, so this is the only node\n'
+fi
+
+cd -- "$work"
+run bash -- "$script" "$@"

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Stage a commit for a RayJob and clear up after it: the trusted half of a submit job.
+
+For Python 3.9 without packages. The job has checked out two folders: `trusted/`, where this file
+lies, and `pr/`, the commit under test. The commit is bytes here: it is copied, nothing in it is
+executed and no link in it is followed.
+
+    stage   copy pr/ into a folder that only this run and attempt uses, on a volume that the cluster
+            mounts; write what is to be submitted to GITHUB_OUTPUT: script, args, env, patches
+    stop    delete the RayJobs of this run attempt; fails unless the submitter confirms it
+    remove  remove the folder; fails if it is still there
+
+All comes from the environment, see `workflows/ascend_multinode.yml`.
+"""
+
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+TRUSTED = Path(__file__).resolve().parent
+CHECKOUT = Path("pr")
+LAUNCHER = "ascend_ci_launch.sh"
+IN_CLUSTER = (LAUNCHER, "ascend_ci_node.sh", "ascend_ci_nodes.py", "ascend_ci_setup.sh")
+KEEP_S = 2 * 24 * 3600  # longer than any run: what is older was left by a run that was killed
+STOP_S = 60.0  # a restarting submitter is back by then; GitHub ends a cancelled job after 5 minutes
+RESOURCES = "/spec/rayClusterSpec/workerGroupSpecs/0/template/spec/containers/0/resources"
+say = partial(print, flush=True)
+OURS = re.compile(r"\d+-\d+(?:\.part)?")
+
+
+def fail(text):
+    """End with code 1 and a reason."""
+    sys.exit(f"ascend-ci: {text}")
+
+
+def wanted(name, pattern=r"[\s\S]+", default=None):
+    """Return a variable's value; ends with its name when it is missing or malformed."""
+    value = os.environ.get(name, "").strip() or default
+    if value is None:
+        fail(f"{name} is missing")
+    if not re.fullmatch(pattern, value):
+        fail(f"{name} is {value!r}, which is not {pattern}")
+    return value
+
+
+def staged_folder():
+    """Return the folder of this run and attempt."""
+    root = Path(wanted("ASCEND_CI_STAGING_DIR", r"/.*"))
+    run, attempt = wanted("GITHUB_RUN_ID", r"\d+"), wanted("GITHUB_RUN_ATTEMPT", r"\d+")
+    return root / f"{run}-{attempt}"
+
+
+def stage():
+    """Copy the commit and write what is to be submitted."""
+    folder, commit = staged_folder(), wanted("ASCEND_CI_SHA", r"[0-9a-f]{40}|[0-9a-f]{64}")
+    script = checked_script(wanted("TEST_SCRIPT"))
+    outputs = submission(folder, commit, script)
+    found = (CHECKOUT / ".git" / "HEAD").read_text().strip()
+    if found != commit:
+        fail(f"pr/ is at {found[:80]!r}, asked for was {commit}")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    sweep(folder.parent, time.time() - KEEP_S)
+    copy(folder, commit)
+    with Path(wanted("GITHUB_OUTPUT")).open("a", encoding="utf-8") as file:
+        file.writelines(f"{name}={value}\n" for name, value in outputs.items())
+    say(f"ascend-ci: {commit} is staged in {folder}")
+
+
+def checked_script(script):
+    """Return the script's path if it is a file of the commit itself."""
+    path, root = CHECKOUT / script, CHECKOUT.resolve()
+    if ".." in path.parts or not path.resolve().is_relative_to(root) or not path.is_file():
+        fail(f"the commit has no script {script!r}")
+    return script
+
+
+def copy(folder, commit):
+    """Copy the checkout and the launcher; the folder appears under its name when it is whole."""
+    part = folder.with_name(f"{folder.name}.part")
+    part.mkdir(mode=0o755)
+    git = str(CHECKOUT)
+    ignore = lambda inside, names: {".git"} & set(names) if inside == git else set()  # noqa: E731
+    shutil.copytree(CHECKOUT, part / "repo", symlinks=True, ignore=ignore)
+    for name in IN_CLUSTER:
+        shutil.copy(TRUSTED / name, part / name)
+    (part / "COMMIT").write_text(f"{commit}\n")
+    part.rename(folder)
+
+
+def submission(folder, commit, script):
+    """Return the outputs: where the launcher lies in the cluster, and its arguments."""
+    mount = Path(os.environ.get("ASCEND_CI_STAGING_MOUNT", "").strip() or folder.parent)
+    workers = wanted("WORKER_REPLICAS", r"[1-9]\d{0,3}")
+    npus = wanted("NPUS_PER_WORKER", r"\d{1,3}", "0")
+    env = {
+        "ASCEND_CI_DATA": os.environ.get("TEST_DATA", "").strip(),
+        "ASCEND_CI_WORKERS": workers,
+        "ASCEND_CI_CHECKOUT": wanted("GITHUB_REPOSITORY").rpartition("/")[2],
+        "NNODES": workers,
+        **({"NPUS_PER_NODE": npus} if int(npus) else {}),
+    }
+    launcher = str(mount / folder.name / LAUNCHER)
+    if not launcher.isprintable():
+        fail(f"the staging folder is {launcher!r}")
+    outputs = {"args": [commit, script], "env": env, "patches": patches(npus)}
+    return {"script": launcher, **{name: json.dumps(value) for name, value in outputs.items()}}
+
+
+def patches(npus):
+    """Return the changes to the RayJob's template: a worker's NPUs, then the repository's own."""
+    name = wanted("ASCEND_CI_NPU_RESOURCE", r"\S+", "huawei.com/ascend-1980")
+    escaped = name.replace("~", "~0").replace("/", "~1")
+    paths = [f"{RESOURCES}/{kind}/{escaped}" for kind in ("requests", "limits")]
+    own = os.environ.get("ASCEND_CI_TEMPLATE_PATCHES", "").strip() or "[]"
+    try:
+        more = json.loads(own)
+    except ValueError as error:
+        fail(f"ASCEND_CI_TEMPLATE_PATCHES is no JSON: {error}")
+    if not isinstance(more, list):
+        fail("ASCEND_CI_TEMPLATE_PATCHES is no JSON array")
+    return [{"op": "add", "path": path, "value": npus} for path in paths if int(npus)] + more
+
+
+def sweep(root, before):
+    """Remove folders of runs that were killed; one that stays is said, and hinders nobody."""
+    for folder in root.iterdir():
+        try:
+            is_old = OURS.fullmatch(folder.name) and folder.lstat().st_mtime < before
+            if is_old and folder.is_dir() and not folder.is_symlink():
+                shutil.rmtree(folder)
+                say(f"ascend-ci: removed {folder}, left by an old run")
+        except FileNotFoundError:
+            continue  # another job sweeps too
+        except OSError as error:
+            say(f"ascend-ci: {folder} stays: {error}", file=sys.stderr)
+
+
+def remove():
+    """Remove what this run and attempt staged."""
+    folder = staged_folder()
+    for path in (folder, folder.with_name(f"{folder.name}.part")):
+        shutil.rmtree(path, ignore_errors=True)
+        if os.path.lexists(path):
+            fail(f"{path} could not be removed")
+    say(f"ascend-ci: {folder} is gone")
+
+
+def stop():
+    """Delete this run attempt's RayJobs."""
+    import ascend_ci_submit as client  # noqa: PLC0415 - needed here alone
+
+    run, attempt = wanted("GITHUB_RUN_ID", r"\d+"), wanted("GITHUB_RUN_ATTEMPT", r"\d+")
+    base, token = wanted("SUBMITTER_URL").rstrip("/"), os.environ.get("SUBMITTER_TOKEN", "").strip()
+    url = f"{base}/api/v1/workflows/{quote(run, safe='')}?{urlencode({'attempt': attempt})}"
+    once = partial(client.call, "DELETE", url, token)
+    status, text = client.insist(once, STOP_S, 500)
+    if not (200 <= status < 300 or status == 404):  # 404: nothing is left
+        fail(f"the RayJobs of this attempt may run on: {text}")
+    say("ascend-ci: no RayJob of this attempt is left")
+
+
+if __name__ == "__main__":
+    commands = {"stage": stage, "stop": stop, "remove": remove}
+    if len(sys.argv) != 2 or sys.argv[1] not in commands:
+        fail(f"usage: {sys.argv[0]} {'|'.join(commands)}")
+    commands[sys.argv[1]]()

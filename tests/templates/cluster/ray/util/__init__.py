@@ -1,0 +1,1 @@
+"""As in Ray: the folder of `scheduling_strategies`."""
