@@ -278,7 +278,7 @@ def _infra(situation: Situation, evidence: Evidence) -> bool:
     log = evidence.log or {}
     if log.get("digest"):
         digests.append(log["digest"])
-    known = [digest for digest in digests if digest.get("class") not in {None, "unknown"}]
+    known = [digest for digest in digests if digest.get("class_") not in {None, "unknown"}]
     return bool(known or digests) and all(
         digest.get("infra") is True for digest in known or digests
     )

@@ -40,8 +40,8 @@ CANCEL, FORCE = (
     facts.cancel_sent(RUN, at(16), force=True),
 )
 DELETED = facts.rayjobs_deleted(RUN, 1, at(11), "")
-INFRA, CHANGE = {"class": "hccl_comm", "infra": True}, {"class": "assertion", "infra": False}
-UNKNOWN = {"class": "unknown", "infra": False}
+INFRA, CHANGE = {"class_": "hccl_comm", "infra": True}, {"class_": "assertion", "infra": False}
+UNKNOWN = {"class_": "unknown", "infra": False}
 
 GREEN = (started(), ended("success"))
 LIVE, DONE = a_rayjob(), a_rayjob("SUCCEEDED")
