@@ -13,6 +13,7 @@ COMMANDS = {
     "migrate": "migrate",
     "schema": "schema",
     "serve": "serve",
+    "simulate": "simulate",
     "submit": "submit",
     "submitter": "submitter",
     "worker": "worker",

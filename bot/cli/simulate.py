@@ -1,0 +1,150 @@
+"""`ascend-ci simulate`: what a policy would have run over past commits, and at what cost."""
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from bot.core.policy import Policy, PolicyErrors, load_policy
+from bot.core.policy.errors import unknown
+from bot.core.simulation import (
+    BadLine,
+    Commit,
+    Difference,
+    Simulation,
+    Tally,
+    compare,
+    read_commits,
+    simulate,
+    to_json,
+)
+from bot.core.texts.words import count, number
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
+
+
+@click.command()
+@click.option("--policy", type=_FILE, required=True, help="The policy to try.")
+@click.option("--against", type=_FILE, help="The policy to compare it with.")
+@click.option(
+    "--commits",
+    type=_FILE,
+    required=True,
+    help='JSON lines, like {"commit": "1a2b3c4", "files": ["src/a.py"]}.',
+)
+@click.option(
+    "--minutes",
+    "times",
+    type=_FILE,
+    help='JSON, like {"unit": 35}: typical minutes of suites. Default: their time limits.',
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    policy: str, against: str | None, commits: str, times: str | None, *, as_json: bool
+) -> None:
+    """Show what a policy would have started by itself over past commits, and its NPU-hours.
+
+    NPU-hours are nodes × NPUs × hours up to each suite's time limit, or its typical minutes.
+    """
+    if [policy, against, commits, times].count("-") > 1:
+        msg = "only one of the files can be standard input"
+        raise click.UsageError(msg)
+    new, old = _policy(policy), _policy(against) if against else None
+    past = _commits(commits)
+    minutes = _minutes(times, {*new.suites, *(old.suites if old else ())}) if times else {}
+    simulation = simulate(new, past, minutes)
+    difference = compare(simulate(old, past, minutes), simulation) if old else None
+    if as_json:
+        click.echo(json.dumps(to_json(simulation, difference), indent=2))
+    else:
+        _print(simulation, difference, typical=bool(minutes))
+
+
+def _policy(path: str) -> Policy:
+    with click.open_file(path, "rb") as file:
+        loaded = load_policy(file.read())
+    if isinstance(loaded, PolicyErrors):
+        for error in loaded.errors:
+            click.echo(f"{path}:{error.line}: {error.path}: {error.message}", err=True)
+        sys.exit(1)
+    return loaded
+
+
+def _commits(path: str) -> tuple[Commit, ...]:
+    with click.open_file(path, encoding="utf-8", errors="replace") as file:
+        read = read_commits(file)
+    if isinstance(read, BadLine):
+        msg = f"{path}:{read.line}: {read.message}"
+        raise click.UsageError(msg)
+    return read
+
+
+def _minutes(path: str, suites: set[str]) -> Mapping[str, float]:
+    with click.open_file(path, encoding="utf-8", errors="replace") as file:
+        try:
+            data = json.load(file)
+        except ValueError as error:
+            msg = f"{path}: is no JSON: {error}"
+            raise click.UsageError(msg) from error
+    if not isinstance(data, dict) or not all(map(_is_time, data.values())):
+        msg = f'{path}: is not like {{"unit": 35}}, minutes above 0'
+        raise click.UsageError(msg)
+    for name in data:
+        if name not in suites:
+            msg = f"{path}: {unknown('suite', name, sorted(suites))}"
+            raise click.UsageError(msg)
+    return data
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e6
+
+
+def _print(simulation: Simulation, difference: Difference | None, *, typical: bool) -> None:
+    from rich.console import Console  # noqa: PLC0415 - scripts that ask for JSON need not wait
+
+    console = Console(highlight=False, markup=False)
+    console.print(_table(simulation, difference))
+    bound = "about" if typical else "up to"
+    console.print(_total("", simulation, bound))
+    if difference is None:
+        return
+    console.print(_total("before: ", difference.old, bound))
+    for item in difference.commits:
+        signs = [*(f"+{name}" for name in item.added), *(f"-{name}" for name in item.removed)]
+        console.print(f"{item.commit}  {' '.join(signs)}", soft_wrap=True)
+    same = len(simulation.commits) - len(difference.commits)
+    console.print(f"{same} of {count(len(simulation.commits), 'commit')} as before")
+
+
+def _total(head: str, simulation: Simulation, bound: str) -> str:
+    starting = f"{simulation.starting} of {count(len(simulation.commits), 'commit')}"
+    cost = f"{count(simulation.runs, 'run')}, {bound} {number(simulation.npu_hours)} NPU-hours"
+    return f"{head}{starting} start something: {cost}"
+
+
+def _table(simulation: Simulation, difference: Difference | None) -> "Table":
+    """Return a row a suite that runs at all, under both policies when there are two."""
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table("suite", "runs", "NPU-hours", *(("before", "NPU-hours") if difference else ()))
+    table.columns[0].overflow = "fold"
+    for column in table.columns[1:]:
+        column.justify = "right"
+    both = [simulation, difference.old] if difference else [simulation]
+    tallies = [{tally.suite: tally for tally in item.suites} for item in both]
+    for name in dict.fromkeys(name for item in tallies for name in item):
+        row = [item.get(name) for item in tallies]
+        if any(tally and tally.runs for tally in row):
+            table.add_row(Text(name), *(cell for tally in row for cell in _cells(tally)))
+    return table
+
+
+def _cells(tally: Tally | None) -> tuple[str, str]:
+    return (f"{tally.runs:,}", number(tally.npu_hours)) if tally else ("-", "-")
