@@ -13,7 +13,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bot.submitter import supervise
+# Isolated and without site-packages: a supervisor lives as long as its job, and there may be many.
+ROOT = Path(__file__).parents[2]
+START = """
+import sys
+sys.path.append(sys.argv[1])
+from bot.submitter.supervise import main
+sys.exit(main(sys.argv[2]))
+"""
 
 
 class Children:
@@ -24,7 +31,7 @@ class Children:
 
     def start(self, folder: Path) -> None:
         """Start a supervisor in a session of its own; no pipe ties it to us."""
-        argv = [sys.executable, "-I", "-S", supervise.__file__, str(folder)]
+        argv = [sys.executable, "-I", "-S", "-c", START, str(ROOT), str(folder)]
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         actions: list[Any] = [
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

@@ -14,9 +14,9 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
-from bot.submitter import supervise
 from bot.submitter.backend import JobState, JobView
 from bot.submitter.children import Children
+from bot.submitter.journal import utc_now
 from bot.submitter.limits import Limits
 from bot.submitter.patches import deadline_s, not_applied
 from bot.submitter.request import JobRequest
@@ -153,7 +153,7 @@ class LocalBackend:
         return LocalRecord(
             job_id=job_id,
             key=key,
-            created_at=supervise.utc_now(),
+            created_at=utc_now(),
             request=request,
             note=note,
             argv=["bash", "--", request.script, *request.args],

@@ -19,9 +19,9 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from bot.submitter import supervise
 from bot.submitter.backend import JobState, JobView
 from bot.submitter.feed import whole_end
+from bot.submitter.journal import END_WORDS, write_atomically
 from bot.submitter.limits import Limits
 from bot.submitter.request import JobRequest, RefusedError
 
@@ -206,7 +206,7 @@ def _create(folder: Path, record: Record) -> None:
     (folder / "work").mkdir(parents=True, mode=0o700)
     (folder / "events.ndjson").touch(mode=0o600)
     # The record comes last: a folder without one was never answered for.
-    supervise.write_atomically(folder / "job.json", msgspec.json.encode(record).decode())
+    write_atomically(folder / "job.json", msgspec.json.encode(record).decode())
 
 
 def read_state(folder: Path) -> JobState:
@@ -223,7 +223,7 @@ def read_state(folder: Path) -> JobState:
     if not last:
         return state
     end = msgspec.json.decode(last, type=_Final)
-    return JobState(end.status, end.message, *supervise.END_WORDS[end.status], end.ts)
+    return JobState(end.status, end.message, *END_WORDS[end.status], end.ts)
 
 
 def _days_since_end(folder: Path) -> float:

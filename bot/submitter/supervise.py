@@ -1,7 +1,7 @@
 """The parent of one job's processes; runs as a process of its own, standard library alone.
 
 The service may be killed at any moment. So the one who waits for the job, writes its events and
-learns its exit code is this small program, started as `python supervise.py JOB_DIR`. Starting it
+learns its exit code is this small program (`children` starts it for a JOB_DIR). Starting it
 twice is safe: the second finds the lock taken and leaves. Started after a supervisor that died, it
 ends what is left of the job and writes the missing end.
 
@@ -20,134 +20,15 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import datetime, timezone
-from json.encoder import encode_basestring
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-CHUNK_BYTES = 256 * 1024  # a pipe holds 64 KiB by default, 1 MiB at most
+from bot.submitter.journal import CHUNK_BYTES, Journal, Lines
+
 DRAIN_S = 1.0  # how long output is read after the job and its strays are gone
+FULL_S = 1.0  # how soon an event is tried again that a full disk has refused
 STOP_POLL_S = 0.2  # how often `stop` is looked for: a file asks the right process, a pid may not
-# How Ray and KubeRay call each end: rayjob_status, job_deployment_status.
-END_WORDS = {
-    "SUCCEEDED": ("SUCCEEDED", "Complete"),
-    "FAILED": ("FAILED", "Failed"),
-    "TIMEOUT": ("STOPPED", "Failed"),
-    "STOPPED": ("STOPPED", "Suspended"),
-}
-
-
-def utc_now() -> str:
-    """Return the time as RFC 3339 UTC with milliseconds."""
-    now = datetime.now(timezone.utc)  # noqa: UP017 - runs under whatever python3 started it
-    return now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file so that a reader sees the old or the new text, also after a crash."""
-    fresh = path.with_name(path.name + ".new")
-    with fresh.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
-
-
-class Lines:
-    """Cuts a byte stream at newlines; a line above `max_bytes` is shortened and says so."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._carry = bytearray()
-        self._length = 0
-
-    def feed(self, chunk: bytes) -> list[str]:
-        """Take a chunk and return the lines that it completes."""
-        first, *rest = chunk.split(b"\n")
-        self._extend(first)
-        lines = []
-        for part in rest:
-            lines.append(self._take())
-            self._extend(part)
-        return lines
-
-    def rest(self) -> list[str]:
-        """Return the last line when the stream ended without a newline."""
-        return [self._take()] if self._length else []
-
-    def _extend(self, part: bytes) -> None:
-        self._length += len(part)
-        # One byte more than allowed is kept: it tells whether the cut falls inside a character.
-        room = self._max_bytes + 1 - len(self._carry)
-        self._carry += part[:room]
-
-    def _take(self) -> str:
-        raw, length = self._carry, self._length
-        self._carry, self._length = bytearray(), 0
-        if length <= self._max_bytes:
-            return raw.decode("utf-8", "replace")
-        end = self._max_bytes
-        while end > max(0, self._max_bytes - 3) and raw[end] & 0xC0 == 0x80:
-            end -= 1
-        return f"{raw[:end].decode('utf-8', 'replace')} … [{length - end} bytes cut]"
-
-
-class EventFile:
-    """Appends events with `seq` and `ts`; finds its place again after a crash."""
-
-    def __init__(self, path: Path, max_bytes: int) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._full = False
-        last = self._recover()
-        self.seq = int(last.get("seq", 0))
-        self.final: dict[str, Any] | None = last if last.get("type") == "final" else None
-
-    def _recover(self) -> dict[str, Any]:
-        """Drop a line that a crash tore, return the last whole one."""
-        end = os.fstat(self._fd).st_size
-        data = b""
-        start = end
-        while start > 0 and data.count(b"\n") < 2:
-            step = min(start, CHUNK_BYTES)
-            start -= step
-            data = os.pread(self._fd, step, start) + data
-        whole = data.rfind(b"\n") + 1
-        os.ftruncate(self._fd, start + whole)
-        self._bytes = start + whole
-        line = data[:whole].rstrip(b"\n").rpartition(b"\n")[2]
-        return dict(json.loads(line)) if line else {}
-
-    def emit(self, kind: str, **fields: str) -> None:
-        """Append one event that is not of the log, and make it durable."""
-        self.seq += 1
-        event = {"seq": self.seq, "ts": utc_now(), "type": kind, **fields}
-        self._write(json.dumps(event, ensure_ascii=False, separators=(",", ":")) + "\n")
-        os.fsync(self._fd)
-
-    def log(self, lines: list[str]) -> None:
-        """Append log lines; beyond the size limit they are dropped, with one line that says so."""
-        if self._full or not lines:
-            return
-        if self._bytes > self._max_bytes:
-            self._full = True
-            lines = [f"[the log is longer than {self._max_bytes} bytes: the rest is dropped]"]
-        first = self.seq + 1
-        self.seq += len(lines)
-        middle = f',"ts":"{utc_now()}","type":"log","line":'
-        self._write(
-            "".join(
-                f'{{"seq":{seq}{middle}{encode_basestring(line)}}}\n'
-                for seq, line in enumerate(lines, first)
-            )
-        )
-
-    def _write(self, text: str) -> None:
-        view = memoryview(text.encode())
-        self._bytes += len(view)
-        while view:
-            view = view[os.write(self._fd, view) :]
 
 
 def strays(job_id: str) -> list[int]:
@@ -184,7 +65,9 @@ class Supervisor:
         self._folder = folder
         self._wake_fd = wake_fd
         self._job: dict[str, Any] = json.loads((folder / "job.json").read_bytes())
-        self._events = EventFile(folder / "events.ndjson", self._job["max_log_bytes"])
+        self._journal = Journal(folder, self._job["max_log_bytes"])
+        self._events = self._journal.events
+        self._lost = 0  # lines that a full disk has refused
         self._lines = Lines(self._job["max_line_bytes"])
         self._verdict: tuple[str, str] | None = None  # an end that we caused: status, message
         self._kill_at: float | None = None
@@ -193,9 +76,7 @@ class Supervisor:
     def run(self) -> None:
         """Run the job from its start, or write the end that an earlier supervisor owed."""
         if self._events.final is not None:
-            final = self._events.final
-            state = _state(final["status"], final["message"], *END_WORDS[final["status"]])
-            self._save({**state, "ended_at": final["ts"]})
+            self._finish("", "")
         elif self._events.seq:
             kill_strays(self._job["job_id"])
             stopped = (self._folder / "stop").exists()
@@ -237,13 +118,13 @@ class Supervisor:
             ready, _, _ = select.select(fds, [], [], self._wait_s(started))
             if out in ready:
                 chunk = os.read(out, CHUNK_BYTES)
-                self._events.log(self._lines.feed(chunk))
+                self._log(self._lines.feed(chunk))
                 if not chunk:
                     fds.remove(out)  # closed, which does not mean ended
             if self._wake_fd in ready:
                 self._on_signals(process)
             self._on_time(process, started)
-        self._events.log(self._lines.rest())
+        self._log(self._lines.rest())
 
     def _is_over(self, process: subprocess.Popen[bytes], *, eof: bool) -> bool:
         drained = self._drained_at is not None and time.monotonic() > self._drained_at
@@ -299,28 +180,34 @@ class Supervisor:
         else:
             self._finish("FAILED", f"AppFailed: exit code {code}")
 
+    def _log(self, lines: list[str]) -> None:
+        """Keep log lines; what a full disk refuses is counted, so that the job itself goes on."""
+        try:
+            if self._lost:
+                self._events.log([f"[{self._lost} lines lost: the disk was full]"])
+                self._lost = 0
+            self._events.log(lines)
+        except OSError:
+            self._lost += len(lines)
+
     def _finish(self, status: str, message: str) -> None:
-        state = _state(status, message, *END_WORDS[status])
-        self._events.emit("status", **state)
-        self._events.emit("final", status=status, message=message)
-        self._save({**state, "ended_at": utc_now()})
+        self._log([])
+        _until_written(lambda: self._journal.finish(status, message))
 
-    def _status(self, status: str, message: str, ray: str, deployment: str) -> None:
-        state = _state(status, message, ray, deployment)
-        self._events.emit("status", **state)
-        self._save({**state, "ended_at": None})
-
-    def _save(self, state: dict[str, str | None]) -> None:
-        write_atomically(self._folder / "state.json", json.dumps(state))
+    def _status(self, *words: str) -> None:
+        _until_written(lambda: self._journal.status(*words))
 
 
-def _state(status: str, message: str, ray: str, deployment: str) -> dict[str, str]:
-    return {
-        "status": status,
-        "message": message,
-        "rayjob_status": ray,
-        "job_deployment_status": deployment,
-    }
+def _until_written(write: Callable[[], object]) -> None:
+    """Repeat a write that a full disk refuses: an end that nobody reads would be worse."""
+    while True:
+        try:
+            write()
+        except OSError as error:
+            sys.stderr.write(f"cannot write, trying again: {error}\n")
+            time.sleep(FULL_S)
+        else:
+            return
 
 
 def _catch_signals() -> int:
@@ -334,8 +221,9 @@ def _catch_signals() -> int:
     return wake
 
 
-def main(folder: Path) -> int:
+def main(path: str) -> int:
     """Supervise the job in a folder; 0 also when another process already does."""
+    folder = Path(path)
     wake_fd = _catch_signals()
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -344,7 +232,3 @@ def main(folder: Path) -> int:
         return 0
     Supervisor(folder, wake_fd).run()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.submitter.feed import offset_after, whole_end
-from bot.submitter.supervise import EventFile, Lines
+from bot.submitter.journal import EventFile, Lines
 
 BYTES = st.binary(max_size=80) | st.text("é中a\n\r\0", max_size=60).map(str.encode)
 

@@ -1,0 +1,201 @@
+"""What is written of a job: its lines, its events with their numbers, its latest state.
+
+Standard library alone: the supervisor of a local job starts without anything else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime, timezone
+from json.encoder import encode_basestring
+from pathlib import Path
+from typing import Any
+
+CHUNK_BYTES = 256 * 1024  # a pipe holds 64 KiB by default, 1 MiB at most
+# How Ray and KubeRay call each end: rayjob_status, job_deployment_status.
+END_WORDS = {
+    "SUCCEEDED": ("SUCCEEDED", "Complete"),
+    "FAILED": ("FAILED", "Failed"),
+    "TIMEOUT": ("STOPPED", "Failed"),
+    "STOPPED": ("STOPPED", "Suspended"),
+    "NOT_FOUND": ("", "Failed"),
+}
+
+
+def utc_now() -> str:
+    """Return the time as RFC 3339 UTC with milliseconds."""
+    now = datetime.now(timezone.utc)  # noqa: UP017 - runs under whatever python3 started it
+    return now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file so that a reader sees the old or the new text, also after a crash."""
+    fresh = path.with_name(path.name + ".new")
+    with fresh.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+class Lines:
+    """Cuts a byte stream at newlines; a line above `max_bytes` is shortened and says so."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._carry = bytearray()
+        self._length = 0
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """Take a chunk and return the lines that it completes."""
+        first, *rest = chunk.split(b"\n")
+        self._extend(first)
+        lines = []
+        for part in rest:
+            lines.append(self._take())
+            self._extend(part)
+        return lines
+
+    def rest(self) -> list[str]:
+        """Return the last line when the stream ended without a newline."""
+        return [self._take()] if self._length else []
+
+    def _extend(self, part: bytes) -> None:
+        self._length += len(part)
+        # One byte more than allowed is kept: it tells whether the cut falls inside a character.
+        room = self._max_bytes + 1 - len(self._carry)
+        self._carry += part[:room]
+
+    def _take(self) -> str:
+        raw, length = self._carry, self._length
+        self._carry, self._length = bytearray(), 0
+        if length <= self._max_bytes:
+            return raw.decode("utf-8", "replace")
+        end = self._max_bytes
+        while end > max(0, self._max_bytes - 3) and raw[end] & 0xC0 == 0x80:
+            end -= 1
+        return f"{raw[:end].decode('utf-8', 'replace')} … [{length - end} bytes cut]"
+
+
+class EventFile:
+    """Appends events with `seq` and `ts`; finds its place again after a crash."""
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._full = False
+        last = self._recover()
+        self.seq = int(last.get("seq", 0))
+        self.final: dict[str, Any] | None = last if last.get("type") == "final" else None
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether every further log line is dropped."""
+        return self._full
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+    def count_logs(self) -> int:
+        """Count the log lines that the file holds."""
+        count, offset, carry = 0, 0, b""
+        # Inside a string every quote is escaped, so this can't be part of a line's text.
+        mark = b'"type":"log","line":"'
+        while piece := os.pread(self._fd, CHUNK_BYTES, offset):
+            count += (carry + piece).count(mark)
+            offset += len(piece)
+            carry = (carry + piece)[-len(mark) + 1 :]
+        return count
+
+    def _recover(self) -> dict[str, Any]:
+        """Drop a line that a crash tore, return the last whole one."""
+        end = os.fstat(self._fd).st_size
+        data = b""
+        start = end
+        while start > 0 and data.count(b"\n") < 2:
+            step = min(start, CHUNK_BYTES)
+            start -= step
+            data = os.pread(self._fd, step, start) + data
+        whole = data.rfind(b"\n") + 1
+        os.ftruncate(self._fd, start + whole)
+        self._bytes = start + whole
+        line = data[:whole].rstrip(b"\n").rpartition(b"\n")[2]
+        return dict(json.loads(line)) if line else {}
+
+    def emit(self, kind: str, **fields: str) -> None:
+        """Append one event that is not of the log, and make it durable."""
+        event = {"seq": self.seq + 1, "ts": utc_now(), "type": kind, **fields}
+        self._write(json.dumps(event, ensure_ascii=False, separators=(",", ":")) + "\n")
+        self.seq += 1
+        os.fsync(self._fd)
+        if kind == "final":
+            self.final = event
+
+    def log(self, lines: list[str]) -> None:
+        """Append log lines; beyond the size limit they are dropped, with one line that says so."""
+        if self._full or not lines:
+            return
+        if self._bytes > self._max_bytes:
+            self._full = True
+            lines = [f"[the log is longer than {self._max_bytes} bytes: the rest is dropped]"]
+        first = self.seq + 1
+        middle = f',"ts":"{utc_now()}","type":"log","line":'
+        self._write(
+            "".join(
+                f'{{"seq":{seq}{middle}{encode_basestring(line)}}}\n'
+                for seq, line in enumerate(lines, first)
+            )
+        )
+        self.seq += len(lines)
+
+    def _write(self, text: str) -> None:
+        """Append all or nothing: what a full disk has torn off is taken back."""
+        data = text.encode()
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except OSError:
+            os.ftruncate(self._fd, self._bytes)
+            raise
+        self._bytes += len(data)
+
+
+class Journal:
+    """A job's events together with the file of its latest state."""
+
+    def __init__(self, folder: Path, max_log_bytes: int) -> None:
+        self.events = EventFile(folder / "events.ndjson", max_log_bytes)
+        self._state_file = folder / "state.json"
+
+    def status(self, status: str, message: str, ray: str, deployment: str) -> None:
+        """Write where the job stands."""
+        state = _state(status, message, ray, deployment)
+        self.events.emit("status", **state)
+        self._save({**state, "ended_at": None})
+
+    def finish(self, status: str, message: str) -> dict[str, str | None]:
+        """Write the end, unless it is written; answers the state. May be repeated if it raises."""
+        if self.events.final is None:
+            self.events.emit("status", **_state(status, message, *END_WORDS[status]))
+            self.events.emit("final", status=status, message=message)
+        final = self.events.final or {}
+        words = END_WORDS[final["status"]]
+        state = {**_state(final["status"], final["message"], *words), "ended_at": final["ts"]}
+        self._save(state)
+        return state
+
+    def _save(self, state: dict[str, str | None]) -> None:
+        write_atomically(self._state_file, json.dumps(state))
+
+
+def _state(status: str, message: str, ray: str, deployment: str) -> dict[str, str]:
+    return {
+        "status": status,
+        "message": message,
+        "rayjob_status": ray,
+        "job_deployment_status": deployment,
+    }
