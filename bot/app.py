@@ -17,6 +17,7 @@ from bot import resources
 from bot.adapters.clock import SystemClock
 from bot.adapters.github import GitHubClient
 from bot.adapters.logs import LogFiles
+from bot.adapters.oidc import OidcIssuer
 from bot.adapters.rayjobs import Limits, open_rayjobs
 from bot.adapters.store import Store, migrate
 from bot.adapters.store.ids import ulid
@@ -26,6 +27,7 @@ from bot.ports.clock import Clock
 from bot.ports.rayjobs import RayJobs
 from bot.ports.wake import Topic, Wake
 from bot.services.actions import Actions
+from bot.services.announcements import Announcements
 from bot.services.clicks import Clicks
 from bot.services.comments import Comments
 from bot.services.digesters import Digesters
@@ -45,6 +47,10 @@ from bot.services.sweeper import Habits, Sweeper
 from bot.services.witnesses import Witnesses
 from bot.settings import Settings, pages_of
 from bot.telemetry import Metrics, configure_logs, get_log
+from bot.web.announcements import AnnouncementDoor
+from bot.web.api import RUN, RunsApi, api_app
+from bot.web.guard import Guard
+from bot.web.health import Depends, GitHubHeard, HealthPage
 from bot.web.hooks import MAX_BODY, Hooks
 from bot.web.probes import Probes
 
@@ -67,6 +73,8 @@ class Parts:
     clock: Clock
     loop: Loop
     metrics: Metrics
+    issuer: OidcIssuer
+    heard: GitHubHeard
 
     def new_id(self) -> str:
         """Return a new ULID."""
@@ -89,6 +97,10 @@ async def open_parts(
         store = await Store.open(settings.database_url, wake=wake)
         stack.push_async_callback(store.close)
         session = await stack.enter_async_context(aiohttp.ClientSession(trust_env=True))
+        heard = GitHubHeard(clock, metrics.called)
+        issuer = OidcIssuer(
+            session, str(settings.github_oidc_issuer), settings.github_oidc_audience, clock
+        )
         github = GitHubClient(
             session,
             app_id=str(settings.github_app_id),
@@ -96,11 +108,11 @@ async def open_parts(
             api_url=str(settings.github_api_url),
             api_version=settings.github_api_version,
             clock=clock,
-            on_call=metrics.called,
+            on_call=heard.called,
         )
         rayjobs = await _submitter(stack, settings)
         loop = Loop(_owner(), metrics, strict=strict)
-        yield Parts(settings, store, github, rayjobs, wake, clock, loop, metrics)
+        yield Parts(settings, store, github, rayjobs, wake, clock, loop, metrics, issuer, heard)
 
 
 async def _submitter(stack: AsyncExitStack, settings: Settings) -> RayJobs | None:
@@ -190,10 +202,29 @@ def make_web(parts: Parts, loops: Loops) -> web.Application:
             web.get("/healthz", probes.healthz),
             web.get("/readyz", probes.readyz),
             web.get("/metrics", probes.metrics),
-            web.get("/api/v1/health", probes.health),
         ]
     )
+    app.add_subapp("/api/v1", make_api(parts, loops))
     return app
+
+
+def make_api(parts: Parts, loops: Loops) -> web.Application:
+    """Return what lives under /api/v1: the door for workflows, and what may be read."""
+    settings, store, clock = parts.settings, parts.store, parts.clock
+    token = settings.dashboard_token
+    guard = Guard(settings.dashboard, token.get_secret_value() if token else None)
+    submitter = SubmitterHealth(parts.rayjobs, clock).down if parts.rayjobs else None
+    health = Depends(store, clock, parts.heard.state, submitter, loops.ages_s, loops.stuck)
+    announcer = Announcements(store, parts.issuer, clock, submitter=parts.rayjobs is not None)
+    runs = RunsApi(store)
+    return api_app(
+        [
+            web.post(f"/runs/{RUN}/rayjobs", AnnouncementDoor(announcer).post),
+            web.get("/runs", guard(runs.list)),
+            web.get(f"/runs/{RUN}", guard(runs.show)),
+            web.get("/health", guard(HealthPage(health).get)),
+        ]
+    )
 
 
 def make_runner(parts: Parts, loops: Loops) -> web.AppRunner:

@@ -42,6 +42,10 @@ class Settings(BaseSettings):
     github_webhook_secret: Annotated[tuple[SecretStr, ...], NoDecode]
     github_api_url: Url = Field(default=HttpUrl("https://api.github.com"), validate_default=True)
     github_api_version: str = "2026-03-10"
+    github_oidc_issuer: Url = Field(
+        default=HttpUrl("https://token.actions.githubusercontent.com"), validate_default=True
+    )
+    github_oidc_audience: str = Field(default="ascend-ci", min_length=1)
     submitter_url: Url | None = None
     submitter_token: SecretStr | None = None
     database_url: str = DEFAULT_DATABASE
@@ -52,6 +56,8 @@ class Settings(BaseSettings):
     policy_file: Path | None = None
     poll_seconds: float = Field(default=60.0, gt=0)
     retention_days: int = Field(default=90, gt=0)
+    dashboard: Literal["public", "token", "off"] = "token"
+    dashboard_token: SecretStr | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"
 
@@ -66,6 +72,14 @@ class Settings(BaseSettings):
             msg = "must not be empty: without a secret anybody could send webhooks"
             raise ValueError(msg)
         return secrets
+
+    @field_validator("dashboard_token")
+    @classmethod
+    def _not_empty(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not value.get_secret_value().strip():
+            msg = "must not be empty: unset it, and nobody is let in"
+            raise ValueError(msg)
+        return value
 
     @field_validator("github_private_key", mode="before")
     @classmethod

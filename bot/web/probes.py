@@ -1,7 +1,6 @@
-"""What an operator's tools ask: is it alive, is it ready, how is it doing."""
+"""What an operator's tools ask: is it alive, is it ready, what are its numbers."""
 
 from collections.abc import Callable
-from datetime import datetime
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -14,7 +13,7 @@ MAX_SKEW_S = 2.0  # leases compare times of several processes
 
 
 class Probes:
-    """Handlers of /healthz, /readyz, /metrics and /api/v1/health."""
+    """Handlers of /healthz, /readyz and /metrics."""
 
     def __init__(
         self,
@@ -52,23 +51,3 @@ class Probes:
         """Answer Prometheus."""
         body = generate_latest(self._metrics.registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-    async def health(self, _request: web.Request) -> web.Response:
-        """Answer what waits, what was parked, and when GitHub was last heard."""
-        health = await self._store.health(self._clock.now())
-        return web.json_response(
-            {
-                "deliveries_waiting": health.deliveries_waiting,
-                "deliveries_parked": health.deliveries_parked,
-                "oldest_delivery_seconds": health.oldest_delivery_s,
-                "runs": health.runs_by_state,
-                "checks_behind": health.checks_behind,
-                "checks_given_up": health.checks_given_up,
-                "last_delivery_at": _iso(health.last_delivery_at),
-                "loops_stuck": list(self._stuck()),
-            }
-        )
-
-
-def _iso(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None

@@ -47,8 +47,9 @@ class Door:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/webhook"
 
-    async def get(self, path: str) -> Answer:
-        async with self.http.get(f"http://127.0.0.1:{self.port}{path}") as response:
+    async def get(self, path: str, **headers: str) -> Answer:
+        url = f"http://127.0.0.1:{self.port}{path}"
+        async with self.http.get(url, headers=headers) as response:
             return Answer(response.status, await response.json())
 
     async def post(self, body: Any, headers: dict[str, str] | None = None, **how: Any) -> Answer:
@@ -87,8 +88,8 @@ def named(event: str, guid: str = "guid-1") -> dict[str, str]:
 
 
 @asynccontextmanager
-async def open_door(folder: Path, database_url: str) -> AsyncIterator[Door]:
-    """Open a door; nothing listens where GitHub would be."""
+async def open_door(folder: Path, database_url: str, **more: Any) -> AsyncIterator[Door]:
+    """Open a door that anybody may read at; nothing listens where GitHub would be."""
     private, _ = key_pair()
     settings = Settings(
         github_app_id=APP_ID,
@@ -97,6 +98,7 @@ async def open_door(folder: Path, database_url: str) -> AsyncIterator[Door]:
         github_api_url="http://127.0.0.1:9",
         database_url=database_url,
         data_dir=folder / "data",
+        **{"dashboard": "public", **more},
     )
     clock = ManualClock()
     async with (

@@ -1,0 +1,111 @@
+"""How the bot is doing, with whatever it depends on: for people and alarms, not for probes."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from aiohttp import web
+
+from bot.ports.clock import Clock
+from bot.ports.errors import Transient
+from bot.ports.sweeper import Health, SweeperStore
+from bot.web.shapes import iso
+
+OnCall = Callable[[str, int, float], None]
+# GitHub answers so to a question that has no such answer, or to a write that is late.
+_ORDINARY = frozenset({404, 409, 410, 422})
+
+
+class GitHubHeard:
+    """Remembers when GitHub last answered this process well, and what failed last."""
+
+    def __init__(self, clock: Clock, then: OnCall) -> None:
+        """``then`` is told of every call, too."""
+        self._clock = clock
+        self._then = then
+        self._well_at: datetime | None = None
+        self._failed_at: datetime | None = None
+        self._failure = ""
+
+    def called(self, operation: str, status: int, seconds: float) -> None:
+        """Note a call; status 0 when no answer came."""
+        now = self._clock.now()
+        if 200 <= status < 400:
+            self._well_at = now
+        elif status not in _ORDINARY:
+            self._failed_at = now
+            self._failure = f"{operation}: {status or 'no answer'}"
+        self._then(operation, status, seconds)
+
+    def state(self) -> dict[str, Any]:
+        """Return it as JSON; ``ok`` is None before the first call."""
+        known = [at for at in (self._well_at, self._failed_at) if at]
+        return {
+            "ok": self._well_at is not None and self._well_at == max(known) if known else None,
+            "last_success_at": iso(self._well_at),
+            "last_failure_at": iso(self._failed_at),
+            "last_failure": self._failure,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Depends:
+    """Whom to ask."""
+
+    store: SweeperStore
+    clock: Clock
+    github: Callable[[], dict[str, Any]]
+    submitter: Callable[[], Awaitable[str]] | None  # why it is down, "" when it is not
+    loops: Callable[[], dict[str, float]]  # seconds since each came round
+    stuck: Callable[[], tuple[str, ...]]
+
+
+class HealthPage:
+    """Handler of /api/v1/health."""
+
+    def __init__(self, depends: Depends) -> None:
+        self._depends = depends
+
+    async def get(self, _request: web.Request) -> web.Response:
+        """Answer 200, or 503 while the database can't be reached; ``ok`` sums up."""
+        depends = self._depends
+        problem, counts = await self._counted()
+        submitter = await self._submitter()
+        github = depends.github()
+        stuck = depends.stuck()
+        bad = problem or submitter["problem"] or stuck or github["ok"] is False
+        delivery_at = counts.last_delivery_at if counts else None
+        body = {
+            "ok": not bad,
+            "database": {"ok": not problem, "problem": problem},
+            "github": {**github, "last_delivery_at": iso(delivery_at)},
+            "submitter": submitter,
+            "loops": {name: round(age_s, 1) for name, age_s in depends.loops().items()},
+            "loops_stuck": list(stuck),
+            **(_waiting(counts) if counts else {}),
+        }
+        return web.json_response(body, status=503 if problem else 200)
+
+    async def _counted(self) -> tuple[str, Health | None]:
+        try:
+            return "", await self._depends.store.health(self._depends.clock.now())
+        except Transient:  # its text may quote a query
+            return "it can't be reached", None
+
+    async def _submitter(self) -> dict[str, Any]:
+        ask = self._depends.submitter
+        problem = "" if ask is None else await ask()
+        return {"configured": ask is not None, "ok": not problem, "problem": problem}
+
+
+def _waiting(counts: Health) -> dict[str, Any]:
+    return {
+        "deliveries_waiting": counts.deliveries_waiting,
+        "deliveries_parked": counts.deliveries_parked,
+        "oldest_delivery_seconds": counts.oldest_delivery_s,
+        "runs": counts.runs_by_state,
+        "checks_behind": counts.checks_behind,
+        "checks_given_up": counts.checks_given_up,
+        "last_delivery_at": iso(counts.last_delivery_at),
+    }

@@ -1,0 +1,119 @@
+"""Rows as the JSON of the read API; no text of a log leaves by here."""
+
+from datetime import datetime
+from typing import Any
+
+from bot.core.model import Fact, Json, RayJob, Repo, Run, Want
+from bot.ports.api import ListedRun, RunStory
+
+_OF_DIGEST = ("infra", "codes", "hint", "root_cause_line", "lines", "bytes")  # no line of the log
+# What a fact's data may show beside its text: words and numbers of a known kind.
+_OF_FACT = ("attempt", "status", "conclusion", "outcome", "why", "final", "problem", "name")
+
+
+def iso(at: datetime | None) -> str | None:
+    """Return a time as RFC 3339 in UTC."""
+    return at.isoformat() if at else None
+
+
+def listed(item: ListedRun) -> dict[str, Any]:
+    """Return a run as lists show it."""
+    return _run(item.run, item.repo)
+
+
+def story(told: RunStory) -> dict[str, Any]:
+    """Return a run with its wants, its timeline and its RayJobs."""
+    run = told.run
+    frozen = run.snapshot
+    return {
+        **_run(run, told.repo),
+        "title": frozen.title,
+        "workflow": frozen.workflow,
+        "ref": frozen.ref,
+        "reason": frozen.reason,
+        "required": frozen.required,
+        "timeout_minutes": frozen.timeout_minutes,
+        "policy": {"ref": frozen.policy_ref, "sha": frozen.policy_sha},
+        "wants": [_want(want) for want in told.wants],
+        "facts": [_fact(fact) for fact in told.facts],
+        "rayjobs": [_rayjob(job) for job in told.rayjobs],
+    }
+
+
+def _run(run: Run, repo: Repo | None) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "repo": repo.full_name if repo else None,
+        "repo_id": run.repo_id,
+        "sha": run.sha,
+        "suite": run.suite,
+        "attempt": run.attempt,
+        "pr": run.number,
+        "state": run.state.value,
+        "outcome": run.outcome.value if run.outcome else None,
+        "why": run.why,
+        "origin": run.origin,
+        "runner": run.label,
+        "place": {"resource": run.place.resource, "ahead": run.place.ahead} if run.place else None,
+        "wish": _wish(run),
+        "actions": _actions(run),
+        "created_at": iso(run.created_at),
+        "dispatched_at": iso(run.dispatched_at),
+        "started_at": iso(run.started_at),
+        "ended_at": iso(run.ended_at),
+    }
+
+
+def _wish(run: Run) -> dict[str, Any] | None:
+    wish = run.wish
+    if wish is None:
+        return None
+    return {"kind": wish.kind.value, "by": wish.by, "reason": wish.reason, "at": iso(wish.at)}
+
+
+def _actions(run: Run) -> dict[str, Any] | None:
+    """Return the Actions run, None before it is known."""
+    if run.actions_run_id is None:
+        return None
+    return {"run_id": run.actions_run_id, "attempt": run.actions_attempt, "url": run.actions_url}
+
+
+def _want(want: Want) -> dict[str, Any]:
+    return {"source": want.source, "auto": want.auto, "by": want.by}
+
+
+def _fact(fact: Fact) -> dict[str, Any]:
+    shown = {name: fact.data[name] for name in _OF_FACT if _is_plain(fact.data.get(name))}
+    text = str(fact.data.get("text", ""))
+    return {"at": iso(fact.at), "source": fact.source, "key": fact.key, "text": text, **shown}
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int | float | bool)
+
+
+def _rayjob(job: RayJob) -> dict[str, Any]:
+    return {
+        "job_id": job.job_id,
+        "seen": job.seen,
+        "confirmed": job.confirmed,
+        "status": job.status,
+        "deployment": job.deployment,
+        "message": job.message,
+        "final": job.final,
+        "final_from": job.final_from,
+        "silent_since": iso(job.silent_since),
+        "last_line_at": iso(job.last_line_at),
+        "lines": job.lines,
+        "log_bytes": job.log_bytes,
+        "complete": job.complete,
+        "progress": job.progress,
+        "digest": _digest(job.digest),
+    }
+
+
+def _digest(digest: Json | None) -> Json | None:
+    if digest is None:
+        return None
+    shown = {name: digest[name] for name in _OF_DIGEST if name in digest}
+    return {"class": digest.get("class_"), **shown}
