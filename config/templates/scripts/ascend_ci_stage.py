@@ -28,7 +28,7 @@ CHECKOUT = Path("pr")
 LAUNCHER = "ascend_ci_launch.sh"
 IN_CLUSTER = (LAUNCHER, "ascend_ci_node.sh", "ascend_ci_nodes.py", "ascend_ci_setup.sh")
 KEEP_S = 2 * 24 * 3600  # longer than any run: what is older was left by a run that was killed
-STOP_S = 60.0  # a restarting submitter is back by then; GitHub ends a cancelled job after 5 minutes
+STOP_S = "60"  # a restarting submitter is back by then; a cancelled job has 5 minutes to end
 RESOURCES = "/spec/rayClusterSpec/workerGroupSpecs/0/template/spec/containers/0/resources"
 say = partial(print, flush=True)
 OURS = re.compile(r"\d+-\d+(?:\.part)?")
@@ -159,7 +159,8 @@ def stop():
     base, token = wanted("SUBMITTER_URL").rstrip("/"), os.environ.get("SUBMITTER_TOKEN", "").strip()
     url = f"{base}/api/v1/workflows/{quote(run, safe='')}?{urlencode({'attempt': attempt})}"
     once = partial(client.call, "DELETE", url, token)
-    status, text = client.insist(once, STOP_S, 500)
+    patience_s = float(wanted("ASCEND_CI_RETRY_SECONDS", r"\d+", STOP_S))
+    status, text = client.insist(once, patience_s, 500)
     if not (200 <= status < 300 or status == 404):  # 404: nothing is left
         fail(f"the RayJobs of this attempt may run on: {text}")
     say("ascend-ci: no RayJob of this attempt is left")
