@@ -113,6 +113,20 @@ def _later(now: datetime) -> dict[str, Any]:
     }
 
 
+async def bump_links(conn: AsyncConnection, row: ColumnElement[bool], now: datetime) -> None:
+    """Show a run's check run that is new on GitHub in replies at once, in its gate with time.
+
+    Call it before the row gets its id: one that has an id is linked to already.
+    """
+    new = (row, checks.c.github_id.is_(None), checks.c.run_id.is_not(None))
+    found = (await conn.execute(select(checks).where(*new))).mappings().first()
+    if found is None:
+        return
+    await _bump_listing(conn, found["run_id"], now)
+    gate = (checks.c.repo_id == found["repo_id"]) & (checks.c.sha == found["sha"]) & _gate_row()
+    await conn.execute(update(checks).where(gate, ~checks.c.given_up).values(_later(now)))
+
+
 async def succeed_check(
     conn: AsyncConnection, where: ColumnElement[bool], now: datetime, new_id: NewId, remark: str
 ) -> None:
@@ -171,13 +185,17 @@ async def bump_replies(
     conn: AsyncConnection, run_id: str, successor: str | None, now: datetime
 ) -> None:
     """Show a run's end in the replies that list it; its successor takes its row there."""
+    await _bump_listing(conn, run_id, now)
+    if successor is not None:
+        await conn.execute(
+            update(reply_runs).where(reply_runs.c.run_id == run_id).values(run_id=successor)
+        )
+
+
+async def _bump_listing(conn: AsyncConnection, run_id: str, now: datetime) -> None:
     listing = select(reply_runs.c.comment_id).where(reply_runs.c.run_id == run_id)
     await conn.execute(
         update(replies)
         .where(replies.c.comment_id.in_(listing), ~replies.c.given_up)
         .values(want_version=replies.c.want_version + 1, due=now)
     )
-    if successor is not None:
-        await conn.execute(
-            update(reply_runs).where(reply_runs.c.run_id == run_id).values(run_id=successor)
-        )

@@ -4,7 +4,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Table, Update, case, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.adapters.store.checks_touch import bump_links
 from bot.adapters.store.database import Database
 from bot.adapters.store.rows import FREE, held, moment
 from bot.adapters.store.tables import checks, replies
@@ -76,7 +78,13 @@ class ShowingRows:
                 **FREE,
             )
         )
-        await self._db.write(lambda conn: conn.execute(change))
+
+        async def work(conn: AsyncConnection) -> None:
+            if table is checks:
+                await bump_links(conn, mine, now)
+            await conn.execute(change)
+
+        await self._db.write(work)
 
     async def give_up(self, lease: Lease, *, due: datetime | None, note: str) -> None:
         """Try again at ``due``; None: never (GitHub said no for good), kept in health."""

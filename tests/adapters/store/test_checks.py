@@ -61,6 +61,18 @@ async def shown_run(store: Store) -> Run:
     return made
 
 
+async def test_a_gate_that_was_first_is_shown_anew_once_its_check_run_is_there(
+    store: Store,
+) -> None:
+    await touch(store)
+    await show(store, await claim(store), ended=True)
+    made = await shown_run(store)
+    assert await claims(store, 59) == ()
+    view = (await claim(store, 60)).view
+    assert isinstance(view, GateView)
+    assert view.check_ids == {made.id: 5}
+
+
 async def test_a_new_run_has_a_check_that_is_due(store: Store) -> None:
     made = run("ppo", number=1)
     await put(store, made)

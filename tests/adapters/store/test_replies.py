@@ -48,6 +48,21 @@ async def test_a_reply_is_due_with_its_runs_and_where_they_are_shown(store: Stor
     assert due.check_ids == {one.id: 3}
 
 
+async def test_a_reply_that_was_first_is_edited_once_its_check_run_is_there(store: Store) -> None:
+    made = run()
+    await put(store, made)
+    await say(store, replace(REPLY, run_ids=(made.id,)))
+    await show(store, await claim(store))
+    for _ in range(2):  # only the first time is news
+        (check,) = await store.claim_checks("me", NOW, lease_s=30, limit=1)
+        await store.shown(check.lease, github_id=3, version=0, ended=False, now=NOW)
+        if claimed := await claims(store):
+            (due,) = claimed
+            assert (due.github_id, due.check_ids) == (9, {made.id: 3})
+            await show(store, due)
+    assert (due.want_version, await claims(store)) == (2, ())
+
+
 async def test_a_reply_is_posted_once(store: Store) -> None:
     await say(store)
     due = await claim(store)
