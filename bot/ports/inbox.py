@@ -64,6 +64,10 @@ class Reader(Protocol):
         """Return the run a check run of ours shows (None: a gate, or not ours)."""
         ...
 
+    async def answered(self, comment_id: int) -> bool:
+        """Tell whether a comment has its reply, shown or not."""
+        ...
+
     async def audit_since(
         self, repo_id: RepoId, who: str, since: datetime
     ) -> tuple[AuditEntry, ...]:

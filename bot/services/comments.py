@@ -11,7 +11,7 @@ from bot.core.matching import Selection
 from bot.core.model import Head, Pull, Run, Sha, Wish, WishKind
 from bot.core.plan import AuditEntry, Changes
 from bot.core.planner import Chosen, PolicyAt, pr_source, short
-from bot.core.policy import Tier, Trigger
+from bot.core.policy import Limits, Tier, Trigger
 from bot.core.render.answers import explained
 from bot.core.report import Reply
 from bot.core.starting import (
@@ -40,6 +40,17 @@ from bot.services.starts import Gathered, Order, Starts, approval, gate_of, merg
 
 RECEIPT = "eyes"
 MINUTE = timedelta(seconds=60)
+RATE = "rate"  # the rule of what is dropped: too many commands
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The commands of a comment that count, and how many are too many for this minute."""
+
+    commands: tuple[Command | Mistake, ...]
+    dropped: int
+    limit: int
+    told: bool  # their author was told within this minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,35 +82,39 @@ class Comments:
         self._starts, self._say, self._clock = tools
 
     async def created(self, event: CommentCreated) -> Changes:
-        """Return what a new comment leads to; one without a command leads to nothing."""
+        """Return what a new comment leads to; one without a command leads to nothing.
+
+        A comment counts once, whatever number of deliveries tells of it.
+        """
         parsed = commands.parse(event.body)
-        if not parsed:
+        if not parsed or await self._store.answered(event.comment_id):
             return Changes(repo=event.repo)
         pull = await self._github.pull(event.repo, event.number)
         policy = await self._policies.of(event.repo, pull.base_ref)
         if policy is None:
             return Changes(repo=event.repo)
+        limits = Limits() if isinstance(policy, Broken) else policy.policy.limits
+        heard = await self._within_rate(event, parsed, limits.commands_per_minute)
+        into = self._noted(event, pull, heard)
+        if heard.told and not heard.commands:
+            return Changes(repo=event.repo, audit=tuple(into.audit))
         await self._github.react(event.repo, event.comment_id, RECEIPT)
         if isinstance(policy, Broken):
-            return self._answer(event, Gathered(said=[self._say("refuse_policy")]), Changes())
-        return await self._under(event, parsed, pull, policy)
+            into.said.append(self._say("refuse_policy"))
+            return self._answer(event, into, Changes(audit=tuple(into.audit)))
+        return await self._under(event, heard.commands, into, (pull, policy))
 
     async def _under(
         self,
         event: CommentCreated,
         parsed: tuple[Command | Mistake, ...],
-        pull: Pull,
-        policy: PolicyAt,
+        into: Gathered,
+        at: tuple[Pull, PolicyAt],
     ) -> Changes:
+        pull, policy = at
         setting = await self._setting(event, pull, policy)
-        counted, dropped = await self._within_rate(setting, parsed)
-        into = Gathered()
-        for command in counted:
+        for command in parsed:
             await self._carry_out(command, setting, into)
-        if dropped:
-            limit = policy.policy.limits.commands_per_minute
-            into.said.append(self._say("refuse_rate", limit=limit, count=dropped))
-            into.audit.append(self._entry(setting, f"{dropped} commands", allowed=False))
         order = await self._order(setting, pull.head_sha)
         changes = merged(into, gate_of(order))
         if not (into.new_runs or into.add_wants or into.approval or into.changes):
@@ -122,20 +137,29 @@ class Comments:
         )
 
     async def _within_rate(
-        self, setting: Setting, parsed: tuple[Command | Mistake, ...]
-    ) -> tuple[tuple[Command | Mistake, ...], int]:
+        self, event: CommentCreated, parsed: tuple[Command | Mistake, ...], limit: int
+    ) -> Heard:
         """Return the commands that count, and how many are beyond a person's rate."""
         since = self._clock.now() - MINUTE
-        repo_id = setting.event.repo.id
-        before = await self._store.audit_since(repo_id, setting.person.login, since)
+        before = await self._store.audit_since(event.repo.id, event.author, since)
         spent = sum(entry.what.startswith(COMMAND) for entry in before)
-        left = max(0, setting.chosen.at.policy.limits.commands_per_minute - spent)
-        return parsed[:left], len(parsed[left:])
+        left = max(0, limit - spent)
+        told = any(entry.rule == RATE for entry in before)
+        return Heard(parsed[:left], len(parsed[left:]), limit, told)
+
+    def _noted(self, event: CommentCreated, pull: Pull, heard: Heard) -> Gathered:
+        """Write down every command; say that some are dropped."""
+        audit = [self._entry(event, pull, command.line) for command in heard.commands]
+        said = []
+        if heard.dropped:
+            what = f"{heard.dropped} commands dropped"
+            audit.append(replace(self._entry(event, pull, what), allowed=False, rule=RATE))
+            said.append(self._say("refuse_rate", limit=heard.limit, count=heard.dropped))
+        return Gathered(said=said, audit=audit)
 
     async def _carry_out(
         self, command: Command | Mistake, setting: Setting, into: Gathered
     ) -> None:
-        into.audit.append(self._entry(setting, command.line, allowed=True))
         match command:
             case Mistake():
                 into.said.append(command.text)
@@ -260,6 +284,8 @@ class Comments:
             into.refuse(Refusal(self._say("refuse_head", old=old, todo=todo)))
             return
         refusal = may_approve(self._say, setting.chosen.at.policy.trust, order.asked)
+        entry = self._entry(setting.event, setting.chosen.pull, "approve")
+        into.audit.append(replace(entry, allowed=refusal is None, rule="approve"))
         if refusal:
             into.refuse(refusal)
             return
@@ -301,16 +327,16 @@ class Comments:
         if not found:
             into.said.append(self._say("nothing_runs", sha=code(short(setting.heads[-1].sha))))
 
-    def _entry(self, setting: Setting, what: str, *, allowed: bool) -> AuditEntry:
+    def _entry(self, event: CommentCreated, pull: Pull, what: str) -> AuditEntry:
         return AuditEntry(
             at=self._clock.now(),
-            who=setting.person.login,
+            who=event.author,
             what=what,
-            allowed=allowed,
+            allowed=True,
             rule="command",
-            repo_id=setting.event.repo.id,
-            number=setting.event.number,
-            sha=setting.chosen.pull.head_sha,
+            repo_id=event.repo.id,
+            number=event.number,
+            sha=pull.head_sha,
         )
 
     def _answer(self, event: CommentCreated, into: Gathered, changes: Changes) -> Changes:

@@ -69,9 +69,10 @@ def paste(verb: str, sha: str) -> str:
     return f"`/ascend-e2e {verb} --sha {sha[:12]}`"
 
 
-def last_sent(world: World, event: str) -> Delivery:
-    """Return the newest delivery of an event."""
-    return [one for one in world.github.deliveries.sent if one.event == event][-1]
+def last_sent(world: World, event: str, by: str) -> Delivery:
+    """Return the newest delivery of an event that a person caused."""
+    sent = [one for one in world.github.deliveries.sent if one.event == event]
+    return [one for one in sent if one.payload()["sender"]["login"] == by][-1]
 
 
 def replay(world: World, delivery: Delivery, guid: str, body: Any = None) -> None:

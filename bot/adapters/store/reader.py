@@ -13,6 +13,7 @@ from bot.adapters.store.tables import (
     heads,
     policies,
     pulls,
+    replies,
     repos,
     runs,
     selections,
@@ -116,6 +117,12 @@ class ReaderRows:
         async with self._db.read() as conn:
             found = await load_runs(conn, runs.c.id.in_(shown))
         return found[0] if found else None
+
+    async def answered(self, comment_id: int) -> bool:
+        """Tell whether a comment has its reply, shown or not."""
+        query = select(replies.c.comment_id).where(replies.c.comment_id == comment_id)
+        async with self._db.read() as conn:
+            return await conn.scalar(query) is not None
 
     async def audit_since(
         self, repo_id: RepoId, who: str, since: datetime
