@@ -8,16 +8,35 @@ from pathlib import Path
 
 import click
 
+from bot.submitter.backend import Backend
 from bot.submitter.limits import Limits
 from bot.submitter.local import LocalBackend
+from bot.submitter.ray import RayBackend
+from bot.submitter.ray_api import RayApi
 from bot.submitter.serve import is_loopback, serve, to_stderr
 from bot.submitter.web import Options, create_app
 
 IS_EMPTY = "the token (--token, SUBMITTER_TOKEN) is empty: leave it out or set one"
 
+NO_HTTP = "--ray-address (RAY_ADDRESS) must be the dashboard's, as http://HOST:8265"
+
 
 @click.command()
-@click.option("--backend", type=click.Choice(["local"]), default="local", show_default=True)
+@click.option(
+    "--backend",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="local: a process a job, on this machine; ray: a job of a Ray cluster that is up.",
+)
+@click.option(
+    "--ray-address",
+    envvar="RAY_ADDRESS",
+    default="http://127.0.0.1:8265",
+    show_default=True,
+    help="Where the cluster's dashboard answers.",
+)
+@click.option("--ray-token", envvar="RAY_AUTH_TOKEN", help="What the cluster asks for, if it does.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65535), default=8090, show_default=True)
 @click.option("--token", envvar="SUBMITTER_TOKEN", help="Ask callers for this bearer token.")
@@ -30,36 +49,50 @@ IS_EMPTY = "the token (--token, SUBMITTER_TOKEN) is empty: leave it out or set o
 )
 @click.option(
     "--workdir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Where relative script paths start; default: an empty folder a job.",
+    help="Where relative script paths start (with ray: a folder on the cluster's nodes); "
+    "default: an empty folder a job (with ray: where Ray was started).",
 )
 @click.option("--max-jobs", type=click.IntRange(1), default=Limits().live_jobs, show_default=True)
 @click.option("--kill-jobs-on-exit", is_flag=True, help="Else jobs outlive the service.")
 def command(  # noqa: PLR0913 - one parameter an option
     *,
     backend: str,
+    ray_address: str,
+    ray_token: str | None,
     host: str,
     port: int,
     token: str | None,
     data_dir: Path,
-    workdir: Path | None,
+    workdir: str | None,
     max_jobs: int,
     kill_jobs_on_exit: bool,
 ) -> None:
     """Run jobs posted over HTTP and stream their logs."""
-    assert backend == "local"
     if token is not None and not token.strip():
         raise click.UsageError(IS_EMPTY)
     if token is None and not is_loopback(host):
         to_stderr("warning: without --token anybody who reaches this address can run commands")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    runner = LocalBackend(
-        data_dir,
-        workdir=workdir.absolute() if workdir else None,
-        limits=Limits(live_jobs=max_jobs),
-    )
+    limits = Limits(live_jobs=max_jobs)
+    runner: Backend
+    if backend == "ray":
+        runner = RayBackend(data_dir, _api(ray_address, ray_token), workdir=workdir, limits=limits)
+    else:
+        runner = LocalBackend(data_dir, workdir=_folder(workdir), limits=limits)
     app = create_app(runner, Options(token=token, stop_jobs_on_exit=kill_jobs_on_exit))
     try:
         asyncio.run(serve(app, host, port, to_stderr))
     except OSError as error:
         raise click.ClickException(f"cannot serve: {error}") from error
+
+
+def _api(address: str, token: str | None) -> RayApi:
+    if not address.startswith(("http://", "https://")):
+        raise click.UsageError(NO_HTTP)
+    return RayApi(address, token)
+
+
+def _folder(workdir: str | None) -> Path | None:
+    if workdir is not None and not Path(workdir).is_dir():
+        raise click.UsageError(f"--workdir {workdir} is no folder")
+    return None if workdir is None else Path(workdir).absolute()

@@ -18,7 +18,7 @@ from bot.submitter.backend import JobState, JobView
 from bot.submitter.children import Children
 from bot.submitter.journal import utc_now
 from bot.submitter.limits import Limits
-from bot.submitter.patches import deadline_s, not_applied
+from bot.submitter.patches import DEADLINE_PATH, accepted, deadline_s
 from bot.submitter.request import JobRequest
 from bot.submitter.shelf import Job, Record, Shelf, environment, new_id
 from bot.submitter.watches import Watches
@@ -26,6 +26,7 @@ from bot.submitter.watches import Watches
 log = logging.getLogger(__name__)
 
 WATCHDOG_S = 1.0
+USED = frozenset({DEADLINE_PATH})  # the patches that mean something here
 # The job must not inherit the service's secrets: of its environment only these pass.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "USER")
 
@@ -80,6 +81,7 @@ class LocalBackend:
         if self._watchdog is not None:
             self._watchdog.cancel()
             await asyncio.gather(self._watchdog, return_exceptions=True)
+        self._shelf.close()
 
     async def problem(self) -> str | None:
         """Say why it is of no use at present: no room for another log."""
@@ -148,14 +150,12 @@ class LocalBackend:
 
     def _record(self, request: JobRequest, key: str | None) -> LocalRecord:
         job_id = new_id(request)
-        ignored = not_applied(request.template_patches)
-        note = f"accepted; {ignored} template patches mean nothing here" if ignored else "accepted"
         return LocalRecord(
             job_id=job_id,
             key=key,
             created_at=utc_now(),
             request=request,
-            note=note,
+            note=accepted(request.template_patches, USED),
             argv=["bash", "--", request.script, *request.args],
             env=self._job_env(request, job_id),
             cwd=str(self._workdir or self._shelf.root / job_id / "work"),

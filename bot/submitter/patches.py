@@ -6,11 +6,18 @@ never starts, hours later.
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
 DEADLINE_PATH = "/spec/activeDeadlineSeconds"
+# What the entrypoint holds besides its tasks, as RayJob's schema has them: two numbers, and an
+# object as JSON text.
+CPUS_PATH = "/spec/entrypointNumCpus"
+GPUS_PATH = "/spec/entrypointNumGpus"
+RESOURCES_PATH = "/spec/entrypointResources"
 MAX_DEADLINE_S = 30 * 24 * 3600  # nothing a CI runs lasts a month
 
 _POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
@@ -44,34 +51,60 @@ def _flaw(patch: Any) -> str | None:
             return f"`{name}` must be a JSON pointer (starts with /, ~ only as ~0 or ~1)"
     if "value" in _MEMBERS[op] and "value" not in patch:
         return f"`{op}` needs `value`"
-    return _deadline_flaw(patch)
+    return _value_flaw(patch)
 
 
 def _is_pointer(value: Any) -> bool:
     return isinstance(value, str) and _POINTER.fullmatch(value) is not None
 
 
-def _deadline_flaw(patch: dict[str, Any]) -> str | None:
-    if patch["path"] != DEADLINE_PATH or patch["op"] not in ("add", "replace"):
+def _value_flaw(patch: dict[str, Any]) -> str | None:
+    if patch["op"] not in ("add", "replace"):
         return None
-    seconds = patch["value"]
-    if type(seconds) is int and 0 < seconds <= MAX_DEADLINE_S:
+    path, value = patch["path"], patch["value"]
+    if path == DEADLINE_PATH and not (type(value) is int and 0 < value <= MAX_DEADLINE_S):
+        return f"activeDeadlineSeconds must be a whole number from 1 to {MAX_DEADLINE_S}"
+    if path in (CPUS_PATH, GPUS_PATH) and not _is_amount(value):
+        return f"{path.rpartition('/')[2]} must be a number of at least 0"
+    if path == RESOURCES_PATH and resources_in(value) is None:
+        return 'entrypointResources must be JSON text such as {"NPU": 1}'
+    return None
+
+
+def _is_amount(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < math.inf
+
+
+def resources_in(text: Any) -> dict[str, float] | None:
+    """Read custom resources from their JSON text; `None` when it is not that."""
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
         return None
-    return f"activeDeadlineSeconds must be a whole number from 1 to {MAX_DEADLINE_S}"
+    if isinstance(found, dict) and all(map(_is_amount, found.values())):
+        return found
+    return None
+
+
+def value_at(path: str, patches: Sequence[dict[str, Any]]) -> Any:
+    """Return the value that the patches leave at a path; `None` when they set none there."""
+    value = None
+    for patch in patches:
+        if patch["path"] == path:
+            if patch["op"] in ("add", "replace"):
+                value = patch["value"]
+            elif patch["op"] == "remove":
+                value = None
+    return value
 
 
 def deadline_s(patches: Sequence[dict[str, Any]]) -> int | None:
     """Read the time limit that the patches end up with, in seconds; `None` means no limit."""
-    limit: int | None = None
-    for patch in patches:
-        if patch["path"] == DEADLINE_PATH:
-            if patch["op"] in ("add", "replace"):
-                limit = patch["value"]
-            elif patch["op"] == "remove":
-                limit = None
+    limit: int | None = value_at(DEADLINE_PATH, patches)
     return limit
 
 
-def not_applied(patches: Sequence[dict[str, Any]]) -> int:
-    """Count the operations that mean something to Kubernetes alone."""
-    return sum(patch["path"] != DEADLINE_PATH for patch in patches)
+def accepted(patches: Sequence[dict[str, Any]], used: frozenset[str]) -> str:
+    """Say that a job is accepted, and how many patches mean nothing outside Kubernetes."""
+    ignored = sum(patch["path"] not in used for patch in patches)
+    return f"accepted; {ignored} template patches mean nothing here" if ignored else "accepted"

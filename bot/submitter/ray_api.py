@@ -16,7 +16,7 @@ import asyncio
 import contextlib
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -112,7 +112,7 @@ class RayApi:
             message = "the answer for the nodes is none of Ray's"
             raise UnreachableError(message) from error
 
-    async def log(self, job_id: str, node_id: str, *, follow: bool) -> AsyncIterator[bytes]:
+    async def log(self, job_id: str, node_id: str, *, follow: bool) -> AsyncGenerator[bytes, None]:
         """Yield a job's whole output from its first byte; with `follow` it never ends by itself."""
         kind = "stream" if follow else "file"
         query = {"node_id": node_id, "filename": f"job-driver-{job_id}.log", "lines": "-1"}
@@ -156,7 +156,7 @@ class _NotFoundError(AnswerError):
 
 
 @contextlib.contextmanager
-def _translated() -> Any:
+def _translated() -> Iterator[None]:
     """Turn what a connection can do to us into `UnreachableError`."""
     try:
         yield

@@ -7,7 +7,9 @@ A job's folder holds `job.json` (the record: what was asked for), `events.ndjson
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
+import os
 import re
 import secrets
 import shutil
@@ -95,11 +97,22 @@ class Shelf(Generic[RecordT]):
         self._limits = limits
         self._jobs: dict[str, Job[RecordT]] = {}
         self._keys: dict[str, str] = {}
+        self._lock_fd: int | None = None
 
     async def load(self) -> None:
-        """Read the jobs of an earlier life; forget those that ended long ago."""
+        """Read the jobs of an earlier life; forget those that ended long ago.
+
+        Raises `OSError` when another service uses the folder: two would write the same files.
+        """
+        await asyncio.to_thread(self._lock)
         for record, folder in await asyncio.to_thread(self._load):
             self._remember(Job(record, folder))
+
+    def close(self) -> None:
+        """Let another service have the folder."""
+        if self._lock_fd is not None:
+            os.close(self._lock_fd)
+            self._lock_fd = None
 
     def get(self, job_id: str) -> Job[RecordT] | None:
         """Look a job up; `None` when it is unknown."""
@@ -164,8 +177,16 @@ class Shelf(Generic[RecordT]):
         if job.record.key is not None:
             self._keys[job.record.key] = job.record.job_id
 
-    def _load(self) -> list[tuple[RecordT, Path]]:
+    def _lock(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock_fd = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.close()
+            raise BlockingIOError(error.errno, "another submitter uses", str(self.root)) from error
+
+    def _load(self) -> list[tuple[RecordT, Path]]:
         found = list(self._records())
         return sorted(found, key=lambda pair: pair[0].created_at)
 

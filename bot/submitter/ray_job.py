@@ -1,0 +1,277 @@
+"""One job on a Ray cluster: submitted, read and ended, whatever fails meanwhile.
+
+Driven by what is true now: each turn asks the cluster for the job and does the one next thing, so
+that a restart of the service, or of the cluster's dashboard, needs no case of its own. The log is
+read by one reader into the job's event file, and whoever watches reads that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import shlex
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.submitter.backend import JobState
+from bot.submitter.journal import Journal, Lines
+from bot.submitter.ray_api import AnswerError, RayApi, RayJob, UnreachableError
+from bot.submitter.shelf import Job, Record, environment, read_state
+
+log = logging.getLogger(__name__)
+
+SOONEST_S, LATEST_S = 0.5, 3.0  # between two looks at a job, by its age
+STOPPING_S = 0.3
+STOP_AGAIN_S = 5.0
+OUTAGE_LATEST_S = 10.0
+SAY_OUTAGE_AFTER = 3  # failed looks in a row
+REFUSALS = 5  # Ray answers 500 to a flawed job and to a passing trouble alike
+MISSING_LOOKS = 10  # a job that was seen is given up after so many looks that did not find it
+LOG_TRIES = 3  # for the rest of an ended job's log, when the cluster says that it can't
+LOG_TRIES_UNREACHED = 30
+ENDS = ("SUCCEEDED", "FAILED", "STOPPED")
+MAX_MESSAGE_CHARS = 300  # Ray puts the last lines of the log into it
+
+
+class RayRecord(Record, frozen=True):
+    """What is submitted besides; `cpus`, `gpus`, `resources` are what the entrypoint holds."""
+
+    workdir: str | None
+    environ: dict[str, str]
+    cpus: float | None
+    gpus: float | None
+    resources: dict[str, float]
+
+    def body(self) -> dict[str, Any]:
+        """Return the body of Ray's `POST /api/jobs/`."""
+        request = self.request
+        own = {**environment(request), **self.environ, **request.env, "RAYJOB_ID": self.job_id}
+        held = {
+            "entrypoint_num_cpus": self.cpus,
+            "entrypoint_num_gpus": self.gpus,
+            "entrypoint_resources": self.resources or None,
+        }
+        return {
+            "submission_id": self.job_id,
+            "entrypoint": self._entrypoint(),
+            "runtime_env": {"env_vars": own},
+            "metadata": {
+                "repository": request.repository,
+                "commit_sha": request.commit_sha,
+                "github_run_id": request.github_run_id,
+                "github_run_attempt": request.github_run_attempt,
+            },
+            **{name: value for name, value in held.items() if value is not None},
+        }
+
+    def _entrypoint(self) -> str:
+        words = shlex.join(["bash", "--", self.request.script, *self.request.args])
+        # Ray hands it to a shell: `exec` leaves one process for its signals.
+        enter = "" if self.workdir is None else f"cd -- {shlex.quote(self.workdir)} && "
+        return f"{enter}exec {words}"
+
+
+class RayFollower:
+    """Brings one job to its end; `run` returns when that is written."""
+
+    def __init__(self, api: RayApi, job: Job[RayRecord]) -> None:
+        record = job.record
+        self._api = api
+        self._job = job
+        self._id = record.job_id
+        self._journal = Journal(job.folder, record.max_log_bytes)
+        self._lines = Lines(record.max_line_bytes)
+        self._written = 0  # log lines in the file, and how many of a replay to pass over
+        self._skip = 0
+        self._writing = asyncio.Lock()
+        self._reader: asyncio.Task[None] | None = None
+        self._poked = asyncio.Event()
+        self._shown = read_state(job.folder)
+        self._failures = self._refusals = self._missing = self._log_tries = 0
+        self._stop_sent_at = float("-inf")
+
+    def poke(self) -> None:
+        """Let it look at once: a stop was asked for."""
+        self._poked.set()
+
+    async def run(self) -> None:
+        """Follow the job until its end is written down."""
+        try:
+            self._written = await asyncio.to_thread(self._journal.events.count_logs)
+            if not self._journal.events.seq:
+                await self._show("PENDING", self._job.record.note, "", "New")
+            while self._job.end is None:
+                await self._turn()
+                if self._job.end is None:
+                    await self._wait()
+        finally:
+            await self._close_reader()
+            self._journal.events.close()
+
+    async def _turn(self) -> None:
+        """Look once; a cluster that does not answer is said once an outage."""
+        try:
+            try:
+                found = await self._api.job(self._id)
+                await (self._on_absent() if found is None else self._on_found(found))
+                self._failures = 0
+            except (UnreachableError, AnswerError) as error:
+                self._failures += 1
+                if self._failures == SAY_OUTAGE_AFTER:
+                    await self._emit_error(f"the Ray cluster: {error}")
+        except Exception:
+            log.exception("following %s failed, goes on", self._id)
+            self._failures += 1
+
+    async def _wait(self) -> None:
+        if self._failures:
+            pause_s = min(SOONEST_S * 2 ** min(self._failures, 10), OUTAGE_LATEST_S)
+        elif self._verdict() is not None:
+            pause_s = STOPPING_S
+        else:
+            pause_s = min(max(SOONEST_S, self._age_s() / 60), LATEST_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause_s):
+                await self._poked.wait()
+        self._poked.clear()
+
+    def _age_s(self) -> float:
+        created = datetime.fromisoformat(self._job.record.created_at)
+        return (datetime.now(UTC) - created).total_seconds()
+
+    def _verdict(self) -> tuple[str, str] | None:
+        """Return the end that we ourselves want: status, message."""
+        limit = self._job.record.deadline_s
+        if self._job.is_to_stop():
+            return "STOPPED", "stopped on request"
+        if limit is not None and self._age_s() > limit:
+            return "TIMEOUT", f"DeadlineExceeded: longer than {limit} s"
+        return None
+
+    async def _on_absent(self) -> None:
+        if self._shown.rayjob_status:  # it was there once
+            self._missing += 1
+            if self._missing >= MISSING_LOOKS:
+                await self._finish("NOT_FOUND", "the Ray cluster does not know the job any more")
+        elif verdict := self._verdict():
+            # A POST that went astray may still arrive.
+            await self._api.stop(self._id)
+            await self._finish(*verdict)
+        else:
+            await self._submit()
+
+    async def _submit(self) -> None:
+        wanted = self._job.record.request.worker_replicas
+        alive = await self._api.nodes_alive()
+        if alive < wanted:
+            message = f"waiting for nodes: {alive} of {wanted} are alive"
+            await self._show("PENDING", message, "", "Initializing")
+            return
+        try:
+            await self._api.submit(self._job.record.body())
+        except AnswerError as error:
+            self._refusals += 1
+            if self._refusals < REFUSALS:
+                raise
+            await self._finish("FAILED", f"SubmissionFailed: {error}")
+        self.poke()
+
+    async def _on_found(self, found: RayJob) -> None:
+        self._missing = 0
+        if found.status in ENDS:
+            await self._end(found)
+            return
+        deployment = "Running" if found.status == "RUNNING" else "Initializing"
+        await self._show(found.status, _first_line(found.message), found.status, deployment)
+        if found.driver_node_id and self._reader is None and not self._journal.events.is_full:
+            self._reader = asyncio.create_task(self._read(found.driver_node_id))
+        now = asyncio.get_running_loop().time()
+        if self._verdict() is not None and now - self._stop_sent_at > STOP_AGAIN_S:
+            await self._api.stop(self._id)
+            self._stop_sent_at = now
+
+    async def _end(self, found: RayJob) -> None:
+        await self._close_reader()
+        if found.driver_node_id and not self._journal.events.is_full:
+            await self._read_rest(found.driver_node_id)
+        if found.status == "SUCCEEDED":
+            await self._finish("SUCCEEDED", "exit code 0")
+        elif found.status == "STOPPED":
+            await self._finish(*(self._verdict() or ("STOPPED", _first_line(found.message))))
+        elif found.driver_exit_code is not None and found.driver_exit_code > 0:
+            await self._finish("FAILED", f"AppFailed: exit code {found.driver_exit_code}")
+        else:
+            await self._finish("FAILED", f"AppFailed: {_first_line(found.message)}")
+
+    async def _read(self, node_id: str) -> None:
+        """Read the log as it grows, from its first byte whenever the stream must be opened anew."""
+        while not self._journal.events.is_full:
+            try:
+                await self._take_all(node_id, follow=True)
+            except (UnreachableError, AnswerError, OSError) as error:
+                log.info("log of %s: %s", self._id, error)
+            await asyncio.sleep(SOONEST_S)
+
+    async def _read_rest(self, node_id: str) -> None:
+        """Read an ended job's log once more, for what the stream had not brought yet."""
+        try:
+            await self._take_all(node_id, follow=False)
+        except (UnreachableError, AnswerError) as error:
+            self._log_tries += 1
+            limit = LOG_TRIES if isinstance(error, AnswerError) else LOG_TRIES_UNREACHED
+            if self._log_tries < limit:
+                raise
+            await self._emit_error(f"the end of the log could not be read: {error}")
+
+    async def _take_all(self, node_id: str, *, follow: bool) -> None:
+        self._lines = Lines(self._job.record.max_line_bytes)
+        self._skip = self._written
+        async with aclosing(self._api.log(self._id, node_id, follow=follow)) as chunks:
+            async for chunk in chunks:
+                await self._write(lambda: self._keep(self._lines.feed(chunk)))  # noqa: B023
+                if self._journal.events.is_full:
+                    return
+        if not follow:
+            await self._write(lambda: self._keep(self._lines.rest()))
+
+    def _keep(self, lines: list[str]) -> None:
+        fresh = lines[self._skip :]
+        self._journal.events.log(fresh)
+        self._skip = max(0, self._skip - len(lines))
+        self._written += len(fresh)
+
+    async def _close_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+            self._reader = None
+
+    async def _show(self, status: str, message: str, ray: str, deployment: str) -> None:
+        state = JobState(status, message, ray, deployment, None)
+        if state != self._shown:
+            await self._write(self._journal.status, status, message, ray, deployment)
+            self._shown = state
+
+    async def _emit_error(self, message: str) -> None:
+        await self._write(lambda: self._journal.events.emit("error", message=message))
+
+    async def _finish(self, status: str, message: str) -> None:
+        state = await self._write(self._journal.finish, status, message)
+        self._job.end = JobState(**state)
+        log.info("job ended: %s %s", self._id, state["status"])
+
+    async def _write(self, write: Any, *args: Any) -> Any:
+        """Write to the files, one at a time, in a thread; a cancel waits for what is begun."""
+        async with self._writing:
+            task = asyncio.ensure_future(asyncio.to_thread(write, *args))
+            try:
+                return await asyncio.shield(task)
+            except asyncio.CancelledError:
+                await asyncio.gather(task, return_exceptions=True)
+                raise
+
+
+def _first_line(message: str | None) -> str:
+    return (message or "").partition("\n")[0][:MAX_MESSAGE_CHARS]
