@@ -10,6 +10,7 @@ from bot.core.steps import Conclude, DeleteRayJobs, End, ReadEnd, SendCancel, St
 FORCE_AFTER = timedelta(minutes=6)  # GitHub forces a cancel at 5 min
 DELETE_AFTER = timedelta(seconds=60)  # the submit job's own clean-up gets this long
 DELETE_FOR = timedelta(hours=1)
+SLOW_READ = timedelta(minutes=1)  # of a run whose end has been due for minutes: it may take hours
 
 
 def why_to_stop(situation: Situation) -> Wish | None:
@@ -74,7 +75,7 @@ def _await_cancel(evidence: Evidence, now: datetime, deleting: Wait | None) -> S
     """
     since = evidence.force_at or evidence.cancel_at or now
     if now - since >= FORCE_AFTER:
-        return ReadEnd()
+        return ReadEnd(SLOW_READ)
     ticks = (since + DELETE_AFTER, since + FORCE_AFTER)
     until = min(tick for tick in ticks if tick > now)
     if deleting and deleting.until and deleting.until < until:

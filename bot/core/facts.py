@@ -86,11 +86,12 @@ def asked(run: Run, now: datetime) -> Fact:
     return Fact(run.id, RUNNER, f"asked:{run.actions_attempt}", now)
 
 
-def cancel_sent(run: Run, now: datetime, *, force: bool) -> Fact:
-    """Note that GitHub was asked to cancel."""
+def cancel_sent(run: Run, now: datetime, *, force: bool, taken: bool = True) -> Fact:
+    """Note that GitHub was asked to cancel; ``taken`` False: it had nothing to cancel any more."""
     key = "force-cancel" if force else "cancel"
     text = "asked GitHub to cancel" + (" by force" if force else "")
-    return Fact(run.id, RUNNER, key, now, {"text": text})
+    text += "" if taken else ": nothing to cancel any more"
+    return Fact(run.id, RUNNER, key, now, {"text": text, "taken": taken})
 
 
 def rayjobs_deleted(run: Run, number: int, now: datetime, problem: str) -> Fact:
@@ -119,6 +120,7 @@ class Evidence:
     asked: bool = False  # the submitter listed the RayJobs after the end
     cancel_at: datetime | None = None
     force_at: datetime | None = None
+    cancel_taken: bool = False  # GitHub took one of the two: the end may be its doing
     deletes: tuple[datetime, ...] = ()
     deleted: bool = False
     leftover: str = ""  # the last problem of deleting
@@ -156,6 +158,11 @@ def add_up(run: Run, facts: tuple[Fact, ...]) -> Evidence:
         asked=f"asked:{attempt}" in by_key,
         cancel_at=by_key["cancel"].at if "cancel" in by_key else None,
         force_at=by_key["force-cancel"].at if "force-cancel" in by_key else None,
+        cancel_taken=any(
+            by_key[key].data.get("taken", True)
+            for key in ("cancel", "force-cancel")
+            if key in by_key
+        ),
         deletes=tuple(fact.at for fact in deletes),
         deleted=bool(deletes) and not last["problem"],
         leftover=last.get("problem", ""),

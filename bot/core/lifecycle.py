@@ -6,7 +6,14 @@ take again. Times that bend it stand as constants with their reason.
 
 from datetime import datetime, timedelta
 
-from bot.core.cancelling import cancel, delete_rayjobs, end_stopped, left_over, why_to_stop
+from bot.core.cancelling import (
+    SLOW_READ,
+    cancel,
+    delete_rayjobs,
+    end_stopped,
+    left_over,
+    why_to_stop,
+)
 from bot.core.facts import Evidence, add_up
 from bot.core.model import Outcome, State, Wish, WishKind
 from bot.core.situation import Situation
@@ -103,13 +110,13 @@ def _read_end(situation: Situation, evidence: Evidence, said_at: datetime) -> St
         step = cancel(situation, evidence, stop or _asked(situation))
     else:
         step = _watch(situation, evidence, None)
-    return ReadEnd() if isinstance(step, Wait | FindRayJobs) else step
+    return ReadEnd(SLOW_READ) if isinstance(step, Wait | FindRayJobs) else step
 
 
 def _stopped_by_us(evidence: Evidence, stop: Wish | None) -> bool:
     """Tell whether an end may be our cancel's doing: a deleted RayJob can end as FAILED."""
     deleting = bool(evidence.deletes) and evidence.conclusion == "success"
-    return evidence.cancel_at is not None or (deleting and stop is not None)
+    return evidence.cancel_taken or (deleting and stop is not None)
 
 
 def _must_ask(situation: Situation, evidence: Evidence) -> bool:

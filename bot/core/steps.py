@@ -1,7 +1,7 @@
 """What a run's next step can be; `lifecycle` decides it, the runner carries it out."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.core.model import Outcome, State, WishKind
 
@@ -38,6 +38,8 @@ class Search:
 @dataclass(frozen=True, slots=True)
 class ReadEnd:
     """Read the Actions run: its end is believed after one look at the source of truth."""
+
+    again: timedelta = timedelta(seconds=10)  # after an untrue look: the webhook came before
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ class Runner:
     async def _ask(self, claimed: ClaimedRun, repo: Repo, step: steps.Asking) -> None:
         match step:
             case steps.ReadEnd():
-                await self._witnesses.read_end(claimed, repo)
+                await self._witnesses.read_end(claimed, repo, step)
             case steps.FindRayJobs():
                 await self._witnesses.find_rayjobs(claimed, step)
             case steps.ReadLog():

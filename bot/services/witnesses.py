@@ -1,13 +1,12 @@
 """Asking the witnesses: the Actions run at its end, the submitter, the Actions log."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 import bot.core.rayjob.evidence as log_evidence
 from bot.core import facts
 from bot.core.model import Json, RayJob, Repo, Run, State
 from bot.core.rayjob import NotOffered, RayJobRecord
-from bot.core.steps import DeleteRayJobs, FindRayJobs, SendCancel
+from bot.core.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsJob, GitHub
@@ -17,7 +16,6 @@ from bot.services.digesters import Digesters, as_row
 from bot.services.ledger import Ledger, Moved
 from bot.services.rayjob_seen import unconfirmed
 
-_NOT_YET = timedelta(seconds=10)  # a webhook said "completed" before GitHub's own answer does
 _GONE = "deleted"  # our word for a run that GitHub no longer knows
 
 
@@ -38,7 +36,7 @@ class Witnesses:
         self._digesters = digesters
         self._clock = clock
 
-    async def read_end(self, claimed: ClaimedRun, repo: Repo) -> None:
+    async def read_end(self, claimed: ClaimedRun, repo: Repo, step: ReadEnd) -> None:
         """Believe the end of the Actions run after one look at it."""
         run = claimed.run
         assert run.actions_run_id is not None
@@ -56,7 +54,7 @@ class Witnesses:
         if seen.status == "completed":
             await self._ended(claimed, run, seen.conclusion)
         else:
-            await self._ledger.moved(claimed, Moved(run, self._clock.now() + _NOT_YET))
+            await self._ledger.moved(claimed, Moved(run, self._clock.now() + step.again))
 
     async def _ended(self, claimed: ClaimedRun, run: Run, conclusion: str | None) -> None:
         """Note the end; the label's slot is free unless a detached RayJob holds it as its pool."""
@@ -88,9 +86,14 @@ class Witnesses:
         run = claimed.run
         assert run.actions_run_id is not None
         call = self._github.force_cancel if step.force else self._github.cancel
-        taken = await call(repo, run.actions_run_id)
+        try:
+            taken = await call(repo, run.actions_run_id)
+        except Permanent as error:
+            if error.status != 404:
+                raise
+            taken = False  # deleted on GitHub; its end is read as such
         now = self._clock.now()
-        noted = [facts.cancel_sent(run, now, force=step.force)]
+        noted = [facts.cancel_sent(run, now, force=step.force, taken=taken)]
         if not taken:
             data = {"attempt": run.actions_attempt, "status": "completed", "conclusion": None}
             noted.append(facts.actions("api", run.id, now, data))

@@ -39,6 +39,7 @@ CANCEL, FORCE = (
     facts.cancel_sent(RUN, at(10), force=False),
     facts.cancel_sent(RUN, at(16), force=True),
 )
+NOTHING_TO_CANCEL = facts.cancel_sent(RUN, at(10), force=False, taken=False)
 DELETED = facts.rayjobs_deleted(RUN, 1, at(11), "")
 INFRA, CHANGE = {"class_": "hccl_comm", "infra": True}, {"class_": "assertion", "infra": False}
 UNKNOWN = {"class_": "unknown", "infra": False}

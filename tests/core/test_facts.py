@@ -79,8 +79,20 @@ JOB = {"id": 1, "attempt": 1, "status": "in_progress", "runner": "r"}
                 facts.rayjobs_deleted(RUN, 1, at(2), "503"),
             ),
             RUN,
-            Evidence(cancel_at=at(1), force_at=at(7), deletes=(at(2),), leftover="503"),
+            Evidence(
+                cancel_at=at(1),
+                force_at=at(7),
+                cancel_taken=True,
+                deletes=(at(2),),
+                leftover="503",
+            ),
             id="cancelled, a delete that failed",
+        ),
+        pytest.param(
+            (facts.cancel_sent(RUN, at(1), force=False, taken=False),),
+            RUN,
+            Evidence(cancel_at=at(1)),
+            id="nothing to cancel",
         ),
         pytest.param(
             (
@@ -139,6 +151,10 @@ def text(fact: Fact) -> str:
         (facts.announced(RUN, at(), "j-1")[1], "RayJob `j-1`, announced by the workflow"),
         (facts.cancel_sent(RUN, at(), force=False), "asked GitHub to cancel"),
         (facts.cancel_sent(RUN, at(), force=True), "asked GitHub to cancel by force"),
+        (
+            facts.cancel_sent(RUN, at(), force=False, taken=False),
+            "asked GitHub to cancel: nothing to cancel any more",
+        ),
         (facts.rayjobs_deleted(RUN, 1, at(), ""), "RayJobs deleted"),
         (facts.rayjobs_deleted(RUN, 1, at(), "503"), "deleting the RayJobs failed: 503"),
     ],

@@ -134,18 +134,18 @@ class World(RuleBasedStateMachine):
 
     def _ask(self, step: Step) -> datetime | None:
         run, now = self.run, self.now
-        later = now + timedelta(seconds=10)
         match step:
             case ReadEnd():
                 if self.actions[0] is None:
-                    return later
+                    return now + step.again
                 self._note(facts.ended(run, now, self.actions[0]))
             case FindRayJobs():
                 return self._find(step)
             case ReadLog():
                 self._note(facts.log_read(run, now, {"final": self.log_says, "digest": None}))
             case SendCancel():
-                self._note(facts.cancel_sent(run, now, force=step.force))
+                taken = self.actions[0] is None
+                self._note(facts.cancel_sent(run, now, force=step.force, taken=taken))
                 if step.force and self.actions[0] is None:
                     self.actions[0] = "cancelled"
             case DeleteRayJobs():
