@@ -1,0 +1,257 @@
+"""The API tells who may ask what the rows hold, and refuses the rest in JSON."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import jwt
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+from sqlalchemy import text
+
+from bot.core.model import Fact, Place, RayJob, Run, State, Wish, WishKind
+from bot.ports.api import Announced
+from bot.ports.inbox import Changes
+from bot.sim import ManualClock
+from bot.sim.auth import key_pair
+from bot.web.announcements import MAX_BODY
+from bot.web.guard import Guard
+from bot.web.health import Depends, GitHubHeard, HealthPage
+from tests.adapters.store.rows import NOW, put, run
+from tests.databases import SqliteTemplate
+from tests.web.door import Answer, Door, open_door
+
+LINE = "RuntimeError: the 7th line of a log"
+DIGEST = {"class_": "oom_device", "infra": True, "codes": ["507011"], "excerpt": LINE}
+DIGEST = {**DIGEST, "title": LINE, "cause": LINE, "tail": [LINE], "hint": "Use less."}
+
+
+async def put_story(door: Door) -> Run:
+    """Store a run with everything that a run can have."""
+    wish = Wish(WishKind.CANCEL, "mia", "enough", NOW)
+    more: dict[str, Any] = {
+        "wish": wish,
+        "place": Place("linux-aarch64-a3-16", 2),
+        "actions_run_id": 9,
+    }
+    one = run(number=1, state=State.CANCELLING, dispatched_at=NOW, **more)
+    await put(door.parts.store, one)
+    log = Fact(one.id, "runner", "log:1", NOW, {"final": "FAILED", "digest": DIGEST})
+    said = Fact(one.id, "runner", "end:1", NOW, {"conclusion": "failure", "text": "it ended"})
+    assert await door.parts.store.commit(Changes(facts=(log, said)), NOW, done=None)
+    job = RayJob("rj-1", one.id, "announcement", confirmed=True, digest=DIGEST)
+    await door.parts.store.add_announced(Announced(job, (), "j-1", NOW), NOW)
+    return one
+
+
+async def test_runs_are_listed_and_one_is_told_whole_without_a_line_of_its_log(
+    door: Door,
+) -> None:
+    one = await put_story(door)
+    answer = await door.get("/api/v1/runs?repo=owner/name&sha=AAAAAAAA&pr=1&state=cancelling")
+    [listed] = answer.data["runs"]
+    assert (listed["id"], listed["repo"], listed["suite"]) == (one.id, "owner/name", "ppo")
+    assert listed["state"] == "cancelling"
+    assert listed["wish"]["by"] == "mia"
+    assert listed["place"] == {"resource": "linux-aarch64-a3-16", "ahead": 2}
+    assert listed["actions"] == {"run_id": 9, "attempt": 1, "url": ""}
+    assert listed["created_at"] == NOW.isoformat()
+    answer = await door.get(f"/api/v1/runs/{one.id}")
+    assert answer.status == 200
+    assert listed.items() <= answer.data.items()
+    assert answer.data["wants"] == [{"source": "pr:1", "auto": True, "by": ""}]
+    assert answer.data["facts"] == [
+        {
+            "at": NOW.isoformat(),
+            "source": "runner",
+            "key": "end:1",
+            "text": "it ended",
+            "conclusion": "failure",
+        },
+        {"at": NOW.isoformat(), "source": "runner", "key": "log:1", "text": "", "final": "FAILED"},
+    ]
+    [job] = answer.data["rayjobs"]
+    assert (job["job_id"], job["seen"], job["confirmed"]) == ("rj-1", "announcement", True)
+    assert job["digest"] == {
+        "class": "oom_device",
+        "infra": True,
+        "codes": ["507011"],
+        "hint": "Use less.",
+    }
+    assert LINE not in json.dumps(answer.data)
+
+
+async def test_what_can_not_be_asked_is_refused_with_the_reason(door: Door) -> None:
+    one = await put_story(door)
+    cases = {
+        "/api/v1/runs?repo=name": (400, "repo: must be owner/name"),
+        "/api/v1/runs?sha=xyz": (400, "sha: must be 7 to 40"),
+        "/api/v1/runs?pr=-1": (400, "pr: must be a number"),
+        "/api/v1/runs?state=open": (400, "state: must be one of needs_approval, queued,"),
+        "/api/v1/runs?limit=0": (400, "limit: must be a number from 1 to 200"),
+        "/api/v1/runs?limit=201": (400, "limit: must"),
+        "/api/v1/runs?repository=owner/name": (400, "repository: is none of repo, sha,"),
+        "/api/v1/runs?pr=a&limit=b": (400, "pr: must be a number; limit: must"),
+        f"/api/v1/runs/{one.id}0": (404, "no such run"),
+        "/api/v1/runs/a%00b": (404, "not found"),
+        "/api/v1/nothing": (404, "not found"),
+        f"/api/v1/runs/{one.id}/rayjobs": (405, "method not allowed"),
+    }
+    for path, (status, words) in cases.items():
+        answer = await door.get(path)
+        assert (answer.status, list(answer.data)) == (status, ["error"]), path
+        assert words in answer.data["error"], path
+    good = ("?limit=200", "?repo=8", "?repo=OWNER/name&pr=2", "")
+    found = [(await door.get(f"/api/v1/runs{query}")).data["runs"] for query in good]
+    assert [len(runs) for runs in found] == [1, 0, 0, 1]
+
+
+async def test_only_who_may_read_reads(tmp_path: Path, sqlite_template: SqliteTemplate) -> None:
+    secret = "Bearer s3cr\u00e9t"
+    cases: list[tuple[dict[str, str], dict[str, str], int]] = [
+        ({"dashboard": "public"}, {}, 200),
+        ({"dashboard": "off"}, {}, 404),
+        ({"dashboard": "off", "dashboard_token": "s3cr\u00e9t"}, {"Authorization": secret}, 404),
+        ({}, {}, 403),
+        ({}, {"Authorization": "Bearer "}, 403),
+        ({"dashboard_token": "s3cr\u00e9t"}, {}, 401),
+        ({"dashboard_token": "s3cr\u00e9t"}, {"Authorization": "Bearer s3cret"}, 401),
+        ({"dashboard_token": "s3cr\u00e9t"}, {"Authorization": "Basic s3cr\u00e9t"}, 401),
+        ({"dashboard_token": "s3cr\u00e9t"}, {"Authorization": secret}, 200),
+        ({"dashboard_token": "s3cr\u00e9t"}, {"Authorization": secret.replace("B", "b")}, 200),
+    ]
+
+    async def page(_: web.Request) -> web.Response:
+        return web.json_response({})
+
+    for changed, headers, status in cases:
+        how: Any = {"dashboard": "token", "dashboard_token": None, **changed}
+        app = web.Application()
+        app.router.add_get("/", Guard(how["dashboard"], how["dashboard_token"])(page))
+        async with TestClient(TestServer(app)) as client:
+            answer = await client.get("/", headers=headers)
+            assert answer.status == status, (changed, headers)
+            assert ("WWW-Authenticate" in answer.headers) == (status == 401)
+    closed = {"dashboard": "token", "dashboard_token": "t"}
+    async with open_door(tmp_path, sqlite_template.fresh(tmp_path), **closed) as door:
+        for path in ("/api/v1/runs", "/api/v1/runs/R1", "/api/v1/health"):
+            assert (await door.get(path)).status == 401, path
+            allowed = await door.get(path, Authorization="Bearer t")
+            assert allowed.status == (404 if path.endswith("R1") else 200), path
+
+
+async def test_health_names_every_dependency(door: Door) -> None:
+    one = await put_story(door)
+    health = (await door.get("/api/v1/health")).data
+    assert health["ok"] is True
+    assert health["database"] == {"ok": True, "problem": ""}
+    assert health["github"]["ok"] is None
+    assert health["submitter"] == {"configured": False, "ok": True, "problem": ""}
+    assert health["runs"] == {one.state.value: 1}
+    assert (health["deliveries_parked"], health["checks_given_up"]) == (0, 0)
+    await door.parts.store._db.write(lambda conn: conn.execute(text("DROP TABLE deliveries")))
+    answer = await door.get("/api/v1/health")
+    assert (answer.status, answer.data["ok"]) == (503, False)
+    assert answer.data["database"] == {"ok": False, "problem": "it can't be reached"}
+
+
+async def test_health_is_bad_while_a_dependency_is(door: Door) -> None:
+    clock, calls = ManualClock(), list[str]()
+    heard = GitHubHeard(clock, lambda operation, status, _: calls.append(f"{operation} {status}"))
+    down, since = "", {"inbox": 1.25}
+    stuck: tuple[str, ...] = ()
+
+    async def submitter() -> str:
+        return down
+
+    depends = Depends(door.parts.store, clock, heard.state, submitter, lambda: since, lambda: stuck)
+    app = web.Application()
+    app.router.add_get("/", HealthPage(depends).get)
+    async with TestClient(TestServer(app)) as client:
+
+        async def ask() -> Any:
+            return await (await client.get("/")).json()
+
+        heard.called("POST /a", 201, 0.1)
+        good = await ask()
+        assert (good["ok"], good["loops"]) == (True, {"inbox": 1.2})
+        assert good["github"]["last_success_at"] == clock.now().isoformat()
+        await clock.advance(1)
+        heard.called("GET /a", 404, 0.1)
+        assert (await ask())["ok"] is True
+        heard.called("GET /a", 0, 0.1)
+        bad = await ask()
+        assert (bad["ok"], bad["github"]["last_failure"]) == (False, "GET /a: no answer")
+        await clock.advance(1)
+        heard.called("GET /a", 304, 0.1)
+        assert (await ask())["ok"] is True
+        down = "submitter unreachable since 04:00"
+        bad = await ask()
+        assert (bad["ok"], bad["submitter"]["problem"]) == (False, down)
+        down, stuck = "", ("runner-1",)
+        assert (await ask())["ok"] is False
+    assert calls == ["POST /a 201", "GET /a 404", "GET /a 0", "GET /a 304"]
+
+
+@asynccontextmanager
+async def posting(door: Door, body: Any, headers: dict[str, str]) -> AsyncIterator[Answer]:
+    url = f"http://127.0.0.1:{door.port}/api/v1/runs/01RUN/rayjobs"
+    async with door.http.post(url, data=body, headers=headers) as response:
+        yield Answer(response.status, await response.json())
+
+
+def rs256() -> str:
+    """Sign a token as nobody of importance."""
+    private, _ = key_pair()
+    return jwt.encode({"aud": "ascend-ci"}, private, algorithm="RS256", headers={"kid": "k"})
+
+
+async def test_an_announcement_that_can_not_be_read_is_refused_before_it_is_checked(
+    door: Door,
+) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(MAX_BODY):
+            yield b"x" * 1024
+
+    good = b'{"job_id": "rj-1"}'
+    token = {"Authorization": "Bearer a.b.c"}
+    cases: list[tuple[Any, dict[str, str], int, str]] = [
+        (good, {}, 401, "send an OIDC token"),
+        (good, {"Authorization": "Basic a.b.c"}, 401, "send an OIDC token"),
+        (b" " * MAX_BODY + good, token, 413, "larger than 4096 bytes"),
+        (endless(), token, 413, "larger than 4096 bytes"),
+        (b"", token, 400, "the body must be"),
+        (b"[]", token, 400, "the body must be"),
+        (b'{"job_id": 7}', token, 400, "the body must be"),
+        (b'{"job_id": ""}', token, 400, "the body must be"),
+        (b'{"job_id": "a/../b"}', token, 400, "the body must be"),
+        (b'{"job_id": "a\\nb"}', token, 400, "the body must be"),
+        (b'{"job_id": "' + b"a" * 254 + b'"}', token, 400, "the body must be"),
+        (b"[" * 4096, token, 400, "the body must be"),
+        (good, token, 403, "no JSON web token"),
+        (good, {"Authorization": f"Bearer {rs256()}"}, 503, "can't be reached"),
+    ]
+    for body, headers, status, words in cases:
+        async with posting(door, body, headers) as answer:
+            assert (answer.status, list(answer.data)) == (status, ["error"]), (body, headers)
+            assert words in answer.data["error"]
+
+
+@pytest.fixture
+async def door(tmp_path: Path, sqlite_template: SqliteTemplate) -> AsyncIterator[Door]:
+    """Open a door whose issuer is not there."""
+    url = sqlite_template.fresh(tmp_path)
+    async with open_door(tmp_path, url, github_oidc_issuer="http://127.0.0.1:9") as opened:
+        yield opened
+
+
+async def test_a_database_that_is_away_is_said_in_json_without_its_query(door: Door) -> None:
+    await door.parts.store._db.write(lambda conn: conn.execute(text("DROP TABLE runs")))
+    url = f"http://127.0.0.1:{door.port}/api/v1/runs"
+    async with aiohttp.ClientSession() as http, http.get(url) as answer:
+        assert (answer.status, await answer.json()) == (503, {"error": "not now: try again"})
+        assert answer.headers["Retry-After"] == "5"
