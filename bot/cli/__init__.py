@@ -9,6 +9,7 @@ COMMANDS = {
     "demo": "demo",
     "digest": "digest",
     "explain": "explain",
+    "init": "init",
     "match": "match",
     "migrate": "migrate",
     "schema": "schema",

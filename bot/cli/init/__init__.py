@@ -1,0 +1,105 @@
+"""`ascend-ci init`: the workflows, scripts and a policy put into a checkout."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from bot.cli.init.checkout import Checkout
+from bot.cli.init.install import Ask, Change, Installed, Status, install
+from bot.cli.init.templates import wanted, with_policy
+from bot.cli.init.workflows import carry_over
+from bot.core.transfer import Transfer
+
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Ask nothing: create what is missing, keep what differs.")
+@click.option("--force", is_flag=True, help="Ask nothing: create and replace.")
+@click.option(
+    "--from-workflows",
+    is_flag=True,
+    help="Make the policy from the workflows that DIR has, instead of the starter.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("directory", metavar="DIR", type=_FOLDER)
+def command(
+    directory: Path, *, yes: bool, force: bool, from_workflows: bool, as_json: bool
+) -> None:
+    """Put workflows, scripts and a policy into the checkout DIR.
+
+    Without --yes or --force each change is shown as a diff and asked for. Files that are as they
+    should be are left alone, so a second run changes nothing. No symbolic link below DIR is
+    followed.
+
+    --from-workflows makes one suite of each workflow in .github/workflows/ that pull requests start
+    and that has a job on Ascend NPUs: GitHub goes on starting it, the bot adopts it. A job is on
+    NPUs when one of its labels is not hosted by GitHub and has a word (between -, _ and .) that
+    names an Ascend chip, npu or ascend. What a policy cannot say is listed with file and line.
+
+    Ends with 0 when every file is as it should be, with 1 when one was kept, skipped or refused or
+    no workflow could be carried over, with 2 on wrong use.
+    """
+    checkout = Checkout(directory.resolve())
+    files = wanted()
+    carried = carry_over(checkout) if from_workflows else None
+    if carried is not None:
+        files = with_policy(files, carried.policy)
+    done = install(checkout, files, _answer(yes=yes, force=force))
+    if as_json:
+        click.echo(json.dumps(_as_json(done, carried), indent=2))
+    else:
+        _print(done, carried)
+    complete = all(one.status.is_wanted for one in done)
+    sys.exit(0 if complete and (carried is None or carried.policy is not None) else 1)
+
+
+def _answer(*, yes: bool, force: bool) -> Ask:
+    """Return who decides: the options, or else the person at the terminal."""
+    if force:
+        return lambda _change: True
+    if yes:
+        return lambda change: change.before is None
+    return _ask
+
+
+def _ask(change: Change) -> bool:
+    click.echo(change.diff(), err=True)
+    verb = "Create" if change.before is None else "Replace"
+    return click.confirm(f"{verb} {change.path}?", default=change.before is None, err=True)
+
+
+def _as_json(done: list[Installed], carried: Transfer | None) -> dict[str, object]:
+    files = [{"path": one.path, "status": one.status.value, "reason": one.reason} for one in done]
+    if carried is None:
+        return {"files": files}
+    workflows = [
+        {"file": one.file, "suite": one.suite, "reason": one.reason} for one in carried.workflows
+    ]
+    missed = [{"file": one.file, "line": one.line, "reason": one.reason} for one in carried.missed]
+    return {"files": files, "workflows": workflows, "missed": missed}
+
+
+def _print(done: list[Installed], carried: Transfer | None) -> None:
+    for one in done:
+        hint = "; --force replaces it" if one.status is Status.KEPT else ""
+        _line(one.status.value, one.path, f"{one.reason}{hint}")
+    if carried is None:
+        return
+    for workflow in carried.workflows:
+        if workflow.suite is None:
+            _line("left", workflow.file, workflow.reason)
+        else:
+            _line("carried", workflow.file, f"suite {workflow.suite}")
+    for missed in carried.missed:
+        _line("missed", f"{missed.file}:{missed.line}", missed.reason)
+    if carried.policy is None:
+        click.echo("No workflow could be carried over, so no policy was written.", err=True)
+
+
+def _line(word: str, path: str, reason: str) -> None:
+
+    place = "".join(char if char.isprintable() else "?" for char in path)
+    click.echo(f"{word:<9} {place}{f': {reason}' if reason else ''}")

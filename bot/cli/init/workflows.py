@@ -1,0 +1,40 @@
+"""The workflows of a checkout, carried over into a policy as far as they can be read."""
+
+from bot.cli.init.checkout import Checkout, RefusedError
+from bot.core.transfer import Missed, Source, Transfer, Workflow, transfer
+
+FOLDER = ".github/workflows"
+
+# More is no repository's own; the policy holds 200 suites.
+MAX_FILES = 500
+
+
+def carry_over(checkout: Checkout) -> Transfer:
+    """Return what the checkout's workflows make; what is refused is among the missed."""
+    sources: list[Source] = []
+    refused: list[Missed] = []
+    for path in _paths(checkout, refused):
+        try:
+            raw = checkout.read(path)
+        except RefusedError as error:
+            refused.append(Missed(path, 1, str(error)))
+            continue
+        if raw is not None:
+            sources.append(Source(path, raw))
+    made = transfer(sources)
+    unread = [Workflow(one.file, None, "cannot be read") for one in refused]
+    workflows = sorted([*made.workflows, *unread], key=lambda one: one.file)
+    return Transfer(made.policy, tuple(workflows), (*refused, *made.missed))
+
+
+def _paths(checkout: Checkout, refused: list[Missed]) -> list[str]:
+    """Return the workflow files in order of their names, as many as are looked at."""
+    try:
+        names = checkout.names(FOLDER)
+    except RefusedError as error:
+        refused.append(Missed(FOLDER, 1, str(error)))
+        return []
+    paths = [f"{FOLDER}/{name}" for name in names if name.endswith((".yml", ".yaml"))]
+    reason = f"more than {MAX_FILES} workflows: not looked at"
+    refused.extend(Missed(path, 1, reason) for path in paths[MAX_FILES:])
+    return paths[:MAX_FILES]
