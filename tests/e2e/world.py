@@ -266,6 +266,7 @@ def settings_for(github: SimGitHub, folder: Path, database_url: str) -> Settings
         github_private_key=app.private_key,
         github_webhook_secret=app.secret,
         github_api_url=github.url,
+        github_oidc_issuer=github.url,
         database_url=database_url,
         data_dir=folder / "data",
     )
