@@ -1,0 +1,329 @@
+"""What a change of a policy means: two policies in, every difference out, loosened rules first.
+
+A rule is loosened when more people may do something, more may be spent, or less is needed to be
+green. What cannot be told apart (one pattern of `settable` against another) counts as loosened.
+Only `paths` are never judged: what those come to is for `ascend-ci simulate` to say.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from bot.core.model import Level
+from bot.core.policy.globs import compile_pattern, encode
+from bot.core.policy.loading import PolicyError, PolicyErrors, check_policy, load_policy
+from bot.core.policy.models import Mode, Policy, Suite, Tier
+
+_WILD = frozenset("*?+[\\")
+
+
+class Kind(StrEnum):
+    """What a difference is, in the order in which people should look at them."""
+
+    LOOSENED = "loosened"
+    TIGHTENED = "tightened"
+    REMOVED = "removed"
+    ADDED = "added"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference; ``what`` is the key of the words that say what the rule is for."""
+
+    kind: Kind
+    path: str  # dotted, as in the errors
+    value: tuple[str, str] | None = None  # before and after; "" is the default
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    what: str = ""
+
+
+class Before(StrEnum):
+    """What a policy is compared with."""
+
+    READ = "read"
+    NONE = "none"  # there was none
+    BROKEN = "broken"  # it has errors, so nothing can be compared
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A proposed policy against the one that holds: what a check of a pull request shows."""
+
+    before: Before
+    changes: tuple[Change, ...] = ()
+    errors: tuple[PolicyError, ...] = ()  # of the proposed one; then there are no changes
+    warnings: tuple[PolicyError, ...] = ()
+    deleted: bool = False  # the proposal is to have no policy
+
+    @property
+    def loosened(self) -> tuple[Change, ...]:
+        """Return the changes that somebody has to want."""
+        return self.of(Kind.LOOSENED)
+
+    def of(self, kind: Kind) -> tuple[Change, ...]:
+        """Return the changes of one kind."""
+        return tuple(change for change in self.changes if change.kind is kind)
+
+
+def compare(old: str | bytes | None, new: str | bytes | None) -> Comparison:
+    """Compare the policy that holds with a proposed one, both as text; None: there is no file."""
+    held = load_policy(old) if old is not None else None
+    before = Before.BROKEN if isinstance(held, PolicyErrors) else Before.READ
+    before = Before.NONE if held is None else before
+    if new is None:
+        return Comparison(before, deleted=True)
+    checked = check_policy(new)
+    if isinstance(checked.result, PolicyErrors):
+        return Comparison(before, errors=checked.result.errors, warnings=checked.warnings)
+    found = () if isinstance(held, PolicyErrors) else changes(held, checked.result)
+    return Comparison(before, found, warnings=checked.warnings)
+
+
+def changes(old: Policy | None, new: Policy) -> tuple[Change, ...]:
+    """Return every difference, loosened rules first; None: all that ``new`` has is added."""
+    found: list[Change] = []
+    if old:  # who may what comes first: a flood of suites must not bury it
+        found += _parts("trust", old.trust, new.trust, _TRUST)
+        found += _parts("", old, new, _TOP)
+        found += _parts("limits", old.limits, new.limits, _LIMITS)
+        found += _parts("gate", old.gate, new.gate, {"name": _with(_plain, what="what_gate")})
+        found += _parts("report", old.report, new.report, {})
+        found += _log(old, new)
+    found += _suites(old, new)
+    found += _named("runners", old.runners if old else {}, new.runners)
+    found += _named("pools", old.pools if old else {}, new.pools)
+    found += _named("nightly", _by_name(old.nightly if old else ()), _by_name(new.nightly))
+    order = list(Kind)
+    return tuple(sorted(found, key=lambda change: order.index(change.kind)))
+
+
+# A handler takes a path and two values that differ.
+Handler = Callable[[str, Any, Any], Iterator[Change]]
+
+
+def _parts(path: str, old: Any, new: Any, special: Mapping[str, Handler]) -> Iterator[Change]:
+    """Compare two mappings of the policy key by key; ``_apart`` are compared elsewhere."""
+    for name in type(new).model_fields:
+        before, after = getattr(old, name), getattr(new, name)
+        if before != after:
+            where = f"{path}.{name}".removeprefix(".")
+            yield from special.get(name, _plain)(where, before, after)
+
+
+def _apart(_path: str, _old: Any, _new: Any) -> Iterator[Change]:
+    """Say nothing of what is compared elsewhere."""
+    return iter(())
+
+
+def _plain(path: str, old: Any, new: Any) -> Iterator[Change]:
+    """Tell a difference that neither loosens nor tightens."""
+    if isinstance(new, tuple):
+        yield _listed(Kind.CHANGED, path, old, new)
+    elif isinstance(new, Mapping):
+        yield from _keyed(path, old, new)
+    else:
+        yield Change(Kind.CHANGED, path, (_text(old), _text(new)))
+
+
+def _keyed(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+    for name in dict.fromkeys((*old, *new)):
+        if old.get(name) != new.get(name):
+            value = (_text(old.get(name)), _text(new.get(name)))
+            yield Change(_presence(name, old, new), f"{path}.{name}", value)
+
+
+def _presence(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Kind:
+    if name not in old:
+        return Kind.ADDED
+    return Kind.CHANGED if name in new else Kind.REMOVED
+
+
+def _listed(kind: Kind, path: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> Change:
+    """Tell what a list gained and lost; when neither, its order is another."""
+    added = tuple(_text(item) for item in new if item not in old)
+    removed = tuple(_text(item) for item in old if item not in new)
+    what = "" if added or removed else "what_order"
+    return Change(kind, path, added=added, removed=removed, what=what)
+
+
+def _with(handler: Handler, *, what: str, kind: Kind | None = None) -> Handler:
+    """Return ``handler`` with words for what the rule is for, and its kind when given."""
+
+    def named(path: str, old: Any, new: Any) -> Iterator[Change]:
+        for change in handler(path, old, new):
+            yield replace(change, what=what, kind=kind or change.kind)
+
+    return named
+
+
+def _by(looser: Callable[[Any, Any], bool]) -> Handler:
+    """Return a handler of a value that ``looser(old, new)`` tells to be a looser one."""
+
+    def judged(path: str, old: Any, new: Any) -> Iterator[Change]:
+        kind = Kind.LOOSENED if looser(old, new) else Kind.TIGHTENED
+        yield Change(kind, path, (_text(old), _text(new)))
+
+    return judged
+
+
+def _more_loosens(path: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Change]:
+    """Judge a list of people or of branches: each more, or an exclusion less, loosens."""
+    change = _listed(Kind.CHANGED, path, old, new)
+    gained = [item for item in change.added if not item.startswith("!")]
+    freed = [item for item in change.removed if item.startswith("!")]
+    if gained or freed or not (change.added or change.removed):
+        yield replace(change, kind=Kind.LOOSENED)
+    else:
+        yield replace(change, kind=Kind.TIGHTENED)
+
+
+def _mode(path: str, old: Mode, new: Mode) -> Iterator[Change]:
+    """Judge the mode: a dry run's gate passes whatever the change does."""
+    kind = Kind.LOOSENED if new is Mode.DRY_RUN else Kind.CHANGED
+    yield Change(kind, path, (_text(old), _text(new)), what="what_mode")
+
+
+def _lower_level(old: Level, new: Level) -> bool:
+    return old.at_least(new)
+
+
+def _higher(old: float, new: float) -> bool:
+    return new > old
+
+
+def _lower(old: float, new: float) -> bool:
+    return new < old
+
+
+def _settable(path: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
+    """Judge what `--set` may set: one value less, or one value out of a pattern, tightens."""
+    for name in dict.fromkeys((*old, *new)):
+        before, after = old.get(name), new.get(name)
+        if before != after:
+            yield _setting(f"{path}.{name}", before, after)
+
+
+def _setting(path: str, old: str | None, new: str | None) -> Change:
+    what = "what_settable"
+    if new is None:
+        return Change(Kind.TIGHTENED, path, removed=(old or "",), what=what)
+    if old is None:
+        return Change(Kind.LOOSENED, path, added=(new,), what=what)
+    kind = Kind.TIGHTENED if _is_within(new, old) else Kind.LOOSENED
+    return Change(kind, path, (old, new), what=what)
+
+
+def _is_within(text: str, pattern: str) -> bool:
+    """Tell whether ``text`` is one plain value that ``pattern`` allowed already."""
+    return not _WILD & set(text) and compile_pattern(pattern).matches(encode(text))
+
+
+def _named(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+    """Compare mappings of named parts: which came, which went, what differs in the others."""
+    for name in dict.fromkeys((*old, *new)):
+        where = f"{path}.{name}"
+        if name in old and name in new:
+            yield from _parts(where, old[name], new[name], {})
+        else:
+            yield Change(_presence(name, old, new), where)
+
+
+def _by_name(entries: tuple[Any, ...]) -> dict[str, Any]:
+    return {entry.name: entry for entry in entries}
+
+
+def _suites(old: Policy | None, new: Policy) -> Iterator[Change]:
+    held = old.suites if old else {}
+    for name in dict.fromkeys((*held, *new.suites)):
+        path = f"suites.{name}"
+        before, after = held.get(name), new.suites.get(name)
+        if after is None:
+            yield from _removed(path, before)
+        elif old is None or before is None:
+            told = (after.tier.value, f"{_hours(after, new):g}")
+            yield Change(Kind.ADDED, path, added=told, what="what_suite")
+        else:
+            yield from _parts(path, before, after, _SUITE)
+            yield from _effects(path, (before, _hours(before, old)), (after, _hours(after, new)))
+
+
+def _removed(path: str, suite: Suite | None) -> Iterator[Change]:
+    required = suite is not None and suite.is_required
+    yield Change(
+        Kind.LOOSENED if required else Kind.REMOVED,
+        path,
+        what="what_required_removed" if required else "",
+    )
+
+
+def _effects(path: str, old: tuple[Suite, float], new: tuple[Suite, float]) -> Iterator[Change]:
+    """Tell what several keys of a suite come to: whether it is required, and its cost."""
+    (before, hours), (after, hours_now) = old, new
+    if before.is_required is not after.is_required:
+        kind = Kind.LOOSENED if before.is_required else Kind.TIGHTENED
+        value = (_text(before.is_required), _text(after.is_required))
+        yield Change(kind, f"{path}.required", value, what="what_required")
+    if hours != hours_now:
+        yield Change(Kind.CHANGED, path, (f"{hours:g}", f"{hours_now:g}"), what="what_cost")
+
+
+def _hours(suite: Suite, policy: Policy) -> float:
+    return suite.npu_hours_on(suite.runners[0], policy)
+
+
+def _log(old: Policy, new: Policy) -> Iterator[Change]:
+    """Compare how logs are read; values to hide are counted, never shown."""
+    yield from _parts("log", old.log, new.log, {"redact": _redact, "signatures": _apart})
+    yield from _named("log.signatures", _by_name(old.log.signatures), _by_name(new.log.signatures))
+
+
+def _redact(path: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Change]:
+    kind = Kind.TIGHTENED if set(old) <= set(new) else Kind.LOOSENED
+    yield Change(kind, path, (str(len(old)), str(len(new))), what="what_redact")
+
+
+def _text(value: Any) -> str:
+    """Return a value as the file would write it, "" for the default."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+_TOP: Mapping[str, Handler] = {
+    "mode": _mode,
+    "branches": _with(_more_loosens, what="what_branches"),
+    "dispatch_ref": _with(_plain, what="what_dispatch_ref", kind=Kind.LOOSENED),
+    "drafts": _with(_by(_higher), what="what_drafts"),
+    **dict.fromkeys(
+        ("runners", "pools", "suites", "nightly", "trust", "limits", "gate", "report", "log"),
+        _apart,
+    ),
+}
+
+_TRUST: Mapping[str, Handler] = {
+    "auto": _with(_by(_lower_level), what="what_auto"),
+    "standard": _with(_by(_lower_level), what="what_standard"),
+    "heavy": _with(_by(_lower_level), what="what_heavy"),
+    "approve": _with(_by(_lower_level), what="what_approve"),
+    "users": _with(_more_loosens, what="what_listed"),
+    "teams": _with(_more_loosens, what="what_listed"),
+}
+
+_LIMITS: Mapping[str, Handler] = {
+    "runs_per_pr": _with(_by(_higher), what="what_runs_per_pr"),
+    "npu_hours_per_day": _with(_by(_higher), what="what_npu_hours"),
+    "commands_per_minute": _with(_by(_higher), what="what_commands"),
+}
+
+_SUITE: Mapping[str, Handler] = {
+    "required": _apart,
+    "tier": _with(_by(lambda _old, new: new is Tier.STANDARD), what="what_tier"),
+    "settable": _settable,
+    "rayjob": _with(_by(_lower), what="what_rayjob"),
+    "min_minutes": _with(_by(_lower), what="what_min_minutes"),
+}
