@@ -52,6 +52,10 @@ class Reader(Protocol):
         """Return the open runs that carry this want."""
         ...
 
+    async def pinned_by(self, repo_id: RepoId, number: int) -> tuple[RunWants, ...]:
+        """Return the open runs that commands on this pull request pinned to former heads."""
+        ...
+
     async def run_of_actions(self, repo_id: RepoId, actions_run_id: int) -> Run | None:
         """Return our latest attempt that lives in this Actions run."""
         ...

@@ -301,7 +301,9 @@ class Comments:
         names, refusals = named(self._say, policy, command.suites, to_start=False)
         if _refused(refusals, into):
             return
-        targets = [item.run for item in wanted if not command.suites or item.run.suite in names]
+        wanted += await self._store.pinned_by(pull.repo_id, pull.number)
+        ours = {item.run.id: item.run for item in wanted}
+        targets = [run for run in ours.values() if not command.suites or run.suite in names]
         if not targets:
             into.said.append(self._say("nothing_to_cancel"))
         now, who = self._clock.now(), setting.person.login

@@ -5,7 +5,7 @@ from typing import Any
 from bot.sim import NewPull
 from bot.sim.model import Run
 from bot.sim.shapes import installation_json
-from tests.e2e.test_people import stranger
+from tests.e2e.talk import stranger
 from tests.e2e.test_pull_events import DISPATCH, begun, end, new_policy, runs_of, shown
 from tests.e2e.world import POLICY, World
 

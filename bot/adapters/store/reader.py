@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import select, text
+from sqlalchemy import ColumnElement, select, text
 
 from bot.adapters.store.database import Database
 from bot.adapters.store.rows import load, load_all, load_runs, load_wants
@@ -83,11 +83,19 @@ class ReaderRows:
 
     async def wanted_by(self, repo_id: RepoId, source: str) -> tuple[RunWants, ...]:
         """Return the open runs that carry this want."""
-        carriers = select(wants.c.run_id).where(wants.c.source == source)
+        return await self._carrying(wants.c.source == source, runs.c.repo_id == repo_id)
+
+    async def pinned_by(self, repo_id: RepoId, number: int) -> tuple[RunWants, ...]:
+        """Return the open runs that commands on this pull request pinned to former heads."""
+        ours = (runs.c.repo_id == repo_id) & (runs.c.number == number)
+        return await self._carrying(wants.c.source.startswith("pin:"), ours)
+
+    async def _carrying(
+        self, want: ColumnElement[bool], ours: ColumnElement[bool]
+    ) -> tuple[RunWants, ...]:
+        carriers = select(wants.c.run_id).where(want)
         async with self._db.read() as conn:
-            found = await load_runs(
-                conn, runs.c.repo_id == repo_id, runs.c.id.in_(carriers), runs.c.state != "done"
-            )
+            found = await load_runs(conn, ours, runs.c.id.in_(carriers), runs.c.state != "done")
             wanted = await load_wants(conn, (run.id for run in found))
         return tuple(RunWants(run, wanted.get(run.id, ())) for run in found)
 

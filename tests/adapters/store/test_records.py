@@ -169,6 +169,15 @@ async def test_runs_are_found_by_what_they_are_known_by(store: Store) -> None:
     assert await store.wanted_by(RepoId(1), "pr:1") == ()
 
 
+async def test_the_open_runs_that_a_pull_request_pinned_are_found(store: Store) -> None:
+    pinned = await live(store, run("a", number=1), actions_run_id=9)
+    await live(store, run("b", number=1), actions_run_id=8)
+    await store.commit(Changes(add_wants=(want(pinned, "pin:5"),)), NOW, done=None)
+    assert [item.run for item in await store.pinned_by(REPO.id, 1)] == [pinned]
+    assert await store.pinned_by(REPO.id, 2) == ()
+    assert await store.pinned_by(RepoId(1), 1) == ()
+
+
 async def test_the_latest_attempt_of_an_actions_run_is_found(store: Store) -> None:
     first = await live(store, run(), actions_run_id=9)
     await store.commit(Changes(add_wants=(want(first, "x"),)), NOW, done=None)
