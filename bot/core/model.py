@@ -4,8 +4,8 @@ Every time is an aware UTC ``datetime``; every id is GitHub's number or a ULID.
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime
-from enum import StrEnum
+from datetime import datetime, timedelta
+from enum import IntEnum, StrEnum
 from typing import Any, NewType
 
 RepoId = NewType("RepoId", int)
@@ -156,6 +156,8 @@ class Snapshot:
     stall_minutes: int = 45
     min_minutes: int = 0
     infra_retries: int = 1
+    per_pull: int | None = None  # runs of one pull request at once; None: no limit
+    hours_per_day: float | None = None  # NPU-hours a day in the repository; None: no limit
     retryable: bool = True  # False: a changed file matches env_paths
     reason: str = ""  # why it was selected, in words
     repo_roots: tuple[str, ...] = ()
@@ -190,12 +192,48 @@ class Wish:
     at: datetime
 
 
+class Rank(IntEnum):
+    """Who goes first (RULINGS F)."""
+
+    GROUP = 0  # the merge queue
+    RELEASE = 1  # a release branch
+    APPROVED = 2  # a person asked for it or approved it
+    AUTOMATIC = 3
+    NIGHTLY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A place to take: ``amount`` of ``capacity`` of a resource of this repository."""
+
+    resource: str  # "label:NAME" | "pool:NAME"
+    amount: int
+    capacity: int
+
+
+Alternatives = tuple[tuple[Need, ...], ...]
+"""The needs of each alternative, in order of preference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A run that goes or comes before another one."""
+
+    suite: str
+    number: int | None
+    since: datetime | None  # its start; None: it waits, too
+    usual: timedelta | None  # how long its suite usually takes
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A run's place in the queue of a resource; ``ahead``: earlier waiters and holders."""
+    """A run's place in the queue of a resource."""
 
     resource: str  # a label's or a pool's name
-    ahead: int
+    ahead: int  # earlier waiters, holders and jobs of others
+    start_at: datetime | None = None  # if all take their usual time; None: not known
+    before: tuple[Ahead, ...] = ()  # the first ones of those ahead
+    others: int = 0  # jobs on the label that are not ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +258,8 @@ class Run:
     not_before: datetime | None = None  # debounce
     dispatch_id: str | None = None  # set before the dispatch, sent as `ascend_ci`
     label: str | None = None  # the label taken
+    npus: int = 0  # of all nodes, on that label
+    forced: str = ""  # who overrode the limits for it
     actions_run_id: int | None = None
     actions_attempt: int = 1
     actions_url: str = ""
@@ -238,6 +278,7 @@ class Want:
     source: str
     auto: bool = True  # False: a person asked; a retarget leaves it alone
     by: str = ""
+    rank: int = Rank.AUTOMATIC
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,8 @@ def snapshot(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: st
         stall_minutes=suite.stall_minutes,
         min_minutes=suite.min_minutes,
         infra_retries=suite.infra_retries,
+        per_pull=policy.limits.runs_per_pr,
+        hours_per_day=policy.limits.npu_hours_per_day,
         retryable=not touches_environment(suite, files),
         reason=reason,
         repo_roots=policy.log.repo_roots,
@@ -197,7 +199,15 @@ def _runs_again(run: Run, frozen: Snapshot, chosen: Chosen) -> bool:
 
 def _essence(frozen: Snapshot) -> Snapshot:
     """Return what makes two runs of a suite the same work."""
-    return replace(frozen, reason="", policy_ref="", policy_sha="", retryable=True)
+    return replace(
+        frozen,
+        reason="",
+        policy_ref="",
+        policy_sha="",
+        retryable=True,
+        per_pull=None,
+        hours_per_day=None,
+    )
 
 
 def _new_run(

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.core.model import Fact, Place, RayJob, Run, RunId, Want
+from bot.core.model import Alternatives, Fact, RayJob, Run, Want
+from bot.core.queueing import Answer
 from bot.ports.inbox import Reader
 from bot.ports.lease import Lease
 
@@ -18,22 +19,6 @@ class ClaimedRun:
     wants: tuple[Want, ...]
     facts: tuple[Fact, ...]
     rayjobs: tuple[RayJob, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """A place to take: ``amount`` of ``capacity`` of a resource of this repository."""
-
-    resource: str  # "label:NAME" | "pool:NAME"
-    amount: int
-    capacity: int
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """The places were taken; ``choice`` is the index of the alternative that fitted."""
-
-    choice: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +61,9 @@ class RunnerStore(Reader, Protocol):
         """Prolong the lease; False: lost."""
         ...
 
-    async def take(
-        self, run: Run, alternatives: tuple[tuple[Need, ...], ...], now: datetime
-    ) -> Taken | Place:
-        """Take the first alternative that fits, first come first served; else queue.
+    async def take(self, run: Run, needs: Alternatives, now: datetime) -> Answer:
+        """Take the first alternative that `core.queueing` gives the run; else queue.
 
-        An alternative fits when every need of it has capacity left and nobody who came
-        earlier waits for one of its resources. Taken twice, it is taken once. The place is
-        that of the first alternative.
+        Taken twice, it is taken once.
         """
-        ...
-
-    async def give_back(self, run_id: RunId, resources: tuple[str, ...], now: datetime) -> None:
-        """Release places early; those who wait for them are poked."""
         ...

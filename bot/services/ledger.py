@@ -7,6 +7,7 @@ from datetime import datetime
 from bot.core import facts
 from bot.core.facts import add_up
 from bot.core.model import Fact, Place, RayJob, Run, RunId, State, Wish
+from bot.core.queueing import Barred
 from bot.core.steps import Conclude, End, SetWish, Wait
 from bot.ports.clock import Clock
 from bot.ports.runner import ClaimedRun, RunnerStore, SaveRun
@@ -27,6 +28,11 @@ class Moved:
     rayjobs: tuple[RayJob, ...] = ()
     release: tuple[str, ...] = ()
     release_all: bool = False
+
+
+def _standing(place: Place | None) -> tuple[str, int] | None:
+    """Return what of a place is news: estimates shift all the time."""
+    return (place.resource, place.ahead) if place else None
 
 
 class Ledger:
@@ -57,7 +63,8 @@ class Ledger:
         seen = add_up(run, (*claimed.facts, *moved.facts))
         run = replace(run, started_at=run.started_at or seen.started_at)
         changed = run.state is not before.state
-        at_once = (changed and run.state in _SHOWN_AT_ONCE) or run.place != before.place
+        moved_up = _standing(run.place) != _standing(before.place)
+        at_once = (changed and run.state in _SHOWN_AT_ONCE) or moved_up
         await self._save(
             claimed,
             SaveRun(
@@ -68,22 +75,23 @@ class Ledger:
                 release=moved.release,
                 release_all=moved.release_all,
                 show=at_once,
-                progress=changed or run.why != before.why,
+                progress=changed or run.why != before.why or run.place != before.place,
             ),
         )
 
     async def wait(self, claimed: ClaimedRun, step: Wait) -> None:
         """Save that there is nothing to do until then."""
         run = replace(claimed.run, state=step.state, why=step.why)
-        if step.state is State.QUEUED and run.label is not None:
-            run = replace(run, label=None)  # what can't start holds nothing
-            await self.moved(claimed, Moved(run, step.until, release_all=True))
-            return
-        await self.moved(claimed, Moved(run, step.until))
+        idle = step.state is State.QUEUED  # what can't start holds nothing and stands in no way
+        if idle:
+            run = replace(run, label=None, npus=0, place=None)
+        await self.moved(claimed, Moved(run, step.until, release_all=idle))
 
-    async def queued(self, claimed: ClaimedRun, place: Place, due: datetime) -> None:
-        """Save a run's place in a queue."""
-        run = replace(claimed.run, state=State.QUEUED, place=place, why="")
+    async def queued(self, claimed: ClaimedRun, answer: Place | Barred, due: datetime) -> None:
+        """Save a run's place in a queue, or the rule that bars it."""
+        place = answer if isinstance(answer, Place) else None
+        why = answer.why if isinstance(answer, Barred) else ""
+        run = replace(claimed.run, state=State.QUEUED, place=place, why=why)
         await self.moved(claimed, Moved(run, due))
 
     async def wish(self, claimed: ClaimedRun, step: SetWish) -> None:

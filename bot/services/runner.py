@@ -8,11 +8,12 @@ from datetime import timedelta
 from typing import assert_never
 
 from bot.core import lifecycle, steps
-from bot.core.model import Outcome, Repo, Run
+from bot.core.model import Need, Outcome, Place, Repo, Run
+from bot.core.queueing import Barred, Taken
 from bot.core.situation import Situation
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
-from bot.ports.runner import ClaimedRun, Need, RunnerStore, Taken
+from bot.ports.runner import ClaimedRun, RunnerStore
 from bot.services.dispatcher import Dispatcher
 from bot.services.ledger import Ledger, Moved
 from bot.services.loop import Loop
@@ -26,6 +27,8 @@ BATCH = 8
 _TRY_AGAIN = timedelta(seconds=10)
 _REFUSED_AGAIN = timedelta(minutes=5)
 _LOOK_AT_QUEUE = timedelta(minutes=1)  # a release pokes those who wait; this is the safety net
+_FAR_BACK = 16  # in the queue: nothing changes soon, and many may be there
+_LOOK_FAR_BACK = timedelta(minutes=10)
 
 
 class Runner:
@@ -161,10 +164,16 @@ class Runner:
         taken = await self._store.take(run, _needs(run), now)
         if isinstance(taken, Taken):
             label = run.snapshot.labels[taken.choice].name
-            placed = replace(run, label=label, place=None, why="")
+            npus = run.snapshot.nodes * run.snapshot.npus_at(label)
+            placed = replace(run, label=label, npus=npus, place=None, why="")
             await self._ledger.moved(claimed, Moved(placed, now))
         else:
-            await self._ledger.queued(claimed, taken, now + _LOOK_AT_QUEUE)
+            await self._ledger.queued(claimed, taken, now + _look_again(taken))
+
+
+def _look_again(answer: Place | Barred) -> timedelta:
+    far = isinstance(answer, Place) and answer.ahead > _FAR_BACK
+    return _LOOK_FAR_BACK if far else _LOOK_AT_QUEUE
 
 
 def _needs(run: Run) -> tuple[tuple[Need, ...], ...]:

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.adapters.store.changes import add_facts, place_run, poke_runs
 from bot.adapters.store.checks_touch import bump_progress, bump_replies, bump_state
 from bot.adapters.store.database import Database, insert
-from bot.adapters.store.holds import lock_resources, release, resources_of
+from bot.adapters.store.holds import lock_places, release
 from bot.adapters.store.reader import OPEN_RUN
 from bot.adapters.store.rows import (
     FREE,
@@ -141,11 +141,9 @@ def _changed(run: Run) -> dict[str, Any]:
 
 
 async def _lock_given_back(conn: AsyncConnection, save: SaveRun) -> None:
-    """Lock the resources before the run: `take` locks in the same order."""
-    if save.release_all:
-        await lock_resources(conn, await resources_of(conn, save.run.id))
-    elif save.release:
-        await lock_resources(conn, {(save.run.repo_id, name) for name in save.release})
+    """Lock the places before the run: `take` locks in the same order."""
+    if save.release_all or save.release:
+        await lock_places(conn, save.run.repo_id)
 
 
 async def _wanted_meanwhile(conn: AsyncConnection, lease: Lease, save: SaveRun) -> bool:
@@ -182,9 +180,9 @@ async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> 
     run = save.run
     await add_facts(conn, save.facts)
     await add_rayjobs(conn, save.rayjobs, now)
-    names = None if save.release_all else {(run.repo_id, name) for name in save.release}
-    if names is None or names:
-        await release(conn, run.id, names, now)
+    if save.release_all or save.release:
+        names = None if save.release_all else save.release
+        await release(conn, run.repo_id, run.id, names, now)
     successor = None if save.retry is None else await _retry(conn, run.id, save.retry, now)
     done = run.state is State.DONE
     if done:
@@ -199,10 +197,9 @@ async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> 
 async def _retry(conn: AsyncConnection, run_id: RunId, retry: Run, now: datetime) -> RunId:
     """Insert the next attempt with the wants of the one before; an open one takes them instead."""
     placed = await place_run(conn, retry, now)
-    copied = select(literal(placed), wants.c.source, wants.c.auto, wants.c.by).where(
-        wants.c.run_id == run_id
-    )
-    names = ["run_id", "source", "auto", "by"]
+    copied = select(literal(placed), wants.c.source, wants.c.auto, wants.c.by, wants.c.rank)
+    copied = copied.where(wants.c.run_id == run_id)
+    names = ["run_id", "source", "auto", "by", "rank"]
     await conn.execute(insert(conn, wants).from_select(names, copied).on_conflict_do_nothing())
     if placed != retry.id:
         await poke_runs(conn, {placed}, now)

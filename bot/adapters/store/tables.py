@@ -4,6 +4,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -16,7 +17,7 @@ from sqlalchemy import (
 )
 
 from bot.adapters.store.columns import Packed, Plain, Time, Word, Zipped
-from bot.core.model import Json, Level, Outcome, Place, Snapshot, State, Wish
+from bot.core.model import Alternatives, Json, Level, Outcome, Place, Snapshot, State, Wish
 
 metadata = MetaData()
 
@@ -260,19 +261,27 @@ holds = Table(
     "holds",
     metadata,
     _of_run(),
+    Column("repo_id", BigInteger, nullable=False),
     Column("resource", Text, primary_key=True),
     Column("amount", Integer, nullable=False),
     Column("since", Time, nullable=False),
-    Index("holds_resource", "resource"),
+    Index("holds_of", "repo_id"),
 )
 
 queue = Table(
     "queue",
     metadata,
     _of_run(),
-    Column("resource", Text, primary_key=True),
+    Column("repo_id", BigInteger, nullable=False),
+    Column("suite", Text, nullable=False),
     Column("since", Time, nullable=False),
-    Index("queue_resource", "resource", "since", "run_id"),
+    Column("rank", Integer, nullable=False),
+    Column("needs", Packed(Alternatives), nullable=False),
+    Column("number", BigInteger),
+    Column("author", Text, nullable=False),
+    Column("per_pull", Integer),
+    Column("hours", Float),
+    Index("queue_of", "repo_id"),
 )
 
 

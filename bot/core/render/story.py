@@ -2,13 +2,13 @@
 
 from datetime import datetime
 
-from bot.core.model import RayJob, Run, State
+from bot.core.model import Ahead, RayJob, Run, State
 from bot.core.render.context import Pen, sentences
 from bot.core.render.digest import pace
 from bot.core.render.words import progress, resource, where
 from bot.core.report import SuiteView
 from bot.core.sections import Section, Whole
-from bot.core.texts.words import capital, clock, count, duration
+from bot.core.texts.words import capital, clock, count, duration, number
 
 TIMELINE_ENTRIES = 12  # the first one and the last eleven: what is between is on the page
 _JOINT = " · "
@@ -19,7 +19,7 @@ def now_lines(pen: Pen, view: SuiteView, now: datetime) -> tuple[Section | None,
     run = view.run
     steps = pace(view.rayjobs)
     parts = sentences(
-        _place(pen, run),
+        _place(pen, run, now),
         _waiting(pen, run, now),
         _why(pen, run),
         f"{progress(pen, steps)}." if steps and run.why else "",  # else the title says it
@@ -31,13 +31,37 @@ def now_lines(pen: Pen, view: SuiteView, now: datetime) -> tuple[Section | None,
     return (Whole(parts) if parts else None, Whole(how) if how else None)
 
 
-def _place(pen: Pen, run: Run) -> str:
-    if run.state is not State.QUEUED or run.place is None:
+def _place(pen: Pen, run: Run, now: datetime) -> str:
+    """Name who is ahead, and for how long they usually take."""
+    place = run.place
+    if run.state is not State.QUEUED or place is None:
         return ""
     name = pen.code(resource(run))
-    if run.place.ahead <= 0:
+    if place.ahead <= 0:
         return pen.say("queued_capacity", resource=name)
-    return pen.say("queued_ahead", ahead=count(run.place.ahead, "run"), resource=name)
+    named = [_ahead(pen, item, now) for item in place.before]
+    if place.others:
+        jobs = count(place.others, "job")
+        named.append(pen.say("ahead_others", jobs=jobs))
+    if not named:
+        return pen.say("queued_ahead", ahead=count(place.ahead, "run"), resource=name)
+    before, more = ", ".join(named), place.ahead - place.others - len(place.before)
+    if more > 0:
+        before = pen.say("queued_more", before=before, more=number(more))
+    return pen.say("queued_before", resource=name, before=before)
+
+
+def _ahead(pen: Pen, item: Ahead, now: datetime) -> str:
+    name = pen.prose(item.suite)
+    if item.number is not None:
+        name = pen.say("ahead_pull", number=f"#{item.number}", suite=name)
+    usual = duration(item.usual.total_seconds()) if item.usual else ""
+    if item.since is None:
+        key = "ahead_waits_usual" if usual else "ahead_waits"
+        return pen.say(key, name=name, usual=usual)
+    span = duration((now - item.since).total_seconds())
+    key = "ahead_runs_usual" if usual else "ahead_runs"
+    return pen.say(key, name=name, span=span, usual=usual)
 
 
 def _waiting(pen: Pen, run: Run, now: datetime) -> str:

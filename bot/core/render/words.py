@@ -51,7 +51,7 @@ def state_title(pen: Pen, run: Run, pace: Pace | None, now: datetime) -> str:
     why = pen.words(run.why)
     match run.state:
         case State.QUEUED:
-            return _queued(pen, run, why)
+            return _queued(pen, run, why, now)
         case State.WAITING_FOR_RUNNER:
             return pen.say("waiting_for_runner", label=pen.words(run.label or where(run)))
         case State.RUNNING:
@@ -62,10 +62,13 @@ def state_title(pen: Pen, run: Run, pace: Pace | None, now: datetime) -> str:
             return pen.say(run.state.value)
 
 
-def _queued(pen: Pen, run: Run, why: str) -> str:
+def _queued(pen: Pen, run: Run, why: str, now: datetime) -> str:
     if run.place:
-        place = ordinal(run.place.ahead + 1)
-        return pen.say("queued_place", ordinal=place, resource=pen.words(resource(run)))
+        place, name = ordinal(run.place.ahead + 1), pen.words(resource(run))
+        if run.place.start_at and run.place.start_at > now:
+            wait = about((run.place.start_at - now).total_seconds())
+            return pen.say("queued_place_at", ordinal=place, resource=name, wait=wait)
+        return pen.say("queued_place", ordinal=place, resource=name)
     return pen.say("queued_why", why=why) if why else pen.say("queued")
 
 

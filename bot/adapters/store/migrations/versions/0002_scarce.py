@@ -32,25 +32,33 @@ def _holds() -> None:
     op.create_table(
         "holds",
         sa.Column("run_id", sa.Text(), nullable=False),
+        sa.Column("repo_id", sa.BigInteger(), nullable=False),
         sa.Column("resource", sa.Text(), nullable=False),
         sa.Column("amount", sa.Integer(), nullable=False),
         sa.Column("since", sa.BigInteger(), nullable=False),
         _runs_key(),
         sa.PrimaryKeyConstraint("run_id", "resource"),
     )
-    op.create_index("holds_resource", "holds", ["resource"])
+    op.create_index("holds_of", "holds", ["repo_id"])
 
 
 def _queue() -> None:
     op.create_table(
         "queue",
         sa.Column("run_id", sa.Text(), nullable=False),
-        sa.Column("resource", sa.Text(), nullable=False),
+        sa.Column("repo_id", sa.BigInteger(), nullable=False),
+        sa.Column("suite", sa.Text(), nullable=False),
         sa.Column("since", sa.BigInteger(), nullable=False),
+        sa.Column("rank", sa.Integer(), nullable=False),
+        sa.Column("needs", sa.Text(), nullable=False),
+        sa.Column("number", sa.BigInteger()),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("per_pull", sa.Integer()),
+        sa.Column("hours", sa.Float()),
         _runs_key(),
-        sa.PrimaryKeyConstraint("run_id", "resource"),
+        sa.PrimaryKeyConstraint("run_id"),
     )
-    op.create_index("queue_resource", "queue", ["resource", "since", "run_id"])
+    op.create_index("queue_of", "queue", ["repo_id"])
 
 
 def _jobs_seen() -> None:
