@@ -43,7 +43,9 @@ class RayBackend:
         workdir: str | None = None,
         limits: Limits | None = None,
         environ: Mapping[str, str] | None = None,
+        pace: float = 1.0,
     ) -> None:
+        self._pace = pace
         self._api = api
         self._workdir = workdir
         self._limits = limits or Limits()
@@ -55,8 +57,8 @@ class RayBackend:
 
     async def start(self) -> None:
         """Go on with the jobs of an earlier life that have no end yet."""
-        await self._api.open()
         await self._shelf.load()
+        await self._api.open()
         for job in self._shelf.live():
             await job.view()
             if job.end is None:
@@ -117,7 +119,7 @@ class RayBackend:
                 follower.poke()
         tasks = [self._tasks[job_id] for job_id in job_ids if job_id in self._tasks]
         if tasks:
-            await asyncio.wait(tasks, timeout=STOP_S)
+            await asyncio.wait(tasks, timeout=STOP_S * self._pace)
         return [job.record.job_id for job in jobs if job.end is None]
 
     def events(self, job_id: str, after: int) -> AsyncIterator[bytes]:
@@ -126,7 +128,7 @@ class RayBackend:
 
     def _follow(self, job: Job[RayRecord]) -> None:
         job_id = job.record.job_id
-        follower = self._followers[job_id] = RayFollower(self._api, job)
+        follower = self._followers[job_id] = RayFollower(self._api, job, self._pace)
         task = self._tasks[job_id] = asyncio.create_task(follower.run(), name=job_id)
         task.add_done_callback(self._forget)
 
