@@ -54,7 +54,7 @@ def _run(run: Run, repo: Repo | None) -> dict[str, Any]:
         "why": run.why,
         "origin": run.origin,
         "runner": run.label,
-        "place": {"resource": run.place.resource, "ahead": run.place.ahead} if run.place else None,
+        "place": _place(run),
         "wish": _wish(run),
         "actions": _actions(run),
         "created_at": iso(run.created_at),
@@ -69,6 +69,14 @@ def _wish(run: Run) -> dict[str, Any] | None:
     if wish is None:
         return None
     return {"kind": wish.kind.value, "by": wish.by, "reason": wish.reason, "at": iso(wish.at)}
+
+
+def _place(run: Run) -> dict[str, Any] | None:
+    """Return the place in a queue; ``start_at`` is an estimate, None when there is none."""
+    place = run.place
+    if place is None:
+        return None
+    return {"resource": place.resource, "ahead": place.ahead, "start_at": iso(place.start_at)}
 
 
 def _actions(run: Run) -> dict[str, Any] | None:

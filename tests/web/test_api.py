@@ -35,7 +35,7 @@ async def put_story(door: Door) -> Run:
     wish = Wish(WishKind.CANCEL, "mia", "enough", NOW)
     more: dict[str, Any] = {
         "wish": wish,
-        "place": Place("linux-aarch64-a3-16", 2),
+        "place": Place("linux-aarch64-a3-16", 2, NOW),
         "actions_run_id": 9,
     }
     one = run(number=1, state=State.CANCELLING, dispatched_at=NOW, **more)
@@ -57,7 +57,8 @@ async def test_runs_are_listed_and_one_is_told_whole_without_a_line_of_its_log(
     assert (listed["id"], listed["repo"], listed["suite"]) == (one.id, "owner/name", "ppo")
     assert listed["state"] == "cancelling"
     assert listed["wish"]["by"] == "mia"
-    assert listed["place"] == {"resource": "linux-aarch64-a3-16", "ahead": 2}
+    place = {"resource": "linux-aarch64-a3-16", "ahead": 2, "start_at": NOW.isoformat()}
+    assert listed["place"] == place
     assert listed["actions"] == {"run_id": 9, "attempt": 1, "url": ""}
     assert listed["created_at"] == NOW.isoformat()
     answer = await door.get(f"/api/v1/runs/{one.id}")
