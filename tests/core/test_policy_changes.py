@@ -244,6 +244,11 @@ def test_a_first_policy_is_all_new_and_loosens_nothing() -> None:
     ]
 
 
+def test_anything_is_narrower_than_all() -> None:
+    (change,) = changes(loaded(TEXT.replace(SCRIPT, 'settable: {script: "**"}')), POLICY)
+    assert (change.kind, change.value) == (TIGHTENED, ("**", "tests/**.sh"))
+
+
 def test_the_same_rules_written_otherwise_are_no_change() -> None:
     comparison = compare(TEXT, TEXT.replace("drafts: false\n", "# drafts\n").encode())
     assert (comparison.before, comparison.changes, comparison.errors) == (Before.READ, (), ())

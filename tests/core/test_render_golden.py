@@ -10,10 +10,12 @@ import pytest
 
 from bot.core.fencing import code
 from bot.core.model import Level, Outcome, Place, RunId, State, WishKind
-from bot.core.render import gate_check, reply_body, suite_check
+from bot.core.policy.changes import Comparison
+from bot.core.render import gate_check, render_policy_check, reply_body, suite_check
 from bot.core.report import CheckWrite, GateView, Reply, SuiteView
 from bot.core.texts import Texts
 from tests.core import shown as s
+from tests.core.proposed import PROPOSED
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -265,9 +267,15 @@ def _gate(view: GateView) -> str:
     return _show(gate_check(view, s.CTX, s.NOW))
 
 
+def _policy(comparison: Comparison) -> str:
+    ctx = replace(s.CTX, policy_ref="main", policy_sha=s.POLICY_SHA)
+    return _show(render_policy_check(comparison, s.SHA, ctx, s.NOW))
+
+
 CASES: dict[str, Callable[[], str]] = {
     **{f"suite-{name}": partial(_suite, view) for name, view in SUITES.items()},
     **{f"gate-{name}": partial(_gate, view) for name, view in GATES.items()},
+    **{f"policy-{name}": partial(_policy, item) for name, item in PROPOSED.items()},
     "reply": _reply,
     "refusals": _refusals,
 }
