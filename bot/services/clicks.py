@@ -86,7 +86,8 @@ class Clicks:
     async def _order(self, event: Click, pull: Pull, policy: PolicyAt) -> Order:
         repo, rule = event.repo, policy.policy.trust
         head = await self._pulls.head(pull, Brought("asked", None), self._clock.now())
-        chosen = await self._pulls.choose(repo, pull, policy, Brought("asked", None), head)
+        brought = Brought("asked", event.sender)
+        chosen = await self._pulls.choose(repo, pull, policy, brought, head)
         person = await self._pulls.person(repo, rule, event.sender)
         own = frozenset(name.casefold() for name in (pull.author, head.pusher or "") if name)
         asked = Asked(person, event.sha, own, chosen.trust)

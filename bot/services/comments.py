@@ -125,7 +125,8 @@ class Comments:
     async def _setting(self, event: CommentCreated, pull: Pull, policy: PolicyAt) -> Setting:
         repo, rule = event.repo, policy.policy.trust
         head = await self._pulls.head(pull, Brought("asked", None), self._clock.now())
-        chosen = await self._pulls.choose(repo, pull, policy, Brought("asked", None), head)
+        brought = Brought("asked", event.author)
+        chosen = await self._pulls.choose(repo, pull, policy, brought, head)
         known = await self._store.heads(repo.id, pull.number)
         former = tuple(item for item in known if item.sha != head.sha)
         return Setting(

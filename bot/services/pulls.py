@@ -34,7 +34,7 @@ _FRESH = {"opened", "reopened", "synchronize", "found"}
 class Brought:
     """How a head came to be looked at: the action, who sent it, and from which base it moved."""
 
-    action: str  # the webhook's, "found" after a lost one, "asked" by a person's command
+    action: str  # the webhook's, "found" after a lost one, "asked" by a person's command or click
     sender: str | None
 
 
@@ -190,4 +190,6 @@ def _origin(pull: Pull, brought: Brought) -> str:
         return f"a push of {short(pull.head_sha)}"
     if brought.action == "found":
         return f"{short(pull.head_sha)}, found as the head"
+    if brought.action == "asked":
+        return f"the approval of {brought.sender}"
     return f"the pull request being {brought.action.replace('_', ' ')}"

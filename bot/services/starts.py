@@ -106,7 +106,7 @@ class Starts:
             attempt=before.attempt + 1 if before else 1,
             snapshot=frozen,
             created_at=now,
-            origin=BY_COMMAND.format(who=who),
+            origin=who,
             number=chosen.pull.number,
         )
         return _continued(run, before) if order.failed_only and before else run

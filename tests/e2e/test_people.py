@@ -16,7 +16,9 @@ async def test_a_command_runs_a_heavy_suite_on_the_head(world: World) -> None:
     await world.finish("success")
     await world.pass_time(10)
     assert "passed" in world.github.comments(pull)[-1]
-    assert world.check("nightly-grpo", pull.head_sha).conclusion == "success"
+    check = world.check("nightly-grpo", pull.head_sha)
+    assert check.conclusion == "success"
+    assert "Started by writer." in (check.summary or "")
 
 
 async def test_a_refusal_says_who_may_and_what_to_type(world: World) -> None:
@@ -53,6 +55,8 @@ async def test_the_button_approves_the_commit_it_names(world: World) -> None:
     await world.pass_time(10)
     assert world.only_run().inputs["sha"] == pull.head_sha
     assert world.gate(pull.head_sha).status == "in_progress"
+    started = world.check("unit", pull.head_sha).summary or ""
+    assert "Started by the approval of writer." in started
 
 
 @pytest.mark.parametrize("who", ["stranger", "reader", "triager"])
