@@ -16,7 +16,6 @@ from bot.core.starting import COMMAND, SHA_CHARS, Asked, latest, may_approve, no
 from bot.core.texts import Texts
 from bot.ports.clock import Clock
 from bot.ports.inbox import InboxStore
-from bot.services.comments import trusted_now
 from bot.services.policies import Policies
 from bot.services.pulls import Brought, Pulls
 from bot.services.starts import Gathered, Order, Starts, approval, gate_of, merged
@@ -103,7 +102,7 @@ class Clicks:
             return replace(self._again(event, target, refusal.text), audit=(entry,))
         into = Gathered(audit=[entry])
         into.approval = approval(event.repo.id, order.asked, "button", now)
-        into.changes = await self._pulls.plan(trusted_now(order.chosen), now)
+        await self._pulls.start_approved(order, into, now)
         return self._done(event, order, into)
 
     async def _rerun(self, event: Click, target: Target, order: Order) -> Changes:
@@ -116,7 +115,9 @@ class Clicks:
         names = [name for name in names if name in known and name not in open_ones]
         fresh = [name for name in names if not await self._same(event, name)]
         into = Gathered()
-        self._starts.start(order, fresh, into, self._clock.now())
+        now = self._clock.now()
+        self._starts.start(order, fresh, into, now)
+        await self._pulls.start_approved(order, into, now)
         if into.new_runs:
             return self._done(event, order, into)
         if names and not fresh:

@@ -119,8 +119,10 @@ class Comments:
         changes = merged(into, gate_of(order))
         if not (into.new_runs or into.add_wants or into.approval or into.changes):
             changes = replace(changes, gates=())
-        head = setting.heads[-1]
-        return self._answer(event, into, replace(changes, pull=pull, head=head))
+        if into.changes:
+            changes = replace(changes, gates=(*changes.gates, *await self._pulls.left(pull)))
+        # Without a plan the row stays as it was: a new head is still to be looked at.
+        return self._answer(event, into, replace(changes, head=setting.heads[-1]))
 
     async def _setting(self, event: CommentCreated, pull: Pull, policy: PolicyAt) -> Setting:
         repo, rule = event.repo, policy.policy.trust
@@ -197,7 +199,7 @@ class Comments:
             known = ", ".join(code(name) for name in policy.suites)
             sha = code(short(order.asked.sha))
             into.said.append(self._say("nothing_selected", sha=sha, names=known))
-        self._start(order, command.line, names, into)
+        await self._start(order, command.line, names, into)
 
     async def _rerun(self, command: commands.Rerun, setting: Setting, into: Gathered) -> None:
         order = await self._ordered(command.line, command.sha, setting, into)
@@ -212,14 +214,16 @@ class Comments:
         if not names:
             sha = code(short(order.asked.sha))
             into.said.append(self._say("nothing_to_rerun", sha=sha))
-        self._start(replace(order, failed_only=True), command.line, names, into)
+        await self._start(replace(order, failed_only=True), command.line, names, into)
 
-    def _start(self, order: Order, line: str, names: list[str], into: Gathered) -> None:
+    async def _start(self, order: Order, line: str, names: list[str], into: Gathered) -> None:
         """Start suites, under a line that says which command on which commit."""
         if names:
             sha = code(short(order.asked.sha))
             into.said.append(self._say("reply_for", command=code(line), sha=sha))
-        self._starts.start(order, names, into, self._clock.now())
+        now = self._clock.now()
+        self._starts.start(order, names, into, now)
+        await self._pulls.start_approved(order, into, now)
 
     async def _ordered(
         self, line: str, sha: str | None, setting: Setting, into: Gathered
@@ -292,8 +296,7 @@ class Comments:
             return
         now = self._clock.now()
         into.approval = approval(setting.event.repo.id, order.asked, "command", now)
-        into.changes = await self._pulls.plan(trusted_now(setting.chosen), now)
-        into.run_ids += [run.id for run, _ in into.changes.new_runs]
+        await self._pulls.start_approved(order, into, now)
         into.said.append(self._say("approved", sha=code(short(head))))
 
     async def _cancel(self, command: commands.Cancel, setting: Setting, into: Gathered) -> None:
@@ -370,8 +373,3 @@ def bare(chosen: Chosen) -> list[str]:
         if policy.suites[name].started_by(Trigger.COMMAND)
         and policy.suites[name].tier is Tier.STANDARD
     ]
-
-
-def trusted_now(chosen: Chosen) -> Chosen:
-    """Return the choice with the approval that is given in the same moment."""
-    return replace(chosen, trust=Trusted(True, "approved just now"))

@@ -26,6 +26,7 @@ from bot.ports.clock import Clock
 from bot.ports.github import GitHub
 from bot.ports.inbox import InboxStore
 from bot.services.policies import Broken, Policies
+from bot.services.starts import Gathered, Order
 
 _FRESH = {"opened", "reopened", "synchronize", "found"}
 
@@ -75,7 +76,6 @@ class Pulls:
 
     async def look(self, repo: Repo, pull: Pull, brought: Brought) -> Changes:
         """Return what an open pull request's head leads to."""
-        known = await self._store.pull(repo.id, pull.number)
         now = self._clock.now()
         policy = await self._policies.of(repo, pull.base_ref)
         head = await self.head(pull, brought, now)
@@ -85,10 +85,15 @@ class Pulls:
             changes = await self._broken(pull, policy)
         else:
             changes = await self.plan(await self.choose(repo, pull, policy, brought, head), now)
-        gates = changes.gates
-        if known and known.head_sha != pull.head_sha and not await self._others_at(known, pull):
-            gates = (*gates, leave(known.head_sha, pull))
+        gates = (*changes.gates, *await self.left(pull))
         return replace(changes, repo=repo, head=head, gates=gates)
+
+    async def left(self, pull: Pull) -> tuple[Gate, ...]:
+        """Return the gate of the head that a pull request has moved on from, if it has."""
+        known = await self._store.pull(pull.repo_id, pull.number)
+        if known is None or known.head_sha == pull.head_sha or await self._others_at(known, pull):
+            return ()
+        return (leave(known.head_sha, pull),)
 
     async def _others_at(self, at: Pull, besides: Pull) -> bool:
         """Tell whether another open pull request has ``at``'s head as its own."""
@@ -149,6 +154,21 @@ class Pulls:
             wanted=await self._store.wanted_by(pull.repo_id, pr_source(pull.number)),
         )
         return plan(chosen, present, now, self._new_id)
+
+    async def start_approved(self, order: Order, into: Gathered, now: datetime) -> None:
+        """Start what was waiting for the approval of the head that ``into`` holds, if it does.
+
+        Suites that the approver has started by name are there already.
+        """
+        chosen = order.chosen
+        if into.changes or into.approval is None or into.approval.sha != chosen.pull.head_sha:
+            return
+        trust = Trusted(True, f"approved by {into.approval.by}")
+        changes = await self.plan(replace(chosen, trust=trust), now)
+        named = {run.suite for run, _ in into.new_runs}
+        waiting = tuple(item for item in changes.new_runs if item[0].suite not in named)
+        into.changes = replace(changes, new_runs=waiting)
+        into.run_ids += [run.id for run, _ in waiting]
 
     async def _trust(
         self, repo: Repo, pull: Pull, rule: Trust, head: Head, protected: tuple[str, ...]

@@ -255,3 +255,56 @@ async def test_who_pushed_to_anothers_pull_request_does_not_approve_it(world: Wo
     await waits(world, pull)
     await say(world, pull, "maintainer", "/ascend-e2e approve")
     assert started(world) == [pull.head_sha]
+
+
+async def test_who_starts_one_suite_of_a_strangers_commit_leaves_none_hanging(
+    world: World,
+) -> None:
+    files = {"verl/a.py": "1", "multi/a.py": "1"}
+    pull = world.github.people.open_pull("stranger", files, NewPull(fork=True))
+    await stands(world)
+    reply = await say(world, pull, "writer", "/ascend-e2e unit")
+    assert "`unit`" in reply
+    assert "`multinode`" in reply  # approved with it: it starts by itself, once
+    assert started(world) == [pull.head_sha] * 2
+    assert "2 not finished" in (world.gate(pull.head_sha).title or "")
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_command_that_overtakes_its_push_hides_nothing_of_it(
+    world: World, *, lost: bool
+) -> None:
+    pull = world.open_pull()
+    await stands(world)
+    old = pull.head_sha
+    world.github.deliveries.hold()
+    world.github.people.push(pull, {"verl/a.py": "2"})
+    world.github.people.comment(pull, "maintainer", "/ascend-e2e status")
+    world.github.deliveries.pending.reverse()
+    if lost:
+        del world.github.deliveries.pending[1:]
+    world.github.deliveries.release()
+    await stands(world)
+    if lost:
+        await world.clock.advance(3601)
+        await world.sweep()
+        await stands(world)
+    assert started(world) == [old, pull.head_sha]
+    assert world.github.runs()[0].cancelled
+    assert world.gate(old).conclusion == "cancelled"
+    assert world.gate(pull.head_sha).status == "in_progress"
+
+
+async def test_an_approval_that_overtakes_its_push_closes_the_gate_before(world: World) -> None:
+    pull = world.open_pull()
+    await stands(world)
+    old = pull.head_sha
+    world.github.deliveries.drop_if(lambda one: one.event in {"pull_request", "push"})
+    world.github.people.push(pull, {"verl/a.py": "2"}, by="stranger")
+    await say(world, pull, "writer", f"/ascend-e2e approve --sha {old[:12]}")
+    assert started(world) == [old]
+    await say(world, pull, "writer", f"/ascend-e2e approve --sha {pull.head_sha[:12]}")
+    await stands(world)
+    assert started(world) == [old, pull.head_sha]
+    assert world.gate(old).conclusion == "cancelled"
+    assert world.gate(pull.head_sha).status == "in_progress"
