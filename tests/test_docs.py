@@ -69,8 +69,9 @@ def test_a_link_to_a_file_leads_to_one(page: Path) -> None:
 
 
 def locked() -> dict[str, str]:
-    """Return the lock's names and releases."""
-    lines = (ROOT / "config/requirements.lock").read_text().splitlines()
+    """Return the names and releases of both locks."""
+    texts = [(ROOT / "config" / name).read_text() for name in ("requirements.lock", "ray.lock")]
+    lines = [line for text in texts for line in text.splitlines()]
     return dict(line.lower().split("==") for line in lines if not line.startswith("#"))
 
 
