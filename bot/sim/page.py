@@ -30,12 +30,18 @@ form{display:inline}textarea{width:100%;box-sizing:border-box;font:inherit;min-h
 .cancelled,.skipped,.neutral{background:#656d76}.action_required{background:#8250df}
 .note{color:#656d76}
 """
+# A page shows what is new, but never takes away what somebody is typing.
+RELOAD = """
+setInterval(()=>{const typed=[...document.querySelectorAll("textarea,input")]
+.some(one=>one.value!==one.defaultValue||one===document.activeElement);
+if(!typed)location.reload()},5000)
+"""
 
 
 def _page(title: str, body: str) -> web.Response:
     text = (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{html.escape(title)}</title>"
-        f"<meta http-equiv=refresh content=5><style>{STYLE}</style>{body}"
+        f"<style>{STYLE}</style>{body}<script id=reload>{RELOAD}</script>"
     )
     return web.Response(text=text, content_type="text/html")
 

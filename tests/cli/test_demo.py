@@ -13,7 +13,7 @@ import pytest
 
 from bot.cli.demo.processes import left_by
 
-LIMIT_S = 100
+LIMIT_S = 150
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.cli.demo.github import Check, Comment, Seen
 from bot.core.render import reply_marker
 
-GATE = "ascend-ci"
+GATE, SUITE = "ascend-ci", "Ascend / "
 SHOWN = 200  # characters of a reply that is not as expected: its head and a row or two
 
 
@@ -22,6 +22,11 @@ class Expected:
     title: str
     status: str = "completed"
     after: int = 0  # the id of an older check run, which must have been replaced
+
+    @property
+    def label(self) -> str:
+        """Return how to speak of it in few words."""
+        return self.name.removeprefix(SUITE)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -55,9 +60,9 @@ class Answer:
     pieces: tuple[str, ...]
 
     @property
-    def name(self) -> str:
-        """Return how to speak of it."""
-        return f"the reply to comment {self.comment_id}"
+    def label(self) -> str:
+        """Return how to speak of it in few words."""
+        return "the reply"
 
     @property
     def key(self) -> tuple[str, str]:
@@ -72,11 +77,12 @@ class Answer:
         """Return how GitHub differs: no reply, several, or one without a piece; "" if not."""
         found = [one for one in seen.comments if self.answers(one)]
         if len(found) != 1:
-            return f"{self.name}: expected one, there are {len(found)}"
+            return f"the reply to comment {self.comment_id}: expected one, there are {len(found)}"
         missing = [piece for piece in self.pieces if piece not in found[0].body]
         if not missing:
             return ""
-        return f"{self.name}: expected {', '.join(missing)}; is {_short(found[0])}"
+        wanted = ", ".join(missing)
+        return f"the reply to comment {self.comment_id}: expected {wanted}; is {_short(found[0])}"
 
 
 Wish = Expected | Answer
@@ -84,7 +90,7 @@ Wish = Expected | Answer
 
 def suite(name: str, sha: str, conclusion: str, title: str) -> Expected:
     """Return what is expected of a suite's check run."""
-    return Expected(f"Ascend / {name}", sha, conclusion, title)
+    return Expected(f"{SUITE}{name}", sha, conclusion, title)
 
 
 def gate(sha: str, conclusion: str, title: str) -> Expected:

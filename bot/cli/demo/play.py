@@ -12,7 +12,7 @@ from bot.cli.demo.errors import DemoError
 from bot.cli.demo.expected import Expected, Wish, differences
 from bot.cli.demo.github import LOOK_S, Check, GitHub, Json, Seen, Submitter
 
-SCENE_S = 60.0  # each takes under 20 s on an idle machine
+SCENE_S = 90.0  # each takes under 26 s on an idle machine: writes to GitHub are paced
 PULLS = "demo/pulls/"
 
 
@@ -72,14 +72,14 @@ class Play:
     async def rerun(self, expected: Expected, by: str) -> Check:
         """Press *Re-run* on a check run; return it, for its successor to be told from it."""
         check = self._shown(expected)
-        self.says(f"{by} presses Re-run on {check.name}")
+        self.says(f"{by} presses Re-run on {expected.label}")
         await self.github.do("rerun_check", check=check.id, by=by)
         return check
 
     async def press(self, expected: Expected, identifier: str, by: str) -> Check:
         """Press a button of a check run; return it."""
         check = self._shown(expected)
-        self.says(f"{by} presses “{identifier}” on {check.name}")
+        self.says(f"{by} presses {identifier} on {expected.label}")
         await self.github.do("press", check=check.id, identifier=identifier, by=by)
         return check
 
@@ -118,7 +118,7 @@ class Play:
         keys = {one.key for one in expected}
         self.expected = [one for one in self.expected if one.key not in keys]
         self.expected += expected
-        names = ", ".join(dict.fromkeys(one.name for one in expected))
+        names = ", ".join(dict.fromkeys(one.label for one in expected))
         try:
             await self.until(f"the end of {names}", lambda seen: not differences(expected, seen))
         except DemoError as error:

@@ -106,9 +106,9 @@ def _job_ended(seen: Seen, sha: str) -> bool:
 
 SCENES = (
     Scene("passes", "A maintainer's pull request passes on two nodes", passes),
-    Scene("fails", "One fails in a file of its own, and again when re-run", fails),
-    Scene("asked", "One needs no NPU; a comment runs a nightly suite on it", asked),
-    Scene("stranger", "A stranger's fork runs once a maintainer approves", stranger),
+    Scene("fails", "One fails in a file of its own, re-run or not", fails),
+    Scene("asked", "A comment runs a nightly suite on a docs change", asked),
+    Scene("stranger", "A stranger's fork runs once it is approved", stranger),
     Scene("supersedes", "A newer push supersedes what runs", supersedes),
     Scene("outlives", "A RayJob outlives its Actions job", outlives),
 )
