@@ -7,6 +7,9 @@ import aiohttp
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from sqlalchemy import func, select
+
+from bot.adapters.store.tables_scarce import tokens
 from bot.core.model import RayJob, RunId
 from bot.sim.model import Run
 from bot.sim.oidc import KEY_ID
@@ -62,6 +65,11 @@ async def rayjobs(world: World, run_id: str) -> tuple[RayJob, ...]:
     story = await world.bot.parts.store.run_story(RunId(run_id))
     assert story is not None
     return story.rayjobs
+
+
+async def tokens_kept(world: World) -> int:
+    async with world.bot.parts.store._db.read() as conn:
+        return int(await conn.scalar(select(func.count()).select_from(tokens)) or 0)
 
 
 def signed(world: World, run: Run, key: Any, algorithm: str, kid: str = KEY_ID) -> str:
@@ -147,6 +155,10 @@ async def test_an_announced_rayjob_is_followed_at_once_and_for_no_call(cluster: 
     assert [item.job_id for item in await rayjobs(world, ours)] == [JOB]
     assert (await announce(world, ours, token(world, run), "rj-3")).status == 410
     assert await announce(world, ours, proof) == known
+    assert await tokens_kept(world) == 1
+    await world.clock.advance(3600)
+    await world.sweep()
+    assert await tokens_kept(world) == 0
 
 
 async def test_an_announcement_before_our_own_dispatch_answer_waits_for_it(

@@ -1,6 +1,7 @@
 """The store is what the ports ask for; mypy checks the signatures here."""
 
 from bot.adapters.store import Store
+from bot.ports.api import AnnouncementStore, ApiStore
 from bot.ports.follower import FollowerStore
 from bot.ports.hooks import HooksStore
 from bot.ports.inbox import InboxStore
@@ -15,5 +16,9 @@ def _ports(
     return store, store, store, store, store, store
 
 
+def _api(store: Store) -> tuple[ApiStore, AnnouncementStore]:
+    return store, store
+
+
 async def test_one_store_serves_every_port(store: Store) -> None:
-    assert set(_ports(store)) == {store}
+    assert {*_ports(store), *_api(store)} == {store}
