@@ -6,7 +6,6 @@ from typing import Any
 import aiohttp
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
-
 from sqlalchemy import func, select
 
 from bot.adapters.store.tables_scarce import tokens
