@@ -111,7 +111,7 @@ def test_events_are_read_however_they_are_written(on: str, names: list[str]) -> 
     if names:
         assert policy_of(result).suites["a"].paths == ("**",)
     else:
-        reason = "pull requests do not start it by filters a policy knows, but nothing"
+        reason = "nothing starts it"
         assert result.workflows[0].reason == reason
 
 
@@ -148,7 +148,7 @@ def test_filters_that_no_suite_can_hold_make_no_suite(paths: str, reason: str) -
     result = carried(a=workflow(f"on:\n  pull_request:\n    paths: {paths}"))
     assert result.policy is None
     assert missed(result)[0][1] == reason
-    assert "pull requests do not start it by filters" in result.workflows[0].reason
+    assert result.workflows[0].reason == "its filters on pull requests fit no suite"
 
 
 def test_a_filter_with_a_control_character_is_not_carried() -> None:
@@ -158,12 +158,14 @@ def test_a_filter_with_a_control_character_is_not_carried() -> None:
 
 
 def test_schedules_come_with_the_entry_that_would_replace_them() -> None:
-    on = 'on:\n  pull_request:\n  schedule:\n    - cron: "0 17 * * *"\n    - cron: never\n    - x'
+    crons = '    - cron: "0 17 * * *"\n    - cron: never\n    - x\n    - cron: 0 18 * * *'
+    on = f"on:\n  pull_request:\n  schedule:\n{crons}"
     text = "cron `0 17 * * *` stays with GitHub; to have it from the bot: `start: dispatch`, the"
     entry = ' trigger `nightly` and `nightly: [{name: a, cron: "0 17 * * *", suites: [a]}]`'
     assert missed(carried(a=workflow(on))) == [
         (4, text + entry),
         (5, "cron `never` stays with GitHub"),
+        (7, f"{text}{entry}".replace("0 17", "0 18").replace("name: a", "name: a-3")),
     ]
 
 
@@ -176,7 +178,7 @@ def test_a_schedule_without_a_cron_is_noted() -> None:
 def test_what_is_only_scheduled_makes_no_suite() -> None:
     result = carried(a=workflow("on:\n  schedule:\n    - cron: '0 17 * * *'"))
     assert result.policy is None
-    reason = "pull requests do not start it by filters a policy knows, but `schedule`"
+    reason = "no pull request starts it, only `schedule`"
     assert result.workflows[0].reason == reason
     assert missed(result)[0][0] == 3
 

@@ -47,12 +47,17 @@ def draft(source: Source, workflow: Table, taken: Container[str], notes: Notes) 
         return "a policy cannot name a file that is called so"
     filters = read_filters(workflow, key, notes)
     if filters is None:
-        started = listed(list(events(workflow))) or "nothing"
-        return f"pull requests do not start it by filters a policy knows, but {started}"
+        return _without_filters(list(events(workflow)))
     labels = tuple(dict.fromkeys(label for job in on_npus for label in job.npu_labels))
     _note_several(on_npus, labels, notes)
     title = _title(workflow)
     return Draft(key, source.path, title, on_npus, labels, filters, chain_minutes(jobs))
+
+
+def _without_filters(found: list[str]) -> str:
+    if "pull_request" in found:
+        return "its filters on pull requests fit no suite"
+    return f"no pull request starts it, only {listed(found)}" if found else "nothing starts it"
 
 
 def _without_npus(jobs: tuple[Job, ...], notes: Notes) -> str:

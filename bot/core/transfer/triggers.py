@@ -63,11 +63,12 @@ def _note_event(event: str, line: int, notes: Notes) -> None:
 def _note_schedule(tree: Tree, key: str, notes: Notes) -> None:
     entries = tree.items if isinstance(tree, Row) else ()
     crons = [entry.entries.get("cron") for entry in entries if isinstance(entry, Table)]
-    for cron in (one for one in crons if isinstance(one, Word)):
+    for number, cron in enumerate((one for one in crons if isinstance(one, Word)), 1):
+        name = key if number == 1 else f"{key}-{number}"
         text = f"cron {code(cron.text)} stays with GitHub"
         if _is_cron(cron.text):
             text += "; to have it from the bot: `start: dispatch`, the trigger `nightly` and"
-            text += f' `nightly: [{{name: {key}, cron: "{cron.text}", suites: [{key}]}}]`'
+            text += f' `nightly: [{{name: {name}, cron: "{cron.text}", suites: [{key}]}}]`'
         notes.add(cron.line, text)
     if not crons:
         notes.add(tree.line, "`schedule` holds no cron")
