@@ -1,83 +1,185 @@
-"""The OpenAPI document of the service, the body's schema taken from the type that decodes it."""
+"""The OpenAPI document of the service: built from the patterns and types that it decodes with.
+
+A test holds the running service against it.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
-_PATHS: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
-    "/healthz": {"get": ("Usable or not", {"200": "usable"})},
-    "/api/v1/rayjobs": {
-        "post": (
-            "Submit a job; an Idempotency-Key makes it safe to repeat",
-            {
-                "201": "started",
-                "200": "this key's job, started before",
-                "400": "flawed",
-                "422": "the key started another body",
-                "429": "full",
-            },
-        )
-    },
-    "/api/v1/rayjobs/{job_id}": {"get": ("One job", {"200": "its state", "404": "unknown"})},
-    "/api/v1/rayjobs/{job_id}/watch": {
-        "get": (
-            "Events as NDJSON until `final`",
-            {"200": "the stream", "404": "unknown: one NOT_FOUND event", "429": "too many watch"},
-        )
-    },
-    "/api/v1/workflows/{run_id}": {
-        "get": ("The jobs of an Actions run", {"200": "the jobs"}),
-        "delete": (
-            "Stop every job of a run attempt",
-            {"200": "stopped", "404": "nothing was alive", "503": "some still live, repeat"},
-        ),
-    },
-}
-_QUERY = {
-    ("/api/v1/rayjobs/{job_id}/watch", "get"): ("after", "integer", False),
-    ("/api/v1/workflows/{run_id}", "get"): ("attempt", "string", False),
-    ("/api/v1/workflows/{run_id}", "delete"): ("attempt", "string", True),
-}
+from bot.submitter.patches import MEMBERS, POINTER
+from bot.submitter.request import ENV_NAME, KEY, MAX_REPLICAS, PATTERNS, TOKEN, JobRequest
+
+Json = dict[str, Any]
+
+JSON, NDJSON = "application/json", "application/x-ndjson"
+TEXT: Json = {"type": "string", "pattern": "^[^\\u0000]*$"}
+STRING: Json = {"type": "string"}
+TIME: Json = {"type": "string", "format": "date-time"}
 
 
-def document(body_type: type) -> dict[str, Any]:
-    """Build the document."""
-    (ref,), components = msgspec.json.schema_components(
-        [body_type], ref_template="#/components/schemas/{name}"
-    )
-    paths = {
-        path: {method: _operation(path, method, *texts) for method, texts in methods.items()}
-        for path, methods in _PATHS.items()
-    }
-    paths["/api/v1/rayjobs"]["post"]["requestBody"] = {
-        "required": True,
-        "content": {"application/json": {"schema": ref}},
-    }
+def document(*, asks_for_token: bool) -> Json:
+    """Build the document of a service that does, or does not, ask for a token."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "RayJob submitter", "version": "1"},
-        "paths": paths,
-        "components": {"schemas": components},
+        "paths": _paths(),
+        "components": {
+            "schemas": {
+                "JobRequest": _job_request(),
+                "Job": _job(),
+                "Unknown": _object("job_id", "error", status={"const": "NOT_FOUND"}),
+                "Error": _object("error"),
+            },
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}] if asks_for_token else [],
     }
 
 
-def _operation(path: str, method: str, summary: str, answers: dict[str, str]) -> dict[str, Any]:
-    parameters = [
-        _parameter(part[1:-1], "path", "string", required=True)
-        for part in path.split("/")
-        if part.startswith("{")
-    ]
-    if (path, method) in _QUERY:
-        name, kind, required = _QUERY[path, method]
-        parameters.append(_parameter(name, "query", kind, required=required))
+def _paths() -> Json:
+    job, run = _parameter("job_id", "path", STRING), _parameter("run_id", "path", _like(TOKEN))
+    attempt = _like(TOKEN)
+    after = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
+    key = _parameter("Idempotency-Key", "header", _like(KEY), required=False)
+    accepted = _object("job_id", created={"type": "boolean"})
+    stopped = _object(stopped={"type": "array", "items": STRING})
+    jobs = _object(jobs={"type": "array", "items": _ref("Job")})
+    healthy = _object("backend", status={"const": "ok"})
     return {
-        "summary": summary,
-        "parameters": parameters,
-        "responses": {code: {"description": text} for code, text in answers.items()},
+        "/healthz": {
+            "get": {
+                **_call("Usable or not", {200: healthy}, "503 no room, or no cluster"),
+                "security": [],
+            }
+        },
+        "/api/v1/rayjobs": {
+            "post": {
+                **_call(
+                    "Submit a job; an Idempotency-Key makes it safe to repeat",
+                    {201: accepted, 200: accepted},
+                    "400 flawed",
+                    "413 too large",
+                    "422 the key started another body",
+                    "429 full",
+                    "503 it can't be written down",
+                    parameters=[key],
+                ),
+                "requestBody": {"required": True, "content": _content(_ref("JobRequest"))},
+            }
+        },
+        "/api/v1/rayjobs/{job_id}": {
+            "get": _call("One job", {200: _ref("Job"), 404: _ref("Unknown")}, parameters=[job])
+        },
+        "/api/v1/rayjobs/{job_id}/watch": {"get": _watch(job, after)},
+        "/api/v1/workflows/{run_id}": {
+            "get": _call(
+                "The jobs of an Actions run",
+                {200: jobs},
+                "400 no such id",
+                parameters=[run, _parameter("attempt", "query", attempt, required=False)],
+            ),
+            "delete": _call(
+                "Stop every job of a run attempt",
+                {200: stopped},
+                "400 no such id",
+                "404 nothing was alive",
+                "503 some still live, repeat",
+                parameters=[run, _parameter("attempt", "query", attempt)],
+            ),
+        },
     }
 
 
-def _parameter(name: str, where: str, kind: str, *, required: bool) -> dict[str, Any]:
-    return {"name": name, "in": where, "required": required, "schema": {"type": kind}}
+def _watch(job: Json, after: Json) -> Json:
+    parameters = [
+        job,
+        _parameter("after", "query", after, required=False),
+        _parameter("format", "query", {"type": "string", "enum": ["ndjson"]}, required=False),
+    ]
+    call = _call(
+        "Events as NDJSON until `final`",
+        {},
+        "400 no such number or format",
+        "429 too many watch",
+        parameters=parameters,
+    )
+    # No schema: a stream of lines is no one JSON value.
+    stream: Json = {"content": {NDJSON: {}}}
+    call["responses"]["200"] = {"description": "the stream", **stream}
+    call["responses"]["404"] = {"description": "unknown: one NOT_FOUND event", **stream}
+    return call
+
+
+def _call(
+    summary: str, answers: dict[int, Json], *errors: str, parameters: list[Json] | None = None
+) -> Json:
+    """Describe a call; an error is its code and what it means."""
+    responses: Json = {
+        str(code): {"description": "unknown" if code == 404 else "done", "content": _content(one)}
+        for code, one in answers.items()
+    }
+    for error in (*errors, "401 a valid bearer token is needed"):
+        code, _, text = error.partition(" ")
+        responses[code] = {"description": text, "content": _content(_ref("Error"))}
+    return {"summary": summary, "parameters": parameters or [], "responses": responses}
+
+
+def _job_request() -> Json:
+    """Take the body's schema from its type, and add what its checks ask for."""
+    _, components = msgspec.json.schema_components([JobRequest], ref_template="{name}")
+    schema = components["JobRequest"]
+    properties: Json = schema["properties"]
+    for name, pattern in PATTERNS.items():
+        properties[name] |= _like(pattern)
+    for name in ("branch", "image"):
+        properties[name] |= TEXT
+    properties["script"] |= {"pattern": "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$"}
+    properties["args"]["items"] = TEXT
+    properties["env"] |= {"propertyNames": _like(ENV_NAME), "additionalProperties": TEXT}
+    replicas = {"type": "integer", "minimum": 0, "maximum": MAX_REPLICAS}
+    properties["worker_replicas"] = {**replicas, "default": 1}
+    properties["template_patches"]["items"] = {"anyOf": [_operation(op) for op in MEMBERS]}
+    return dict(schema)
+
+
+def _operation(op: str) -> Json:
+    pointers = ["path", *sorted(MEMBERS[op] - {"value"})]
+    properties: Json = {name: _like(POINTER) for name in pointers}
+    return {
+        "type": "object",
+        "properties": {"op": {"const": op}, **properties},
+        "required": ["op", *pointers, *sorted(MEMBERS[op] & {"value"})],
+    }
+
+
+def _job() -> Json:
+    words = ["job_id", "status", "message", "rayjob_status", "job_deployment_status"]
+    run = ["github_run_id", "github_run_attempt", "commit_sha"]
+    ended: Json = {"anyOf": [TIME, {"type": "null"}]}
+    return _object(*words, *run, created_at=TIME, ended_at=ended)
+
+
+def _object(*strings: str, **more: Json) -> Json:
+    """Describe an object whose members are all there."""
+    properties = {**dict.fromkeys(strings, STRING), **more}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _like(pattern: re.Pattern[str]) -> Json:
+    return {"type": "string", "pattern": f"^(?:{pattern.pattern})$"}
+
+
+def _ref(name: str) -> Json:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _content(schema: Json) -> Json:
+    return {JSON: {"schema": schema}}
+
+
+def _parameter(name: str, where: str, schema: Json, *, required: bool = True) -> Json:
+    return {"name": name, "in": where, "required": required, "schema": schema}

@@ -20,8 +20,8 @@ GPUS_PATH = "/spec/entrypointNumGpus"
 RESOURCES_PATH = "/spec/entrypointResources"
 MAX_DEADLINE_S = 30 * 24 * 3600  # nothing a CI runs lasts a month
 
-_POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
-_MEMBERS = {
+POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
+MEMBERS = {
     "add": {"value"},
     "replace": {"value"},
     "test": {"value"},
@@ -44,18 +44,18 @@ def _flaw(patch: Any) -> str | None:
     if not isinstance(patch, dict):
         return "an operation is an object"
     op = patch.get("op")
-    if not isinstance(op, str) or op not in _MEMBERS:
-        return f"`op` must be one of {', '.join(_MEMBERS)}"
-    for name in ("path", *sorted(_MEMBERS[op] - {"value"})):
+    if not isinstance(op, str) or op not in MEMBERS:
+        return f"`op` must be one of {', '.join(MEMBERS)}"
+    for name in ("path", *sorted(MEMBERS[op] - {"value"})):
         if not _is_pointer(patch.get(name)):
             return f"`{name}` must be a JSON pointer (starts with /, ~ only as ~0 or ~1)"
-    if "value" in _MEMBERS[op] and "value" not in patch:
+    if "value" in MEMBERS[op] and "value" not in patch:
         return f"`{op}` needs `value`"
     return _value_flaw(patch)
 
 
 def _is_pointer(value: Any) -> bool:
-    return isinstance(value, str) and _POINTER.fullmatch(value) is not None
+    return isinstance(value, str) and POINTER.fullmatch(value) is not None
 
 
 def _value_flaw(patch: dict[str, Any]) -> str | None:

@@ -15,15 +15,17 @@ MAX_STRING_BYTES = 128 * 1024 - 64
 MAX_STRINGS_BYTES = 1024 * 1024
 MAX_REPLICAS = 1024
 
-_TOKEN = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,63}")
-_PATTERNS = {
-    "repository": re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}"),
+TOKEN = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,63}")
+PATTERNS = {
+    "repository": re.compile(r"[0-9A-Za-z_.-]{1,100}/[0-9A-Za-z_.-]{1,100}"),
     "commit_sha": re.compile(r"[0-9a-fA-F]{7,64}"),
-    "github_run_id": _TOKEN,
-    "github_run_attempt": _TOKEN,
+    "github_run_id": TOKEN,
+    "github_run_attempt": TOKEN,
     "name_suffix": re.compile(r"(?:[0-9A-Za-z][0-9A-Za-z._-]{0,39})?"),
 }
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Printable ASCII: what goes through any proxy as it is.
+KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class RefusedError(Exception):
@@ -48,8 +50,13 @@ class JobRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name_suffix: str = ""
     args: tuple[str, ...] = ()
     env: dict[str, str] = msgspec.field(default_factory=dict)
-    worker_replicas: int = 1
+    worker_replicas: int | float = 1
     template_patches: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Take 2.0 as the whole number that it is in JSON."""
+        if isinstance(self.worker_replicas, float) and self.worker_replicas.is_integer():
+            msgspec.structs.force_setattr(self, "worker_replicas", int(self.worker_replicas))
 
 
 def decode_request(body: bytes) -> JobRequest:
@@ -66,23 +73,24 @@ def decode_request(body: bytes) -> JobRequest:
 
 def is_token(text: str) -> bool:
     """Tell whether a text can be a run id or an attempt."""
-    return _TOKEN.fullmatch(text) is not None
+    return TOKEN.fullmatch(text) is not None
 
 
 def _flaw(request: JobRequest) -> str | None:
-    for name, pattern in _PATTERNS.items():
+    for name, pattern in PATTERNS.items():
         if pattern.fullmatch(getattr(request, name)) is None:
             return f"`{name}` must match {pattern.pattern}"
     if not request.script.strip():
         return "`script` is empty"
-    if not 0 <= request.worker_replicas <= MAX_REPLICAS:
-        return f"`worker_replicas` must be from 0 to {MAX_REPLICAS}"
+    replicas = request.worker_replicas
+    if not (isinstance(replicas, int) and 0 <= replicas <= MAX_REPLICAS):
+        return f"`worker_replicas` must be a whole number from 0 to {MAX_REPLICAS}"
     return _strings_flaw(request) or flaw_in_patches(request.template_patches)
 
 
 def _strings_flaw(request: JobRequest) -> str | None:
     for name in request.env:
-        if _ENV_NAME.fullmatch(name) is None:
+        if ENV_NAME.fullmatch(name) is None:
             return f"`env`: {name[:80]!r} is no name of a variable"
     named = [("branch", request.branch), ("image", request.image), ("script", request.script)]
     named += [(f"args[{i}]", arg) for i, arg in enumerate(request.args)]

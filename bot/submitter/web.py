@@ -14,12 +14,11 @@ from aiohttp import web
 
 from bot.submitter.backend import Backend, JobView
 from bot.submitter.openapi import document
-from bot.submitter.request import JobRequest, RefusedError, decode_request, is_token
+from bot.submitter.request import KEY, RefusedError, decode_request, is_token
 
 log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 2 * 1024 * 1024  # above the 1 MiB of strings that a job may hold
-MAX_KEY_CHARS = 255
 NDJSON = "application/x-ndjson"
 
 BACKEND: web.AppKey[Backend] = web.AppKey("backend")
@@ -112,14 +111,13 @@ async def _healthz(request: web.Request) -> web.Response:
 
 
 async def _openapi(request: web.Request) -> web.Response:
-    return _json(document(JobRequest))
+    return _json(document(asks_for_token=request.app[OPTIONS].token is not None))
 
 
 async def _submit(request: web.Request) -> web.Response:
     key = request.headers.get("Idempotency-Key")
-    if key is not None and not (0 < len(key) <= MAX_KEY_CHARS and key.isprintable()):
-        reason = f"Idempotency-Key: 1 to {MAX_KEY_CHARS} printable characters"
-        raise RefusedError(400, reason)
+    if key is not None and KEY.fullmatch(key) is None:
+        raise RefusedError(400, "Idempotency-Key: 1 to 255 printable ASCII characters")
     job = decode_request(await request.read())
     job_id, is_new = await request.app[BACKEND].submit(job, key)
     return _json({"job_id": job_id, "created": is_new}, 201 if is_new else 200)

@@ -32,6 +32,20 @@ def test_a_port_that_is_taken_is_said_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--backend", "ray", "--ray-address", "auto"], "--ray-address"),
+        (["--backend", "ray", "--ray-address", "10.0.0.1:6379"], "--ray-address"),
+        (["--workdir", "/no/such/folder"], "/no/such/folder"),
+    ],
+)
+def test_an_option_that_can_t_be_meant_is_wrong_use(options: list[str], said: str) -> None:
+    result = CliRunner().invoke(command, options)
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+@pytest.mark.parametrize(
     ("host", "expected"),
     [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("a.b", False)],
 )

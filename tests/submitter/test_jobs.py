@@ -221,7 +221,8 @@ def test_a_final_event_is_the_end_before_the_state_file_says_so(tmp_path: Path) 
 
 async def test_an_unknown_job_is_404_and_its_watch_also_says_not_found(service: Service) -> None:
     status, answer = await service.call("GET", "/api/v1/rayjobs/rj-none")
-    assert (status, answer["error"]) == (404, "no job rj-none")
+    assert status == 404
+    assert answer == {"job_id": "rj-none", "status": "NOT_FOUND", "error": "no job rj-none"}
     async with service.watch("rj-none") as watch:
         assert watch.status == 404
         event = json.loads(await watch.read())

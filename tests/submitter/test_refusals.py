@@ -17,6 +17,12 @@ from bot.submitter.web import Options
 from tests.submitter.conftest import BODY, Service, in_process
 
 GOOD = {**BODY, "script": "x.sh"}
+
+
+def added(name: str, value: Any) -> dict[str, Any]:
+    return {"template_patches": [{"op": "add", "path": f"/spec/{name}", "value": value}]}
+
+
 FLAWS: list[tuple[dict[str, Any], str]] = [
     ({"repository": "octo"}, "repository"),
     ({"commit_sha": "main"}, "commit_sha"),
@@ -50,6 +56,12 @@ FLAWS: list[tuple[dict[str, Any], str]] = [
         {"template_patches": [{"op": "add", "path": "/spec/activeDeadlineSeconds", "value": "9"}]},
         "activeDeadlineSeconds",
     ),
+    (added("entrypointNumCpus", "2"), "entrypointNumCpus"),
+    (added("entrypointNumGpus", -1), "entrypointNumGpus"),
+    (added("entrypointNumGpus", True), "entrypointNumGpus"),
+    (added("entrypointResources", {"NPU": 8}), "entrypointResources"),
+    (added("entrypointResources", '{"NPU": "8"}'), "entrypointResources"),
+    (added("entrypointResources", "[" * 100_000), "entrypointResources"),
     ({"surprise": 1}, "surprise"),
 ]
 
@@ -72,6 +84,11 @@ def test_a_missing_field_is_named(name: str) -> None:
 def test_the_first_form_of_the_workflow_without_patches_is_accepted() -> None:
     body = {key: value for key, value in GOOD.items() if key != "template_patches"}
     assert decode_request(json.dumps(body).encode()).template_patches == ()
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    request = decode_request(json.dumps({**GOOD, "worker_replicas": 2.0}).encode())
+    assert repr(request.worker_replicas) == "2"
 
 
 @pytest.mark.parametrize(
@@ -215,3 +232,30 @@ async def test_the_openapi_document_names_every_call_and_the_body(service: Servi
     _, answer = await service.call("GET", "/openapi.json")
     assert set(answer["paths"]["/api/v1/workflows/{run_id}"]) == {"get", "delete"}
     assert set(answer["components"]["schemas"]["JobRequest"]["properties"]) == set(GOOD)
+
+
+async def test_a_data_folder_that_takes_nothing_refuses_jobs_and_is_not_healthy(
+    service: Service,
+) -> None:
+    kept = await service.post("echo kept")
+    await service.events(kept)
+    jobs = service.folder / "data" / "jobs"
+    jobs.rename(jobs.with_name("away"))
+    jobs.write_text("a file where the folder was")
+    status, answer = await service.try_post(service.body(), key="k")
+    assert (status, answer["error"]) == (503, "the data folder: Not a directory")
+    jobs.unlink()
+    assert (await service.call("GET", "/healthz"))[0] == 503
+    jobs.with_name("away").rename(jobs)
+    assert (await service.call("GET", "/healthz"))[0] == 200
+    assert (await service.try_post(service.body(), key="k"))[0] == 201
+
+
+async def test_a_disk_with_too_little_room_for_a_log_refuses_jobs(
+    service: Service, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    limits = Limits(free_bytes=2**62)
+    async with in_process(service.http, tmp_path_factory.mktemp("x"), limits=limits) as full:
+        status, answer = await full.try_post(full.body())
+        assert (status, await full.call("GET", "/healthz")) == (503, (503, answer))
+        assert "MiB left" in answer["error"]

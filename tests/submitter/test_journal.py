@@ -1,0 +1,64 @@
+"""A job's files on a disk that fills up: nothing is torn, and the job goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.submitter.feed import whole_end
+from bot.submitter.journal import EventFile, Journal
+
+LIMIT = 4096
+
+
+@contextlib.contextmanager
+def full_above(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size, as a full disk would."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def events_in(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def test_what_a_full_disk_tears_off_is_taken_back_and_no_number_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "events.ndjson"
+    file = EventFile(path, 10**6)
+    file.log(["x" * 3000])
+    with full_above(LIMIT), pytest.raises(OSError, match="too large"):
+        file.log(["y" * 3000])
+    with path.open("rb") as made:
+        assert whole_end(made.fileno())[0] == path.stat().st_size
+    file.log(["z"])
+    assert [(e["seq"], str(e["line"])[0]) for e in events_in(path)] == [(1, "x"), (2, "z")]
+
+
+def test_an_end_that_could_be_written_in_part_is_written_once(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 10**6)
+    journal.events.log(["x" * 3800])
+    with full_above(LIMIT), pytest.raises(OSError, match="too large"):
+        journal.finish("FAILED", "exit code 1")
+    for _ in range(2):
+        assert journal.finish("FAILED", "exit code 1")["status"] == "FAILED"
+    kinds = [event["type"] for event in events_in(tmp_path / "events.ndjson")]
+    assert kinds.count("final") == 1
+    assert kinds[-1] == "final"
+
+
+def test_log_lines_are_counted_whatever_they_hold(tmp_path: Path) -> None:
+    file = EventFile(tmp_path / "e", 10**9)
+    trap = json.dumps({"type": "log", "line": "x"}, separators=(",", ":"))
+    texts = [trap, "a" * 300_000, "", trap * 9000]
+    file.emit("status", message=trap)
+    file.log(texts)
+    assert file.count_logs() == len(texts)
