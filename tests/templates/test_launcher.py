@@ -153,7 +153,7 @@ def cluster(rayjob: RayJob, workers: dict[str, str], dead: tuple[str, ...] = ())
     told = {name: {"alive": name not in dead, "sees": sees} for name, sees in nodes.items()}
     path = rayjob.job.folder / "nodes.json"
     path.write_text(json.dumps(told))
-    return {"PYTHONPATH": str(CLUSTER), "RAY_NODES": str(path)}
+    return {"PYTHONPATH": str(CLUSTER), "RAY_NODES": str(path), "RAY_ADDRESS": "10.0.0.1:6379"}
 
 
 def test_every_worker_compares_the_commit_and_is_set_up(rayjob: RayJob) -> None:

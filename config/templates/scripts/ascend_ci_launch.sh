@@ -45,19 +45,15 @@ run() {
     return "$status"
 }
 
-has_ray() {
-    python3 -c 'import sys, importlib.util as u; sys.exit(u.find_spec("ray") is None)'
-}
-
 trap finish EXIT
 trap stop TERM INT
 
 set_up=(bash "$staged/ascend_ci_node.sh" "$staged" "$commit" "$work" "${ASCEND_CI_DATA:-}")
 run "${set_up[@]}"
-if has_ray; then
+if [[ -n "${RAY_ADDRESS:-}" ]]; then # Ray sets it for every job, and KubeRay in every pod
     run python3 "$staged/ascend_ci_nodes.py" "${ASCEND_CI_WORKERS:-0}" "${set_up[@]}"
 else
-    printf 'ascend-ci: no Ray here, so this is the only node\n'
+    printf 'ascend-ci: no Ray cluster here, so this is the only node\n'
 fi
 
 cd -- "$work"
