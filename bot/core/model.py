@@ -159,6 +159,7 @@ class Snapshot:
     per_pull: int | None = None  # runs of one pull request at once; None: no limit
     hours_per_day: float | None = None  # NPU-hours a day in the repository; None: no limit
     retryable: bool = True  # False: a changed file matches env_paths
+    altered: tuple[str, ...] = ()  # inputs that a person set: such a run says nothing for the gate
     reason: str = ""  # why it was selected, in words
     repo_roots: tuple[str, ...] = ()
     redact: tuple[str, ...] = ()

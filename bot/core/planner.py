@@ -11,6 +11,7 @@ from bot.core.model import (
     Outcome,
     Pool,
     Pull,
+    Rank,
     Run,
     RunId,
     Sha,
@@ -35,6 +36,7 @@ class PolicyAt:
     policy: Policy
     ref: str
     sha: str
+    release: bool = False  # of a release branch: listed in the default branch's policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,13 @@ def pr_source(number: int) -> str:
 def short(sha: str) -> str:
     """Return a commit as people write it."""
     return sha[:7]
+
+
+def rank_of(chosen: Chosen) -> Rank:
+    """Return the class in which a pull request's own runs wait."""
+    if chosen.at.release:
+        return Rank.RELEASE
+    return Rank.APPROVED if chosen.trust.approved else Rank.AUTOMATIC
 
 
 def starts_by_itself(suite: Suite) -> bool:
@@ -162,7 +171,7 @@ def plan(chosen: Chosen, present: Present, now: datetime, new_id: Callable[[], s
         found = _latest(present.at_head, choice.suite)
         frozen = snapshot(chosen.at, choice.suite, chosen.files, choice.reason)
         if found and found.run.state is not State.DONE:
-            add_wants.append(Want(found.run.id, pr_source(pull.number)))
+            add_wants.append(_want(chosen, found.run.id))
         elif found is None or _runs_again(found.run, frozen, chosen):
             new_runs.append(_new_run(chosen, frozen, found, now, new_id))
     kept = {choice.suite for choice in desired}
@@ -231,7 +240,11 @@ def _new_run(
         number=pull.number,
         not_before=now + wait if wait else None,
     )
-    return run, (Want(run.id, pr_source(pull.number)),)
+    return run, (_want(chosen, run.id),)
+
+
+def _want(chosen: Chosen, run_id: RunId) -> Want:
+    return Want(run_id, pr_source(chosen.pull.number), rank=rank_of(chosen))
 
 
 def _drops(chosen: Chosen, present: Present, kept: set[str]) -> list[DropWant]:

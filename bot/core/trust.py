@@ -25,6 +25,7 @@ class Trusted:
 
     trusted: bool
     why: str
+    approved: bool = False  # by a person, for this commit
 
 
 def trust_sha(
@@ -42,7 +43,7 @@ def trust_sha(
     author, pusher = people
     approval = _approval(rule, approvals, {author.login, pusher.login if pusher else ""})
     if approval:
-        return Trusted(True, f"approved by {approval.by}")
+        return Trusted(True, f"approved by {approval.by}", approved=True)
     if pusher is None and pull.from_fork:
         return Trusted(False, "nobody saw who pushed this commit to the fork")
     involved = [person for person in people if person]

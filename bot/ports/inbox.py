@@ -22,6 +22,7 @@ from bot.core.plan import DropWant as DropWant  # noqa: PLC0414  re-export
 from bot.core.plan import RunWants as RunWants  # noqa: PLC0414  re-export
 from bot.core.report import Gate as Gate  # noqa: PLC0414  re-export
 from bot.core.report import Reply as Reply  # noqa: PLC0414  re-export
+from bot.core.spending import Spent
 from bot.ports.lease import Lease
 
 
@@ -66,6 +67,10 @@ class Reader(Protocol):
 
     async def run_of_check(self, repo_id: RepoId, external_id: str) -> Run | None:
         """Return the run a check run of ours shows (None: a gate, or not ours)."""
+        ...
+
+    async def spent(self, repo_id: RepoId, now: datetime) -> Spent:
+        """Return the NPU-hours that a repository used in the last 24 hours."""
         ...
 
     async def answered(self, comment_id: int) -> bool:

@@ -91,7 +91,9 @@ class Clicks:
         own = frozenset(name.casefold() for name in (pull.author, head.pusher or "") if name)
         asked = Asked(person, event.sha, own, chosen.trust)
         runs = await self._store.runs_at(repo.id, event.sha)
-        return Order(chosen, asked, pr_source(pull.number), runs, failed_only=True)
+        spent = await self._store.spent(repo.id, self._clock.now())
+        source = pr_source(pull.number)
+        return Order(chosen, asked, source, runs, failed_only=True, spent=spent)
 
     async def _approve(self, event: Click, target: Target, order: Order) -> Changes:
         """Approve the commit that the button names, and start what was waiting for it."""

@@ -182,13 +182,12 @@ class Comments:
                 into.said.append(commands.help_text(command.verb))
 
     async def _run(self, command: commands.Run, setting: Setting, into: Gathered) -> None:
-        if command.settings:
-            into.said.append(self._say("refuse_set"))
-            return
         order = await self._ordered(command.line, command.sha, setting, into)
         if order is None:
             return
-        order = replace(order, runner=command.runner)
+        order = replace(
+            order, runner=command.runner, settings=command.settings, force=command.force
+        )
         policy = setting.chosen.at.policy
         names, refusals = named(self._say, policy, command.suites)
         if _refused(refusals, into):
@@ -254,14 +253,15 @@ class Comments:
         """Return an order for the head, or for a former head that a command pins."""
         chosen, event = setting.chosen, setting.event
         runs = await self._store.runs_at(event.repo.id, sha)
+        spent = await self._store.spent(event.repo.id, self._clock.now())
         if sha == chosen.pull.head_sha:
             asked = Asked(setting.person, sha, setting.own, chosen.trust)
-            return Order(chosen, asked, pr_source(event.number), runs)
+            return Order(chosen, asked, pr_source(event.number), runs, spent=spent)
         trust, own = await self._former(setting, sha)
         asked = Asked(setting.person, sha, own, trust)
         nothing = Selection(())  # a former head's files are not asked for: suites are named
         old = replace(chosen, selection=nothing, files=())
-        return Order(old, asked, f"pin:{event.comment_id}", runs)
+        return Order(old, asked, f"pin:{event.comment_id}", runs, spent=spent)
 
     async def _former(self, setting: Setting, sha: Sha) -> tuple[Trusted, frozenset[str]]:
         """Trust a former head by an approval alone: which files it had is not known any more."""

@@ -1,6 +1,6 @@
 """Which policy counts for a pull request, read from the tip of a branch nobody can choose."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.core.matching import POLICY_PATH, lists_branch
 from bot.core.model import Repo, StoredPolicy
@@ -48,7 +48,8 @@ class Policies:
             return found
         if not lists_branch(found.policy, base_ref):
             return found
-        return await self._at(repo, base_ref)
+        own = await self._at(repo, base_ref)
+        return replace(own, release=True) if isinstance(own, PolicyAt) else own
 
     async def _at(self, repo: Repo, ref: str) -> PolicyAt | Broken | None:
         row = await self._row(repo, ref)

@@ -5,14 +5,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bot.core.fencing import code
-from bot.core.model import Approval, RepoId, Run, RunId, State, Want, Wish
+from bot.core.matching import may_set
+from bot.core.model import Approval, Level, Rank, RepoId, Run, RunId, State, Want, Wish
 from bot.core.plan import AuditEntry, Changes, RunWants
 from bot.core.planner import Chosen, snapshot
+from bot.core.policy import Suite
 from bot.core.report import Gate
-from bot.core.starting import Allowed, Asked, Refusal, latest, may_start
+from bot.core.spending import Spent
+from bot.core.starting import COMMAND, Allowed, Asked, Refusal, latest, may_start
 from bot.core.texts import Texts
+from bot.core.texts.words import clock, number
 
-BY_COMMAND = "asked for by {who}"
+ASKED = "asked for by {who}"  # why
+BY_COMMAND = "{who}, by command"  # what started it
 
 
 @dataclass(slots=True)
@@ -44,6 +49,9 @@ class Order:
     runs: tuple[RunWants, ...]  # at that commit
     failed_only: bool = False  # re-run failed jobs where GitHub can
     runner: str | None = None  # the label asked for, None: any of the suite's
+    settings: tuple[tuple[str, str], ...] = ()  # inputs to set, in the order given
+    force: bool = False  # the limits of the day and of the pull request are overridden
+    spent: Spent = field(default_factory=Spent)  # NPU-hours of the last day
 
 
 class Starts:
@@ -61,7 +69,7 @@ class Starts:
             if isinstance(answer, Refusal):
                 into.refuse(answer)
                 continue
-            if misfit := self._misfit(order, name):
+            if misfit := self._misfit(order, name) or self._beyond(order, name, now):
                 into.refuse(misfit)
                 continue
             if answer.approves:
@@ -69,13 +77,46 @@ class Starts:
             self._add(order, name, into, now)
 
     def _misfit(self, order: Order, name: str) -> Refusal | None:
-        """Refuse a label that the suite does not run on."""
-        labels = order.chosen.at.policy.suites[name].runners
-        if order.runner is None or order.runner in labels:
+        """Refuse a label that the suite does not run on, and inputs that nobody may set."""
+        suite = order.chosen.at.policy.suites[name]
+        if order.runner is not None and order.runner not in suite.runners:
+            known = ", ".join(code(label) for label in suite.runners)
+            values = {"suite": code(name), "label": code(order.runner), "known": known}
+            return Refusal(self._say("refuse_runner", **values))
+        for key, value in order.settings:
+            if not may_set(suite, key, value):
+                return self._not_settable(name, suite, key, value)
+        before = latest(order.runs).get(name)
+        if order.settings and before is not None and before.state is not State.DONE:
+            again = code(f"{COMMAND} cancel {name}")
+            return Refusal(self._say("refuse_set_open", suite=code(name), command=again))
+        return None
+
+    def _not_settable(self, name: str, suite: Suite, key: str, value: str) -> Refusal:
+        may = ", ".join(f"{code(one)} ({code(glob)})" for one, glob in suite.settable.items())
+        values = {"suite": code(name), "key": code(key), "value": code(value)}
+        if not may:
+            return Refusal(self._say("refuse_set_none", **values))
+        return Refusal(self._say("refuse_set", may=may, **values))
+
+    def _beyond(self, order: Order, name: str, now: datetime) -> Refusal | None:
+        """Refuse what the day's NPU-hours do not allow, and a force by who may not use it."""
+        limit, person = order.chosen.at.policy.limits.npu_hours_per_day, order.asked.person
+        if order.force:
+            if person.level.at_least(Level.MAINTAIN):
+                return None
+            return Refusal(self._say("refuse_force", suite=code(name), level=person.level.value))
+        if order.spent.total < limit:
             return None
-        known = ", ".join(code(label) for label in labels)
-        values = {"suite": code(name), "label": code(order.runner), "known": known}
-        return Refusal(self._say("refuse_runner", **values))
+        until = order.spent.below(limit, now)
+        values = {
+            "suite": code(name),
+            "spent": number(round(order.spent.total)),
+            "limit": number(limit),
+            "when": self._say("refuse_hours_when", at=clock(until, now)) if until else "",
+            "command": code(f"{COMMAND} {name} --force"),
+        }
+        return Refusal(self._say("refuse_hours", **values))
 
     def _add(self, order: Order, name: str, into: Gathered, now: datetime) -> None:
         before = latest(order.runs).get(name)
@@ -88,16 +129,21 @@ class Starts:
         into.new_runs.append((run, (self._want(run.id, order),)))
 
     def _want(self, run_id: RunId, order: Order) -> Want:
-        return Want(run_id, order.source, auto=False, by=order.asked.person.login)
+        who = order.asked.person.login
+        return Want(run_id, order.source, auto=False, by=who, rank=Rank.APPROVED)
 
     def _new_run(self, order: Order, name: str, before: Run | None, now: datetime) -> Run:
         chosen, who = order.chosen, order.asked.person.login
         choice = chosen.selection.choice(name)
-        reason = choice.reason if choice and choice.selected else BY_COMMAND.format(who=who)
+        reason = choice.reason if choice and choice.selected else ASKED.format(who=who)
         frozen = snapshot(chosen.at, name, chosen.files, reason)
         if order.runner:
             only = tuple(label for label in frozen.labels if label.name == order.runner)
             frozen = replace(frozen, labels=only)
+        if order.settings:
+            inputs = {**frozen.inputs, **dict(order.settings)}
+            altered = tuple(f"{key}={value}" for key, value in order.settings)
+            frozen = replace(frozen, inputs=inputs, altered=altered)
         run = Run(
             id=RunId(self._new_id()),
             repo_id=chosen.pull.repo_id,
@@ -108,6 +154,7 @@ class Starts:
             created_at=now,
             origin=who,
             number=chosen.pull.number,
+            forced=who if order.force else "",
         )
         return _continued(run, before) if order.failed_only and before else run
 
@@ -120,10 +167,12 @@ class Starts:
         now: datetime,
     ) -> None:
         verb = "rerun" if order.failed_only else "start"
+        options = " --force" if order.force else ""
+        options += "".join(f" --set {key}={value}" for key, value in order.settings)
         entry = AuditEntry(
             at=now,
             who=order.asked.person.login,
-            what=f"{verb} {name}",
+            what=f"{verb} {name}{options}",
             allowed=isinstance(answer, Allowed),
             rule="trust",
             repo_id=order.chosen.pull.repo_id,

@@ -112,7 +112,7 @@ def test_approvals(given: Approval, rule: Trust, trusted: bool, protected: tuple
 
 def test_one_approval_that_counts_is_enough() -> None:
     verdict = judged((ANN, person("eve", Level.NONE)), approval("ann"), approval("cat"))
-    assert verdict == Trusted(True, "approved by cat")
+    assert verdict == Trusted(True, "approved by cat", approved=True)
 
 
 def test_an_approval_heals_an_unknown_pusher() -> None:

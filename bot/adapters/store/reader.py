@@ -6,6 +6,7 @@ from sqlalchemy import ColumnElement, select, text
 
 from bot.adapters.store.database import Database
 from bot.adapters.store.rows import load, load_all, load_runs, load_wants
+from bot.adapters.store.scene import usages
 from bot.adapters.store.tables import (
     approvals,
     audit,
@@ -30,6 +31,7 @@ from bot.core.model import (
     StoredPolicy,
     StoredSelection,
 )
+from bot.core.spending import Spent, spent
 from bot.ports.inbox import AuditEntry, RunWants
 
 OPEN_RUN = text("runs.state <> 'done'")  # literal, so that the partial index is seen to fit
@@ -125,6 +127,11 @@ class ReaderRows:
         async with self._db.read() as conn:
             found = await load_runs(conn, runs.c.id.in_(shown))
         return found[0] if found else None
+
+    async def spent(self, repo_id: RepoId, now: datetime) -> Spent:
+        """Return the NPU-hours that a repository used in the last 24 hours."""
+        async with self._db.read() as conn:
+            return spent(await usages(conn, repo_id, now), now)
 
     async def answered(self, comment_id: int) -> bool:
         """Tell whether a comment has its reply, shown or not."""

@@ -143,6 +143,7 @@ def _kind(view: GateView, lines: tuple[Line, ...]) -> Kind:
 def _lines(view: GateView) -> Iterable[Line]:
     """Yield one line a selected suite; several pull requests may share the SHA."""
     latest = _latest(view.runs)
+    altered = {run.suite for run in view.runs if run.snapshot.altered}
     by_name: dict[str, list[tuple[Json, Json]]] = {}
     for selection in view.selections:
         for item in suites_of(selection.data):
@@ -159,7 +160,7 @@ def _lines(view: GateView) -> Iterable[Line]:
             heavy=found[0][1].get("tier") == "heavy",
             cost=_cost(found[0][1].get("cost")),
             run=run,
-            stand=_stand(view, [data for data, _ in found], run, auto=auto),
+            stand=_stand(view, [data for data, _ in found], run, auto=auto and name not in altered),
         )
 
 
@@ -178,8 +179,10 @@ def _stand(view: GateView, choices: list[Json], run: Run | None, *, auto: bool) 
 
 
 def _latest(runs: Iterable[Run]) -> dict[str, Run]:
-    """Return the latest attempt of each suite that was not superseded."""
-    counted = [run for run in runs if run.outcome is not Outcome.SUPERSEDED]
+    """Return the latest attempt of each suite as the policy has it that was not superseded."""
+    counted = [
+        run for run in runs if run.outcome is not Outcome.SUPERSEDED and not run.snapshot.altered
+    ]
     return {run.suite: run for run in sorted(counted, key=lambda run: run.attempt)}
 
 

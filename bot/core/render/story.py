@@ -133,12 +133,19 @@ def what(pen: Pen, view: SuiteView, *, brief: bool) -> Section:
     return Whole(sentences(text, why))
 
 
+def _altered(pen: Pen, run: Run) -> str:
+    inputs = ", ".join(pen.code(item) for item in run.snapshot.altered)
+    return pen.say("altered", inputs=inputs) if inputs else ""
+
+
 def origin(pen: Pen, view: SuiteView) -> Section | None:
     """Say what started it under which policy, and link where to read on."""
     run = view.run
     began = pen.prose(run.origin)
     text = sentences(
         pen.say("started_by", origin=began) if began else "",
+        pen.say("forced", who=pen.prose(run.forced)) if run.forced else "",
+        _altered(pen, run),
         pen.policy(run.snapshot.policy_ref, run.snapshot.policy_sha),
     )
     links = [

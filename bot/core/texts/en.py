@@ -37,6 +37,8 @@ EN: dict[str, str] = {
     "what_short": "attempt {attempt} of {suite} on {where}{span}",
     "selected": "Selected: {reason}.",
     "started_by": "Started by {origin}.",
+    "forced": "{who} overrode the limits.",
+    "altered": "Set by hand: {inputs}; so the gate does not count this run.",
     "policy": "Policy: {ref} at {sha}.",
     "cancel_how": "Cancel: {command}.",
     "rerun_how": "Re-run: button above or {command}.",
@@ -300,7 +302,16 @@ EN: dict[str, str] = {
     "refuse_cancel": "Cancelling {suite} needs {needed} permission here, and you have {level}.",
     "refuse_rate": "More than {limit} commands in a minute: {count} more were not looked at.",
     "refuse_policy": "The policy has errors, listed in the gate: nothing was started.",
-    "refuse_set": "`--set` is not taken yet: nothing was started.",
+    "refuse_set": "{key} of {suite} may not be set to {value}: it was not started. "
+    "Settable: {may}.",
+    "refuse_set_none": "Nothing of {suite} may be set, so not {key} either: it was not started.",
+    "refuse_set_open": "An attempt of {suite} is open on this commit, with other inputs. "
+    "Cancel it first: {command}.",
+    "refuse_force": "`--force` needs maintain permission here, and you have {level}: "
+    "{suite} was not started.",
+    "refuse_hours": "{spent} of {limit} NPU-hours of the last 24 h are used: {suite} was not "
+    "started.{when} Somebody with maintain permission can override it: {command}.",
+    "refuse_hours_when": " There is room again at {at}.",
     "refuse_runner": "{suite} does not run on {label}, only on {known}. It was not started.",
     "nothing_runs": "Nothing has run on {sha}.",
     "refuse_trust": "{sha} waits for an approval ({why}). Press **Approve & run** on the gate, "

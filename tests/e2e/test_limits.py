@@ -1,0 +1,145 @@
+"""What a person may set and override, and what the limits of the policy keep from starting."""
+
+import pytest
+
+from tests.e2e.talk import say
+from tests.e2e.world import POLICY, World
+
+SETTABLE = POLICY.replace(
+    "    runners: [linux-aarch64-a3-16]\n",
+    "    runners: [linux-aarch64-a3-16]\n    inputs: {script: old.sh}\n"
+    '    settable: {script: "tests/special_npu/**.sh"}\n',
+)
+NIGHTLY = "nightly-grpo"
+
+
+async def with_policy(world: World, text: str) -> None:
+    """Put a policy on the default branch."""
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": text}, None)
+    await world.settle()
+
+
+async def test_a_settable_input_is_sent_with_the_value_given(world: World) -> None:
+    await with_policy(world, SETTABLE)
+    pull = world.open_pull(path="docs/a.txt")
+    script = "tests/special_npu/new.sh"
+    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set script={script}")
+    (run,) = world.github.runs()
+    assert (run.inputs["script"], run.inputs["sha"]) == (script, pull.head_sha)
+    assert "queued" in reply or "waiting" in reply
+    assert f"script={script}" in str(world.check(NIGHTLY, pull.head_sha).summary)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("script=evil.sh", "`script` of `nightly-grpo` may not be set to `evil.sh`"),
+        ("script=tests/special_npu/../../x.sh", "may not be set"),
+        ("image=mine", "`image` of `nightly-grpo` may not be set to `mine`"),
+    ],
+)
+async def test_nothing_else_may_be_set(world: World, option: str, said: str) -> None:
+    await with_policy(world, SETTABLE)
+    pull = world.open_pull(path="docs/a.txt")
+    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set {option}")
+    assert said in reply
+    assert "Settable: `script` (`tests/special_npu/**.sh`)" in reply
+    assert world.github.runs() == []
+
+
+async def test_a_suite_without_settable_inputs_says_so(world: World) -> None:
+    pull = world.open_pull(path="docs/a.txt")
+    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set script=a.sh")
+    assert f"Nothing of `{NIGHTLY}` may be set" in reply
+    assert world.github.runs() == []
+
+
+async def test_a_run_with_inputs_of_its_own_does_not_turn_the_gate_green(world: World) -> None:
+    text = POLICY.replace(
+        "    title: NPU unit tests\n",
+        '    title: NPU unit tests\n    inputs: {script: old.sh}\n    settable: {script: "**"}\n'
+        "    triggers: [pull_request, command]\n",
+    )
+    await with_policy(world, text)
+    pull = world.open_pull()
+    await world.settle()
+    await world.finish("failure", log="AssertionError: 1 != 2\n")
+    await world.pass_time(60)
+    reply = await say(world, pull, "writer", "/ascend-e2e unit --set script=true.sh")
+    assert "(attempt 2)" in reply
+    await world.finish("success")
+    await world.pass_time(60)
+    assert world.check("unit", pull.head_sha).conclusion == "success"
+    assert world.gate(pull.head_sha).conclusion == "failure"
+
+
+async def test_an_open_attempt_with_other_inputs_is_not_joined(world: World) -> None:
+    await with_policy(world, SETTABLE)
+    pull = world.open_pull(path="docs/a.txt")
+    await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY}")
+    script = "tests/special_npu/new.sh"
+    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set script={script}")
+    assert "An attempt of `nightly-grpo` is open" in reply
+    assert f"`/ascend-e2e cancel {NIGHTLY}`" in reply
+    assert len(world.github.runs()) == 1
+
+
+LIMITED = POLICY.replace("debounce_seconds: 0", "debounce_seconds: 0, npu_hours_per_day: 4")
+
+
+async def spend(world: World) -> None:
+    """Let a run use eight NPUs for an hour."""
+    world.open_pull(path="verl/spent.py", text="spent")
+    await world.settle()
+    world.github.actions.start(world.only_run())
+    await world.settle()
+    for _ in range(12):
+        await world.pass_time(300)
+    await world.finish("success")
+
+
+async def test_hours_beyond_the_day_wait_are_refused_and_can_be_forced(world: World) -> None:
+    await with_policy(world, LIMITED)
+    await spend(world)
+    pull = world.open_pull(path="verl/b.py", text="b")
+    await world.settle()
+    check = world.check("unit", pull.head_sha)
+    assert check.status == "queued"
+    assert check.title == "Queued: 8 of 4 NPU-hours of 24 h are used"
+    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY}")
+    assert "8 of 4 NPU-hours of the last 24 h are used" in reply
+    assert "There is room again at" in reply
+    assert f"`/ascend-e2e {NIGHTLY} --force`" in reply
+    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --force")
+    assert "`--force` needs maintain permission here, and you have write" in reply
+    assert len(world.github.runs()) == 1
+    await say(world, pull, "maintainer", f"/ascend-e2e {NIGHTLY} --force")
+    assert len(world.github.runs()) == 2
+
+
+async def test_waiting_runs_start_when_the_hours_have_left_the_day(world: World) -> None:
+    await with_policy(world, LIMITED)
+    await spend(world)
+    pull = world.open_pull(path="verl/b.py", text="b")
+    await world.settle()
+    assert len(world.github.runs()) == 1
+    for _ in range(24):
+        await world.pass_time(3600)
+    assert [run.inputs["sha"] for run in world.github.runs()][1:] == [pull.head_sha]
+
+
+async def test_a_pull_request_has_so_many_runs_at_once(world: World) -> None:
+    text = POLICY.replace("debounce_seconds: 0", "debounce_seconds: 0, runs_per_pr: 1")
+    await with_policy(world, text)
+    pull = world.open_pull(path="docs/a.txt")
+    await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} unit")
+    assert len(world.github.runs()) == 1
+    waiting = [
+        name
+        for name in (NIGHTLY, "unit")
+        if "may at once" in str(world.check(name, pull.head_sha).title)
+    ]
+    assert len(waiting) == 1
+    await world.finish("success")
+    await world.pass_time(60)
+    assert len(world.github.runs()) == 2
