@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from bot.adapters.store import Store
+from bot.core.events import InstallationChanged
 from bot.core.model import (
     Approval,
     Fact,
@@ -328,7 +329,8 @@ async def test_a_check_given_up_is_counted_and_not_shown_by_a_run_but_by_a_touch
 
 async def test_nothing_is_shown_in_a_repository_that_may_not_be_called(store: Store) -> None:
     await put(store, run())
-    await store.commit(Changes(repo=replace(REPO, active=False)), NOW, done=None)
+    gone = InstallationChanged(70, active=False)
+    await store.commit(Changes(installation=gone), NOW, done=None)
     assert await claims(store) == ()
     await store.commit(Changes(repo=REPO), NOW, done=None)
     assert len(await claims(store)) == 1

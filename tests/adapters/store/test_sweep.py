@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from bot.adapters.store import Store
+from bot.core.events import InstallationChanged
 from bot.core.model import Fact, Outcome, Pull, Sha
 from bot.ports.inbox import Changes, Gate
 from bot.ports.runner import SaveRun
@@ -22,7 +23,8 @@ async def test_live_runs_are_the_open_dispatched_ones_of_active_repositories(
     await store.save_run(rows["ended"].lease, SaveRun(ended, due=None), NOW)
     assert await store.live_runs(REPO.id) == (live,)
     assert await store.live_repos() == (REPO,)
-    await store.commit(Changes(repo=replace(REPO, active=False)), NOW, done=None)
+    gone = InstallationChanged(70, active=False)
+    await store.commit(Changes(installation=gone), NOW, done=None)
     assert await store.live_repos() == ()
 
 
