@@ -14,7 +14,7 @@ from bot.core.matching import suites_named
 from bot.core.model import Head, Level, Outcome, Pull, Run, Sha, State
 from bot.core.plan import RunWants
 from bot.core.planner import short
-from bot.core.policy import Mode, Policy, Suite, Tier, Trigger, Trust
+from bot.core.policy import Mode, Policy, Start, Suite, Tier, Trigger, Trust
 from bot.core.texts import Texts
 from bot.core.texts.words import duration
 from bot.core.trust import Person, Trusted
@@ -44,29 +44,38 @@ def guess(say: Texts, word: str, known: Iterable[str]) -> str:
     return say("guess", guess=code(near[0])) if near else ""
 
 
+def by_command(suite: Suite) -> bool:
+    """Tell whether a command starts the suite: what GitHub starts can only be re-run."""
+    return suite.started_by(Trigger.COMMAND) and suite.start is Start.DISPATCH
+
+
 def named(
     say: Texts, policy: Policy, words: tuple[str, ...], *, to_start: bool = True
 ) -> tuple[list[str], list[Refusal]]:
     """Return the suites that words of a command stand for, and a refusal for each other word.
 
-    ``to_start``: only suites with the trigger `command` can be started so.
+    ``to_start``: only suites that a command starts; GitHub starts native ones itself.
     """
     names: list[str] = []
     refusals = []
     for word in words:
         found = suites_named(policy, word)
-        startable = [
-            name
-            for name in found
-            if not to_start or policy.suites[name].started_by(Trigger.COMMAND)
-        ]
+        startable = [name for name in found if not to_start or by_command(policy.suites[name])]
         if found and not startable:
-            refusals.append(Refusal(say("refuse_no_command", suite=code(word))))
+            refusals.append(_not_by_command(say, word, [policy.suites[name] for name in found]))
         elif not found:
             near = guess(say, word, policy.suites)
             refusals.append(Refusal(say("refuse_suite", suite=code(word), guess=near)))
         names += [name for name in startable if name not in names]
     return names, refusals
+
+
+def _not_by_command(say: Texts, word: str, suites: list[Suite]) -> Refusal:
+    """Say why no command starts what ``word`` stands for."""
+    if all(suite.start is Start.NATIVE for suite in suites):
+        again = code(f"{COMMAND} rerun {word}")
+        return Refusal(say("refuse_native", suite=code(word), command=again))
+    return Refusal(say("refuse_no_command", suite=code(word)))
 
 
 def commit_for(

@@ -11,7 +11,7 @@ from bot.core.matching import Selection
 from bot.core.model import Head, Pull, Run, Sha, Wish, WishKind
 from bot.core.plan import AuditEntry, Changes
 from bot.core.planner import Chosen, PolicyAt, pr_source, short
-from bot.core.policy import Limits, Tier, Trigger
+from bot.core.policy import Limits, Tier
 from bot.core.render.answers import explained
 from bot.core.report import Reply
 from bot.core.starting import (
@@ -19,6 +19,7 @@ from bot.core.starting import (
     SHA_CHARS,
     Asked,
     Refusal,
+    by_command,
     commit_for,
     first_head_seen,
     head_seen,
@@ -370,6 +371,5 @@ def bare(chosen: Chosen) -> list[str]:
     return [
         name
         for name in chosen.selection.selected
-        if policy.suites[name].started_by(Trigger.COMMAND)
-        and policy.suites[name].tier is Tier.STANDARD
+        if by_command(policy.suites[name]) and policy.suites[name].tier is Tier.STANDARD
     ]

@@ -79,6 +79,17 @@ def test_words_stand_for_suites_or_are_refused(
     assert bool(refusals) is bool(refused)
 
 
+def test_what_github_starts_can_be_re_run_and_never_started() -> None:
+    policy = loaded(with_suite() + "  own: {workflow: o.yml, runners: [npu-8], start: native}\n")
+    names, (refusal,) = named(SAY, policy, ("own",))
+    assert names == []
+    assert "`own` is started by GitHub itself. To run it again: `/ascend-e2e rerun own`." in (
+        refusal.text
+    )
+    assert named(SAY, policy, ("*",)) == (["unit"], [])
+    assert named(SAY, policy, ("own",), to_start=False) == (["own"], [])
+
+
 def test_a_suite_without_commands_can_still_be_named_to_cancel_it() -> None:
     assert named(SAY, POLICY, ("quiet",), to_start=False) == (["quiet"], [])
 

@@ -286,6 +286,8 @@ EN: dict[str, str] = {
     "help_status": "say how the latest attempts stand",
     "help_help": "say what can be typed",
     "unknown_topic": "No command {word}. {guess}What can be typed:",
+    "refuse_native": "{suite} is started by GitHub itself. To run it again: {command}. "
+    "Nothing was started.",
     "refuse_no_command": "{suite} is not started by commands: its policy lacks the trigger "
     "`command`. Nothing was started.",
     "refuse_sha": "{sha} is no commit of this pull request that was its head. "
