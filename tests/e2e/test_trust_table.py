@@ -1,0 +1,196 @@
+"""Who may start and approve what, end to end (RULINGS E): tables whose rows share a world."""
+
+from collections.abc import Callable
+
+import pytest
+
+from bot.sim import NewPull
+from bot.sim.model import Pull
+from tests.e2e.talk import paste, press, say, stands, started, unharmed, waits
+from tests.e2e.world import POLICY, World
+
+LEVELS = ("none", "read", "triage", "write", "maintain", "admin")
+# A custom role: GitHub names it in `role_name`, and only its flags say what it grants.
+CUSTOM = {"npu-watcher": "read", "npu-driver": "triage", "npu-owner": "write"}
+LISTED = {"listed", "teamer"}
+WIDE = POLICY.replace("slots: 2", "slots: 99").replace("slots: 1", "slots: 99")
+RULE = "trust: {users: [Listed], teams: [npu]}\n"
+
+FORK = NewPull(fork=True)
+VERL = {"verl/a.py": "1"}
+HIDDEN = ".github/actions/x/action.yml"
+
+
+async def people(world: World) -> dict[str, str]:
+    """Fill a world with somebody of each level; return what each may do."""
+    levels = {level: level for level in LEVELS} | CUSTOM
+    for login, level in levels.items():
+        world.github.grant(login, level, role=login if login in CUSTOM else None)
+    for login in ("listed", "teamer", "pending"):
+        world.github.grant(login, "read")
+        levels[login] = "read"
+    world.github.team("octo", "npu", {"teamer": "active", "pending": "pending"})
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": WIDE + RULE})
+    await world.settle()
+    return levels
+
+
+def enough(level: str, needed: str) -> bool:
+    return LEVELS.index(level) >= LEVELS.index(needed)
+
+
+async def test_a_pull_request_starts_by_itself_from_write_on(world: World) -> None:
+    for login, level in (await people(world)).items():
+        pull = world.github.people.open_pull(login, {f"verl/{login}.py": "1"}, FORK)
+        await stands(world)
+        may = enough(level, "write") or login in LISTED
+        assert (pull.head_sha in started(world)) is may, login
+        if not may:
+            await waits(world, pull)
+            assert "The author may not start runs here" in (world.gate(pull.head_sha).summary or "")
+
+
+@pytest.mark.parametrize(
+    ("suite", "tier", "needed"),
+    [("unit", "standard", "triage"), ("nightly-grpo", "heavy", "write")],
+)
+async def test_a_suite_is_started_by_command_from_its_tiers_level_on(
+    world: World, suite: str, tier: str, needed: str
+) -> None:
+    for login, level in (await people(world)).items():
+        pull = world.open_pull(path=f"docs/{login}.md")
+        await stands(world)
+        reply = await say(world, pull, login, f"/ascend-e2e {suite}")
+        may = enough(level, needed) or login in LISTED
+        assert (pull.head_sha in started(world)) is may, login
+        if not may:
+            assert f"is a {tier} suite: starting it needs {needed} permission" in reply
+            assert paste(suite, pull.head_sha) in reply
+            assert world.gate(pull.head_sha).conclusion == "success"  # no suite was needed
+    await unharmed(world)
+
+
+async def test_a_strangers_commit_is_approved_from_write_on(world: World) -> None:
+    for number, (login, level) in enumerate((await people(world)).items()):
+        pull = world.github.people.open_pull("stranger", {f"verl/{login}.py": "1"}, FORK)
+        await stands(world)
+        if number % 2:
+            answer = await press(world, pull.head_sha, login)
+        else:
+            answer = await say(world, pull, login, "/ascend-e2e approve")
+        may = enough(level, "write")  # who is listed starts, and does not approve
+        assert (pull.head_sha in started(world)) is may, login
+        if not may:
+            assert "needs write permission" in answer
+            await waits(world, pull)
+            reply = await say(world, pull, login, "/ascend-e2e unit")
+            assert "permission here, and you have" in reply
+            assert pull.head_sha not in started(world)
+
+
+def opened(author: str, *, fork: bool = True, **files: str) -> Callable[[World], Pull]:
+    """Return the deed of opening a pull request."""
+
+    def deed(world: World) -> Pull:
+        return world.github.people.open_pull(author, files or VERL, NewPull(fork=fork))
+
+    return deed
+
+
+def pushed(author: str, by: str, path: str = "verl/b.py") -> Callable[[World], Pull]:
+    """Return the deed of pushing to somebody's pull request."""
+
+    def deed(world: World) -> Pull:
+        pull = world.github.people.open_pull(author, {"docs/a.md": "1"}, FORK)
+        world.github.people.push(pull, {**VERL, path: "2"}, by=by)
+        return pull
+
+    return deed
+
+
+def moved(author: str) -> Callable[[World], Pull]:
+    """Return the deed of moving a file out of `.github/`, which names the old path as well."""
+
+    def deed(world: World) -> Pull:
+        path = ".github/workflows/unit.yml"
+        text = world.github.state.repo().git.run("show", f"refs/heads/main:{path}").decode()
+        return world.github.people.open_pull(author, {path: None, "verl/unit.yml": text}, FORK)
+
+    return deed
+
+
+def many(author: str, count: int) -> Callable[[World], Pull]:
+    """Return the deed of changing that many files."""
+    files = {f"verl/{number}.py": "1" for number in range(count)}
+    return opened(author, **files)
+
+
+TABLE: list[tuple[str, Callable[[World], Pull], bool]] = [
+    ("write, from a fork", opened("write"), True),
+    ("write, from a branch here", opened("write", fork=False), True),
+    ("triage, from a branch here", opened("triage", fork=False), False),
+    ("listed, from a fork", opened("listed"), True),
+    ("write's pull request, pushed by write", pushed("write", "writer"), True),
+    ("write's pull request, pushed by a member of the team", pushed("write", "teamer"), True),
+    ("write's pull request, pushed by a stranger", pushed("write", "stranger"), False),
+    ("a stranger's pull request, pushed by maintain", pushed("stranger", "maintain"), False),
+    ("`.github/` by write", opened("write", **{HIDDEN: "1", **VERL}), False),
+    ("`.github/` by listed", opened("listed", **{HIDDEN: "1", **VERL}), False),
+    ("`.github/` by maintain", opened("maintain", **{HIDDEN: "1", **VERL}), True),
+    ("`.github/` by admin", opened("admin", **{HIDDEN: "1", **VERL}), True),
+    ("maintain's, `.github/` pushed by write", pushed("maintain", "write", HIDDEN), False),
+    ("maintain's, `.github/` pushed by admin", pushed("maintain", "admin", HIDDEN), True),
+    ("the policy by write", opened("write", **{".github/ascend-ci.yml": "", **VERL}), False),
+    ("a file moved out of `.github/` by write", moved("write"), False),
+    ("3,000 files by write", many("write", 3000), True),
+    ("3,001 files by write", many("write", 3001), False),
+    ("3,001 files by maintain", many("maintain", 3001), True),
+]
+
+
+async def test_author_pusher_and_files_decide_what_starts_by_itself(world: World) -> None:
+    await people(world)
+    wrong = []
+    for claim, deed, starts in TABLE:
+        pull = deed(world)
+        await stands(world)
+        if (pull.head_sha in started(world)) is not starts:
+            wrong.append(claim)
+        if not starts:
+            await waits(world, pull)
+    assert wrong == []
+
+
+def lose(world: World) -> None:
+    """Lose what was dropped for good: GitHub does not list it any more either."""
+    deliveries = world.github.deliveries
+    deliveries.drop_if(None)
+    deliveries.sent[:] = [one for one in deliveries.sent if one not in deliveries.dropped]
+
+
+async def test_a_head_that_nobody_saw_pushed_is_trusted_from_a_branch_here_alone(
+    world: World,
+) -> None:
+    await people(world)
+    deeds = {
+        "from a fork": (opened("maintain"), False),
+        "from a fork that is gone": (opened("admin"), False),
+        "from a branch here": (opened("write", fork=False), True),
+        "from a branch here, by a reader": (opened("read", fork=False), False),
+        "`.github/` by maintain": (opened("maintain", fork=False, **{HIDDEN: "1"} | VERL), False),
+    }
+    world.github.deliveries.drop_if(lambda one: one.event in {"pull_request", "check_suite"})
+    pulls = {claim: deed(world) for claim, (deed, _) in deeds.items()}
+    world.github.people.delete_fork(pulls["from a fork that is gone"])
+    lose(world)
+    await world.clock.advance(3601)
+    await world.sweep()
+    await stands(world)
+    for claim, (_, starts) in deeds.items():
+        assert (pulls[claim].head_sha in started(world)) is starts, claim
+        if not starts:
+            await waits(world, pulls[claim])
+    fork = pulls["from a fork"]
+    assert "nobody saw who pushed" in (world.gate(fork.head_sha).summary or "")
+    await press(world, fork.head_sha, "write")
+    assert fork.head_sha in started(world)
