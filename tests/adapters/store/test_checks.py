@@ -332,7 +332,8 @@ async def test_nothing_is_shown_in_a_repository_that_may_not_be_called(store: St
     gone = InstallationChanged(70, active=False)
     await store.commit(Changes(installation=gone), NOW, done=None)
     assert await claims(store) == ()
-    await store.commit(Changes(repo=REPO), NOW, done=None)
+    back = InstallationChanged(70, active=True)
+    await store.commit(Changes(installation=back), NOW, done=None)
     assert len(await claims(store)) == 1
 
 
