@@ -1,0 +1,28 @@
+"""Questions in comments are answered with what was asked for, and start nothing."""
+
+from tests.e2e.talk import say
+from tests.e2e.world import POLICY, World
+
+NATIVE = """\
+  own:
+    workflow: own.yml
+    runners: [linux-aarch64-a3-16]
+    start: native
+    paths: ["docs/**"]
+"""
+
+
+async def test_what_names_no_suite_or_no_command_is_told_and_nothing_starts(world: World) -> None:
+    policy = POLICY.replace("suites:\n", f"suites:\n{NATIVE}", 1)
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": policy})
+    await world.settle()
+    pull = world.open_pull(path="docs/a.md")
+    await world.settle()
+    answer = await say(world, pull, "reader", "/ascend-e2e explain unti ow*")
+    assert "No suite `unti`. Did you mean `unit`?" in answer
+    assert "| `own` | yes | `docs/a.md` matches `docs/**` | by GitHub | re-run: triage" in answer
+    assert "`multinode`" not in answer
+    assert "No command `bogus`." in await say(world, pull, "reader", "/ascend-e2e help bogus")
+    assert "started by GitHub itself" in await say(world, pull, "writer", "/ascend-e2e own")
+    assert "No suite is selected" in await say(world, pull, "writer", "/ascend-e2e")
+    assert world.github.runs() == []
