@@ -69,6 +69,11 @@ class Metrics:
             ["state", "outcome"],
             registry=self.registry,
         )
+        self.leftovers = Counter(
+            "ascend_ci_leftovers",
+            "Runs that ended while their RayJobs could not be deleted: they may hold NPUs",
+            registry=self.registry,
+        )
         self.loop_errors = Counter(
             "ascend_ci_loop_errors",
             "Steps of a loop that raised, by loop",

@@ -103,6 +103,7 @@ class Ledger:
     async def conclude(self, claimed: ClaimedRun, step: Conclude) -> None:
         """Save the verdict; from here on only logs are read."""
         now = self._clock.now()
+        self._alarm(claimed)
         run = replace(claimed.run, state=State.FINISHING, why=step.why)
         fact = facts.decided(run, now, step.outcome, step.why)
         await self.moved(claimed, Moved(run, now, (fact,)))
@@ -110,6 +111,8 @@ class Ledger:
     async def end(self, claimed: ClaimedRun, step: End) -> None:
         """Save the end and, where it is worth it, the next attempt, in one transaction."""
         now = self._clock.now()
+        if claimed.run.state is not State.FINISHING:
+            self._alarm(claimed)
         run = replace(
             claimed.run,
             state=State.DONE,
@@ -127,6 +130,14 @@ class Ledger:
             told = ()
         save = SaveRun(run, None, told, release_all=True, retry=retry, show=True)
         await self._save(claimed, save)
+
+    def _alarm(self, claimed: ClaimedRun) -> None:
+        """Tell operators of RayJobs that nothing deletes any more."""
+        seen = add_up(claimed.run, claimed.facts)
+        if seen.leftover and not seen.deleted:
+            self._metrics.leftovers.inc()
+            told = {"run": claimed.run.id, "actions_run": claimed.run.actions_run_id}
+            self._log.error("RayJobs may be left on the cluster", why=seen.leftover, **told)
 
     def _next_attempt(self, run: Run, step: End, now: datetime) -> Run:
         return Run(
