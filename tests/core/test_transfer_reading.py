@@ -75,6 +75,18 @@ def test_a_hundred_jobs_that_share_a_wide_matrix_take_no_time() -> None:
     assert carried(a=text).workflows[0].reason.startswith("the policy is full")
 
 
+def test_only_so_many_filters_events_and_times_are_looked_at() -> None:
+    row = f"""[{", ".join(["x", "'['"] * 10_000)}]"""
+    filters = f"{{paths-ignore: {row}}}"
+    crons = f"[{', '.join('{cron: never}' for _ in range(300))}]"
+    events = ", ".join(f"e{number}: " for number in range(300))
+    text = workflow(f"on: {{schedule: {crons}, pull_request: {filters}, {events}}}")
+    reasons = [reason for _, reason in missed(carried(a=text))]
+    assert len([one for one in reasons if "cannot start a native suite" in one]) == 198
+    assert "has more path filters than the 200 that a suite can hold" in reasons
+    assert len(reasons) == 198 + 2
+
+
 def test_a_file_that_cannot_be_read_leaves_the_others_alone() -> None:
     result = carried(a=b"\xff", b=workflow())
     assert list(policy_of(result).suites) == ["b"]

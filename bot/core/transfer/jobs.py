@@ -63,7 +63,7 @@ def _job(key: str, job: Table, line: int, notes: Notes) -> Job:
     npus, others = _labels(key, job, notes)
     if npus:
         _note_conditions(key, job, notes)
-    needs = tuple(word.text for word in words(job.entries.get("needs")))
+    needs = tuple(word.text for word in words(job.entries.get("needs"))[:MAX_JOBS])
     return Job(key, line, npus, others, _minutes(key, job, npus, notes), needs)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from bot.core.policy.values import MAX_ITEMS, check_cron, check_pattern
 from bot.core.transfer.notes import Notes, code, listed
@@ -42,7 +43,7 @@ def read_filters(workflow: Table, key: str, notes: Notes) -> Filters | None:
     """
     found = events(workflow)
     filters = None
-    for event, tree in found.items():
+    for event, tree in islice(found.items(), MAX_ITEMS):
         match event:
             case "pull_request":
                 filters = _filters(workflow.table("on").table(event), tree.line, notes)
@@ -61,7 +62,7 @@ def _note_event(event: str, line: int, notes: Notes) -> None:
 
 
 def _note_schedule(tree: Tree, key: str, notes: Notes) -> None:
-    entries = tree.items if isinstance(tree, Row) else ()
+    entries = tree.items[:MAX_ITEMS] if isinstance(tree, Row) else ()
     crons = [entry.entries.get("cron") for entry in entries if isinstance(entry, Table)]
     for number, cron in enumerate((one for one in crons if isinstance(one, Word)), 1):
         name = key if number == 1 else f"{key}-{number}"
@@ -83,9 +84,10 @@ def _is_cron(text: str) -> bool:
 
 
 def _filters(table: Table, line: int, notes: Notes) -> Filters | None:
-    paths = tuple(_paths(table, notes))
-    if len(paths) > MAX_ITEMS:
-        notes.add(line, f"has {len(paths)} path filters; a suite holds {MAX_ITEMS} at most")
+    written = words(table.entries.get("paths", table.entries.get("paths-ignore")))
+    paths = tuple(_paths(table, notes)) if len(written) <= MAX_ITEMS else ()
+    if max(len(written), len(paths)) > MAX_ITEMS:
+        notes.add(line, f"has more path filters than the {MAX_ITEMS} that a suite can hold")
         return None
     if not paths or all(path.startswith("!") for path in paths):
         notes.add(line, "its path filters match no file")
@@ -130,12 +132,16 @@ def _branches(table: Table, notes: Notes) -> tuple[str, ...]:
     if "branches-ignore" in table.entries:
         text = "`branches-ignore`: a suite cannot leave base branches out"
         notes.add(table.line_of("branches-ignore"), text)
-    branches = tuple(_patterns(table.entries.get("branches"), notes))
-    if branches:
-        text = f"`branches` {listed(branches)}: a suite cannot be limited to base branches; the"
-        rest = "policy's own `branches` says which of them bring their own policy"
+    written = words(table.entries.get("branches"))
+    if written:
+        text = f"`branches` {listed([word.text for word in written])}: a suite cannot be limited to"
+        rest = (
+            "base branches; the policy's own `branches` says which of them bring their own policy"
+        )
         notes.add(table.line_of("branches"), f"{text} {rest}")
-    return branches
+    if len(written) > MAX_ITEMS:
+        return ()
+    return tuple(_patterns(table.entries.get("branches"), notes))
 
 
 def _each_commit(table: Table, notes: Notes) -> bool:
