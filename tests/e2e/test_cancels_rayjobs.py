@@ -58,7 +58,7 @@ async def test_a_rayjob_is_deleted_a_minute_after_the_cancel_or_at_the_workflows
         assert cluster.server.deleted[-1] == (str(run.id), "1")
         if not ended:
             await cluster.finish(run, "cancelled")
-        check = await cluster.ended(pull)
+        check = await cluster.ended(pull, every_s=200)
         assert (check.conclusion, check.title) == ("cancelled", "Cancelled by maintainer")
         assert deletes(cluster, run) == 1
 
@@ -84,7 +84,7 @@ async def test_a_place_is_held_until_its_rayjob_is_gone_or_for_an_hour(cluster: 
     await world.pass_time(10)
     assert world.github.runs() == [run]
     assert cluster.check(first).status == "in_progress"
-    await world.until(lambda: len(world.github.runs()) == 2, every_s=10)
+    await world.until(lambda: len(world.github.runs()) == 2, every_s=100)
     assert deletes(cluster, run) == 4
     assert cluster.check(first).conclusion == "cancelled"
     assert left(world) == 0
@@ -97,7 +97,7 @@ async def test_a_place_is_held_until_its_rayjob_is_gone_or_for_an_hour(cluster: 
     await world.restart()
     assert len(world.github.runs()) == 2
     assert 6 <= deletes(cluster, run) / CALL_TRIES <= 20
-    await world.until(lambda: len(world.github.runs()) == 3, every_s=60)
+    await world.until(lambda: len(world.github.runs()) == 3, every_s=200)
     assert world.github.runs()[-1].inputs["sha"] == third.head_sha
     check = await cluster.ended(second)
     assert check.conclusion == "cancelled"
@@ -151,7 +151,7 @@ async def test_a_bot_that_dies_around_every_call_of_a_cancel_finishes_it(
     world.github.actions.finish(run, "cancelled")
     await live_on(world, 31)
     cluster.server.release.set()
-    check = await cluster.ended(pull)
+    check = await cluster.ended(pull, every_s=60)
     assert check.conclusion == "cancelled"
     said = "Cancelled by maintainer" if deed == "cancel" else "the pull request was closed"
     assert said in str(check.title)
