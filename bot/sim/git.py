@@ -151,14 +151,17 @@ class GitRepo:
 
     def _index_lines(self, files: Files) -> bytes:
         lines = []
+        blobs: dict[bytes, str] = {}  # a process for each content, not for each file
         for path, content in files.items():
             if content is None:
                 lines.append(f"0 {ZERO}\t{path}\0")
                 continue
             data = content.encode() if isinstance(content, str) else content
-            blob = self.run("hash-object", "-w", "--stdin", data=data).decode().strip()
+            if data not in blobs:
+                made = self.run("hash-object", "-w", "--stdin", data=data)
+                blobs[data] = made.decode().strip()
             mode = "100755" if data.startswith(b"#!") else "100644"
-            lines.append(f"{mode} {blob}\t{path}\0")
+            lines.append(f"{mode} {blobs[data]}\t{path}\0")
         return "".join(lines).encode()
 
     def commit_directory(self, source: Path, message: str, who: str, when: datetime) -> str:

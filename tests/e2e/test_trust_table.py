@@ -1,17 +1,15 @@
 """Who may start and approve what, end to end (RULINGS E): tables whose rows share a world."""
 
-from collections.abc import Callable
-
-import pytest
+from collections.abc import Callable, Mapping
 
 from bot.sim import NewPull
 from bot.sim.model import Pull
-from tests.e2e.talk import paste, press, say, stands, started, unharmed, waits
+from tests.e2e.talk import paste, press, say, started, unharmed, waits
 from tests.e2e.world import POLICY, World
 
-LEVELS = ("none", "read", "triage", "write", "maintain", "admin")
+LEVELS = ("read", "triage", "write", "maintain", "admin")  # "none" is read in a public repository
 # A custom role: GitHub names it in `role_name`, and only its flags say what it grants.
-CUSTOM = {"npu-watcher": "read", "npu-driver": "triage", "npu-owner": "write"}
+CUSTOM = {"npu-driver": "triage", "npu-owner": "write"}
 LISTED = {"listed", "teamer"}
 WIDE = POLICY.replace("slots: 2", "slots: 99").replace("slots: 1", "slots: 99")
 RULE = "trust: {users: [Listed], teams: [npu]}\n"
@@ -19,6 +17,7 @@ RULE = "trust: {users: [Listed], teams: [npu]}\n"
 FORK = NewPull(fork=True)
 VERL = {"verl/a.py": "1"}
 HIDDEN = ".github/actions/x/action.yml"
+EDIT = {HIDDEN: "1", **VERL}
 
 
 async def people(world: World) -> dict[str, str]:
@@ -42,7 +41,7 @@ def enough(level: str, needed: str) -> bool:
 async def test_a_pull_request_starts_by_itself_from_write_on(world: World) -> None:
     for login, level in (await people(world)).items():
         pull = world.github.people.open_pull(login, {f"verl/{login}.py": "1"}, FORK)
-        await stands(world)
+        await world.settle()
         may = enough(level, "write") or login in LISTED
         assert (pull.head_sha in started(world)) is may, login
         if not may:
@@ -50,30 +49,28 @@ async def test_a_pull_request_starts_by_itself_from_write_on(world: World) -> No
             assert "The author may not start runs here" in (world.gate(pull.head_sha).summary or "")
 
 
-@pytest.mark.parametrize(
-    ("suite", "tier", "needed"),
-    [("unit", "standard", "triage"), ("nightly-grpo", "heavy", "write")],
-)
-async def test_a_suite_is_started_by_command_from_its_tiers_level_on(
-    world: World, suite: str, tier: str, needed: str
-) -> None:
+TIERS = (("unit", "standard", "triage"), ("nightly-grpo", "heavy", "write"))
+
+
+async def test_a_suite_is_started_by_command_from_its_tiers_level_on(world: World) -> None:
+    text = "\n".join(f"/ascend-e2e {suite}" for suite, _, _ in TIERS)
     for login, level in (await people(world)).items():
         pull = world.open_pull(path=f"docs/{login}.md")
-        await stands(world)
-        reply = await say(world, pull, login, f"/ascend-e2e {suite}")
-        may = enough(level, needed) or login in LISTED
-        assert (pull.head_sha in started(world)) is may, login
-        if not may:
-            assert f"is a {tier} suite: starting it needs {needed} permission" in reply
-            assert paste(suite, pull.head_sha) in reply
-            assert world.gate(pull.head_sha).conclusion == "success"  # no suite was needed
+        await world.settle()
+        reply = await say(world, pull, login, text)
+        may = [enough(level, needed) or login in LISTED for _, _, needed in TIERS]
+        assert started(world).count(pull.head_sha) == sum(may), login
+        for (suite, tier, needed), allowed in zip(TIERS, may, strict=True):
+            refusal = f"`{suite}` is a {tier} suite: starting it needs {needed} permission"
+            assert (refusal in reply) is not allowed
+            assert (paste(suite, pull.head_sha) in reply) is not allowed
     await unharmed(world)
 
 
 async def test_a_strangers_commit_is_approved_from_write_on(world: World) -> None:
     for number, (login, level) in enumerate((await people(world)).items()):
         pull = world.github.people.open_pull("stranger", {f"verl/{login}.py": "1"}, FORK)
-        await stands(world)
+        await world.settle()
         if number % 2:
             answer = await press(world, pull.head_sha, login)
         else:
@@ -88,11 +85,13 @@ async def test_a_strangers_commit_is_approved_from_write_on(world: World) -> Non
             assert pull.head_sha not in started(world)
 
 
-def opened(author: str, *, fork: bool = True, **files: str) -> Callable[[World], Pull]:
+def opened(
+    author: str, files: Mapping[str, str] = VERL, *, fork: bool = True
+) -> Callable[[World], Pull]:
     """Return the deed of opening a pull request."""
 
     def deed(world: World) -> Pull:
-        return world.github.people.open_pull(author, files or VERL, NewPull(fork=fork))
+        return world.github.people.open_pull(author, {**files}, NewPull(fork=fork))
 
     return deed
 
@@ -121,8 +120,7 @@ def moved(author: str) -> Callable[[World], Pull]:
 
 def many(author: str, count: int) -> Callable[[World], Pull]:
     """Return the deed of changing that many files."""
-    files = {f"verl/{number}.py": "1" for number in range(count)}
-    return opened(author, **files)
+    return opened(author, {f"verl/{number}.py": "1" for number in range(count)})
 
 
 TABLE: list[tuple[str, Callable[[World], Pull], bool]] = [
@@ -134,15 +132,14 @@ TABLE: list[tuple[str, Callable[[World], Pull], bool]] = [
     ("write's pull request, pushed by a member of the team", pushed("write", "teamer"), True),
     ("write's pull request, pushed by a stranger", pushed("write", "stranger"), False),
     ("a stranger's pull request, pushed by maintain", pushed("stranger", "maintain"), False),
-    ("`.github/` by write", opened("write", **{HIDDEN: "1", **VERL}), False),
-    ("`.github/` by listed", opened("listed", **{HIDDEN: "1", **VERL}), False),
-    ("`.github/` by maintain", opened("maintain", **{HIDDEN: "1", **VERL}), True),
-    ("`.github/` by admin", opened("admin", **{HIDDEN: "1", **VERL}), True),
+    ("`.github/` by write", opened("write", EDIT), False),
+    ("`.github/` by listed", opened("listed", EDIT), False),
+    ("`.github/` by maintain", opened("maintain", EDIT), True),
+    ("`.github/` by admin", opened("admin", EDIT), True),
     ("maintain's, `.github/` pushed by write", pushed("maintain", "write", HIDDEN), False),
     ("maintain's, `.github/` pushed by admin", pushed("maintain", "admin", HIDDEN), True),
-    ("the policy by write", opened("write", **{".github/ascend-ci.yml": "", **VERL}), False),
+    ("the policy by write", opened("write", {".github/ascend-ci.yml": "", **VERL}), False),
     ("a file moved out of `.github/` by write", moved("write"), False),
-    ("3,000 files by write", many("write", 3000), True),
     ("3,001 files by write", many("write", 3001), False),
     ("3,001 files by maintain", many("maintain", 3001), True),
 ]
@@ -153,7 +150,7 @@ async def test_author_pusher_and_files_decide_what_starts_by_itself(world: World
     wrong = []
     for claim, deed, starts in TABLE:
         pull = deed(world)
-        await stands(world)
+        await world.settle()
         if (pull.head_sha in started(world)) is not starts:
             wrong.append(claim)
         if not starts:
@@ -177,7 +174,7 @@ async def test_a_head_that_nobody_saw_pushed_is_trusted_from_a_branch_here_alone
         "from a fork that is gone": (opened("admin"), False),
         "from a branch here": (opened("write", fork=False), True),
         "from a branch here, by a reader": (opened("read", fork=False), False),
-        "`.github/` by maintain": (opened("maintain", fork=False, **{HIDDEN: "1"} | VERL), False),
+        "`.github/` by maintain": (opened("maintain", EDIT, fork=False), False),
     }
     world.github.deliveries.drop_if(lambda one: one.event in {"pull_request", "check_suite"})
     pulls = {claim: deed(world) for claim, (deed, _) in deeds.items()}
@@ -185,7 +182,6 @@ async def test_a_head_that_nobody_saw_pushed_is_trusted_from_a_branch_here_alone
     lose(world)
     await world.clock.advance(3601)
     await world.sweep()
-    await stands(world)
     for claim, (_, starts) in deeds.items():
         assert (pulls[claim].head_sha in started(world)) is starts, claim
         if not starts:
