@@ -125,6 +125,9 @@ class RayFollower:
                 self._failures += 1
                 if self._failures == SAY_OUTAGE_AFTER:
                     await self._emit_error(f"the Ray cluster: {error}")
+        except OSError as error:  # the log stays with the cluster until there is room again
+            log.warning("cannot write of %s: %s", self._id, error)
+            self._failures += 1
         except Exception:
             log.exception("following %s failed, goes on", self._id)
             self._failures += 1

@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -182,3 +183,14 @@ def pids_with(text: str) -> list[int]:
             if text.encode() in path.read_bytes():
                 found.append(int(path.parent.name))
     return found
+
+
+@contextlib.contextmanager
+def full_above(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size, as a full disk would."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import resource
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bot.submitter.feed import whole_end
 from bot.submitter.journal import EventFile, Journal
+from tests.submitter.conftest import full_above
 
 LIMIT = 4096
-
-
-@contextlib.contextmanager
-def full_above(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond a size, as a full disk would."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def events_in(path: Path) -> list[dict[str, object]]:

@@ -16,7 +16,7 @@ from bot.submitter.limits import Limits
 from bot.submitter.ray import RayBackend
 from bot.submitter.ray_api import RayApi
 from bot.submitter.web import Options, create_app
-from tests.submitter.conftest import Service, lines
+from tests.submitter.conftest import Service, full_above, lines
 from tests.submitter.fake_ray import FakeRay
 
 RUN = "/api/v1/workflows/77?attempt=1"
@@ -303,6 +303,21 @@ async def test_a_log_above_the_limit_is_no_longer_read(
         events = await service.events(job)
     assert events[-1]["status"] == "SUCCEEDED"
     assert "file" not in cluster.calls
+
+
+async def test_a_log_that_a_full_disk_refuses_comes_when_there_is_room_again(
+    service: Service, cluster: FakeRay
+) -> None:
+    job = await service.post()
+    ray = await cluster.started()
+    ray.write(b"one\n")
+    await service.until_line(job, "one")
+    with full_above(4096):
+        ray.write(LOG)
+        await cluster.called("stream", 3)
+        ray.end("SUCCEEDED")
+        await cluster.called("file", 2)
+    assert lines(await service.events(job)) == ["one", *text_of(LOG)]
 
 
 async def test_a_restart_goes_on_where_the_log_was(
