@@ -107,6 +107,7 @@ async def open_parts(
             private_key=settings.github_private_key.get_secret_value(),
             api_url=str(settings.github_api_url),
             api_version=settings.github_api_version,
+            writes_per_s=settings.github_writes_per_second,
             clock=clock,
             on_call=heard.called,
         )

@@ -46,6 +46,7 @@ class Settings(BaseSettings):
         default=HttpUrl("https://token.actions.githubusercontent.com"), validate_default=True
     )
     github_oidc_audience: str = Field(default="ascend-ci", min_length=1)
+    github_writes_per_second: float = Field(default=1.0, gt=0)
     submitter_url: Url | None = None
     submitter_token: SecretStr | None = None
     database_url: str = DEFAULT_DATABASE

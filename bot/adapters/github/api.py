@@ -39,10 +39,12 @@ class Api:
         api_version: str,
         clock: Clock,
         on_call: OnCall | None = None,
+        writes_per_s: float = 1.0,
     ) -> None:
         self._app_id = str(app_id)
         self._api_url = api_url
         self._clock = clock
+        self._writes_per_s = writes_per_s
         self._wire = Wire(session, api_version=api_version, on_call=on_call)
         self._log = structlog.get_logger("bot.adapters.github")
         app = AppCredentials(self._app_id, private_key, clock)
@@ -77,7 +79,13 @@ class Api:
             return await self._fetch_token(installation)
 
         credentials = InstallationCredentials(fetch, self._clock)
-        return Channel(self._wire, self._api_url, credentials, self._clock)
+        return Channel(
+            self._wire,
+            self._api_url,
+            credentials,
+            self._clock,
+            writes_per_s=self._writes_per_s,
+        )
 
     async def _fetch_token(self, installation: int) -> tuple[str, datetime]:
         url = "/app/installations/{id}/access_tokens"

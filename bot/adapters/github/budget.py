@@ -20,7 +20,6 @@ LOW_SHARE = 0.1  # below this share of the quota, progress gives way
 LOW_RETRY_S = 60.0  # progress is looked at again then, or at the reset
 MAX_HOLD_S = 3900.0  # a quota resets within the hour; more is a wrong clock
 BURST = 5.0  # writes that may go at once: a small pull request waits for nothing
-RATE_PER_S = 1.0  # then a second apart, as GitHub advises
 
 
 class Priority(IntEnum):
@@ -118,8 +117,10 @@ class Budget:
 class Pace:
     """A token bucket for writes; who waits is served by priority, then first come first served."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, rate_per_s: float) -> None:
+        """``rate_per_s`` writes go a second once a burst is over; GitHub advises one."""
         self._clock = clock
+        self._rate_per_s = rate_per_s
         self._tokens = BURST
         self._filled_at = clock.now()
         self._line: list[tuple[Priority, int]] = []
@@ -144,11 +145,11 @@ class Pace:
         """Return the seconds until there is a token for everybody ahead and for this one."""
         now = self._clock.now()
         passed = max((now - self._filled_at).total_seconds(), 0.0)
-        self._tokens = min(BURST, self._tokens + passed * RATE_PER_S)
+        self._tokens = min(BURST, self._tokens + passed * self._rate_per_s)
         self._filled_at = now
         missing = bisect_left(self._line, ticket) + 1 - self._tokens
         # A clock has microseconds: what is less than a millisecond is no reason to sleep.
-        return missing / RATE_PER_S if missing > 0.001 else 0.0
+        return missing / self._rate_per_s if missing > 0.001 else 0.0
 
 
 def _seconds(text: str | None) -> float | None:

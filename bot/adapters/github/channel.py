@@ -70,13 +70,21 @@ class _Cached:
 class Channel:
     """Makes the calls of one installation, or of the app."""
 
-    def __init__(self, wire: Wire, base_url: str, credentials: Credentials, clock: Clock) -> None:
+    def __init__(
+        self,
+        wire: Wire,
+        base_url: str,
+        credentials: Credentials,
+        clock: Clock,
+        *,
+        writes_per_s: float = 1.0,
+    ) -> None:
         self._wire = wire
         self._base_url = base_url
         self._credentials = credentials
         self._log = structlog.get_logger("bot.adapters.github")
         self._budget = Budget(clock)
-        self._pace = Pace(clock)
+        self._pace = Pace(clock, writes_per_s)
         self._room = asyncio.Semaphore(CONCURRENT)
         self._cache: LRUCache[tuple[str, str], _Cached] = LRUCache(
             CACHE_BYTES, getsizeof=lambda cached: len(cached.response.body) + 2000

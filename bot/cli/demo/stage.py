@@ -125,6 +125,7 @@ def _settings(top: Path, ready: dict[str, Any], secret: str, submitter_url: str)
         "GITHUB_API_URL": ready["url"],
         "GITHUB_OIDC_ISSUER": ready["url"],
         "SUBMITTER_URL": submitter_url,
+        "GITHUB_WRITES_PER_SECOND": "5",  # this GitHub has no limit that would ask for less
         "DASHBOARD": "public",  # on loopback, with nothing in it but the demo
         "DATABASE_URL": f"sqlite+aiosqlite:///{top / 'ascend-ci.db'}",
         "DATA_DIR": str(top / "data"),

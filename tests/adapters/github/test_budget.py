@@ -46,7 +46,7 @@ async def settle() -> None:
 
 async def test_final_results_pass_creations_that_came_first() -> None:
     clock = QueueClock()
-    pace = Pace(clock)
+    pace = Pace(clock, 1.0)
     for _ in range(5):
         await pace.take(Priority.CREATE)
     served: list[str] = []
@@ -68,7 +68,7 @@ async def test_final_results_pass_creations_that_came_first() -> None:
 
 async def test_progress_does_not_wait_for_its_turn() -> None:
     clock = HandClock()
-    pace = Pace(clock)
+    pace = Pace(clock, 1.0)
     for _ in range(5):
         await pace.take(Priority.PROGRESS)
     with pytest.raises(Transient) as caught:
@@ -80,7 +80,7 @@ async def test_progress_does_not_wait_for_its_turn() -> None:
 async def test_a_creation_far_down_the_line_is_told_to_come_again() -> None:
     """A write must not wait longer than the lease of whoever asked for it."""
     clock = QueueClock()
-    pace = Pace(clock)
+    pace = Pace(clock, 1.0)
     for _ in range(5):
         await pace.take(Priority.CREATE)
     waiting = [asyncio.create_task(pace.take(Priority.CREATE)) for _ in range(5)]
@@ -94,7 +94,7 @@ async def test_a_creation_far_down_the_line_is_told_to_come_again() -> None:
 
 async def test_who_gives_up_leaves_the_line() -> None:
     clock = QueueClock()
-    pace = Pace(clock)
+    pace = Pace(clock, 1.0)
     for _ in range(5):
         await pace.take(Priority.CREATE)
     gone = asyncio.create_task(pace.take(Priority.CREATE))
@@ -107,7 +107,7 @@ async def test_who_gives_up_leaves_the_line() -> None:
 
 async def test_rest_fills_the_bucket_no_further_than_a_burst() -> None:
     clock = HandClock()
-    pace = Pace(clock)
+    pace = Pace(clock, 1.0)
     clock.advance(3600)
     for _ in range(5):
         await pace.take(Priority.PROGRESS)
@@ -117,7 +117,7 @@ async def test_rest_fills_the_bucket_no_further_than_a_burst() -> None:
 
 async def test_a_clock_set_back_stops_nobody() -> None:
     clock = HandClock()
-    pace = Pace(clock)
+    pace = Pace(clock, 1.0)
     clock.advance(-3600)
     await pace.take(Priority.PROGRESS)
 
