@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from bot.core.model import Ahead, Alternatives, Need, Place, RunId
 from bot.core.spending import Spent
+from bot.core.texts.words import clock
 
 _Key = TypeVar("_Key", int, str)
 
@@ -94,6 +95,7 @@ class Barred:
 
     why: str
     until: datetime | None = None
+    rule: str = ""  # the rule's name, for the audit: unlike ``why``, it stays the same
 
 
 Answer = Taken | Place | Barred
@@ -225,22 +227,40 @@ def _bar(scene: Scene, walk: _Walk, waiter: Waiter) -> Barred | None:
     if waiter.number is not None and waiter.per_pull is not None:
         at_once = walk.pulls[waiter.number]
         if at_once >= waiter.per_pull:
-            return Barred(
-                f"{at_once} runs of this pull request are going, {waiter.per_pull} may at once"
-            )
+            why = f"{at_once} runs of this pull request are going, {waiter.per_pull} may at once"
+            return Barred(why, rule="limits.runs_per_pr")
     if waiter.hours is not None and scene.spent.total >= waiter.hours:
-        return Barred(
-            f"{scene.spent.total:,.0f} of {waiter.hours:,.0f} NPU-hours of 24 h are used",
-            scene.spent.below(waiter.hours, scene.now),
-        )
+        return _spent(scene, waiter.hours)
     return None
 
 
+def _spent(scene: Scene, hours: float) -> Barred:
+    until = _coarse(scene.spent.below(hours, scene.now), scene.now)
+    why = f"{scene.spent.total:,.0f} of {hours:,.0f} NPU-hours of 24 h are used"
+    if until is not None:
+        why += f", until about {clock(until, scene.now)}"
+    return Barred(why, until, "limits.npu_hours_per_day")
+
+
 def _paused(scene: Scene, waiter: Waiter) -> Barred:
-    named = {need.resource for needs in waiter.needs for need in needs} | {"all"}
-    pause = next(item for item in scene.pauses if item.resource in named and item.holds(scene.now))
+    """Name the pause that goes last of those on the alternative that is free first."""
+    pause = min((_longest(scene, needs) for needs in waiter.needs), key=_ends)
     what = pause.resource.partition(":")[2] or "everything"
-    return Barred(f"{what} is paused by {pause.by}: {pause.reason}", pause.until)
+    until = f" until {clock(pause.until, scene.now)}" if pause.until else ""
+    why = f"{what} is paused by {pause.by}{until}: {pause.reason}"
+    return Barred(why, pause.until, "pause")
+
+
+def _longest(scene: Scene, needs: tuple[Need, ...]) -> Pause:
+    named = {need.resource for need in needs} | {"all"}
+    return max(
+        (item for item in scene.pauses if item.resource in named and item.holds(scene.now)),
+        key=_ends,
+    )
+
+
+def _ends(pause: Pause) -> tuple[bool, datetime, str]:
+    return pause.until is None, pause.until or pause.at, pause.resource
 
 
 def _place(scene: Scene, walk: _Walk, run_id: RunId) -> Place:

@@ -144,15 +144,35 @@ def test_a_pause_of_everything_bars_with_who_why_and_until() -> None:
     )
     waiter = waits("w")
     answer = decide(Scene(NOW, (waiter,), pauses=pauses), waiter.run_id)
-    assert answer == Barred("everything is paused by kim: cluster upgrade", until)
+    why = "everything is paused by kim until 12:01: cluster upgrade"
+    assert answer == Barred(why, until, "pause")
     assert decide(Scene(until, (waiter,), pauses=pauses), waiter.run_id) == Taken(0)
+
+
+def test_no_hours_at_all_bar_without_a_time() -> None:
+    scene = Scene(NOW, (waits("w", hours=0.0),))
+    why = "0 of 0 NPU-hours of 24 h are used"
+    assert decide(scene, RunId("w")) == Barred(why, None, "limits.npu_hours_per_day")
+
+
+def test_of_several_pauses_the_one_that_decides_is_named() -> None:
+    """Both ways are paused; the second is free first, once the later of its two pauses ends."""
+    pauses = (
+        Pause("label:a3", "kim", "for good", None, NOW),
+        Pause("label:a2", "jo", "short", NOW + MINUTE, NOW),
+        Pause("pool:cluster", "lee", "longer", NOW + 2 * MINUTE, NOW),
+    )
+    waiter = waits("w", (SLOT,), (OTHER, pool(8)))
+    answer = decide(Scene(NOW, (waiter,), pauses=pauses), waiter.run_id)
+    assert isinstance(answer, Barred)
+    assert answer.why.endswith("by lee until 12:02: longer")
 
 
 def test_a_paused_run_stands_in_nobodys_way() -> None:
     first, second = waits("first", (SLOT, pool(8))), waits("second", minutes=1)
     pause = Pause("pool:cluster", "kim", "upgrade", None, NOW)
     scene = Scene(NOW, (first, second), pauses=(pause,))
-    assert decide(scene, first.run_id) == Barred("cluster is paused by kim: upgrade")
+    assert decide(scene, first.run_id) == Barred("cluster is paused by kim: upgrade", rule="pause")
     assert going(scene) == {"second": 0}
 
 
@@ -162,15 +182,16 @@ def test_a_pull_request_has_so_many_runs_at_once() -> None:
     scene = Scene(NOW, waiting, holders=(holds("x", ("label:wide", 1), number=7),))
     assert going(scene) == {"w0": 0}
     why = "2 runs of this pull request are going, 2 may at once"
-    assert decide(scene, RunId("w1")) == Barred(why)
+    assert decide(scene, RunId("w1")) == Barred(why, rule="limits.runs_per_pr")
 
 
 def test_the_hours_of_the_day_bar_all_but_forced_runs() -> None:
     used = spent((Usage(10, NOW - timedelta(hours=10), NOW),), NOW)
     waiting = (waits("w", hours=100), waits("forced", (OTHER,), minutes=1))
     scene = Scene(NOW, waiting, spent=used)
-    until = NOW + timedelta(hours=14, minutes=1)
-    assert decide(scene, RunId("w")) == Barred("100 of 100 NPU-hours of 24 h are used", until)
+    until = NOW + timedelta(hours=14, minutes=30)
+    why = "100 of 100 NPU-hours of 24 h are used, until about 5 Mar 02:30"
+    assert decide(scene, RunId("w")) == Barred(why, until, "limits.npu_hours_per_day")
     assert decide(scene, RunId("forced")) == Taken(0)
 
 
