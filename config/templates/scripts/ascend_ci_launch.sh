@@ -14,6 +14,8 @@ staged=$(cd -- "$(dirname -- "$0")" && pwd)
 root=${ASCEND_CI_WORK_ROOT:-/tmp/ascend-ci}/$(basename -- "$staged")
 work=$root/${ASCEND_CI_CHECKOUT:-repo}
 child=
+is_stopped=
+is_signalled=
 
 finish() {
     local status=$?
@@ -27,17 +29,20 @@ finish() {
 }
 
 stop() {
-    [[ -n "$child" ]] || exit 143
-    kill -TERM "$child" 2>/dev/null || true
+    is_stopped=1 is_signalled=1
+    [[ -z "$child" ]] || kill -TERM "$child" 2>/dev/null || true
 }
 
-# Runs a command so that a signal is passed on and waited for: the folder goes after the last user.
+# Runs a command so that a signal is passed on and waited for: the folder goes after its last user.
 run() {
-    local status=0
+    local status
+    [[ -z "$is_stopped" ]] || return 143
     "$@" &
     child=$!
-    wait "$child" || status=$?
-    while kill -0 "$child" 2>/dev/null; do
+    [[ -z "$is_stopped" ]] || kill -TERM "$child" 2>/dev/null || true # it came before child was set
+    is_signalled=1
+    while [[ -n "$is_signalled" ]]; do # a signal ends `wait`, not the command
+        is_signalled=
         status=0
         wait "$child" || status=$?
     done
