@@ -88,7 +88,7 @@ class Changes:
     new_runs: tuple[tuple[Run, tuple[Want, ...]], ...] = ()
     add_wants: tuple[Want, ...] = ()
     drop_wants: tuple[DropWant, ...] = ()
-    wishes: tuple[tuple[RunId, Wish], ...] = ()  # the first wish of a run stays
+    wishes: tuple[tuple[RunId, Wish], ...] = ()  # the first stays, before one to supersede
     facts: tuple[Fact, ...] = ()
     gates: tuple[Gate, ...] = ()
     replies: tuple[Reply, ...] = ()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.sim.model import Run
+from bot.sim.model import Pull, Run
 from tests.e2e.talk import say, stranger
 from tests.e2e.test_pull_events import DISPATCH, ONE_TRY, begun, end, new_policy, runs_of, shown
 from tests.e2e.world import World
@@ -174,3 +174,32 @@ async def test_the_time_limit_stops_a_run_whatever_happens_to_the_bot(world: Wor
     await end(world, run, "cancelled")
     assert shown(world, pull) == ("timed_out", "failure")
     assert "time limit" in str(world.check("unit", pull.head_sha).title)
+
+
+async def wanted_again(world: World) -> Pull:
+    """Return a running pull request that was closed and opened before its run could stop."""
+    pull = await begun(world, "verl/a.py")
+    world.github.people.close(pull)
+    world.github.people.reopen(pull)
+    await world.github.deliveries.idle()
+    while await world.bot.step("inbox")():
+        pass
+    await world.settle()
+    assert not world.only_run().cancelled
+    return pull
+
+
+async def test_what_is_wanted_again_in_time_still_has_its_limit(world: World) -> None:
+    pull = await wanted_again(world)
+    await world.pass_time(HOUR)
+    assert world.only_run().cancelled
+    await end(world, world.only_run(), "cancelled")
+    assert shown(world, pull) == ("timed_out", "failure")
+
+
+async def test_what_is_wanted_again_in_time_can_still_be_cancelled(world: World) -> None:
+    pull = await wanted_again(world)
+    await say(world, pull, "maintainer", "/ascend-e2e cancel")
+    await end(world, world.only_run(), "cancelled")
+    assert len(world.github.runs()) == 1
+    assert world.gate(pull.head_sha).title == "unit was cancelled by maintainer"

@@ -187,12 +187,22 @@ async def drop_want(conn: AsyncConnection, drop: DropWant, now: datetime) -> Non
 
 
 async def set_wish(conn: AsyncConnection, run_id: RunId, wish: Wish, now: datetime) -> None:
-    """Write a wish unless one is there, and poke the run."""
+    """Write a wish unless one stands in its way, and poke the run."""
     await conn.execute(
         update(runs)
-        .where(runs.c.id == run_id, runs.c.wish.is_(None), runs.c.state != State.DONE)
-        .values(wish=wish, due=now, pokes=runs.c.pokes + 1)
+        .where(runs.c.id == run_id, runs.c.state != State.DONE)
+        .values(wish=await wish_to_keep(conn, run_id, wish), due=now, pokes=runs.c.pokes + 1)
     )
+
+
+async def wish_to_keep(conn: AsyncConnection, run_id: RunId, wish: Wish) -> Wish:
+    """Return the first wish of a run, but any other before one to supersede it.
+
+    A run may be wanted again: what nobody wanted for a while can still be cancelled.
+    """
+    query = select(runs.c.wish).where(runs.c.id == run_id).with_for_update()
+    first: Wish | None = await conn.scalar(query)
+    return first if first and first.kind is not WishKind.SUPERSEDE else wish
 
 
 async def add_facts(conn: AsyncConnection, added: tuple[Fact, ...]) -> set[RunId]:

@@ -6,10 +6,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, exists, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.adapters.store.changes import add_facts, place_run, poke_runs
+from bot.adapters.store.changes import add_facts, place_run, poke_runs, wish_to_keep
 from bot.adapters.store.checks_touch import bump_progress, bump_replies, bump_state
 from bot.adapters.store.database import Database, insert
 from bot.adapters.store.holds import lock_places, release
+from bot.adapters.store.jobs_seen import jobs_over
 from bot.adapters.store.reader import OPEN_RUN
 from bot.adapters.store.rows import (
     FREE,
@@ -22,7 +23,8 @@ from bot.adapters.store.rows import (
     values,
 )
 from bot.adapters.store.tables import facts, rayjobs, runs, wants
-from bot.core.model import Fact, Outcome, RayJob, Run, RunId, State
+from bot.core.facts import ENDED
+from bot.core.model import Fact, Outcome, RayJob, Run, RunId, State, WishKind
 from bot.ports.lease import Lease
 from bot.ports.runner import ClaimedRun, SaveRun
 from bot.ports.wake import Topic, Wake
@@ -108,7 +110,7 @@ class RunRows:
 
         async def work(conn: AsyncConnection) -> bool:
             noted = await conn.execute(
-                update(runs).where(_ours(lease, run), OPEN_RUN).values(_changed(run))
+                update(runs).where(_ours(lease, run), OPEN_RUN).values(await _changed(conn, run))
             )
             if noted.rowcount == 0:
                 return False
@@ -133,10 +135,12 @@ def _ours(lease: Lease, run: Run) -> ColumnElement[bool]:
     return (runs.c.id == run.id) & (runs.c.id == lease.key) & held(runs, lease)
 
 
-def _changed(run: Run) -> dict[str, Any]:
+async def _changed(conn: AsyncConnection, run: Run) -> dict[str, Any]:
     """Return the columns that a save writes; a wish that came meanwhile stays."""
     changed = {name: value for name, value in values(run).items() if name not in _FIXED}
     changed["wish"] = func.coalesce(runs.c.wish, literal(run.wish, runs.c.wish.type))
+    if run.wish and run.wish.kind is not WishKind.SUPERSEDE:
+        changed["wish"] = await wish_to_keep(conn, run.id, run.wish)
     return changed
 
 
@@ -170,7 +174,7 @@ async def _write_back(conn: AsyncConnection, lease: Lease, save: SaveRun, now: d
     written = await conn.execute(
         update(runs)
         .where(_ours(lease, save.run), OPEN_RUN)
-        .values(**_changed(save.run), due=due, **FREE)
+        .values(**await _changed(conn, save.run), due=due, **FREE)
     )
     return written.rowcount == 1
 
@@ -180,6 +184,8 @@ async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> 
     run = save.run
     await add_facts(conn, save.facts)
     await add_rayjobs(conn, save.rayjobs, now)
+    if run.actions_run_id is not None and any(fact.key.startswith(ENDED) for fact in save.facts):
+        await jobs_over(conn, run.repo_id, run.actions_run_id)
     if save.release_all or save.release:
         names = None if save.release_all else save.release
         await release(conn, run.repo_id, run.id, names, now)
