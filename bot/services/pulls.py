@@ -7,7 +7,7 @@ from datetime import datetime
 from bot.core.events import PullChanged
 from bot.core.matching import POLICY_PATH, select, touches_protected
 from bot.core.model import Head, Level, Pull, Repo
-from bot.core.plan import Changes
+from bot.core.plan import Changes, DropWant
 from bot.core.planner import (
     Chosen,
     PolicyAt,
@@ -80,7 +80,8 @@ class Pulls:
         policy = await self._policies.of(repo, pull.base_ref)
         head = await self.head(pull, brought, now)
         if policy is None:
-            return Changes(repo=repo)  # a repository without a policy is none of ours
+            # A repository without a policy is none of ours, but for what its last one began.
+            return Changes(repo=repo, drop_wants=await self._moved_on(pull))
         if isinstance(policy, Broken):
             changes = await self._broken(pull, policy)
         else:
@@ -115,10 +116,13 @@ class Pulls:
         """Return a gate that lists the policy's errors; nothing starts."""
         errors = tuple(f"`{policy.ref}` {error}" for error in policy.errors)
         gate = Gate(pull.repo_id, pull.head_sha, pull.number, policy_errors=errors)
+        return Changes(pull=pull, gates=(gate,), drop_wants=await self._moved_on(pull))
+
+    async def _moved_on(self, pull: Pull) -> tuple[DropWant, ...]:
+        """Return the wants at other commits: whatever the policy, they are not the head's."""
         wanted = await self._store.wanted_by(pull.repo_id, pr_source(pull.number))
         gone = tuple(item for item in wanted if item.run.sha != pull.head_sha)
-        drops = close(pull, gone, f"superseded by {short(pull.head_sha)}").drop_wants
-        return Changes(pull=pull, gates=(gate,), drop_wants=drops)
+        return close(pull, gone, f"superseded by {short(pull.head_sha)}").drop_wants
 
     async def choose(
         self, repo: Repo, pull: Pull, at: PolicyAt, brought: Brought, head: Head

@@ -299,3 +299,27 @@ async def test_a_push_waits_a_moment_for_further_ones_but_its_check_does_not(
     await world.pass_time(25)
     assert [run.inputs["sha"] for run in world.github.runs()[1:]] == [shas[1]]
     assert world.check("unit", shas[0]).conclusion == "cancelled"
+
+
+async def test_a_commit_that_comes_back_to_a_changed_suite_runs_again(world: World) -> None:
+    pull = await begun(world, "verl/a.py")
+    old = pull.head_sha
+    await end(world, world.only_run())
+    await new_policy(world, POLICY.replace("timeout_minutes: 60", "timeout_minutes: 90"))
+    world.github.people.push(pull, {"verl/a.py": "2"})
+    await world.settle()
+    world.github.people.force_push(pull, old)
+    await world.settle()
+    assert [run.inputs["timeout_minutes"] for run in runs_of(world, pull, old)] == ["60", "90"]
+
+
+@pytest.mark.parametrize("text", [None, "version: 0"], ids=["no policy", "a broken policy"])
+async def test_a_push_stops_the_old_commit_whatever_became_of_the_policy(
+    world: World, text: str | None
+) -> None:
+    pull = await begun(world, "verl/a.py")
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": text})
+    await world.settle()
+    world.github.people.push(pull, {"verl/a.py": "2"})
+    await world.settle()
+    assert world.only_run().cancelled
