@@ -145,7 +145,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
     tools = (Starts(say, parts.new_id), say, clock)
     cases = Cases(
         pulls,
-        Actions(store, github, clock, parts.new_id),
+        Actions(store, github, policies, clock, parts.new_id),
         Comments(store, github, policies, pulls, tools),
         Clicks(store, policies, pulls, tools),
     )

@@ -89,6 +89,12 @@ class Metrics:
         self.runs = Gauge(
             "ascend_ci_runs", "Open runs, by state", ["state"], registry=self.registry
         )
+        self.offline = Gauge(
+            "ascend_ci_label_offline",
+            "Runner labels that look offline: runs wait and no job started; value in seconds",
+            ["repo", "label"],
+            registry=self.registry,
+        )
         self.waiting = Gauge(
             "ascend_ci_waiting",
             "Rows that wait: deliveries, parked deliveries, check runs behind or given up",

@@ -13,6 +13,7 @@ RUNNER = "runner"
 WEBHOOK = "webhook"
 POLL = "poll"
 ANNOUNCEMENT = "announcement"
+ENDED = "end:"  # begins the keys of ends read from the source of truth
 
 
 def dispatching(run: Run, number: int, now: datetime) -> Fact:
@@ -58,7 +59,7 @@ def ended(run: Run, now: datetime, conclusion: str | None) -> Fact:
     """Note the end of the Actions run as read from the source of truth."""
     text = f"Actions run ended: {conclusion or 'no conclusion'}"
     data = {"conclusion": conclusion, "text": text}
-    return Fact(run.id, RUNNER, f"end:{run.actions_attempt}", now, data)
+    return Fact(run.id, RUNNER, f"{ENDED}{run.actions_attempt}", now, data)
 
 
 def log_read(run: Run, now: datetime, data: Json) -> Fact:
@@ -141,7 +142,7 @@ def add_up(run: Run, facts: tuple[Fact, ...]) -> Evidence:
     attempt = run.actions_attempt
     intents = _numbered(by_key, "dispatch")
     deletes = _numbered(by_key, "delete")
-    end = by_key.get(f"end:{attempt}")
+    end = by_key.get(f"{ENDED}{attempt}")
     log = by_key.get(f"log:{attempt}")
     verdict = by_key.get("verdict")
     said_over = [by_key.get(f"actions:{attempt}:completed"), end]

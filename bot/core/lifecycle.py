@@ -16,6 +16,7 @@ from bot.core.cancelling import (
 )
 from bot.core.facts import Evidence, add_up
 from bot.core.model import Outcome, State, Wish, WishKind
+from bot.core.occupancy import OFFLINE_AFTER
 from bot.core.situation import Situation
 from bot.core.steps import (
     Conclude,
@@ -30,6 +31,7 @@ from bot.core.steps import (
     TakePlace,
     Wait,
 )
+from bot.core.texts.words import clock
 from bot.core.verdict import TRUSTED_ENDS, UNSEEN_AFTER, Decided, Pending, judge
 
 # GitHub's lists lag 1 to 3 s and more under load: when to search for a lost dispatch.
@@ -39,6 +41,7 @@ NO_RUNNER_AFTER = timedelta(hours=24)  # GitHub itself gives a queued job up aft
 DOUBT_AFTER = timedelta(minutes=5)  # GitHub's own answer lags its webhook by seconds
 FINISH_FOR = timedelta(minutes=10)  # a log that can't be read by then is not waited for
 LOOK_EVERY = timedelta(seconds=15)  # for RayJobs: the submit job prepares for minutes
+LOOK_AT_LABEL = timedelta(minutes=5)  # whether it (still) looks offline
 _SLOW_LOOK = timedelta(minutes=1)  # a watchdog's tick while others report
 
 
@@ -188,12 +191,20 @@ def _watch(situation: Situation, evidence: Evidence, verdict: Pending | Decided 
 
 
 def _wait_for_runner(situation: Situation) -> Step:
-    since = situation.run.dispatched_at or situation.run.created_at
-    if situation.now - since >= NO_RUNNER_AFTER:
+    now, since = situation.now, situation.run.dispatched_at or situation.run.created_at
+    if now - since >= NO_RUNNER_AFTER:
         return SetWish(WishKind.NO_RUNNER, "no runner took the job within 24 h")
-    label = situation.run.label
-    why = f"waiting for a runner with the label {label}" if label else "waiting for a runner"
-    return Wait(State.WAITING_FOR_RUNNER, since + NO_RUNNER_AFTER, why)
+    look = max(since + OFFLINE_AFTER, now + LOOK_AT_LABEL)
+    until = min(look, since + NO_RUNNER_AFTER)
+    return Wait(State.WAITING_FOR_RUNNER, until, _why_no_runner(situation))
+
+
+def _why_no_runner(situation: Situation) -> str:
+    quiet, label = situation.quiet, situation.run.label
+    if quiet:
+        since = clock(quiet.since, situation.now)
+        return f"{quiet.label} looks offline: no job started on it since {since}"
+    return f"waiting for a runner with the label {label}" if label else "waiting for a runner"
 
 
 def _limit(situation: Situation, evidence: Evidence) -> Step | None:

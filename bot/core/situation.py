@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.core.model import Fact, RayJob, Run
+from bot.core.occupancy import Quiet
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +18,4 @@ class Situation:
     now: datetime
     submitter: bool = True  # one is configured
     submitter_down: str = ""  # since when and why it can't be used, in words
+    quiet: Quiet | None = None  # the label looks offline

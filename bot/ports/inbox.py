@@ -15,6 +15,7 @@ from bot.core.model import (
     StoredPolicy,
     StoredSelection,
 )
+from bot.core.occupancy import JobSeen
 from bot.core.plan import Again as Again  # noqa: PLC0414  re-export
 from bot.core.plan import AuditEntry as AuditEntry  # noqa: PLC0414  re-export
 from bot.core.plan import Changes as Changes  # noqa: PLC0414  re-export
@@ -113,6 +114,10 @@ class InboxStore(Reader, Protocol):
         False: the lease was lost or the basis has moved, nothing was written.
         ``done`` None: not from a delivery.
         """
+        ...
+
+    async def see_job(self, seen: JobSeen, now: datetime) -> None:
+        """Keep how far a job is, never going back; its end lets those who wait look again."""
         ...
 
     async def retry_delivery(

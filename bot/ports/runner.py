@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.core.model import Alternatives, Fact, RayJob, Run, Want
+from bot.core.model import Alternatives, Fact, RayJob, RepoId, Run, Want
+from bot.core.occupancy import Quiet
+from bot.core.plan import AuditEntry
 from bot.core.queueing import Answer
 from bot.ports.inbox import Reader
 from bot.ports.lease import Lease
@@ -32,6 +34,7 @@ class SaveRun:
     release: tuple[str, ...] = ()  # resources given back
     release_all: bool = False  # every hold and every place in a queue
     retry: Run | None = None  # attempt n + 1, takes over the wants
+    audit: tuple[AuditEntry, ...] = ()
     show: bool = False  # the check run and the gate changed
     progress: bool = False  # only the progress changed: shown when its interval allows
 
@@ -59,6 +62,12 @@ class RunnerStore(Reader, Protocol):
 
     async def renew(self, lease: Lease, now: datetime, *, lease_s: float) -> bool:
         """Prolong the lease; False: lost."""
+        ...
+
+    async def quiet_label(
+        self, repo_id: RepoId, label: str, waits_since: datetime, now: datetime
+    ) -> Quiet | None:
+        """Return the label if it looks offline to a run that waits for it since then."""
         ...
 
     async def take(self, run: Run, needs: Alternatives, now: datetime) -> Answer:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from bot.core.model import Pull, Repo, RepoId, Run
+from bot.core.occupancy import Quiet
 from bot.ports.inbox import InboxStore
 
 
@@ -19,6 +20,7 @@ class Health:
     checks_behind: int
     checks_given_up: int
     last_delivery_at: datetime | None
+    offline: tuple[tuple[RepoId, Quiet], ...] = ()  # labels that look so, by repository
 
 
 class SweeperStore(InboxStore, Protocol):
@@ -50,6 +52,10 @@ class SweeperStore(InboxStore, Protocol):
 
     async def prune_tokens(self, now: datetime) -> None:
         """Forget OIDC tokens that nobody takes any more."""
+        ...
+
+    async def prune_jobs(self, now: datetime) -> None:
+        """Forget jobs of which nothing was heard for two days."""
         ...
 
     async def health(self, now: datetime) -> Health:

@@ -7,6 +7,7 @@ from datetime import datetime
 from bot.core import facts
 from bot.core.events import ActionsJobChanged, ActionsRunChanged
 from bot.core.model import Fact, Run, RunId, State, Want
+from bot.core.occupancy import JobSeen, job_state, own_labels
 from bot.core.plan import Changes
 from bot.core.planner import pr_source
 from bot.core.report import Gate
@@ -14,6 +15,7 @@ from bot.ports.clock import Clock
 from bot.ports.errors import Transient
 from bot.ports.github import GitHub
 from bot.ports.inbox import InboxStore
+from bot.services.policies import Policies
 
 _SOON_S = 5.0  # when to look again for the end of the attempt before
 _ULID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
@@ -23,10 +25,16 @@ class Actions:
     """Turns what Actions says into facts; the run's own step decides what they mean."""
 
     def __init__(
-        self, store: InboxStore, github: GitHub, clock: Clock, new_id: Callable[[], str]
+        self,
+        store: InboxStore,
+        github: GitHub,
+        policies: Policies,
+        clock: Clock,
+        new_id: Callable[[], str],
     ) -> None:
         self._store = store
         self._github = github
+        self._policies = policies
         self._clock = clock
         self._new_id = new_id
 
@@ -89,6 +97,7 @@ class Actions:
     async def job_changed(self, event: ActionsJobChanged) -> Changes:
         """Return what a job's event leads to."""
         run = await self._store.run_of_actions(event.repo.id, event.run_id)
+        await self._see(event, known=run is not None)
         if run is None or run.state is State.DONE:
             return Changes(repo=event.repo)
         data = {
@@ -102,6 +111,17 @@ class Actions:
         return Changes(
             repo=event.repo, facts=(facts.job("webhook", run.id, self._clock.now(), data),)
         )
+
+    async def _see(self, event: ActionsJobChanged, *, known: bool) -> None:
+        """Keep the job as occupancy of its labels, where a policy shares them (RULINGS F)."""
+        repo, labels = event.repo, own_labels(event.labels)
+        if not labels:
+            return
+        if not known and await self._policies.of(repo, repo.default_branch) is None:
+            return
+        now, state = self._clock.now(), job_state(event.action, event.runner)
+        seen = JobSeen(event.job_id, repo.id, event.run_id, labels, state, now)
+        await self._store.see_job(seen, now)
 
     async def _cancel_stray(self, event: ActionsRunChanged) -> None:
         """Cancel a run that carries our id and is not the one we follow (RULINGS C)."""

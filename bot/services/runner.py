@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import assert_never
 
 from bot.core import lifecycle, steps
-from bot.core.model import Need, Outcome, Place, Repo, Run
+from bot.core.model import Need, Outcome, Place, Repo, Run, State
+from bot.core.occupancy import Quiet
 from bot.core.queueing import Barred, Taken
 from bot.core.situation import Situation
 from bot.ports.clock import Clock
@@ -115,7 +116,16 @@ class Runner:
             now=self._clock.now(),
             submitter=self._health is not None,
             submitter_down=down,
+            quiet=await self._quiet(claimed.run),
         )
+
+    async def _quiet(self, run: Run) -> Quiet | None:
+        """Tell whether the label that a run waits for looks offline."""
+        labels = [run.label] if run.label else [label.name for label in run.snapshot.labels]
+        if run.state is not State.WAITING_FOR_RUNNER or not run.dispatched_at or len(labels) > 1:
+            return None
+        now = self._clock.now()
+        return await self._store.quiet_label(run.repo_id, labels[0], run.dispatched_at, now)
 
     async def _carry_out(self, claimed: ClaimedRun, repo: Repo, step: steps.Step) -> None:
         match step:

@@ -12,7 +12,7 @@ from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsRun, GitHub
 from bot.ports.logs import LogFiles
-from bot.ports.sweeper import SweeperStore
+from bot.ports.sweeper import Health, SweeperStore
 from bot.ports.wake import Topic, Wake
 from bot.services.loop import Loop
 from bot.services.pulls import Brought, Pulls
@@ -25,6 +25,7 @@ _CLOCKS_DIFFER = timedelta(seconds=60)
 _REDELIVER_EVERY_S = 3600.0
 _PRUNE_EVERY_S = 3600.0
 _PRUNE_AT_ONCE = 500
+_ALARM_ONCE_S = 365 * 24 * 3600.0  # a silence is told once, however long it lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +130,16 @@ class Sweeper:
         """Delete what is older than it has to be kept, in small batches."""
         before = self._clock.now() - self._habits.retention
         await self._store.prune_tokens(self._clock.now())
+        await self._store.prune_jobs(self._clock.now())
         await self._logs.prune(before)
         while await self._store.prune(before, limit=_PRUNE_AT_ONCE):
             await self._clock.sleep(0.05)  # let others write
 
     async def _count(self) -> None:
         """Set the gauges."""
-        health = await self._store.health(self._clock.now())
+        now = self._clock.now()
+        health = await self._store.health(now)
+        await self._tell_offline(health, now)
         metrics = self._loop.metrics
         metrics.runs.clear()
         for state, count in health.runs_by_state.items():
@@ -147,6 +151,17 @@ class Sweeper:
             "checks_given_up": health.checks_given_up,
         }.items():
             metrics.waiting.labels(what).set(count)
+
+    async def _tell_offline(self, health: Health, now: datetime) -> None:
+        """Set the gauge, and raise one alarm each time a label falls silent, by any replica."""
+        gauge = self._loop.metrics.offline
+        gauge.clear()
+        for repo_id, quiet in health.offline:
+            gauge.labels(str(repo_id), quiet.label).set((now - quiet.since).total_seconds())
+            name = f"offline:{repo_id}:{quiet.label}:{quiet.since:%Y-%m-%dT%H:%M:%S}"
+            if await self._store.due_poll(name, now, every_s=_ALARM_ONCE_S):
+                told = {"repo_id": repo_id, "label": quiet.label, "since": quiet.since.isoformat()}
+                self._log.warning("a runner label looks offline", **told)
 
 
 def _fact(run: Run, item: ActionsRun, now: datetime) -> Fact:

@@ -108,4 +108,8 @@ def _waiting(counts: Health) -> dict[str, Any]:
         "checks_behind": counts.checks_behind,
         "checks_given_up": counts.checks_given_up,
         "last_delivery_at": iso(counts.last_delivery_at),
+        "labels_offline": [
+            {"repo_id": repo_id, "label": quiet.label, "since": iso(quiet.since)}
+            for repo_id, quiet in counts.offline
+        ],
     }

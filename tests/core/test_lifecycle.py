@@ -6,6 +6,7 @@ import pytest
 
 from bot.core import facts
 from bot.core.model import Fact, Run, State, WishKind
+from bot.core.occupancy import Quiet
 from bot.core.steps import Wait
 from tests.core.building import (
     LABEL,
@@ -142,7 +143,10 @@ def test_waiting_says_why_and_until_when() -> None:
     )
     down = step_of(a_run(rayjob=True), at_min=0, submitter_down="submitter unreachable since 11:59")
     assert down == Wait(State.QUEUED, at(seconds=15), "submitter unreachable since 11:59")
-    waiting = step_of(PLAIN, at_min=5)
-    assert waiting == Wait(
-        State.WAITING_FOR_RUNNER, at(1440), f"waiting for a runner with the label {LABEL}"
-    )
+    waits = f"waiting for a runner with the label {LABEL}"
+    for at_min, until in ((5, 30), (28, 33), (1437, 1440)):  # a look at the label is due by then
+        step = step_of(PLAIN, at_min=at_min)
+        assert step == Wait(State.WAITING_FOR_RUNNER, at(until), waits)
+    offline = step_of(PLAIN, at_min=40, quiet=Quiet(LABEL, at(2)))
+    why = f"{LABEL} looks offline: no job started on it since 12:02"
+    assert offline == Wait(State.WAITING_FOR_RUNNER, at(45), why)

@@ -8,13 +8,16 @@ from collections.abc import Callable
 from datetime import datetime
 
 from bot.adapters.store.api import ApiRows
+from bot.adapters.store.audit import AuditRows
 from bot.adapters.store.changes import ChangeRows
 from bot.adapters.store.checks import CheckRows
 from bot.adapters.store.database import Database
 from bot.adapters.store.deliveries import DeliveryRows, GroupCommit
 from bot.adapters.store.holds import HoldRows
 from bot.adapters.store.ids import ulid
+from bot.adapters.store.jobs_seen import JobRows
 from bot.adapters.store.migrate import migrate
+from bot.adapters.store.pauses import PauseRows
 from bot.adapters.store.rayjobs import RayJobRows
 from bot.adapters.store.reader import ReaderRows
 from bot.adapters.store.replies import ReplyRows
@@ -34,6 +37,7 @@ class Store(
     ReaderRows,
     RunRows,
     HoldRows,
+    JobRows,
     RayJobRows,
     CheckRows,
     ReplyRows,
@@ -41,6 +45,8 @@ class Store(
     SweepRows,
     TokenRows,
     ApiRows,
+    AuditRows,
+    PauseRows,
 ):
     """Implements the stores of all ports; made by ``open``, ended by ``close``."""
 

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, exists, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.adapters.store.audit import add_audit
 from bot.adapters.store.changes import add_facts, place_run, poke_runs, wish_to_keep
 from bot.adapters.store.checks_touch import bump_progress, bump_replies, bump_state
 from bot.adapters.store.database import Database, insert
@@ -98,6 +99,7 @@ class RunRows:
             if not await _write_back(conn, lease, save, now):
                 return False
             await _consequences(conn, save, now)
+            await add_audit(conn, save.audit)
             return True
 
         saved = await self._db.write(work)

@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, Table, delete, exists, func, select, text,
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.adapters.store.database import Database, insert, is_postgres
+from bot.adapters.store.jobs_seen import read_quiet
 from bot.adapters.store.migrate import head_revision, revision
 from bot.adapters.store.reader import OPEN_RUN
 from bot.adapters.store.rows import load_all, load_runs
@@ -89,6 +90,7 @@ class SweepRows:
                 checks_behind=await _count(conn, checks, checks.c.due <= now),
                 checks_given_up=await _count(conn, checks, text("given_up")),
                 last_delivery_at=await conn.scalar(select(func.max(deliveries.c.received_at))),
+                offline=await read_quiet(conn, now),
             )
 
     async def due_poll(self, name: str, now: datetime, *, every_s: float) -> bool:
