@@ -21,6 +21,9 @@ from bot.core.model import (
 )
 from bot.core.report import Gate, Reply
 
+BY_ITSELF = "ascend-ci[bot]"
+"""Who decided what nobody asked for; no person's login has brackets."""
+
 
 @dataclass(frozen=True, slots=True)
 class DropWant:
@@ -54,7 +57,7 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """Who did what, allowed or not, by which rule."""
+    """Who did what, allowed or not, by which rule; ``delivery`` is filled in by the inbox."""
 
     at: datetime
     who: str

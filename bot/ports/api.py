@@ -107,6 +107,7 @@ class RunQuery:
     sha: Sha | None = None  # or its first digits
     number: int | None = None
     state: State | None = None
+    label: str | None = None  # taken, or one that it waits for
     limit: int = 50
 
 

@@ -1,11 +1,12 @@
 """Rows for the read API: runs by what people know of them, and a run's whole story."""
 
-from sqlalchemy import ColumnElement, exists, func, select
+import msgspec
+from sqlalchemy import ColumnElement, Text, exists, func, select, type_coerce
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.adapters.store.database import Database
 from bot.adapters.store.rows import load, load_all, load_by_run, load_runs, load_wants
-from bot.adapters.store.tables import facts, rayjobs, repos, runs, wants
+from bot.adapters.store.tables import checks, facts, queue, rayjobs, repos, runs, wants
 from bot.core.model import Fact, RayJob, Repo, RepoId, Run, RunId
 from bot.ports.api import ListedRun, RunQuery, RunStory
 
@@ -35,6 +36,24 @@ class ApiRows:
             found = [load(Run, row) for row in (await conn.execute(chosen)).mappings()]
             known = await _repos(conn, {run.repo_id for run in found})
         return tuple(ListedRun(run, known.get(run.repo_id)) for run in found)
+
+    async def ids_from(self, start: str, *, limit: int) -> tuple[RunId, ...]:
+        """Return the ids of runs that begin so, newest first."""
+        begins = runs.c.id.startswith(start, autoescape=True)
+        query = select(runs.c.id).where(begins).order_by(runs.c.id.desc()).limit(limit)
+        async with self._db.read() as conn:
+            return tuple(RunId(run_id) for run_id in await conn.scalars(query))
+
+    async def check_of(self, run_id: RunId) -> int | None:
+        """Return the number of the check run that shows a run; None: not shown yet."""
+        query = (
+            select(checks.c.github_id)
+            .where(checks.c.run_id == run_id, checks.c.github_id.is_not(None))
+            .order_by(checks.c.retired_at.is_not(None), checks.c.touched_at.desc())
+            .limit(1)
+        )
+        async with self._db.read() as conn:
+            return await conn.scalar(query)
 
     async def run_story(self, run_id: RunId) -> RunStory | None:
         """Return a run with its wants, facts and RayJobs; None: there is none."""
@@ -68,7 +87,16 @@ def _where(query: RunQuery) -> list[ColumnElement[bool]]:
         where.append((runs.c.number == query.number) | wanted)
     if query.state is not None:
         where.append(runs.c.state == query.state)
+    if query.label is not None:
+        where.append((runs.c.label == query.label) | _waits_for(query.label))
     return where
+
+
+def _waits_for(label: str) -> ColumnElement[bool]:
+    """Tell in SQL whether a run waits for a label: a queue's needs are JSON text."""
+    named = msgspec.json.encode(f"label:{label}").decode()
+    needs = type_coerce(queue.c.needs, Text).contains(named, autoescape=True)
+    return exists().where(queue.c.run_id == runs.c.id, needs)
 
 
 def _in_repo(repo: str) -> ColumnElement[bool]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.adapters.store.audit import add_audit
 from bot.adapters.store.checks_touch import (
     NewId,
     add_run_check,
@@ -17,7 +18,7 @@ from bot.adapters.store.database import Database, insert
 from bot.adapters.store.deliveries import finish_delivery
 from bot.adapters.store.records import runs_let_down, save_records, take_up_reports
 from bot.adapters.store.rows import FREE, values
-from bot.adapters.store.tables import audit, facts, pulls, runs, wants
+from bot.adapters.store.tables import facts, pulls, runs, wants
 from bot.core.model import Fact, Pull, Run, RunId, State, Want, Wish, WishKind
 from bot.ports.inbox import Changes, DropWant
 from bot.ports.lease import Lease
@@ -53,8 +54,7 @@ class ChangeRows:
             for reply in changes.replies:
                 run_ids = tuple(placed.get(run_id, run_id) for run_id in reply.run_ids)
                 await put_reply(conn, replace(reply, run_ids=run_ids), now)
-            if changes.audit:
-                await conn.execute(insert(conn, audit), [values(item) for item in changes.audit])
+            await add_audit(conn, changes.audit)
             return True
 
         written = await self._db.write(work)

@@ -387,6 +387,7 @@ audit = Table(
     Column("delivery", Text),
     Index("audit_at", "at"),
     Index("audit_who", "who", "at"),
+    Index("audit_commit", "repo_id", "sha"),
 )
 
 polls = Table(
