@@ -92,6 +92,7 @@ class ActionsRunChanged:
     head_sha: Sha
     html_url: str
     actor: str
+    created_at: datetime | None = None  # of the run; its first attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,7 @@ class Pushed:
     after: Sha
     deleted: bool
     sender: str
+    before: Sha | None = None  # None: nothing to compare with (a new branch, or history rewritten)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ class MergeGroupChanged:
     head_ref: str
     base_sha: Sha
     base_ref: str
+    tree: str = ""  # git's name for the files of the head, "" when not told
+    reason: str = ""  # of its end: "merged", "invalidated", "dequeued"
 
 
 @dataclass(frozen=True, slots=True)

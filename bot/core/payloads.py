@@ -119,6 +119,10 @@ def _time(payload: Payload, path: str) -> datetime:
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
+def _maybe_time(payload: Payload, path: str) -> datetime | None:
+    return _time(payload, path) if _maybe(payload, path) else None
+
+
 def _sha(payload: Payload, path: str) -> Sha:
     value = _text(payload, path)
     if len(value) not in {40, 64} or not set(value) <= set("0123456789abcdef"):
@@ -249,6 +253,7 @@ def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
         head_sha=_sha(payload, "workflow_run.head_sha"),
         html_url=_maybe_text(payload, "workflow_run.html_url"),
         actor=_maybe_text(payload, "workflow_run.triggering_actor.login"),
+        created_at=_maybe_time(payload, "workflow_run.created_at"),
     )
 
 
@@ -280,7 +285,15 @@ def _push(payload: Payload, _app_id: int | None) -> Event | Ignored:
         after=_sha(payload, "after"),
         deleted=_maybe(payload, "deleted") is True,
         sender=_maybe_text(payload, "sender.login"),
+        before=_before(payload),
     )
+
+
+def _before(payload: Payload) -> Sha | None:
+    """Return the commit that a push can be compared with."""
+    before = _sha(payload, "before") if _maybe(payload, "before") else None
+    usable = before is not None and set(before) != {"0"} and _maybe(payload, "forced") is not True
+    return before if usable else None
 
 
 def _merge_group(payload: Payload, _app_id: int | None) -> Event | Ignored:
@@ -294,6 +307,8 @@ def _merge_group(payload: Payload, _app_id: int | None) -> Event | Ignored:
         head_ref=_text(payload, "merge_group.head_ref"),
         base_sha=_sha(payload, "merge_group.base_sha"),
         base_ref=_text(payload, "merge_group.base_ref"),
+        tree=_maybe_text(payload, "merge_group.head_commit.tree_id"),
+        reason=_maybe_text(payload, "reason"),
     )
 
 
