@@ -141,7 +141,6 @@ TABLE: list[tuple[str, Callable[[World], Pull], bool]] = [
     ("the policy by write", opened("write", {".github/ascend-ci.yml": "", **VERL}), False),
     ("a file moved out of `.github/` by write", moved("write"), False),
     ("3,001 files by write", many("write", 3001), False),
-    ("3,001 files by maintain", many("maintain", 3001), True),
 ]
 
 

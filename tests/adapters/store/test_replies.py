@@ -141,3 +141,11 @@ async def test_a_reply_that_failed_for_now_is_due_later(store: Store) -> None:
     await store.give_up((await claim(store)).lease, due=after(60), note="502")
     assert await claims(store, 59) == ()
     assert len(await claims(store, 60)) == 1
+
+
+async def test_a_comment_with_a_reply_row_is_answered(store: Store) -> None:
+    assert not await store.answered(77)
+    reply = Reply(REPO.id, comment_id=77, number=1, head="hello", run_ids=())
+    await store.commit(Changes(repo=REPO, replies=(reply,)), NOW, done=None)
+    assert await store.answered(77)
+    assert not await store.answered(78)
