@@ -1,5 +1,6 @@
 """The one writer of a run's state: what a step led to becomes the run's next row."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -7,8 +8,9 @@ from datetime import datetime
 from bot.core import facts
 from bot.core.facts import add_up
 from bot.core.model import Fact, Place, RayJob, Run, RunId, State, Wish
+from bot.core.plan import BY_ITSELF, AuditEntry
 from bot.core.queueing import Barred
-from bot.core.steps import Conclude, End, SetWish, Wait
+from bot.core.steps import Bind, Conclude, End, SetWish, Wait
 from bot.ports.clock import Clock
 from bot.ports.runner import ClaimedRun, RunnerStore, SaveRun
 from bot.ports.wake import Topic, Wake
@@ -28,6 +30,13 @@ class Moved:
     rayjobs: tuple[RayJob, ...] = ()
     release: tuple[str, ...] = ()
     release_all: bool = False
+    audit: tuple[AuditEntry, ...] = ()
+    news: bool = False  # a person should see it at once, whatever the state
+
+
+def _gist(why: str) -> str:
+    """Return what of a reason is news: its numbers and times shift all the time."""
+    return re.sub(r"\d+", "", why)
 
 
 def _standing(place: Place | None) -> tuple[str, int] | None:
@@ -64,7 +73,7 @@ class Ledger:
         run = replace(run, started_at=run.started_at or seen.started_at)
         changed = run.state is not before.state
         moved_up = _standing(run.place) != _standing(before.place)
-        at_once = (changed and run.state in _SHOWN_AT_ONCE) or moved_up
+        at_once = (changed and run.state in _SHOWN_AT_ONCE) or moved_up or moved.news
         await self._save(
             claimed,
             SaveRun(
@@ -74,6 +83,7 @@ class Ledger:
                 rayjobs=moved.rayjobs,
                 release=moved.release,
                 release_all=moved.release_all,
+                audit=moved.audit,
                 show=at_once,
                 progress=changed or run.why != before.why or run.place != before.place,
             ),
@@ -92,13 +102,40 @@ class Ledger:
         place = answer if isinstance(answer, Place) else None
         why = answer.why if isinstance(answer, Barred) else ""
         run = replace(claimed.run, state=State.QUEUED, place=place, why=why)
-        await self.moved(claimed, Moved(run, due))
+        news = _gist(why) != _gist(claimed.run.why)
+        if isinstance(answer, Place) or not news:
+            await self.moved(claimed, Moved(run, due))
+            return
+        entry = self._entry(run, f"start {run.suite}", answer.rule, allowed=False)
+        await self.moved(claimed, Moved(run, due, audit=(entry,), news=True))
 
     async def wish(self, claimed: ClaimedRun, step: SetWish) -> None:
         """Save that a limit is reached: the run should stop."""
         now = self._clock.now()
         run = replace(claimed.run, wish=Wish(step.kind, "", step.reason, now))
-        await self.moved(claimed, Moved(run, now))
+        entry = self._entry(run, f"cancel {run.suite}", f"limit: {step.reason}", allowed=True)
+        await self.moved(claimed, Moved(run, now, audit=(entry,)))
+
+    def _entry(self, run: Run, what: str, rule: str, *, allowed: bool) -> AuditEntry:
+        """Return what a rule decided about a run, for the audit."""
+        now = self._clock.now()
+        return AuditEntry(now, BY_ITSELF, what, allowed, rule, run.repo_id, run.number, run.sha)
+
+    async def bind(self, claimed: ClaimedRun, step: Bind) -> None:
+        """Save which Actions run GitHub started by itself for this run."""
+        now = self._clock.now()
+        run = replace(
+            claimed.run,
+            state=State.WAITING_FOR_RUNNER,
+            why="",
+            actions_run_id=step.actions_run_id,
+            actions_attempt=step.attempt,
+            actions_url=step.url,
+            dispatched_at=now,
+        )
+        told = {"text": f"started by GitHub on {step.event}"}
+        fact = Fact(run.id, facts.RUNNER, f"dispatched:{step.attempt}", now, told)
+        await self.moved(claimed, Moved(run, now, (fact,)))
 
     async def conclude(self, claimed: ClaimedRun, step: Conclude) -> None:
         """Save the verdict; from here on only logs are read."""
@@ -151,6 +188,8 @@ class Ledger:
             origin=f"attempt {run.attempt}: {step.retry}",
             number=run.number,
             retries=run.retries + 1 if step.counts else run.retries,
+            rerun_of=run.actions_run_id if run.snapshot.native else None,
+            actions_attempt=run.actions_attempt if run.snapshot.native else 1,
         )
 
     async def _save(self, claimed: ClaimedRun, save: SaveRun) -> None:
