@@ -42,59 +42,58 @@ def document(*, asks_for_token: bool) -> Json:
 
 def _paths() -> Json:
     job, run = _parameter("job_id", "path", STRING), _parameter("run_id", "path", _like(TOKEN))
-    attempt = _like(TOKEN)
-    after = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
-    key = _parameter("Idempotency-Key", "header", _like(KEY), required=False)
-    accepted = _object("job_id", created={"type": "boolean"})
-    stopped = _object(stopped={"type": "array", "items": STRING})
-    jobs = _object(jobs={"type": "array", "items": _ref("Job")})
-    healthy = _object("backend", status={"const": "ok"})
+    found = {200: _ref("Job"), 404: _ref("Unknown")}
     return {
-        "/healthz": {
-            "get": {
-                **_call("Usable or not", {200: healthy}, "503 no room, or no cluster"),
-                "security": [],
-            }
-        },
-        "/api/v1/rayjobs": {
-            "post": {
-                **_call(
-                    "Submit a job; an Idempotency-Key makes it safe to repeat",
-                    {201: accepted, 200: accepted},
-                    "400 flawed",
-                    "413 too large",
-                    "422 the key started another body",
-                    "429 full",
-                    "503 it can't be written down",
-                    parameters=[key],
-                ),
-                "requestBody": {"required": True, "content": _content(_ref("JobRequest"))},
-            }
-        },
-        "/api/v1/rayjobs/{job_id}": {
-            "get": _call("One job", {200: _ref("Job"), 404: _ref("Unknown")}, parameters=[job])
-        },
-        "/api/v1/rayjobs/{job_id}/watch": {"get": _watch(job, after)},
-        "/api/v1/workflows/{run_id}": {
-            "get": _call(
-                "The jobs of an Actions run",
-                {200: jobs},
-                "400 no such id",
-                parameters=[run, _parameter("attempt", "query", attempt, required=False)],
-            ),
-            "delete": _call(
-                "Stop every job of a run attempt",
-                {200: stopped},
-                "400 no such id",
-                "404 nothing was alive",
-                "503 some still live, repeat",
-                parameters=[run, _parameter("attempt", "query", attempt)],
-            ),
-        },
+        "/healthz": {"get": _health()},
+        "/api/v1/rayjobs": {"post": _submit()},
+        "/api/v1/rayjobs/{job_id}": {"get": _call("One job", found, parameters=[job])},
+        "/api/v1/rayjobs/{job_id}/watch": {"get": _watch(job)},
+        "/api/v1/workflows/{run_id}": {"get": _list(run), "delete": _stop(run)},
     }
 
 
-def _watch(job: Json, after: Json) -> Json:
+def _health() -> Json:
+    healthy = _object("backend", status={"const": "ok"})
+    return {**_call("Usable or not", {200: healthy}, "503 no room, or no cluster"), "security": []}
+
+
+def _submit() -> Json:
+    accepted = _object("job_id", created={"type": "boolean"})
+    call = _call(
+        "Submit a job; an Idempotency-Key makes it safe to repeat",
+        {201: accepted, 200: accepted},
+        "400 flawed",
+        "413 too large",
+        "422 the key started another body",
+        "429 full",
+        "503 it can't be written down",
+        parameters=[_parameter("Idempotency-Key", "header", _like(KEY), required=False)],
+    )
+    return {**call, "requestBody": {"required": True, "content": _content(_ref("JobRequest"))}}
+
+
+def _list(run: Json) -> Json:
+    return _call(
+        "The jobs of an Actions run",
+        {200: _object(jobs={"type": "array", "items": _ref("Job")})},
+        "400 no such id",
+        parameters=[run, _parameter("attempt", "query", _like(TOKEN), required=False)],
+    )
+
+
+def _stop(run: Json) -> Json:
+    return _call(
+        "Stop every job of a run attempt",
+        {200: _object(stopped={"type": "array", "items": STRING})},
+        "400 no such id",
+        "404 nothing was alive",
+        "503 some still live, repeat",
+        parameters=[run, _parameter("attempt", "query", _like(TOKEN))],
+    )
+
+
+def _watch(job: Json) -> Json:
+    after = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
     parameters = [
         job,
         _parameter("after", "query", after, required=False),
