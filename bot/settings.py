@@ -1,7 +1,7 @@
 """The environment, read once, with every mistake said at once and no secret ever printed."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -13,6 +13,8 @@ from pydantic import (
     model_validator,
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+Kind = TypeVar("Kind", bound=BaseSettings)
 
 DEFAULT_DATABASE = "sqlite+aiosqlite:///ascend-ci.db"
 
@@ -57,6 +59,7 @@ class Settings(BaseSettings):
     policy_file: Path | None = None
     poll_seconds: float = Field(default=60.0, gt=0)
     retention_days: int = Field(default=90, gt=0)
+    audit_days: int = Field(default=365, gt=0)
     dashboard: Literal["public", "token", "off"] = "token"
     dashboard_token: SecretStr | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -107,6 +110,16 @@ class Settings(BaseSettings):
         return self
 
 
+class OperatorSettings(BaseSettings):
+    """What operators' commands need: the database alone, and no secret of the app."""
+
+    model_config = SettingsConfigDict(extra="ignore", env_ignore_empty=False, frozen=True)
+
+    github_api_url: Url = Field(default=HttpUrl("https://api.github.com"), validate_default=True)
+    database_url: str = DEFAULT_DATABASE
+    policy_file: Path | None = None
+
+
 def pages_of(api_url: str) -> str:
     """Return where GitHub's pages are, from where its API is (an Enterprise Server's too)."""
     if api_url == "https://api.github.com":
@@ -116,8 +129,17 @@ def pages_of(api_url: str) -> str:
 
 def read_settings() -> Settings:
     """Read the environment; raise ``SettingsError`` with every problem at once."""
+    return _read(Settings)
+
+
+def read_operator_settings() -> OperatorSettings:
+    """Read what operators' commands need; raise ``SettingsError`` like ``read_settings``."""
+    return _read(OperatorSettings)
+
+
+def _read(kind: type[Kind]) -> Kind:
     try:
-        return Settings()
+        return kind()
     except ValidationError as error:
         problems = tuple(_words(item["loc"], item["msg"]) for item in error.errors())
         raise SettingsError(problems) from None  # the cause would print secrets
