@@ -153,7 +153,11 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
     runner = _runner(parts, digesters)
     where = Where(pages_of(str(settings.github_api_url)), "")
     reporter = Reporter(store, github, clock, parts.loop, where)
-    habits = Habits(settings.poll_seconds, timedelta(days=settings.retention_days))
+    habits = Habits(
+        settings.poll_seconds,
+        timedelta(days=settings.retention_days),
+        timedelta(days=settings.audit_days),
+    )
     logs = LogFiles(settings.data_dir)
     sweeper = Sweeper(store, (github, logs), pulls, (clock, parts.wake, parts.loop), habits)
     turns = [

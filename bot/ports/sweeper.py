@@ -50,6 +50,10 @@ class SweeperStore(InboxStore, Protocol):
         """Delete done deliveries, and runs with their rows, older than ``before``."""
         ...
 
+    async def prune_audit(self, before: datetime, *, limit: int) -> int:
+        """Delete decisions older than ``before``, ``limit`` at most; return how many."""
+        ...
+
     async def prune_tokens(self, now: datetime) -> None:
         """Forget OIDC tokens that nobody takes any more."""
         ...

@@ -34,6 +34,7 @@ class Habits:
 
     poll_s: float = 60.0
     retention: timedelta = timedelta(days=90)
+    audit: timedelta = timedelta(days=365)
 
 
 class Sweeper:
@@ -134,6 +135,9 @@ class Sweeper:
         await self._logs.prune(before)
         while await self._store.prune(before, limit=_PRUNE_AT_ONCE):
             await self._clock.sleep(0.05)  # let others write
+        before = self._clock.now() - self._habits.audit
+        while await self._store.prune_audit(before, limit=_PRUNE_AT_ONCE):
+            await self._clock.sleep(0.05)
 
     async def _count(self) -> None:
         """Set the gauges."""
