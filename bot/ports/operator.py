@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.core.model import Pull, RepoId, RunId, Snapshot
+from bot.core.model import Pull, RepoId, RunId, Sha, Snapshot, StoredSelection
 from bot.core.plan import AuditEntry
 from bot.core.queueing import Pause
 from bot.ports.api import ApiStore
@@ -62,6 +62,10 @@ class OperatorStore(ApiStore, AuditStore, Protocol):
 
     async def pull(self, repo_id: RepoId, number: int) -> Pull | None:
         """Return the pull request as last seen."""
+        ...
+
+    async def selections(self, repo_id: RepoId, sha: Sha) -> tuple[StoredSelection, ...]:
+        """Return what was chosen at a commit, one a pull request."""
         ...
 
     async def ids_from(self, start: str, *, limit: int) -> tuple[RunId, ...]:

@@ -5,6 +5,7 @@ from bot.ports.api import AnnouncementStore, ApiStore
 from bot.ports.follower import FollowerStore
 from bot.ports.hooks import HooksStore
 from bot.ports.inbox import InboxStore
+from bot.ports.operator import OperatorStore
 from bot.ports.reporter import ReporterStore
 from bot.ports.runner import RunnerStore
 from bot.ports.sweeper import SweeperStore
@@ -16,8 +17,8 @@ def _ports(
     return store, store, store, store, store, store
 
 
-def _api(store: Store) -> tuple[ApiStore, AnnouncementStore]:
-    return store, store
+def _api(store: Store) -> tuple[ApiStore, AnnouncementStore, OperatorStore]:
+    return store, store, store
 
 
 async def test_one_store_serves_every_port(store: Store) -> None:

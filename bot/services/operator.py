@@ -1,0 +1,206 @@
+"""What operators do to runs and to what is scarce, from rows alone, beside a running service."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.core.model import Rank, Run, RunId, State, Want, Wish, WishKind
+from bot.core.plan import AuditEntry, Changes
+from bot.core.planner import pr_source
+from bot.core.policy import PolicyErrors, load_policy
+from bot.core.queueing import Pause
+from bot.core.report import Gate
+from bot.ports.api import RunQuery, RunStory
+from bot.ports.clock import Clock
+from bot.ports.operator import OperatorStore
+
+RULE = "operator"  # the audit's: who may use the database may do this
+MIN_ID = 4  # characters of an id: fewer name a run by accident
+ALL = "all"
+_NAMED = 5  # ids that a refusal lists
+_ATTEMPTS = 200  # of all suites on one commit
+
+
+@dataclass(frozen=True, slots=True)
+class No:
+    """Why nothing was done."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """The new attempt, and for whom it runs."""
+
+    run_id: RunId
+    attempt: int
+    suite: str
+    sources: tuple[str, ...]
+
+
+class Operator:
+    """Carries out one operator's commands."""
+
+    def __init__(
+        self, store: OperatorStore, clock: Clock, new_id: Callable[[], str], who: str
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._new_id = new_id
+        self._who = who
+
+    async def find(self, word: str) -> RunStory | No:
+        """Return the one run whose id begins so, with its story."""
+        start = word.upper()
+        if len(start) < MIN_ID:
+            return No(f"{word!r} is too short: name a run by {MIN_ID} characters of its id or more")
+        ids = await self._store.ids_from(start, limit=_NAMED + 1)
+        if not ids:
+            return No(f"there is no run {word} (any more)")
+        if len(ids) > 1 and start not in ids:
+            more = " and more" if len(ids) > _NAMED else ""
+            return No(f"{word} begins several ids: {', '.join(ids[:_NAMED])}{more}")
+        story = await self._store.run_story(RunId(start) if start in ids else ids[0])
+        return story or No(f"there is no run {word} (any more)")
+
+    async def cancel(self, word: str, reason: str) -> Run | No:
+        """Wish a run stopped, as a person's command does; return it."""
+        story = await self.find(word)
+        if isinstance(story, No):
+            return story
+        run = story.run
+        refusal = _not_to_cancel(run)
+        if refusal:
+            return refusal
+        now = self._clock.now()
+        wish = Wish(WishKind.CANCEL, self._who, f"cancelled by {self._who}: {reason}", now)
+        entry = self._entry(f"cancel {run.suite} ({run.id}): {reason}", run)
+        changes = Changes(wishes=((run.id, wish),), audit=(entry,))
+        await self._store.commit(changes, now, done=None)
+        after = await self._store.run_story(run.id)
+        if after is None or after.run.wish != wish:
+            return No(f"{run.id} ({run.suite}) ended meanwhile")
+        return after.run
+
+    async def retry(self, word: str) -> Retried | No:
+        """Start a done run's suite again at its commit, with the same snapshot."""
+        story = await self.find(word)
+        if isinstance(story, No):
+            return story
+        run = story.run
+        if story.repo is None or not story.repo.active:
+            return No("the app is not installed in this repository (any more)")
+        latest = await self._latest(run)
+        if latest.state is not State.DONE:
+            return No(f"attempt {latest.attempt} of {run.suite} is not done: {latest.id}")
+        again = self._again(run, latest)
+        wants = tuple([await self._kept(want, again) for want in story.wants])
+        sources = {want.source: want for want in wants if want is not None}
+        if not sources:
+            pin = f"pin:operator-{again.id}"
+            sources = {pin: Want(again.id, pin, auto=False, by=self._who, rank=Rank.APPROVED)}
+        entry = self._entry(f"retry {run.suite} ({run.id}) as attempt {again.attempt}", run)
+        changes = Changes(
+            new_runs=((again, tuple(sources.values())),),
+            gates=await self._gates(again, set(sources)),
+            audit=(entry,),
+        )
+        await self._store.commit(changes, again.created_at, done=None)
+        return Retried(again.id, again.attempt, again.suite, tuple(sources))
+
+    async def _latest(self, run: Run) -> Run:
+        """Return the latest attempt of a run's suite at its commit."""
+        query = RunQuery(repo=str(run.repo_id), sha=run.sha, limit=_ATTEMPTS)
+        found = [item.run for item in await self._store.list_runs(query)]
+        same = [item for item in found if item.suite == run.suite]
+        return max(same, key=lambda item: item.attempt, default=run)
+
+    def _again(self, run: Run, latest: Run) -> Run:
+        return Run(
+            id=RunId(self._new_id()),
+            repo_id=run.repo_id,
+            sha=run.sha,
+            suite=run.suite,
+            attempt=latest.attempt + 1,
+            snapshot=run.snapshot,
+            created_at=self._clock.now(),
+            origin=f"{self._who}, operator",
+            number=run.number,
+        )
+
+    async def _kept(self, want: Want, again: Run) -> Want | None:
+        """Return a want for the new attempt; a pull request's holds while this is its head."""
+        kind, _, number = want.source.partition(":")
+        if kind == "pr":
+            pull = await self._store.pull(again.repo_id, int(number))
+            if pull is None or not pull.open or pull.head_sha != again.sha:
+                return None
+        rank = min(want.rank, Rank.APPROVED)
+        return replace(want, run_id=again.id, auto=False, by=self._who, rank=rank)
+
+    async def _gates(self, run: Run, sources: set[str]) -> tuple[Gate, ...]:
+        """Return the gate that the new attempt counts for: its pull request's."""
+        if run.number is None or pr_source(run.number) not in sources:
+            return ()
+        chosen = await self._store.selections(run.repo_id, run.sha)
+        names = [str(item.data["gate"]) for item in chosen if item.data.get("gate")]
+        return tuple(Gate(run.repo_id, run.sha, run.number, name=name) for name in names[:1])
+
+    async def pause(self, resource: str, reason: str, until: datetime | None) -> Pause | None:
+        """Let nothing start on a resource; return the pause that this one replaces."""
+        now = self._clock.now()
+        ends = f" until {until:%Y-%m-%dT%H:%MZ}" if until else ""
+        entry = self._entry(f"pause {resource}{ends}: {reason}")
+        return await self._store.pause(Pause(resource, self._who, reason, until, now), entry)
+
+    async def resume(self, resource: str) -> Pause | No:
+        """Let runs start on a resource again."""
+        ended = await self._store.resume(resource, self._entry(f"resume {resource}"))
+        return ended or No(f"{resource} is not paused")
+
+    async def resource(self, word: str, extra: tuple[str, ...] = ()) -> str | No:
+        """Return the resource that a word names: ``label:X``, ``pool:Y``, or X where it is plain.
+
+        ``extra`` are texts of policies that the database does not know: the server's own.
+        """
+        if word.startswith(("label:", "pool:")):
+            return word
+        known = await self.known(extra)
+        found = [f"{kind}:{word}" for kind in ("label", "pool") if f"{kind}:{word}" in known]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            return No(f"{word} is a label and a pool: name {' or '.join(found)}")
+        return No(f"no label or pool {word!r} is known, but {', '.join(known) or 'none at all'}")
+
+    async def known(self, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Return every resource that a policy, a late run or a pause names."""
+        known = await self._store.known()
+        names = {pause.resource for pause in await self._store.list_pauses(self._clock.now())}
+        for frozen in known.snapshots:
+            names |= {f"label:{label.name}" for label in frozen.labels}
+            names |= {f"pool:{frozen.pool.name}"} if frozen.pool else set()
+        for text in {*known.policies, *extra}:
+            policy = load_policy(text.encode())
+            if not isinstance(policy, PolicyErrors):
+                names |= {f"label:{name}" for name in policy.runners}
+                names |= {f"pool:{name}" for name in policy.pools}
+        return tuple(sorted(names - {ALL}))
+
+    def _entry(self, what: str, run: Run | None = None) -> AuditEntry:
+        """Return the audit's row of what was done, to a run or to all repositories."""
+        now = self._clock.now()
+        if run is None:
+            return AuditEntry(now, self._who, what, True, RULE)
+        return AuditEntry(now, self._who, what, True, RULE, run.repo_id, run.number, run.sha)
+
+
+def _not_to_cancel(run: Run) -> No | None:
+    named = f"{run.id} ({run.suite})"
+    if run.state is State.DONE:
+        return No(f"{named} is done: {run.outcome}")
+    if run.state is State.FINISHING:
+        return No(f"{named} has its result; only its log is still read")
+    if run.wish is not None:
+        return No(f"{named} is being stopped already: {run.wish.reason}")
+    return None
