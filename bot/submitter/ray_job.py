@@ -104,8 +104,6 @@ class RayFollower:
         """Follow the job until its end is written down."""
         try:
             self._written = await asyncio.to_thread(self._journal.events.count_logs)
-            if not self._journal.events.seq:
-                await self._show("PENDING", self._job.record.note, "", "New")
             while self._job.end is None:
                 await self._turn()
                 if self._job.end is None:
@@ -118,6 +116,8 @@ class RayFollower:
         """Look once; a cluster that does not answer is said once an outage."""
         try:
             try:
+                if not self._journal.events.seq:
+                    await self._show("PENDING", self._job.record.note, "", "New")
                 found = await self._api.job(self._id)
                 await (self._on_absent() if found is None else self._on_found(found))
                 self._failures = 0

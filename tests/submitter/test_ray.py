@@ -320,6 +320,32 @@ async def test_a_log_that_a_full_disk_refuses_comes_when_there_is_room_again(
     assert lines(await service.events(job)) == ["one", *text_of(LOG)]
 
 
+async def test_a_job_whose_first_event_finds_no_room_waits_for_it(
+    cluster: FakeRay,
+    http: aiohttp.ClientSession,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster.away = True
+    async with serving(cluster, tmp_path, http) as service:
+        job = await service.post()
+    folder = (
+        tmp_path / "data" / "ray-jobs" / job
+    )  # as if it had been killed right behind the record
+    (folder / "events.ndjson").write_bytes(b"")
+    (folder / "state.json").unlink(missing_ok=True)
+    cluster.away = False
+    with contextlib.ExitStack() as full:
+        full.enter_context(full_above(10))
+        async with serving(cluster, tmp_path, http) as service:
+            while "cannot write" not in caplog.text:  # noqa: ASYNC110 - it is known by its log alone
+                await asyncio.sleep(0.005)
+            assert cluster.jobs == {}
+            full.close()
+            (await cluster.started()).end("SUCCEEDED")
+            assert (await service.events(job))[0]["message"] == "accepted"
+
+
 async def test_a_restart_goes_on_where_the_log_was(
     cluster: FakeRay, http: aiohttp.ClientSession, tmp_path: Path
 ) -> None:
