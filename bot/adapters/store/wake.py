@@ -16,6 +16,8 @@ _CHANNEL = "ascend_ci"
 _CONNECT_S = 10
 # The polls of the loops bridge the time without a connection.
 _RECONNECT_S = 5
+# What a process that ends still has to tell; without a connection the others' polls find it.
+_LAST_WORDS_S = 2
 
 
 class LocalWake:
@@ -46,12 +48,24 @@ class PostgresWake(LocalWake):
         self._dsn = dsn
         self._outgoing: set[Topic] = set()
         self._has_outgoing = asyncio.Event()
+        self._all_told = asyncio.Event()
+        self._all_told.set()
 
     def poke(self, *topics: Topic) -> None:
         """Wake the loops of these topics, here and in the other processes."""
         super().poke(*topics)
         self._outgoing.update(topics)
+        self._all_told.clear()
         self._has_outgoing.set()
+
+    async def last_words(self) -> None:
+        """Return once the other processes were told what was poked, or soon without a connection.
+
+        Call it before ``run`` is cancelled: a command ends at once after its only poke.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_S):
+                await self._all_told.wait()
 
     async def run(self, listening: asyncio.Event) -> None:
         """Listen and notify until cancelled, connecting again whenever the connection is lost."""
@@ -89,6 +103,8 @@ class PostgresWake(LocalWake):
                     _CHANNEL,
                     topics,
                 )
+            if not self._outgoing:
+                self._all_told.set()
 
     def _heard(self, conn: Any, sender: int, _channel: str, payload: object) -> None:
         """Wake the loops of a topic that another process names; an unknown one is of a newer."""
@@ -113,6 +129,7 @@ async def open_wake(url: str) -> AsyncIterator[Wake]:
             async with asyncio.timeout(_CONNECT_S):
                 await listening.wait()
         yield wake
+        await wake.last_words()
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):

@@ -42,3 +42,15 @@ async def test_a_poke_crosses_connections_and_names_its_topic(database_url: str)
         here.poke(Topic.REPORTER)
         async with asyncio.timeout(60):
             await there.wait(Topic.REPORTER, _LONG_S)
+
+
+async def test_who_ends_right_after_a_poke_is_still_heard(database_url: str) -> None:
+    if database_url.startswith("sqlite"):
+        return  # one process: nobody else to wake
+    async with open_wake(database_url) as there:
+        for _ in range(3):  # it may well be lucky once
+            await there.wait(Topic.RUNNER, 0)
+            async with open_wake(database_url) as command:
+                command.poke(Topic.RUNNER)
+            async with asyncio.timeout(60):
+                await there.wait(Topic.RUNNER, _LONG_S)
