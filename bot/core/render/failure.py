@@ -6,7 +6,7 @@ from bot.core.fencing import clean, cut_bytes, table
 from bot.core.model import Outcome, Run
 from bot.core.render.context import Pen, sentences
 from bot.core.render.digest import UNKNOWN, Shown
-from bot.core.render.words import retry_words, where
+from bot.core.render.words import rerun_how, retry_words, where
 from bot.core.report import Annotation, SuiteView
 from bot.core.sections import Block, Rows, Section, Whole
 from bot.core.texts.words import between, capital, count, number
@@ -66,7 +66,7 @@ def _next(pen: Pen, run: Run, told: Shown | None) -> str:
     hint = pen.prose(told.hint) if told else ""
     return sentences(
         pen.say("next", hint=f"{hint}.") if hint else "",
-        pen.say("rerun_how", command=pen.command("rerun", run.suite)),
+        rerun_how(pen, run),
     )
 
 

@@ -25,7 +25,8 @@ def now_lines(pen: Pen, view: SuiteView, now: datetime) -> tuple[Section | None,
         f"{progress(pen, steps)}." if steps and run.why else "",  # else the title says it
         _limit(pen, run),
     )
-    stoppable = run.state not in {State.CANCELLING, State.FINISHING}
+    # Comments reach only what runs for a pull request.
+    stoppable = run.state not in {State.CANCELLING, State.FINISHING} and run.number is not None
     command = pen.command("cancel", run.suite)
     how = pen.say("cancel_how", command=command) if stoppable else ""
     return (Whole(parts) if parts else None, Whole(how) if how else None)

@@ -7,7 +7,7 @@ from bot.core.render.context import Context, Pen, address
 from bot.core.render.digest import Shown, best, pace
 from bot.core.render.failure import annotations, failure_summary, failure_text
 from bot.core.render.story import followed, now_lines, origin, timeline, what
-from bot.core.render.words import outcome_title, state_title
+from bot.core.render.words import outcome_title, rerun_how, state_title
 from bot.core.report import Button, CheckWrite, SuiteView
 from bot.core.sections import SUMMARY_BYTES, TEXT_BYTES, Section, Whole, compose
 from bot.core.texts.words import capital
@@ -96,5 +96,5 @@ def _ended(pen: Pen, view: SuiteView, outcome: Outcome) -> tuple[Section | None,
     if outcome is Outcome.SUPERSEDED:
         lines.append(Whole(pen.say("not_counted")))
     if outcome is not Outcome.SUCCESS:
-        lines.append(Whole(pen.say("rerun_how", command=pen.command("rerun", run.suite))))
+        lines.append(Whole(rerun_how(pen, run)))
     return tuple(lines)

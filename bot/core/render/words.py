@@ -198,3 +198,10 @@ def _row_word(pen: Pen, run: Run, now: datetime) -> str:
     if run.state is State.RUNNING and run.started_at:
         return pen.say("row_running_since", at=clock(run.started_at, now))
     return pen.say(f"row_{run.state}") if run.state is not State.DONE else pen.say("row_broken")
+
+
+def rerun_how(pen: Pen, run: Run) -> str:
+    """Say how to run it again; comments reach only what runs for a pull request."""
+    if run.number is None:
+        return pen.say("rerun_button")
+    return pen.say("rerun_how", command=pen.command("rerun", run.suite))

@@ -41,6 +41,7 @@ EN: dict[str, str] = {
     "altered": "Set by hand: {inputs}; so the gate does not count this run.",
     "policy": "Policy: {ref} at {sha}.",
     "cancel_how": "Cancel: {command}.",
+    "rerun_button": "Re-run: button above.",
     "rerun_how": "Re-run: button above or {command}.",
     "waiting_why": "Waiting: {why}.",
     "now_why": "Now: {why}.",
@@ -129,7 +130,9 @@ EN: dict[str, str] = {
     "row_why": "{state}: {why}",
     "row_attempt": "{state} (attempt {attempt})",
     "row_missing": "not started",
+    "row_github": "waiting for GitHub to start it",
     "row_command": "by command",
+    "row_passed_at": "passed on {sha}, which has the same files",
     # -- the gate ------------------------------------------------------------------------------
     "gate_none": "No Ascend suite needed",
     "gate_none_why": "{files}, none matches a suite's paths ({suites} looked at).",
@@ -146,6 +149,9 @@ EN: dict[str, str] = {
     "or by {command}.",
     "gate_command": "Waiting for a command: {suites}",
     "gate_command_why": "Required, and not started by itself: comment {command}.",
+    "gate_github": "Waiting for an approval on GitHub: {suites}",
+    "gate_github_why": "GitHub runs workflows of people new to it only after an approval. "
+    "Somebody with write permission: look at the change, then approve {links}.",
     "gate_dry_run": "Dry run: would run {suites}",
     "gate_dry_run_none": "Dry run: would run nothing",
     "gate_dry_run_why": "The policy says `mode: dry_run`: suites are selected and shown, nothing "
@@ -164,6 +170,9 @@ EN: dict[str, str] = {
     "gate_passed": "{suites} passed",
     "gate_passed_one": "{suite} passed",
     "gate_rerun": "Re-run what is not green: button above or {command}.",
+    "gate_same_tree": "Same tree as {sha}: {suites} passed there",
+    "gate_rerun_group": "Re-run what is not green: button above.",
+    "gate_closed_group": "Nothing runs for this merge group any more.",
     "gate_closed_why": "This commit is no head of an open pull request any more.",
     "gate_heavy": "Heavy, by command: {commands}.",
     "gate_heavy_one": "{command} ({cost})",
@@ -288,6 +297,8 @@ EN: dict[str, str] = {
     "unknown_topic": "No command {word}. {guess}What can be typed:",
     "refuse_native": "{suite} is started by GitHub itself. To run it again: {command}. "
     "Nothing was started.",
+    "refuse_unstarted": "GitHub has not started {suite} on {sha}, so there is nothing to run "
+    "again. Its workflow's own filters say when it starts.",
     "refuse_no_command": "{suite} is not started by commands: its policy lacks the trigger "
     "`command`. Nothing was started.",
     "refuse_sha": "{sha} is no commit of this pull request that was its head. "

@@ -1,0 +1,91 @@
+"""Runs on commits that are of no pull request: a merge group's, a push's, a night's."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.core.matching import ChangedFile
+from bot.core.model import Rank, RepoId, Run, RunId, Sha, Snapshot, State, Want
+from bot.core.plan import Changes, DropWant, RunWants
+from bot.core.planner import PolicyAt, snapshot
+
+SOURCES = ("group:", "push:", "nightly:")
+"""How the wants of such commits begin."""
+
+NewId = Callable[[], str]
+Anew = Callable[[Run, Snapshot], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit on which suites run, by which policy and for whom."""
+
+    repo_id: RepoId
+    sha: Sha
+    at: PolicyAt
+    source: str  # the want
+    rank: Rank
+    origin: str  # "merge group of #12"
+    files: tuple[ChangedFile, ...] = ()
+
+    def freeze(self, suite: str, reason: str) -> Snapshot:
+        """Return the suite as it is now; no pull request's limit holds for it."""
+        return replace(snapshot(self.at, suite, self.files, reason), per_pull=None)
+
+    def want(self, run_id: RunId) -> Want:
+        """Return the want of this commit."""
+        return Want(run_id, self.source, rank=self.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Suites:
+    """The suites to run, with the reason for each, and when a finished attempt does not count."""
+
+    reasons: dict[str, str]
+    anew: Anew
+
+
+def latest(runs: Iterable[RunWants]) -> dict[str, Run]:
+    """Return each suite's latest attempt."""
+    return {item.run.suite: item.run for item in sorted(runs, key=lambda item: item.run.attempt)}
+
+
+def start(
+    commit: Commit, suites: Suites, runs: tuple[RunWants, ...], now: datetime, new_id: NewId
+) -> Changes:
+    """Return the new runs, and the open ones to join; ``runs`` are all attempts at the commit."""
+    before = latest(runs)
+    new_runs: list[tuple[Run, tuple[Want, ...]]] = []
+    joined: list[Want] = []
+    for name, reason in suites.reasons.items():
+        frozen, found = commit.freeze(name, reason), before.get(name)
+        if found and found.state is not State.DONE:
+            joined.append(commit.want(found.id))
+        elif found is None or suites.anew(found, frozen):
+            run = _new_run(commit, frozen, found, now, new_id)
+            new_runs.append((run, (commit.want(run.id),)))
+    return Changes(new_runs=tuple(new_runs), add_wants=tuple(joined))
+
+
+def _new_run(
+    commit: Commit, frozen: Snapshot, before: Run | None, now: datetime, new_id: NewId
+) -> Run:
+    return Run(
+        id=RunId(new_id()),
+        repo_id=commit.repo_id,
+        sha=commit.sha,
+        suite=frozen.suite,
+        attempt=before.attempt + 1 if before else 1,
+        snapshot=frozen,
+        created_at=now,
+        origin=commit.origin,
+    )
+
+
+def drops(runs: Iterable[RunWants], source: str, why: str) -> tuple[DropWant, ...]:
+    """Return the drops of one want, of open runs and of ended ones."""
+    return tuple(
+        DropWant(item.run.id, source, why)
+        for item in runs
+        if any(want.source == source for want in item.wants)
+    )
