@@ -7,6 +7,7 @@ manager comes as 500 with a traceback.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -91,14 +92,12 @@ class FakeRay:
 
     async def started(self) -> RayJob:
         """Wait for a job to have come."""
-        while not self.jobs:  # noqa: ASYNC110 - a fake, asked for by the code under test
-            await asyncio.sleep(0.005)
+        await until(lambda: bool(self.jobs))
         return self.only()
 
     async def called(self, name: str, times: int = 1) -> None:
         """Wait until a call has come so often."""
-        while self.calls.get(name, 0) < times:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+        await until(lambda: self.calls.get(name, 0) >= times)
 
     def _enter(self, request: web.Request, name: str) -> int | str:
         self.calls[name] = self.calls.get(name, 0) + 1
@@ -187,6 +186,13 @@ class FakeRay:
             return response
         finally:
             self.streams_open -= 1
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait for what the code under test brings about; a minute only ends a hang."""
+    async with asyncio.timeout(60):
+        while not is_so():
+            await asyncio.sleep(0.005)
 
 
 def _status(code: int) -> web.HTTPException:

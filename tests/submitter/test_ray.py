@@ -17,7 +17,7 @@ from bot.submitter.ray import RayBackend
 from bot.submitter.ray_api import RayApi
 from bot.submitter.web import Options, create_app
 from tests.submitter.conftest import Service, full_above, lines
-from tests.submitter.fake_ray import FakeRay
+from tests.submitter.fake_ray import FakeRay, until
 
 RUN = "/api/v1/workflows/77?attempt=1"
 PACE = 0.02
@@ -338,8 +338,7 @@ async def test_a_job_whose_first_event_finds_no_room_waits_for_it(
     with contextlib.ExitStack() as full:
         full.enter_context(full_above(10))
         async with serving(cluster, tmp_path, http) as service:
-            while "cannot write" not in caplog.text:  # noqa: ASYNC110 - it is known by its log alone
-                await asyncio.sleep(0.005)
+            await until(lambda: "cannot write" in caplog.text)
             assert cluster.jobs == {}
             full.close()
             (await cluster.started()).end("SUCCEEDED")
