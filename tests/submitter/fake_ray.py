@@ -191,7 +191,7 @@ class FakeRay:
 async def until(is_so: Callable[[], bool]) -> None:
     """Wait for what the code under test brings about; a minute only ends a hang."""
     async with asyncio.timeout(60):
-        while not is_so():
+        while not is_so():  # noqa: ASYNC110 - no event tells of every one
             await asyncio.sleep(0.005)
 
 
