@@ -100,6 +100,14 @@ class GitHub(Protocol):
         """Read a file at a branch or commit; None when there is none."""
         ...
 
+    async def tip(self, repo: Repo, branch: str) -> Sha | None:
+        """Return the head of a branch; None when there is none."""
+        ...
+
+    async def tree(self, repo: Repo, sha: str) -> str | None:
+        """Return git's name for a commit's files: the same for the same files; None: no commit."""
+        ...
+
     async def permission(self, repo: Repo, login: str) -> Level:
         """Return somebody's level (cached 60 s at most); NONE for unknown people."""
         ...
@@ -134,6 +142,10 @@ class GitHub(Protocol):
 
     async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[ActionsRun, ...]:
         """List the repository's dispatched runs created since: the safety net (RULINGS H)."""
+        ...
+
+    async def started_runs(self, repo: Repo, event: str, since: datetime) -> tuple[ActionsRun, ...]:
+        """List the repository's runs of an event created since, newest first."""
         ...
 
     async def actions_run(self, repo: Repo, run_id: int) -> ActionsRun:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
 from bot.adapters.github import decode
-from bot.adapters.github.api import Api, get, named, understood
-from bot.core.model import Pull, Repo
+from bot.adapters.github.api import Api, T, get, named, understood
+from bot.adapters.github.channel import Call
+from bot.core.model import Pull, Repo, Sha
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles, FileText
 
@@ -73,6 +75,25 @@ class Pulls(Api):
             data = await self._blob(repo, data.get("sha"))
         with understood(call):
             return FileText(base64.b64decode(data["content"]), str(data["sha"]))
+
+    async def tip(self, repo: Repo, branch: str) -> Sha | None:
+        """Return the head of a branch; None when there is none."""
+        call = get("tip", "/repos/{owner}/{repo}/branches/{branch}", named(repo, branch=branch))
+        return await self._maybe(repo, call, lambda data: Sha(data["commit"]["sha"]))
+
+    async def tree(self, repo: Repo, sha: str) -> str | None:
+        """Return git's name for a commit's files: the same for the same files; None: no commit."""
+        call = get("tree", "/repos/{owner}/{repo}/git/commits/{sha}", named(repo, sha=sha))
+        return await self._maybe(repo, call, lambda data: str(data["tree"]["sha"]))
+
+    async def _maybe(self, repo: Repo, call: Call, read: Callable[[Any], T]) -> T | None:
+        """Read what may not be there."""
+        try:
+            return await self._read(repo, call, read)
+        except Permanent as exc:
+            if exc.status in GONE:
+                return None
+            raise
 
     async def _blob(self, repo: Repo, sha: str | None) -> Any:
         """Read a file over 1 MB, which contents show without content."""

@@ -162,3 +162,23 @@ async def test_a_file_over_a_megabyte_is_read_as_a_blob(
     github.on("GET", f"{R}/contents/p.yml", Reply(body=large))
     github.on("GET", f"{R}/git/blobs/{'5' * 40}", Reply(body=contents(b"big")))
     assert await client.file(REPO, "p.yml", "main") == FileText(b"big", "5" * 40)
+
+
+async def test_the_head_of_a_branch_and_its_tree_are_read(
+    client: GitHubClient, github: Scripted
+) -> None:
+    github.on("GET", f"{R}/branches/release%2F1", Reply(body={"commit": {"sha": "b" * 40}}))
+    github.on("GET", f"{R}/git/commits/{'b' * 40}", Reply(body={"tree": {"sha": "c" * 40}}))
+    head = await client.tip(REPO, "release/1")
+    assert head == "b" * 40
+    assert await client.tree(REPO, head) == "c" * 40
+
+
+async def test_a_branch_that_is_not_there_has_no_head(
+    client: GitHubClient, github: Scripted
+) -> None:
+    github.on("GET", f"{R}/branches/gone", Reply(404, {"message": "Branch not found"}))
+    github.on("GET", f"{R}/git/commits/{'b' * 40}", Reply(403, {"message": "no"}))
+    assert await client.tip(REPO, "gone") is None
+    with pytest.raises(Permanent):
+        await client.tree(REPO, "b" * 40)
