@@ -9,7 +9,6 @@ from datetime import datetime
 
 from bot.adapters.store.api import ApiRows
 from bot.adapters.store.audit import AuditRows
-from bot.adapters.store.changes import ChangeRows
 from bot.adapters.store.checks import CheckRows
 from bot.adapters.store.database import Database
 from bot.adapters.store.deliveries import DeliveryRows, GroupCommit
@@ -17,6 +16,7 @@ from bot.adapters.store.holds import HoldRows
 from bot.adapters.store.ids import ulid
 from bot.adapters.store.jobs_seen import JobRows
 from bot.adapters.store.migrate import migrate
+from bot.adapters.store.nights import NightRows
 from bot.adapters.store.pauses import PauseRows
 from bot.adapters.store.rayjobs import RayJobRows
 from bot.adapters.store.reader import ReaderRows
@@ -33,7 +33,7 @@ __all__ = ["Store", "migrate"]
 
 class Store(
     DeliveryRows,
-    ChangeRows,
+    NightRows,
     ReaderRows,
     RunRows,
     HoldRows,

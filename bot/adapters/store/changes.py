@@ -45,22 +45,26 @@ class ChangeRows:
                 return False
             if done is not None and not await finish_delivery(conn, done, note):
                 return False
-            await save_records(conn, changes)
-            placed = await self._change_runs(conn, changes, now)
-            for gate in sorted(changes.gates, key=lambda item: (item.repo_id, item.sha)):
-                await touch_gate(conn, gate, now, self._new_id)
-            for again in changes.again:
-                await show_again(conn, again, now, self._new_id)
-            for reply in changes.replies:
-                run_ids = tuple(placed.get(run_id, run_id) for run_id in reply.run_ids)
-                await put_reply(conn, replace(reply, run_ids=run_ids), now)
-            await add_audit(conn, changes.audit)
+            await self.write_changes(conn, changes, now)
             return True
 
         written = await self._db.write(work)
         if written:
-            self._wake.poke(*_topics(changes))
+            self._wake.poke(*topics(changes))
         return written
+
+    async def write_changes(self, conn: AsyncConnection, changes: Changes, now: datetime) -> None:
+        """Write ``changes`` inside a transaction; who owns it pokes their topics afterwards."""
+        await save_records(conn, changes)
+        placed = await self._change_runs(conn, changes, now)
+        for gate in sorted(changes.gates, key=lambda item: (item.repo_id, item.sha)):
+            await touch_gate(conn, gate, now, self._new_id)
+        for again in changes.again:
+            await show_again(conn, again, now, self._new_id)
+        for reply in changes.replies:
+            run_ids = tuple(placed.get(run_id, run_id) for run_id in reply.run_ids)
+            await put_reply(conn, replace(reply, run_ids=run_ids), now)
+        await add_audit(conn, changes.audit)
 
     async def _change_runs(
         self, conn: AsyncConnection, changes: Changes, now: datetime
@@ -105,7 +109,8 @@ def _touched(changes: Changes) -> set[RunId]:
     }
 
 
-def _topics(changes: Changes) -> tuple[Topic, ...]:
+def topics(changes: Changes) -> tuple[Topic, ...]:
+    """Return who has something to do once the changes are written."""
     runner = bool(changes.new_runs or _touched(changes) or changes.installation)
     shown = changes.gates or changes.replies or changes.again or changes.installation
     reporter = bool(changes.new_runs or shown)

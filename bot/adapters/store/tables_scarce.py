@@ -2,8 +2,9 @@
 
 from sqlalchemy import BigInteger, Column, Index, Table, Text
 
-from bot.adapters.store.columns import Plain, Time
+from bot.adapters.store.columns import Plain, Time, Word
 from bot.adapters.store.tables import metadata
+from bot.core.nights import NightState
 
 jobs_seen = Table(
     "jobs_seen",
@@ -43,7 +44,7 @@ nights = Table(
     Column("repo_id", BigInteger, primary_key=True, autoincrement=False),
     Column("name", Text, primary_key=True),
     Column("at", Time, primary_key=True),  # the planned time
-    Column("state", Text, nullable=False),  # started | skipped | refused
+    Column("state", Word(NightState), nullable=False),
     Column("sha", Text, nullable=False),
     Column("note", Plain, nullable=False),
 )
