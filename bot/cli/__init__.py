@@ -5,6 +5,8 @@ from importlib import import_module
 import click
 
 COMMANDS = {
+    "audit": "audit",
+    "cancel": "cancel",
     "check-policy": "check_policy",
     "demo": "demo",
     "digest": "digest",
@@ -12,8 +14,13 @@ COMMANDS = {
     "init": "init",
     "match": "match",
     "migrate": "migrate",
+    "pause": "pause",
+    "resume": "resume",
+    "retry": "retry",
+    "runs": "runs",
     "schema": "schema",
     "serve": "serve",
+    "show": "show",
     "simulate": "simulate",
     "submit": "submit",
     "submitter": "submitter",

@@ -4,7 +4,9 @@ from datetime import datetime
 from typing import Any
 
 from bot.core.model import Fact, Json, RayJob, Repo, Run, Want
+from bot.core.queueing import Pause
 from bot.ports.api import ListedRun, RunStory
+from bot.ports.operator import Audited
 
 _OF_DIGEST = ("infra", "codes", "hint", "root_cause_line", "lines", "bytes")  # no line of the log
 # What a fact's data may show beside its text: words and numbers of a known kind.
@@ -37,6 +39,34 @@ def story(told: RunStory) -> dict[str, Any]:
         "wants": [_want(want) for want in told.wants],
         "facts": [_fact(fact) for fact in told.facts],
         "rayjobs": [_rayjob(job) for job in told.rayjobs],
+    }
+
+
+def audited(item: Audited) -> dict[str, Any]:
+    """Return a decision."""
+    entry = item.entry
+    return {
+        "at": iso(entry.at),
+        "who": entry.who,
+        "what": entry.what,
+        "allowed": entry.allowed,
+        "rule": entry.rule,
+        "repo": item.repo,
+        "repo_id": entry.repo_id,
+        "pr": entry.number,
+        "sha": entry.sha,
+        "delivery": entry.delivery,
+    }
+
+
+def paused(pause: Pause) -> dict[str, Any]:
+    """Return a pause; ``until`` None: until somebody resumes."""
+    return {
+        "resource": pause.resource,
+        "by": pause.by,
+        "reason": pause.reason,
+        "until": iso(pause.until),
+        "at": iso(pause.at),
     }
 
 

@@ -1,0 +1,77 @@
+"""``ascend-ci audit``: who decided what, on which commit, by which rule."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from bot.cli.operators import options
+from bot.core.times import FORMS, ago
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.ports.operator import Audited
+
+
+@click.command("audit")
+@options.number
+@options.repo
+@click.option("--who", help="By this login or operator; ascend-ci[bot] decides by itself.")
+@click.option("--since", metavar="T", help=f"Since then: {FORMS}.")
+@options.limit
+@options.as_json
+def command(
+    number: int | None,
+    repo: str | None,
+    who: str | None,
+    since: str | None,
+    limit: int,
+    *,
+    as_json: bool,
+) -> None:
+    """List decisions, newest first; they are kept for AUDIT_DAYS."""
+    start = _start(since)
+
+    from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
+    from bot.cli.operators.printing import print_json  # noqa: PLC0415
+    from bot.ports.operator import AuditQuery  # noqa: PLC0415
+    from bot.web.shapes import audited  # noqa: PLC0415
+
+    query = AuditQuery(repo=repo, number=number, who=who, since=start, limit=limit)
+    found, now = operate(lambda desk: desk.with_time(desk.store.list_audit(query)))
+    if as_json:
+        print_json({"audit": [audited(item) for item in found]})
+    else:
+        _print(found, now)
+
+
+def _start(since: str | None) -> datetime | None:
+    if since is None:
+        return None
+    at = ago(since, datetime.now(UTC))
+    if at is None:
+        msg = f"--since: {since!r} is not a time like {FORMS}"
+        raise click.UsageError(msg)
+    return at
+
+
+def _print(found: "Sequence[Audited]", now: datetime) -> None:
+    from bot.cli.operators.printing import print_table, pull, when  # noqa: PLC0415  rich
+
+    heads = ("at", "who", "what", "decision", "rule", "repository", "pr", "commit", "delivery")
+    rows = [
+        (
+            when(item.entry.at, now),
+            item.entry.who,
+            item.entry.what,
+            "allowed" if item.entry.allowed else "refused",
+            item.entry.rule,
+            item.repo or "",
+            pull(item.entry.number),
+            (item.entry.sha or "")[:7],
+            item.entry.delivery or "",
+        )
+        for item in found
+    ]
+    print_table(heads, rows, whole=("at",))

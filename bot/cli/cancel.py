@@ -1,0 +1,29 @@
+"""``ascend-ci cancel``: stop runs."""
+
+import click
+
+from bot.cli.operators import options
+
+
+@click.command("cancel")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@options.required_reason
+@options.by
+def command(runs: tuple[str, ...], reason: str, by: str) -> None:
+    """Stop each RUN, like a person's cancel: not retried, its check run says who and why."""
+    from bot.cli.operators.desk import NO, Desk, leave, operate  # noqa: PLC0415  SQLAlchemy
+    from bot.services.operator import No  # noqa: PLC0415
+
+    async def work(desk: Desk) -> list[str]:
+        refusals = []
+        for word in dict.fromkeys(runs):
+            answer = await desk.operator.cancel(word, reason)
+            if isinstance(answer, No):
+                refusals.append(answer.why)
+            else:
+                click.echo(f"{answer.id} ({answer.suite}) is to stop.")
+        return refusals
+
+    refusals = operate(work, who=by)
+    if refusals:
+        leave(NO, *refusals)

@@ -1,0 +1,1 @@
+"""What the operators' commands share; they work on the database, beside a running service."""

@@ -1,0 +1,158 @@
+"""Opens the database for one command, and says by the exit code what came of it."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+import click
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from bot.adapters.clock import SystemClock
+from bot.adapters.store import Store
+from bot.adapters.store.ids import ulid
+from bot.adapters.store.wake import open_wake
+from bot.core.fencing import one_line
+from bot.ports.errors import Transient
+from bot.services.operator import No, Operator
+from bot.settings import OperatorSettings, SettingsError, pages_of, read_operator_settings
+from bot.telemetry import configure_logs
+
+NO = 1
+WRONG_USE = 2
+UNREACHABLE = 3
+
+_FORMS = "sqlite+aiosqlite:///FILE, or postgresql+asyncpg://… with its driver installed"
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What a command works with."""
+
+    store: Store
+    operator: Operator
+    pages: str  # where GitHub's pages are
+    policies: tuple[str, ...]  # the server's own, which no row holds
+    now: datetime
+
+    async def with_time(self, asked: Awaitable[Answer]) -> tuple[Answer, datetime]:
+        """Return an answer with the time it is of."""
+        return await asked, self.now
+
+
+def operate(work: Callable[[Desk], Awaitable[Answer]], *, who: str = "") -> Answer:
+    """Run ``work`` on the database; leave with 2 or 3 when it can't be used.
+
+    ``who`` is named in what is written; without it nothing may be.
+    """
+    try:
+        settings = read_operator_settings()
+        _check_file(settings.database_url)
+        return asyncio.run(_operate(settings, work, who))
+    except SettingsError as error:
+        leave(WRONG_USE, *error.problems)
+    except (ArgumentError, ModuleNotFoundError):  # its text may hold the password
+        leave(WRONG_USE, f"DATABASE_URL can't be used: {_FORMS}")
+    except Transient as error:
+        leave(UNREACHABLE, f"the database can't be reached: {_first_line(error)}")
+
+
+def leave(status: int, *lines: str) -> NoReturn:
+    """Say why on standard error, and leave with this exit code."""
+    for line in lines:
+        click.echo(one_line(line), err=True)
+    sys.exit(status)
+
+
+def or_leave(answer: Answer | No) -> Answer:
+    """Return the answer; one that is "no" ends the command with 1."""
+    if isinstance(answer, No):
+        leave(NO, answer.why)
+    return answer
+
+
+def or_wrong_use(answer: Answer | No) -> Answer:
+    """Return the answer; a name that nobody knows ends the command with 2."""
+    if isinstance(answer, No):
+        leave(WRONG_USE, answer.why)
+    return answer
+
+
+async def _operate(
+    settings: OperatorSettings, work: Callable[[Desk], Awaitable[Answer]], who: str
+) -> Answer:
+    configure_logs("WARNING", "console")
+    await _check(settings.database_url)
+    clock = SystemClock()
+    async with _opened(settings.database_url, wakes=bool(who)) as store:
+        operator = Operator(store, clock, lambda: ulid(clock.now()), who)
+        pages = pages_of(str(settings.github_api_url))
+        desk = Desk(store, operator, pages, _own_policies(settings), clock.now())
+        return await work(desk)
+
+
+@asynccontextmanager
+async def _opened(url: str, *, wakes: bool) -> AsyncIterator[Store]:
+    """Open the store; what is only read needs no connection to wake others by."""
+    if not wakes:
+        store = await Store.open(url)
+        try:
+            yield store
+        finally:
+            await store.close()
+        return
+    async with open_wake(url) as wake:
+        store = await Store.open(url, wake=wake)
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+def _check_file(url: str) -> None:
+    """Leave with 3 when there is no SQLite file: to connect would make an empty one."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
+        leave(UNREACHABLE, f"there is no database {parsed.database}: see DATABASE_URL")
+
+
+async def _check(url: str) -> None:
+    """Leave with 3 unless the database is there, at this version's schema."""
+    refusals: tuple[type[Exception], ...] = (DBAPIError, *_refusals())
+    try:
+        store = await Store.open(url)
+        try:
+            migrated = await store.migrated()
+        finally:
+            await store.close()
+    except refusals as error:
+        reason = f"database: {error}"
+        raise Transient(reason) from error
+    if not migrated:
+        leave(UNREACHABLE, "the database is not at this version's schema: `ascend-ci migrate`")
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """Return what PostgreSQL's driver raises for a wrong password or database name."""
+    try:
+        import asyncpg  # type: ignore[import-untyped]  # noqa: PLC0415  an extra
+    except ModuleNotFoundError:
+        return ()
+    return (asyncpg.PostgresError,)
+
+
+def _own_policies(settings: OperatorSettings) -> tuple[str, ...]:
+    file = settings.policy_file
+    return (file.read_text(encoding="utf-8", errors="replace"),) if file and file.is_file() else ()
+
+
+def _first_line(error: Exception) -> str:
+    """Return an error without the query that SQLAlchemy adds to it."""
+    return str(error).partition("\n")[0].removeprefix("database: ")

@@ -1,0 +1,48 @@
+"""Options that several operators' commands take, quick to import."""
+
+import re
+
+import click
+
+_REPO = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}|[0-9]{1,18}", re.ASCII).fullmatch
+
+
+def _nonblank(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Refuse what says nothing: it is shown to people and kept in the audit."""
+    if value is not None and not value.strip():
+        msg = "must not be empty"
+        raise click.BadParameter(msg)
+    return value.strip() if value else value
+
+
+def _named(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not _REPO(value):
+        msg = "must be OWNER/NAME or the repository's number"
+        raise click.BadParameter(msg)
+    return value
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_BY = "Who does it, for check runs and the audit; $USER by default."
+by = click.option("--by", envvar="USER", required=True, callback=_nonblank, help=_BY)
+by_or_none = click.option("--by", envvar="USER", callback=_nonblank, help=_BY)
+repo = click.option("--repo", metavar="O/N", callback=_named, help="Of this repository.")
+number = click.option("--pr", "number", type=click.IntRange(min=1), help="Of this pull request.")
+limit = click.option(
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=50,
+    show_default=True,
+    help="How many, the newest.",
+)
+
+reason = click.option(
+    "--reason", metavar="T", callback=_nonblank, help="Why: shown to people, kept in the audit."
+)
+required_reason = click.option(
+    "--reason",
+    metavar="T",
+    required=True,
+    callback=_nonblank,
+    help="Why: shown to people, kept in the audit.",
+)

@@ -1,0 +1,92 @@
+"""Rows as tables for people and as JSON for scripts; what came from outside only shows."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bot.core.fencing import one_line
+from bot.core.model import Run, State
+from bot.core.queueing import Pause
+from bot.core.texts.words import clock, duration, ordinal
+
+_UNBOUND = 10_000  # columns where nobody looks: one row is one line, for grep
+
+
+def print_json(data: Any) -> None:
+    """Print JSON, alone, to standard output."""
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def print_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, whole: Sequence[str] = ()
+) -> None:
+    """Print a table; columns of ``whole`` are never cut nor folded."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in heads:
+        table.add_column(head, overflow="fold", no_wrap=head in whole)
+    for row in rows:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    _console().print(table)
+
+
+def print_lines(pairs: Iterable[tuple[str, str]]) -> None:
+    """Print names with their values, leaving out what has none."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        if value:
+            table.add_row(Text(name), Text(one_line(value)))
+    _console().print(table)
+
+
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else _UNBOUND, highlight=False)
+
+
+def pull(number: int | None) -> str:
+    """Return ``#7``, "" without one."""
+    return f"#{number}" if number else ""
+
+
+def state(run: Run) -> str:
+    """Return where a run stands, in a word or two: its outcome once it is done."""
+    if run.outcome:
+        return run.outcome.value
+    if run.wish and run.state in {State.QUEUED, State.NEEDS_APPROVAL}:
+        return "stopping"
+    if run.place:
+        return f"{ordinal(run.place.ahead + 1)} in the queue"
+    return run.state.value.replace("_", " ")
+
+
+def where(run: Run) -> str:
+    """Return the label that a run took, or what it waits for."""
+    return run.label or (run.place.resource if run.place else "")
+
+
+def since(run: Run, now: datetime) -> str:
+    """Return how long a run ran, or how long ago an open one was made."""
+    if run.state is State.DONE:
+        began = run.started_at or run.created_at
+        return duration(((run.ended_at or began) - began).total_seconds())
+    return f"since {duration((now - run.created_at).total_seconds())}"
+
+
+def when(at: datetime | None, now: datetime) -> str:
+    """Return a time in UTC, "" for none."""
+    return clock(at, now) if at else ""
+
+
+def pause_line(pause: Pause, now: datetime, *, was: bool = False) -> str:
+    """Return a pause as one sentence."""
+    what = "everything" if pause.resource == "all" else pause.resource
+    until = f" until {clock(pause.until, now)} UTC" if pause.until else ""
+    return one_line(f"{what} {'was' if was else 'is'} paused by {pause.by}{until}: {pause.reason}")

@@ -1,0 +1,102 @@
+"""``ascend-ci pause``: nothing new starts on a label, a pool, or anywhere; what runs goes on."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bot.cli.operators import options
+from bot.core.queueing import Pause
+from bot.core.times import FORMS, ahead
+
+if TYPE_CHECKING:
+    from bot.cli.operators.desk import Desk
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to pause, why, until when, and who does it; a resource of None: everything."""
+
+    resource: str | None
+    reason: str | None
+    until: str | None
+    by: str | None
+
+
+@click.command("pause")
+@click.argument("resource", required=False, metavar="[LABEL|POOL]")
+@click.option("--all", "everything", is_flag=True, help="Pause everything.")
+@click.option("--list", "listing", is_flag=True, help="List what is paused.")
+@options.reason
+@click.option("--until", metavar="T", help=f"Until then: {FORMS}. Else until `resume`.")
+@options.by_or_none
+@options.as_json
+def command(*, everything: bool, listing: bool, as_json: bool, **what: Any) -> None:
+    """Let nothing new start on a runner label or a pool of NPUs, in any repository.
+
+    What runs goes on to its end; what waits says who paused it, why, and until when. Where a name
+    is a label and a pool, say label:NAME or pool:NAME.
+    """
+    asked = Asked(**what)
+    if sum((asked.resource is not None, everything, listing)) != 1:
+        msg = "name one label or pool, or say --all or --list"
+        raise click.UsageError(msg)
+    if listing:
+        _list(as_json=as_json)
+        return
+    if asked.reason is None or asked.by is None:
+        msg = "--reason and --by are needed: people who wait read who paused it and why"
+        raise click.UsageError(msg)
+    _pause(asked.resource, Pause("", asked.by, asked.reason, *_times(asked.until)))
+
+
+def _times(until: str | None) -> tuple[datetime | None, datetime]:
+    """Return when a pause ends (None: when somebody resumes) and when it begins."""
+    now = datetime.now(UTC)
+    if until is None:
+        return None, now
+    at = ahead(until, now)
+    if at is None:
+        msg = f"--until: {until!r} is not a time like {FORMS}"
+        raise click.UsageError(msg)
+    if at <= now:
+        msg = f"--until: {at:%Y-%m-%dT%H:%MZ} is past, it is {now:%Y-%m-%dT%H:%MZ} now"
+        raise click.UsageError(msg)
+    return at, now
+
+
+def _pause(resource: str | None, pause: Pause) -> None:
+    from bot.cli.operators.desk import operate, or_wrong_use  # noqa: PLC0415  SQLAlchemy
+    from bot.cli.operators.printing import pause_line  # noqa: PLC0415  rich
+
+    async def work(desk: "Desk") -> None:
+        named = "all"
+        if resource is not None:
+            named = or_wrong_use(await desk.operator.resource(resource, desk.policies))
+            if named not in await desk.operator.known(desk.policies):
+                click.echo(f"No policy or run that is known has {named}.", err=True)
+        before = await desk.operator.pause(named, pause.reason, pause.until)
+        line = pause_line(replace(pause, resource=named), desk.now)
+        click.echo(f"{line}. What runs goes on; nothing new starts.")
+        if before is not None:
+            click.echo(f"Before, {pause_line(before, desk.now, was=True)}.", err=True)
+
+    operate(work, who=pause.by)
+
+
+def _list(*, as_json: bool) -> None:
+    from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy
+    from bot.cli.operators.printing import print_json, print_table, when  # noqa: PLC0415  rich
+    from bot.web.shapes import paused  # noqa: PLC0415
+
+    async def work(desk: "Desk") -> tuple[tuple[Pause, ...], datetime]:
+        return await desk.store.list_pauses(desk.now), desk.now
+
+    found, now = operate(work)
+    if as_json:
+        print_json({"pauses": [paused(item) for item in found]})
+        return
+    heads = ("paused", "by", "since", "until", "why")
+    rows = [(p.resource, p.by, when(p.at, now), when(p.until, now), p.reason) for p in found]
+    print_table(heads, rows, whole=("paused",))

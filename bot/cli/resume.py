@@ -1,0 +1,35 @@
+"""``ascend-ci resume``: what was paused starts again."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from bot.cli.operators import options
+
+if TYPE_CHECKING:
+    from bot.cli.operators.desk import Desk
+
+
+@click.command("resume")
+@click.argument("resource", required=False, metavar="[LABEL|POOL]")
+@click.option("--all", "everything", is_flag=True, help="End the pause of everything.")
+@options.by
+def command(resource: str | None, by: str, *, everything: bool) -> None:
+    """End the pause of a label or a pool, or the one of everything; other pauses stay."""
+    if (resource is not None) is everything:
+        msg = "name one label or pool, or say --all"
+        raise click.UsageError(msg)
+
+    from bot.cli.operators.desk import operate, or_leave, or_wrong_use  # noqa: PLC0415  SQLAlchemy
+    from bot.cli.operators.printing import pause_line  # noqa: PLC0415  rich
+
+    async def work(desk: "Desk") -> None:
+        named = "all"
+        if resource is not None:
+            named = or_wrong_use(await desk.operator.resource(resource, desk.policies))
+        ended = or_leave(await desk.operator.resume(named))
+        click.echo(f"Runs start again: {pause_line(ended, desk.now, was=True)}.")
+        for pause in await desk.store.list_pauses(desk.now):
+            click.echo(f"Still, {pause_line(pause, desk.now)}.", err=True)
+
+    operate(work, who=by)

@@ -1,0 +1,29 @@
+"""``ascend-ci retry``: a new attempt of a run that is done."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from bot.cli.operators import options
+
+if TYPE_CHECKING:
+    from bot.cli.operators.desk import Desk
+    from bot.services.operator import No, Retried
+
+
+@click.command("retry")
+@click.argument("run")
+@options.by
+def command(run: str, by: str) -> None:
+    """Run the suite of RUN again at its commit, with the policy as it was then.
+
+    It runs for whom RUN ran, where that still holds; else for the operator alone.
+    """
+    from bot.cli.operators.desk import operate, or_leave  # noqa: PLC0415  SQLAlchemy
+
+    async def work(desk: "Desk") -> "Retried | No":
+        return await desk.operator.retry(run)
+
+    made = or_leave(operate(work, who=by))
+    wanted = ", ".join(made.sources)
+    click.echo(f"{made.run_id} is attempt {made.attempt} of {made.suite}, for {wanted}.")

@@ -1,0 +1,66 @@
+"""``ascend-ci runs``: which runs there are, and where they stand."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from bot.cli.operators import options
+from bot.core.model import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from bot.ports.api import ListedRun
+
+
+@click.command("runs")
+@click.option("--state", type=click.Choice(list(State)), help="In this state alone.")
+@options.number
+@options.repo
+@click.option("--label", help="On this runner label, or waiting for it.")
+@options.limit
+@options.as_json
+def command(
+    state: str | None,
+    number: int | None,
+    repo: str | None,
+    label: str | None,
+    limit: int,
+    *,
+    as_json: bool,
+) -> None:
+    """List runs, newest first."""
+    from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
+    from bot.cli.operators.printing import print_json  # noqa: PLC0415
+    from bot.ports.api import RunQuery  # noqa: PLC0415
+    from bot.web.shapes import listed  # noqa: PLC0415
+
+    wanted = State(state) if state else None
+    query = RunQuery(repo=repo, number=number, state=wanted, label=label, limit=limit)
+    found, now = operate(lambda desk: desk.with_time(desk.store.list_runs(query)))
+    if as_json:
+        print_json({"runs": [listed(item) for item in found]})
+    else:
+        _print(found, now)
+
+
+def _print(found: "Sequence[ListedRun]", now: "datetime") -> None:
+    from bot.cli.operators import printing  # noqa: PLC0415  rich, for people alone
+
+    heads = ("run", "repository", "pr", "suite", "try", "state", "on", "for", "why")
+    rows = [
+        (
+            item.run.id,
+            item.repo.full_name if item.repo else str(item.run.repo_id),
+            printing.pull(item.run.number),
+            item.run.suite,
+            str(item.run.attempt),
+            printing.state(item.run),
+            printing.where(item.run),
+            printing.since(item.run, now),
+            item.run.why,
+        )
+        for item in found
+    ]
+    printing.print_table(heads, rows, whole=("run",))

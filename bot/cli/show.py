@@ -1,0 +1,102 @@
+"""``ascend-ci show``: one run with all that is known of it."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bot.cli.operators import options
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from bot.cli.operators.desk import Desk
+    from bot.ports.api import RunStory
+
+
+@click.command("show")
+@click.argument("run")
+@options.as_json
+def command(run: str, *, as_json: bool) -> None:
+    """Show RUN: its row, for whom it runs, what happened, its RayJobs, and links.
+
+    The first characters of its id are enough where no other run has them.
+    """
+    from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
+    from bot.cli.operators.printing import print_json  # noqa: PLC0415
+    from bot.web.shapes import story  # noqa: PLC0415
+
+    async def work(desk: "Desk") -> "tuple[RunStory, dict[str, str], datetime]":
+        from bot.cli.operators.desk import or_leave  # noqa: PLC0415
+
+        told = or_leave(await desk.operator.find(run))
+        check = await desk.store.check_of(told.run.id)
+        return told, _links(told, check, desk.pages), desk.now
+
+    told, links, now = operate(work)
+    if as_json:
+        print_json({**story(told), "links": links})
+    else:
+        _print(told, links, now)
+
+
+def _links(told: "RunStory", check: int | None, pages: str) -> dict[str, str]:
+    """Return the pages on GitHub that there are."""
+    run, found = told.run, {}
+    if told.repo is not None:
+        home = f"{pages}/{told.repo.full_name}"
+        found["commit"] = f"{home}/commit/{run.sha}"
+        if run.number:
+            found["pull"] = f"{home}/pull/{run.number}"
+        if check:
+            found["check"] = f"{home}/runs/{check}"
+    if run.actions_url:
+        found["actions"] = run.actions_url
+    return found
+
+
+def _print(told: "RunStory", links: dict[str, str], now: "datetime") -> None:
+    from bot.cli.operators.printing import print_lines, print_table, when  # noqa: PLC0415  rich
+
+    print_lines([*_facts_of(told, now), *links.items()])
+    if told.wants:
+        print_table(("wanted by", "asked for by"), [(w.source, w.by) for w in told.wants])
+    lines = [(when(fact.at, now), fact.source, _said(fact.data, fact.key)) for fact in told.facts]
+    if lines:
+        print_table(("at", "source", "what"), lines)
+    if told.rayjobs:
+        jobs = [(job.job_id, job.final or job.status, job.message) for job in told.rayjobs]
+        print_table(("RayJob", "state", "message"), jobs, whole=("RayJob",))
+
+
+def _facts_of(told: "RunStory", now: "datetime") -> list[tuple[str, str]]:
+    from bot.cli.operators.printing import pull, state, when, where  # noqa: PLC0415  rich
+
+    run, frozen = told.run, told.run.snapshot
+    place = run.place
+    ahead = f"{place.ahead} ahead for {place.resource}" if place else ""
+    soon = f", about {when(place.start_at, now)}" if place and place.start_at else ""
+    wish = f"{run.wish.reason} ({when(run.wish.at, now)})" if run.wish else ""
+    return [
+        ("run", run.id),
+        ("suite", f"{run.suite}, attempt {run.attempt}"),
+        ("repository", told.repo.full_name if told.repo else str(run.repo_id)),
+        ("pull request", pull(run.number)),
+        ("commit", run.sha),
+        ("state", state(run)),
+        ("why", run.why),
+        ("queue", ahead + soon),
+        ("stop", wish),
+        ("on", where(run)),
+        ("started by", run.origin),
+        ("selected", frozen.reason),
+        ("workflow", f"{frozen.workflow} on {frozen.ref}"),
+        ("policy", f"{frozen.policy_ref} at {frozen.policy_sha[:7]}"),
+        ("made", when(run.created_at, now)),
+        ("dispatched", when(run.dispatched_at, now)),
+        ("started", when(run.started_at, now)),
+        ("ended", when(run.ended_at, now)),
+    ]
+
+
+def _said(data: dict[str, Any], key: str) -> str:
+    return str(data.get("text") or data.get("why") or key)
