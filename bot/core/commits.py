@@ -4,13 +4,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.core.matching import ChangedFile
+from bot.core.matching import ChangedFile, Selection, select
 from bot.core.model import Rank, RepoId, Run, RunId, Sha, Snapshot, State, Want
 from bot.core.plan import Changes, DropWant, RunWants
 from bot.core.planner import PolicyAt, snapshot
+from bot.core.policy import Policy, Trigger
 
 SOURCES = ("group:", "push:", "nightly:")
 """How the wants of such commits begin."""
+
+UNLISTED = "the changed files are too many or not known, so all paths count as touched"
 
 NewId = Callable[[], str]
 Anew = Callable[[Run, Snapshot], bool]
@@ -43,6 +46,18 @@ class Suites:
 
     reasons: dict[str, str]
     anew: Anew
+
+
+def select_unlisted(policy: Policy, trigger: Trigger) -> Selection:
+    """Return what a change selects whose files a comparison does not list: any may have changed."""
+    found = select(policy, (), truncated=True, trigger=trigger)
+    named = tuple(
+        replace(choice, reason=UNLISTED)
+        if choice.selected and policy.suites[choice.suite].paths
+        else choice
+        for choice in found.choices
+    )
+    return replace(found, choices=named)
 
 
 def latest(runs: Iterable[RunWants]) -> dict[str, Run]:

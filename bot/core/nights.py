@@ -139,7 +139,7 @@ class Plan:
 
 def left_out(night: Night, state: NightState, *notes: str) -> Plan:
     """Return a night that starts nothing, and why."""
-    return Plan(replace(night, state=state, note=_joined(*notes)), Changes())
+    return Plan(replace(night, state=state, note=_joined(night.note, *notes)), Changes())
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,10 @@ class NightStore(InboxStore, Protocol):
         """Return every active repository with what says when its nights are."""
         ...
 
+    async def due_poll(self, name: str, now: datetime, *, every_s: float) -> bool:
+        """Tell whether this poll is due and, if so, take it: once whatever the replicas."""
+        ...
+
     async def save_schedule(self, schedule: Schedule) -> None:
         """Write times that are new or changed, and drop those that are gone."""
         ...

@@ -52,15 +52,23 @@ class Policies:
         return replace(own, release=True) if isinstance(own, PolicyAt) else own
 
     async def _at(self, repo: Repo, ref: str) -> PolicyAt | Broken | None:
-        row = await self._row(repo, ref)
+        return self.read(await self._row(repo, ref))
+
+    def read(self, row: StoredPolicy) -> PolicyAt | Broken | None:
+        """Return what a row says, without any call."""
         text = self._default if row.text is None else row.text.encode()
         if text is None:
             return None
         sha = row.blob_sha or "server"
         parsed = self._parse(text)
         if isinstance(parsed, PolicyErrors):
-            return Broken(tuple(str(error) for error in parsed.errors), ref, sha)
-        return PolicyAt(parsed, ref, sha)
+            return Broken(tuple(str(error) for error in parsed.errors), row.ref, sha)
+        return PolicyAt(parsed, row.ref, sha)
+
+    async def pushed(self, repo: Repo, branch: str) -> None:
+        """Forget a branch's policy at once: what is decided from its push needs the new one."""
+        forget = Changes(forget_policy=(repo.id, branch))
+        await self._store.commit(forget, self._clock.now(), done=None)
 
     def _parse(self, text: bytes) -> Policy | PolicyErrors:
         if text not in self._parsed:

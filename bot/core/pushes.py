@@ -1,0 +1,47 @@
+"""A push on the default or a listed branch: what it runs, and what it leaves behind."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from bot.core.commits import Commit, NewId, Suites, drops, start
+from bot.core.matching import Selection
+from bot.core.model import Sha
+from bot.core.plan import Changes, DropWant, RunWants
+from bot.core.planner import runs_again, short
+from bot.core.policy import Mode, Start
+
+
+def push_source(branch: str) -> str:
+    """Return the want of the pushes to a branch."""
+    return f"push:{branch}"
+
+
+def left_behind(wanted: Iterable[RunWants], branch: str, sha: Sha | None) -> tuple[DropWant, ...]:
+    """Return the wants of earlier pushes; ``sha`` None: the branch is gone."""
+    why = f"superseded by {short(sha)}" if sha else f"the branch {branch} is gone"
+    older = [item for item in wanted if item.run.sha != sha]
+    return drops(older, push_source(branch), why)
+
+
+def selected_by_push(commit: Commit, selection: Selection) -> dict[str, str]:
+    """Return the suites that the bot starts for a push, with the reasons; natives are GitHub's."""
+    suites = commit.at.policy.suites
+    if commit.at.policy.mode is not Mode.ON:
+        return {}
+    return {
+        choice.suite: choice.reason
+        for choice in selection.choices
+        if choice.selected and suites[choice.suite].start is Start.DISPATCH
+    }
+
+
+def plan_push(
+    commit: Commit,
+    reasons: dict[str, str],
+    runs: tuple[RunWants, ...],
+    now: datetime,
+    new_id: NewId,
+) -> Changes:
+    """Return what a push starts: what counted on this very commit before is not run again."""
+    suites = Suites(reasons, lambda run, frozen: runs_again(run, frozen, fresh=True))
+    return start(commit, suites, runs, now, new_id)
