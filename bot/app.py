@@ -33,12 +33,16 @@ from bot.services.comments import Comments
 from bot.services.digesters import Digesters
 from bot.services.dispatcher import Dispatcher
 from bot.services.follower import Follower
+from bot.services.groups import Groups
 from bot.services.inbox import Cases, Inbox
 from bot.services.ledger import Ledger
 from bot.services.loop import Loop
 from bot.services.loops import Loops, Turn
+from bot.services.native import Natives
+from bot.services.nightlies import Nightlies
 from bot.services.policies import Policies
 from bot.services.pulls import Pulls
+from bot.services.pushes import Pushes
 from bot.services.reporter import Reporter, Where
 from bot.services.runner import Runner
 from bot.services.starts import Starts
@@ -140,14 +144,17 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
     default = settings.policy_file.read_bytes() if settings.policy_file else None
     policies = Policies(store, github, clock, default)
     pulls = Pulls(store, github, policies, clock, parts.new_id)
+    natives = Natives(store, policies, clock, parts.new_id)
     digesters = Digesters(resources.text("signatures.yml"))
     say = Texts()
     tools = (Starts(say, parts.new_id), say, clock)
     cases = Cases(
         pulls,
-        Actions(store, github, policies, clock, parts.new_id),
+        Actions(store, github, policies, natives, (clock, parts.new_id)),
         Comments(store, github, policies, pulls, tools),
         Clicks(store, policies, pulls, tools),
+        Groups(store, github, policies, clock, parts.new_id),
+        Pushes(store, github, policies, clock, parts.new_id),
     )
     inbox = Inbox(store, cases, clock, parts.loop)
     runner = _runner(parts, digesters)
@@ -159,12 +166,16 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
         timedelta(days=settings.audit_days),
     )
     logs = LogFiles(settings.data_dir)
-    sweeper = Sweeper(store, (github, logs), pulls, (clock, parts.wake, parts.loop), habits)
+    sweeper = Sweeper(
+        store, (github, logs), (pulls, natives), (clock, parts.wake, parts.loop), habits
+    )
+    nightlies = Nightlies(store, github, policies, (clock, parts.loop, parts.new_id))
     turns = [
         *(Turn(f"inbox-{n}", inbox.step, Topic.INBOX) for n in range(_INBOXES)),
         *(Turn(f"runner-{n}", runner.step, Topic.RUNNER) for n in range(_RUNNERS)),
         *(Turn(f"reporter-{n}", reporter.step, Topic.REPORTER) for n in range(_REPORTERS)),
         Turn("sweeper", sweeper.step, None),
+        Turn("nightlies", nightlies.step, None),
     ]
     async with AsyncExitStack() as stack:
         if parts.rayjobs is not None:

@@ -2,6 +2,8 @@
 
 from bot.core.model import Run
 
+WHY_NOT_AGAIN = "its run is older than 30 days, ran 50 times, is going, or was deleted"
+
 
 def inputs_of(run: Run, label: str) -> dict[str, str]:
     """Return a workflow's inputs: every value is a string, GitHub refuses others."""
@@ -28,6 +30,8 @@ def refusal(run: Run, status: int | None, message: str) -> str:
     """Return why GitHub did not start the workflow, and what to do."""
     workflow, ref = run.snapshot.workflow, run.snapshot.ref
     said = f"GitHub said: {message.strip() or status}"
+    if run.snapshot.native:
+        return f"GitHub does not run `{workflow}` again: {WHY_NOT_AGAIN}. {said}"
     if status == 404:
         return (
             f"GitHub knows no workflow `{workflow}`: the file must lie in `.github/workflows/` on"

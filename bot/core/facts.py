@@ -13,6 +13,7 @@ RUNNER = "runner"
 WEBHOOK = "webhook"
 POLL = "poll"
 ANNOUNCEMENT = "announcement"
+APPROVAL = "action_required"
 ENDED = "end:"  # begins the keys of ends read from the source of truth
 
 
@@ -44,8 +45,18 @@ def dispatched(run: Run, now: datetime, *, found: bool) -> Fact:
 
 
 def actions(source: str, run_id: RunId, now: datetime, data: Json) -> Fact:
-    """Note what was said of the Actions run: ``attempt``, ``status``, ``conclusion``, ``url``."""
+    """Note what was said of the Actions run: ``attempt``, ``status``, ``conclusion``, ``url``.
+
+    ``action_required`` is no end, though GitHub calls it one: an approval sets the run going.
+    """
+    if data["status"] == "completed" and data.get("conclusion") == APPROVAL:
+        data = {**data, "status": APPROVAL, "text": "waits for an approval on GitHub"}
     return Fact(run_id, source, f"actions:{data['attempt']}:{data['status']}", now, data)
+
+
+def native(source: str, run_id: RunId, now: datetime, data: Json) -> Fact:
+    """Note the Actions run that GitHub started itself: ``run``, ``attempt``, ``url``, ``event``."""
+    return Fact(run_id, source, f"native:{data['run']}", now, data)
 
 
 def job(source: str, run_id: RunId, now: datetime, data: Json) -> Fact:
@@ -114,6 +125,8 @@ class Evidence:
     unsent: frozenset[int] = frozenset()  # numbers of those that GitHub did not take
     searches: int = 0  # made since the last intent
     refused: str | None = None
+    native: Json | None = None  # the Actions run that GitHub started by itself
+    to_approve: bool = False  # GitHub asks for an approval
     started_at: datetime | None = None  # a job of this attempt began
     seen_end_at: datetime | None = None  # first word that the Actions run ended
     ended: bool = False  # read from the source of truth
@@ -152,6 +165,8 @@ def add_up(run: Run, facts: tuple[Fact, ...]) -> Evidence:
         unsent=frozenset(_last_number(key) for key in by_key if key.startswith("unsent:")),
         searches=sum(key.startswith(f"search:{len(intents)}:") for key in by_key),
         refused=by_key["refused"].data["why"] if "refused" in by_key else None,
+        native=_newest_native(facts),
+        to_approve=f"actions:{attempt}:{APPROVAL}" in by_key,
         started_at=min((fact.at for fact in facts if _tells_start(fact, attempt)), default=None),
         seen_end_at=min((fact.at for fact in said_over if fact), default=None),
         ended=end is not None,
@@ -171,6 +186,11 @@ def add_up(run: Run, facts: tuple[Fact, ...]) -> Evidence:
         verdict=verdict.data if verdict else None,
         verdict_at=verdict.at if verdict else None,
     )
+
+
+def _newest_native(facts: tuple[Fact, ...]) -> Json | None:
+    found = [fact.data for fact in facts if fact.key.startswith("native:")]
+    return max(found, key=lambda data: int(data["run"]), default=None)
 
 
 def _last_number(key: str) -> int:

@@ -6,6 +6,7 @@ take again. Times that bend it stand as constants with their reason.
 
 from datetime import datetime, timedelta
 
+from bot.core import native
 from bot.core.cancelling import (
     SLOW_READ,
     cancel,
@@ -16,7 +17,7 @@ from bot.core.cancelling import (
 )
 from bot.core.facts import Evidence, add_up
 from bot.core.model import Outcome, State, Wish, WishKind
-from bot.core.occupancy import OFFLINE_AFTER
+from bot.core.occupancy import LOOK_AT_LABEL, OFFLINE_AFTER
 from bot.core.situation import Situation
 from bot.core.steps import (
     Conclude,
@@ -41,7 +42,6 @@ NO_RUNNER_AFTER = timedelta(hours=24)  # GitHub itself gives a queued job up aft
 DOUBT_AFTER = timedelta(minutes=5)  # GitHub's own answer lags its webhook by seconds
 FINISH_FOR = timedelta(minutes=10)  # a log that can't be read by then is not waited for
 LOOK_EVERY = timedelta(seconds=15)  # for RayJobs: the submit job prepares for minutes
-LOOK_AT_LABEL = timedelta(minutes=5)  # whether it (still) looks offline
 _SLOW_LOOK = timedelta(minutes=1)  # a watchdog's tick while others report
 
 
@@ -54,6 +54,8 @@ def decide(situation: Situation) -> Step:
         return _following(situation, evidence)
     if evidence.intents:
         return _dispatching(situation, evidence)
+    if situation.run.snapshot.native and situation.run.rerun_of is None:
+        return native.unstarted(situation, evidence)
     return _before_dispatch(situation)
 
 
@@ -66,7 +68,8 @@ def _before_dispatch(situation: Situation) -> Step:
         return Wait(State.QUEUED, run.not_before, "waiting a moment for further pushes")
     if run.snapshot.rayjob and situation.submitter_down:
         return Wait(State.QUEUED, now + LOOK_EVERY, situation.submitter_down)
-    return Dispatch(1) if run.label else TakePlace()
+    placed = run.label or run.snapshot.native  # what GitHub started holds no place of ours
+    return Dispatch(1) if placed else TakePlace()
 
 
 def _dispatching(situation: Situation, evidence: Evidence) -> Step:
@@ -89,6 +92,8 @@ def _dispatching(situation: Situation, evidence: Evidence) -> Step:
 
 
 def _following(situation: Situation, evidence: Evidence) -> Step:
+    if situation.run.snapshot.native and (over := native.let_go(situation)):
+        return over
     if evidence.seen_end_at and not evidence.ended:
         return _read_end(situation, evidence, evidence.seen_end_at)
     if _must_ask(situation, evidence):
@@ -178,8 +183,11 @@ def _watch(situation: Situation, evidence: Evidence, verdict: Pending | Decided 
     """Follow a run that nobody wants stopped, up to its limits."""
     run, now = situation.run, situation.now
     if evidence.started_at is None and not evidence.ended:
+        if run.snapshot.native:
+            return native.waiting(situation, evidence, _why_no_runner(situation))
         return _wait_for_runner(situation)
-    limit = _limit(situation, evidence)
+    githubs = run.snapshot.native and not evidence.ended  # its own limits hold till then
+    limit = native.lost(situation) if githubs else _limit(situation, evidence)
     if limit:
         return limit
     if isinstance(verdict, Pending):

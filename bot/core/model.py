@@ -150,6 +150,7 @@ class Snapshot:
     npus: int | None = None  # a node; None: the label's
     pool: Pool | None = None  # None: the label itself
     rayjob: bool = False
+    native: bool = False  # GitHub starts it itself
     tier: str = "standard"
     required: bool = True
     timeout_minutes: int = 240

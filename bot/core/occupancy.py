@@ -8,6 +8,7 @@ from bot.core.model import RepoId
 
 # A label on which no job has begun for so long while ours wait is worth an alarm.
 OFFLINE_AFTER = timedelta(minutes=30)
+LOOK_AT_LABEL = timedelta(minutes=5)  # whether it (still) looks offline
 # Every label of GitHub's own runners begins so; the words that every runner carries tell nothing.
 _HOSTED = ("ubuntu-", "windows-", "macos-")
 _ANY_RUNNER = frozenset({"self-hosted", "linux", "windows", "macos", "x64", "arm", "arm64"})

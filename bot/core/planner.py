@@ -87,13 +87,14 @@ def selection_row(chosen: Chosen) -> StoredSelection:
         "gate": policy.gate.name,
         "changed_files": max(len(chosen.files), chosen.pull.changed_files),
         "truncated": chosen.selection.truncated,
-        "suites": [_suite_row(policy, choice) for choice in chosen.selection.choices],
+        "suites": [suite_row(policy, choice) for choice in chosen.selection.choices],
     }
     pull = chosen.pull
     return StoredSelection(pull.repo_id, pull.head_sha, pull.number, chosen.at.sha, data)
 
 
-def _suite_row(policy: Policy, choice: Choice) -> Json:
+def suite_row(policy: Policy, choice: Choice) -> Json:
+    """Return what the gate says of a suite before anything runs."""
     suite = policy.suites[choice.suite]
     label = suite.runners[0]
     npus = suite.npus_on(label, policy)
@@ -104,8 +105,9 @@ def _suite_row(policy: Policy, choice: Choice) -> Json:
         "selected": choice.selected,
         "reason": choice.reason,
         "tier": suite.tier.value,
-        "required": suite.is_required and suite.start is Start.DISPATCH,
+        "required": suite.is_required,
         "auto": starts_by_itself(suite),
+        "native": suite.start is Start.NATIVE,
         "cost": {"nodes": suite.nodes, "npus": npus, "hours": hours, "where": where},
     }
 
@@ -127,6 +129,7 @@ def snapshot(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: st
         npus=suite.npus,
         pool=pool,
         rayjob=suite.rayjob,
+        native=suite.start is Start.NATIVE,
         tier=suite.tier.value,
         required=suite.is_required,
         timeout_minutes=suite.timeout_minutes,
@@ -159,12 +162,8 @@ class Present:
 def plan(chosen: Chosen, present: Present, now: datetime, new_id: Callable[[], str]) -> Changes:
     """Return the difference between what should run for a pull request and what does."""
     pull = chosen.pull
-    desired = [
-        choice
-        for choice in chosen.selection.choices
-        if choice.selected and starts_by_itself(chosen.at.policy.suites[choice.suite])
-    ]
-    starting = desired if may_start(chosen) else []
+    ours, githubs = _desired(chosen)
+    starting = [*(ours if may_start(chosen) else []), *githubs]
     new_runs: list[tuple[Run, tuple[Want, ...]]] = []
     add_wants: list[Want] = []
     for choice in starting:
@@ -172,9 +171,9 @@ def plan(chosen: Chosen, present: Present, now: datetime, new_id: Callable[[], s
         frozen = snapshot(chosen.at, choice.suite, chosen.files, choice.reason)
         if found and found.run.state is not State.DONE:
             add_wants.append(_want(chosen, found.run.id))
-        elif found is None or _runs_again(found.run, frozen, chosen):
+        elif found is None or runs_again(found.run, frozen, fresh=chosen.fresh):
             new_runs.append(_new_run(chosen, frozen, found, now, new_id))
-    kept = {choice.suite for choice in desired}
+    kept = {choice.suite for choice in (*ours, *githubs)}
     return Changes(
         pull=pull,
         selection=selection_row(chosen),
@@ -183,6 +182,15 @@ def plan(chosen: Chosen, present: Present, now: datetime, new_id: Callable[[], s
         drop_wants=tuple(_drops(chosen, present, kept)),
         gates=(Gate(pull.repo_id, pull.head_sha, pull.number, name=chosen.at.policy.gate.name),),
     )
+
+
+def _desired(chosen: Chosen) -> tuple[list[Choice], list[Choice]]:
+    """Return the selected suites that start by themselves here, and those GitHub starts."""
+    policy = chosen.at.policy
+    selected = [choice for choice in chosen.selection.choices if choice.selected]
+    ours = [choice for choice in selected if starts_by_itself(policy.suites[choice.suite])]
+    started = [choice for choice in selected if policy.suites[choice.suite].start is Start.NATIVE]
+    return ours, started if policy.mode is Mode.ON else []
 
 
 def may_start(chosen: Chosen) -> bool:
@@ -197,16 +205,16 @@ def _latest(runs: tuple[RunWants, ...], suite: str) -> RunWants | None:
     return max(attempts, key=lambda item: item.run.attempt, default=None)
 
 
-def _runs_again(run: Run, frozen: Snapshot, chosen: Chosen) -> bool:
-    """Tell whether a finished attempt does not count for a commit that is the head (again)."""
+def runs_again(run: Run, frozen: Snapshot, *, fresh: bool) -> bool:
+    """Tell whether an ended attempt does not count; ``fresh``: its commit came (back) just now."""
     if run.outcome is Outcome.SUPERSEDED:
         return True
-    if not chosen.fresh:
+    if not fresh:
         return False
-    return run.outcome not in _COUNTS_AGAIN or _essence(run.snapshot) != _essence(frozen)
+    return run.outcome not in _COUNTS_AGAIN or essence(run.snapshot) != essence(frozen)
 
 
-def _essence(frozen: Snapshot) -> Snapshot:
+def essence(frozen: Snapshot) -> Snapshot:
     """Return what makes two runs of a suite the same work."""
     return replace(
         frozen,
@@ -227,7 +235,8 @@ def _new_run(
     new_id: Callable[[], str],
 ) -> tuple[Run, tuple[Want, ...]]:
     pull, policy = chosen.pull, chosen.at.policy
-    wait = timedelta(seconds=policy.limits.debounce_seconds) if chosen.pushed else timedelta()
+    waits = chosen.pushed and not frozen.native
+    wait = timedelta(seconds=policy.limits.debounce_seconds) if waits else timedelta()
     run = Run(
         id=RunId(new_id()),
         repo_id=pull.repo_id,
@@ -259,9 +268,14 @@ def _drops(chosen: Chosen, present: Present, kept: set[str]) -> list[DropWant]:
             drops.append(DropWant(run.id, source, f"superseded by {short(pull.head_sha)}"))
         elif auto and run.suite not in kept:
             drops.append(DropWant(run.id, source, "the new base does not select this suite"))
-        elif auto and pull.draft and not policy.drafts and run.state is State.QUEUED:
+        elif auto and pull.draft and not policy.drafts and _may_wait(run):
             drops.append(DropWant(run.id, source, "the pull request became a draft"))
     return drops
+
+
+def _may_wait(run: Run) -> bool:
+    """Tell whether a run has not begun and need not: GitHub starts its own for drafts, too."""
+    return run.state is State.QUEUED and not run.snapshot.native
 
 
 def close(pull: Pull, wanted: tuple[RunWants, ...], why: str) -> Changes:

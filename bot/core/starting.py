@@ -169,7 +169,7 @@ def may_start(say: Texts, policy: Policy, name: str, asked: Asked) -> Allowed | 
             command=code(again),
         )
         return Refusal(text)
-    if asked.trust.trusted:
+    if asked.trust.trusted or suite.start is Start.NATIVE:  # GitHub's own rules let it run
         return Allowed()
     refusal = may_approve(say, rule, asked)
     return refusal or Allowed(approves=True)

@@ -98,7 +98,17 @@ class End:
     counts: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Follow the Actions run that GitHub started by itself on ``event``."""
+
+    actions_run_id: int
+    attempt: int
+    url: str
+    event: str
+
+
 Asking = ReadEnd | FindRayJobs | ReadLog | SendCancel | DeleteRayJobs  # of the witnesses
-Saving = Wait | SetWish | Conclude | End  # needs nobody but the ledger
+Saving = Wait | SetWish | Conclude | End | Bind  # needs nobody but the ledger
 Starting = TakePlace | Dispatch | Search
 Step = Asking | Saving | Starting

@@ -38,6 +38,10 @@ class SweeperStore(InboxStore, Protocol):
         """Return its open runs that were dispatched."""
         ...
 
+    async def native_runs(self) -> tuple[tuple[Repo, tuple[Run, ...]], ...]:
+        """Return the open runs that GitHub starts by itself, by active repository."""
+        ...
+
     async def open_pulls(self, repo_id: RepoId) -> tuple[Pull, ...]:
         """Return the pull requests believed open."""
         ...

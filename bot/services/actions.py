@@ -7,6 +7,7 @@ from datetime import datetime
 from bot.core import facts
 from bot.core.events import ActionsJobChanged, ActionsRunChanged
 from bot.core.model import Fact, Run, RunId, State, Want
+from bot.core.native import seen_by_webhook
 from bot.core.occupancy import JobSeen, job_state, own_labels
 from bot.core.plan import Changes
 from bot.core.planner import pr_source
@@ -15,6 +16,7 @@ from bot.ports.clock import Clock
 from bot.ports.errors import Transient
 from bot.ports.github import GitHub
 from bot.ports.inbox import InboxStore
+from bot.services.native import Natives
 from bot.services.policies import Policies
 
 _SOON_S = 5.0  # when to look again for the end of the attempt before
@@ -29,21 +31,21 @@ class Actions:
         store: InboxStore,
         github: GitHub,
         policies: Policies,
-        clock: Clock,
-        new_id: Callable[[], str],
+        natives: Natives,
+        tools: tuple[Clock, Callable[[], str]],
     ) -> None:
         self._store = store
         self._github = github
         self._policies = policies
-        self._clock = clock
-        self._new_id = new_id
+        self._natives = natives
+        self._clock, self._new_id = tools
 
     async def run_changed(self, event: ActionsRunChanged) -> Changes:
         """Return what a workflow run's event leads to."""
         run = await self._store.run_of_actions(event.repo.id, event.run_id)
         if run is None:
             await self._cancel_stray(event)
-            return Changes(repo=event.repo)
+            return await self._natives.seen(event.repo, seen_by_webhook(event), facts.WEBHOOK)
         if event.attempt > run.actions_attempt:
             return await self._adopt(event, run)
         if run.state is State.DONE:
@@ -136,7 +138,9 @@ class Actions:
                 await self._github.cancel(event.repo, event.run_id)
 
     async def _cancel_late(self, event: ActionsRunChanged, run: Run) -> None:
-        """Cancel what still runs of a run that is done here."""
+        """Cancel what still runs of a run that is done here; what GitHub started is left alone."""
+        if run.snapshot.native:
+            return
         if event.action != "completed" and event.attempt == run.actions_attempt:
             await self._github.cancel(event.repo, event.run_id)
 

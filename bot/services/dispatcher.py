@@ -38,7 +38,8 @@ class Dispatcher:
             await self._ledger.moved(claimed, Moved(claimed.run, self._clock.now()))
             return
         run = claimed.run
-        if run.rerun_of is not None and not await self._can_rerun(repo, run):
+        failed_only = run.rerun_of is not None and await self._can_rerun(repo, run)
+        if run.rerun_of is not None and not failed_only and not run.snapshot.native:
             run = replace(run, rerun_of=None, actions_attempt=1)
         run = replace(
             run,
@@ -50,7 +51,7 @@ class Dispatcher:
         )
         intent = facts.dispatching(run, step.number, self._clock.now())
         if await self._ledger.intend(claimed, run, intent):
-            await self._send(claimed, repo, run, step.number)
+            await self._send(claimed, repo, (run, failed_only), step.number)
 
     async def _left(self, claimed: ClaimedRun, repo: Repo) -> bool:
         """Drop the wants of pull requests that moved on; tell whether any was dropped."""
@@ -70,9 +71,12 @@ class Dispatcher:
             await self._store.commit(changes, self._clock.now(), done=None)
         return bool(drops)
 
-    async def _send(self, claimed: ClaimedRun, repo: Repo, run: Run, number: int) -> None:
+    async def _send(
+        self, claimed: ClaimedRun, repo: Repo, order: tuple[Run, bool], number: int
+    ) -> None:
+        run, failed_only = order
         try:
-            answer = await self._start(repo, run)
+            answer = await self._start(repo, run, failed_only=failed_only)
         except Lost:
             await self._ledger.moved(claimed, Moved(run, self._clock.now() + _FIRST_LOOK))
         except Transient as error:
@@ -88,10 +92,13 @@ class Dispatcher:
         else:
             await self._answered(claimed, run, answer)
 
-    async def _start(self, repo: Repo, run: Run) -> ActionsRun | None:
-        """Start the workflow, or the failed jobs of the run before; None: GitHub names no run."""
+    async def _start(self, repo: Repo, run: Run, *, failed_only: bool) -> ActionsRun | None:
+        """Start the workflow, or run the Actions run before again; None: GitHub names no run.
+
+        What GitHub started is run again whole where its failed jobs alone can't be.
+        """
         if run.rerun_of is not None:
-            await self._github.rerun(repo, run.rerun_of, failed_only=True)
+            await self._github.rerun(repo, run.rerun_of, failed_only=failed_only)
             return None
         assert run.label is not None
         frozen = run.snapshot

@@ -135,7 +135,7 @@ class Runner:
                 await self._dispatcher.dispatch(claimed, repo, step)
             case steps.Search():
                 await self._dispatcher.search(claimed, repo, step)
-            case steps.Wait() | steps.SetWish() | steps.Conclude() | steps.End():
+            case steps.Wait() | steps.SetWish() | steps.Conclude() | steps.End() | steps.Bind():
                 await self._save(claimed, step)
             case _:
                 await self._ask(claimed, repo, step)
@@ -150,6 +150,8 @@ class Runner:
                 await self._ledger.conclude(claimed, step)
             case steps.End():
                 await self._ledger.end(claimed, step)
+            case steps.Bind():
+                await self._ledger.bind(claimed, step)
             case _:
                 assert_never(step)
 

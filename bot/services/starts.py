@@ -8,8 +8,8 @@ from bot.core.fencing import code
 from bot.core.matching import may_set
 from bot.core.model import Approval, Level, Rank, RepoId, Run, RunId, State, Want, Wish
 from bot.core.plan import AuditEntry, Changes, RunWants
-from bot.core.planner import Chosen, snapshot
-from bot.core.policy import Suite
+from bot.core.planner import Chosen, short, snapshot
+from bot.core.policy import Start, Suite
 from bot.core.report import Gate
 from bot.core.spending import Spent
 from bot.core.starting import COMMAND, Allowed, Asked, Refusal, latest, may_start
@@ -83,6 +83,9 @@ class Starts:
             known = ", ".join(code(label) for label in suite.runners)
             values = {"suite": code(name), "label": code(order.runner), "known": known}
             return Refusal(self._say("refuse_runner", **values))
+        if suite.start is Start.NATIVE and _on_github(order, name) is None:
+            sha = code(short(order.asked.sha))
+            return Refusal(self._say("refuse_unstarted", suite=code(name), sha=sha))
         for key, value in order.settings:
             if not may_set(suite, key, value):
                 return self._not_settable(name, suite, key, value)
@@ -156,6 +159,8 @@ class Starts:
             number=chosen.pull.number,
             forced=who if order.force else "",
         )
+        if frozen.native:
+            before = _on_github(order, name)
         return _continued(run, before) if order.failed_only and before else run
 
     def _note(
@@ -182,11 +187,20 @@ class Starts:
         into.audit.append(entry)
 
 
+def _on_github(order: Order, name: str) -> Run | None:
+    """Return the latest attempt of a suite that GitHub has started, None when it never has."""
+    found = [item.run for item in order.runs if item.run.suite == name]
+    started = [run for run in found if run.actions_run_id is not None]
+    return max(started, key=lambda run: run.attempt, default=None)
+
+
 def _continued(run: Run, before: Run) -> Run:
     """Let a re-run continue its Actions run, if that used a label that still fits."""
     labels = tuple(item for item in run.snapshot.labels if item.name == before.label)
-    if before.actions_run_id is None or not labels:
+    if before.actions_run_id is None or not (labels or run.snapshot.native):
         return run
+    if run.snapshot.native:
+        labels = run.snapshot.labels  # GitHub chose them
     return replace(
         run,
         snapshot=replace(run.snapshot, labels=labels),

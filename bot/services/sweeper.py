@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from bot.core import facts
-from bot.core.model import Fact, Repo, Run
+from bot.core.model import Fact, Outcome, Repo, Run, Sha
+from bot.core.native import EVENTS, LATE_PULL, Seen
 from bot.core.plan import Changes
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
@@ -15,6 +16,7 @@ from bot.ports.logs import LogFiles
 from bot.ports.sweeper import Health, SweeperStore
 from bot.ports.wake import Topic, Wake
 from bot.services.loop import Loop
+from bot.services.native import Natives
 from bot.services.pulls import Brought, Pulls
 from bot.telemetry import get_log
 
@@ -22,6 +24,7 @@ _KEPT_BY_GITHUB = timedelta(days=3)  # deliveries; the first look goes so far ba
 _LOOK_BACK = timedelta(hours=2)
 _SETTLED = timedelta(minutes=2)  # a younger delivery may still be on its way
 _CLOCKS_DIFFER = timedelta(seconds=60)
+_STARTED_BEFORE = timedelta(minutes=10)  # GitHub's run, before our row
 _REDELIVER_EVERY_S = 3600.0
 _PRUNE_EVERY_S = 3600.0
 _PRUNE_AT_ONCE = 500
@@ -44,13 +47,13 @@ class Sweeper:
         self,
         store: SweeperStore,
         outside: tuple[GitHub, LogFiles],
-        pulls: Pulls,
+        cases: tuple[Pulls, Natives],
         process: tuple[Clock, Wake, Loop],
         habits: Habits,
     ) -> None:
         self._store = store
         self._github, self._logs = outside
-        self._pulls = pulls
+        self._pulls, self._natives = cases
         self._clock, self._wake, self._loop = process
         self._habits = habits
         self._look_back = _KEPT_BY_GITHUB
@@ -62,6 +65,12 @@ class Sweeper:
         await self._if_due("deliveries", 5 * poll_s, self._deliveries)
         for repo in await self._store.live_repos():
             await self._if_due(f"runs:{repo.id}", poll_s, partial(self._runs, repo))
+        for repo, runs in await self._store.native_runs():
+            for event in EVENTS:
+                # Few are of a push or of `pull_request_target`: a lost word of theirs waits longer.
+                every_s = poll_s if event == EVENTS[0] else 5 * poll_s
+                look = partial(self._started_by_github, repo, runs, event)
+                await self._if_due(f"natives:{event}:{repo.id}", every_s, look)
         for repo in await self._store.active_repos():
             await self._if_due(f"heads:{repo.id}", 60 * poll_s, partial(self._heads, repo))
         await self._if_due("prune", _PRUNE_EVERY_S, self._prune)
@@ -91,6 +100,34 @@ class Sweeper:
         if found:
             await self._store.commit(Changes(facts=tuple(found)), now, done=None)
             self._wake.poke(Topic.RUNNER)
+
+    async def _started_by_github(self, repo: Repo, runs: tuple[Run, ...], event: str) -> None:
+        """Learn what became of native runs, and of those whose start no webhook told."""
+        now = self._clock.now()
+        bound = {run.actions_run_id: run for run in runs if run.actions_run_id}
+        waiting = {run.sha: run for run in runs if not (run.actions_run_id or run.rerun_of)}
+        back = _LOOK_BACK if waiting else _STARTED_BEFORE
+        listed = await self._github.started_runs(
+            repo, event, min(run.created_at for run in runs) - back
+        )
+        told = [_fact(bound[item.id], item, now) for item in listed if item.id in bound]
+        if told:
+            await self._store.commit(Changes(facts=tuple(told)), now, done=None)
+        for item in listed:
+            if Sha(item.head_sha) in waiting and item.id not in bound:
+                await self._adopt(repo, item, waiting[Sha(item.head_sha)])
+        self._wake.poke(Topic.RUNNER)
+
+    async def _adopt(self, repo: Repo, item: ActionsRun, waits: Run) -> None:
+        """Adopt a run that is new to us, or one let go of that nothing newer has replaced."""
+        now = self._clock.now()
+        known = await self._store.run_of_actions(repo.id, item.id)
+        if known is not None:
+            again = known.outcome is Outcome.SUPERSEDED and item.conclusion != "cancelled"
+            if not again or now - waits.created_at < LATE_PULL:
+                return
+        changes = await self._natives.seen(repo, _seen(item), facts.POLL)
+        await self._store.commit(changes, now, done=None)
 
     async def _deliveries(self) -> None:
         """Have GitHub send again what it could not deliver: it never does by itself."""
@@ -166,6 +203,22 @@ class Sweeper:
             if await self._store.due_poll(name, now, every_s=_ALARM_ONCE_S):
                 told = {"repo_id": repo_id, "label": quiet.label, "since": quiet.since.isoformat()}
                 self._log.warning("a runner label looks offline", **told)
+
+
+def _seen(item: ActionsRun) -> Seen:
+    """Return a listed run; its pull request is known, so nobody has to wait for that."""
+    return Seen(
+        run_id=item.id,
+        attempt=item.attempt,
+        event=item.event,
+        path=item.path,
+        sha=Sha(item.head_sha),
+        status=item.status,
+        conclusion=item.conclusion,
+        url=item.html_url,
+        actor=item.actor,
+        created_at=None,
+    )
 
 
 def _fact(run: Run, item: ActionsRun, now: datetime) -> Fact:

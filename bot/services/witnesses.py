@@ -51,7 +51,8 @@ class Witnesses:
                 raise
             await self._ended(claimed, run, _GONE)
             return
-        if seen.status == "completed":
+        asks = seen.conclusion == facts.APPROVAL and seen.attempt == run.actions_attempt
+        if seen.status == "completed" and not asks:
             await self._ended(claimed, run, seen.conclusion)
         else:
             await self._ledger.moved(claimed, Moved(run, self._clock.now() + step.again))

@@ -49,13 +49,15 @@ suites:
     rayjob: true
     timeout_minutes: 90
     inputs: {a: b}
-  own: {workflow: own.yml, runners: [npu-8], paths: ["src/**"], start: native}
+  own: {workflow: own.yml, runners: [npu-8], paths: ["own/**"], start: native}
 """)
 AT = PolicyAt(POLICY, "main", "p" * 40)
 SRC = (ChangedFile("src/a.py"),)
 BOTH = (*SRC, ChangedFile("two/b.py"))
 YES, NO = Trusted(True, "author and pusher may start runs here"), Trusted(False, "a stranger")
 SAME = snapshot(AT, "unit", SRC, "another reason")
+OWN = (ChangedFile("own/a.py"),)
+GITHUBS = snapshot(AT, "own", OWN, "another reason")
 
 
 def chosen(files: tuple[ChangedFile, ...] = SRC, **changes: Any) -> Chosen:
@@ -179,6 +181,26 @@ CASES = [
         id="drafts: true",
     ),
     pytest.param(chosen(trust=NO), (), "", id="untrusted: nothing starts"),
+    pytest.param(chosen(OWN), (), "+own#1", id="GitHub starts it: a row waits"),
+    pytest.param(chosen(OWN, trust=NO), (), "+own#1", id="GitHub starts it for strangers, too"),
+    pytest.param(
+        chosen(OWN, pull=a_pull(draft=True)), (), "+own#1", id="GitHub starts it for drafts, too"
+    ),
+    pytest.param(
+        chosen(OWN, **DRAFT),
+        (there(suite="own", state=State.QUEUED, snapshot=GITHUBS),),
+        "~there",
+        id="to draft: what GitHub starts waits on",
+    ),
+    pytest.param(
+        chosen(OWN, at=with_policy(mode=Mode.DRY_RUN)), (), "", id="dry run: GitHub's are left"
+    ),
+    pytest.param(
+        chosen(fresh=False),
+        (there(suite="own", state=State.QUEUED, snapshot=GITHUBS),),
+        "+unit#1 -there",
+        id="retarget: GitHub's is not selected any more",
+    ),
     pytest.param(chosen(trust=NO), (there(sha=OLD_SHA),), "-there", id="untrusted: old goes"),
     pytest.param(
         chosen(at=with_policy(mode=Mode.DRY_RUN)), (there(sha=OLD_SHA),), "-there", id="dry run"
@@ -261,7 +283,8 @@ def test_the_selection_row_holds_all_that_the_gate_says() -> None:
     assert two["cost"] == {"nodes": 2, "npus": 4, "hours": 12.0, "where": "cluster"}
     assert two["reason"]
     assert [suites[name]["auto"] for name in suites] == [True, False, True, False]
-    assert [suites[name]["required"] for name in suites] == [True, False, True, False]
+    assert [suites[name]["required"] for name in suites] == [True, False, True, True]
+    assert [suites[name]["native"] for name in suites] == [False, False, False, True]
 
 
 def test_closing_drops_every_want_and_closes_the_gate() -> None:

@@ -47,8 +47,12 @@ class Actions(Api):
 
     async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[ActionsRun, ...]:
         """List the repository's dispatched runs created since: the safety net (RULINGS H)."""
-        url = "/repos/{owner}/{repo}/actions/runs" + SINCE
-        call = get("dispatched_runs", url, named(repo, created=_created(since)))
+        return await self.started_runs(repo, "workflow_dispatch", since)
+
+    async def started_runs(self, repo: Repo, event: str, since: datetime) -> tuple[ActionsRun, ...]:
+        """List the repository's runs of an event created since, newest first."""
+        url = "/repos/{owner}/{repo}/actions/runs{?event,created}&per_page=100"
+        call = get("started_runs", url, named(repo, event=event, created=_created(since)))
         return tuple(await self._list(repo, call, "workflow_runs", decode.actions_run))
 
     async def actions_run(self, repo: Repo, run_id: int) -> ActionsRun:

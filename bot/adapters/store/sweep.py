@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, delete, exists, func, select, text, update
+from sqlalchemy import ColumnElement, Table, Text, cast, delete, exists, func, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.adapters.store.database import Database, insert, is_postgres
@@ -42,6 +42,18 @@ class SweepRows:
         """Return its open runs that were dispatched, oldest first."""
         async with self._db.read() as conn:
             return await load_runs(conn, runs.c.repo_id == repo_id, _open(), _dispatched())
+
+    async def native_runs(self) -> tuple[tuple[Repo, tuple[Run, ...]], ...]:
+        """Return the open runs that GitHub starts by itself, by active repository."""
+        native = cast(runs.c.snapshot, Text).contains('"native":true')  # no text can look so
+        async with self._db.read() as conn:
+            found = await load_runs(conn, _open(), native)
+            ids = {run.repo_id for run in found}
+            known = await load_all(conn, Repo, repos, repos.c.active, repos.c.id.in_(ids))
+        return tuple(
+            (repo, tuple(run for run in found if run.repo_id == repo.id))
+            for repo in sorted(known, key=lambda repo: repo.id)
+        )
 
     async def open_pulls(self, repo_id: RepoId) -> tuple[Pull, ...]:
         """Return the pull requests believed open, by number."""

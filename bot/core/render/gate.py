@@ -19,7 +19,7 @@ from bot.core.render.standing import (
 from bot.core.render.words import row_state
 from bot.core.report import Button, CheckWrite, GateView
 from bot.core.sections import SUMMARY_BYTES, Rows, Section, Whole, compose
-from bot.core.texts.words import capital, clock, count, listing, number
+from bot.core.texts.words import capital, clock, count, listing, number, short
 
 APPROVE = Button("approve", "Approve & run", "Let this commit run here")
 RERUN_FAILED = Button("rerun_failed", "Re-run failed", "Run again what is not green")
@@ -60,7 +60,8 @@ def _sections(pen: Pen, view: GateView, stand: Standing, now: datetime) -> list[
     if stand.kind is Kind.LOOKING:
         return [Whole(pen.say("gate_looking_why"))]
     if stand.kind is Kind.CLOSED:
-        return [Whole(f"{capital(pen.prose(view.closed))}. {pen.say('gate_closed_why')}")]
+        why = pen.say("gate_closed_group" if _of_group(view) else "gate_closed_why")
+        return [Whole(f"{capital(pen.prose(view.closed))}. {why}")]
     dry = stand.kind is Kind.DRY_RUN
     shown = tuple(filter(_shown, stand.lines))
     waiting = shown if dry else stand.at(Stand.APPROVAL)
@@ -71,10 +72,15 @@ def _sections(pen: Pen, view: GateView, stand: Standing, now: datetime) -> list[
         _costs(pen, waiting),
         _approval(pen, view, stand),
         _suites(pen, view, others, now),
-        _todo(pen, stand),
+        _todo(pen, view, stand),
         _heavy(pen, stand),
         _footer(pen, view, now),
     ]
+
+
+def _of_group(view: GateView) -> bool:
+    """Tell whether the commit is a merge group's: no command of a comment reaches it."""
+    return any("group" in item.data for item in view.selections)
 
 
 def _shown(line: Line) -> bool:
@@ -171,16 +177,26 @@ def _suites(pen: Pen, view: GateView, lines: tuple[Line, ...], now: datetime) ->
 def _state(pen: Pen, line: Line, now: datetime) -> str:
     if line.run:
         return row_state(pen, line.run, now)
+    if line.passed_at:
+        return pen.say("row_passed_at", sha=pen.code(short(line.passed_at)))
+    if line.native:
+        return pen.say("row_github")
     return pen.say("row_command" if line.stand is Stand.COMMAND else "row_missing")
 
 
-def _todo(pen: Pen, stand: Standing) -> Section | None:
+def _todo(pen: Pen, view: GateView, stand: Standing) -> Section | None:
     """Say what to type next."""
     match stand.kind:
         case Kind.FAILED:
-            text = pen.say("gate_rerun", command=pen.command("rerun"))
+            command = pen.command("rerun")
+            key = "gate_rerun_group" if _of_group(view) else "gate_rerun"
+            text = pen.say(key, command=command)
         case Kind.DRAFT:
             text = pen.say("gate_draft_why", command=pen.command("run"))
+        case Kind.GITHUB:
+            urls = {line.run.actions_url for line in stand.at(Stand.GITHUB) if line.run}
+            links = [link for url in sorted(urls) if (link := pen.link("link_actions", url))]
+            text = pen.say("gate_github_why", links=listing(links, limit=20))
         case Kind.COMMAND:
             names = [line.suite for line in stand.required if line.stand is Stand.COMMAND]
             text = pen.say("gate_command_why", command=pen.command(*names))

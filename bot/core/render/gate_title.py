@@ -25,8 +25,10 @@ def gate_title(pen: Pen, view: GateView, stand: Standing) -> str:
         case Kind.APPROVAL:
             suites = count(len(stand.at(Stand.APPROVAL)), "suite")
             return pen.say("gate_approval", suites=suites, sha=short(view.sha))
-        case Kind.COMMAND:
-            return pen.say("gate_command", suites=_names(pen, _at(stand, Stand.COMMAND)))
+        case Kind.COMMAND | Kind.GITHUB:
+            names = _names(pen, _at(stand, Stand(stand.kind.value)))
+            key = "gate_command" if stand.kind is Kind.COMMAND else "gate_github"
+            return pen.say(key, suites=names)
         case Kind.RUNNING:
             return _running(pen, stand)
         case Kind.PASSED:
@@ -71,6 +73,10 @@ def _running(pen: Pen, stand: Standing) -> str:
 
 
 def _passed(pen: Pen, stand: Standing) -> str:
+    elsewhere = {line.passed_at for line in stand.required}
+    if len(elsewhere) == 1 and (sha := elsewhere.pop()):
+        suites = count(len(stand.required), "suite")
+        return pen.say("gate_same_tree", sha=short(sha), suites=suites)
     if len(stand.required) == 1:
         return pen.say("gate_passed_one", suite=pen.words(stand.required[0].suite))
     return pen.say("gate_passed", suites=f"{len(stand.required)} suites")

@@ -6,10 +6,12 @@ superseded attempts do not count. What is not known yet is in progress: silence 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from bot.core.model import Json, Outcome, Run, State
+from bot.core.native import on_github
 from bot.core.report import GateView
 
 
@@ -32,6 +34,7 @@ class Kind(StrEnum):
     FAILED = "failed"
     DRAFT = "draft"
     APPROVAL = "approval"
+    GITHUB = "github"
     COMMAND = "command"
     RUNNING = "running"
     PASSED = "passed"
@@ -46,6 +49,7 @@ CONCLUSIONS: dict[Kind, str | None] = {
     Kind.FAILED: "failure",
     Kind.DRAFT: "action_required",
     Kind.APPROVAL: "action_required",
+    Kind.GITHUB: "action_required",
     Kind.COMMAND: "action_required",
     Kind.RUNNING: None,
     Kind.PASSED: "success",
@@ -58,6 +62,7 @@ class Stand(StrEnum):
     RED = "red"
     DRAFT = "draft"
     APPROVAL = "approval"
+    GITHUB = "github"  # somebody has to approve it there
     COMMAND = "command"
     OPEN = "open"
     GREEN = "green"
@@ -67,6 +72,7 @@ _KINDS = {
     Stand.RED: Kind.FAILED,
     Stand.DRAFT: Kind.DRAFT,
     Stand.APPROVAL: Kind.APPROVAL,
+    Stand.GITHUB: Kind.GITHUB,
     Stand.COMMAND: Kind.COMMAND,
     Stand.OPEN: Kind.RUNNING,
     Stand.GREEN: Kind.PASSED,
@@ -92,9 +98,11 @@ class Line:
     required: bool
     auto: bool  # starts by itself
     heavy: bool
+    native: bool  # GitHub starts it
     cost: Cost
     run: Run | None
     stand: Stand
+    passed_at: str = ""  # a commit with the same files, where it passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +150,7 @@ def _kind(view: GateView, lines: tuple[Line, ...]) -> Kind:
 
 def _lines(view: GateView) -> Iterable[Line]:
     """Yield one line a selected suite; several pull requests may share the SHA."""
-    latest = _latest(view.runs)
+    latest = _latest(_in_time(view))
     altered = {run.suite for run in view.runs if run.snapshot.altered}
     by_name: dict[str, list[tuple[Json, Json]]] = {}
     for selection in view.selections:
@@ -151,16 +159,24 @@ def _lines(view: GateView) -> Iterable[Line]:
                 by_name.setdefault(str(item.get("name")), []).append((selection.data, item))
     for name, found in by_name.items():
         run = latest.get(name)
+        elsewhere = "" if run else str(found[0][1].get("passed_at") or "")
         auto = any(item.get("auto", True) is True for _, item in found)
+        native = any(item.get("native") is True for _, item in found)
         yield Line(
             suite=name,
             reason=str(found[0][1].get("reason") or ""),
             required=any(item.get("required") is True for _, item in found),
             auto=auto,
             heavy=found[0][1].get("tier") == "heavy",
+            native=native,
             cost=_cost(found[0][1].get("cost")),
             run=run,
-            stand=_stand(view, [data for data, _ in found], run, auto=auto and name not in altered),
+            passed_at=elsewhere,
+            stand=Stand.GREEN
+            if elsewhere
+            else Stand.OPEN
+            if native and run is None  # silence is never green, whatever the rest says
+            else _stand(view, [data for data, _ in found], run, auto=auto and name not in altered),
         )
 
 
@@ -168,6 +184,8 @@ def _stand(view: GateView, choices: list[Json], run: Run | None, *, auto: bool) 
     if run and run.state is State.DONE:
         return Stand.GREEN if run.outcome is Outcome.SUCCESS else Stand.RED
     approved = bool(view.approvals) or any(data.get("trusted") is True for data in choices)
+    if run and on_github(run.snapshot, run.state):
+        return Stand.GITHUB
     if run:
         waits = run.state is State.NEEDS_APPROVAL and not approved
         return Stand.APPROVAL if waits else Stand.OPEN
@@ -176,6 +194,15 @@ def _stand(view: GateView, choices: list[Json], run: Run | None, *, auto: bool) 
     if not auto:
         return Stand.COMMAND
     return Stand.OPEN if approved else Stand.APPROVAL
+
+
+def _in_time(view: GateView) -> Iterable[Run]:
+    """Leave out what came after a merge group was over: such as a night on the merged commit."""
+    ends = [item.data.get("over") for item in view.selections]
+    times = [datetime.fromisoformat(end) for end in ends if isinstance(end, str)]
+    if not times or len(times) < len(ends):
+        return view.runs
+    return [run for run in view.runs if run.created_at <= max(times)]
 
 
 def _latest(runs: Iterable[Run]) -> dict[str, Run]:
