@@ -32,8 +32,10 @@ from bot.ports.lease import Lease
 from bot.services.actions import Actions
 from bot.services.clicks import Clicks
 from bot.services.comments import Comments
+from bot.services.groups import Groups
 from bot.services.loop import Loop
 from bot.services.pulls import Pulls
+from bot.services.pushes import Pushes
 from bot.telemetry import get_log
 
 LEASE_S = 30
@@ -50,6 +52,8 @@ class Cases:
     actions: Actions
     comments: Comments
     clicks: Clicks
+    groups: Groups
+    pushes: Pushes
 
 
 class Inbox:
@@ -135,7 +139,11 @@ class Inbox:
                 return await self._cases.actions.run_changed(event)
             case ActionsJobChanged():
                 return await self._cases.actions.job_changed(event)
-            case Pushed() | RepoChanged() | InstallationChanged() | MergeGroupChanged():
+            case Pushed():
+                return await self._cases.pushes.pushed(event)
+            case MergeGroupChanged():
+                return await self._cases.groups.changed(event)
+            case RepoChanged() | InstallationChanged():
                 return _noted(event)
             case CommentCreated():
                 return await self._cases.comments.created(event)
@@ -145,12 +153,8 @@ class Inbox:
                 assert_never(event)
 
 
-def _noted(event: Pushed | RepoChanged | InstallationChanged | MergeGroupChanged) -> Changes:
+def _noted(event: RepoChanged | InstallationChanged) -> Changes:
     """Return what is only written down."""
-    match event:
-        case Pushed():
-            return Changes(repo=event.repo, forget_policy=(event.repo.id, event.branch))
-        case InstallationChanged():
-            return Changes(installation=event)
-        case RepoChanged() | MergeGroupChanged():
-            return Changes(repo=event.repo)
+    if isinstance(event, RepoChanged):
+        return Changes(repo=event.repo)
+    return Changes(installation=event)
