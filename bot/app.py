@@ -41,6 +41,7 @@ from bot.services.loops import Loops, Turn
 from bot.services.native import Natives
 from bot.services.nightlies import Nightlies
 from bot.services.policies import Policies
+from bot.services.proposals import Proposals
 from bot.services.pulls import Pulls
 from bot.services.pushes import Pushes
 from bot.services.reporter import Reporter, Where
@@ -143,7 +144,8 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
     settings, store, github, clock = parts.settings, parts.store, parts.github, parts.clock
     default = settings.policy_file.read_bytes() if settings.policy_file else None
     policies = Policies(store, github, clock, default)
-    pulls = Pulls(store, github, policies, clock, parts.new_id)
+    proposals = Proposals(store, github, default)
+    pulls = Pulls(store, github, policies, proposals, clock, parts.new_id)
     natives = Natives(store, policies, clock, parts.new_id)
     digesters = Digesters(resources.text("signatures.yml"))
     say = Texts()

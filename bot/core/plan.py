@@ -19,7 +19,7 @@ from bot.core.model import (
     Want,
     Wish,
 )
-from bot.core.report import Gate, Reply
+from bot.core.report import Gate, Proposal, Reply
 
 BY_ITSELF = "ascend-ci[bot]"
 """Who decided what nobody asked for; no person's login has brackets."""
@@ -95,6 +95,7 @@ class Changes:
     facts: tuple[Fact, ...] = ()
     gates: tuple[Gate, ...] = ()
     replies: tuple[Reply, ...] = ()
+    proposal: Proposal | None = None
     again: tuple[Again, ...] = ()
     audit: tuple[AuditEntry, ...] = ()
     installation: InstallationChanged | None = None  # its repositories become (in)active

@@ -73,6 +73,22 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
+class Proposal:
+    """The policy that a pull request's head proposes, beside the one that holds."""
+
+    key: str  # the check run's external id
+    repo_id: RepoId
+    sha: Sha
+    number: int
+    gate: str
+    ref: str  # where the policy comes from that holds
+    policy_sha: str
+    old: str | None  # None: there is no policy
+    new: str | None  # None: the proposal is to have none
+    redact: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SuiteView:
     """What a suite's check run says: the run, its story, its RayJobs."""
 

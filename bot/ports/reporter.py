@@ -6,7 +6,7 @@ from typing import Protocol
 
 from bot.core.model import Repo, Run, Sha
 from bot.core.report import GateView as GateView  # noqa: PLC0414  re-export
-from bot.core.report import Reply
+from bot.core.report import Proposal, Reply
 from bot.core.report import SuiteView as SuiteView  # noqa: PLC0414  re-export
 from bot.ports.lease import Lease
 
@@ -24,7 +24,7 @@ class DueCheck:
     create_tried: bool  # a create was sent and its answer is not stored: look for it first
     ended: bool  # shown as completed: can't be reopened
     want_version: int
-    view: SuiteView | GateView
+    view: SuiteView | GateView | Proposal
     remark: str = ""  # why a click started nothing; first in the summary
 
 

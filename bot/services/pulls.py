@@ -26,6 +26,7 @@ from bot.ports.clock import Clock
 from bot.ports.github import GitHub
 from bot.ports.inbox import InboxStore
 from bot.services.policies import Broken, Policies
+from bot.services.proposals import Proposals
 from bot.services.starts import Gathered, Order
 
 _FRESH = {"opened", "reopened", "synchronize", "found"}
@@ -47,12 +48,14 @@ class Pulls:
         store: InboxStore,
         github: GitHub,
         policies: Policies,
+        proposals: Proposals,
         clock: Clock,
         new_id: Callable[[], str],
     ) -> None:
         self._store = store
         self._github = github
         self._policies = policies
+        self._proposals = proposals
         self._clock = clock
         self._new_id = new_id
 
@@ -84,10 +87,14 @@ class Pulls:
             return Changes(repo=repo, drop_wants=await self._moved_on(pull))
         if isinstance(policy, Broken):
             changes = await self._broken(pull, policy)
+            listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
+            files = listed.files
         else:
-            changes = await self.plan(await self.choose(repo, pull, policy, brought, head), now)
+            chosen = await self.choose(repo, pull, policy, brought, head)
+            changes, files = await self.plan(chosen, now), chosen.files
         gates = (*changes.gates, *await self.left(pull))
-        return replace(changes, repo=repo, head=head, gates=gates)
+        proposal = await self._proposals.of(repo, pull, policy, files)
+        return replace(changes, repo=repo, head=head, gates=gates, proposal=proposal)
 
     async def left(self, pull: Pull) -> tuple[Gate, ...]:
         """Return the gate of the head that a pull request has moved on from, if it has."""

@@ -6,8 +6,16 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.core.model import Repo
-from bot.core.render import Context, gate_check, gate_state, reply_body, reply_marker, suite_check
-from bot.core.report import CheckWrite, GateView
+from bot.core.render import (
+    Context,
+    gate_check,
+    gate_state,
+    policy_check,
+    reply_body,
+    reply_marker,
+    suite_check,
+)
+from bot.core.report import CheckWrite, GateView, Proposal
 from bot.ports.clock import Clock
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import GitHub
@@ -107,6 +115,8 @@ class Reporter:
         now = self._clock.now()
         if isinstance(due.view, GateView):
             return gate_check(due.view, ctx, now)
+        if isinstance(due.view, Proposal):
+            return policy_check(due.view, ctx, now)
         run = due.view.run
         ctx = replace(
             ctx,

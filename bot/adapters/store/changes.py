@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.adapters.store.audit import add_audit
 from bot.adapters.store.checks_touch import (
     NewId,
+    add_proposal,
     add_run_check,
     put_reply,
     show_again,
@@ -61,6 +62,8 @@ class ChangeRows:
             await touch_gate(conn, gate, now, self._new_id)
         for again in changes.again:
             await show_again(conn, again, now, self._new_id)
+        if changes.proposal is not None:
+            await add_proposal(conn, changes.proposal, now)
         for reply in changes.replies:
             run_ids = tuple(placed.get(run_id, run_id) for run_id in reply.run_ids)
             await put_reply(conn, replace(reply, run_ids=run_ids), now)
@@ -113,7 +116,7 @@ def topics(changes: Changes) -> tuple[Topic, ...]:
     """Return who has something to do once the changes are written."""
     runner = bool(changes.new_runs or _touched(changes) or changes.installation)
     shown = changes.gates or changes.replies or changes.again or changes.installation
-    reporter = bool(changes.new_runs or shown)
+    reporter = bool(changes.new_runs or shown or changes.proposal)
     chosen = ((Topic.RUNNER, runner), (Topic.REPORTER, reporter))
     return tuple(topic for topic, wanted in chosen if wanted)
 

@@ -40,6 +40,7 @@ from bot.core.model import (
     State,
     StoredSelection,
 )
+from bot.core.report import Proposal
 from bot.ports.lease import Lease
 from bot.ports.reporter import DueCheck, GateView, SuiteView
 from bot.ports.wake import Topic, Wake
@@ -97,7 +98,7 @@ class CheckRows:
 
 def _rank(due: DueCheck) -> int:
     """Return the order in which checks are claimed; the query's, which RETURNING loses."""
-    if isinstance(due.view, GateView) or due.view.run.state is State.DONE:
+    if not isinstance(due.view, SuiteView) or due.view.run.state is State.DONE:
         return 0
     return 1 if due.github_id is None else 2
 
@@ -108,7 +109,14 @@ async def _due_checks(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tupl
     repo_ids = {row["repo_id"] for row in rows}
     known = {repo.id: repo for repo in await load_all(conn, Repo, repos, repos.c.id.in_(repo_ids))}
     suites = await _suite_views(conn, {row["run_id"] for row in rows if row["run_id"]})
-    gates = await _gate_views(conn, [row for row in rows if row["run_id"] is None])
+    gates = await _gate_views(conn, [row for row in rows if _is_gate(row)])
+
+    def view(row: RowMapping) -> SuiteView | GateView | Proposal:
+        proposal: Proposal | None = row["proposal"]
+        if proposal is not None:
+            return proposal
+        return suites[row["run_id"]] if row["run_id"] else gates[row["external_id"]]
+
     return tuple(
         DueCheck(
             lease=lease_of(row, CHECK + row["external_id"]),
@@ -120,11 +128,15 @@ async def _due_checks(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tupl
             create_tried=row["create_tried"],
             ended=row["ended"],
             want_version=row["want_version"],
-            view=suites[row["run_id"]] if row["run_id"] else gates[row["external_id"]],
+            view=view(row),
             remark=row["remark"],
         )
         for row in rows
     )
+
+
+def _is_gate(row: RowMapping) -> bool:
+    return row["run_id"] is None and row["proposal"] is None
 
 
 async def _suite_views(conn: AsyncConnection, run_ids: set[str]) -> dict[str, SuiteView]:

@@ -11,6 +11,7 @@ from bot.adapters.store.database import insert
 from bot.adapters.store.rows import FREE, moment
 from bot.adapters.store.tables import checks, replies, reply_runs, runs
 from bot.core.model import Run
+from bot.core.report import Proposal
 from bot.ports.inbox import Again, Gate, Reply
 
 NewId = Callable[[datetime], str]
@@ -63,8 +64,28 @@ async def touch_gate(conn: AsyncConnection, gate: Gate, now: datetime, new_id: N
         await conn.execute(change)
 
 
+async def add_proposal(conn: AsyncConnection, proposal: Proposal, now: datetime) -> None:
+    """Make the check of a proposed policy, due now; the same proposal is shown once."""
+    row = {
+        "external_id": proposal.key,
+        "repo_id": proposal.repo_id,
+        "sha": proposal.sha,
+        "name": f"{proposal.gate} policy",
+        "number": proposal.number,
+        "proposal": proposal,
+        "due": now,
+        "touched_at": now,
+    }
+    await conn.execute(insert(conn, checks).values(row).on_conflict_do_nothing())
+
+
 def _gate_row() -> ColumnElement[bool]:
-    return checks.c.run_id.is_(None) & checks.c.retired_at.is_(None)
+    return _no_run() & checks.c.retired_at.is_(None)
+
+
+def _no_run() -> ColumnElement[bool]:
+    """Tell a gate, retired or not, from a run's check and from a policy's."""
+    return checks.c.run_id.is_(None) & checks.c.proposal.is_(None)
 
 
 def _gate_values(gate: Gate) -> dict[str, Any]:
@@ -146,7 +167,7 @@ async def succeed_check(
 async def show_again(conn: AsyncConnection, again: Again, now: datetime, new_id: NewId) -> None:
     """Show an ended check anew; an open one is what GitHub should show already."""
     same = (checks.c.repo_id == again.repo_id) & (checks.c.sha == again.sha) & checks.c.ended
-    which = checks.c.run_id.is_(None) if again.run_id is None else checks.c.run_id == again.run_id
+    which = _no_run() if again.run_id is None else checks.c.run_id == again.run_id
     await succeed_check(conn, same & which, now, new_id, again.remark)
 
 

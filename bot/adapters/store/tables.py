@@ -18,6 +18,7 @@ from sqlalchemy import (
 
 from bot.adapters.store.columns import Packed, Plain, Time, Word, Zipped
 from bot.core.model import Alternatives, Json, Level, Outcome, Place, Snapshot, State, Wish
+from bot.core.report import Proposal
 
 metadata = MetaData()
 
@@ -25,6 +26,7 @@ metadata = MetaData()
 _Counter = BigInteger().with_variant(Integer(), "sqlite")
 _OPEN = text("state <> 'done'")
 _NEW = text("state = 'new'")
+_GATE = text("run_id IS NULL AND proposal IS NULL AND retired_at IS NULL")
 
 
 def _lease() -> tuple[Column[object], ...]:
@@ -310,6 +312,7 @@ checks = Table(
     Column("number", BigInteger, nullable=False, server_default="0"),
     Column("policy_errors", Packed(tuple[str, ...]), nullable=False, server_default="[]"),
     Column("closed", Text, nullable=False, server_default=""),
+    Column("proposal", Packed(Proposal)),  # of a policy; None: a run's check or the gate
     Column("remark", Plain, nullable=False, server_default=""),
     Column("ended", Boolean, nullable=False, server_default=false()),
     Column("urgent_version", Integer, nullable=False, server_default="1"),
@@ -322,8 +325,8 @@ checks = Table(
         "repo_id",
         "sha",
         unique=True,
-        sqlite_where=text("run_id IS NULL AND retired_at IS NULL"),
-        postgresql_where=text("run_id IS NULL AND retired_at IS NULL"),
+        sqlite_where=_GATE,
+        postgresql_where=_GATE,
     ),
     Index("checks_run", "run_id"),
     Index("checks_touched", "touched_at"),

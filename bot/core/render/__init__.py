@@ -2,7 +2,7 @@
 
 from bot.core.render.context import Context
 from bot.core.render.gate import gate_check
-from bot.core.render.policy import render_policy_check
+from bot.core.render.policy import policy_check, render_policy_check
 from bot.core.render.reply import reply_body, reply_marker
 from bot.core.render.standing import GateState, gate_state
 from bot.core.render.suite import suite_check
@@ -12,6 +12,7 @@ __all__ = [
     "GateState",
     "gate_check",
     "gate_state",
+    "policy_check",
     "render_policy_check",
     "reply_body",
     "reply_marker",

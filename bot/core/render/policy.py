@@ -1,15 +1,16 @@
 """The check of a proposed policy: its errors at their lines, else what it changes."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from bot.core.fencing import code, title
 from bot.core.matching import POLICY_PATH
 from bot.core.model import Sha
 from bot.core.policy import PolicyError
-from bot.core.policy.changes import Before, Change, Comparison, Kind
+from bot.core.policy.changes import Before, Change, Comparison, Kind, compare
 from bot.core.render.context import Context, Pen
-from bot.core.report import Annotation, CheckWrite
+from bot.core.report import Annotation, CheckWrite, Proposal
 from bot.core.sections import SUMMARY_BYTES, Rows, Section, Whole, compose
 from bot.core.texts.words import count, listing
 
@@ -41,6 +42,18 @@ def render_policy_check(
         completed_at=now,
         annotations=tuple(_annotations(pen, comparison, path)),
     )
+
+
+def policy_check(proposal: Proposal, ctx: Context, now: datetime) -> CheckWrite:
+    """Return the check run of a proposal."""
+    ctx = replace(
+        ctx,
+        gate=proposal.gate,
+        policy_ref=proposal.ref,
+        policy_sha=proposal.policy_sha,
+        redact=proposal.redact,
+    )
+    return render_policy_check(compare(proposal.old, proposal.new), proposal.sha, ctx, now)
 
 
 def _conclusion(comparison: Comparison) -> str:

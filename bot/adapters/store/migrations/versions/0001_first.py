@@ -284,6 +284,7 @@ def _checks() -> None:
         sa.Column("number", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("policy_errors", sa.Text(), server_default="[]", nullable=False),
         sa.Column("closed", sa.Text(), server_default="", nullable=False),
+        sa.Column("proposal", sa.Text()),
         sa.Column("remark", sa.Text(), server_default="", nullable=False),
         sa.Column("ended", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("urgent_version", sa.Integer(), server_default="1", nullable=False),
@@ -302,7 +303,8 @@ def _checks() -> None:
         sa.PrimaryKeyConstraint("external_id"),
     )
     _partial("checks_due", "due", "due IS NOT NULL")
-    _partial("checks_gate", "repo_id sha", "run_id IS NULL AND retired_at IS NULL", unique=True)
+    gate = "run_id IS NULL AND proposal IS NULL AND retired_at IS NULL"
+    _partial("checks_gate", "repo_id sha", gate, unique=True)
     _partial("checks_given_up", "given_up", "given_up")
     op.create_index("checks_run", "checks", ["run_id"])
     op.create_index("checks_touched", "checks", ["touched_at"])
