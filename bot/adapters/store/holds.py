@@ -13,7 +13,8 @@ from bot.adapters.store.changes import poke_runs
 from bot.adapters.store.database import Database, insert
 from bot.adapters.store.rows import values
 from bot.adapters.store.scene import read_scene, waiter_of
-from bot.adapters.store.tables import holds, queue, resources, runs
+from bot.adapters.store.tables import holds, queue, runs
+from bot.adapters.store.tables_scarce import resources
 from bot.core.model import Alternatives, Need, RepoId, Run, RunId, State
 from bot.core.queueing import Answer, Barred, Scene, Taken, Waiter, decide, going, order
 from bot.ports.wake import Topic, Wake

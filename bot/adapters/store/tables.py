@@ -257,8 +257,6 @@ rayjobs = Table(
     ),
 )
 
-resources = Table("resources", metadata, Column("name", Text, primary_key=True))
-
 holds = Table(
     "holds",
     metadata,

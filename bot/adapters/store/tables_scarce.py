@@ -6,6 +6,9 @@ from bot.adapters.store.columns import Plain, Time, Word
 from bot.adapters.store.tables import metadata
 from bot.core.nights import NightState
 
+# One row a repository, to be locked: who goes next depends on everybody who waits.
+resources = Table("resources", metadata, Column("name", Text, primary_key=True))
+
 jobs_seen = Table(
     "jobs_seen",
     metadata,
