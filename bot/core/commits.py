@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.core.matching import ChangedFile, Selection, select
-from bot.core.model import Rank, RepoId, Run, RunId, Sha, Snapshot, State, Want
+from bot.core.model import Outcome, Rank, RepoId, Run, RunId, Sha, Snapshot, State, Want
 from bot.core.plan import Changes, DropWant, RunWants
 from bot.core.planner import PolicyAt, snapshot
 from bot.core.policy import Policy, Trigger
@@ -104,3 +104,38 @@ def drops(runs: Iterable[RunWants], source: str, why: str) -> tuple[DropWant, ..
         for item in runs
         if any(want.source == source for want in item.wants)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The latest attempt of a suite that somebody may have run again, and for whom it ran."""
+
+    run: Run
+    wants: tuple[Want, ...]
+
+
+def may_run_again(runs: tuple[RunWants, ...], *, group: bool) -> dict[str, Again]:
+    """Return each suite's latest attempt for a push, a night, or a ``group`` that still waits."""
+    kinds = tuple(kind for kind in SOURCES if group or kind != "group:")
+    found: dict[str, Again] = {}
+    for item in sorted(runs, key=lambda item: item.run.attempt):
+        wants = tuple(want for want in item.wants if want.source.startswith(kinds))
+        if wants:
+            found[item.run.suite] = Again(item.run, wants)
+    return found
+
+
+def wants_again(again: Again, run_id: RunId, who: str) -> tuple[Want, ...]:
+    """Return the wants of the next attempt, which a person asked for."""
+    return tuple(
+        Want(run_id, want.source, auto=False, by=who, rank=min(want.rank, Rank.APPROVED))
+        for want in again.wants
+    )
+
+
+def to_run_again(known: dict[str, Again], clicked: Run | None) -> list[str]:
+    """Return what a click asks for: its suite, or (None) all that ended and did not pass."""
+    ended = [name for name, item in known.items() if item.run.state is State.DONE]
+    if clicked is not None:
+        return [name for name in ended if name == clicked.suite]
+    return [name for name in ended if known[name].run.outcome is not Outcome.SUCCESS]

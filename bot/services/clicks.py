@@ -16,6 +16,7 @@ from bot.core.starting import COMMAND, SHA_CHARS, Asked, latest, may_approve, no
 from bot.core.texts import Texts
 from bot.ports.clock import Clock
 from bot.ports.inbox import InboxStore
+from bot.services.elsewhere import Elsewhere
 from bot.services.policies import Policies
 from bot.services.pulls import Brought, Pulls
 from bot.services.starts import Gathered, Order, Starts, approval, gate_of, merged
@@ -49,13 +50,14 @@ class Clicks:
         self._policies = policies
         self._pulls = pulls
         self._starts, self._say, self._clock = tools
+        self._elsewhere = Elsewhere(store, policies, pulls, tools)
 
     async def pressed(self, event: Click) -> Changes:
         """Return what a click leads to."""
         target = await self._target(event)
         pulls = await self._store.pulls_at(event.repo.id, event.sha)
         if not pulls:
-            return await self._moved(event, target)
+            return await self._without_pull(event, target)
         pull = pulls[0]
         policy = await self._policies.of(event.repo, pull.base_ref)
         if not isinstance(policy, PolicyAt):
@@ -75,6 +77,20 @@ class Clicks:
             if event.identifier == RERUN_FAILED:
                 return Target(None)
         return Target(run)
+
+    async def _without_pull(self, event: Click, target: Target) -> Changes:
+        """Answer a click on a commit of no open pull request: others may have runs there."""
+        found = await self._elsewhere.pressed(event, target.run, self._same)
+        if found is None:
+            return await self._moved(event, target)
+        if found.new_runs:
+            base = found.changes or Changes()
+            new_runs, audit = tuple(found.new_runs), tuple(found.audit)
+            return replace(base, repo=event.repo, new_runs=new_runs, audit=audit)
+        text = "\n\n".join(dict.fromkeys(found.said))
+        if not text:
+            text = self._say("nothing_to_rerun", sha=code(short(event.sha)))
+        return replace(self._again(event, target, text), audit=tuple(found.audit))
 
     async def _moved(self, event: Click, target: Target) -> Changes:
         """Answer a click on a commit that is no head any more."""

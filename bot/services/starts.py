@@ -163,6 +163,21 @@ class Starts:
             before = _on_github(order, name)
         return _continued(run, before) if order.failed_only and before else run
 
+    def again(self, before: Run, who: str, now: datetime) -> Run:
+        """Return the next attempt of a run of no pull request, with its own snapshot."""
+        run = Run(
+            id=RunId(self._new_id()),
+            repo_id=before.repo_id,
+            sha=before.sha,
+            suite=before.suite,
+            attempt=before.attempt + 1,
+            snapshot=before.snapshot,
+            created_at=now,
+            origin=who,
+            number=before.number,
+        )
+        return _continued(run, before)
+
     def _note(
         self,
         order: Order,
