@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.adapters.store.database import Database, insert
 from bot.adapters.store.holds import lock_places, poke_waiting
 from bot.adapters.store.reader import OPEN_RUN
-from bot.adapters.store.tables import queue, repos, runs
+from bot.adapters.store.tables import holds, queue, repos, runs
 from bot.adapters.store.tables_scarce import jobs_seen
 from bot.core.model import RepoId, State
 from bot.core.occupancy import OFFLINE_AFTER, JobSeen, JobState, Quiet, quiet
@@ -34,10 +34,10 @@ class JobRows:
         if not seen.labels:
             return
         changed = await self._db.write(lambda conn: _put(conn, seen))
-        if changed and seen.state >= JobState.COMPLETED:
-            touched = {f"label:{label}" for label in changed}
-            if await self._db.write(lambda conn: _tell(conn, seen.repo_id, touched, now)):
-                self._wake.poke(Topic.RUNNER)
+        if not changed or seen.state < JobState.COMPLETED:
+            return
+        if await self._db.write(lambda conn: _tell(conn, seen, set(changed), now)):
+            self._wake.poke(Topic.RUNNER)
 
     async def quiet_label(
         self, repo_id: RepoId, label: str, waits_since: datetime, now: datetime
@@ -76,13 +76,14 @@ async def _put(conn: AsyncConnection, seen: JobSeen) -> list[str]:
     return [label for row in rows for label in await conn.scalars(query.values(row))]
 
 
-async def _tell(conn: AsyncConnection, repo_id: RepoId, touched: set[str], now: datetime) -> bool:
-    """Poke who waits in the repository, if anybody does."""
-    waits = select(exists().where(queue.c.repo_id == repo_id))
-    if not await conn.scalar(waits):
+async def _tell(conn: AsyncConnection, seen: JobSeen, labels: set[str], now: datetime) -> bool:
+    """Poke who waits in the repository, if anybody does; a job of ours gives nothing back yet."""
+    waits = exists().where(queue.c.repo_id == seen.repo_id)
+    ours = exists().where(holds.c.run_id == runs.c.id, runs.c.actions_run_id == seen.actions_run_id)
+    if not await conn.scalar(select(waits & ~ours)):
         return False
-    await lock_places(conn, repo_id)
-    await poke_waiting(conn, repo_id, touched, now)
+    await lock_places(conn, seen.repo_id)
+    await poke_waiting(conn, seen.repo_id, {f"label:{label}" for label in labels}, now)
     return True
 
 
