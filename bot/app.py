@@ -54,6 +54,7 @@ from bot.settings import Settings, pages_of
 from bot.telemetry import Metrics, configure_logs, get_log
 from bot.web.announcements import AnnouncementDoor
 from bot.web.api import RUN, RunsApi, api_app
+from bot.web.explain import PULL, ExplainApi
 from bot.web.guard import Guard
 from bot.web.health import Depends, GitHubHeard, HealthPage
 from bot.web.hooks import MAX_BODY, Hooks
@@ -142,7 +143,7 @@ def _owner() -> str:
 async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
     """Make the loops; a follower's streams end with them."""
     settings, store, github, clock = parts.settings, parts.store, parts.github, parts.clock
-    default = settings.policy_file.read_bytes() if settings.policy_file else None
+    default = _default(settings)
     policies = Policies(store, github, clock, default)
     proposals = Proposals(store, github, default)
     pulls = Pulls(store, github, policies, proposals, clock, parts.new_id)
@@ -226,6 +227,11 @@ def make_web(parts: Parts, loops: Loops) -> web.Application:
     return app
 
 
+def _default(settings: Settings) -> bytes | None:
+    """Return the server's own policy for repositories without one."""
+    return settings.policy_file.read_bytes() if settings.policy_file else None
+
+
 def make_api(parts: Parts, loops: Loops) -> web.Application:
     """Return what lives under /api/v1: the door for workflows, and what may be read."""
     settings, store, clock = parts.settings, parts.store, parts.clock
@@ -240,6 +246,7 @@ def make_api(parts: Parts, loops: Loops) -> web.Application:
             web.post(f"/runs/{RUN}/rayjobs", AnnouncementDoor(announcer).post),
             web.get("/runs", guard(runs.list)),
             web.get(f"/runs/{RUN}", guard(runs.show)),
+            web.get(f"/explain/{PULL}", guard(ExplainApi(store, _default(settings)).get)),
             web.get("/health", guard(HealthPage(health).get)),
         ]
     )

@@ -25,6 +25,7 @@ from bot.core.policy import Mode, Policy, Start, Suite, Tier
 from bot.core.report import Gate
 from bot.core.trust import Trusted
 
+FILES_KEPT = 5  # of those that selected a suite: enough to see why
 # What force-pushing back to a commit finds again; everything else is run anew (RULINGS A).
 _COUNTS_AGAIN = {Outcome.SUCCESS, Outcome.FAILURE, Outcome.TIMED_OUT}
 
@@ -87,6 +88,7 @@ def selection_row(chosen: Chosen) -> StoredSelection:
         "gate": policy.gate.name,
         "changed_files": max(len(chosen.files), chosen.pull.changed_files),
         "truncated": chosen.selection.truncated,
+        "protected": list(chosen.selection.protected[:FILES_KEPT]),
         "suites": [suite_row(policy, choice) for choice in chosen.selection.choices],
     }
     pull = chosen.pull
@@ -104,6 +106,8 @@ def suite_row(policy: Policy, choice: Choice) -> Json:
         "name": choice.suite,
         "selected": choice.selected,
         "reason": choice.reason,
+        "pattern": choice.pattern,
+        "files": list(choice.files[:FILES_KEPT]),
         "tier": suite.tier.value,
         "required": suite.is_required,
         "auto": starts_by_itself(suite),

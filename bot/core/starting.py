@@ -195,10 +195,12 @@ def may_cancel(policy: Policy, run: Run, person: Person, author: str) -> bool:
 
 def latest(runs: tuple[RunWants, ...]) -> dict[str, Run]:
     """Return each suite's latest attempt."""
-    found: dict[str, Run] = {}
-    for item in sorted(runs, key=lambda item: item.run.attempt):
-        found[item.run.suite] = item.run
-    return found
+    return newest(item.run for item in runs)
+
+
+def newest(runs: Iterable[Run]) -> dict[str, Run]:
+    """Return each suite's latest attempt."""
+    return {run.suite: run for run in sorted(runs, key=lambda run: run.attempt)}
 
 
 def not_green(runs: tuple[RunWants, ...]) -> list[str]:

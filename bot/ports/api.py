@@ -5,7 +5,19 @@ from datetime import datetime
 from enum import Enum
 from typing import Protocol
 
-from bot.core.model import Fact, RayJob, Repo, RepoId, Run, RunId, Sha, State, Want
+from bot.core.model import (
+    Fact,
+    Pull,
+    RayJob,
+    Repo,
+    RepoId,
+    Run,
+    RunId,
+    Sha,
+    State,
+    StoredSelection,
+    Want,
+)
 from bot.ports.errors import Transient
 
 
@@ -42,6 +54,25 @@ class Refusal:
 
 class IssuerSilent(Transient):
     """The issuer's keys can't be had, so nothing is proven; its text may be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class PullStory:
+    """A pull request with what was chosen for its head and what ran there."""
+
+    repo: Repo
+    pull: Pull
+    selection: StoredSelection | None
+    policy: str | None  # the text of the policy that chose, as it is now
+    runs: tuple[Run, ...]
+
+
+class ExplainStore(Protocol):
+    """What an explanation is read from."""
+
+    async def pull_story(self, full_name: str, number: int) -> PullStory | None:
+        """Return a pull request by its repository's name now; None: there is none."""
+        ...
 
 
 class Prover(Protocol):

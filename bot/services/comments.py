@@ -13,6 +13,8 @@ from bot.core.plan import AuditEntry, Changes
 from bot.core.planner import Chosen, PolicyAt, pr_source, short
 from bot.core.policy import Limits, Tier
 from bot.core.render.answers import explained
+from bot.core.render.context import Context, Pen
+from bot.core.render.words import row_state
 from bot.core.report import Reply
 from bot.core.starting import (
     COMMAND,
@@ -176,7 +178,7 @@ class Comments:
             case commands.Cancel():
                 await self._cancel(command, setting, into)
             case commands.Explain():
-                into.said.append(explained(self._say, setting.chosen, command.suites))
+                await self._explain(command, setting, into)
             case commands.Status():
                 await self._status(setting, into)
             case commands.Help():
@@ -326,6 +328,13 @@ class Comments:
         level = setting.person.level.value
         text = self._say("refuse_cancel", suite=code(run.suite), needed=needed.value, level=level)
         return Refusal(text)
+
+    async def _explain(self, command: commands.Explain, setting: Setting, into: Gathered) -> None:
+        repo, chosen = setting.event.repo, setting.chosen
+        runs = latest(await self._store.runs_at(repo.id, chosen.pull.head_sha))
+        pen, now = Pen(Context(repo.full_name)), self._clock.now()
+        stands = {name: row_state(pen, run, now) for name, run in runs.items()}
+        into.said.append(explained(self._say, chosen, command.suites, stands))
 
     async def _status(self, setting: Setting, into: Gathered) -> None:
         runs = await self._store.runs_at(setting.event.repo.id, setting.chosen.pull.head_sha)

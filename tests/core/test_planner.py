@@ -277,6 +277,7 @@ def test_the_selection_row_holds_all_that_the_gate_says() -> None:
         "gate": "ascend-ci",
         "changed_files": 3100,
         "truncated": False,
+        "protected": [],
     }
     assert list(suites) == ["unit", "big", "two", "own"]
     two = suites["two"]

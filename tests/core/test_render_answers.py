@@ -36,22 +36,22 @@ def chosen(*, trusted: bool, mode: str = "on", draft: bool = False) -> Chosen:
 
 
 def test_each_suite_says_why_who_and_at_what_cost() -> None:
-    assert explained(say, chosen(trusted=True), ()).splitlines() == [
+    assert explained(say, chosen(trusted=True), (), {"unit": "queued"}).splitlines() == [
         "`9999999` is trusted: author and pusher may start runs here.",
         "",
-        "| suite | selected | why | starts | who may start it | cost |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| suite | selected | why | starts | who may start it | cost | state |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
         (
             "| `unit` | yes | `a.py` matches `**` | by itself | triage permission "
-            "| up to 32 NPU-hours, npu-8 |"
+            "| up to 32 NPU-hours, npu-8 | queued |"
         ),
         (
             "| `nightly` | no | has no `paths`, so no file selects it | by command "
-            "| write permission | up to 128 NPU-hours, 2 nodes × 16 NPUs, cluster |"
+            "| write permission | up to 128 NPU-hours, 2 nodes × 16 NPUs, cluster |  |"
         ),
         (
             "| `own` | no | the changed file matches none of its paths | by GitHub "
-            "| re-run: triage permission | up to 32 NPU-hours, npu-8 |"
+            "| re-run: triage permission | up to 32 NPU-hours, npu-8 |  |"
         ),
     ]
 
@@ -65,20 +65,20 @@ def test_each_suite_says_why_who_and_at_what_cost() -> None:
     ],
 )
 def test_what_keeps_a_suite_from_starting_by_itself_is_said(at: Chosen, starts: str) -> None:
-    text = explained(say, at, ("unit",))
+    text = explained(say, at, ("unit",), {})
     assert f"| {starts} |" in text
     assert "nightly" not in text
     assert ("is not trusted" in text) is (starts == "after an approval")
 
 
 def test_globs_stand_for_suites_and_what_names_none_is_said_before_the_rest() -> None:
-    text = explained(say, chosen(trusted=True), ("n*", "unti", "n*", "zzz@bob"))
+    text = explained(say, chosen(trusted=True), ("n*", "unti", "n*", "zzz@bob"), {})
     assert text.startswith("No suite `unti`. Did you mean `unit`?\n\nNo suite `zzz@bob`.\n\n`9999")
     assert "| `nightly` |" in text
     assert "| `unit` |" not in text
 
 
 def test_when_no_word_names_a_suite_there_is_no_table() -> None:
-    assert explained(say, chosen(trusted=True), ("unti",)) == (
+    assert explained(say, chosen(trusted=True), ("unti",), {}) == (
         "No suite `unti`. Did you mean `unit`?"
     )

@@ -12,6 +12,7 @@ from bot.adapters.store.audit import AuditRows
 from bot.adapters.store.checks import CheckRows
 from bot.adapters.store.database import Database
 from bot.adapters.store.deliveries import DeliveryRows, GroupCommit
+from bot.adapters.store.explain import ExplainRows
 from bot.adapters.store.holds import HoldRows
 from bot.adapters.store.ids import ulid
 from bot.adapters.store.jobs_seen import JobRows
@@ -45,6 +46,7 @@ class Store(
     SweepRows,
     TokenRows,
     ApiRows,
+    ExplainRows,
     AuditRows,
     PauseRows,
 ):

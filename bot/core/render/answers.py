@@ -1,5 +1,7 @@
 """What `explain` answers: each suite, whether it was selected, by what, for whom, at what cost."""
 
+from collections.abc import Mapping
+
 from bot.core.explaining import Explanation, Starts, explain_selection, hours, where, who
 from bot.core.fencing import code, plain, prose, table
 from bot.core.matching import suites_named
@@ -8,13 +10,22 @@ from bot.core.policy import Mode
 from bot.core.starting import guess
 from bot.core.texts import Texts
 
-HEAD = ("head_suite", "head_selected", "head_why", "head_starts", "head_who", "head_cost")
+HEAD = (
+    "head_suite",
+    "head_selected",
+    "head_why",
+    "head_starts",
+    "head_who",
+    "head_cost",
+    "head_state",
+)
 
 
-def explained(say: Texts, chosen: Chosen, words: tuple[str, ...]) -> str:
-    """Return the table of a commit's suites, and who may start what.
+def explained(say: Texts, chosen: Chosen, words: tuple[str, ...], stands: Mapping[str, str]) -> str:
+    """Return the table of a commit's suites, who may start what, and how far it is.
 
-    ``words`` are names and globs of suites, none: all; what names no suite is said.
+    ``words`` are names and globs of suites, none: all; what names no suite is said. ``stands``
+    says of a suite where its latest attempt stands, as Markdown made safe.
     """
     policy = chosen.at.policy
     named = {word: suites_named(policy, word) for word in words}
@@ -29,11 +40,13 @@ def explained(say: Texts, chosen: Chosen, words: tuple[str, ...]) -> str:
         sha = code(short(chosen.pull.head_sha))
         parts.append(say(key, sha=sha, why=prose(chosen.trust.why)))
         items = explain_selection(policy, chosen.selection, names)
-        parts.append(table(map(say, HEAD), (_row(say, chosen, item) for item in items)))
+        parts.append(table(map(say, HEAD), (_row(say, chosen, item, stands) for item in items)))
     return "\n\n".join(parts)
 
 
-def _row(say: Texts, chosen: Chosen, item: Explanation) -> tuple[str, ...]:
+def _row(
+    say: Texts, chosen: Chosen, item: Explanation, stands: Mapping[str, str]
+) -> tuple[str, ...]:
     return (
         code(item.suite),
         say("yes" if item.selected else "no"),
@@ -41,6 +54,7 @@ def _row(say: Texts, chosen: Chosen, item: Explanation) -> tuple[str, ...]:
         _starts(say, chosen, item.starts),
         plain(who(say, item)),
         f"{hours(say, item.cost)}, {plain(where(say, item.cost))}",
+        stands.get(item.suite, ""),
     )
 
 

@@ -1,0 +1,42 @@
+"""One pull request with what was chosen for its head: the rows behind an explanation."""
+
+from sqlalchemy import func
+
+from bot.adapters.store.database import Database
+from bot.adapters.store.rows import load_all, load_runs
+from bot.adapters.store.tables import policies, pulls, repos, runs, selections
+from bot.core.model import Pull, Repo, StoredPolicy, StoredSelection
+from bot.ports.api import PullStory
+
+
+class ExplainRows:
+    """Implements ``ExplainStore``."""
+
+    _db: Database
+
+    async def pull_story(self, full_name: str, number: int) -> PullStory | None:
+        """Return a pull request by its repository's name now; None: there is none."""
+        named = func.lower(repos.c.owner + "/" + repos.c.name) == full_name.lower()
+        async with self._db.read() as conn:
+            for repo in await load_all(conn, Repo, repos, named):
+                of_it = (pulls.c.repo_id == repo.id) & (pulls.c.number == number)
+                found = await load_all(conn, Pull, pulls, of_it)
+                if not found:
+                    continue
+                [pull] = found
+                at = (pull.repo_id, pull.head_sha)
+                chosen = await load_all(
+                    conn,
+                    StoredSelection,
+                    selections,
+                    selections.c.repo_id == at[0],
+                    selections.c.sha == at[1],
+                    selections.c.number == number,
+                )
+                selection = chosen[0] if chosen else None
+                ref = str(selection.data["policy"]["ref"]) if selection else ""
+                where = (policies.c.repo_id == repo.id) & (policies.c.ref == ref)
+                held = await load_all(conn, StoredPolicy, policies, where)
+                at_head = await load_runs(conn, runs.c.repo_id == at[0], runs.c.sha == at[1])
+                return PullStory(repo, pull, selection, held[0].text if held else None, at_head)
+        return None

@@ -1,0 +1,82 @@
+"""Why a pull request's files select what: as `/ascend-e2e explain` says it, as JSON."""
+
+from typing import Any
+
+from aiohttp import web
+
+from bot.core import explaining
+from bot.core.matching import from_json
+from bot.core.model import Run, State
+from bot.core.policy import Policy, load_policy
+from bot.core.starting import newest
+from bot.ports.api import ExplainStore, PullStory
+from bot.web import shapes
+from bot.web.guard import refuse
+
+PULL = r"{owner:[\w.-]{1,100}}/{name:[\w.-]{1,100}}/{number:[0-9]{1,9}}"
+
+
+class ExplainApi:
+    """Handler of one pull request's explanation."""
+
+    def __init__(self, store: ExplainStore, default: bytes | None) -> None:
+        """``default`` is the server's own policy for repositories without one."""
+        self._store = store
+        self._default = default
+
+    async def get(self, request: web.Request) -> web.Response:
+        """Answer what the head's files select, who may start it, and where it stands."""
+        info = request.match_info
+        full_name = f"{info['owner']}/{info['name']}"
+        told = await self._store.pull_story(full_name, int(info["number"]))
+        if told is None:
+            return refuse(404, "this pull request is not known here")
+        return web.json_response(self._told(told))
+
+    def _told(self, told: PullStory) -> dict[str, Any]:
+        data = told.selection.data if told.selection else {}
+        pull = told.pull
+        return {
+            "repo": told.repo.full_name,
+            "pr": pull.number,
+            "head_sha": pull.head_sha,
+            "open": pull.open,
+            "draft": pull.draft,
+            "policy": data.get("policy"),
+            "mode": data.get("mode"),
+            "trusted": data.get("trusted"),
+            "trust_reason": data.get("trust_reason"),
+            "changed_files": data.get("changed_files"),
+            "suites": self._suites(told),
+        }
+
+    def _suites(self, told: PullStory) -> list[dict[str, Any]]:
+        policy = self._policy(told)
+        if policy is None or told.selection is None:
+            return []
+        runs = newest(told.runs)
+        chosen = explaining.explain_selection(policy, from_json(told.selection.data))
+        return [{**explaining.to_json(item), **_stands(runs.get(item.suite))} for item in chosen]
+
+    def _policy(self, told: PullStory) -> Policy | None:
+        text = told.policy.encode() if told.policy is not None else self._default
+        policy = load_policy(text) if text is not None else None
+        return policy if isinstance(policy, Policy) else None
+
+
+def _stands(run: Run | None) -> dict[str, Any]:
+    """Return the latest attempt, and what it waits for."""
+    if run is None:
+        return {"run": None, "waits_for": None}
+    waits = None
+    if run.state is not State.DONE:
+        place = run.place
+        waits = run.why or (f"{place.resource}, {place.ahead} ahead" if place else None)
+    shown = {
+        "id": run.id,
+        "attempt": run.attempt,
+        "state": run.state.value,
+        "outcome": run.outcome.value if run.outcome else None,
+        "starts_at": shapes.iso(run.place.start_at) if run.place else None,
+    }
+    return {"run": shown, "waits_for": waits}
