@@ -1,9 +1,11 @@
 """Which policy counts for a pull request, read from the tip of a branch nobody can choose."""
 
+import asyncio
 from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
 
 from bot.core.matching import POLICY_PATH, lists_branch
-from bot.core.model import Repo, StoredPolicy
+from bot.core.model import Repo, RepoId, StoredPolicy
 from bot.core.plan import Changes
 from bot.core.planner import PolicyAt
 from bot.core.policy import Policy, PolicyErrors, load_policy
@@ -37,6 +39,7 @@ class Policies:
         self._clock = clock
         self._default = default
         self._parsed: dict[bytes, Policy | PolicyErrors] = {}
+        self._reading: WeakValueDictionary[tuple[RepoId, str], asyncio.Lock] = WeakValueDictionary()
 
     async def of(self, repo: Repo, base_ref: str) -> PolicyAt | Broken | None:
         """Return the policy for a base branch; None when the repository has none.
@@ -68,7 +71,8 @@ class Policies:
     async def pushed(self, repo: Repo, branch: str) -> None:
         """Forget a branch's policy at once: what is decided from its push needs the new one."""
         forget = Changes(forget_policy=(repo.id, branch))
-        await self._store.commit(forget, self._clock.now(), done=None)
+        async with self._turn(repo, branch):  # a read under way is of the old one
+            await self._store.commit(forget, self._clock.now(), done=None)
 
     def _parse(self, text: bytes) -> Policy | PolicyErrors:
         if text not in self._parsed:
@@ -79,10 +83,24 @@ class Policies:
 
     async def _row(self, repo: Repo, ref: str) -> StoredPolicy:
         """Return the branch's row, read again from GitHub when it is missing or old."""
+        row = await self._fresh(repo, ref)
+        if row is not None:
+            return row
+        # A push and its pull request come together: whoever is second finds what the first read.
+        async with self._turn(repo, ref):
+            return await self._fresh(repo, ref) or await self._read_anew(repo, ref)
+
+    def _turn(self, repo: Repo, ref: str) -> asyncio.Lock:
+        return self._reading.setdefault((repo.id, ref), asyncio.Lock())
+
+    async def _fresh(self, repo: Repo, ref: str) -> StoredPolicy | None:
         row = await self._store.policy(repo.id, ref)
         now = self._clock.now()
-        if row and (now - row.read_at).total_seconds() < REREAD_AFTER_S:
-            return row
+        young = row and (now - row.read_at).total_seconds() < REREAD_AFTER_S
+        return row if young else None
+
+    async def _read_anew(self, repo: Repo, ref: str) -> StoredPolicy:
+        now = self._clock.now()
         file = await self._github.file(repo, POLICY_PATH, ref)
         text = file.text.decode(errors="replace") if file else None
         row = StoredPolicy(repo.id, ref, file.blob_sha if file else "", text, now)

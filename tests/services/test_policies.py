@@ -1,5 +1,6 @@
 """Which policy counts: the default branch's, a listed base's own, the server's, or none."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,10 +28,13 @@ class Files:
     def __init__(self, files: dict[str, str]) -> None:
         self.files = files
         self.asked: list[str] = []
+        self.answers = asyncio.Event()
+        self.answers.set()
 
     async def file(self, _repo: Repo, _path: str, ref: str) -> FileText | None:
         self.asked.append(ref)
         text = self.files.get(ref)
+        await self.answers.wait()
         return FileText(text.encode(), f"sha-of-{ref}") if text is not None else None
 
 
@@ -87,3 +91,37 @@ async def test_a_warm_policy_costs_no_call_until_a_push_or_ten_minutes(store: St
     await clock.advance(timedelta(minutes=10).total_seconds())
     await read.of(REPO, "main")
     assert files.asked == ["main"] * 3
+
+
+async def test_a_push_and_its_pull_request_read_an_unknown_policy_once(store: Store) -> None:
+    files = Files({"main": HEAD})
+    both = policies(store, files)
+    await asyncio.gather(both.of(REPO, "main"), both.of(REPO, "main"))
+    assert files.asked == ["main"]
+
+
+async def test_a_read_that_a_push_overtakes_is_not_kept(store: Store) -> None:
+    files = Files({"main": HEAD})
+    files.answers.clear()
+    read = policies(store, files)
+    old = asyncio.create_task(read.of(REPO, "main"))
+    while not files.asked:
+        await asyncio.sleep(0)
+    files.files["main"] = f"{HEAD}mode: dry_run\n"
+    pushed = asyncio.create_task(read.pushed(REPO, "main"))
+    await asyncio.sleep(0)
+    files.answers.set()
+    await asyncio.gather(old, pushed)
+    found = await read.of(REPO, "main")
+    assert isinstance(found, PolicyAt)
+    assert found.policy.mode.value == "dry_run"
+
+
+async def test_a_stored_row_is_read_without_a_call(store: Store) -> None:
+    files = Files({"main": HEAD})
+    known = policies(store, files)
+    found = await known.of(REPO, "main")
+    row = await store.policy(REPO.id, "main")
+    assert row is not None
+    assert known.read(row) == found
+    assert files.asked == ["main"]
