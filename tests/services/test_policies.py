@@ -28,11 +28,13 @@ class Files:
     def __init__(self, files: dict[str, str]) -> None:
         self.files = files
         self.asked: list[str] = []
+        self.asking = asyncio.Event()
         self.answers = asyncio.Event()
         self.answers.set()
 
     async def file(self, _repo: Repo, _path: str, ref: str) -> FileText | None:
         self.asked.append(ref)
+        self.asking.set()
         text = self.files.get(ref)
         await self.answers.wait()
         return FileText(text.encode(), f"sha-of-{ref}") if text is not None else None
@@ -105,8 +107,7 @@ async def test_a_read_that_a_push_overtakes_is_not_kept(store: Store) -> None:
     files.answers.clear()
     read = policies(store, files)
     old = asyncio.create_task(read.of(REPO, "main"))
-    while not files.asked:
-        await asyncio.sleep(0)
+    await files.asking.wait()
     files.files["main"] = f"{HEAD}mode: dry_run\n"
     pushed = asyncio.create_task(read.pushed(REPO, "main"))
     await asyncio.sleep(0)
