@@ -49,6 +49,22 @@ async def test_a_pull_request_starts_by_itself_from_write_on(world: World) -> No
             assert "The author may not start runs here" in (world.gate(pull.head_sha).summary or "")
 
 
+async def test_a_team_that_the_app_may_not_see_trusts_nobody_and_stops_nobody(
+    world: World,
+) -> None:
+    await people(world)
+    state = world.github.state
+    for permissions in (
+        state.the_app().permissions,
+        *(t.permissions for t in state.tokens.values()),
+    ):
+        del permissions["members"]
+    known, member = (world.github.people.open_pull(one, VERL, FORK) for one in ("write", "teamer"))
+    await world.settle()
+    assert started(world) == [known.head_sha]
+    await waits(world, member)
+
+
 TIERS = (("unit", "standard", "triage"), ("nightly-grpo", "heavy", "write"))
 
 

@@ -52,6 +52,7 @@ class Api:
         self._channels: dict[int, Channel] = {}
         self._installations: TTLCache[RepoId, int] = self._kept(INSTALLATION_S)
         self._levels: TTLCache[tuple[RepoId, str], Level] = self._kept(PERMISSION_S)
+        self._hidden_teams: set[str] = set()  # owners whose teams the app may not see
 
     def _kept(self, seconds: float) -> TTLCache[Any, Any]:
         return TTLCache(MANY, seconds, timer=lambda: self._clock.now().timestamp())

@@ -8,6 +8,7 @@ from bot.core.model import Level, Repo
 from bot.ports.errors import Permanent
 
 NOT_FOUND = 404
+FORBIDDEN = 403
 
 
 class People(Api):
@@ -35,7 +36,10 @@ class People(Api):
             raise
 
     async def in_team(self, repo: Repo, team: str, login: str) -> bool:
-        """Tell whether somebody is an active member of the owner's team."""
+        """Tell whether somebody is an active member of the owner's team.
+
+        Nobody is in a team that the app may not see: ``members: read`` is optional.
+        """
         if not login:
             return False
         url = "/orgs/{owner}/teams/{team}/memberships/{login}"
@@ -43,6 +47,14 @@ class People(Api):
             call = get("in_team", url, named(repo, team=team, login=login))
             return await self._read(repo, call, lambda data: bool(data["state"] == "active"))
         except Permanent as exc:
-            if exc.status == NOT_FOUND:
-                return False
-            raise
+            if exc.status == FORBIDDEN:
+                self._warn_of(repo.owner, str(exc))
+            elif exc.status != NOT_FOUND:
+                raise
+            return False
+
+    def _warn_of(self, owner: str, why: str) -> None:
+        """Say once an owner that `trust.teams` can't count there."""
+        if owner not in self._hidden_teams:
+            self._hidden_teams.add(owner)
+            self._log.warning("teams hidden", owner=owner, reason=why)

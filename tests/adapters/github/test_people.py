@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.adapters.github import GitHubClient
 from bot.core.model import Level
@@ -97,8 +98,27 @@ async def test_only_active_members_are_in_a_team(
     assert await client.in_team(REPO, "ci-owners", "ann") is member
 
 
-async def test_others_are_not_in_a_team(client: GitHubClient, github: Scripted) -> None:
+async def test_others_are_not_in_a_team(client: GitHubClient) -> None:
     assert not await client.in_team(REPO, "ci-owners", "ann")
-    github.on("GET", TEAM, Reply(403, {"message": "no"}))
+
+
+async def test_nobody_is_in_a_team_that_the_app_may_not_see_and_the_log_says_so_once(
+    client: GitHubClient, github: Scripted
+) -> None:
+    wanted = {"X-Accepted-GitHub-Permissions": "members=read"}
+    for _ in range(2):
+        github.on("GET", TEAM, Reply(403, {"message": "not accessible"}, wanted))
+    with capture_logs() as logs:
+        for _ in range(2):
+            assert not await client.in_team(REPO, "ci-owners", "ann")
+    (said,) = [entry for entry in logs if entry["event"] == "teams hidden"]
+    assert (said["log_level"], said["owner"]) == ("warning", "acme")
+    assert "members=read" in said["reason"]
+
+
+async def test_another_refusal_of_a_team_is_no_answer(
+    client: GitHubClient, github: Scripted
+) -> None:
+    github.on("GET", TEAM, Reply(422, {"message": "no"}))
     with pytest.raises(Permanent):
         await client.in_team(REPO, "ci-owners", "ann")
