@@ -1,0 +1,190 @@
+"""The merge queue: its commits run what their pull request's files select, and are never silent."""
+
+from typing import Any
+
+import pytest
+
+from bot.sim.deliveries import Delivery
+from bot.sim.model import Pull
+from tests.e2e.talk import replay
+from tests.e2e.world import POLICY, World
+
+TWO = {"verl/a.py": "1", "multi/b.py": "1"}
+PLAIN = POLICY.replace("rayjob: true", "rayjob: false")
+
+
+@pytest.fixture
+async def queue(world: World) -> World:
+    """Return a world whose second suite needs no submitter."""
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": PLAIN})
+    await world.settle()
+    world.github.calls.clear()
+    return world
+
+
+async def passed(world: World, files: dict[str, str] | None = None) -> Pull:
+    """Open a pull request and let its suites pass."""
+    pull = world.github.people.open_pull("maintainer", files or {"verl/a.py": "1"})
+    await world.settle()
+    await end_all(world, "success")
+    assert world.gate(pull.head_sha).conclusion == "success"
+    return pull
+
+
+async def end_all(world: World, conclusion: str) -> None:
+    for run in world.github.runs():
+        if run.status != "completed":
+            world.github.actions.start(run)
+            world.github.actions.finish(run, conclusion, log="ValueError: x")
+    await world.pass_time(10)
+
+
+async def enqueue(world: World, pull: Pull) -> dict[str, Any]:
+    """Put it into the queue behind another change, so that the group has files of its own."""
+    world.github.people.push_branch("maintainer", {f"docs/{pull.number}.md": "x"})
+    group = world.github.people.merge_group(pull, "writer")
+    await world.settle()
+    return group
+
+
+def seen(world: World, sha: str) -> tuple[str | None, str | None]:
+    gate = world.gate(sha)
+    return gate.conclusion, gate.title
+
+
+async def test_a_group_runs_its_suites_and_passes(queue: World) -> None:
+    pull = await passed(queue, TWO)
+    group = await enqueue(queue, pull)
+    sha = group["head_sha"]
+    assert queue.gate(sha).status == "in_progress"
+    run = queue.github.runs()[-1]
+    assert (run.inputs["sha"], run.inputs["pr"]) == (sha, "")
+    assert "Started by the merge group of #" in (queue.check("unit", sha).summary or "")
+    assert "/ascend-e2e" not in (queue.check("unit", sha).summary or "")
+    await end_all(queue, "success")
+    assert seen(queue, sha) == ("success", "2 suites passed")
+    queue.github.people.destroy_group(group, "writer", "merged")
+    await queue.settle()
+    assert seen(queue, sha) == ("success", "2 suites passed")
+
+
+async def test_what_fails_is_shown_and_may_be_run_again_by_who_may(queue: World) -> None:
+    pull = await passed(queue)
+    sha = (await enqueue(queue, pull))["head_sha"]
+    await end_all(queue, "failure")
+    assert seen(queue, sha) == ("failure", "unit failed")
+    assert "Re-run what is not green: button above." in (queue.gate(sha).summary or "")
+    await queue.pass_time(120)
+    before = len(queue.github.runs())
+    queue.github.people.rerun_check(queue.check("unit", sha).id, "reader")
+    await queue.pass_time(10)
+    assert len(queue.github.runs()) == before
+    assert "needs triage permission" in (queue.check("unit", sha).summary or "")
+    queue.github.people.rerun_check(queue.check("unit", sha).id, "writer")
+    await queue.pass_time(10)
+    assert queue.gate(sha).status == "in_progress"
+    await end_all(queue, "success")
+    assert seen(queue, sha) == ("success", "unit passed")
+    await queue.pass_time(120)
+    queue.github.people.rerun_check(queue.gate(sha).id, "writer")
+    await queue.pass_time(10)
+    assert "is green or still runs" in (queue.gate(sha).summary or "")
+
+
+async def test_a_group_given_up_in_mid_run_stops_what_runs_for_it(queue: World) -> None:
+    pull = await passed(queue)
+    group = await enqueue(queue, pull)
+    sha, run = group["head_sha"], queue.github.runs()[-1]
+    queue.github.actions.start(run)
+    await queue.settle()
+    queue.github.people.destroy_group(group, "writer", "dequeued")
+    await queue.settle()
+    assert run.cancelled
+    queue.github.actions.finish(run, "cancelled")
+    await queue.pass_time(10)
+    assert queue.check("unit", sha).conclusion == "cancelled"
+    assert seen(queue, sha) == ("cancelled", "The pull request left the merge queue")
+    assert "Nothing runs for this merge group any more." in (queue.gate(sha).summary or "")
+    await queue.pass_time(120)
+    before = len(queue.github.runs())
+    queue.github.people.rerun_check(queue.check("unit", sha).id, "writer")
+    await queue.pass_time(10)
+    assert len(queue.github.runs()) == before
+    assert "is not the head of an open pull request" in (queue.check("unit", sha).summary or "")
+
+
+async def test_a_group_with_the_very_files_of_its_pull_request_takes_its_result_over(
+    queue: World,
+) -> None:
+    pull = await passed(queue, TWO)
+    before = len(queue.github.runs())
+    group = queue.github.people.merge_group(pull, "writer")
+    await queue.settle()
+    sha = group["head_sha"]
+    title = f"Same tree as {pull.head_sha[:7]}: 2 suites passed there"
+    assert seen(queue, sha) == ("success", title)
+    assert "passed on `" in (queue.gate(sha).summary or "")
+    assert len(queue.github.runs()) == before
+
+
+async def test_what_did_not_pass_there_runs_for_the_group(queue: World) -> None:
+    pull = await passed(queue, TWO)
+    await queue.pass_time(120)
+    queue.github.people.rerun_check(queue.check("multinode", pull.head_sha).id, "writer")
+    await queue.settle()
+    group = queue.github.people.merge_group(pull, "writer")
+    await queue.settle()
+    sha = group["head_sha"]
+    assert seen(queue, sha) == (None, "1 of 2 suites passed, 1 not finished")
+    assert queue.github.check("Ascend / unit", sha) is None
+    await end_all(queue, "success")
+    assert seen(queue, sha) == ("success", "2 suites passed")
+
+
+async def test_two_groups_in_a_row_have_their_own_runs_and_gates(queue: World) -> None:
+    first, second = await passed(queue), await passed(queue, {"verl/b.py": "2"})
+    one, two = await enqueue(queue, first), await enqueue(queue, second)
+    shas = {group["head_sha"] for group in (one, two)}
+    assert {run.inputs["sha"] for run in queue.github.runs()[-2:]} == shas
+    queue.github.people.destroy_group(one, "writer", "invalidated")
+    await queue.settle()
+    assert [run.cancelled for run in queue.github.runs()[-2:]] == [True, False]
+    await end_all(queue, "success")
+    assert queue.gate(one["head_sha"]).conclusion == "cancelled"
+    assert seen(queue, two["head_sha"]) == ("success", "unit passed")
+
+
+async def test_a_groups_gate_is_never_silent(queue: World) -> None:
+    heavy = PLAIN.replace("tier: heavy", "tier: heavy\n    required: true")
+    for policy, path, conclusion, title in (
+        (PLAIN, "README.md", "success", "No Ascend suite needed"),
+        ("version: 1\nsuites: 3\n", "verl/a.py", "failure", "The policy has errors"),
+        (f"{PLAIN}mode: dry_run\n", "verl/a.py", "neutral", "Dry run: would run unit"),
+        (heavy, "nightly/a.py", None, "nightly-grpo is not finished"),
+    ):
+        queue.github.people.push_branch("maintainer", {".github/ascend-ci.yml": policy})
+        await queue.settle()
+        pull = queue.github.people.open_pull("maintainer", {path: title})
+        group = await enqueue(queue, pull)
+        assert seen(queue, group["head_sha"]) == (conclusion, title)
+
+
+async def test_an_end_that_overtakes_its_beginning_starts_nothing(queue: World) -> None:
+    pull = await passed(queue)
+    before = len(queue.github.runs())
+    late: list[Delivery] = []
+
+    def overtaken(one: Delivery) -> bool:
+        if one.event == "merge_group" and one.action == "checks_requested":
+            late.append(one)
+        return one in late
+
+    queue.github.deliveries.drop_if(overtaken)
+    group = await enqueue(queue, pull)
+    queue.github.people.destroy_group(group, "writer", "dequeued")
+    await queue.settle()
+    queue.github.deliveries.drop_if(None)
+    replay(queue, late[0], "late")
+    await queue.settle()
+    assert len(queue.github.runs()) == before
+    assert queue.github.check("ascend-ci", group["head_sha"]) is None
