@@ -166,7 +166,7 @@ def add_up(run: Run, facts: tuple[Fact, ...]) -> Evidence:
         searches=sum(key.startswith(f"search:{len(intents)}:") for key in by_key),
         refused=by_key["refused"].data["why"] if "refused" in by_key else None,
         native=_newest_native(facts),
-        to_approve=f"actions:{attempt}:{APPROVAL}" in by_key,
+        to_approve=f"actions:{attempt}:{APPROVAL}" in by_key and not _let_go(facts, attempt),
         started_at=min((fact.at for fact in facts if _tells_start(fact, attempt)), default=None),
         seen_end_at=min((fact.at for fact in said_over if fact), default=None),
         ended=end is not None,
@@ -191,6 +191,13 @@ def add_up(run: Run, facts: tuple[Fact, ...]) -> Evidence:
 def _newest_native(facts: tuple[Fact, ...]) -> Json | None:
     found = [fact.data for fact in facts if fact.key.startswith("native:")]
     return max(found, key=lambda data: int(data["run"]), default=None)
+
+
+def _let_go(facts: tuple[Fact, ...], attempt: int) -> bool:
+    """Tell whether a run that waited for an approval has it: only then are there jobs."""
+    return any(
+        fact.key.startswith("job:") or fact.key == f"actions:{attempt}:queued" for fact in facts
+    )
 
 
 def _last_number(key: str) -> int:

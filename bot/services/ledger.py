@@ -17,7 +17,7 @@ from bot.ports.wake import Topic, Wake
 from bot.telemetry import Metrics, get_log
 
 # States whose begin a person should see at once; the others are shown with the next progress.
-_SHOWN_AT_ONCE = {State.RUNNING, State.CANCELLING, State.DONE}
+_SHOWN_AT_ONCE = {State.NEEDS_APPROVAL, State.RUNNING, State.CANCELLING, State.DONE}
 
 
 @dataclass(frozen=True, slots=True)

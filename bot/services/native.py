@@ -25,7 +25,7 @@ from bot.ports.errors import Transient
 from bot.ports.inbox import InboxStore
 from bot.services.policies import Policies
 
-_SOON_S = 3.0  # when to look again for the pull request
+_SOON_S = 1.0  # when to look again for the pull request
 
 
 class Natives:

@@ -18,6 +18,7 @@ from bot.sim.workflow import parse
 from bot.sim.workflows import Workflows
 
 MAX_ATTEMPTS = 50
+HELD = "action_required"
 WORKFLOW_TROUBLE = "workflow"  # the job that carries the log of a file that cannot run at all
 
 
@@ -71,17 +72,28 @@ class Actions:
         )
         return self._begin(repo, start)
 
-    def native(self, pull: Pull, file: str, by: User | None = None) -> Run:
-        """Start a workflow for a pull request as GitHub itself would on `pull_request`."""
+    def native(self, pull: Pull, file: str, by: User | None = None, *, held: bool = False) -> Run:
+        """Start a workflow for a pull request as GitHub itself would on `pull_request`.
+
+        `held`: the author is new here, so it is `completed` with `action_required` and without
+        jobs until somebody approves it.
+        """
         repo = pull.repo
         workflow = self.workflows.find(repo, file)
         source = (repo.git.read(pull.head_sha, workflow.path) or b"").decode("utf-8", "replace")
         who = by or pull.author
         ref = f"refs/pull/{pull.number}/merge"
         start = Start(workflow, "pull_request", ref, pull.head_sha, source, who, {}, pull)
-        return self._begin(repo, start)
+        return self._begin(repo, start, held=held)
 
-    def _begin(self, repo: Repo, start: Start) -> Run:
+    def approve(self, run: Run) -> None:
+        """Approve a held run: the same run, still in its first attempt, begins."""
+        if run.conclusion != HELD:
+            raise GitHubError(403, "This run is not from a fork pull request or is not waiting")
+        run.status, run.conclusion = "queued", None
+        self._attempt(run, None)
+
+    def _begin(self, repo: Repo, start: Start, *, held: bool = False) -> Run:
         state, now = self._state, self._state.clock.now()
         app = state.actions_app
         assert app is not None
@@ -111,7 +123,11 @@ class Actions:
         )
         run.title = self._title(run)
         state.runs[run.id] = run
-        self._attempt(run, None)
+        if held:
+            self._progress.requested(run)
+            self._progress.ended(run, HELD)
+        else:
+            self._attempt(run, None)
         return run
 
     def _title(self, run: Run) -> str:

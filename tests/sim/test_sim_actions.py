@@ -236,6 +236,22 @@ async def test_a_native_run_of_a_fork_names_no_pull_request(github: SimGitHub, a
     assert shown["pull_requests"] == []
 
 
+async def test_a_held_run_is_completed_without_jobs_until_somebody_approves_it(
+    github: SimGitHub, api: Client
+) -> None:
+    pull = github.people.open_pull("bob", {"a.py": "1"}, NewPull(fork=True))
+    run = github.actions.native(pull, "e2e.yml", held=True)
+    shown = (await api("GET", f"{REPO}/actions/runs/{run.id}")).data
+    assert (shown["status"], shown["conclusion"]) == ("completed", "action_required")
+    assert run.jobs == []
+    github.actions.approve(run)
+    shown = (await api("GET", f"{REPO}/actions/runs/{run.id}")).data
+    assert (shown["status"], shown["conclusion"]) == ("queued", None)
+    assert (shown["run_attempt"], len(run.jobs)) == (1, 1)
+    with pytest.raises(GitHubError):
+        github.actions.approve(run)
+
+
 async def test_a_lost_answer_leaves_the_run_behind(github: SimGitHub, api: Client) -> None:
     fault = github.fault("lost", "POST", "*/dispatches")
     with pytest.raises(Exception, match=r"[Dd]isconnect|reset"):

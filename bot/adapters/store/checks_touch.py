@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.adapters.store.database import insert
 from bot.adapters.store.rows import FREE, moment
 from bot.adapters.store.tables import checks, replies, reply_runs, runs
-from bot.core.model import Run
+from bot.core.model import Run, State
 from bot.core.report import Proposal
 from bot.ports.inbox import Again, Gate, Reply
 
@@ -114,7 +114,8 @@ async def bump_state(conn: AsyncConnection, run: Run, now: datetime) -> None:
     shown = (checks.c.run_id == run.id) & checks.c.retired_at.is_(None)
     gate = (checks.c.repo_id == run.repo_id) & (checks.c.sha == run.sha) & _gate_row()
     at_once = {key: value for key, value in _bumped(now).items() if key != "given_up"}
-    for row, change in ((shown, at_once), (gate, at_once if run.outcome else _later(now))):
+    sums_up = run.outcome or run.state is State.NEEDS_APPROVAL  # the gate's own conclusion
+    for row, change in ((shown, at_once), (gate, at_once if sums_up else _later(now))):
         await conn.execute(update(checks).where(row, ~checks.c.given_up).values(change))
 
 
