@@ -46,7 +46,6 @@ class Seen:
     status: str
     conclusion: str | None
     url: str
-    actor: str
     created_at: datetime | None
 
 
@@ -61,7 +60,6 @@ def seen_by_webhook(event: ActionsRunChanged) -> Seen:
         status=event.action,
         conclusion=event.conclusion,
         url=event.html_url,
-        actor=event.actor,
         created_at=event.created_at,
     )
 

@@ -216,7 +216,6 @@ def _seen(item: ActionsRun) -> Seen:
         status=item.status,
         conclusion=item.conclusion,
         url=item.html_url,
-        actor=item.actor,
         created_at=None,
     )
 
