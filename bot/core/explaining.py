@@ -107,7 +107,7 @@ def how(say: Texts, item: Explanation) -> str:
     """Say what starts the suite, and for whose changes it starts by itself."""
     if item.author is None:
         return say(f"starts_{item.starts}")
-    return say("starts_author", level=item.author.value)
+    return say("starts_author", level=say(f"level_{item.author}"))
 
 
 def who(say: Texts, item: Explanation) -> str:
@@ -115,7 +115,7 @@ def who(say: Texts, item: Explanation) -> str:
     if item.level is None:
         return say("who_nobody")
     anybody = item.level is Level.PULL
-    text = say("who_anybody") if anybody else say("who_level", level=item.level.value)
+    text = say("who_anybody") if anybody else say("who_level", level=say(f"level_{item.level}"))
     if item.listed and not anybody:
         text = say("who_listed", who=text)
     return say("who_rerun", who=text) if item.starts is Starts.GITHUB else text

@@ -84,6 +84,7 @@ def selection_row(chosen: Chosen) -> StoredSelection:
         "mode": policy.mode.value,
         "trusted": chosen.trust.trusted,
         "trust_reason": chosen.trust.why,
+        "approve": policy.trust.approve.value,
         "draft": chosen.pull.draft and not policy.drafts,
         "gate": policy.gate.name,
         "changed_files": max(len(chosen.files), chosen.pull.changed_files),

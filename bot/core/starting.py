@@ -164,8 +164,8 @@ def may_start(say: Texts, policy: Policy, name: str, asked: Asked) -> Allowed | 
             "refuse_level",
             suite=code(name),
             tier=suite.tier.value,
-            needed=needed.value,
-            level=person.level.value if person.level is not Level.NONE else "none",
+            needed=say(f"level_{needed}"),
+            level=say(f"level_{person.level}"),
             command=code(again),
         )
         return Refusal(text)
@@ -178,9 +178,10 @@ def may_start(say: Texts, policy: Policy, name: str, asked: Asked) -> Allowed | 
 def may_approve(say: Texts, rule: Trust, asked: Asked) -> Refusal | None:
     """Refuse an approval by somebody without the level, or of one's own commit."""
     again = code(f"{COMMAND} approve --sha {asked.sha[:SHA_CHARS]}")
-    values = {"sha": code(short(asked.sha)), "needed": rule.approve.value, "command": again}
+    needed, level = say(f"level_{rule.approve}"), say(f"level_{asked.person.level}")
+    values = {"sha": code(short(asked.sha)), "needed": needed, "command": again}
     if not asked.person.level.at_least(rule.approve):
-        return Refusal(say("refuse_approve", level=asked.person.level.value, **values))
+        return Refusal(say("refuse_approve", level=level, **values))
     if asked.person.login.casefold() in asked.own:
         return Refusal(say("refuse_own", **values))
     return None

@@ -325,9 +325,12 @@ class Comments:
         policy = setting.chosen.at.policy
         suite = policy.suites.get(run.suite)
         needed = level_for(policy.trust, suite) if suite else policy.trust.heavy
-        level = setting.person.level.value
-        text = self._say("refuse_cancel", suite=code(run.suite), needed=needed.value, level=level)
-        return Refusal(text)
+        values = {
+            "suite": code(run.suite),
+            "needed": self._say(f"level_{needed}"),
+            "level": self._say(f"level_{setting.person.level}"),
+        }
+        return Refusal(self._say("refuse_cancel", **values))
 
     async def _explain(self, command: commands.Explain, setting: Setting, into: Gathered) -> None:
         repo, chosen = setting.event.repo, setting.chosen

@@ -108,7 +108,8 @@ class Starts:
         if order.force:
             if person.level.at_least(Level.MAINTAIN):
                 return None
-            return Refusal(self._say("refuse_force", suite=code(name), level=person.level.value))
+            level = self._say(f"level_{person.level}")
+            return Refusal(self._say("refuse_force", suite=code(name), level=level))
         if order.spent.total < limit:
             return None
         until = order.spent.below(limit, now)

@@ -273,6 +273,7 @@ def test_the_selection_row_holds_all_that_the_gate_says() -> None:
         "mode": "on",
         "trusted": False,
         "trust_reason": "a stranger",
+        "approve": "write",
         "draft": True,
         "gate": "ascend-ci",
         "changed_files": 3100,

@@ -145,6 +145,11 @@ SUITES: dict[str, SuiteView] = {
     "done-without-outcome": s.suite(s.live(state=State.DONE)),
 }
 
+AUTHOR = "the author may not start runs here"
+PROTECTED = (
+    "it changes `.github/x.yml`, which needs an author and a pusher who maintain this repository,"
+    " or an approval"
+)
 ONE = s.selection(s.chosen(), s.UNIT, s.HEAVY, s.OFF)
 GREEN = s.done(Outcome.SUCCESS, "The RayJob succeeded, as its stream says.")
 RED = s.done(Outcome.FAILURE, "The RayJob ended FAILED")
@@ -154,9 +159,14 @@ GATES: dict[str, GateView] = {
     "none-optional": s.gate(s.selection(s.chosen(required=False), s.OFF)),
     "looking": s.gate(),
     "approval": s.gate(
-        s.selection(s.chosen(), s.UNIT, s.HEAVY, trusted=False, trust_reason="alice has read only")
+        s.selection(s.chosen(), s.UNIT, s.HEAVY, trusted=False, trust_reason=AUTHOR)
     ),
-    "approval-optional": s.gate(s.selection(s.chosen(required=False), trusted=False)),
+    "approval-optional": s.gate(
+        s.selection(s.chosen(required=False), trusted=False, trust_reason=AUTHOR)
+    ),
+    "approval-protected": s.gate(
+        s.selection(s.chosen(), trusted=False, trust_reason=PROTECTED, approve="maintain")
+    ),
     "approval-run": s.gate(
         s.selection(s.chosen(), trusted=False, trust_reason="", policy=None),
         runs=(s.run(state=State.NEEDS_APPROVAL),),

@@ -118,7 +118,7 @@ def _used() -> set[str]:
 
 
 # Said with a part that is a value: states, outcomes, kinds of gates, classes of failures.
-_BUILT = re.compile(r"row_|class_|help_|starts_|kind_|gate_(?:none|looking|draft|policy)$")
+_BUILT = re.compile(r"row_|class_|help_|starts_|kind_|level_|gate_(?:none|looking|draft|policy)$")
 
 
 def test_every_sentence_is_said_somewhere() -> None:

@@ -123,7 +123,7 @@ async def test_who_may_cancel(world: World) -> None:
     await say(world, pull, "writer", f"/ascend-e2e approve --sha {pull.head_sha[:12]}")
     run = world.only_run()
     reply = await say(world, pull, "reader", "/ascend-e2e cancel")
-    assert "Cancelling `unit` needs triage permission here, and you have pull" in reply
+    assert "Cancelling `unit` needs triage permission here, and you have read." in reply
     assert not run.cancelled
     await say(world, pull, "stranger", "/ascend-e2e cancel")  # the author
     assert run.cancelled

@@ -170,6 +170,10 @@ async def test_author_pusher_and_files_decide_what_starts_by_itself(world: World
             wrong.append(claim)
         if not starts:
             await waits(world, pull)
+        if claim == "`.github/` by write":
+            said = world.gate(pull.head_sha).summary or ""
+            assert f"It changes `{HIDDEN}`, which needs" in said
+            assert "author may not" not in said
     assert wrong == []
 
 
@@ -202,6 +206,6 @@ async def test_a_head_that_nobody_saw_pushed_is_trusted_from_a_branch_here_alone
         if not starts:
             await waits(world, pulls[claim])
     fork = pulls["from a fork"]
-    assert "nobody saw who pushed" in (world.gate(fork.head_sha).summary or "")
+    assert "Nobody saw who pushed" in (world.gate(fork.head_sha).summary or "")
     await press(world, fork.head_sha, "write")
     assert fork.head_sha in started(world)

@@ -147,13 +147,15 @@ def _hours(pen: Pen, cost: Cost) -> str:
 
 
 def _approval(pen: Pen, view: GateView, stand: Standing) -> Section | None:
-    """Say who may let it run, and how."""
+    """Say why it does not run by itself, who may let it run, and how."""
     if not stand.at(Stand.APPROVAL) or stand.kind is Kind.DRY_RUN:
         return None
     command = pen.command("approve", "--sha", view.sha[:SHA_CHARS])
     reasons = {str(item.data.get("trust_reason") or "") for item in view.selections} - {""}
-    why = " ".join(pen.say("gate_trust", reason=pen.prose(reason)) for reason in sorted(reasons))
-    return Whole(sentences(pen.say("gate_approval_why", command=command), why))
+    why = [pen.say("gate_trust", reason=capital(pen.prose(item))) for item in sorted(reasons)]
+    level = view.selections[0].data.get("approve") or "write"  # older rows do not say it
+    todo = pen.say("gate_approval_why", needed=pen.say(f"level_{level}"), command=command)
+    return Whole(sentences(*why, todo))
 
 
 def _suites(pen: Pen, view: GateView, lines: tuple[Line, ...], now: datetime) -> Section | None:

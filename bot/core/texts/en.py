@@ -141,9 +141,9 @@ EN: dict[str, str] = {
     "gate_looking": "Looking at the changed files",
     "gate_looking_why": "What has to run is decided within seconds.",
     "gate_approval": "Waiting for a maintainer: {suites} for {sha}",
-    "gate_approval_why": "The author may not start runs here. Somebody with write permission: "
-    "press **Approve & run**, or comment {command}. It holds for this commit only.",
-    "gate_trust": "Why: {reason}.",
+    "gate_approval_why": "Somebody with {needed} permission: press **Approve & run**, "
+    "or comment {command}. It holds for this commit only.",
+    "gate_trust": "{reason}.",
     "gate_draft": "Draft: nothing started",
     "gate_draft_why": "Suites start when the pull request is marked as ready for review, "
     "or by {command}.",
@@ -264,6 +264,13 @@ EN: dict[str, str] = {
     "what_redact": "how many values are never shown",
     "what_suite": "tier, and NPU-hours of a run at most",
     "what_cost": "NPU-hours of a run at most",
+    # -- levels, as GitHub's pages name them -----------------------------------------------------
+    "level_none": "no permission",
+    "level_pull": "read",
+    "level_triage": "triage",
+    "level_write": "write",
+    "level_maintain": "maintain",
+    "level_admin": "admin",
     # -- replies and refusals ------------------------------------------------------------------
     "reply_for": "{command} on {sha}",
     "refuse_level": "{suite} is a {tier} suite: starting it needs {needed} permission here, and "
