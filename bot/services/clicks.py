@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.core.events import ButtonPressed, CheckRerequested, SuiteRerequested
-from bot.core.fencing import code
+from bot.core.fencing import code, prose
 from bot.core.model import Pull, Run, State
 from bot.core.plan import Again, AuditEntry, Changes
 from bot.core.planner import PolicyAt, pr_source, short
@@ -157,7 +157,8 @@ class Clicks:
         if order.asked.trust.trusted:
             return self._say("nothing_to_rerun", sha=sha)
         again = code(f"{COMMAND} approve --sha {order.asked.sha[:SHA_CHARS]}")
-        return self._say("refuse_trust", sha=sha, why=order.asked.trust.why, command=again)
+        why = prose(order.asked.trust.why)
+        return self._say("refuse_trust", sha=sha, why=why, command=again)
 
     async def _same(self, event: Click, name: str) -> bool:
         """Tell whether this person had that suite re-run on that commit a moment ago."""

@@ -114,6 +114,13 @@ async def test_hostile_names_are_shown_and_do_nothing(world: World) -> None:
     ):
         assert await say(world, theirs, LOGIN, f"/ascend-e2e {text}"), text
         await world.pass_time(6)
+    edit = {f".github/{WORD}@everyone #1.yml": "1", "verl/z.py": "1"}
+    held = world.github.people.open_pull(LOGIN, edit, NewPull(branch="held", fork=True))
+    await stands(world)
+    assert "everyone" in await say(world, held, LOGIN, "/ascend-e2e status")
+    world.github.people.rerun_check(world.gate(held.head_sha).id, LOGIN)
+    await stands(world)
+    assert "Press **Approve & run** on the gate" in (world.gate(held.head_sha).summary or "")
     await say(world, mine, LOGIN, "/ascend-e2e cancel")
     for run in world.github.runs():
         world.github.actions.finish(run, "cancelled")
