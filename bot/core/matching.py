@@ -117,9 +117,13 @@ def nightly_suites(policy: Policy, entry: Nightly) -> tuple[str, ...]:
     )
 
 
-def suites_named(policy: Policy, word: str) -> tuple[str, ...]:
-    """Return the suites that ``word`` of a command, a name or a glob, stands for."""
-    if word in policy.suites:
+def suites_named(policy: Policy, word: str, left: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the suites that ``word`` of a command, a name or a glob, stands for.
+
+    ``left`` are others that count, too: such as have left the policy and still run.
+    """
+    known = dict.fromkeys((*policy.suites, *left))
+    if word in known:
         return (word,)
     try:
         glob = compile_pattern(word)
@@ -127,7 +131,7 @@ def suites_named(policy: Policy, word: str) -> tuple[str, ...]:
         return ()  # no glob, so the name of nothing
     if glob.negative:
         return ()
-    return tuple(name for name in policy.suites if glob.matches(encode(name)))
+    return tuple(name for name in known if glob.matches(encode(name)))
 
 
 def may_set(suite: Suite, name: str, value: str) -> bool:

@@ -205,6 +205,14 @@ def may_start(chosen: Chosen) -> bool:
     return chosen.trust.trusted and awake and policy.mode is Mode.ON
 
 
+def waiting(chosen: Chosen) -> tuple[str, ...]:
+    """Return the suites that an approval of this head would start."""
+    trusted = replace(chosen, trust=Trusted(True, "as if approved"))
+    if chosen.trust.trusted or not may_start(trusted):
+        return ()
+    return tuple(choice.suite for choice in _desired(chosen)[0])
+
+
 def _latest(runs: tuple[RunWants, ...], suite: str) -> RunWants | None:
     attempts = [item for item in runs if item.run.suite == suite]
     return max(attempts, key=lambda item: item.run.attempt, default=None)

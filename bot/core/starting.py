@@ -50,21 +50,27 @@ def by_command(suite: Suite) -> bool:
 
 
 def named(
-    say: Texts, policy: Policy, words: tuple[str, ...], *, to_start: bool = True
+    say: Texts,
+    policy: Policy,
+    words: tuple[str, ...],
+    *,
+    to_start: bool = True,
+    left: Iterable[str] = (),
 ) -> tuple[list[str], list[Refusal]]:
     """Return the suites that words of a command stand for, and a refusal for each other word.
 
-    ``to_start``: only suites that a command starts; GitHub starts native ones itself.
+    ``to_start``: only suites that a command starts; GitHub starts native ones itself. ``left``
+    are suites that may have left the policy and can't be started.
     """
     names: list[str] = []
     refusals = []
     for word in words:
-        found = suites_named(policy, word)
+        found = suites_named(policy, word, left)
         startable = [name for name in found if not to_start or by_command(policy.suites[name])]
         if found and not startable:
             refusals.append(_not_by_command(say, word, [policy.suites[name] for name in found]))
         elif not found:
-            near = guess(say, word, policy.suites)
+            near = guess(say, word, (*policy.suites, *left))
             refusals.append(Refusal(say("refuse_suite", suite=code(word), guess=near)))
         names += [name for name in startable if name not in names]
     return names, refusals

@@ -1,16 +1,17 @@
 """What a person's comment leads to: its commands carried out, and one reply (DESIGN 10)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.core import commands
 from bot.core.commands import Command, Mistake
 from bot.core.events import CommentCreated
-from bot.core.fencing import code
+from bot.core.fencing import code, prose
 from bot.core.matching import Selection
 from bot.core.model import Head, Pull, Run, Sha, Wish, WishKind
 from bot.core.plan import AuditEntry, Changes
-from bot.core.planner import Chosen, PolicyAt, pr_source, short
+from bot.core.planner import Chosen, PolicyAt, pr_source, short, waiting
 from bot.core.policy import Limits, Tier
 from bot.core.render.answers import explained
 from bot.core.render.context import Context, Pen
@@ -305,14 +306,15 @@ class Comments:
     async def _cancel(self, command: commands.Cancel, setting: Setting, into: Gathered) -> None:
         policy, pull = setting.chosen.at.policy, setting.chosen.pull
         wanted = await self._store.wanted_by(pull.repo_id, pr_source(pull.number))
-        names, refusals = named(self._say, policy, command.suites, to_start=False)
-        if _refused(refusals, into):
-            return
         wanted += await self._store.pinned_by(pull.repo_id, pull.number)
         ours = {item.run.id: item.run for item in wanted}
+        left = {run.suite for run in ours.values()}
+        names, refusals = named(self._say, policy, command.suites, to_start=False, left=left)
+        if _refused(refusals, into):
+            return
         targets = [run for run in ours.values() if not command.suites or run.suite in names]
         if not targets:
-            into.said.append(self._say("nothing_to_cancel"))
+            into.said.append(self._nothing(setting, "nothing_to_cancel", names))
         now, who = self._clock.now(), setting.person.login
         for run in targets:
             if not may_cancel(policy, run, setting.person, pull.author):
@@ -344,7 +346,15 @@ class Comments:
         found = latest(runs)
         into.run_ids += [run.id for run in found.values()]
         if not found:
-            into.said.append(self._say("nothing_runs", sha=code(short(setting.heads[-1].sha))))
+            into.said.append(self._nothing(setting, "nothing_runs"))
+
+    def _nothing(self, setting: Setting, key: str, names: Sequence[str] = ()) -> str:
+        """Say that there is nothing, and when only an approval is missing, that."""
+        chosen, waits = setting.chosen, set(waiting(setting.chosen))
+        sha = code(short(chosen.pull.head_sha))
+        if waits.intersection(names) if names else waits:
+            return self._say("nothing_yet", sha=sha, why=prose(chosen.trust.why))
+        return self._say(key, sha=sha)
 
     def _entry(self, event: CommentCreated, pull: Pull, what: str) -> AuditEntry:
         return AuditEntry(

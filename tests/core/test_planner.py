@@ -21,6 +21,7 @@ from bot.core.planner import (
     pr_source,
     selection_row,
     snapshot,
+    waiting,
 )
 from bot.core.policy import Mode
 from bot.core.report import Gate
@@ -287,6 +288,21 @@ def test_the_selection_row_holds_all_that_the_gate_says() -> None:
     assert [suites[name]["auto"] for name in suites] == [True, False, True, False]
     assert [suites[name]["required"] for name in suites] == [True, False, True, True]
     assert [suites[name]["native"] for name in suites] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("of", "names"),
+    [
+        (chosen(BOTH, trust=NO), ("unit", "two")),  # no heavy one, and none that GitHub starts
+        (chosen(BOTH), ()),
+        (chosen(BOTH, trust=NO, pull=a_pull(draft=True)), ()),
+        (chosen(BOTH, trust=NO, at=with_policy(mode=Mode.DRY_RUN)), ()),
+    ],
+)
+def test_an_approval_would_start_what_waits_for_it_alone(
+    of: Chosen, names: tuple[str, ...]
+) -> None:
+    assert waiting(of) == names
 
 
 def test_closing_drops_every_want_and_closes_the_gate() -> None:

@@ -94,6 +94,15 @@ def test_a_suite_without_commands_can_still_be_named_to_cancel_it() -> None:
     assert named(SAY, POLICY, ("quiet",), to_start=False) == (["quiet"], [])
 
 
+def test_a_suite_that_left_the_policy_can_be_named_while_it_runs() -> None:
+    left = ("old", "unit")
+    assert named(SAY, POLICY, ("old",), to_start=False, left=left) == (["old"], [])
+    assert named(SAY, POLICY, ("*",), to_start=False, left=left)[0].count("unit") == 1
+    names, (refusal,) = named(SAY, POLICY, ("oldd",), to_start=False, left=left)
+    assert names == []
+    assert "Did you mean `old`?" in refusal.text
+
+
 @pytest.mark.parametrize(
     ("wanted", "found"), [(None, SHA), (SHA[:12], SHA), (OLD_SHA[:20], OLD_SHA), (SHA, SHA)]
 )

@@ -5,7 +5,7 @@ import pytest
 from bot.sim.model import Pull, Run
 from tests.e2e.talk import say, stranger
 from tests.e2e.test_pull_events import DISPATCH, ONE_TRY, begun, end, new_policy, runs_of, shown
-from tests.e2e.world import World
+from tests.e2e.world import POLICY, World
 
 CANCEL = "POST /repos/{owner}/{repo}/actions/runs/{run_id}/cancel"
 FORCE = "POST /repos/{owner}/{repo}/actions/runs/{run_id}/force-cancel"
@@ -19,7 +19,11 @@ def lose_workflow_events(world: World) -> None:
 
 async def test_before_its_dispatch_a_run_is_cancelled_at_once(world: World) -> None:
     waiting = await stranger(world)
-    reply = await say(world, waiting, "maintainer", "/ascend-e2e cancel")
+    sha = waiting.head_sha[:7]
+    for line in ("cancel", "cancel un*", "status"):
+        reply = await say(world, waiting, "maintainer", f"/ascend-e2e {line}")
+        assert f"Nothing has started: `{sha}` waits for an approval (the author may not" in reply
+    reply = await say(world, waiting, "maintainer", "/ascend-e2e cancel nightly-grpo")
     assert "Nothing of this pull request runs or waits" in reply
     assert world.gate(waiting.head_sha).conclusion == "action_required"  # nothing was to stop
     pulls = [await begun(world, f"verl/{number}.py") for number in range(3)]
@@ -135,6 +139,17 @@ async def test_who_may_cancel(world: World) -> None:
     assert not heavy.cancelled
     await say(world, other, "writer", "/ascend-e2e cancel nightly-*")
     assert heavy.cancelled
+
+
+async def test_what_runs_can_be_cancelled_though_its_suite_has_left_the_policy(
+    world: World,
+) -> None:
+    pull = await begun(world, "verl/a.py")
+    await new_policy(world, POLICY.replace("  unit:", "  other:"))
+    reply = await say(world, pull, "writer", "/ascend-e2e rerun unit")
+    assert "No suite `unit`" in reply
+    await say(world, pull, "writer", "/ascend-e2e cancel unit")
+    assert world.only_run().cancelled
 
 
 async def test_what_a_command_pinned_can_be_cancelled_too(world: World) -> None:
