@@ -53,6 +53,13 @@ class _Unreachable:
     reason: str
 
 
+def _state(deployment: str, status: str) -> str:
+    """Return how a job stands in a word, "" when nothing says so."""
+    words = [word for word in (deployment, status) if word]
+    odd = "in a state of its own" if words else ""
+    return next((word for word in words if _word(word)), odd)
+
+
 class RayJobReader:
     """Reads into a log and a row that it does not own."""
 
@@ -150,9 +157,12 @@ class RayJobReader:
         self._row.alive()
 
     def _status(self, status: str, deployment: str, message: str) -> None:
-        words = [word for word in (deployment, status) if word]
-        if (status, deployment) != (self._row.job.status, self._row.job.deployment) and words:
-            shown = next((word for word in words if _word(word)), "in a state of its own")
+        before, shown = (
+            _state(self._row.job.deployment, self._row.job.status),
+            _state(deployment, status),
+        )
+        # A record says RUNNING where the stream says Running: one state, told once.
+        if shown and shown.casefold() != before.casefold():
             key = f"rayjob:{self._job_id}:{deployment}:{status}"
             self._row.note(key, f"RayJob `{self._job_id}` {shown}")
         self._row.set(status=self._row.shown(status), deployment=self._row.shown(deployment))

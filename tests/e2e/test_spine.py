@@ -164,6 +164,8 @@ async def test_a_full_label_queues_and_says_the_place(world: World) -> None:
     await world.finish("success")
     await world.pass_time(10)  # a place is progress: it gives way to what ends and begins
     assert [run.inputs["sha"] for run in world.github.runs()][2:] == [pulls[2].head_sha]
-    await world.pass_time(60)
-    title = world.check("unit", pulls[3].head_sha).title
-    assert title == f"Queued: 3rd for {LABEL}, about 5 min"  # now a suite's usual time is known
+    titles = []
+    for _ in range(3):  # an estimate is rounded up to a whole five minutes, which may be over now
+        await world.pass_time(60)
+        titles.append(world.check("unit", pulls[3].head_sha).title)
+    assert f"Queued: 3rd for {LABEL}, about 5 min" in titles, titles  # one suite's time is known
