@@ -240,7 +240,7 @@ def test_a_new_run_knows_what_made_it() -> None:
     ((run, wants),) = changes.new_runs
     assert (run.id, run.sha, run.number, run.origin) == ("new-1", SHA, 5, "a push of 9999999")
     assert wants == (Want(RunId("new-1"), "pr:5"),)
-    assert changes.gates == (Gate(REPO, SHA, 5),)
+    assert changes.gates == (Gate(REPO, SHA, 5, name="ascend-ci"),)
     assert changes.pull == a_pull()
 
 

@@ -14,6 +14,7 @@ from bot.core.model import Run, State
 from bot.core.report import Proposal
 from bot.ports.inbox import Again, Gate, Reply
 
+_GATE = "ascend-ci"  # the name of a gate whose policy can't be read
 NewId = Callable[[datetime], str]
 
 # What a replaced row hands on to its successor.
@@ -50,6 +51,7 @@ async def touch_gate(conn: AsyncConnection, gate: Gate, now: datetime, new_id: N
         "external_id": new_id(now),
         "repo_id": gate.repo_id,
         "sha": gate.sha,
+        "name": _GATE,
         "due": now,
         "touched_at": now,
         **_gate_values(gate),
@@ -89,12 +91,11 @@ def _no_run() -> ColumnElement[bool]:
 
 
 def _gate_values(gate: Gate) -> dict[str, Any]:
-    number = {"number": gate.number} if gate.number else {}
+    known = {"number": gate.number, "name": gate.name}
     return {
-        "name": gate.name,
         "policy_errors": gate.policy_errors,
         "closed": gate.closed,
-        **number,
+        **{name: value for name, value in known.items() if value},
     }
 
 

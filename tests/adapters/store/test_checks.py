@@ -74,6 +74,18 @@ async def test_a_gate_that_was_first_is_shown_anew_once_its_check_run_is_there(
     assert view.check_ids == {made.id: 5}
 
 
+async def test_a_gate_keeps_its_name_for_those_who_do_not_know_the_policys(store: Store) -> None:
+    await touch(store, replace(GATE, name="npu-gate"))
+    for at, unnamed in enumerate((GATE, replace(GATE, closed="superseded"))):
+        await touch(store, unnamed, at * 60)
+        assert (await claim(store, at * 60)).name == "npu-gate"
+
+
+async def test_a_gate_without_a_policy_has_the_usual_name(store: Store) -> None:
+    await touch(store)
+    assert (await claim(store)).name == "ascend-ci"
+
+
 async def test_a_new_run_has_a_check_that_is_due(store: Store) -> None:
     made = run("ppo", number=1)
     await put(store, made)
