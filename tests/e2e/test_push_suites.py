@@ -1,0 +1,108 @@
+"""Suites with the trigger `push`: on the default and listed branches, by changed files."""
+
+import pytest
+
+from bot.core.model import Rank, Sha
+from bot.sim.deliveries import Delivery
+from tests.e2e.talk import replay
+from tests.e2e.world import POLICY, World
+
+BRANCHES = 'branches: ["v0.*"]\n'
+PUSHED = POLICY.replace(
+    '    paths: ["verl/**", "!**/*.md"]\n',
+    '    paths: ["verl/**", "!**/*.md"]\n    triggers: [pull_request, push]\n',
+).replace(
+    "    tier: heavy\n    triggers: [pull_request, command, nightly]\n",
+    "    tier: heavy\n    triggers: [push]\n",
+)
+
+
+@pytest.fixture
+async def repo(world: World) -> World:
+    """Return a world whose policy has suites for pushes."""
+    files = {".github/ascend-ci.yml": BRANCHES + PUSHED}
+    world.github.people.push_branch("maintainer", files, "v0.1")
+    await world.settle()  # no policy lists it yet
+    world.github.people.push_branch("maintainer", files)
+    await world.settle()
+    return world
+
+
+async def push(world: World, files: dict[str, str], branch: str | None = None) -> str:
+    sha = world.github.people.push_branch("maintainer", files, branch)
+    await world.settle()
+    return sha
+
+
+def ran(world: World) -> list[tuple[str, str]]:
+    return [(run.title.split()[0], run.inputs["sha"]) for run in world.github.runs()]
+
+
+async def test_a_push_runs_what_its_files_select_with_a_check_run_on_the_commit(
+    repo: World,
+) -> None:
+    sha = await push(repo, {"verl/a.py": "1"})
+    await push(repo, {"README.md": "no suite"}, "feature")
+    assert ran(repo) == [("Unit", sha)]
+    check = repo.check("unit", sha)
+    assert f"Started by the push of {sha[:7]} to main." in (check.summary or "")
+    assert repo.github.check("ascend-ci", sha) is None
+    await repo.finish("failure", "ValueError: x")
+    await repo.pass_time(120)
+    assert repo.check("unit", sha).conclusion == "failure"
+    assert "Re-run: button above." in (repo.check("unit", sha).summary or "")
+    repo.github.people.press(repo.check("unit", sha).id, "rerun", "writer")
+    await repo.pass_time(10)
+    await repo.finish("success")
+    await repo.pass_time(10)
+    assert repo.check("unit", sha).conclusion == "success"
+
+
+async def test_a_later_push_drops_what_the_one_before_has_running(repo: World) -> None:
+    first = await push(repo, {"verl/a.py": "1"})
+    run = repo.only_run()
+    repo.github.actions.start(run)
+    await repo.settle()
+    last = await push(repo, {"README.md": "nothing to run"})
+    assert run.cancelled
+    repo.github.actions.finish(run, "cancelled")
+    await repo.pass_time(10)
+    assert repo.check("unit", first).conclusion == "cancelled"
+    assert f"uperseded by {last[:7]}" in (repo.check("unit", first).title or "")
+
+
+async def test_which_pushes_run_what(repo: World) -> None:
+    both = ["nightly-grpo", "unit"]
+    for branch, path, suites, rank in (
+        ("v0.1", "nightly/a.py", ["nightly-grpo"], Rank.RELEASE),
+        (None, "verl/a.py", ["unit"], Rank.AUTOMATIC),
+        ("v0.2", "a-new-branch-tells-no-files.md", both, Rank.RELEASE),
+        ("feature", "verl/a.py", [], None),
+        (None, "docs/a.md", [], None),
+    ):
+        sha = repo.github.people.push_branch("maintainer", {path: "1"}, branch)
+        await repo.github.deliveries.idle()
+        while await repo.bot.step("inbox")():
+            pass
+        store, known = repo.bot.parts.store, await repo.bot.parts.store.active_repos()
+        found = await store.runs_at(known[0].id, Sha(sha))
+        assert sorted(item.run.suite for item in found) == suites
+        wants = {(want.source, want.rank) for item in found for want in item.wants}
+        assert wants == ({(f"push:{branch or 'main'}", rank)} if suites else set())
+
+
+async def test_a_push_that_comes_late_starts_nothing_and_drops_nothing(repo: World) -> None:
+    late: list[Delivery] = []
+
+    def overtaken(one: Delivery) -> bool:
+        if one.event == "push" and not late:
+            late.append(one)
+        return one in late
+
+    repo.github.deliveries.drop_if(overtaken)
+    await push(repo, {"verl/a.py": "1"})
+    sha = await push(repo, {"verl/a.py": "2"})
+    replay(repo, late[0], "late")
+    await repo.settle()
+    assert ran(repo) == [("Unit", sha)]
+    assert not repo.only_run().cancelled
