@@ -143,22 +143,11 @@ def _owner() -> str:
 async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
     """Make the loops; a follower's streams end with them."""
     settings, store, github, clock = parts.settings, parts.store, parts.github, parts.clock
-    default = _default(settings)
-    policies = Policies(store, github, clock, default)
-    proposals = Proposals(store, github, default)
-    pulls = Pulls(store, github, policies, proposals, clock, parts.new_id)
+    policies = Policies(store, github, clock, _default(settings))
+    pulls = _pulls(parts, policies)
     natives = Natives(store, policies, clock, parts.new_id)
     digesters = Digesters(resources.text("signatures.yml"))
-    say = Texts()
-    tools = (Starts(say, parts.new_id), say, clock)
-    cases = Cases(
-        pulls,
-        Actions(store, github, policies, natives, (clock, parts.new_id)),
-        Comments(store, github, policies, pulls, tools),
-        Clicks(store, policies, pulls, tools),
-        Groups(store, github, policies, clock, parts.new_id),
-        Pushes(store, github, policies, clock, parts.new_id),
-    )
+    cases = _cases(parts, policies, pulls, natives)
     inbox = Inbox(store, cases, clock, parts.loop)
     runner = _runner(parts, digesters)
     where = Where(pages_of(str(settings.github_api_url)), "")
@@ -192,6 +181,26 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
             await stack.enter_async_context(follower)
             turns.append(Turn("follower", follower.step, Topic.FOLLOWER))
         yield Loops(turns, parts.wake, parts.loop, clock)
+
+
+def _pulls(parts: Parts, policies: Policies) -> Pulls:
+    proposals = Proposals(parts.store, parts.github, _default(parts.settings))
+    return Pulls(parts.store, parts.github, policies, proposals, parts.clock, parts.new_id)
+
+
+def _cases(parts: Parts, policies: Policies, pulls: Pulls, natives: Natives) -> Cases:
+    """Return what the inbox does with each kind of event."""
+    store, github, clock, new_id = parts.store, parts.github, parts.clock, parts.new_id
+    say = Texts()
+    tools = (Starts(say, new_id), say, clock)
+    return Cases(
+        pulls,
+        Actions(store, github, policies, natives, (clock, new_id)),
+        Comments(store, github, policies, pulls, tools),
+        Clicks(store, policies, pulls, tools),
+        Groups(store, github, policies, clock, new_id),
+        Pushes(store, github, policies, clock, new_id),
+    )
 
 
 def _runner(parts: Parts, digesters: Digesters) -> Runner:

@@ -45,6 +45,11 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._of_github()
+        self._of_runs()
+        self._of_this_process()
+
+    def _of_github(self) -> None:
         self.deliveries = Counter(
             "ascend_ci_deliveries",
             "Webhooks received, by event and what became of them",
@@ -63,36 +68,40 @@ class Metrics:
             ["operation"],
             registry=self.registry,
         )
-        self.states = Counter(
-            "ascend_ci_run_transitions",
-            "Runs that changed state, by new state and outcome",
-            ["state", "outcome"],
-            registry=self.registry,
-        )
-        self.leftovers = Counter(
-            "ascend_ci_leftovers",
-            "Runs that ended while their RayJobs could not be deleted: they may hold NPUs",
-            registry=self.registry,
-        )
-        self.loop_errors = Counter(
-            "ascend_ci_loop_errors",
-            "Steps of a loop that raised, by loop",
-            ["loop"],
-            registry=self.registry,
-        )
         self.first_check_seconds = Histogram(
             "ascend_ci_first_check_seconds",
             "From a webhook's arrival to its first check run on GitHub",
             registry=self.registry,
             buckets=(0.25, 0.5, 1, 2, 5, 10, 30, 60),
         )
+
+    def _of_runs(self) -> None:
+        self.states = Counter(
+            "ascend_ci_run_transitions",
+            "Runs that changed state, by new state and outcome",
+            ["state", "outcome"],
+            registry=self.registry,
+        )
         self.runs = Gauge(
             "ascend_ci_runs", "Open runs, by state", ["state"], registry=self.registry
+        )
+        self.leftovers = Counter(
+            "ascend_ci_leftovers",
+            "Runs that ended while their RayJobs could not be deleted: they may hold NPUs",
+            registry=self.registry,
         )
         self.offline = Gauge(
             "ascend_ci_label_offline",
             "Runner labels that look offline: runs wait and no job started; value in seconds",
             ["repo", "label"],
+            registry=self.registry,
+        )
+
+    def _of_this_process(self) -> None:
+        self.loop_errors = Counter(
+            "ascend_ci_loop_errors",
+            "Steps of a loop that raised, by loop",
+            ["loop"],
             registry=self.registry,
         )
         self.waiting = Gauge(
