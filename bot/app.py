@@ -55,6 +55,7 @@ from bot.telemetry import Metrics, configure_logs, get_log
 from bot.web.announcements import AnnouncementDoor
 from bot.web.api import RUN, RunsApi, api_app
 from bot.web.explain import PULL, ExplainApi
+from bot.web.audit import AuditApi
 from bot.web.guard import Guard
 from bot.web.health import Depends, GitHubHeard, HealthPage
 from bot.web.hooks import MAX_BODY, Hooks
@@ -255,6 +256,7 @@ def make_api(parts: Parts, loops: Loops) -> web.Application:
             web.post(f"/runs/{RUN}/rayjobs", AnnouncementDoor(announcer).post),
             web.get("/runs", guard(runs.list)),
             web.get(f"/runs/{RUN}", guard(runs.show)),
+            web.get("/audit", guard(AuditApi(store, clock).list)),
             web.get(f"/explain/{PULL}", guard(ExplainApi(store, _default(settings)).get)),
             web.get("/health", guard(HealthPage(health).get)),
         ]
