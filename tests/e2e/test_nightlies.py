@@ -1,0 +1,183 @@
+"""Nights: suites on the head of a branch at a time, once, each with a check run and a row."""
+
+from datetime import timedelta
+
+from bot.core.nights import Night, NightState, night_source, results
+from bot.sim.faults import Fault
+from tests.e2e.world import POLICY, World
+
+TIMES = """
+nightly:
+  - {name: a2, cron: "0 17 * * *", suites: ["*"]}
+"""
+NIGHTLY = (
+    POLICY.replace("    timeout_minutes: 60\n", "    triggers: [pull_request, nightly]\n", 1)
+    + TIMES
+)
+
+
+async def policy(world: World, text: str) -> str:
+    """Push a policy and let the times follow."""
+    sha = world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": text})
+    await world.settle()
+    await nightlies(world, 61)
+    return sha
+
+
+async def nightlies(world: World, seconds: float = 0) -> None:
+    """Let time pass, and the nightlies look."""
+    await world.clock.advance(seconds)
+    await world.bot.step("nightlies")()
+    await world.settle()
+
+
+async def at_hour(world: World, hour: int = 17, later: timedelta = timedelta()) -> None:
+    """Go to the next time of that hour and so much later."""
+    now = world.clock.now()
+    then = now.replace(hour=hour, minute=0, second=0, microsecond=0)
+    then += timedelta(days=1) if then <= now else timedelta()
+    await nightlies(world, (then + later - now).total_seconds())
+
+
+async def nights(world: World) -> list[Night]:
+    """Return the nights of all names, oldest first."""
+    told = await world.bot.parts.store.list_nights(each=9)
+    return sorted((night for item in told for night in item.nights), key=lambda night: night.at)
+
+
+async def end(world: World, suite: str, conclusion: str) -> None:
+    """End what runs of a suite."""
+    (run,) = [
+        run
+        for run in world.github.runs()
+        if run.status != "completed" and run.inputs["runner"].endswith(suite)
+    ]
+    world.github.actions.start(run)
+    await world.settle()
+    world.github.actions.finish(run, conclusion, log="ValueError: x")
+    await world.pass_time(10)
+
+
+async def test_a_night_runs_its_suites_on_the_head_of_its_branch(world: World) -> None:
+    sha = await policy(world, NIGHTLY)
+    assert world.github.runs() == []
+    await at_hour(world)
+    assert {run.inputs["sha"] for run in world.github.runs()} == {sha}
+    (night,) = await nights(world)
+    assert (night.state, night.sha, night.note) == ("started", sha, "2 suites started")
+    await end(world, "a2b3-8", "success")
+    await end(world, "a3-16", "failure")
+    assert world.check("unit", sha).conclusion == "success"
+    failed = world.check("nightly-grpo", sha)
+    assert failed.conclusion == "failure"
+    assert f"Started by the nightly a2 of {night.at:%Y-%m-%d} 17:00." in (failed.summary or "")
+    assert world.github.check("ascend-ci", sha) is None
+    await nightlies(world, 61)
+    (night,) = await nights(world)
+    assert night.state is NightState.DONE
+    assert night.note == "2 suites started; 1 of 2 suites passed"
+    source = night_source(night.name, night.at)
+    found = results(night, await world.bot.parts.store.runs_of_night(night.repo_id, source))
+    assert {name: str(run.outcome) for name, run in found.items()} == {
+        "unit": "success",
+        "nightly-grpo": "failure",
+    }
+    world.github.people.rerun_check(failed.id, "writer")
+    await world.pass_time(10)
+    await end(world, "a3-16", "success")
+    assert world.check("nightly-grpo", sha).conclusion == "success"
+
+
+async def test_the_next_night_measures_the_same_commit_anew_and_joins_what_is_open(
+    world: World,
+) -> None:
+    sha = await policy(world, NIGHTLY.replace("0 17 *", "0 17,20 *"))
+    await at_hour(world)
+    await end(world, "a2b3-8", "success")
+    first = world.check("nightly-grpo", sha)
+    await at_hour(world, 20)
+    night = (await nights(world))[-1]
+    assert "1 suite started" in night.note
+    assert "joined an open attempt: nightly-grpo" in night.note
+    assert world.check("nightly-grpo", sha).id == first.id
+    summary = world.check("unit", sha).summary or ""
+    assert "measures anew: attempt 1 passed on this very commit" in summary
+    assert "ttempt 2 of" in summary
+
+
+async def test_a_short_absence_is_caught_up_once_and_a_long_one_is_said(world: World) -> None:
+    sha = await policy(world, NIGHTLY)
+    await world.clock.advance(2 * 24 * 3600)
+    await world.restart()
+    await at_hour(world, later=timedelta(hours=1, minutes=30))
+    await nightlies(world)
+    (night,) = await nights(world)
+    assert (night.state, night.sha) == (NightState.STARTED, sha)
+    assert "caught up 1 h 30 min late, for all times missed" in night.note
+    assert len(world.github.runs()) == 2
+    await end(world, "a2b3-8", "success")
+    await end(world, "a3-16", "success")
+    await at_hour(world, later=timedelta(hours=2, minutes=1))
+    night = (await nights(world))[-1]
+    assert (night.state, night.sha) == (NightState.SKIPPED, "")
+    assert night.note == "the service was away: not caught up 2 h 1 min late"
+    assert len(world.github.runs()) == 2
+
+
+async def test_whatever_starts_nothing_is_a_row_that_says_why(world: World) -> None:
+    two = NIGHTLY.replace('suites: ["*"]', 'ref: REF, suites: ["nightly-*"]')
+    other = POLICY.replace(", command, nightly]", ", command]")
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": other}, "v0.9")
+    listed = 'branches: ["v0.*"]\n' + two.replace("REF", "v0.9")
+    await policy(world, two.replace("REF", "gone"))
+    for hour, text, state, note in (
+        (17, None, "refused", "there is no branch gone"),
+        (18, f"{two}mode: dry_run\n", "skipped", "dry run: would run nightly-grpo on main"),
+        (19, listed, "refused", "it names no suite with the trigger nightly"),
+        (20, two, "started", "1 suite started"),
+    ):
+        if text:
+            await policy(world, text.replace("REF", "main").replace("0 17 *", f"0 {hour} *"))
+        await at_hour(world, hour)
+        night = (await nights(world))[-1]
+        assert (night.at.hour, night.state.value) == (hour, state)
+        assert note in night.note
+    assert len(world.github.runs()) == 1
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": "suites: 3\n"})
+    await world.settle()
+    await at_hour(world, 20)
+    assert ((await nights(world))[-1].note) == "the policy has errors"
+    await policy(world, POLICY)
+    assert await world.bot.parts.store.list_nights(each=1) == ()
+
+
+async def test_a_suspended_repository_has_its_nights_skipped(world: World) -> None:
+    await policy(world, NIGHTLY)
+    (installation,) = world.github.state.installations.values()
+    world.github.suspend(installation)
+    await world.settle()
+    world.github.calls.clear()
+    await at_hour(world)
+    (night,) = await nights(world)
+    assert (night.state.value, night.note) == (
+        "skipped",
+        "the app may not act in this repository now",
+    )
+    assert world.github.calls.by_route().total() == 0
+
+
+async def test_a_lost_push_and_an_unreachable_github_change_no_night(world: World) -> None:
+    await policy(world, NIGHTLY)
+    world.github.deliveries.drop_if(lambda one: one.event == "push")
+    moved = NIGHTLY.replace("0 17 *", "30 17 *")
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": moved})
+    await world.settle()
+    await at_hour(world)
+    assert await nights(world) == []
+    world.github.faults.inject(Fault("502", "GET", "*/branches/main", times=99))
+    await at_hour(world, later=timedelta(minutes=31))
+    assert await nights(world) == []
+    world.github.faults.clear()
+    await nightlies(world, 61)
+    (night,) = await nights(world)
+    assert (night.at.minute, night.state) == (30, NightState.STARTED)
