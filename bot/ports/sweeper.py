@@ -66,6 +66,10 @@ class SweeperStore(InboxStore, Protocol):
         """Forget jobs of which nothing was heard for two days."""
         ...
 
+    async def prune_nights(self, before: datetime) -> None:
+        """Forget nights that are older, but for those that go on."""
+        ...
+
     async def health(self, now: datetime) -> Health:
         """Count."""
         ...

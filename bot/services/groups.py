@@ -64,12 +64,14 @@ class Groups:
         return next((row for row in rows if row.number == 0), None)
 
     async def _ended(self, event: MergeGroupChanged, row: StoredSelection | None) -> Changes:
+        if row is None and await self._policy(event) is None:
+            return Changes(repo=event.repo)  # a repository that is none of ours
         runs = await self._store.runs_at(event.repo.id, event.head_sha)
         row = row or StoredSelection(event.repo.id, event.head_sha, 0, "", {"group": {}})
         return replace(end_group(row, runs, event.reason, self._clock.now()), repo=event.repo)
 
     async def _asked(self, event: MergeGroupChanged) -> Changes:
-        policy = await self._policies.of(event.repo, event.base_ref.removeprefix(_HEADS))
+        policy = await self._policy(event)
         if policy is None:
             return Changes(repo=event.repo)
         if isinstance(policy, Broken):
@@ -77,6 +79,9 @@ class Groups:
             gate = Gate(event.repo.id, event.head_sha, 0, policy_errors=errors)
             return Changes(repo=event.repo, gates=(gate,))
         return await self._plan(event, policy)
+
+    async def _policy(self, event: MergeGroupChanged) -> PolicyAt | Broken | None:
+        return await self._policies.of(event.repo, event.base_ref.removeprefix(_HEADS))
 
     async def _plan(self, event: MergeGroupChanged, at: PolicyAt) -> Changes:
         repo, number = event.repo, pull_of(event.head_ref)
