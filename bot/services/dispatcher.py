@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.core import facts
+from bot.core.deciding import audited
 from bot.core.dispatching import inputs_of, refusal
 from bot.core.model import Repo, Run, State
 from bot.core.plan import Changes, DropWant
@@ -67,8 +68,9 @@ class Dispatcher:
                 why = f"superseded by {short(pull.head_sha)}"
                 drops.append(DropWant(want.run_id, want.source, why))
         if drops:
-            changes = Changes(drop_wants=tuple(drops))
-            await self._store.commit(changes, self._clock.now(), done=None)
+            now = self._clock.now()
+            changes = audited(Changes(repo=repo, drop_wants=tuple(drops)), now, None)
+            await self._store.commit(replace(changes, repo=None), now, done=None)
         return bool(drops)
 
     async def _send(

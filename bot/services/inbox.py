@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from bot.core.deciding import audited
 from bot.core.events import (
     ActionsJobChanged,
     ActionsRunChanged,
@@ -79,9 +80,9 @@ class Inbox:
     async def _handle(self, lease: Lease, delivery: Delivery) -> None:
         log = self._log.bind(delivery=delivery.guid, event=delivery.event, action=delivery.action)
         try:
-            changes = await self._lead(delivery)
+            led = await self._lead(delivery)
             now = self._clock.now()
-            if not await self._store.commit(changes, now, done=lease):
+            if not await self._store.commit(audited(led, now, delivery.guid), now, done=lease):
                 log.warning("a delivery lost its lease or its head moved; it is handled anew")
         except Transient as error:
             await self._later(lease, delivery, str(error), error.retry_after_s)
