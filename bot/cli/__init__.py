@@ -14,6 +14,7 @@ COMMANDS = {
     "init": "init",
     "match": "match",
     "migrate": "migrate",
+    "nightly": "nightly",
     "pause": "pause",
     "resume": "resume",
     "retry": "retry",

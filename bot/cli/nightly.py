@@ -1,0 +1,173 @@
+"""``ascend-ci nightly``: when nights are and how they went, and one of them now."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bot.cli.operators import options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.cli.operators.desk import Desk
+    from bot.core.nights import Night
+    from bot.ports.nights import Told
+
+Row = tuple["Told", "Night | None", dict[str, str]]  # a time, a night of it, its suites' ends
+
+
+@click.group("nightly")
+def command() -> None:
+    """See when nights are and how they went, and have one started now."""
+
+
+@command.command("list")
+@options.repo
+@click.option(
+    "--nights",
+    "each",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="How many of each name, the newest.",
+)
+@options.as_json
+def listing(repo: str | None, each: int, *, as_json: bool) -> None:
+    """List the nights of all policies: the next time, and how the last ones went."""
+    from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
+    from bot.cli.operators.printing import print_json  # noqa: PLC0415
+
+    async def work(desk: "Desk") -> "tuple[list[Row], datetime]":
+        told = [item for item in await desk.store.list_nights(each=each) if _is_of(item, repo)]
+        rows = [row for item in told for row in await _rows(desk, item)]
+        return rows, desk.now
+
+    rows, now = operate(work)
+    if as_json:
+        print_json({"nightly": _as_json(rows)})
+    else:
+        _print(rows, now)
+
+
+@command.command("run")
+@click.argument("name")
+@options.repo
+@options.by
+@options.as_json
+def run(name: str, repo: str | None, by: str, *, as_json: bool) -> None:
+    """Have the running service start the night NAME now, on the head of its branch.
+
+    Its own time stays as it is. A suite that runs on that commit already is joined.
+    """
+    from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
+    from bot.cli.operators.printing import print_json  # noqa: PLC0415
+
+    async def work(desk: "Desk") -> "tuple[Told, Night]":
+        return await _ask(desk, name, repo, by)
+
+    told, night = operate(work, who=by)
+    if as_json:
+        print_json({"repo": told.repo.full_name, "name": night.name, "at": _iso(night.at)})
+    else:
+        click.echo(f"The service starts {night.name} of {told.repo.full_name}.")
+
+
+async def _ask(desk: "Desk", name: str, repo: str | None, by: str) -> "tuple[Told, Night]":
+    """Write the row that the service fires, and who asked for it."""
+    from bot.core.nights import Night, NightState  # noqa: PLC0415
+    from bot.core.plan import AuditEntry  # noqa: PLC0415
+
+    told = _one(await desk.store.list_nights(each=1), name, repo)
+    at, note = desk.now.replace(microsecond=0), f"asked for by {by}"
+    night = Night(told.cron.repo_id, name, at, NightState.ASKED, note=note)
+    entry = AuditEntry(
+        desk.now,
+        by,
+        f"nightly {name}",
+        allowed=True,
+        rule="operator",
+        repo_id=night.repo_id,
+    )
+    await desk.store.ask_night(night, entry)
+    return told, night
+
+
+def _one(told: "Sequence[Told]", name: str, repo: str | None) -> "Told":
+    """Return the one night of that name; leave with 2 when there is none, or several."""
+    from bot.cli.operators.desk import WRONG_USE, leave  # noqa: PLC0415
+
+    here = [item for item in told if _is_of(item, repo)]
+    found = [item for item in here if item.cron.name == name]
+    if len(found) > 1:
+        names = ", ".join(item.repo.full_name for item in found)
+        leave(WRONG_USE, f"{name} is a night of {names}: say which by --repo")
+    if not found:
+        known = ", ".join(dict.fromkeys(item.cron.name for item in here)) or "none"
+        leave(WRONG_USE, f"no policy that is known has a night {name}; known: {known}")
+    return found[0]
+
+
+def _is_of(item: "Told", repo: str | None) -> bool:
+    names = {item.repo.full_name.casefold(), str(item.repo.id)}
+    return repo is None or repo.casefold() in names
+
+
+async def _rows(desk: "Desk", item: "Told") -> "list[Row]":
+    from bot.core.nights import night_source, results  # noqa: PLC0415
+
+    rows: list[Row] = []
+    for night in item.nights:
+        source = night_source(night.name, night.at)
+        ran = results(night, await desk.store.runs_of_night(night.repo_id, source))
+        ends = {name: (run.outcome or run.state).value for name, run in sorted(ran.items())}
+        rows.append((item, night, ends))
+    return rows or [(item, None, {})]
+
+
+def _as_json(rows: "list[Row]") -> list[dict[str, Any]]:
+    """Return one object a time, with its nights, newest first."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for item, night, ends in rows:
+        one = found.setdefault(
+            (item.repo.full_name, item.cron.name),
+            {
+                "repo": item.repo.full_name,
+                "name": item.cron.name,
+                "cron": item.cron.cron,
+                "next": _iso(item.cron.next),
+                "nights": [],
+            },
+        )
+        if night is not None:
+            told = {"at": _iso(night.at), "state": night.state.value, "sha": night.sha or None}
+            one["nights"].append({**told, "note": night.note, "suites": ends})
+    return list(found.values())
+
+
+def _print(rows: "list[Row]", now: datetime) -> None:
+    from bot.cli.operators.printing import print_table, when  # noqa: PLC0415  rich
+
+    heads = ("repository", "name", "cron", "next", "last", "state", "commit", "suites", "note")
+    print_table(
+        heads,
+        [
+            (
+                item.repo.full_name,
+                item.cron.name,
+                item.cron.cron,
+                when(item.cron.next, now),
+                when(night.at, now) if night else "",
+                night.state.value if night else "",
+                night.sha[:7] if night else "",
+                ", ".join(f"{name} {end}" for name, end in ends.items()),
+                night.note if night else "",
+            )
+            for item, night, ends in rows
+        ],
+        whole=("cron", "next", "last"),
+    )
+
+
+def _iso(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
