@@ -1,7 +1,11 @@
 """Nights: suites on the head of a branch at a time, once, each with a check run and a row."""
 
+import asyncio
 from datetime import timedelta
 
+from click.testing import CliRunner
+
+from bot.cli import main
 from bot.core.nights import Night, NightState, night_source, results
 from bot.sim.faults import Fault
 from tests.e2e.world import POLICY, World
@@ -181,3 +185,22 @@ async def test_a_lost_push_and_an_unreachable_github_change_no_night(world: Worl
     await nightlies(world, 61)
     (night,) = await nights(world)
     assert (night.at.minute, night.state) == (30, NightState.STARTED)
+
+
+async def test_a_night_that_an_operator_asks_for_starts_now_and_its_time_stays(
+    world: World,
+) -> None:
+    sha = await policy(world, NIGHTLY)
+    (before,) = await world.bot.parts.store.list_nights(each=1)
+    env = {"DATABASE_URL": world.settings.database_url}
+    words = ["nightly", "run", "a2", "--by", "ann"]
+    answer = await asyncio.to_thread(CliRunner().invoke, main, words, env=env)
+    assert answer.exit_code == 0, answer.output
+    for _ in range(2):
+        await nightlies(world)
+    (told,) = await world.bot.parts.store.list_nights(each=9)
+    assert told.cron == before.cron
+    (night,) = told.nights
+    assert (night.state, night.sha) == (NightState.STARTED, sha)
+    assert night.note == "asked for by ann; 2 suites started"
+    assert len(world.github.runs()) == 2
