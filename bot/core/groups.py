@@ -161,10 +161,8 @@ def end_group(
 ) -> Changes:
     """Return what the end of a group leads to: nobody wants its runs, its gate stays as it is."""
     why = _ENDS.get(reason, "the merge group was given up")
-    name = row.data.get("gate")
-    gate = Gate(row.repo_id, row.sha, 0, closed=why, name=name) if isinstance(name, str) else None
     return Changes(
         selection=replace(row, data={**row.data, "over": now.isoformat()}),
         drop_wants=drops(runs, group_source(row.sha), why),
-        gates=(gate,) if gate else (),
+        gates=(Gate(row.repo_id, row.sha, 0, closed=why),),
     )
