@@ -14,7 +14,7 @@ from bot.core.commits import Commit, NewId, Suites, latest, start
 from bot.core.matching import nightly_suites
 from bot.core.model import Outcome, RepoId, Run, State
 from bot.core.plan import Changes, RunWants
-from bot.core.policy import Nightly, Policy, Start
+from bot.core.policy import Nightly
 from bot.core.texts.words import count, duration, listing
 
 CATCH_UP = timedelta(hours=2)  # a night that is later than this is left out, and that is said
@@ -123,12 +123,6 @@ def due(row: Cron, now: datetime) -> Due | None:
     return Due(at, following(row.cron, now), now - at, missed=at > row.next)
 
 
-def suites_of_night(policy: Policy, entry: Nightly) -> tuple[str, ...]:
-    """Return the suites that a night starts: GitHub starts the native ones itself."""
-    names = nightly_suites(policy, entry)
-    return tuple(name for name in names if policy.suites[name].start is Start.DISPATCH)
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a night starts, and what is kept of it."""
@@ -155,7 +149,7 @@ def plan_night(
 ) -> Plan:
     """Return what a night starts at its branch's head; ``runs`` are all attempts there."""
     before = latest(runs)
-    names = suites_of_night(commit.at.policy, entry)
+    names = nightly_suites(commit.at.policy, entry)
     reasons = {name: _reason(entry, before.get(name)) for name in names}
     suites = Suites(reasons, lambda _run, _frozen: True)
     changes = start(commit, suites, runs, make.now, make.new_id)

@@ -8,7 +8,7 @@ from bot.core.matching import Selection
 from bot.core.model import Sha
 from bot.core.plan import Changes, DropWant, RunWants
 from bot.core.planner import runs_again, short
-from bot.core.policy import Mode, Start
+from bot.core.policy import Mode
 
 
 def push_source(branch: str) -> str:
@@ -24,15 +24,10 @@ def left_behind(wanted: Iterable[RunWants], branch: str, sha: Sha | None) -> tup
 
 
 def selected_by_push(commit: Commit, selection: Selection) -> dict[str, str]:
-    """Return the suites that the bot starts for a push, with the reasons; natives are GitHub's."""
-    suites = commit.at.policy.suites
+    """Return the suites that a push starts, with the reasons."""
     if commit.at.policy.mode is not Mode.ON:
         return {}
-    return {
-        choice.suite: choice.reason
-        for choice in selection.choices
-        if choice.selected and suites[choice.suite].start is Start.DISPATCH
-    }
+    return {choice.suite: choice.reason for choice in selection.choices if choice.selected}
 
 
 def plan_push(

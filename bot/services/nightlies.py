@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from bot.core.commits import Commit
+from bot.core.matching import nightly_suites
 from bot.core.model import Rank, Repo, RepoId
 from bot.core.nights import (
     Cron,
@@ -24,7 +25,6 @@ from bot.core.nights import (
     plan_night,
     schedule,
     settled,
-    suites_of_night,
 )
 from bot.core.planner import PolicyAt
 from bot.core.policy import Mode, Nightly
@@ -166,7 +166,7 @@ class Nightlies:
         own = await self._policies.of(repo, branch)
         if not isinstance(own, PolicyAt):
             return left_out(night, NightState.REFUSED, f"the policy of {branch} has errors")
-        names = suites_of_night(own.policy, entry)
+        names = nightly_suites(own.policy, entry)
         if not names:
             return left_out(night, NightState.REFUSED, "it names no suite with the trigger nightly")
         if own.policy.mode is Mode.DRY_RUN:
