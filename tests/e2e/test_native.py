@@ -54,6 +54,17 @@ async def test_one_is_adopted_followed_and_gated(either_world: World) -> None:
     assert f"actions/runs/{run.id}" in (shown.summary or "")
 
 
+async def test_a_run_that_is_told_before_its_pull_request_is_adopted_within_seconds(
+    githubs: World,
+) -> None:
+    pull = pushed(githubs)
+    githubs.github.actions.native(pull, FILE)
+    await githubs.settle()
+    await githubs.pass_time(5)
+    await githubs.pass_time(61)  # no list is asked for
+    assert "Waiting for a runner" in (check(githubs, pull).title or "")
+
+
 async def test_one_that_passes_costs_few_calls(githubs: World) -> None:
     pull = pushed(githubs)
     await githubs.settle()
@@ -96,6 +107,17 @@ async def test_a_click_runs_the_failed_jobs_again_else_all(
     await ended(githubs, run)
     again = check(githubs, pull)
     assert (again.id != before.id, again.conclusion) == (True, "success")
+    assert stands(githubs, pull)[1] == "success"
+
+
+async def test_a_command_runs_a_green_one_again_whole(githubs: World) -> None:
+    pull = pushed(githubs)
+    await githubs.settle()
+    run = await started(githubs, pull)
+    await ended(githubs, run)
+    await say(githubs, pull, "maintainer", f"/ascend-e2e rerun {SUITE}")
+    assert (run.attempt, len(run.of_attempt(2))) == (2, 2)
+    await ended(githubs, run)
     assert stands(githubs, pull)[1] == "success"
 
 
@@ -145,13 +167,16 @@ async def test_one_that_our_filters_do_not_select_is_followed_and_not_required(
 async def test_a_new_push_lets_go_of_the_old_run_and_leaves_it_alone(githubs: World) -> None:
     pull = pushed(githubs)
     await githubs.settle()
-    old, old_sha = await started(githubs, pull), pull.head_sha
+    old, old_sha = githubs.github.actions.native(pull, FILE), pull.head_sha
+    await githubs.settle()
     githubs.github.people.push(pull, {"npu/a.py": "2"})
     await githubs.settle()
     await githubs.pass_time(60)
     left = githubs.check(SUITE, old_sha)
     assert left.conclusion == "cancelled"
     assert (left.title or "").startswith("Superseded by")
+    githubs.github.actions.start(old)
+    await githubs.settle()
     new = await started(githubs, pull)
     await ended(githubs, old, "failure", TRACEBACK)
     assert not old.cancelled

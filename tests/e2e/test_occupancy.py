@@ -53,7 +53,7 @@ async def test_a_job_never_goes_back_to_running_when_webhooks_are_shuffled(world
     await world.settle()
     first = world.open_pull(path="README.md")
     await world.settle()
-    for seed in range(3):
+    for seed in range(6):
         world.github.deliveries.hold()
         run = world.github.actions.native(first, "other.yml")
         world.github.actions.start(run)
@@ -61,14 +61,16 @@ async def test_a_job_never_goes_back_to_running_when_webhooks_are_shuffled(world
         world.github.deliveries.shuffle(seed)
         world.github.deliveries.release()
         await world.settle()
-    world.open_pull()
+    for number in range(2):
+        world.open_pull(path=f"verl/{number}.py")
     await world.settle()
-    assert len(dispatched(world)) == 1
+    assert len(dispatched(world)) == 2
 
 
 async def test_a_job_whose_end_is_never_told_is_forgotten_after_a_day(world: World) -> None:
     await other_jobs(world, 2)
     world.open_pull()
+    await world.settle()
     await world.pass_time(23 * 3600)
     assert dispatched(world) == []
     await world.pass_time(3600 + 60)
@@ -133,6 +135,7 @@ async def offline(world: World) -> list[dict[str, Any]]:
 async def test_a_busy_label_does_not_look_offline(world: World) -> None:
     await other_jobs(world, 1)
     world.open_pull()
+    await world.settle()
     await world.pass_time(45 * 60)
     await world.sweep()
     assert await offline(world) == []
