@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from bot.core import facts
@@ -9,7 +10,7 @@ from bot.core.events import ActionsJobChanged, ActionsRunChanged
 from bot.core.model import Fact, Run, RunId, State, Want
 from bot.core.native import seen_by_webhook
 from bot.core.occupancy import JobSeen, job_state, own_labels
-from bot.core.plan import Changes
+from bot.core.plan import BY_ITSELF, AuditEntry, Changes
 from bot.core.planner import pr_source
 from bot.core.report import Gate
 from bot.ports.clock import Clock
@@ -44,13 +45,13 @@ class Actions:
         """Return what a workflow run's event leads to."""
         run = await self._store.run_of_actions(event.repo.id, event.run_id)
         if run is None:
-            await self._cancel_stray(event)
-            return await self._natives.seen(event.repo, seen_by_webhook(event), facts.WEBHOOK)
+            cancelled = await self._cancel_stray(event)
+            found = await self._natives.seen(event.repo, seen_by_webhook(event), facts.WEBHOOK)
+            return replace(found, audit=(*found.audit, *cancelled))
         if event.attempt > run.actions_attempt:
             return await self._adopt(event, run)
         if run.state is State.DONE:
-            await self._cancel_late(event, run)
-            return Changes(repo=event.repo)
+            return Changes(repo=event.repo, audit=await self._cancel_late(event, run))
         return Changes(repo=event.repo, facts=(run_fact("webhook", event, run, self._clock.now()),))
 
     async def _adopt(self, event: ActionsRunChanged, before: Run) -> Changes:
@@ -80,11 +81,13 @@ class Actions:
             actions_url=event.html_url,
             dispatched_at=now,
         )
+        what = f"rerun {run.suite} in the Actions tab"
         return Changes(
             repo=event.repo,
             new_runs=((run, await self._wants(run, event.actor)),),
             facts=(run_fact(facts.WEBHOOK, event, run, now),),
             gates=(Gate(run.repo_id, run.sha, run.number or 0),),
+            audit=(_entry(run, event.actor or "somebody", what, "adopted", now),),
         )
 
     async def _wants(self, run: Run, by: str) -> tuple[Want, ...]:
@@ -125,24 +128,35 @@ class Actions:
         seen = JobSeen(event.job_id, repo.id, event.run_id, labels, state, now)
         await self._store.see_job(seen, now)
 
-    async def _cancel_stray(self, event: ActionsRunChanged) -> None:
+    async def _cancel_stray(self, event: ActionsRunChanged) -> tuple[AuditEntry, ...]:
         """Cancel a run that carries our id and is not the one we follow (RULINGS C)."""
         if event.action == "completed" or event.event != "workflow_dispatch":
-            return
+            return ()
+        cancelled: list[AuditEntry] = []
         for dispatch_id in _ULID.findall(event.display_title):
             run = await self._store.run_of_dispatch(dispatch_id)
             if run is None or run.repo_id != event.repo.id:
                 continue
             known = run.actions_run_id
             if run.state is State.DONE or (known is not None and known != event.run_id):
-                await self._github.cancel(event.repo, event.run_id)
+                cancelled.append(await self._cancel(event, run, "stray: not the run we follow"))
+        return tuple(cancelled)
 
-    async def _cancel_late(self, event: ActionsRunChanged, run: Run) -> None:
+    async def _cancel_late(self, event: ActionsRunChanged, run: Run) -> tuple[AuditEntry, ...]:
         """Cancel what still runs of a run that is done here; what GitHub started is left alone."""
-        if run.snapshot.native:
-            return
-        if event.action != "completed" and event.attempt == run.actions_attempt:
-            await self._github.cancel(event.repo, event.run_id)
+        late = event.action != "completed" and event.attempt == run.actions_attempt
+        if run.snapshot.native or not late:
+            return ()
+        return (await self._cancel(event, run, "stray: the run is done here"),)
+
+    async def _cancel(self, event: ActionsRunChanged, run: Run, rule: str) -> AuditEntry:
+        await self._github.cancel(event.repo, event.run_id)
+        what = f"cancel Actions run {event.run_id}"
+        return _entry(run, BY_ITSELF, what, rule, self._clock.now())
+
+
+def _entry(run: Run, who: str, what: str, rule: str, now: datetime) -> AuditEntry:
+    return AuditEntry(now, who, what, True, rule, run.repo_id, run.number, run.sha)
 
 
 def run_fact(source: str, event: ActionsRunChanged, run: Run, now: datetime) -> Fact:

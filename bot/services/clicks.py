@@ -61,7 +61,8 @@ class Clicks:
         pull = pulls[0]
         policy = await self._policies.of(event.repo, pull.base_ref)
         if not isinstance(policy, PolicyAt):
-            return self._again(event, target, self._say("refuse_policy"))
+            refused = self._entry(event, _what(target), "policy", allowed=False)
+            return self._again(event, target, self._say("refuse_policy"), refused)
         order = await self._order(event, pull, policy)
         if target.approves:
             return await self._approve(event, target, order)
@@ -90,13 +91,14 @@ class Clicks:
         text = "\n\n".join(dict.fromkeys(found.said))
         if not text:
             text = self._say("nothing_to_rerun", sha=code(short(event.sha)))
-        return replace(self._again(event, target, text), audit=tuple(found.audit))
+        return self._again(event, target, text, *found.audit)
 
     async def _moved(self, event: Click, target: Target) -> Changes:
         """Answer a click on a commit that is no head any more."""
         todo = self._say("refuse_pin", command=code(f"{COMMAND} --sha {event.sha[:SHA_CHARS]}"))
         text = self._say("refuse_head", old=code(short(event.sha)), todo=todo)
-        return self._again(event, target, text)
+        refused = self._entry(event, _what(target), "head", allowed=False)
+        return self._again(event, target, text, refused)
 
     async def _order(self, event: Click, pull: Pull, policy: PolicyAt) -> Order:
         repo, rule = event.repo, policy.policy.trust
@@ -115,9 +117,10 @@ class Clicks:
         """Approve the commit that the button names, and start what was waiting for it."""
         now, policy = self._clock.now(), order.chosen.at.policy
         refusal = may_approve(self._say, policy.trust, order.asked)
-        entry = self._entry(event, "approve", allowed=refusal is None)
+        entry = self._entry(event, "approve", "approve", allowed=refusal is None)
+        entry = replace(entry, number=order.chosen.pull.number)
         if refusal:
-            return replace(self._again(event, target, refusal.text), audit=(entry,))
+            return self._again(event, target, refusal.text, entry)
         into = Gathered(audit=[entry])
         into.approval = approval(event.repo.id, order.asked, "button", now)
         await self._pulls.start_approved(order, into, now)
@@ -140,8 +143,12 @@ class Clicks:
             return self._done(event, order, into)
         if names and not fresh:
             into.said.append(self._say("merged_click"))
-        changes = self._again(event, target, "\n\n".join(into.said) or self._nothing(order))
-        return replace(changes, audit=tuple(into.audit))
+        if not into.audit:
+            rule = "same click" if names else "nothing to run"
+            entry = self._entry(event, _what(target), rule, allowed=False)
+            into.audit.append(replace(entry, number=order.chosen.pull.number))
+        text = "\n\n".join(into.said) or self._nothing(order)
+        return self._again(event, target, text, *into.audit)
 
     def _done(self, event: Click, order: Order, into: Gathered) -> Changes:
         """Return what a click starts, if its commit is the head to the end.
@@ -169,18 +176,26 @@ class Clicks:
             for entry in done
         )
 
-    def _again(self, event: Click, target: Target, remark: str) -> Changes:
+    def _again(self, event: Click, target: Target, remark: str, *audit: AuditEntry) -> Changes:
         """Show what was clicked anew, with the reason why nothing was started."""
         run_id = target.run.id if target.run else None
-        return Changes(repo=event.repo, again=(Again(event.repo.id, event.sha, run_id, remark),))
+        again = Again(event.repo.id, event.sha, run_id, remark)
+        return Changes(repo=event.repo, again=(again,), audit=audit)
 
-    def _entry(self, event: Click, what: str, *, allowed: bool) -> AuditEntry:
+    def _entry(self, event: Click, what: str, rule: str, *, allowed: bool) -> AuditEntry:
         return AuditEntry(
             at=self._clock.now(),
             who=event.sender,
             what=what,
             allowed=allowed,
-            rule="approve",
+            rule=rule,
             repo_id=event.repo.id,
             sha=event.sha,
         )
+
+
+def _what(target: Target) -> str:
+    """Return a click in the audit's words."""
+    if target.approves:
+        return "approve"
+    return f"rerun {target.run.suite}" if target.run else "rerun"

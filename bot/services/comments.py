@@ -105,7 +105,7 @@ class Comments:
         await self._github.react(event.repo, event.comment_id, RECEIPT)
         if isinstance(policy, Broken):
             into.said.append(self._say("refuse_policy"))
-            return self._answer(event, into, Changes(audit=tuple(into.audit)))
+            return self._answer(event, into, Changes(audit=into.barred("policy")))
         return await self._under(event, heard.commands, into, (pull, policy))
 
     async def _under(
@@ -117,8 +117,9 @@ class Comments:
     ) -> Changes:
         pull, policy = at
         setting = await self._setting(event, pull, policy)
-        for command in parsed:
-            await self._carry_out(command, setting, into)
+        for place, command in enumerate(parsed):
+            with into.judging(place):
+                await self._carry_out(command, setting, into)
         order = await self._order(setting, pull.head_sha)
         changes = merged(into, gate_of(order))
         if not (into.new_runs or into.add_wants or into.approval or into.changes):
@@ -169,7 +170,7 @@ class Comments:
     ) -> None:
         match command:
             case Mistake():
-                into.said.append(command.text)
+                into.refuse(Refusal(command.text))
             case commands.Run():
                 await self._run(command, setting, into)
             case commands.Rerun():
@@ -317,7 +318,10 @@ class Comments:
             into.said.append(self._nothing(setting, "nothing_to_cancel", names))
         now, who = self._clock.now(), setting.person.login
         for run in targets:
-            if not may_cancel(policy, run, setting.person, pull.author):
+            may = may_cancel(policy, run, setting.person, pull.author)
+            entry = replace(self._entry(setting.event, pull, f"cancel {run.suite}"), sha=run.sha)
+            into.audit.append(replace(entry, allowed=may, rule="trust"))
+            if not may:
                 into.refuse(self._may_not_cancel(setting, run))
                 continue
             into.wishes.append((run.id, Wish(WishKind.CANCEL, who, f"cancelled by {who}", now)))
@@ -327,12 +331,9 @@ class Comments:
         policy = setting.chosen.at.policy
         suite = policy.suites.get(run.suite)
         needed = level_for(policy.trust, suite) if suite else policy.trust.heavy
-        values = {
-            "suite": code(run.suite),
-            "needed": self._say(f"level_{needed}"),
-            "level": self._say(f"level_{setting.person.level}"),
-        }
-        return Refusal(self._say("refuse_cancel", **values))
+        words = (self._say(f"level_{level}") for level in (needed, setting.person.level))
+        values = dict(zip(("needed", "level"), words, strict=True))
+        return Refusal(self._say("refuse_cancel", suite=code(run.suite), **values))
 
     async def _explain(self, command: commands.Explain, setting: Setting, into: Gathered) -> None:
         repo, chosen = setting.event.repo, setting.chosen

@@ -1,6 +1,7 @@
 """New attempts that a person asked for, by command, click or button, on a trusted commit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -29,14 +30,33 @@ class Gathered:
     run_ids: list[RunId] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     audit: list[AuditEntry] = field(default_factory=list)
+    refusals: int = 0
     wishes: list[tuple[RunId, Wish]] = field(default_factory=list)
     approval: Approval | None = None
     changes: Changes | None = None  # of a plan made on the way
 
     def refuse(self, refusal: Refusal) -> None:
         """Say why something was not started."""
+        self.refusals += 1
         if refusal.text not in self.said:
             self.said.append(refusal.text)
+
+    @contextmanager
+    def judging(self, place: int) -> Iterator[None]:
+        """Write down as refused the command of which nothing came but refusals."""
+        refusals, done = self.refusals, self._done()
+        yield
+        if self.refusals > refusals and self._done() == done:
+            self.audit[place] = replace(self.audit[place], allowed=False)
+
+    def barred(self, rule: str) -> tuple[AuditEntry, ...]:
+        """Return the audit of commands that a rule refuses, all of them."""
+        entries = (item if not item.allowed else replace(item, rule=rule) for item in self.audit)
+        return tuple(replace(item, allowed=False) for item in entries)
+
+    def _done(self) -> tuple[int, bool]:
+        made = len(self.new_runs) + len(self.add_wants) + len(self.wishes)
+        return made, self.approval is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +84,28 @@ class Starts:
     def start(self, order: Order, names: list[str], into: Gathered, now: datetime) -> None:
         """Start suites, join those that are open already, and say what may not be started."""
         for name in names:
-            answer = may_start(self._say, order.chosen.at.policy, name, order.asked)
-            self._note(order, name, answer, into, now)
+            answer, rule = self._decide(order, name, now)
+            entry = _entry(order, name, rule, now)
             if isinstance(answer, Refusal):
+                into.audit.append(replace(entry, allowed=False))
                 into.refuse(answer)
                 continue
-            if misfit := self._misfit(order, name) or self._beyond(order, name, now):
-                into.refuse(misfit)
-                continue
+            into.audit.append(entry)
             if answer.approves:
+                into.audit.append(replace(entry, what="approve", rule="approve"))
                 into.approval = approval(order.chosen.pull.repo_id, order.asked, "start", now)
             self._add(order, name, into, now)
+
+    def _decide(self, order: Order, name: str, now: datetime) -> tuple[Allowed | Refusal, str]:
+        """Return whether a suite may be started, and by which rule."""
+        answer = may_start(self._say, order.chosen.at.policy, name, order.asked)
+        if isinstance(answer, Refusal):
+            return answer, "trust"
+        if misfit := self._misfit(order, name):
+            return misfit, "policy"
+        if beyond := self._beyond(order, name, now):
+            return beyond, "limits.npu_hours_per_day"
+        return answer, "trust"
 
     def _misfit(self, order: Order, name: str) -> Refusal | None:
         """Refuse a label that the suite does not run on, and inputs that nobody may set."""
@@ -179,28 +210,23 @@ class Starts:
         )
         return _continued(run, before)
 
-    def _note(
-        self,
-        order: Order,
-        name: str,
-        answer: Allowed | Refusal,
-        into: Gathered,
-        now: datetime,
-    ) -> None:
-        verb = "rerun" if order.failed_only else "start"
-        options = " --force" if order.force else ""
-        options += "".join(f" --set {key}={value}" for key, value in order.settings)
-        entry = AuditEntry(
-            at=now,
-            who=order.asked.person.login,
-            what=f"{verb} {name}{options}",
-            allowed=isinstance(answer, Allowed),
-            rule="trust",
-            repo_id=order.chosen.pull.repo_id,
-            number=order.chosen.pull.number,
-            sha=order.asked.sha,
-        )
-        into.audit.append(entry)
+
+def _entry(order: Order, name: str, rule: str, now: datetime) -> AuditEntry:
+    """Return the audit's row of a start that is allowed."""
+    verb = "rerun" if order.failed_only else "start"
+    options = " --force" if order.force else ""
+    options += "".join(f" --set {key}={value}" for key, value in order.settings)
+    pull = order.chosen.pull
+    return AuditEntry(
+        at=now,
+        who=order.asked.person.login,
+        what=f"{verb} {name}{options}",
+        allowed=True,
+        rule=rule,
+        repo_id=pull.repo_id,
+        number=pull.number,
+        sha=order.asked.sha,
+    )
 
 
 def _on_github(order: Order, name: str) -> Run | None:

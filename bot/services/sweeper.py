@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from bot.core import facts
+from bot.core.deciding import audited
 from bot.core.model import Fact, Outcome, Repo, Run, Sha
 from bot.core.native import EVENTS, LATE_PULL, Seen
 from bot.core.plan import Changes
@@ -126,8 +127,7 @@ class Sweeper:
             again = known.outcome is Outcome.SUPERSEDED and item.conclusion != "cancelled"
             if not again or now - waits.created_at < LATE_PULL:
                 return
-        changes = await self._natives.seen(repo, _seen(item), facts.POLL)
-        await self._store.commit(changes, now, done=None)
+        await self._commit(await self._natives.seen(repo, _seen(item), facts.POLL))
 
     async def _deliveries(self) -> None:
         """Have GitHub send again what it could not deliver: it never does by itself."""
@@ -155,14 +155,17 @@ class Sweeper:
         for number, pull in listed.items():
             if number not in known or known[number].head_sha != pull.head_sha:
                 full = await self._github.pull(repo, number)  # lists lack the number of files
-                changes = await self._pulls.look(repo, full, Brought("found", None))
-                await self._store.commit(changes, self._clock.now(), done=None)
+                await self._commit(await self._pulls.look(repo, full, Brought("found", None)))
         for number in known.keys() - listed.keys():
             pull = await self._github.pull(repo, number)
             if not pull.open:
-                changes = await self._pulls.closed(repo, pull)
-                await self._store.commit(changes, self._clock.now(), done=None)
+                await self._commit(await self._pulls.closed(repo, pull))
         self._wake.poke(Topic.RUNNER, Topic.REPORTER)
+
+    async def _commit(self, changes: Changes) -> None:
+        """Commit what was found, with what was decided on it."""
+        now = self._clock.now()
+        await self._store.commit(audited(changes, now, None), now, done=None)
 
     async def _prune(self) -> None:
         """Delete what is older than it has to be kept, in small batches."""
