@@ -73,9 +73,10 @@ def _print(digest: Digest) -> None:
     from rich.text import Text  # noqa: PLC0415 - as above
 
     console = Console(soft_wrap=True, highlight=False)
-    retry = "infrastructure, a retry may help" if digest.infra else "a retry would not help"
-    console.print(Text.assemble((digest.title, "bold"), f"\n{digest.class_} ({retry})"))
+    console.print(Text(digest.title, style="bold"))
     if digest.root_cause_line is not None:
+        retry = "infrastructure, a retry may help" if digest.infra else "a retry would not help"
+        console.print(Text(f"{digest.class_} ({retry})"))
         codes = f" [{', '.join(digest.codes)}]" if digest.codes else ""
         console.print(Text(f"\nline {digest.root_cause_line}: {digest.cause}{codes}\n"))
     for number, line in digest.excerpt_lines:
@@ -85,4 +86,5 @@ def _print(digest: Digest) -> None:
         console.print(Text(f"\n{annotation.path}:{annotation.line}", style="cyan"))
     if digest.hint:
         console.print(Text(f"\n{digest.hint}"))
-    console.print(Text(f"\n{digest.lines} lines, {digest.bytes} bytes", style="dim"))
+    lines = f"{digest.lines} line" if digest.lines == 1 else f"{digest.lines} lines"
+    console.print(Text(f"\n{lines}, {digest.bytes} bytes", style="dim"))

@@ -68,12 +68,20 @@ def test_people_get_codes_and_an_empty_log_gets_a_title() -> None:
     result = CliRunner().invoke(command, ["-"], input=coded)
     assert "[EJ0001]" in result.stdout
     assert "infrastructure, a retry may help" in result.stdout
-    assert "No failure found" in CliRunner().invoke(command, ["-"], input=b"").stdout
+    assert "Nothing in this log failed" in CliRunner().invoke(command, ["-"], input=b"").stdout
 
 
-@pytest.mark.parametrize(("raw", "code"), [(LOG, 1), (INFRA, 0)])
+@pytest.mark.parametrize(
+    ("raw", "code"), [(LOG, 1), (INFRA, 0), (b"12 passed in 3s\n", 1), (b"Ran 2 tests\n\nOK\n", 1)]
+)
 def test_infra_only_answers_with_the_exit_code(raw: bytes, code: int) -> None:
     assert CliRunner().invoke(command, ["--infra-only", "-"], input=raw).exit_code == code
+
+
+def test_a_passing_log_is_no_failure_and_one_that_just_stops_says_so() -> None:
+    passing = CliRunner().invoke(command, ["-"], input=b"12 passed, 1 warning in 3s\n").stdout
+    assert passing == "Nothing in this log failed\n\n1 line, 27 bytes\n"
+    assert "it just stops" in CliRunner().invoke(command, ["-"], input=b"start\n").stdout
 
 
 @pytest.mark.parametrize("arguments", [[], ["no-such-file.log"], ["--nope", "-"]])

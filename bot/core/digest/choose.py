@@ -1,5 +1,6 @@
 """Among everything that went wrong, the one thing that made the rest go wrong."""
 
+import re
 from dataclasses import dataclass
 
 from bot.core.digest.evidence import Failure, Kind, Status, Tier
@@ -27,6 +28,10 @@ _CODES: dict[int, tuple[str, bool | str]] = {
     126: ("environment", True),
     127: ("environment", True),
 }
+_QUIET = re.compile(  # the last line of `pytest -q`, of unittest
+    r"^\d+ passed(?:, \d+ (?:skipped|deselected|xpassed|xfailed|warnings?|rerun))* in [\d.:]+"
+    r"|^OK(?: \(.{1,80}\))?$"
+)
 _STATUS_HINTS = {
     "oom_host": "Killed without evidence why: out-of-memory killer, eviction, or a force kill.",
     "code_failure": "The process died of a signal: native crash; run it with faulthandler.",
@@ -42,6 +47,7 @@ _HINTS = {
     "timeout_hang": "Something did not answer in time: look for what stopped.",
 }
 _NO_HINT = "Nothing in the log says why."
+_SILENT_HINT = "Nothing in this log failed, it just stops: if the run failed, its end was lost."
 
 
 @dataclass(slots=True)
@@ -78,6 +84,8 @@ def _hint(best: Verdict | None) -> str:
         return ""
     if best.signature is not None and best.class_ == best.signature.class_:
         return best.signature.hint
+    if best.silent:
+        return _SILENT_HINT
     table = _STATUS_HINTS if best.failure.kind is Kind.STATUS else _HINTS
     return table.get(best.class_, _NO_HINT)
 
@@ -242,11 +250,12 @@ def _said(verdicts: list[Verdict]) -> Verdict | None:
 
 def _silence(reader: Reader, last_line: int) -> Verdict | None:
     """Take the last line of a log that just stops; one that ended well has no cause."""
-    if reader.ended or not last_line:
+    if reader.ended or not last_line or _QUIET.match(reader.last_text):
         return None
-    return _from_status(
-        Status(last_line, 0, reader.last_text, reader.segment), Tier.STATUS, "unknown"
-    )
+    last = Status(last_line, 0, reader.last_text, reader.segment)
+    verdict = _from_status(last, Tier.STATUS, "unknown")
+    verdict.silent = True
+    return verdict
 
 
 def _infra(best: Verdict | None, alive: list[Verdict], reader: Reader) -> bool:

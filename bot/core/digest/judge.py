@@ -65,6 +65,7 @@ class Verdict:
     at: str = ""
     link: int = 0
     blameless: bool | None = None  # whether somebody else is to blame, where the log shows it
+    silent: bool = False  # nothing failed: the log's last line stands for the cause
 
     @property
     def infra(self) -> bool | str:

@@ -99,7 +99,7 @@ def no_failure(
         codes=(),
         root_cause_line=None,
         cause="",
-        title="No failure found",
+        title="Nothing in this log failed",
         excerpt="",
         excerpt_lines=(),
         traceback="",

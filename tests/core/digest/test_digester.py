@@ -31,7 +31,7 @@ def read(
 def test_an_empty_log_has_no_cause() -> None:
     digest = read(b"")
     assert (digest.class_, digest.infra, digest.root_cause_line) == ("unknown", False, None)
-    assert digest.title == "No failure found"
+    assert digest.title == "Nothing in this log failed"
 
 
 @pytest.mark.parametrize(
