@@ -25,8 +25,8 @@ _SIGNALS = {
 _PYTEST_CODES: dict[int, str] = {2: "code_failure", 3: "code_failure", 4: "config_error"}
 _CODES: dict[int, tuple[str, bool | str]] = {
     124: ("timeout_hang", "stalled"),
-    126: ("environment", True),
-    127: ("environment", True),
+    126: ("environment", False),
+    127: ("environment", False),
 }
 _QUIET = re.compile(  # the last line of `pytest -q`, of unittest
     r"^\d+ passed(?:, \d+ (?:skipped|deselected|xpassed|xfailed|warnings?|rerun))* in [\d.:]+"

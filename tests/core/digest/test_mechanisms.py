@@ -217,7 +217,16 @@ def test_a_summary_alone_is_read() -> None:
 @pytest.mark.parametrize(
     ("log", "class_", "infra"),
     [
-        ("run.sh: line 3: exited with code 127\n", "environment", True),
+        ("run.sh: line 3: exited with code 127\n", "environment", False),
+        ("bash: foo: command not found\n", "environment", False),
+        ("bash: line 1: npu-smi: command not found\n", "environment", True),
+        ("run.sh: 4: ninja: not found\n", "environment", False),
+        ("bash: tests/run.sh: No such file or directory\n", "config_error", False),
+        ("sh: 0: cannot open run.sh: No such file\n", "config_error", False),
+        ("python: can't open file '/a.py': [Errno 2] No such file\n", "config_error", False),
+        ("bash: ./run.sh: Permission denied\n", "config_error", False),
+        ("/usr/bin/bash: line 3: ./run.sh: Permission denied\n", "config_error", False),
+        ("cp: cannot create regular file '/models/x': Permission denied\n", "environment", True),
         ("command terminated with exit code 1\n", "unknown", False),
         ("exitcode  : -15 (pid: 3)\nexitcode  : 1 (pid: 4)\n", "unknown", False),
         ("exit code: 143\n", "unknown", False),
