@@ -1,6 +1,7 @@
 """Re-run from the checks tab: one suite, all that failed, or only the failed jobs (RULINGS D)."""
 
 from bot.sim.model import Pull
+from tests.e2e.talk import last_sent, replay
 from tests.e2e.world import WORKFLOW, World
 
 DISPATCH = "POST /repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches"
@@ -87,6 +88,11 @@ async def test_the_same_click_twice_counts_once_and_another_persons_counts(world
     await world.pass_time(5)
     assert len(world.github.runs()) == 2
     assert "counts once" in (world.check("unit", pull.head_sha).summary or "")
+    click = last_sent(world, "check_run", "writer")
+    for guid in (click.guid, "another"):  # GitHub doubles deliveries; a redelivery keeps its GUID
+        replay(world, click, guid)
+        await world.pass_time(5)
+        assert len(world.github.runs()) == 2
     world.github.people.rerun_check(world.check("unit", pull.head_sha).id, "maintainer")
     await world.pass_time(10)
     assert len(world.github.runs()) == 3
