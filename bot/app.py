@@ -24,6 +24,7 @@ from bot.adapters.store.ids import ulid
 from bot.adapters.store.wake import open_wake
 from bot.core.texts import Texts
 from bot.ports.clock import Clock
+from bot.ports.errors import ListenError
 from bot.ports.rayjobs import RayJobs
 from bot.ports.wake import Topic, Wake
 from bot.services.actions import Actions
@@ -54,8 +55,8 @@ from bot.settings import Settings, pages_of
 from bot.telemetry import Metrics, configure_logs, get_log
 from bot.web.announcements import AnnouncementDoor
 from bot.web.api import RUN, RunsApi, api_app
-from bot.web.explain import PULL, ExplainApi
 from bot.web.audit import AuditApi
+from bot.web.explain import PULL, ExplainApi
 from bot.web.guard import Guard
 from bot.web.health import Depends, GitHubHeard, HealthPage
 from bot.web.hooks import MAX_BODY, Hooks
@@ -293,6 +294,10 @@ async def _listen(stack: AsyncExitStack, parts: Parts, loops: Loops) -> None:
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     site = web.TCPSite(runner, parts.settings.host, parts.settings.port)
-    await site.start()
+    try:
+        await site.start()
+    except OSError as error:
+        reason = f"can't listen: {error.strerror}"
+        raise ListenError(reason) from error
     host, port = runner.addresses[0][:2]
     get_log("app").info("listening", url=f"http://{host}:{port}")

@@ -1,7 +1,9 @@
 """The environment, read once, with every mistake said at once and no secret ever printed."""
 
+import os
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -10,9 +12,10 @@ from pydantic import (
     SecretStr,
     ValidationError,
     field_validator,
-    model_validator,
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from bot.core.policy import PolicyErrors, load_policy
 
 Kind = TypeVar("Kind", bound=BaseSettings)
 
@@ -33,6 +36,27 @@ def _no_slash(url: HttpUrl) -> str:
 
 Url = Annotated[HttpUrl, AfterValidator(_no_slash)]
 
+_SQLITE, _POSTGRES = "sqlite+aiosqlite:///", "postgresql+asyncpg://"
+
+
+def _openable(url: str) -> str:
+    """Refuse what no database of ours is at; the text may hold a password, so it is not said."""
+    if url.startswith(_SQLITE):
+        folder = Path(url.removeprefix(_SQLITE).partition("?")[0]).parent
+        if not folder.is_dir():
+            msg = f"there is no folder {folder} for the database's file"
+            raise ValueError(msg)
+    elif not url.startswith(_POSTGRES):
+        msg = f"must be {_SQLITE}FILE or {_POSTGRES}USER:PASSWORD@HOST/NAME"
+        raise ValueError(msg)
+    elif find_spec("asyncpg") is None:
+        msg = "PostgreSQL needs its driver: pip install 'ascend-ci[postgres]'"
+        raise ValueError(msg)
+    return url
+
+
+Database = Annotated[str, AfterValidator(_openable)]
+
 
 class Settings(BaseSettings):
     """Each field is the environment variable of the same name in capitals."""
@@ -51,7 +75,7 @@ class Settings(BaseSettings):
     github_writes_per_second: float = Field(default=1.0, gt=0)
     submitter_url: Url | None = None
     submitter_token: SecretStr | None = None
-    database_url: str = DEFAULT_DATABASE
+    database_url: Database = DEFAULT_DATABASE
     data_dir: Path = Path("ascend-ci-data")
     public_url: Url | None = None
     host: str = "127.0.0.1"
@@ -102,12 +126,29 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         return text
 
-    @model_validator(mode="after")
-    def _policy_can_be_read(self) -> Self:
-        if self.policy_file is not None and not self.policy_file.is_file():
-            msg = f"POLICY_FILE: there is no file {self.policy_file}"
+    @field_validator("policy_file")
+    @classmethod
+    def _policy_is_one(cls, value: Path | None) -> Path | None:
+        if value is None:
+            return None
+        if not value.is_file():
+            msg = f"there is no file {value}"
             raise ValueError(msg)
-        return self
+        policy = load_policy(value.read_bytes())
+        if isinstance(policy, PolicyErrors):
+            first, more = policy.errors[0], len(policy.errors) - 1
+            msg = f"{value} has errors: {first}"
+            raise ValueError(f"{msg}, and {more} more" if more else msg)
+        return value
+
+    @field_validator("data_dir")
+    @classmethod
+    def _can_be_written(cls, value: Path) -> Path:
+        there = next(path for path in (value, *value.absolute().parents) if path.exists())
+        if not (there.is_dir() and os.access(there, os.W_OK)):
+            msg = f"{there} is no folder that can be written to"
+            raise ValueError(msg)
+        return value
 
 
 class OperatorSettings(BaseSettings):
@@ -116,7 +157,7 @@ class OperatorSettings(BaseSettings):
     model_config = SettingsConfigDict(extra="ignore", env_ignore_empty=False, frozen=True)
 
     github_api_url: Url = Field(default=HttpUrl("https://api.github.com"), validate_default=True)
-    database_url: str = DEFAULT_DATABASE
+    database_url: Database = DEFAULT_DATABASE
     policy_file: Path | None = None
 
 
@@ -137,17 +178,26 @@ def read_operator_settings() -> OperatorSettings:
     return _read(OperatorSettings)
 
 
+# What pydantic says in a program's words.
+_PLAIN = {
+    "missing": "is required",
+    "int_parsing": "must be a whole number",
+    "float_parsing": "must be a number",
+    "url_parsing": "must be a whole URL, such as https://host.example",
+    "url_scheme": "must begin with https:// or http://",
+}
+
+
 def _read(kind: type[Kind]) -> Kind:
     try:
         return kind()
     except ValidationError as error:
-        problems = tuple(_words(item["loc"], item["msg"]) for item in error.errors())
+        problems = tuple(_words(item["loc"], item["type"], item["msg"]) for item in error.errors())
         raise SettingsError(problems) from None  # the cause would print secrets
 
 
-def _words(where: tuple[int | str, ...], message: str) -> str:
+def _words(where: tuple[int | str, ...], kind: str, message: str) -> str:
     name = str(where[0]).upper() if where else ""
     said = message.removeprefix("Value error, ")
-    if said == "Field required":
-        said = "is required"
+    said = _PLAIN.get(kind, said)
     return f"{name}: {said}" if name else said

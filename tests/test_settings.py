@@ -119,3 +119,33 @@ def test_a_slash_at_the_end_of_an_address_is_dropped() -> None:
     assert settings.submitter_url == "http://s:1"
     assert pages_of(str(settings.github_api_url)) == "https://ghe.example"
     assert pages_of("https://api.github.com") == "https://github.com"
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("mysql://user:secret@x/y", "must be sqlite+aiosqlite:///FILE or postgresql+asyncpg://"),
+        ("sqlite+aiosqlite:////nope/x.db", "there is no folder /nope for the database's file"),
+        ("", "must be sqlite+aiosqlite:///FILE"),
+    ],
+)
+def test_a_database_that_is_none_of_ours_is_refused_without_its_password(
+    url: str, said: str
+) -> None:
+    [problem] = problems(DATABASE_URL=url)
+    assert problem.startswith(f"DATABASE_URL: {said}")
+    assert "secret" not in problem
+
+
+def test_a_broken_policy_file_is_refused_by_its_first_mistake(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yml"
+    file.write_text("version: 1\nrunners: {}\nsuites: 3\nnope: 1\n")
+    [problem] = problems(POLICY_FILE=str(file))
+    assert problem.startswith(f"POLICY_FILE: {file} has errors: line ") or "has errors" in problem
+    assert " more" in problem
+
+
+def test_a_folder_that_can_not_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    [problem] = problems(DATA_DIR=str(tmp_path / "file" / "data"))
+    assert problem == f"DATA_DIR: {tmp_path / 'file'} is no folder that can be written to"

@@ -1,17 +1,19 @@
 """``ascend-ci migrate``: bring the database to the newest schema."""
 
 import asyncio
-import os
 
 import click
 
-from bot.settings import DEFAULT_DATABASE
+from bot.cli.service import mistakes_said, settings_or_exit
+from bot.settings import read_operator_settings
 
 
 @click.command("migrate")
 def command() -> None:
     """Bring the database (DATABASE_URL) to the newest schema; safe to run twice at once."""
+    settings = settings_or_exit(read_operator_settings)
     from bot.adapters.store import migrate  # noqa: PLC0415  SQLAlchemy, for this command alone
 
-    asyncio.run(migrate(os.environ.get("DATABASE_URL", DEFAULT_DATABASE)))
+    with mistakes_said():
+        asyncio.run(migrate(settings.database_url))
     click.echo("The database is at the newest schema.", err=True)

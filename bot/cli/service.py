@@ -2,18 +2,23 @@
 
 import asyncio
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
 
 import click
 
-from bot.settings import Settings, SettingsError, read_settings
+from bot.ports.errors import ListenError, Transient
+from bot.settings import Kind, SettingsError, read_settings
 
 WRONG_USE = 2
+UNREACHABLE = 3
 
 
-def settings_or_exit() -> Settings:
+def settings_or_exit(read: Callable[[], Kind]) -> Kind:
     """Read the environment; say every mistake and leave with 2."""
     try:
-        return read_settings()
+        return read()
     except SettingsError as error:
         click.echo("The settings can't be used:", err=True)
         for problem in error.problems:
@@ -21,13 +26,32 @@ def settings_or_exit() -> Settings:
         sys.exit(WRONG_USE)
 
 
+@contextmanager
+def mistakes_said() -> Iterator[None]:
+    """Say in a line what keeps a process from starting, and leave with 2 or 3."""
+    try:
+        yield
+    except ListenError as error:
+        _leave(WRONG_USE, f"HOST, PORT: {error}")
+    except Transient as error:
+        what = str(error).partition("\n")[0].removeprefix("database: ")
+        _leave(UNREACHABLE, f"DATABASE_URL: the database can't be reached: {what}")
+
+
+def _leave(status: int, line: str) -> NoReturn:
+    click.echo(line, err=True)
+    sys.exit(status)
+
+
 def service_command(name: str, text: str, *, with_web: bool) -> click.Command:
     """Return a command that runs the service."""
 
     @click.command(name, help=text)
     def command() -> None:
+        settings = settings_or_exit(read_settings)
         from bot.app import run  # noqa: PLC0415  seconds of imports, for these commands alone
 
-        asyncio.run(run(settings_or_exit(), with_web=with_web))
+        with mistakes_said():
+            asyncio.run(run(settings, with_web=with_web))
 
     return command

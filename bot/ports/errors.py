@@ -18,6 +18,10 @@ class Lost(Transient):
     """Sent, but no answer came: it may or may not have happened. Look for it by our id first."""
 
 
+class ListenError(Exception):
+    """A process can't listen where it should; raised at its start alone."""
+
+
 class Permanent(Exception):  # noqa: N818  as above
     """The other side refused; the same call would be refused again."""
 

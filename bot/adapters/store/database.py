@@ -26,6 +26,15 @@ _TRIES = 5
 _DEADLOCK, _SERIALIZATION = "40P01", "40001"
 
 
+def refusals() -> tuple[type[Exception], ...]:
+    """Return what opening a database raises when it can't be had, a wrong password included."""
+    try:
+        import asyncpg  # type: ignore[import-untyped]  # noqa: PLC0415  an extra
+    except ModuleNotFoundError:
+        return (DBAPIError,)
+    return (DBAPIError, asyncpg.PostgresError)
+
+
 def is_sqlite(url: str) -> bool:
     """Tell whether the database is an SQLite file."""
     return make_url(url).get_backend_name() == "sqlite"

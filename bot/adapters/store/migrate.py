@@ -16,7 +16,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from bot.adapters.store.database import is_sqlite, sqlite_engine
+from bot.adapters.store.database import is_sqlite, refusals, sqlite_engine
+from bot.ports.errors import Transient
 
 _SCRIPTS = Path(__file__).with_name("migrations")
 # Any number, as long as every process of this program takes the same.
@@ -41,11 +42,16 @@ async def revision(conn: AsyncConnection) -> str | None:
 
 
 async def migrate(url: str) -> None:
-    """Bring the database to the newest schema, however many processes do so at once."""
-    if is_sqlite(url):
-        await _migrate_sqlite(url)
-    else:
-        await _migrate_postgres(url)
+    """Bring the database to the newest schema, however many processes do so at once.
+
+    Raises ``Transient`` for a database that can't be opened or reached.
+    """
+    refused: tuple[type[Exception], ...] = (OSError, sqlite3.Error, *refusals())
+    try:
+        await (_migrate_sqlite(url) if is_sqlite(url) else _migrate_postgres(url))
+    except refused as error:
+        reason = f"database: {error}"
+        raise Transient(reason) from error
 
 
 def _upgrade(connection: Connection) -> None:

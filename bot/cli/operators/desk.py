@@ -11,10 +11,11 @@ from typing import NoReturn, TypeVar
 
 import click
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError
 
 from bot.adapters.clock import SystemClock
 from bot.adapters.store import Store
+from bot.adapters.store.database import refusals
 from bot.adapters.store.ids import ulid
 from bot.adapters.store.wake import open_wake
 from bot.core.fencing import one_line
@@ -125,27 +126,17 @@ def _check_file(url: str) -> None:
 
 async def _check(url: str) -> None:
     """Leave with 3 unless the database is there, at this version's schema."""
-    refusals: tuple[type[Exception], ...] = (DBAPIError, *_refusals())
     try:
         store = await Store.open(url)
         try:
             migrated = await store.migrated()
         finally:
             await store.close()
-    except refusals as error:
+    except refusals() as error:
         reason = f"database: {error}"
         raise Transient(reason) from error
     if not migrated:
         leave(UNREACHABLE, "the database is not at this version's schema: `ascend-ci migrate`")
-
-
-def _refusals() -> tuple[type[Exception], ...]:
-    """Return what PostgreSQL's driver raises for a wrong password or database name."""
-    try:
-        import asyncpg  # type: ignore[import-untyped]  # noqa: PLC0415  an extra
-    except ModuleNotFoundError:
-        return ()
-    return (asyncpg.PostgresError,)
 
 
 def _own_policies(settings: OperatorSettings) -> tuple[str, ...]:
