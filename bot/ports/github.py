@@ -22,6 +22,7 @@ class ChangedFiles:
 
     files: tuple[ChangedFile, ...]
     truncated: bool = False
+    heads: frozenset[str] = frozenset()  # that the list says it is of; empty: it does not say
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from bot.core.policy import Trust
 from bot.core.report import Gate
 from bot.core.trust import Person, Trusted, trust_sha
 from bot.ports.clock import Clock
-from bot.ports.github import GitHub
+from bot.ports.github import ChangedFiles, GitHub
 from bot.ports.inbox import InboxStore
 from bot.services.policies import Broken, Policies
 from bot.services.proposals import Proposals
@@ -146,6 +146,9 @@ class Pulls:
         asked = brought.action == "asked"
         if asked or any(starts_by_itself(suite) for suite in wanted_suites):
             trust = await self._trust(repo, pull, at.policy.trust, head, protected)
+            by_files = trust.trusted and not trust.approved
+            if by_files and not await self._are_of_head(repo, pull, listed):
+                trust = Trusted(False, "the head moved while its files were listed")
         return Chosen(
             pull=pull,
             at=at,
@@ -156,6 +159,15 @@ class Pulls:
             fresh=brought.action in _FRESH,
             pushed=brought.action == "synchronize",
         )
+
+    async def _are_of_head(self, repo: Repo, pull: Pull, listed: ChangedFiles) -> bool:
+        """Tell whether the files are the head's: GitHub lists those of the head at that moment.
+
+        A list that does not say whose it is, as when files are only removed, costs a call.
+        """
+        if listed.heads or listed.truncated:
+            return listed.truncated or listed.heads == {pull.head_sha}
+        return (await self._github.pull(repo, pull.number)).head_sha == pull.head_sha
 
     async def plan(self, chosen: Chosen, now: datetime) -> Changes:
         """Return the difference between what a head should run and what runs."""

@@ -177,6 +177,34 @@ async def test_author_pusher_and_files_decide_what_starts_by_itself(world: World
     assert wrong == []
 
 
+REMOVED: dict[str, str | None] = {"verl/trainer/main_ppo.py": None}
+
+
+async def test_files_of_another_head_make_nothing_trusted(world: World) -> None:
+    await people(world)
+    for other in (VERL, REMOVED):  # a list of removed files alone does not say whose it is
+        pull = world.github.people.open_pull("write", {"docs/a.md": "1"}, FORK)
+        await world.settle()
+        sha = world.github.people.push(pull, EDIT)
+        await world.github.deliveries.idle()
+        world.github.deliveries.drop_if(lambda one: one.event == "pull_request")
+        world.github.people.force_push(pull, files=other)
+        while await world.bot.step("inbox")():
+            pass
+        world.github.people.force_push(pull, sha)
+        await world.settle()
+        world.github.deliveries.drop_if(None)
+        await waits(world, pull)
+        assert "The head moved while" in (world.gate(sha).summary or "")
+
+
+async def test_removed_files_alone_start_their_suites(world: World) -> None:
+    await people(world)
+    pull = world.github.people.open_pull("write", REMOVED, FORK)
+    await world.settle()
+    assert started(world) == [pull.head_sha]
+
+
 def lose(world: World) -> None:
     """Lose what was dropped for good: GitHub does not list it any more either."""
     deliveries = world.github.deliveries

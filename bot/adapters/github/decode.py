@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from bot.core.model import Level, Pull, Repo, Sha
 from bot.ports.github import ActionsJob, ActionsRun, ChangedFile, HookDelivery
@@ -65,6 +66,16 @@ def changed_file(data: Json) -> ChangedFile:
         status=data.get("status") or "modified",
         previous_path=data.get("previous_filename"),
     )
+
+
+def listed_head(data: Json) -> str:
+    """Return the head that a file of a pull request's list is of, "" when it does not say.
+
+    GitHub puts it into the file's address. A removed file is none of the head's.
+    """
+    address = data.get("contents_url") or ""
+    refs = parse_qs(urlsplit(address).query).get("ref", [""])
+    return "" if data.get("status") == "removed" else refs[-1]
 
 
 def level(data: Json) -> Level:

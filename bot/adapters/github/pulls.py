@@ -43,10 +43,14 @@ class Pulls(Api):
             return ChangedFiles((), truncated=True)
         url = "/repos/{owner}/{repo}/pulls/{number}/files?per_page=100"
         call = get("pull_files", url, named(repo, number=number))
-        files = tuple(await self._list(repo, call, "", decode.changed_file))
+        listed = await self._list(
+            repo, call, "", lambda data: (decode.changed_file(data), decode.listed_head(data))
+        )
+        files = tuple(file for file, _ in listed)
+        heads = frozenset(head for _, head in listed if head)
         # It grew meanwhile, and perhaps beyond what was listed.
         full = len(files) >= LISTED_FILES and changed_files < LISTED_FILES
-        return ChangedFiles(files, truncated=full)
+        return ChangedFiles(files, truncated=full, heads=heads)
 
     async def compare_files(self, repo: Repo, base: str, head: str) -> ChangedFiles:
         """List the files between two commits (300 at most, else truncated)."""

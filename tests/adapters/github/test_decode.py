@@ -48,3 +48,16 @@ def test_the_app_is_known_by_its_number_or_client_id(
     app: dict[str, object] | None, app_id: str, ours: bool
 ) -> None:
     assert decode.is_ours(app, app_id) is ours
+
+
+@pytest.mark.parametrize(
+    ("file", "head"),
+    [
+        ({"contents_url": "https://x/contents/a%3Fref=b.py?ref=" + "a" * 40}, "a" * 40),
+        ({"contents_url": "https://x/contents/a.py"}, ""),
+        ({"contents_url": None}, ""),
+        ({"contents_url": "https://x/contents/a.py?ref=b", "status": "removed"}, ""),
+    ],
+)
+def test_a_listed_file_names_the_head_it_is_of(file: dict[str, object], head: str) -> None:
+    assert decode.listed_head(file) == head
