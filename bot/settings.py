@@ -15,8 +15,6 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from bot.core.policy import PolicyErrors, load_policy
-
 Kind = TypeVar("Kind", bound=BaseSettings)
 
 DEFAULT_DATABASE = "sqlite+aiosqlite:///ascend-ci.db"
@@ -129,6 +127,8 @@ class Settings(BaseSettings):
     @field_validator("policy_file")
     @classmethod
     def _policy_is_one(cls, value: Path | None) -> Path | None:
+        from bot.core.policy import PolicyErrors, load_policy  # noqa: PLC0415  needed by few
+
         if value is None:
             return None
         if not value.is_file():

@@ -130,7 +130,9 @@ LAYERS = {
     "bot.submitter": Layer(bot=_bot("submitter"), third_party=ANY, environment=True),
     "bot.submit": Layer(not_stdlib=NEW_AFTER_3_9, environment=True),
     "bot.settings": Layer(
-        third_party=frozenset({"pydantic", "pydantic_settings"}), environment=True
+        bot=_bot("core"),  # whether the policy file is one is a setting's mistake, too
+        third_party=frozenset({"pydantic", "pydantic_settings"}),
+        environment=True,
     ),
     "bot.telemetry": Layer(third_party=frozenset({"structlog", "prometheus_client"})),
     "bot.resources": Layer(),

@@ -8,7 +8,6 @@ from typing import NoReturn
 
 import click
 
-from bot.ports.errors import ListenError, Transient
 from bot.settings import Kind, SettingsError, read_settings
 
 WRONG_USE = 2
@@ -29,6 +28,8 @@ def settings_or_exit(read: Callable[[], Kind]) -> Kind:
 @contextmanager
 def mistakes_said() -> Iterator[None]:
     """Say in a line what keeps a process from starting, and leave with 2 or 3."""
+    from bot.ports.errors import ListenError, Transient  # noqa: PLC0415  not for every command
+
     try:
         yield
     except ListenError as error:
