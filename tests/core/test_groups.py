@@ -203,7 +203,9 @@ def test_the_latest_attempt_that_counts_decides_what_is_taken_over() -> None:
     green = attempt(group, "unit")
     red = attempt(group, "unit", attempt=2, outcome=Outcome.FAILURE)
     gone = attempt(group, "unit", attempt=2, outcome=Outcome.SUPERSEDED)
+    by_hand = attempt(group, "unit", attempt=2, frozen={"altered": ("script=x",)})
     assert passed(group, (red, green)) == set()
+    assert passed(group, (by_hand, green)) == {"unit"}
     assert passed(group, (gone, green)) == {"unit"}
 
 
