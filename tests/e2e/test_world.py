@@ -1,0 +1,37 @@
+"""The harness itself: what it calls a kill is one."""
+
+import asyncio
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.ports.errors import Transient
+from tests.e2e.world import World
+
+
+async def test_a_dropped_bot_lets_go_of_the_database_and_commits_nothing(
+    either_world: World,
+) -> None:
+    world = either_world
+    store = world.bot.parts.store
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def work(conn: AsyncConnection) -> None:
+        await conn.execute(text("UPDATE repos SET name = 'half'"))
+        begun.set()
+        await go_on.wait()
+
+    world.open_pull(path="docs/a.md")
+    await world.settle()
+    writing = asyncio.create_task(store._db.write(work))
+    await begun.wait()
+    await world.restart()
+    go_on.set()
+    with pytest.raises(Transient):
+        await writing
+    pull = world.open_pull()
+    await world.settle()
+    await world.finish()
+    await world.pass_time(10)
+    assert world.gate(pull.head_sha).conclusion == "success"
