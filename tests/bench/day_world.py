@@ -1,5 +1,6 @@
 """The day played by the real bot against the simulated GitHub, under one clock."""
 
+import sys
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from tests.e2e.world import GATE, World
 
 LOOKS_EVERY = 5.0  # minutes between two looks of the bot at what is due, if nothing happens
 SWEEPS_EVERY = 15.0  # no webhook is lost here, so the safety nets find nothing
+TELLS_EVERY = 120.0
 GIVE_UP_AFTER = 10 * 24 * 60.0
 _LATER = datetime.max.replace(tzinfo=UTC)
 _TICK_S = 0.001  # the clock counts microseconds: less would stand still
@@ -54,6 +56,7 @@ class Play:
     _tried: Counter[tuple[str, str]] = field(default_factory=Counter)  # commit, job
     _waiting: defaultdict[str, deque[SimJob]] = field(default_factory=lambda: defaultdict(deque))
     _busy: dict[int, _Busy] = field(default_factory=dict)  # by id of the job
+    _files: dict[str, str] = field(default_factory=dict)  # workflows by path
     _names: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property
@@ -64,7 +67,8 @@ class Play:
     async def open(self, source: str) -> None:
         """Put the policy and its workflows in place, and wait for midnight."""
         github = self.world.github
-        files = {".github/ascend-ci.yml": source, **workflows(self.policy)}
+        self._files = workflows(self.policy)
+        files = {".github/ascend-ci.yml": source, **self._files}
         github.people.push_branch("maintainer", files)
         for push in self.pushes:
             github.grant(push.author.login, "none" if push.author.stranger else "write")
@@ -80,17 +84,22 @@ class Play:
         """Play until nothing is left to do."""
         for push in self.pushes:
             self._plan(push.at, push)
-        swept = 0.0
+        swept = told = 0.0
         while self._todo or not self._over():
             due = self._todo[0][0] if self._todo else GIVE_UP_AFTER
             at = min(due, self.now + LOOKS_EVERY)
             await self.world.clock.advance(max(_TICK_S, (at - self.now) * 60))
             while self._todo and self._todo[0][0] <= self.now:
                 await self._do(heappop(self._todo)[2])
+            await self.world.bot.step("nightlies")()
             await self._settle()
             if self.now - swept >= SWEEPS_EVERY:
                 swept = self.now
                 await self.world.bot.step("sweeper")()
+            if self.now - told >= TELLS_EVERY:
+                told = self.now
+                runs = len(self.world.github.runs())
+                sys.stderr.write(f"{told / 60:.0f} h played, {runs} workflow runs so far\n")
             if self.now > GIVE_UP_AFTER:
                 self.problems.append("the day does not end")
                 return
@@ -119,7 +128,7 @@ class Play:
         while busy:
             await self.world.github.deliveries.idle()
             busy = False
-            for name in ("inbox", "runner", "reporter", "nightlies"):
+            for name in ("inbox", "runner", "reporter"):
                 busy |= await self.world.bot.step(name)()
             self._look()
             if self._todo and self._todo[0][0] <= self.now:
@@ -139,7 +148,7 @@ class Play:
         return {push.number for push in self._at.values() if push.pull == pull}
 
     def _push(self, push: Push) -> None:
-        people, known = self.world.github.people, workflows(self.policy)
+        people, known = self.world.github.people, self._files
         files = {path: f"{known.get(path, '')}# {push.number}\n" for path in push.files}
         if push.pull in self._pulls:
             sha = people.push(self._pulls[push.pull], files)
