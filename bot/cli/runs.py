@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("runs")
-@click.option("--state", type=click.Choice(list(State)), help="In this state alone.")
+@click.option("--state", type=click.Choice([item.value for item in State]), help="In this state alone.")
 @options.number
 @options.repo
 @click.option("--label", help="On this runner label, or waiting for it.")
