@@ -1,0 +1,275 @@
+"""The operators' commands on a database that holds runs: what they print, write and exit with."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.adapters.store import Store
+from bot.cli import main
+from bot.core.model import Pool, Pull, Run, RunId, State, StoredPolicy
+from bot.ports.inbox import Changes
+from tests.adapters.store.rows import LABEL, NOW, REPO, SHA, put, run, snapshot
+from tests.databases import PostgresServer, SqliteTemplate, run_apart
+
+LIVE, OVER, OTHER = RunId("01AAAA1"), RunId("01AAAA2"), RunId("01BBBB1")
+POLICY = """
+version: 1
+runners: {npu-8: {npus: 8, slots: 2}, cluster: {npus: 8}}
+pools: {shared: {npus: 8}}
+suites: {unit: {workflow: u.yml, runners: [npu-8]}}
+"""
+
+
+class Desk:
+    """A database and the command line on it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def run(self, *words: str, user: str | None = "kim", **more: str) -> Result:
+        """Run a command; logs and errors stand apart from what it prints."""
+        variables: Mapping[str, str | None] = {"DATABASE_URL": self.url, "USER": user, **more}
+        return CliRunner().invoke(main, words, env=variables)
+
+    def json(self, *words: str) -> Any:
+        result = self.run(*words, "--json")
+        assert result.exit_code == 0, result.stderr
+        return json.loads(result.stdout)
+
+    def within(self, work: Callable[[Store], Awaitable[None]]) -> None:
+        """Do something in the database, as the service does."""
+
+        async def opened() -> None:
+            store = await Store.open(self.url)
+            await work(store)
+            await store.close()
+
+        run_apart(opened())
+
+
+async def fill(store: Store) -> None:
+    """Store three runs, a pull request and a policy."""
+    pull = Pull(REPO.id, 1, SHA, REPO.id, "main", "ann")
+    policy = StoredPolicy(REPO.id, "main", "b", POLICY, NOW)
+    assert await store.commit(Changes(repo=REPO, pull=pull, policy=policy), NOW, done=None)
+    done: dict[str, Any] = {"state": State.DONE, "outcome": "failure", "ended_at": NOW}
+    pooled = snapshot("multi", pool=Pool("cluster", 32))
+    made: tuple[Run, ...] = (
+        run("unit", id=LIVE, number=1, why="a reason\x1b[31m in red"),
+        run("multi", id=OVER, number=1, snapshot=pooled, **done),
+    )
+    await put(store, *made)
+    await put(store, run("else", id=OTHER, number=2, sha="b" * 40), source="pr:2")
+
+
+@pytest.fixture
+def desk(database_url: str) -> Desk:
+    opened = Desk(database_url)
+    opened.within(fill)
+    return opened
+
+
+@pytest.fixture
+def quick(tmp_path: Path, sqlite_template: SqliteTemplate) -> Desk:
+    opened = Desk(sqlite_template.fresh(tmp_path))
+    opened.within(fill)
+    return opened
+
+
+def test_runs_are_listed_by_what_is_asked(quick: Desk) -> None:
+    def ids(*words: str) -> list[str]:
+        return [item["id"] for item in quick.json("runs", *words)["runs"]]
+
+    assert ids() == [OTHER, OVER, LIVE]
+    assert ids("--limit", "1") == [OTHER]
+    assert ids("--pr", "1") == [OVER, LIVE]
+    assert ids("--state", "done") == [OVER]
+    assert ids("--repo", "Owner/Name", "--pr", "2") == [OTHER]
+    assert ids("--repo", "owner/else") == []
+    assert ids("--label", "nothing") == []
+
+
+def test_a_table_is_one_line_a_run_and_nothing_in_it_acts(quick: Desk) -> None:
+    result = quick.run("runs", "--pr", "1")
+    head, over, live = result.stdout.splitlines()
+    assert head.split()[:4] == ["run", "repository", "pr", "suite"]
+    assert over.split()[:6] == [OVER, "owner/name", "#1", "multi", "1", "failure"]
+    assert "a reason in red" in live
+    assert "\x1b" not in result.stdout
+
+
+def test_one_run_is_shown_with_its_links(quick: Desk) -> None:
+    told = quick.json("show", LIVE)
+    assert (told["id"], told["wants"][0]["source"]) == (LIVE, "pr:1")
+    home = "https://github.com/owner/name"
+    assert told["links"] == {"commit": f"{home}/commit/{SHA}", "pull": f"{home}/pull/1"}
+    text = quick.run("show", "01aaaa1").stdout
+    for part in (LIVE, "unit, attempt 1", "#1", "queued", "pr:1", f"{home}/pull/1"):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("01AAAA", "01AAAA begins several ids: 01AAAA2, 01AAAA1"),
+        ("09XX", "there is no run 09XX"),
+        ("01", "too short"),
+        ("%%%%", "there is no run"),
+    ],
+)
+def test_a_run_that_is_not_named_well_is_no(quick: Desk, word: str, said: str) -> None:
+    for words in (("show", word), ("retry", word), ("cancel", word, "--reason", "x")):
+        result = quick.run(*words)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert said in result.stderr
+
+
+def test_each_run_that_can_be_cancelled_is_and_the_others_are_told(desk: Desk) -> None:
+    result = desk.run("cancel", LIVE, OVER, OTHER, "--reason", "node is down", "--by", "lee")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        f"{LIVE} (unit) is to stop.",
+        f"{OTHER} (else) is to stop.",
+    ]
+    assert f"{OVER} (multi) is done: failure" in result.stderr
+    wish = desk.json("show", LIVE)["wish"]
+    assert (wish["kind"], wish["by"]) == ("cancel", "lee")
+    assert wish["reason"] == "cancelled by lee: node is down"
+    [last, first] = desk.json("audit", "--who", "lee")["audit"]
+    assert (first["what"], first["rule"]) == (f"cancel unit ({LIVE}): node is down", "operator")
+    assert (first["pr"], first["repo"], last["pr"]) == (1, "owner/name", 2)
+
+
+def test_a_done_run_is_retried_for_whom_it_ran(desk: Desk) -> None:
+    result = desk.run("retry", OVER)
+    assert result.exit_code == 0, result.stderr
+    new = result.stdout.split()[0]
+    assert result.stdout == f"{new} is attempt 2 of multi, for pr:1.\n"
+    told = desk.json("show", new)
+    assert (told["state"], told["attempt"], told["origin"]) == ("queued", 2, "kim, operator")
+    assert told["wants"] == [{"source": "pr:1", "auto": False, "by": "kim"}]
+    assert desk.run("retry", LIVE).exit_code == 1
+
+
+def test_a_pause_is_listed_and_resumed(desk: Desk) -> None:
+    result = desk.run("pause", "npu-8", "--reason", "upgrade", "--until", "2099-01-01")
+    assert result.exit_code == 0, result.stderr
+    said = "label:npu-8 is paused by kim until 2099-01-01 00:00 UTC: upgrade"
+    assert result.stdout == f"{said}. What runs goes on; nothing new starts.\n"
+    assert desk.run("pause", "pool:shared", "--reason", "x").exit_code == 0
+    [one, two] = desk.json("pause", "--list")["pauses"]
+    assert (one["resource"], one["by"], one["reason"]) == ("label:npu-8", "kim", "upgrade")
+    assert (one["until"], two["until"]) == ("2099-01-01T00:00:00+00:00", None)
+    assert "label:npu-8" in desk.run("pause", "--list", user=None).stdout
+    result = desk.run("resume", "npu-8")
+    assert result.exit_code == 0
+    assert "pool:shared is paused by kim: x" in result.stderr
+    assert desk.run("resume", "npu-8").exit_code == 1
+    assert [item["what"] for item in desk.json("audit", "--since", "1h")["audit"]] == [
+        "resume label:npu-8",
+        "pause pool:shared: x",
+        "pause label:npu-8 until 2099-01-01T00:00Z: upgrade",
+    ]
+
+
+def test_a_second_pause_says_which_one_it_replaces(quick: Desk) -> None:
+    quick.run("pause", "--all", "--reason", "one")
+    result = quick.run("pause", "--all", "--reason", "two", "--by", "lee")
+    assert result.stdout.startswith("everything is paused by lee: two.")
+    assert result.stderr == "Before, everything was paused by kim: one.\n"
+    assert quick.run("resume", "--all").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("runs", "--state", "lost"), "lost"),
+        (("runs", "--repo", "name"), "OWNER/NAME"),
+        (("runs", "--limit", "0"), "--limit"),
+        (("cancel", LIVE), "--reason"),
+        (("cancel", "--reason", "x"), "RUN"),
+        (("cancel", LIVE, "--reason", " "), "must not be empty"),
+        (("pause", "--reason", "x"), "name one label or pool"),
+        (("pause", "npu-8", "--all", "--reason", "x"), "name one label or pool"),
+        (("pause", "npu-8"), "--reason and --by are needed"),
+        (("pause", "npu-8", "--reason", "x", "--until", "soon"), "'soon' is not a time"),
+        (("pause", "npu-8", "--reason", "x", "--until", "2020-01-01T10:00Z"), "is past"),
+        (("pause", "npu-9", "--reason", "x"), "label:npu-8"),
+        (("pause", "cluster", "--reason", "x"), "name label:cluster or pool:cluster"),
+        (("resume",), "name one label or pool"),
+        (("resume", "npu-9"), "label:npu-8"),
+        (("audit", "--since", "soon"), "'soon' is not a time"),
+    ],
+)
+def test_wrong_use_is_2_and_writes_nothing(quick: Desk, words: tuple[str, ...], said: str) -> None:
+    result = quick.run(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+    assert quick.json("audit")["audit"] == []
+
+
+def test_labels_and_pools_of_late_runs_are_known_by_their_bare_name(quick: Desk) -> None:
+    assert quick.run("pause", "shared", "--reason", "x").stdout.startswith("pool:shared is")
+    assert quick.run("pause", LABEL.name, "--reason", "x").stdout.startswith(f"label:{LABEL.name}")
+    result = quick.run("pause", "label:new", "--reason", "x")
+    assert result.exit_code == 0
+    assert "No policy or run that is known has label:new." in result.stderr
+
+
+def test_the_servers_own_policy_is_known_as_well(quick: Desk, tmp_path: Path) -> None:
+    file = tmp_path / "policy.yml"
+    file.write_text(POLICY.replace("npu-8", "npu-16"))
+    result = quick.run("pause", "npu-16", "--reason", "x", POLICY_FILE=str(file))
+    assert result.stdout.startswith("label:npu-16 is paused"), result.stderr
+
+
+@pytest.mark.parametrize("words", [("retry", LIVE), ("cancel", LIVE, "--reason", "x")])
+def test_nobody_writes_without_a_name(quick: Desk, words: tuple[str, ...]) -> None:
+    result = quick.run(*words, user=None)
+    assert result.exit_code == 2
+    assert "--by" in result.stderr
+
+
+@pytest.fixture
+def unreachable(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Return databases that can't be used, by what is wrong with them."""
+    broken = tmp_path / "broken.db"
+    broken.write_text("this is no database at all" * 99)
+    empty = tmp_path / "empty.db"
+    empty.touch()
+    yield {
+        "there is no database": f"sqlite+aiosqlite:///{tmp_path / 'none.db'}",
+        "can't be reached": "postgresql+asyncpg://me:secret@127.0.0.1:9/x",
+        "file is not a database": f"sqlite+aiosqlite:///{broken}",
+        "ascend-ci migrate": f"sqlite+aiosqlite:///{empty}",
+    }
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_database_that_cannot_be_used_is_3_in_one_line(unreachable: dict[str, str]) -> None:
+    for said, url in unreachable.items():
+        for words in (("runs",), ("pause", "--all", "--reason", "x")):
+            result = Desk(url).run(*words)
+            assert (result.exit_code, result.stdout) == (3, ""), said
+            assert said in result.stderr
+            assert result.stderr.count("\n") == 1
+            assert "secret" not in result.stderr
+
+
+@pytest.mark.postgres
+def test_a_postgres_without_that_database_is_3(postgres_server: PostgresServer) -> None:
+    result = Desk(postgres_server.url("nobody")).run("runs")
+    assert result.exit_code == 3
+    assert "can't be reached" in result.stderr
+
+
+def test_an_address_that_is_none_is_2_and_does_not_leak() -> None:
+    for url in ("me:secret@host/x", "nothing://me:secret@host/x"):
+        result = Desk(url).run("runs")
+        assert result.exit_code == 2
+        assert "DATABASE_URL" in result.stderr
+        assert "secret" not in result.stderr
