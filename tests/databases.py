@@ -10,7 +10,47 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Engine
+from sqlalchemy.dialects import registry
+from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
+from sqlalchemy.dialects.sqlite.aiosqlite import SQLiteDialect_aiosqlite
+from sqlalchemy.util import LRUCache
+
 from bot.adapters.store import migrate
+
+# Each test opens engines of its own; the text of a statement need be made only once a process.
+_STATEMENTS: LRUCache[Any, Any] = LRUCache(2000)
+
+
+class _Alike:
+    """A dialect equal to each of its class: the keys of compiled statements hold the dialect."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    @classmethod
+    def engine_created(cls, engine: Engine) -> None:
+        """Let an engine use the statements compiled for others."""
+        engine._compiled_cache = _STATEMENTS
+
+
+class SharingSqlite(_Alike, SQLiteDialect_aiosqlite):
+    """SQLite's dialect, its statements compiled once a process."""
+
+    supports_statement_cache = True
+
+
+class SharingPostgres(_Alike, PGDialect_asyncpg):
+    """PostgreSQL's dialect, its statements compiled once a process."""
+
+    supports_statement_cache = True
+
+
+registry.register("sqlite.aiosqlite", __name__, "SharingSqlite")
+registry.register("postgresql.asyncpg", __name__, "SharingPostgres")
 
 
 def run_apart(work: Coroutine[Any, Any, None]) -> None:
