@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 @click.command("runs")
-@click.option("--state", type=click.Choice([item.value for item in State]), help="In this state alone.")
+@click.option(
+    "--state", type=click.Choice([item.value for item in State]), help="In this state alone."
+)
 @options.number
 @options.repo
 @click.option("--label", help="On this runner label, or waiting for it.")
@@ -59,7 +61,7 @@ def _print(found: "Sequence[ListedRun]", now: "datetime") -> None:
             printing.state(item.run),
             printing.where(item.run),
             printing.since(item.run, now),
-            item.run.why,
+            item.run.cause or item.run.why,
         )
         for item in found
     ]

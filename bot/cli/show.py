@@ -83,6 +83,7 @@ def _facts_of(told: "RunStory", now: "datetime") -> list[tuple[str, str]]:
         ("pull request", pull(run.number)),
         ("commit", run.sha),
         ("state", state(run)),
+        ("cause", run.cause),
         ("why", run.why),
         ("queue", ahead + soon),
         ("stop", wish),

@@ -7,9 +7,11 @@ from datetime import datetime
 
 from bot.core import facts
 from bot.core.facts import add_up
-from bot.core.model import Fact, Place, RayJob, Run, RunId, State, Wish
+from bot.core.model import Fact, Outcome, Place, RayJob, Run, RunId, State, Wish
 from bot.core.plan import BY_ITSELF, AuditEntry
 from bot.core.queueing import Barred
+from bot.core.render.digest import cause_of
+from bot.core.report import SuiteView
 from bot.core.steps import Bind, Conclude, End, SetWish, Wait
 from bot.ports.clock import Clock
 from bot.ports.runner import ClaimedRun, RunnerStore, SaveRun
@@ -37,6 +39,10 @@ class Moved:
 def _gist(why: str) -> str:
     """Return what of a reason is news: its numbers and times shift all the time."""
     return re.sub(r"\d+", "", why)
+
+
+def _cause(claimed: ClaimedRun) -> str:
+    return cause_of(SuiteView(claimed.run, claimed.facts, claimed.rayjobs))
 
 
 def _standing(place: Place | None) -> tuple[str, int] | None:
@@ -155,6 +161,7 @@ class Ledger:
             state=State.DONE,
             outcome=step.outcome,
             why=step.why,
+            cause=_cause(claimed) if step.outcome is Outcome.FAILURE else "",
             retry=step.retry,
             place=None,
             ended_at=now,

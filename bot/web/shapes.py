@@ -1,4 +1,4 @@
-"""Rows as the JSON of the read API; no text of a log leaves by here."""
+"""Rows as the JSON of the read API; of a log only the cause leaves by here, redacted."""
 
 from datetime import datetime
 from typing import Any
@@ -82,6 +82,7 @@ def _run(run: Run, repo: Repo | None) -> dict[str, Any]:
         "state": run.state.value,
         "outcome": run.outcome.value if run.outcome else None,
         "why": run.why,
+        "cause": run.cause,
         "origin": run.origin,
         "runner": run.label,
         "place": _place(run),

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.model import Json
-from bot.core.render.digest import Pace, best, pace, read
+from bot.core.render.digest import Pace, best, cause_of, pace, read
 from tests.core import shown as s
 
 JSON = st.recursive(
@@ -62,6 +62,23 @@ def test_a_known_cause_goes_before_an_unknown_one_whatever_its_source() -> None:
     shown, problem = best(s.suite(s.run(), log, jobs=(s.rayjob(digest=s.NOTHING),)))
     assert shown is not None
     assert (shown.kind, problem) == ("hccl_comm", "")
+
+
+@pytest.mark.parametrize(
+    ("digest", "cause"),
+    [
+        (
+            {"title": "E in a.py:3: too big", "annotations": [{"path": "a.py", "line": 3}]},
+            "too big",
+        ),
+        ({"title": "No room", "annotations": [{"path": "a.py", "line": 3}]}, "No room"),
+        ({"title": "No room", "root_cause_line": 7}, "No room"),
+        ({"title": "Nothing in this log failed", "root_cause_line": None}, ""),
+        (None, ""),
+    ],
+)
+def test_a_table_names_the_cause_without_its_place(digest: Json | None, cause: str) -> None:
+    assert cause_of(s.suite(s.run(), jobs=(s.rayjob(digest=digest),))) == cause
 
 
 def test_the_last_look_into_the_log_counts() -> None:

@@ -1,5 +1,7 @@
 """The digest where people meet it: a repository's own signature names the cause of its failure."""
 
+from bot.ports.api import RunQuery
+from bot.web.shapes import listed
 from tests.e2e.world import POLICY, World
 
 OWN = """
@@ -29,3 +31,16 @@ async def test_a_policys_own_signature_names_the_cause_and_is_retried(world: Wor
     assert "Ask the lab to renew the licence" in (first.summary or "")
     assert "LICENCE SERVER lab-7 refused the seat" in (first.text or "")
     assert len(world.github.runs()) == 2
+
+
+async def test_lists_and_tables_name_the_cause_that_the_check_run_names(world: World) -> None:
+    pull = world.open_pull()
+    await world.settle()
+    await world.finish("failure", "bash: line 3: foo: command not found\n")
+    await world.pass_time(10)
+    cause = "A command is missing"
+    assert cause in (world.check("unit", pull.head_sha).title or "")
+    assert f"failed: {cause}" in (world.gate(pull.head_sha).summary or "")
+    [row] = await world.bot.parts.store.list_runs(RunQuery())
+    assert (row.run.cause, row.run.why) == (cause, "The Actions run failed.")
+    assert listed(row)["cause"] == cause

@@ -164,6 +164,7 @@ runs = Table(
     Column("state", Word(State), nullable=False),
     Column("outcome", Word(Outcome)),
     Column("why", Plain, nullable=False),
+    Column("cause", Plain, nullable=False, server_default=""),
     Column("origin", Text, nullable=False),
     Column("number", BigInteger),
     Column("not_before", Time),

@@ -54,6 +54,17 @@ def best(view: SuiteView) -> tuple[Shown | None, str]:
     return (known[0] if known else None), _text(log.get("problem"))
 
 
+def cause_of(view: SuiteView) -> str:
+    """Return a failure's cause as a table names it: the title without its place, "" unknown."""
+    shown, _ = best(view)
+    if shown is None:
+        return ""
+    for place in shown.annotations[:1]:
+        _, found, detail = shown.title.partition(f" in {place.path}:{place.line}: ")
+        return detail if found else shown.title
+    return shown.title
+
+
 def _log(facts: Iterable[Fact]) -> Json:
     """Return what the last look into the Actions log found."""
     logs = [fact for fact in facts if fact.key.startswith("log:")]
@@ -66,7 +77,7 @@ def read(data: Mapping[str, Any]) -> Shown:
         kind=_text(data.get("class", data.get("class_"))) or UNKNOWN,
         infra=data.get("infra") is True,
         codes=tuple(map(_text, _items(data.get("codes")))),
-        title=_text(data.get("title")),
+        title=_text(data.get("title")) if data.get("root_cause_line", 1) else "",
         cause=_text(data.get("cause")),
         hint=_text(data.get("hint")),
         excerpt=_numbered(data.get("excerpt_lines")) or _numbered(data.get("excerpt")),

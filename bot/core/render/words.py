@@ -180,7 +180,7 @@ def row_state(pen: Pen, run: Run, now: datetime) -> str:
     if run.attempt > 1:
         state = pen.say("row_attempt", state=state, attempt=run.attempt)
     quiet = run.outcome is Outcome.SUCCESS or run.place is not None
-    why = "" if quiet else lower(pen.prose(run.why))
+    why = "" if quiet else lower(pen.prose(run.cause or run.why))
     if why.lower().startswith(state):
         return why  # "cancelled by carol" says it once
     return pen.say("row_why", state=state, why=why) if why else state
