@@ -32,7 +32,8 @@ class Grip:
         """Cut every connection in use; nothing that is not committed remains."""
         while self.used:
             _, connection = self.used.popitem()
-            if isinstance(connection, aiosqlite.Connection):
+            is_sqlite = isinstance(connection, aiosqlite.Connection)
+            if is_sqlite:
                 # Beneath the wrapper: its own close would let a commit pass for done.
                 await connection._execute(connection._conn.close)
             else:
