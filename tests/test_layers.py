@@ -67,7 +67,7 @@ OFFENDERS = [
     ("bot.submit", "import requests", "imports requests"),
     ("bot.submit", "import tomllib", "imports tomllib"),
     ("bot.submit", "from bot.core import events", "imports bot.core.events"),
-    ("bot.settings", "from bot.core import policy", "imports bot.core.policy"),
+    ("bot.settings", "from bot.adapters import store", "imports bot.adapters.store"),
     ("bot.telemetry", "from bot.settings import Settings", "imports bot.settings.Settings"),
     ("bot.app", "from bot.cli import main", "imports bot.cli.main"),
     ("bot.services.runner", "from bot.app import Parts", "imports bot.app.Parts"),
