@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from bot.core.commits import Commit
+from bot.core.deciding import audited
 from bot.core.matching import nightly_suites
 from bot.core.model import Rank, Repo, RepoId
 from bot.core.nights import (
@@ -142,7 +143,8 @@ class Nightlies:
                 await self._store.save_schedule(schedule(repo.id, _entries(at), (cron,), now))
                 return
             plan = await self._plan(repo, night, at)
-        if await self._store.fire(cron, found.then, plan.night, plan.changes, now):
+        changes = audited(plan.changes, now, None)
+        if await self._store.fire(cron, found.then, plan.night, changes, now):
             self._tell(plan.night)
 
     async def _fire_asked(self, repo: Repo, night: Night) -> None:
@@ -152,7 +154,8 @@ class Nightlies:
             plan = await self._plan(repo, night, at)
         else:
             plan = left_out(night, NightState.SKIPPED, _NOT_HERE)
-        if await self._store.fire_asked(plan.night, plan.changes, self._clock.now()):
+        now = self._clock.now()
+        if await self._store.fire_asked(plan.night, audited(plan.changes, now, None), now):
             self._tell(plan.night)
 
     async def _plan(self, repo: Repo, night: Night, at: PolicyAt | Broken | None) -> Plan:
