@@ -270,6 +270,8 @@ def _finishing(situation: Situation, evidence: Evidence) -> Step:
     """Read the logs that explain the verdict, at most ten minutes long, then end."""
     assert evidence.verdict is not None
     outcome, why = Outcome(evidence.verdict["outcome"]), evidence.verdict["why"]
+    if outcome is Outcome.FAILURE and evidence.ended:
+        why = _said_since(situation, evidence, why)
     since = evidence.verdict_at or situation.now
     if situation.now - since >= FINISH_FOR:
         return End(outcome, why, retry=_retry(situation, evidence, outcome))
@@ -279,6 +281,14 @@ def _finishing(situation: Situation, evidence: Evidence) -> Step:
     if any(job.final != "NOT_FOUND" for job in reading):
         return Wait(State.FINISHING, since + FINISH_FOR, "reading the log")
     return End(outcome, why, retry=_retry(situation, evidence, outcome))
+
+
+def _said_since(situation: Situation, evidence: Evidence, why: str) -> str:
+    """Return the reason again: a RayJob's end may be heard after that of its workflow."""
+    verdict = _judged(situation, evidence)
+    if isinstance(verdict, Decided) and verdict.outcome is Outcome.FAILURE:
+        return verdict.why + left_over(evidence)
+    return why
 
 
 def _retry(situation: Situation, evidence: Evidence, outcome: Outcome) -> str:

@@ -51,6 +51,9 @@ def judge(
         evidence.conclusion or "",
         (Outcome.BROKEN, f"the Actions run ended with `{evidence.conclusion}`"),
     )
+    bad = _bad(evidence, rayjobs) if run.snapshot.rayjob else []
+    if outcome is Outcome.FAILURE and bad:
+        return Decided(outcome, _worst(bad).why)  # it says more than that the workflow failed
     return Decided(outcome, why)
 
 
@@ -96,12 +99,11 @@ def _by_rayjobs(
     """Let the RayJob's best evidence decide a green Actions run."""
     if not rayjobs:
         return _never_seen(evidence, now)
-    said = (evidence.log or {}).get("final") if len(rayjobs) == 1 else None
-    ends = [(job, _end(job, said)) for job in rayjobs]
-    known = [end for _, end in ends if end]
-    bad = [end for end in known if end.status != "SUCCEEDED"]
+    bad = _bad(evidence, rayjobs)
     if bad:
         return _worst(bad)
+    ends = _ends(evidence, rayjobs)
+    known = [end for _, end in ends if end]
     doubtful = [job for job, end in ends if end is None]
     if doubtful:
         return _unended(doubtful[0], evidence)
@@ -115,6 +117,16 @@ class _End:
     status: str
     source: str
     message: str
+
+
+def _ends(evidence: Evidence, rayjobs: tuple[RayJob, ...]) -> list[tuple[RayJob, _End | None]]:
+    said = (evidence.log or {}).get("final") if len(rayjobs) == 1 else None
+    return [(job, _end(job, said)) for job in rayjobs]
+
+
+def _bad(evidence: Evidence, rayjobs: tuple[RayJob, ...]) -> list[_End]:
+    """Return the ends that are known and no success."""
+    return [end for _, end in _ends(evidence, rayjobs) if end and end.status != "SUCCEEDED"]
 
 
 def _end(job: RayJob, said: str | None) -> _End | None:

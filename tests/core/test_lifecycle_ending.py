@@ -6,6 +6,7 @@ import pytest
 
 from bot.core import facts
 from bot.core.model import Fact, Outcome, Run, WishKind
+from bot.core.steps import End
 from tests.core.building import (
     RUN,
     a_rayjob,
@@ -280,3 +281,16 @@ def test_a_step(
     run: Run, known: tuple[Fact, ...], at_min: float, changes: dict[str, Any], expected: str
 ) -> None:
     assert words(step_of(run, *known, at_min=at_min, **changes)) == expected
+
+
+def test_a_rayjobs_end_that_is_heard_after_its_workflows_is_named() -> None:
+    heard = (a_rayjob("FAILED", complete=True),)
+    step = step_of(RAY, *RED, log(), at_min=31, rayjobs=heard)
+    assert isinstance(step, End)
+    assert step.why == "The RayJob ended FAILED, as its stream says"
+
+
+def test_a_verdict_stands_whatever_is_heard_later() -> None:
+    known = (*GREEN, verdict(Outcome.FAILURE), log())
+    step = step_of(RAY, *known, at_min=31, rayjobs=(a_rayjob("SUCCEEDED", complete=True),))
+    assert step == End(Outcome.FAILURE, "so it is")

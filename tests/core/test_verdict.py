@@ -228,6 +228,14 @@ ENDS = st.builds(
 )
 
 
+@pytest.mark.parametrize("final", ["FAILED", "TIMEOUT"])
+def test_a_rayjob_that_failed_with_its_workflow_is_named(final: str) -> None:
+    verdict = judge(RAY, seen("failure"), (a_rayjob(final),), at(30))
+    assert verdict == Decided(Outcome.FAILURE, f"The RayJob ended {final}, as its stream says")
+    plain = judge(PLAIN, seen("failure"), (a_rayjob(final),), at(30))
+    assert plain == Decided(Outcome.FAILURE, "The Actions run failed.")
+
+
 @given(ENDS, st.lists(JOBS, max_size=3), st.integers(0, 3000))
 def test_no_answer_is_never_green(evidence: Evidence, jobs: list[RayJob], minutes: int) -> None:
     verdict = judge(RAY, evidence, tuple(jobs), at(minutes))
