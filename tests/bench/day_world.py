@@ -17,9 +17,9 @@ from tests.bench.day_mix import selected
 from tests.bench.day_policy import workflows
 from tests.e2e.world import GATE, World
 
-LOOKS_EVERY = 5.0  # minutes between two looks of the bot at what is due, if nothing happens
+LOOKS_EVERY = 10.0  # minutes between two looks of the bot at what is due, if nothing happens
 SWEEPS_EVERY = 15.0  # no webhook is lost here, so the safety nets find nothing
-TELLS_EVERY = 120.0
+TELLS_EVERY = 60.0
 GIVE_UP_AFTER = 10 * 24 * 60.0
 _LATER = datetime.max.replace(tzinfo=UTC)
 _TICK_S = 0.001  # the clock counts microseconds: less would stand still
@@ -48,7 +48,7 @@ class Play:
     spells: list[Spell] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     started: datetime = _LATER
-    _todo: list[tuple[float, int, Push | _Busy]] = field(default_factory=list)
+    _todo: list[tuple[float, int, Push | _Busy | None]] = field(default_factory=list)
     _order: Iterator[int] = field(default_factory=count)
     _pulls: dict[int, Pull] = field(default_factory=dict)
     _at: dict[str, Push] = field(default_factory=dict)  # by commit
@@ -104,7 +104,7 @@ class Play:
                 self.problems.append("the day does not end")
                 return
 
-    def _plan(self, at: float, what: "Push | _Busy") -> None:
+    def _plan(self, at: float, what: "Push | _Busy | None") -> None:
         heappush(self._todo, (at, next(self._order), what))
 
     def _over(self) -> bool:
@@ -136,9 +136,11 @@ class Play:
 
     # -- people -----------------------------------------------------------------------------
 
-    async def _do(self, what: "Push | _Busy") -> None:
+    async def _do(self, what: "Push | _Busy | None") -> None:
         if isinstance(what, _Busy):
             self._end(what)
+        elif what is None:  # the bot's own time has come
+            return
         elif what.number in self._known(what.pull):
             self._approve(what)
         else:
@@ -157,6 +159,7 @@ class Play:
             self._pulls[push.pull] = people.open_pull(push.author.login, files, new)
             sha = self._pulls[push.pull].head_sha
         self._at[sha] = push
+        self._plan(self.now + self.policy.limits.debounce_seconds / 60 + 0.1, None)
         if push.author.looks_after is not None:
             self._plan(push.at + push.author.looks_after, push)
         self._start_natives(self._pulls[push.pull], push)
