@@ -56,11 +56,13 @@ def _links(told: "RunStory", check: int | None, pages: str) -> dict[str, str]:
 
 def _print(told: "RunStory", links: dict[str, str], now: "datetime") -> None:
     from bot.cli.operators.printing import print_lines, print_table, when  # noqa: PLC0415  rich
+    from bot.core.timeline import in_order  # noqa: PLC0415
 
     print_lines([*_facts_of(told, now), *links.items()])
     if told.wants:
         print_table(("wanted by", "asked for by"), [(w.source, w.by) for w in told.wants])
-    lines = [(when(fact.at, now), fact.source, _said(fact.data, fact.key)) for fact in told.facts]
+    known = in_order(told.facts)
+    lines = [(when(fact.at, now), fact.source, _said(fact.data, fact.key)) for fact in known]
     if lines:
         print_table(("at", "source", "what"), lines)
     if told.rayjobs:

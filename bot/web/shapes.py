@@ -5,6 +5,7 @@ from typing import Any
 
 from bot.core.model import Fact, Json, RayJob, Repo, Run, Want
 from bot.core.queueing import Pause
+from bot.core.timeline import in_order
 from bot.ports.api import ListedRun, RunStory
 from bot.ports.operator import Audited
 
@@ -37,7 +38,7 @@ def story(told: RunStory) -> dict[str, Any]:
         "timeout_minutes": frozen.timeout_minutes,
         "policy": {"ref": frozen.policy_ref, "sha": frozen.policy_sha},
         "wants": [_want(want) for want in told.wants],
-        "facts": [_fact(fact) for fact in told.facts],
+        "facts": [_fact(fact) for fact in in_order(told.facts)],
         "rayjobs": [_rayjob(job) for job in told.rayjobs],
     }
 

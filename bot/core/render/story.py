@@ -9,6 +9,7 @@ from bot.core.render.words import progress, resource, where
 from bot.core.report import SuiteView
 from bot.core.sections import Section, Whole
 from bot.core.texts.words import capital, clock, count, duration, number
+from bot.core.timeline import told
 
 TIMELINE_ENTRIES = 12  # the first one and the last eleven: what is between is on the page
 _JOINT = " · "
@@ -88,11 +89,10 @@ def _limit(pen: Pen, run: Run) -> str:
 
 def timeline(pen: Pen, view: SuiteView, now: datetime) -> Section | None:
     """Return the story in one line: ``14:02 dispatched · 14:03 on runner `a3-16-0007```."""
-    told = [fact for fact in view.facts if pen.prose(str(fact.data.get("text") or ""))]
-    told.sort(key=lambda fact: fact.at)
-    if len(told) > TIMELINE_ENTRIES:
-        told = [told[0], *told[1 - TIMELINE_ENTRIES :]]
-    entries = [f"{clock(fact.at, now)} {pen.prose(fact.data['text'])}" for fact in told]
+    shown = [fact for fact in told(view.facts) if pen.prose(str(fact.data["text"]))]
+    if len(shown) > TIMELINE_ENTRIES:
+        shown = [shown[0], *shown[1 - TIMELINE_ENTRIES :]]
+    entries = [f"{clock(fact.at, now)} {pen.prose(fact.data['text'])}" for fact in shown]
     return Whole(_JOINT.join(entries)) if entries else None
 
 
