@@ -24,6 +24,7 @@ AGE = timedelta(hours=4)
 RESERVE_AFTER = timedelta(minutes=30)
 _OVERDUE = 0.1  # a run past its usual time is taken to need this part of it still
 _FORWARD = 100  # ends looked at for an estimate; beyond, it would be a guess
+_RIVALS = 50  # so many waiting before it at most: beyond, it would be a guess, and a dear one
 _NAMED = 3  # runs ahead that a check run names
 
 
@@ -96,6 +97,7 @@ class Barred:
     why: str
     until: datetime | None = None
     rule: str = ""  # the rule's name, for the audit: unlike ``why``, it stays the same
+    ahead: int = 0  # how many wait before it, for whatever
 
 
 Answer = Taken | Place | Barred
@@ -103,11 +105,26 @@ Answer = Taken | Place | Barred
 
 def decide(scene: Scene, run_id: RunId) -> Answer:
     """Return what a waiting run gets now."""
+    return _answer(scene, _walk(scene), run_id)
+
+
+def give(scene: Scene, run_id: RunId) -> tuple[Answer, set[RunId]]:
+    """Return what a waiting run gets now, and which others may go once it has got that.
+
+    Who takes a place changes whose turn it is next, so the others are looked at afterwards.
+    """
     walk = _walk(scene)
+    answer = _answer(scene, walk, run_id)
+    if isinstance(answer, Taken):
+        walk = _walk(_begun(scene, {run_id: answer.choice}))
+    return answer, walk.taken.keys() - {run_id}
+
+
+def _answer(scene: Scene, walk: "_Walk", run_id: RunId) -> Answer:
     if run_id in walk.taken:
         return Taken(walk.taken[run_id])
     if run_id in walk.barred:
-        return walk.barred[run_id]
+        return _bar(scene, walk, run_id)
     return _place(scene, walk, run_id)
 
 
@@ -158,9 +175,10 @@ class _Walk:
 
     used: Counter[str]
     pulls: Counter[int]
+    shut: set[str]  # paused
     closed: set[str] = field(default_factory=set)  # somebody earlier waits for these
     taken: dict[RunId, int] = field(default_factory=dict)
-    barred: dict[RunId, Barred] = field(default_factory=dict)
+    barred: dict[RunId, tuple[int, int]] = field(default_factory=dict)  # index, `pulls` then
     ordered: list[Waiter] = field(default_factory=list)
 
     def short(self, needs: tuple[Need, ...]) -> list[Need]:
@@ -172,6 +190,22 @@ class _Walk:
             or self.used[need.resource] + need.amount > need.capacity
         ]
 
+    def open(self, waiter: Waiter) -> list[tuple[int, tuple[Need, ...]]]:
+        """Return the alternatives that nobody paused."""
+        if not self.shut:
+            return list(enumerate(waiter.needs))
+        return [
+            (choice, needs)
+            for choice, needs in enumerate(waiter.needs)
+            if "all" not in self.shut and not any(need.resource in self.shut for need in needs)
+        ]
+
+    def is_full(self, waiter: Waiter) -> bool:
+        """Tell whether as many runs of its pull request are going as may at once."""
+        if waiter.number is None or waiter.per_pull is None:
+            return False
+        return self.pulls[waiter.number] >= waiter.per_pull
+
     def use(self, needs: tuple[Need, ...]) -> None:
         """Count places as used."""
         for need in needs:
@@ -180,23 +214,25 @@ class _Walk:
 
 def _walk(scene: Scene) -> _Walk:
     """Give places in order; what an earlier run waits for is closed to the later ones."""
-    walk = _Walk(Counter(scene.occupied), Counter())
+    shut = {pause.resource for pause in scene.pauses if pause.holds(scene.now)}
+    walk = _Walk(Counter(scene.occupied), Counter(), shut)
     for holder in scene.holders:
         walk.used.update(dict(holder.amounts))
         if holder.number is not None:
             walk.pulls[holder.number] += 1
     walk.ordered = order(scene)
-    for waiter in walk.ordered:
-        barred = _bar(scene, walk, waiter)
-        if barred:
-            walk.barred[waiter.run_id] = barred
+    for index, waiter in enumerate(walk.ordered):
+        options = walk.open(waiter)
+        if options and not walk.is_full(waiter) and not _is_spent(scene, waiter):
+            _serve(scene, walk, waiter, options)
         else:
-            _serve(scene, walk, waiter)
+            walk.barred[waiter.run_id] = index, walk.pulls[waiter.number or 0]
     return walk
 
 
-def _serve(scene: Scene, walk: _Walk, waiter: Waiter) -> None:
-    options = _open(scene, waiter)
+def _serve(
+    scene: Scene, walk: _Walk, waiter: Waiter, options: list[tuple[int, tuple[Need, ...]]]
+) -> None:
     for choice, needs in options:
         if not walk.short(needs):
             walk.taken[waiter.run_id] = choice
@@ -210,31 +246,26 @@ def _serve(scene: Scene, walk: _Walk, waiter: Waiter) -> None:
         walk.closed.update(need.resource for need in walk.short(needs))
 
 
-def _open(scene: Scene, waiter: Waiter) -> list[tuple[int, tuple[Need, ...]]]:
-    """Return the alternatives that nobody paused."""
-    shut = {pause.resource for pause in scene.pauses if pause.holds(scene.now)}
-    return [
-        (choice, needs)
-        for choice, needs in enumerate(waiter.needs)
-        if "all" not in shut and not any(need.resource in shut for need in needs)
-    ]
+def _is_spent(scene: Scene, waiter: Waiter) -> bool:
+    return waiter.hours is not None and scene.spent.total >= waiter.hours
 
 
-def _bar(scene: Scene, walk: _Walk, waiter: Waiter) -> Barred | None:
-    """Return the rule that keeps a run from starting now."""
-    if not _open(scene, waiter):
-        return _paused(scene, waiter)
-    if waiter.number is not None and waiter.per_pull is not None:
-        at_once = walk.pulls[waiter.number]
-        if at_once >= waiter.per_pull:
-            why = f"{at_once} runs of this pull request are going, {waiter.per_pull} may at once"
-            return Barred(why, rule="limits.runs_per_pr")
-    if waiter.hours is not None and scene.spent.total >= waiter.hours:
-        return _spent(scene, waiter.hours)
-    return None
+def _bar(scene: Scene, walk: _Walk, run_id: RunId) -> Barred:
+    """Say which rule keeps a run from starting now; only for who asks: the words take long."""
+    index, at_once = walk.barred[run_id]
+    waiter = walk.ordered[index]
+    if not walk.open(waiter):
+        barred = _paused(scene, waiter)
+    elif waiter.number is not None and waiter.per_pull is not None and at_once >= waiter.per_pull:
+        why = f"{at_once} runs of this pull request are going, {waiter.per_pull} may at once"
+        barred = Barred(why, rule="limits.runs_per_pr")
+    else:
+        barred = _spent(scene, waiter)
+    return replace(barred, ahead=index)
 
 
-def _spent(scene: Scene, hours: float) -> Barred:
+def _spent(scene: Scene, waiter: Waiter) -> Barred:
+    hours = waiter.hours or 0.0
     until = _coarse(scene.spent.below(hours, scene.now), scene.now)
     why = f"{scene.spent.total:,.0f} of {hours:,.0f} NPU-hours of 24 h are used"
     if until is not None:
@@ -267,17 +298,18 @@ def _place(scene: Scene, walk: _Walk, run_id: RunId) -> Place:
     """Return a run's place: behind the holders and the earlier waiters of what it lacks."""
     index = next(i for i, item in enumerate(walk.ordered) if item.run_id == run_id)
     waiter = walk.ordered[index]
-    nearer = replace(scene, waiting=tuple(walk.ordered[: index + 1]))
-    needs = _open(scene, waiter)[0][1]
+    needs = walk.open(waiter)[0][1]
     lacking = next(need.resource for need in needs if need in walk.short(needs))
     holders = [item for item in scene.holders if lacking in dict(item.amounts)]
     earlier = [item for item in walk.ordered[:index] if _wants(item, lacking)]
     ahead: list[Holder | Waiter] = [*holders, *earlier]
     others = scene.occupied.get(lacking, 0)
+    near = len(earlier) < _RIVALS
+    start = _start(scene, walk.ordered[: index + 1]) if near else None
     return Place(
         resource=lacking.partition(":")[2],
         ahead=len(ahead) + others,
-        start_at=_coarse(_start(nearer, run_id), scene.now),
+        start_at=_coarse(start, scene.now),
         before=tuple(_ahead(scene, item) for item in ahead[:_NAMED]),
         others=others,
     )
@@ -301,16 +333,18 @@ def _coarse(start: datetime | None, now: datetime) -> datetime | None:
     return epoch - ((epoch - start) // step) * step
 
 
-def _start(scene: Scene, run_id: RunId) -> datetime | None:
-    """Return when a run would start if every suite took its usual time; None: not known."""
-    known = scene.usual
+def _start(scene: Scene, nearer: list[Waiter]) -> datetime | None:
+    """Return when the last of these starts if every suite takes its usual time; None: unknown."""
+    last, known = nearer[-1], scene.usual
+    rivals = _rivals(nearer)
+    scene = replace(scene, waiting=tuple(rivals))
     ends = [
         (_end(scene, holder), holder.run_id) for holder in scene.holders if holder.suite in known
     ]
     heapify(ends)
-    for _ in range(_FORWARD):
+    for _ in range(_FORWARD if len(rivals) <= _RIVALS else 0):
         taken = going(scene)
-        if run_id in taken:
+        if last.run_id in taken:
             return scene.now
         for waiter in scene.waiting:
             if waiter.run_id in taken and waiter.suite in known:
@@ -322,6 +356,16 @@ def _start(scene: Scene, run_id: RunId) -> datetime | None:
     return None
 
 
+def _rivals(nearer: list[Waiter]) -> list[Waiter]:
+    """Return the last one with those before it on whose places its own depends, if indirectly."""
+    resources = [{need.resource for needs in item.needs for need in needs} for item in nearer]
+    wanted, before = resources[-1], set[str]()
+    while wanted != before:
+        before = wanted
+        wanted = wanted.union(*(item for item in resources if item & wanted))
+    return [item for item, own in zip(nearer, resources, strict=True) if own & wanted]
+
+
 def _end(scene: Scene, holder: Holder) -> datetime:
     usual = scene.usual[holder.suite]
     return max(holder.since + usual, scene.now + _OVERDUE * usual)
@@ -329,17 +373,20 @@ def _end(scene: Scene, holder: Holder) -> datetime:
 
 def _forward(scene: Scene, taken: dict[RunId, int], end: datetime, over: RunId) -> Scene:
     """Return the scene after these runs started and that one ended."""
+    begun = _begun(scene, taken)
+    left = tuple(item for item in begun.holders if item.run_id != over)
+    return replace(begun, now=end, holders=left)
+
+
+def _begun(scene: Scene, taken: dict[RunId, int]) -> Scene:
+    """Return the scene after these runs started."""
     started = [
         _started(item, taken[item.run_id], scene.now)
         for item in scene.waiting
         if item.run_id in taken
     ]
-    return replace(
-        scene,
-        now=end,
-        waiting=tuple(item for item in scene.waiting if item.run_id not in taken),
-        holders=tuple(item for item in (*scene.holders, *started) if item.run_id != over),
-    )
+    waiting = tuple(item for item in scene.waiting if item.run_id not in taken)
+    return replace(scene, waiting=waiting, holders=(*scene.holders, *started))
 
 
 def _started(waiter: Waiter, choice: int, now: datetime) -> Holder:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from bot.core import lifecycle, steps
@@ -180,12 +180,14 @@ class Runner:
             placed = replace(run, label=label, npus=npus, place=None, why="")
             await self._ledger.moved(claimed, Moved(placed, now))
         else:
-            await self._ledger.queued(claimed, taken, now + _look_again(taken))
+            await self._ledger.queued(claimed, taken, look_again(taken, now))
 
 
-def _look_again(answer: Place | Barred) -> timedelta:
-    far = isinstance(answer, Place) and answer.ahead > _FAR_BACK
-    return _LOOK_FAR_BACK if far else _LOOK_AT_QUEUE
+def look_again(answer: Place | Barred, now: datetime) -> datetime:
+    """Return when a run that got no place asks again: at the latest when its bar is lifted."""
+    due = now + (_LOOK_FAR_BACK if answer.ahead > _FAR_BACK else _LOOK_AT_QUEUE)
+    until = answer.until if isinstance(answer, Barred) else None
+    return min(due, until) if until else due
 
 
 def _needs(run: Run) -> tuple[tuple[Need, ...], ...]:

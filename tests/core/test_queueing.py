@@ -15,6 +15,7 @@ from bot.core.queueing import (
     Taken,
     Waiter,
     decide,
+    give,
     going,
     order,
 )
@@ -182,7 +183,7 @@ def test_a_pull_request_has_so_many_runs_at_once() -> None:
     scene = Scene(NOW, waiting, holders=(holds("x", ("label:wide", 1), number=7),))
     assert going(scene) == {"w0": 0}
     why = "2 runs of this pull request are going, 2 may at once"
-    assert decide(scene, RunId("w1")) == Barred(why, rule="limits.runs_per_pr")
+    assert decide(scene, RunId("w1")) == Barred(why, rule="limits.runs_per_pr", ahead=1)
 
 
 def test_the_hours_of_the_day_bar_all_but_forced_runs() -> None:
@@ -239,6 +240,58 @@ def test_an_estimate_beyond_what_can_be_told_is_none() -> None:
     place = decide(scene, RunId("w149"))
     assert isinstance(place, Place)
     assert (place.ahead, place.start_at, len(place.before)) == (150, None, 3)
+
+
+def test_an_estimate_looks_no_hundred_ends_ahead() -> None:
+    others = [
+        replace(holds("o", ("label:wide", 1)), run_id=RunId(f"o{number}")) for number in range(100)
+    ]
+    usual = {"o": MINUTE, "x": 60 * MINUTE}
+    scene = Scene(NOW, (waits("me"),), holders=(*others, holds("x")), usual=usual)
+    place = decide(scene, RunId("me"))
+    assert isinstance(place, Place)
+    assert (place.ahead, place.start_at) == (1, None)
+
+
+def test_the_crowd_for_other_places_is_no_part_of_an_estimate() -> None:
+    crowd = [replace(waits("c", (OTHER,)), run_id=RunId(f"c{number:03}")) for number in range(200)]
+    busy = (holds("x"), holds("y", ("label:a2", 1)))
+    usual = {"x": 30 * MINUTE, "y": 30 * MINUTE, "c": MINUTE}
+    scene = Scene(NOW, (*crowd, waits("me", minutes=1)), holders=busy, usual=usual)
+    place = decide(scene, RunId("me"))
+    assert isinstance(place, Place)
+    assert (place.ahead, place.start_at) == (1, NOW + 20 * MINUTE)
+
+
+def test_a_rivals_rivals_are_part_of_an_estimate() -> None:
+    both = waits("both", (SLOT, OTHER), since=NOW - RESERVE_AFTER)  # keeps the free label
+    first = waits("first", (OTHER,), since=NOW - 2 * RESERVE_AFTER)
+    usual = {"x": 30 * MINUTE, "first": 60 * MINUTE, "both": 10 * MINUTE}
+    scene = Scene(NOW, (first, both, waits("me")), (holds("x", ("label:a2", 1)),), usual=usual)
+    place = decide(scene, RunId("me"))
+    assert isinstance(place, Place)
+    assert place.start_at == NOW + 90 * MINUTE  # x 20, first 60, both 10
+
+
+def test_who_takes_a_place_changes_whose_turn_it_is() -> None:
+    one, two = Need("label:one", 1, 1), Need("label:two", 1, 1)
+    waiting = (
+        waits("x1", (one,), author="x", minutes=1),
+        waits("y1", (one,), author="y", minutes=2),
+        waits("x2", (two,), author="x", minutes=3),
+    )
+    scene = Scene(NOW, waiting)
+    assert going(scene).keys() == {"x1", "x2"}
+    assert give(scene, RunId("x2")) == (Taken(0), {"y1"})  # x has had a turn by now
+    assert give(scene, RunId("y1"))[1] == {"x1", "x2"}
+
+
+def test_who_is_barred_knows_how_many_wait_before_it() -> None:
+    pause = Pause("all", "kim", "upgrade", None, NOW)
+    waiting = tuple(waits(f"w{number}", minutes=number) for number in range(3))
+    answer = decide(Scene(NOW, waiting, pauses=(pause,)), RunId("w2"))
+    assert isinstance(answer, Barred)
+    assert answer.ahead == 2
 
 
 def test_nothing_to_need_is_always_taken() -> None:

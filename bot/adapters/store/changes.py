@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import Executable, case, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.adapters.store.audit import add_audit
@@ -18,7 +18,7 @@ from bot.adapters.store.checks_touch import (
 from bot.adapters.store.database import Database, insert
 from bot.adapters.store.deliveries import finish_delivery
 from bot.adapters.store.records import runs_let_down, save_records, take_up_reports
-from bot.adapters.store.rows import FREE, values
+from bot.adapters.store.rows import FREE, moment, values
 from bot.adapters.store.tables import facts, pulls, runs, wants
 from bot.core.model import Fact, Pull, Run, RunId, State, Want, Wish, WishKind
 from bot.ports.inbox import Changes, DropWant
@@ -155,9 +155,21 @@ async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:
 async def add_wants(conn: AsyncConnection, added: list[Want], now: datetime) -> None:
     """Add wants and poke their runs; a run nobody wanted any more is wanted again."""
     for want in added:
-        await conn.execute(insert(conn, wants).values(values(want)).on_conflict_do_nothing())
+        await conn.execute(_put_want(conn, want))
     await _want_again(conn, {want.run_id for want in added})
     await poke_runs(conn, {want.run_id for want in added}, now)
+
+
+def _put_want(conn: AsyncConnection, want: Want) -> Executable:
+    """Return the insert of a want; one that is there becomes a person's, and never a lesser one."""
+    new = insert(conn, wants).values(values(want))
+    added, persons = new.excluded, wants.c.auto & ~new.excluded.auto
+    more = {
+        "auto": wants.c.auto & added.auto,
+        "by": case((persons, added.by), else_=wants.c.by),
+        "rank": case((added.rank < wants.c.rank, added.rank), else_=wants.c.rank),
+    }
+    return new.on_conflict_do_update(index_elements=["run_id", "source"], set_=more)
 
 
 async def _want_again(conn: AsyncConnection, run_ids: set[RunId]) -> None:
@@ -226,11 +238,18 @@ async def add_facts(conn: AsyncConnection, added: tuple[Fact, ...]) -> set[RunId
     return set(await conn.scalars(query, rows))
 
 
-async def poke_runs(conn: AsyncConnection, run_ids: set[RunId], now: datetime) -> None:
-    """Make open runs due now and note that they were poked."""
+async def poke_runs(
+    conn: AsyncConnection, run_ids: set[RunId], now: datetime, *, first: bool = False
+) -> None:
+    """Make open runs due, and note that they were poked; one that is overdue keeps its turn.
+
+    ``first``: they may start, so they come before whoever is due only to look at its place.
+    """
     if run_ids:
+        since = runs.c.created_at if first else runs.c.due
+        due = case((since < now, since), else_=moment(now))
         await conn.execute(
             update(runs)
             .where(runs.c.id.in_(run_ids), runs.c.state != State.DONE)
-            .values(due=now, pokes=runs.c.pokes + 1)
+            .values(due=due, pokes=runs.c.pokes + 1)
         )

@@ -16,12 +16,12 @@ from bot.adapters.store.scene import read_scene, waiter_of
 from bot.adapters.store.tables import holds, queue, runs
 from bot.adapters.store.tables_scarce import resources
 from bot.core.model import Alternatives, Need, RepoId, Run, RunId, State
-from bot.core.queueing import Answer, Barred, Scene, Taken, Waiter, decide, going, order
+from bot.core.queueing import Answer, Barred, Scene, Taken, Waiter, give, going, order
 from bot.ports.wake import Topic, Wake
 
 # Besides those who may go now, the next ones are poked so that the places they show keep up.
-# Those further back look at their place when they are due anyway.
-_POKED = 16
+# The others look at their place when they are due anyway: a minute later, or ten far back.
+_POKED = 3
 
 
 class HoldRows:
@@ -42,9 +42,10 @@ class HoldRows:
                 return Barred("the run is done"), False
             waiter = await waiter_of(conn, run, needs)
             scene = _with(await read_scene(conn, run.repo_id, now), waiter)
-            answer = decide(scene, run.id)
+            answer, others = give(scene, run.id)
             await _enter(conn, run, waiter, answer, now)
-            return answer, await _poke(conn, going(scene).keys() - {run.id}, now)
+            await poke_runs(conn, others, now, first=True)
+            return answer, bool(others)
 
         answer, poked = await self._db.write(work)
         if poked:
@@ -141,9 +142,5 @@ async def poke_waiting(
     """Poke who may go now, and the first ones of those who wait for these resources."""
     scene = await read_scene(conn, repo_id, now)
     waiting = [item.run_id for item in order(scene) if _resources(item.needs) & touched]
-    await _poke(conn, {*waiting[:_POKED], *going(scene)}, now)
-
-
-async def _poke(conn: AsyncConnection, run_ids: set[RunId], now: datetime) -> bool:
-    await poke_runs(conn, run_ids, now)
-    return bool(run_ids)
+    await poke_runs(conn, set(waiting[:_POKED]), now)
+    await poke_runs(conn, set(going(scene)), now, first=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import fields
 from datetime import datetime
+from functools import cache
 from typing import Any, TypeVar
 
 from sqlalchemy import BindParameter, ColumnElement, RowMapping, Table, literal, select, tuple_
@@ -21,7 +22,13 @@ FREE: dict[str, Any] = {"lease_owner": "", "lease_until": EPOCH}
 
 def load(kind: type[Value], row: RowMapping) -> Value:
     """Make a value of a dataclass from the columns named like its fields."""
-    return kind(**{field.name: row[field.name] for field in fields(kind)})  # type: ignore[arg-type]
+    return kind(**{name: row[name] for name in _names(kind)})  # type: ignore[arg-type]
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """Return a dataclass's field names; asked for every row."""
+    return tuple(field.name for field in fields(kind))
 
 
 def values(value: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Runs under a lease: claimed when due, saved fenced, poked by whoever has news."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -7,7 +8,7 @@ from sqlalchemy import ColumnElement, case, exists, func, literal, select, updat
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.adapters.store.audit import add_audit
-from bot.adapters.store.changes import add_facts, place_run, poke_runs, wish_to_keep
+from bot.adapters.store.changes import add_facts, add_wants, place_run, wish_to_keep
 from bot.adapters.store.checks_touch import bump_progress, bump_replies, bump_state
 from bot.adapters.store.database import Database, insert
 from bot.adapters.store.holds import lock_places, release
@@ -205,12 +206,9 @@ async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> 
 async def _retry(conn: AsyncConnection, run_id: RunId, retry: Run, now: datetime) -> RunId:
     """Insert the next attempt with the wants of the one before; an open one takes them instead."""
     placed = await place_run(conn, retry, now)
-    copied = select(literal(placed), wants.c.source, wants.c.auto, wants.c.by, wants.c.rank)
-    copied = copied.where(wants.c.run_id == run_id)
-    names = ["run_id", "source", "auto", "by", "rank"]
-    await conn.execute(insert(conn, wants).from_select(names, copied).on_conflict_do_nothing())
-    if placed != retry.id:
-        await poke_runs(conn, {placed}, now)
+    wanted = await load_wants(conn, [run_id])
+    copied = [replace(want, run_id=placed) for want in wanted.get(run_id, ())]
+    await add_wants(conn, copied, now)
     return placed
 
 

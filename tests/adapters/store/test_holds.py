@@ -153,7 +153,7 @@ async def test_only_the_first_of_a_long_queue_are_poked(store: Store) -> None:
     for item in (holder, *waiting):
         await store.take(item, ((SLOT,),), NOW)
     await give_back(store, holder, "label:a3")
-    assert await poked(store) == [f"s{n}" for n in range(1, 17)]
+    assert await poked(store) == ["s1", "s2", "s3"]
 
 
 async def test_a_late_runner_takes_nothing_for_a_done_run(store: Store) -> None:
