@@ -51,6 +51,11 @@ async def test_a_paused_label_says_who_why_and_until_and_runs_again_when_resumed
     assert world.check("unit", pull.head_sha).title == f"Queued: {said}"
     await world.pass_time(70)
     assert said in (world.gate(pull.head_sha).summary or "")
+    await operator.pause(f"label:{LABEL}", "a new driver", None)
+    await world.pass_time(70)
+    said = f"{LABEL} is paused by kim: a new driver"
+    assert world.check("unit", pull.head_sha).title == f"Queued: {said}"
+    assert said in (world.gate(pull.head_sha).summary or "")
     assert [run.inputs["sha"] for run in world.github.runs()] == [going.head_sha]
     await world.finish("success")  # what runs goes on
     assert world.check("unit", going.head_sha).conclusion == "success"
@@ -61,6 +66,7 @@ async def test_a_paused_label_says_who_why_and_until_and_runs_again_when_resumed
     assert Row(BY_ITSELF, "start unit", False, "pause") in rows
     assert [row.what for row in rows if row.who == "kim"] == [
         f"pause label:{LABEL} until {until:%Y-%m-%dT23:00Z}: maintenance",
+        f"pause label:{LABEL}: a new driver",
         f"resume label:{LABEL}",
     ]
 
