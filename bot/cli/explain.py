@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from bot.cli.paths import path_of
 from bot.core.explaining import Explanation, explain, hours, how, to_json, where, who
 from bot.core.matching import MAX_LISTED_FILES, ChangedFile, suites_named
 from bot.core.policy import Policy, PolicyErrors, load_policy
@@ -51,12 +52,12 @@ def _listed(policy: str, files_from: str | None, paths: tuple[str, ...]) -> list
         msg = "name the changed files either as PATHS or by --files-from"
         raise click.UsageError(msg)
     if files_from is None:
-        return [path for path in paths if path]
+        return [path_of(path) for path in paths if path]
     if files_from == policy:
         msg = "the policy and the files cannot come from the same place"
         raise click.UsageError(msg)
     lines = _bytes_of(files_from).decode("utf-8", "replace").split("\n")
-    return [line for line in lines if line]
+    return [path_of(line) for line in lines if line]
 
 
 def _bytes_of(path: str) -> bytes:

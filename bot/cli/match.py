@@ -5,9 +5,11 @@ import sys
 
 import click
 
+from bot.cli.paths import path_of
 from bot.core.matching import MAX_LISTED_FILES, ChangedFile, Selection, select
 from bot.core.policy import Policy, PolicyErrors, load_policy
 
+_UNBOUND = 10_000  # columns
 _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 
@@ -45,7 +47,7 @@ def _bytes_of(path: str) -> bytes:
 
 def _select(policy: Policy, listing: bytes) -> Selection:
     lines = listing.decode("utf-8", "replace").split("\n")
-    files = [ChangedFile(line) for line in lines if line]
+    files = [ChangedFile(path_of(line)) for line in lines if line]
     return select(policy, files, truncated=len(files) > MAX_LISTED_FILES)
 
 
@@ -72,11 +74,12 @@ def _print_table(selection: Selection) -> None:
     table = Table("suite", "selected", "why", "files")
     table.columns[0].overflow = table.columns[2].overflow = "fold"
     table.columns[3].justify = "right"
-    for choice in selection.choices:
+    for choice in sorted(selection.choices, key=lambda choice: not choice.selected):
         answer = Text("yes", "green") if choice.selected else Text("no", "dim")
         cells = (Text(choice.suite), answer, Text(choice.reason), Text(str(len(choice.files))))
         table.add_row(*cells)
-    console = Console()
+    # Where nobody looks a row is a line and nothing is cut: for grep.
+    console = Console(width=None if sys.stdout.isatty() else _UNBOUND)
     console.print(table)
     count = len(selection.selected)
     console.print(f"{count} of {len(selection.choices)} suites selected", highlight=False)

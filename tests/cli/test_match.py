@@ -45,6 +45,26 @@ def test_json_answers_every_suite_with_its_reason_and_files(policy: str) -> None
     }
 
 
+def test_paths_are_read_as_git_lists_them_and_what_can_match_nothing_is_told(policy: str) -> None:
+    listing = './src/a.py\n/w/src/b.py\n"src/\\344.py"\n'
+    result = CliRunner().invoke(command, ["--policy", policy, "--json"], input=listing)
+    assert json.loads(result.stdout)["suites"][0]["files"] == ["src/a.py"]
+    assert "/w/src/b.py: is absolute" in result.stderr
+    assert '344.py": is quoted by Git' in result.stderr
+
+
+def test_a_pipe_gets_whole_names_and_what_is_selected_first(tmp_path: Path) -> None:
+    long = "long-" * 9 + "name"
+    *head, unit, night = POLICY.splitlines()
+    swapped = "\n".join([*head, night, unit])
+    path = tmp_path / "policy.yml"
+    path.write_text(swapped.replace("  unit:", f"  {long}:"))
+    out = CliRunner().invoke(command, ["--policy", str(path)], input="src/a.py\n").stdout
+    rows = [line for line in out.splitlines() if "│" in line]
+    assert len(rows) == 2
+    assert long in rows[0]
+
+
 def test_files_come_from_a_file_or_a_dash_one_a_line_as_they_are(
     policy: str, tmp_path: Path
 ) -> None:
