@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bot.core.explaining import Starts, starts
 from bot.core.policy import Policy, PolicyErrors, load_policy
 from bot.core.policy.errors import unknown
 from bot.core.simulation import (
@@ -63,6 +64,7 @@ def command(
         click.echo(json.dumps(to_json(simulation, difference), indent=2))
     else:
         _print(simulation, difference, typical=bool(minutes))
+        _notes(new, simulation)
 
 
 def _policy(path: str) -> Policy:
@@ -119,7 +121,20 @@ def _print(simulation: Simulation, difference: Difference | None, *, typical: bo
         signs = [*(f"+{name}" for name in item.added), *(f"-{name}" for name in item.removed)]
         console.print(f"{item.commit}  {' '.join(signs)}", soft_wrap=True)
     same = len(simulation.commits) - len(difference.commits)
-    console.print(f"{same} of {count(len(simulation.commits), 'commit')} as before")
+    console.print(f"{same} of {count(len(simulation.commits), 'commit')} select the same suites")
+
+
+def _notes(policy: Policy, simulation: Simulation) -> None:
+    """Say what of the runs the bot does not start: GitHub's own, and all in a dry run."""
+    native = {name for name, suite in policy.suites.items() if starts(suite) is Starts.GITHUB}
+    theirs = sum(tally.runs for tally in simulation.suites if tally.suite in native)
+    ours = simulation.runs - theirs
+    if theirs:
+        runs = count(theirs, "run is", "runs are")
+        click.echo(f"{runs} started by GitHub itself (native suites), {ours:,} by the bot")
+    if policy.mode == "dry_run":
+        runs = count(ours, "run")
+        click.echo(f"dry run: the bot would start {runs}, and starts nothing until `mode: on`")
 
 
 def _total(head: str, simulation: Simulation, bound: str) -> str:
@@ -133,7 +148,9 @@ def _table(simulation: Simulation, difference: Difference | None) -> "Table":
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    table = Table("suite", "runs", "NPU-hours", *(("before", "NPU-hours") if difference else ()))
+    table = Table(
+        "suite", "runs", "NPU-hours", *(("runs before", "NPU-hours before") if difference else ())
+    )
     table.columns[0].overflow = "fold"
     for column in table.columns[1:]:
         column.justify = "right"

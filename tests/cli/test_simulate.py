@@ -81,8 +81,28 @@ def test_the_table_shows_both_policies_and_the_commits_that_differ(files: dict[s
         "1a2b3c4  +unit +docs -core",
         "2b3c4d5  +unit -core",
         "3c4d5e6  -docs",
-        "0 of 3 commits as before",
+        "0 of 3 commits select the same suites",
     ]
+
+
+def test_what_the_bot_would_not_start_is_counted_apart(files: dict[str, str]) -> None:
+    text = POLICY.replace("docs.yml,", "docs.yml, start: native,")
+    result = simulate("--policy", "-", "--commits", files["commits"], given=text)
+    told = "1 run is started by GitHub itself (native suites), 2 by the bot"
+    assert result.stdout.splitlines()[-1] == told
+    dry = simulate("--policy", "-", "--commits", files["commits"], given=text + "mode: dry_run\n")
+    assert dry.stdout.splitlines()[-2:] == [
+        told,
+        "dry run: the bot would start 2 runs, and starts nothing until `mode: on`",
+    ]
+
+
+def test_no_two_columns_share_a_name(files: dict[str, str]) -> None:
+    arguments = ("--policy", files["new"], "--against", files["old"], "--commits")
+    out = simulate(*arguments, files["commits"]).stdout
+    head = next(line for line in out.splitlines() if "suite " in line)
+    names = [name.strip() for name in head.strip("┃ ").split("┃")]
+    assert names == ["suite", "runs", "NPU-hours", "runs before", "NPU-hours before"]
 
 
 def test_typical_minutes_make_it_an_estimate(files: dict[str, str]) -> None:
