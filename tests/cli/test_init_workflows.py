@@ -48,6 +48,7 @@ def test_the_policy_is_right_and_selects_as_the_workflows_do(tmp_path: Path) -> 
     arguments = ["--policy", str(tmp_path / POLICY), "--json"]
     matched = CliRunner().invoke(match, arguments, input="src/a.py\n")
     assert [one["selected"] for one in json.loads(matched.stdout)["suites"]] == [True]
+    assert "\nmode: dry_run" in (tmp_path / POLICY).read_text()
 
 
 def test_each_workflow_and_all_that_is_missed_is_told(tmp_path: Path) -> None:
@@ -89,7 +90,9 @@ def test_without_a_workflow_to_carry_no_policy_is_written(
 ) -> None:
     result = init(tmp_path, **workflows)
     assert result.exit_code == 1
-    assert result.stderr == "No workflow could be carried over, so no policy was written.\n"
+    assert "No workflow could be carried over, so no policy was written" in result.stderr
+    assert "Without --from-workflows a starter policy is written" in result.stderr
+    assert "Next:" not in result.stderr
     assert not (tmp_path / POLICY).exists()
     assert (tmp_path / FOLDER / "ascend_nightly.yml").is_file()
 

@@ -12,6 +12,15 @@ from bot.cli.init.templates import wanted, with_policy
 from bot.cli.init.workflows import carry_over
 from bot.core.transfer import Transfer
 
+_NO_POLICY = """\
+No workflow could be carried over, so no policy was written: none is started by pull requests and
+has a job on a label that names Ascend NPUs. Without --from-workflows a starter policy is written.\
+"""
+_NEXT = """\
+Next: set labels and `slots` in .github/ascend-ci.yml to what your runners can hold, set the
+repository variables that the workflows read (ASCEND_CI_URL, SUBMITTER_URL), check the policy with
+`ascend-ci check-policy .github/ascend-ci.yml`, and commit it all to the default branch.\
+"""
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
@@ -38,11 +47,15 @@ def command(
     and that has a job on Ascend NPUs: GitHub goes on starting it, the bot adopts it. A job is on
     NPUs when one of its labels is not hosted by GitHub and has a word (between -, _ and .) that
     names an Ascend chip, npu or ascend. What a policy cannot say is listed with file and line.
+    The workflows and scripts are put there all the same: a suite moves to them when the bot is to
+    start it. Either policy begins with `mode: dry_run`, which starts nothing.
 
     Ends with 0 when every file is as it should be, with 1 when one was kept, skipped or refused or
     no workflow could be carried over, with 2 on wrong use.
     """
     checkout = Checkout(directory.resolve())
+    if not (directory / ".git").exists():
+        click.echo(f"{directory} is no Git checkout: is it the right folder?", err=True)
     files = wanted()
     carried = carry_over(checkout) if from_workflows else None
     if carried is not None:
@@ -52,6 +65,9 @@ def command(
         click.echo(json.dumps(_as_json(done, carried), indent=2))
     else:
         _print(done, carried)
+        click.echo(
+            _NO_POLICY if carried is not None and carried.policy is None else _NEXT, err=True
+        )
     complete = all(one.status.is_wanted for one in done)
     sys.exit(0 if complete and (carried is None or carried.policy is not None) else 1)
 
@@ -68,7 +84,13 @@ def _answer(*, yes: bool, force: bool) -> Ask:
 def _ask(change: Change) -> bool:
     click.echo(change.diff(), err=True)
     verb = "Create" if change.before is None else "Replace"
-    return click.confirm(f"{verb} {change.path}?", default=change.before is None, err=True)
+    try:
+        return click.confirm(f"{verb} {change.path}?", default=change.before is None, err=True)
+    except click.Abort:
+        click.echo(
+            "\nNobody answered: --yes creates what is missing, --force replaces, too.", err=True
+        )
+        raise
 
 
 def _as_json(done: list[Installed], carried: Transfer | None) -> dict[str, object]:
@@ -95,8 +117,6 @@ def _print(done: list[Installed], carried: Transfer | None) -> None:
             _line("carried", workflow.file, f"suite {workflow.suite}")
     for missed in carried.missed:
         _line("missed", f"{missed.file}:{missed.line}", missed.reason)
-    if carried.policy is None:
-        click.echo("No workflow could be carried over, so no policy was written.", err=True)
 
 
 def _line(word: str, path: str, reason: str) -> None:

@@ -16,6 +16,7 @@ HEAD = """\
 # workflows; the bot adopts their runs. What could not be carried over was listed by the command.
 # Check a change with: ascend-ci check-policy .github/ascend-ci.yml
 version: 1
+mode: dry_run  # shows what would run; set it to on when that is right
 """
 
 _BRANCHES = "# Base branches that bring their own policy; the workflows' own filters name them.\n"
