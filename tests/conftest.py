@@ -7,7 +7,7 @@ import pytest
 
 from bot.adapters.store import Store
 from bot.ports.wake import Wake
-from tests.databases import PostgresServer, SqliteTemplate
+from tests.databases import PostgresServer, SqliteTemplate, quick_folder
 
 StoreFactory = Callable[..., Awaitable[Store]]
 
@@ -15,8 +15,10 @@ BOTH = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
 
 
 @pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> SqliteTemplate:
-    return SqliteTemplate(tmp_path_factory.mktemp("sqlite"))
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteTemplate]:
+    template = SqliteTemplate(tmp_path_factory.mktemp("sqlite"), quick_folder())
+    yield template
+    template.close()
 
 
 @pytest.fixture(scope="session")

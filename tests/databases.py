@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 import shutil
 import tempfile
 import warnings
@@ -59,19 +60,44 @@ def run_apart(work: Coroutine[Any, Any, None]) -> None:
         pool.submit(asyncio.run, work).result()
 
 
-class SqliteTemplate:
-    """A migrated file, made once and copied for each test."""
+# A world commits a hundred times; on a disk each waits for it. A container's may be too small.
+_MEMORY = Path("/dev/shm")
+_MEMORY_BYTES = 1 << 30
+_KEPT = 16  # more than one test opens
 
-    def __init__(self, folder: Path) -> None:
+
+def quick_folder() -> Path | None:
+    """Return where files live in memory, `None` when there is no place with room."""
+    if not _MEMORY.is_dir() or shutil.disk_usage(_MEMORY).free < _MEMORY_BYTES:
+        return None
+    return _MEMORY if os.access(_MEMORY, os.W_OK) else None
+
+
+class SqliteTemplate:
+    """A migrated file, made once and copied for each test: into `quick`, or else its own folder."""
+
+    def __init__(self, folder: Path, quick: Path | None = None) -> None:
         self._file = folder / "template.db"
+        self._quick = quick and tempfile.TemporaryDirectory(prefix="ascend-ci-db-", dir=quick)
+        self._copies: list[Path] = []
 
     def fresh(self, folder: Path) -> str:
         """Return the URL of a fresh migrated database."""
         if not self._file.exists():
             run_apart(migrate(_sqlite_url(self._file)))
+        if self._quick:
+            folder = Path(tempfile.mkdtemp(dir=self._quick.name))
+            self._copies.append(folder)
         copy = folder / "ascend-ci.db"
         shutil.copyfile(self._file, copy)
+        while len(self._copies) > _KEPT:  # those of tests that are over
+            shutil.rmtree(self._copies.pop(0))
         return _sqlite_url(copy)
+
+    def close(self) -> None:
+        """Delete the copies in the quick folder."""
+        if self._quick:
+            self._quick.cleanup()
 
 
 def _sqlite_url(file: Path) -> str:
