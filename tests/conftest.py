@@ -1,5 +1,6 @@
 """Both databases for every test that stores: a real SQLite file and a real PostgreSQL."""
 
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,17 @@ from tests.databases import PostgresServer, SqliteTemplate, quick_folder
 StoreFactory = Callable[..., Awaitable[Store]]
 
 BOTH = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
+
+
+def pytest_sessionstart() -> None:
+    """Look for no garbage while modules load: there is none, and looking takes a second."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look from now on, past all that was loaded."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
