@@ -129,9 +129,8 @@ def _print(answer: dict[str, Any]) -> None:
     bot: Figures = answer["bot"]
     write = sys.stdout.write
     write(f"{answer['pushes']} pushes on {answer['pulls']} pull requests, ")
-    write(
-        f"{answer['starting']} start a job today; took {answer['took_s']} s, {answer['cpu_s']} s of CPU\n\n"
-    )
+    write(f"{answer['starting']} start a job today; ")
+    write(f"took {answer['took_s']} s, {answer['cpu_s']} s of CPU\n\n")
     write(f"{'':44}{'today':>10}{'bot':>10}\n")
     for title, name in _ROWS:
         write(f"{title:44}{getattr(today, name):>10,.0f}{getattr(bot, name):>10,.0f}\n")
