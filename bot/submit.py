@@ -24,7 +24,7 @@ from collections import namedtuple
 from contextlib import suppress
 from functools import partial
 from typing import Any, Callable, Iterator  # noqa: UP035 - one import for 3.9
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 NETWORK_ERRORS = (OSError, http.client.HTTPException)
 BAD_ANSWERS = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -94,12 +94,12 @@ def parse(argv: list[str], environ: dict[str, str]) -> Config:
     body, retry_s = _body(raw, flaws), _json(raw, "retry_seconds", 600, flaws)
     silence_s = _json(raw, "silence_seconds", 300, flaws)
     if flaws:
-        parser.exit(2, "".join(f"ascend-ci submit: {flaw}\n" for flaw in flaws))
+        named = (re.sub(r"^\w+", lambda m: m[0].replace("_", "-"), flaw) for flaw in flaws)
+        parser.exit(2, "".join(f"ascend-ci submit: --{flaw}\n" for flaw in named))
     url, bot_url, run = raw["url"].rstrip("/"), raw["bot_url"].rstrip("/"), raw["run"]
-    attempt = urlencode({"attempt": raw["github_run_attempt"]})
-    run_url = f"{url}/api/v1/workflows/{quote(raw['github_run_id'], safe='')}?{attempt}"
-    detach = raw["detach"].lower() in ("1", "true", "yes")
-    token = environ.get("SUBMITTER_TOKEN", "").strip()
+    run_id, attempt = (quote(raw[f"github_run_{name}"], safe="") for name in ("id", "attempt"))
+    run_url = f"{url}/api/v1/workflows/{run_id}?attempt={attempt}"
+    detach, token = raw["detach"].lower(), environ.get("SUBMITTER_TOKEN", "").strip()
     return Config(url, run_url, token, body, bot_url, run, detach, retry_s, silence_s or 1)
 
 
@@ -207,13 +207,13 @@ def post_job(config: Config) -> tuple[int, str]:
         job_id = json.loads(text)["job_id"]
         if re.fullmatch(r"[\w.:-]{1,253}", job_id):
             return 0, job_id
-    return 1, f"the submitter refused the job: {text[:2000]}"
+    hint = " (set SUBMITTER_TOKEN)" * (status == 401)
+    return 1, f"the submitter refused the job{hint}: {text[:2000]}"
 
 
 def announce(config: Config, job_id: str) -> None:
     """Tell the bot the job's id, proven by an OIDC token; a failure is a warning."""
-    source = os.environ.get("ACTIONS_ID_TOKEN_REQUEST_URL", "")
-    proof = os.environ.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "")
+    source, proof = (os.environ.get(f"ACTIONS_ID_TOKEN_REQUEST_{x}", "") for x in ("URL", "TOKEN"))
     url = f"{config.bot_url}/api/v1/runs/{quote(config.run, safe='')}/rayjobs"
 
     def once() -> tuple[int, bytes]:
@@ -386,7 +386,7 @@ def _run(config: Config) -> int:
     teller = threading.Thread(target=announce, args=(config, text), daemon=True)
     teller.start()
     status = ""
-    if not config.detach:
+    if config.detach not in ("1", "true", "yes"):
         mark = secrets.token_hex(16) if os.environ.get("GITHUB_ACTIONS") else ""
         say(f"::stop-commands::{mark}") if mark else None  # the log gives the runner no commands
         status = Follower(config, text).run()

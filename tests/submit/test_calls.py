@@ -84,19 +84,26 @@ async def test_the_body_is_that_of_the_api_and_the_key_is_of_the_run(
         ({"ASCEND_CI_ENV": "[]"}, "env (ASCEND_CI_ENV) must be a JSON object"),
         ({"ASCEND_CI_ENV": '{"A": true}'}, "env: item A must be a string, not true"),
         ({"ASCEND_CI_ENV": '{"A-B": "x"}'}, "env: 'A-B' is no name of a variable"),
-        ({"ASCEND_CI_WORKER_REPLICAS": "two"}, "worker_replicas"),
-        ({"ASCEND_CI_WORKER_REPLICAS": "1.5"}, "worker_replicas"),
-        ({"ASCEND_CI_WORKER_REPLICAS": "-1"}, "worker_replicas"),
-        ({"ASCEND_CI_WORKER_REPLICAS": "true"}, "worker_replicas"),
-        ({"ASCEND_CI_TIMEOUT_MINUTES": "4h"}, "timeout_minutes"),
-        ({"ASCEND_CI_TEMPLATE_PATCHES": "{}"}, "template_patches"),
-        ({"ASCEND_CI_TEMPLATE_PATCHES": '["x"]'}, "template_patches: item 0: must be an object"),
-        ({"ASCEND_CI_TEMPLATE_PATCHES": '[{"op": ["add"]}]'}, "template_patches: item 0"),
+        ({"ASCEND_CI_WORKER_REPLICAS": "two"}, "--worker-replicas"),
+        ({"ASCEND_CI_WORKER_REPLICAS": "1.5"}, "--worker-replicas"),
+        ({"ASCEND_CI_WORKER_REPLICAS": "-1"}, "--worker-replicas"),
+        ({"ASCEND_CI_WORKER_REPLICAS": "true"}, "--worker-replicas"),
+        ({"ASCEND_CI_TIMEOUT_MINUTES": "4h"}, "--timeout-minutes"),
+        ({"ASCEND_CI_TEMPLATE_PATCHES": "{}"}, "--template-patches"),
+        ({"ASCEND_CI_TEMPLATE_PATCHES": '["x"]'}, "--template-patches: item 0: must be an object"),
+        ({"ASCEND_CI_TEMPLATE_PATCHES": '[{"op": ["add"]}]'}, "--template-patches: item 0"),
         ({"ASCEND_CI_TEMPLATE_PATCHES": '[{"op": "add", "path": "/a"}]'}, "add needs 'value'"),
         ({"ASCEND_CI_TEMPLATE_PATCHES": '[{"op": "remove", "path": "a"}]'}, "JSON pointer"),
-        ({"SUBMITTER_URL": "file:///etc/passwd"}, "url (SUBMITTER_URL) must be an http(s) address"),
-        ({"SUBMITTER_URL": ""}, "url (SUBMITTER_URL) is missing"),
-        ({"GITHUB_RUN_ID": ""}, "github_run_id (GITHUB_RUN_ID) is missing"),
+        (
+            {"SUBMITTER_URL": "file:///etc/passwd"},
+            "--url (SUBMITTER_URL) must be an http(s) address",
+        ),
+        ({"SUBMITTER_URL": ""}, "--url (SUBMITTER_URL) is missing"),
+        ({"GITHUB_RUN_ID": ""}, "--github-run-id (GITHUB_RUN_ID) is missing"),
+        (
+            {"ASCEND_CI_SHA": "", "GITHUB_SHA": ""},
+            "--commit-sha (ASCEND_CI_SHA GITHUB_SHA) is missing",
+        ),
     ],
 )
 async def test_wrong_use_is_exit_code_2_and_the_flaw_is_named(
@@ -113,6 +120,13 @@ async def test_a_refusal_shows_code_and_answer(faulty: FaultySubmitter) -> None:
     done = await run(faulty.url)
     assert done.code == 1
     assert "HTTP 418: <html>HTTP 418 by the ingress</html>" in done.said
+
+
+async def test_a_missing_token_is_asked_for(faulty: FaultySubmitter) -> None:
+    faulty.fail("post", 401)
+    done = await run(faulty.url)
+    assert done.code == 1
+    assert "refused the job (set SUBMITTER_TOKEN): HTTP 401" in done.said
 
 
 async def test_an_answer_that_is_no_json_is_a_refusal(faulty: FaultySubmitter) -> None:
