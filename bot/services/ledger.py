@@ -45,11 +45,6 @@ def _cause(claimed: ClaimedRun) -> str:
     return cause_of(SuiteView(claimed.run, claimed.facts, claimed.rayjobs))
 
 
-def _standing(place: Place | None) -> tuple[str, int] | None:
-    """Return what of a place is news: estimates shift all the time."""
-    return (place.resource, place.ahead) if place else None
-
-
 class Ledger:
     """Folds facts into rows and saves them under the run's lease."""
 
@@ -78,8 +73,9 @@ class Ledger:
         seen = add_up(run, (*claimed.facts, *moved.facts))
         run = replace(run, started_at=run.started_at or seen.started_at)
         changed = run.state is not before.state
-        moved_up = _standing(run.place) != _standing(before.place)
-        at_once = (changed and run.state in _SHOWN_AT_ONCE) or moved_up or moved.news
+        # Ahead of a long queue places shift all the time: how they do is mere progress.
+        queues = (run.place is None) != (before.place is None)
+        at_once = (changed and run.state in _SHOWN_AT_ONCE) or queues or moved.news
         await self._save(
             claimed,
             SaveRun(

@@ -173,7 +173,7 @@ class Runner:
     async def _take_place(self, claimed: ClaimedRun) -> None:
         """Take a slot of the first label that is free, with the pool's NPUs; or queue."""
         run, now = claimed.run, self._clock.now()
-        taken = await self._store.take(run, _needs(run), now)
+        taken = await self._store.take(run, needs_of(run), now)
         if isinstance(taken, Taken):
             label = run.snapshot.labels[taken.choice].name
             npus = run.snapshot.nodes * run.snapshot.npus_at(label)
@@ -190,7 +190,7 @@ def look_again(answer: Place | Barred, now: datetime) -> datetime:
     return min(due, until) if until else due
 
 
-def _needs(run: Run) -> tuple[tuple[Need, ...], ...]:
+def needs_of(run: Run) -> tuple[tuple[Need, ...], ...]:
     """Return what a run needs on each of its labels, in order of preference."""
     frozen = run.snapshot
     needs: list[tuple[Need, ...]] = []
