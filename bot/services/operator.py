@@ -13,6 +13,7 @@ from bot.core.report import Gate
 from bot.ports.api import RunQuery, RunStory
 from bot.ports.clock import Clock
 from bot.ports.operator import OperatorStore
+from bot.services.starts import continued
 
 RULE = "operator"  # the audit's: who may use the database may do this
 MIN_ID = 4  # characters of an id: fewer name a run by accident
@@ -83,7 +84,10 @@ class Operator:
         return after.run
 
     async def retry(self, word: str) -> Retried | No:
-        """Start a done run's suite again at its commit, with the same snapshot."""
+        """Start a done run's suite again at its commit, with the same snapshot.
+
+        Of one that GitHub starts itself, GitHub's own run is run again.
+        """
         story = await self.find(word)
         if isinstance(story, No):
             return story
@@ -94,6 +98,10 @@ class Operator:
         if latest.state is not State.DONE:
             return No(f"attempt {latest.attempt} of {run.suite} is not done: {latest.id}")
         again = self._again(run, latest)
+        if run.snapshot.native:
+            if latest.actions_run_id is None:
+                return No(f"GitHub starts {run.suite} by itself, and has not at this commit")
+            again = continued(again, latest)
         wants = tuple([await self._kept(want, again) for want in story.wants])
         sources = {want.source: want for want in wants if want is not None}
         if not sources:

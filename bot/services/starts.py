@@ -193,7 +193,7 @@ class Starts:
         )
         if frozen.native:
             before = _on_github(order, name)
-        return _continued(run, before) if order.failed_only and before else run
+        return continued(run, before) if order.failed_only and before else run
 
     def again(self, before: Run, who: str, now: datetime) -> Run:
         """Return the next attempt of a run of no pull request, with its own snapshot."""
@@ -208,7 +208,7 @@ class Starts:
             origin=who,
             number=before.number,
         )
-        return _continued(run, before)
+        return continued(run, before)
 
 
 def _entry(order: Order, name: str, rule: str, now: datetime) -> AuditEntry:
@@ -236,7 +236,7 @@ def _on_github(order: Order, name: str) -> Run | None:
     return max(started, key=lambda run: run.attempt, default=None)
 
 
-def _continued(run: Run, before: Run) -> Run:
+def continued(run: Run, before: Run) -> Run:
     """Let a re-run continue its Actions run, if that used a label that still fits."""
     labels = tuple(item for item in run.snapshot.labels if item.name == before.label)
     if before.actions_run_id is None or not (labels or run.snapshot.native):

@@ -8,6 +8,7 @@ from bot.core.queueing import Pause
 from bot.ports.api import RunQuery
 from bot.ports.operator import AuditQuery
 from bot.services.operator import No, Operator, Retried
+from tests.e2e.githubs import ended, natives, pushed, started
 from tests.e2e.talk import press, say, stands, stranger
 from tests.e2e.world import LABEL, World
 
@@ -174,3 +175,17 @@ async def test_old_decisions_are_pruned(world: World) -> None:
     await world.clock.advance(366 * 24 * 3600)
     await world.bot.step("sweeper")()
     assert await audit(world, who=BY_ITSELF, since=None) == []
+
+
+async def test_a_retry_of_what_github_starts_runs_githubs_own_run_again(world: World) -> None:
+    world = await natives(world)
+    pull = pushed(world)
+    await world.settle()
+    run = await started(world, pull)
+    await ended(world, run, "failure", "AssertionError: 1 != 2\n")
+    rows = [item.run for item in await world.bot.parts.store.list_runs(_ALL)]
+    row = next(row for row in rows if row.actions_run_id == run.id)
+    assert isinstance(await kim(world).retry(row.id), Retried)
+    await world.pass_time(10)
+    assert len(world.github.runs()) == 1
+    assert world.github.runs()[0].attempt == 2
