@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.matching import ChangedFile, select
-from bot.core.model import Outcome, Pool, Run, RunId, Sha, State, Want
+from bot.core.model import Outcome, Pool, Rank, Run, RunId, Sha, State, Want
 from bot.core.plan import Changes, DropWant, RunWants
 from bot.core.planner import (
     Chosen,
@@ -233,6 +233,22 @@ def test_only_a_push_is_debounced(pushed: bool, seconds: int, due: object) -> No
     limits = POLICY.limits.model_copy(update={"debounce_seconds": seconds})
     changes = planned(chosen(pushed=pushed, at=with_policy(limits=limits)))
     assert changes.new_runs[0][0].not_before == due
+
+
+@pytest.mark.parametrize(
+    ("release", "trust", "rank"),
+    [
+        (True, YES, Rank.RELEASE),
+        (False, Trusted(True, "approved by cat", approved=True), Rank.APPROVED),
+        (False, YES, Rank.AUTOMATIC),
+    ],
+)
+def test_a_run_waits_in_the_class_of_its_branch_and_trust(
+    release: bool, trust: Trusted, rank: Rank
+) -> None:
+    at = replace(AT, release=release)
+    [(_, wants)] = planned(chosen(at=at, trust=trust)).new_runs
+    assert [want.rank for want in wants] == [rank]
 
 
 def test_a_new_run_knows_what_made_it() -> None:

@@ -3,13 +3,14 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from bot.core.fencing import code
-from bot.core.model import Level, Outcome, Place, RunId, State, WishKind
+from bot.core.model import Ahead, Level, Outcome, Place, RunId, State, WishKind
 from bot.core.policy.changes import Comparison
 from bot.core.render import gate_check, render_policy_check, reply_body, suite_check
 from bot.core.report import CheckWrite, GateView, Reply, SuiteView
@@ -22,6 +23,23 @@ GOLDEN = Path(__file__).parent / "golden"
 SUITES: dict[str, SuiteView] = {
     "needs-approval": s.suite(s.run(state=State.NEEDS_APPROVAL)),
     "queued-place": s.suite(s.QUEUED),
+    "queued-ahead": s.suite(
+        s.run(
+            place=Place(
+                "linux-aarch64-a3-16",
+                7,
+                start_at=s.NOW + timedelta(minutes=40),
+                before=(
+                    Ahead("nightly-gspo", 7012, s.at("13:57"), timedelta(minutes=100)),
+                    Ahead("npu-unit", None, s.at("14:30"), None),
+                    Ahead("multinode-ppo", 7013, None, timedelta(minutes=22)),
+                    Ahead("multinode-eval", 7014, None, None),
+                ),
+                others=1,
+            )
+        )
+    ),
+    "queued-others": s.suite(s.run(place=Place("linux-aarch64-a3-16", 2, others=2))),
     "queued-capacity": s.suite(s.run(place=Place("pool:a2-cluster", 0))),
     "queued-submitter": s.suite(s.run(why="submitter unreachable since 14:41")),
     "queued-bare": s.suite(s.run(origin="", snapshot=replace(s.SNAPSHOT, reason="", title=""))),

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from bot.core.model import RepoId
 from bot.core.policy.changes import Before, Change, Comparison, Kind
-from bot.core.render import render_policy_check
-from bot.core.report import Annotation, CheckWrite
+from bot.core.render import policy_check, render_policy_check
+from bot.core.report import Annotation, CheckWrite, Proposal
 from bot.core.sections import SUMMARY_BYTES
 from tests.core import shown as s
 from tests.core.proposed import PROPOSED
@@ -14,6 +15,25 @@ from tests.core.proposed import PROPOSED
 
 def made(comparison: Comparison) -> CheckWrite:
     return render_policy_check(comparison, s.SHA, s.CTX, s.NOW)
+
+
+def test_a_proposal_is_compared_and_named_for_its_gate() -> None:
+    new = "version: 1\nrunners: {npu-8: {npus: 8}}\nsuites: {}\nlog: {redact: [hunter22]}\n"
+    proposal = Proposal(
+        key="policy-1",
+        repo_id=RepoId(1),
+        sha=s.SHA,
+        number=5,
+        gate="npu",
+        ref="main",
+        policy_sha="1a2b3c4",
+        old=None,
+        new=new.replace("version: 1", "version: hunter22"),
+        redact=("hunter22",),
+    )
+    check = policy_check(proposal, s.CTX, s.NOW)
+    assert (check.name, check.head_sha, check.conclusion) == ("npu policy", s.SHA, "failure")
+    assert "hunter22" not in f"{check.title} {check.summary} {check.annotations}"
 
 
 @pytest.mark.parametrize(
