@@ -82,6 +82,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     app = create_app(runner, Options(token=token, stop_jobs_on_exit=kill_jobs_on_exit))
     try:
         asyncio.run(serve(app, host, port, to_stderr))
+    except BlockingIOError as error:
+        used = f"another submitter uses {data_dir}: name another folder with --data-dir"
+        raise click.UsageError(used) from error
     except OSError as error:
         raise click.ClickException(f"cannot serve: {error}") from error
 

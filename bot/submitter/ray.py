@@ -59,6 +59,9 @@ class RayBackend:
         """Go on with the jobs of an earlier life that have no end yet."""
         await self._shelf.load()
         await self._api.open()
+        problem = await self.problem()
+        if problem is not None:
+            log.warning("jobs will wait for %s: %s", self._api.address, problem)
         for job in self._shelf.live():
             await job.view()
             if job.end is None:

@@ -52,7 +52,7 @@ class RayApi:
     """A client of one cluster; `token` `None` sends none."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
-        self._address = address.rstrip("/")
+        self.address = address.rstrip("/")
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._session: aiohttp.ClientSession | None = None
 
@@ -119,7 +119,7 @@ class RayApi:
         query |= {"interval": "0.5"} if follow else {"timeout": str(WHOLE_LOG_S)}
         with _translated():
             async with self._http.get(
-                f"{self._address}/api/v0/logs/{kind}", params=query, timeout=STREAM
+                f"{self.address}/api/v0/logs/{kind}", params=query, timeout=STREAM
             ) as answer:
                 await _check(answer)
                 async for chunk in answer.content.iter_any():
@@ -137,7 +137,7 @@ class RayApi:
         with _translated():
             async with self._http.request(
                 method,
-                self._address + path,
+                self.address + path,
                 params=query,
                 json=json_body,
                 timeout=aiohttp.ClientTimeout(total=timeout_s),

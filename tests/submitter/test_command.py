@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import socket
 from pathlib import Path
 
@@ -29,6 +30,28 @@ def test_a_port_that_is_taken_is_said_in_one_line(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "cannot serve" in result.output
     assert "Traceback" not in result.output
+
+
+def test_a_data_folder_in_use_is_said_with_the_option_for_another(tmp_path: Path) -> None:
+    (tmp_path / "jobs").mkdir()
+    with (tmp_path / "jobs" / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        result = CliRunner().invoke(command, ["--data-dir", str(tmp_path), "--port", "0"])
+    assert result.exit_code == 2
+    assert "name another folder with --data-dir" in result.output
+    assert "Errno" not in result.output
+
+
+def test_a_cluster_that_does_not_answer_is_warned_of_with_its_address(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        argv = ["--data-dir", str(tmp_path), "--port", str(taken.getsockname()[1])]
+        gone = ["--backend", "ray", "--ray-address", "http://127.0.0.1:9"]
+        CliRunner().invoke(command, [*argv, *gone])
+    assert "jobs will wait for http://127.0.0.1:9: the Ray cluster" in caplog.text
 
 
 @pytest.mark.parametrize(
