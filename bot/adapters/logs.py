@@ -59,13 +59,15 @@ class LogFiles:
 
     async def open(self, run_id: RunId, job_id: str, *, keep: int) -> "LogFile":
         """Open for appending behind the first `keep` bytes; see the port."""
-        return await _in_thread(LogFile, self._path(run_id, job_id), keep)
+        path = self._path(run_id, job_id)
+        return await _opened(lambda: LogFile(path, keep), LogFile.shut)
 
     async def read(
         self, run_id: RunId, job_id: str, *, upto: int, from_line: int = 1
     ) -> AsyncGenerator[bytes, None]:
         """Yield the text of the first `upto` stored bytes, beginning with a line (from 1)."""
-        file = await _in_thread(FileIO, self._path(run_id, job_id))
+        path = self._path(run_id, job_id)
+        file = await _opened(lambda: FileIO(path), FileIO.close)
         try:
             async for text in _texts(file, upto, skip_lines=from_line - 1):
                 yield text
@@ -120,6 +122,10 @@ class LogFile:
 
     async def close(self) -> None:
         """Give the file back."""
+        self._file.close()
+
+    def shut(self) -> None:
+        """Close the file of one that nobody uses."""
         self._file.close()
 
     def _write(self, text: bytes) -> int:
@@ -231,6 +237,23 @@ def _name(text: str) -> str:
 def _written_at(folder: Path) -> float:
     """Return when anything in a folder was last written."""
     return max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
+
+
+async def _opened(work: Callable[[], _T], close: Callable[[_T], None]) -> _T:
+    """Open in a thread; what comes after the caller was cancelled is closed, not forgotten."""
+
+    def translated() -> _T:
+        with _translating():
+            return work()
+
+    opening = asyncio.get_running_loop().run_in_executor(None, translated)
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(
+            lambda late: close(late.result()) if late.exception() is None else None
+        )
+        raise
 
 
 async def _in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

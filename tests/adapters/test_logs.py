@@ -1,16 +1,19 @@
 """Log files: appended, cut, read from a line, pruned; never outside their folder."""
 
+import asyncio
 import gzip
 import os
+import threading
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.adapters.logs import LogFiles
+from bot.adapters.logs import LogFiles, _opened
 from bot.core.model import RunId
 from bot.ports.errors import Transient
 
@@ -180,3 +183,25 @@ async def test_a_folder_that_can_not_be_written_is_a_transient(tmp_path: Path) -
 async def test_a_missing_log_is_a_transient(logs: LogFiles) -> None:
     with pytest.raises(Transient, match="No such file"):
         await text_of(logs.read(RUN, JOB, upto=1))
+
+
+async def test_a_file_that_opens_after_its_caller_was_cancelled_is_closed(tmp_path: Path) -> None:
+    begun, go, closed = threading.Event(), threading.Event(), asyncio.Event()
+
+    def slow() -> FileIO:
+        begun.set()
+        go.wait()
+        return FileIO(tmp_path / "late", "w")
+
+    def close(file: FileIO) -> None:
+        file.close()
+        closed.set()
+
+    opening = asyncio.create_task(_opened(slow, close))
+    await asyncio.to_thread(begun.wait)
+    opening.cancel()
+    await asyncio.wait([opening])
+    go.set()
+    async with asyncio.timeout(60):
+        await closed.wait()
+    assert opening.cancelled()
