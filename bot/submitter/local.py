@@ -89,24 +89,17 @@ class LocalBackend:
 
     async def submit(self, request: JobRequest, key: str | None) -> tuple[str, bool]:
         """Write the job down, then start its supervisor."""
-        async with self._shelf.submitting:
-            known = self._shelf.known(request, key)
-            if known is not None:
-                return known, False
-            self._shelf.check_room()
-            job = await self._shelf.add(self._record(request, key))
-            self._children.start(job.folder)
-            log.info("job started: %s", job.record.job_id)
-            return job.record.job_id, True
+        return await self._shelf.admit(
+            request, key, self._record, lambda job: self._children.start(job.folder)
+        )
 
     async def state(self, job_id: str) -> JobView | None:
         """Look a job up."""
-        job = self._shelf.get(job_id)
-        return None if job is None else await job.view()
+        return await self._shelf.view(job_id)
 
     async def jobs_of(self, run_id: str, attempt: str | None) -> list[JobView]:
         """List the jobs of an Actions run in the order of their start."""
-        return [await job.view() for job in self._shelf.of_run(run_id, attempt)]
+        return await self._shelf.views(run_id, attempt)
 
     async def stop(self, job_ids: Sequence[str]) -> list[str]:
         """Ask the supervisors to stop their jobs; they TERM, then KILL after the grace time."""

@@ -94,24 +94,15 @@ class RayBackend:
 
     async def submit(self, request: JobRequest, key: str | None) -> tuple[str, bool]:
         """Write the job down; its follower submits it, however long the cluster is away."""
-        async with self._shelf.submitting:
-            known = self._shelf.known(request, key)
-            if known is not None:
-                return known, False
-            self._shelf.check_room()
-            job = await self._shelf.add(self._record(request, key))
-            self._follow(job)
-            log.info("job accepted: %s", job.record.job_id)
-            return job.record.job_id, True
+        return await self._shelf.admit(request, key, self._record, self._follow)
 
     async def state(self, job_id: str) -> JobView | None:
         """Look a job up."""
-        job = self._shelf.get(job_id)
-        return None if job is None else await job.view()
+        return await self._shelf.view(job_id)
 
     async def jobs_of(self, run_id: str, attempt: str | None) -> list[JobView]:
         """List the jobs of an Actions run in the order of their start."""
-        return [await job.view() for job in self._shelf.of_run(run_id, attempt)]
+        return await self._shelf.views(run_id, attempt)
 
     async def stop(self, job_ids: Sequence[str]) -> list[str]:
         """Ask for the jobs' end; what has none in time is stopped later, by its follower."""

@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -88,11 +88,11 @@ FIRST_STATE = JobState("PENDING", "", "", "New", None)
 
 
 class Shelf(Generic[RecordT]):
-    """Every job of one backend, by id, by key and by Actions run; `submitting` guards `add`."""
+    """Every job of one backend, by id, by key and by Actions run."""
 
     def __init__(self, root: Path, kind: type[RecordT], limits: Limits) -> None:
         self.root = root
-        self.submitting = asyncio.Lock()
+        self._admitting = asyncio.Lock()
         self._kind = kind
         self._limits = limits
         self._jobs: dict[str, Job[RecordT]] = {}
@@ -131,7 +131,34 @@ class Shelf(Generic[RecordT]):
             and attempt in (None, job.record.request.github_run_attempt)
         ]
 
-    def known(self, request: JobRequest, key: str | None) -> str | None:
+    async def view(self, job_id: str) -> JobView | None:
+        """Look a job's state up; `None` when it is unknown."""
+        job = self.get(job_id)
+        return None if job is None else await job.view()
+
+    async def views(self, run_id: str, attempt: str | None) -> list[JobView]:
+        """List the states of an Actions run's jobs in the order of their start."""
+        return [await job.view() for job in self.of_run(run_id, attempt)]
+
+    async def admit(
+        self,
+        request: JobRequest,
+        key: str | None,
+        make: Callable[[JobRequest, str | None], RecordT],
+        begin: Callable[[Job[RecordT]], None],
+    ) -> tuple[str, bool]:
+        """Write a job down, then begin it; return its id, and whether it is new."""
+        async with self._admitting:
+            known = self._known(request, key)
+            if known is not None:
+                return known, False
+            self._check_room()
+            job = await self._add(make(request, key))
+            begin(job)
+            log.info("job accepted: %s", job.record.job_id)
+            return job.record.job_id, True
+
+    def _known(self, request: JobRequest, key: str | None) -> str | None:
         """Return the job that a key has started; refuses the key for another body."""
         if key is None or key not in self._keys:
             return None
@@ -141,12 +168,12 @@ class Shelf(Generic[RecordT]):
             raise RefusedError(422, reason)
         return job.record.job_id
 
-    def check_room(self) -> None:
+    def _check_room(self) -> None:
         """Refuse another job when too many are alive."""
         if len(self.live()) >= self._limits.live_jobs:
             raise RefusedError(429, f"{self._limits.live_jobs} jobs are alive already")
 
-    async def add(self, record: RecordT) -> Job[RecordT]:
+    async def _add(self, record: RecordT) -> Job[RecordT]:
         """Write a job down; refuses (503) and leaves nothing behind when that is impossible."""
         problem = await asyncio.to_thread(self.problem)
         if problem is not None:
