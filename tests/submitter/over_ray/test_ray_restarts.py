@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 
 from tests.submitter.conftest import Service, lines
-from tests.submitter.fake_ray import FakeRay
-from tests.submitter.over_ray import LOG, serving, text_of
+from tests.submitter.over_ray.fake_ray import FakeRay
+from tests.submitter.over_ray.serving import LOG, serving, text_of
 
 RUN = "/api/v1/workflows/77?attempt=1"
-
-
-@pytest.fixture
-async def cluster() -> AsyncIterator[FakeRay]:
-    async with FakeRay() as made:
-        yield made
-
-
-@pytest.fixture
-async def service(
-    cluster: FakeRay, http: aiohttp.ClientSession, tmp_path: Path
-) -> AsyncIterator[Service]:
-    async with serving(cluster, tmp_path, http) as made:
-        yield made
 
 
 async def test_a_restart_goes_on_where_the_log_was(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +11,10 @@ import pytest
 
 from bot.submitter.limits import Limits
 from tests.submitter.conftest import Service, full_above, lines
-from tests.submitter.fake_ray import FakeRay, until
-from tests.submitter.over_ray import LOG, serving, text_of
+from tests.submitter.over_ray.fake_ray import FakeRay, until
+from tests.submitter.over_ray.serving import LOG, serving, text_of
 
 RUN = "/api/v1/workflows/77?attempt=1"
-
-
-@pytest.fixture
-async def cluster() -> AsyncIterator[FakeRay]:
-    async with FakeRay() as made:
-        yield made
-
-
-@pytest.fixture
-async def service(
-    cluster: FakeRay, http: aiohttp.ClientSession, tmp_path: Path
-) -> AsyncIterator[Service]:
-    async with serving(cluster, tmp_path, http) as made:
-        yield made
 
 
 def words(events: list[dict[str, Any]]) -> list[tuple[str, str, str]]:

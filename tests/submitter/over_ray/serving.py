@@ -14,7 +14,7 @@ from bot.submitter.ray import RayBackend
 from bot.submitter.ray_api import RayApi
 from bot.submitter.web import Options, create_app
 from tests.submitter.conftest import Service
-from tests.submitter.fake_ray import FakeRay
+from tests.submitter.over_ray.fake_ray import FakeRay
 
 PACE = 0.02
 LOG = b"".join(b"%d\n" % n for n in range(20_000)) + b"a\0b\n50%\r100%\n\xff\n\xe4\xb8\n\nlast"

@@ -1,0 +1,1 @@
+"""The submitter over a pretended Ray cluster."""
