@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from bot import resources
 from bot.cli.demo.github import GitHub, Submitter, open_session
 from bot.cli.demo.processes import Child, children, temporary_of
 from bot.cli.demo.scenes import PEOPLE
+from bot.cli.init.templates import wanted
 
 START_S = 60.0  # each starts in under 2 s on an idle machine
 REPOSITORY = "octo/project"
@@ -55,15 +55,18 @@ def folder() -> Iterator[Path]:
 
 
 def repository_in(top: Path) -> Path:
-    """Put the demo's repository into the folder: its paths and today's helper filled in."""
-    made, staging = top / "repository", top / "staging"
-    staging.mkdir()
+    """Put the demo's repository into the folder, with the workflows that `init` installs."""
+    made = top / "repository"
+    (top / "staging").mkdir()
     with resources.path_of("demo/repository") as source:
         shutil.copytree(source, made, ignore=shutil.ignore_patterns("__pycache__"))
     policy = made / POLICY
-    policy.write_text(policy.read_text().replace("/staging/", f"{staging}/"))
-    helper = files("bot").joinpath("submit.py").read_text(encoding="utf-8")
-    (made / ".github" / "ascend-ci" / "submit.py").write_text(helper, encoding="utf-8")
+    policy.write_text(policy.read_text().replace("/tmp/", f"{temporary_of(top)}/"))  # noqa: S108
+    for file in wanted():
+        target = made / file.path
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.content)
     return made
 
 
@@ -92,7 +95,8 @@ async def stage(top: Path) -> AsyncIterator[Stage]:
         async with open_session() as session:
             github = GitHub(session, ready["url"])
             values = {"SUBMITTER_URL": submitter_url, "ASCEND_CI_URL": bot_url}
-            await github.do("vars", values=values | {"STAGING_DIR": str(top / "staging")})
+            staging = {"ASCEND_CI_STAGING_DIR": str(top / "staging")}
+            await github.do("vars", values=values | staging)
             await github.do("app", webhook_url=f"{bot_url}/webhook")
             yield Stage(github, bot, bot_url, Submitter(session, submitter_url))
 

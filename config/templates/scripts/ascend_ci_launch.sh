@@ -11,7 +11,7 @@ fi
 commit=$1 script=$2
 shift 2
 staged=$(cd -- "$(dirname -- "$0")" && pwd)
-root=${ASCEND_CI_WORK_ROOT:-/tmp/ascend-ci}/$(basename -- "$staged")
+root=${ASCEND_CI_WORK_ROOT:-${TMPDIR:-/tmp}/ascend-ci}/$(basename -- "$staged")
 work=$root/${ASCEND_CI_CHECKOUT:-repo}
 child=
 is_stopped=

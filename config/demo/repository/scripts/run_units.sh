@@ -1,0 +1,3 @@
+#!/usr/bin/env bash
+set -euo pipefail
+exec python3 -m unittest discover --start-directory tests --top-level-directory . --pattern "test_*.py" --verbose
