@@ -1,114 +1,26 @@
 """The workflows as `init` installs them, executed for real, with a real submitter beside."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.cli.init.templates import wanted
-from bot.sim import NewPull, RunnerOptions, SimGitHub, SimOptions
-from bot.sim.model import Run
 from bot.submitter.limits import Limits
 from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
-
-LABEL = "linux-aarch64-a2b3-8"
-SCRIPT = "tests/special_npu/run.sh"
-ID = "01JB00000000000000000000AA"
-
-
-@dataclass
-class Site:
-    """A repository with the templates, a runner, a submitter, and what the bot was told."""
-
-    github: SimGitHub
-    folder: Path
-    announced: list[tuple[str, Any]]
-
-    @property
-    def shared(self) -> Path:
-        return self.folder / "shared"
-
-    def begin(self, workflow: str, text: str, **more: str) -> Run:
-        """Dispatch a workflow as the bot does, for a fork's pull request with this script."""
-        new = NewPull(title="Change", fork=True)
-        pull = self.github.people.open_pull("bob", {SCRIPT: text}, new)
-        inputs = {
-            "ascend_ci": ID,
-            "sha": pull.head_sha,
-            "pr": str(pull.number),
-            "runner": LABEL,
-            "timeout_minutes": "10",
-            "script": SCRIPT,
-            "image": "an/image",
-            "data": "",
-            **more,
-        }
-        repo, by = self.github.state.repo(), self.github.user("mia")
-        body = {"ref": "main", "inputs": inputs}
-        return self.github.actions.dispatch(repo, workflow, body, by)
-
-    async def run(self, workflow: str, text: str, **more: str) -> Run:
-        run = self.begin(workflow, text, **more)
-        await self.github.engine.wait(run)
-        return run
-
-    def left(self) -> list[Path]:
-        """Return what lies on the shared volume."""
-        return list(self.shared.iterdir())
-
-
-def log(run: Run) -> str:
-    return "\n".join(line.split(" ", 1)[1] for line in run.jobs[0].log)
-
-
-async def until(test: Callable[[], object]) -> None:
-    """Wait for what a process brings about; a minute is a hang."""
-    for _ in range(6000):
-        if test():
-            return
-        await asyncio.sleep(0.01)
-    pytest.fail("what was waited for never came")
+from tests.templates.site import ID, SIZES, Site, log, meeting, open_site, until
 
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    announced: list[tuple[str, Any]] = []
-
-    async def take(request: web.Request) -> web.Response:
-        assert request.headers["Authorization"].startswith("Bearer ey")
-        announced.append((request.path, await request.json()))
-        return web.Response(status=202)
-
-    bot = web.Application()
-    bot.router.add_post("/api/v1/runs/{run}/rayjobs", take)
     work = {"ASCEND_CI_WORK_ROOT": str(tmp_path / "work"), "HOME": str(tmp_path)}
-    (tmp_path / "shared").mkdir()
     backend = LocalBackend(tmp_path / "jobs", limits=Limits(grace_s=0.3), environ=work)
-    options = SimOptions(lag_s=0, runner=RunnerOptions(term_s=5, kill_s=1))
-    async with (
-        TestServer(create_app(backend, Options(stop_jobs_on_exit=True))) as submitter,
-        TestServer(bot) as door,
-        SimGitHub(options=options) as github,
-    ):
-        files = {file.path: file.content.decode() for file in wanted()}
-        repo = github.create_repo("octo/project", files)
-        github.user("bob")
-        github.grant("mia", "maintain")
-        github.actions.runners.register(LABEL, 1)
-        repo.vars["SUBMITTER_URL"] = str(submitter.make_url("")).rstrip("/")
-        repo.vars["ASCEND_CI_STAGING_DIR"] = str(tmp_path / "shared")
-        site = Site(github, tmp_path, announced)
-        repo.vars["ASCEND_CI_URL"] = str(door.make_url("")).rstrip("/")
-        yield site
-
-
-SIZES = {"worker_replicas": "2", "npus_per_worker": "4"}
+    async with TestServer(create_app(backend, Options(stop_jobs_on_exit=True))) as submitter:
+        url = str(submitter.make_url("")).rstrip("/")
+        async with open_site(tmp_path, url) as made:
+            yield made
 
 
 async def test_a_detached_rayjob_is_announced_and_clears_up_itself(site: Site) -> None:
@@ -172,3 +84,39 @@ async def test_a_nightly_runs_the_commit_and_holds_nothing(
     assert run.conclusion == conclusion, log(run)
     assert run.title == f"Ascend nightly gspo-qwen3-8b {ID}"
     assert f"here: {run.inputs['sha']}\n0\n" in log(run)
+
+
+async def test_two_runs_at_once_see_their_own_commits(site: Site) -> None:
+    runs = []
+    for name in ("one", "two"):
+        script = f"cat marker\n{meeting(site.folder, name)}cat marker\n"
+        files = {"marker": f"of {name}\n"}
+        more = {**SIZES, "detach": "false", "ascend_ci": f"{ID[:-3]}{name.upper()}"}
+        runs.append(site.begin("ascend_multinode.yml", script, files, **more))
+    await asyncio.gather(*(site.github.engine.wait(run) for run in runs))
+    for name, run in zip(("one", "two"), runs, strict=True):
+        assert run.conclusion == "success", log(run)
+        assert log(run).count(f"of {name}\n") == 2
+    assert "of two" not in log(runs[0])
+    assert site.left() == []
+
+
+async def test_a_pull_request_that_replaces_what_submits_changes_nothing_of_it(site: Site) -> None:
+    evil = f"touch {site.folder}/evil\n"
+    program = f"open({str(site.folder / 'evil')!r}, 'w')\n"
+    files = {
+        path: evil if path.endswith(".sh") else program
+        for path in (
+            ".github/scripts/ascend_ci_submit.py",
+            ".github/scripts/ascend_ci_stage.py",
+            ".github/scripts/ascend_ci_launch.sh",
+            ".github/scripts/ascend_ci_node.sh",
+            ".github/scripts/ascend_ci_nodes.py",
+        )
+    }
+    files[".github/workflows/ascend_multinode.yml"] = "name: evil\non: workflow_dispatch\n"
+    run = site.begin("ascend_multinode.yml", "echo trained\n", files, **SIZES, detach="false")
+    await site.github.engine.wait(run)
+    assert run.conclusion == "success", log(run)
+    assert "trained" in log(run)
+    assert not (site.folder / "evil").exists()
