@@ -67,7 +67,9 @@ def cluster() -> Iterator[str]:
     """Start two nodes; answers the address of their dashboard."""
     # A folder of its own, so that no other cluster here is disturbed; short, for socket paths.
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
-        environ = {"RAY_TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0"}
+        # As in the image of a cluster, `python3` is one that has Ray.
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        environ = {"RAY_TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0", "PATH": path}
         process, address = started(CLUSTER, "cluster at", errors=False, environ=environ)
         yield address
         assert process.stdin is not None
