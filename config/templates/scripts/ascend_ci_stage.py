@@ -135,7 +135,7 @@ def sweep(root, before):
             if is_old and folder.is_dir() and not folder.is_symlink():
                 shutil.rmtree(folder)
                 say(f"ascend-ci: removed {folder}, left by an old run")
-        except FileNotFoundError:
+        except FileNotFoundError:  # noqa: PERF203  one folder must not stop the sweep
             continue  # another job sweeps too
         except OSError as error:
             say(f"ascend-ci: {folder} stays: {error}", file=sys.stderr)
