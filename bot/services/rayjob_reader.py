@@ -43,6 +43,7 @@ _HELD_OPEN_S = 20.0
 _REST_WATCHES = 3
 _HTTP_NOT_FOUND = 404
 _word = re.compile(r"[A-Za-z0-9_-]{1,40}").fullmatch
+_WAY = {"new": 0, "initializing": 1, "pending": 1, "running": 2, "complete": 3}
 _unseen = "the submitter tells neither a final nor the job's state"
 
 
@@ -51,6 +52,11 @@ class _Unreachable:
     """The submitter did not answer."""
 
     reason: str
+
+
+def _how_far(deployment: str, status: str) -> int | None:
+    """Return how far a job is on its usual way; None off it, where it may turn back."""
+    return _WAY.get((deployment or status).casefold())
 
 
 def _state(deployment: str, status: str) -> str:
@@ -157,6 +163,12 @@ class RayJobReader:
         self._row.alive()
 
     def _status(self, status: str, deployment: str, message: str) -> None:
+        known, told = (
+            _how_far(self._row.job.deployment, self._row.job.status),
+            _how_far(deployment, status),
+        )
+        if known is not None and told is not None and told < known:
+            return  # a stream that begins anew tells what is over
         before, shown = (
             _state(self._row.job.deployment, self._row.job.status),
             _state(deployment, status),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import TYPE_CHECKING
 
 from aiohttp import web
+from markdown_it import MarkdownIt
 
 from bot.sim.control import perform
 from bot.sim.errors import CannotError, GitHubError
@@ -14,6 +16,10 @@ from bot.sim.model import CheckRun, Pull, Repo, Run
 if TYPE_CHECKING:
     from bot.sim.hub import SimGitHub
 
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_FOLDING = re.compile(r"&lt;(/?(?:details|summary))&gt;")
+
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;
 color:#1f2328;background:#fff}
@@ -21,7 +27,8 @@ a{color:#0969da;text-decoration:none}h1{font-weight:500}h1 small{color:#656d76}
 .box{border:1px solid #d0d7de;border-radius:6px;margin:1rem 0;padding:.75rem 1rem}
 .box>header{display:flex;gap:.6rem;align-items:center;flex-wrap:wrap}
 .box>header b{flex:none}.box>header span{flex:1;color:#656d76}
-pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f6f8fa;padding:.6rem;border-radius:6px}
+table{border-collapse:collapse}td,th{border:1px solid #d0d7de;padding:.2rem .6rem;text-align:left}
+code{background:#f6f8fa}pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f6f8fa;padding:.6rem;border-radius:6px}
 button{font:inherit;padding:.15rem .7rem;border:1px solid #d0d7de;border-radius:6px;
 background:#f6f8fa;cursor:pointer}
 form{display:inline}textarea{width:100%;box-sizing:border-box;font:inherit;min-height:4rem}
@@ -57,6 +64,12 @@ def _form(verb: str, label: str, back: str, **fields: object) -> str:
 
 def _pre(text: str | None) -> str:
     return f"<pre>{html.escape(text)}</pre>" if text else ""
+
+
+def _markdown(text: str | None) -> str:
+    """Show Markdown as GitHub does: no HTML of the text acts, but for folding."""
+    made = _MARKDOWN.render(_COMMENT.sub("", text or ""))
+    return _FOLDING.sub(r"<\1>", made)
 
 
 class Pages:
@@ -128,7 +141,7 @@ class Pages:
         comments = "".join(
             f"<div class=box><header><b>{html.escape(one.user.login)}</b><span>"
             f"{' '.join(reaction.content for reaction in one.reactions)}</span></header>"
-            f"{_pre(one.body)}</div>"
+            f"{_markdown(one.body)}</div>"
             for one in self._sim.state.comments_of(pull)
         )
         head = (
@@ -171,7 +184,7 @@ class Pages:
             f"{html.escape(note['message'])}</p>"
             for note in run.annotations
         )
-        details = f"{_pre(run.summary)}{_pre(run.text)}{notes}"
+        details = f"{_markdown(run.summary)}{_markdown(run.text)}{notes}"
         return (
             f'<div class=box id="check-{run.id}"><header><i class="dot {run.conclusion or ""}"></i>'
             f"<b>{html.escape(run.name)}</b><span>{html.escape(run.title or run.status)}</span>"

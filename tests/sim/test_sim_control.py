@@ -15,6 +15,19 @@ import aiohttp
 from bot.sim import SimGitHub
 from tests.sim.conftest import REPO, Client, Inbox
 
+MARKDOWN = """| suite | state |
+| --- | --- |
+| [run](<http://x/1>) | passed |
+
+<details><summary>More</summary>
+
+<img onload=1>
+
+</details>
+
+<!-- a marker -->
+"""
+
 
 async def _do(api: Client, verb: str, **data: Any) -> Any:
     async with api.session.post(f"{api.github.url}/_sim/{verb}", json=data) as answer:
@@ -105,7 +118,7 @@ async def test_a_person_sees_checks_and_presses_buttons(
     github: SimGitHub, api: Client, inbox: Inbox, check_body: Callable[..., dict[str, Any]]
 ) -> None:
     pull = github.people.open_pull("bob", {"a.py": "1"})
-    output = {"title": "<b>bad</b>", "summary": "s", "text": "t"}
+    output = {"title": "<b>bad</b>", "summary": MARKDOWN, "text": "t"}
     note = {"path": "a.py", "start_line": 1, "end_line": 1, "annotation_level": "failure"}
     output |= {"annotations": [note | {"message": "here"}]}  # type: ignore[dict-item]
     button = {"label": "Approve", "description": "d", "identifier": "approve"}
@@ -126,6 +139,10 @@ async def test_a_person_sees_checks_and_presses_buttons(
         part in text for part in ("&lt;b&gt;bad", "a.py:1", "Approve", "Re-run", "<textarea")
     )
     assert "<script>" not in text
+    assert all(part in text for part in ("<td>passed</td>", '<a href="http://x/1">run</a>'))
+    assert "<details>" in text
+    assert "a marker" not in text
+    assert "onload" not in text.replace("&lt;img onload", "")
     assert "<textarea" not in await page(f"{base}/checks")
     assert "octo/project" in await page("/")
     assert "Change" in await page("/octo/project")
