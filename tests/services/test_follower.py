@@ -45,37 +45,6 @@ async def test_a_job_is_read_to_its_end_into_row_file_and_digest(world: World) -
     assert await world.is_poked()
 
 
-async def test_statuses_are_told_once_each(world: World) -> None:
-    events = [
-        status("PENDING", "Initializing", message="0/4 nodes"),
-        status("RUNNING", "Running"),
-        status("RUNNING", "Running", message="still"),
-    ]
-    world.server.add([*events, final("FAILED", "exit 1")])
-    await world.seen()
-    row = await world.follow()
-    assert (row.status, row.deployment) == ("RUNNING", "Running")
-    assert await world.texts() == [f"RayJob `{JOB}` Initializing", f"RayJob `{JOB}` Running"]
-    assert b"deployment_status=Initializing 0/4 nodes\n" in await world.log_text()
-
-
-async def test_states_that_a_stream_tells_late_are_no_news(world: World) -> None:
-    """The stream begins with the job; its record may have been heard before."""
-    events = [
-        status("RUNNING", "Running"),
-        status("PENDING", "New"),
-        status("PENDING", "Initializing"),
-        status("RUNNING", "Retrying"),
-        status("PENDING", "New"),
-        final("FAILED"),
-    ]
-    world.server.add(events)
-    await world.seen()
-    await world.follow()
-    names = ("Running", "Retrying", "New")
-    assert await world.texts() == [f"RayJob `{JOB}` {name}" for name in names]
-
-
 async def test_a_word_that_could_act_on_a_page_is_not_shown(world: World) -> None:
     world.server.add([status("@all `x`"), final("FAILED")])
     await world.seen()
