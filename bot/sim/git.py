@@ -1,24 +1,28 @@
 """Real git behind the simulated GitHub: one bare repository a network of forks.
 
-Calls are plumbing on small repositories (a few milliseconds each), so they are plain functions.
+libgit2 does it inside the process: a `git` command for each call would take most of a test's time.
+Workflow steps clone the same folder with the `git` of the machine.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pygit2
+from pygit2.enums import DiffOption, FileMode, SortMode
+
 ZERO = "0" * 40
+_HISTORY = 1000  # commits of a list
+_RENAMES = 10_000  # files looked through: all that a pull request may have, and more
 Files = Mapping[str, str | bytes | None]
 
 
 class GitFailedError(Exception):
-    """Git answered with an error; the text is what it printed."""
+    """What was asked of git cannot be done; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,161 +66,150 @@ class GitRepo:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._infos: dict[str, CommitInfo] = {}
+        self._repo = pygit2.Repository(str(path))
         self._changes: dict[tuple[str, str], list[ChangedFile]] = {}
-        self._blobs: dict[tuple[str, str], bytes | None] = {}
 
     @classmethod
     def create(cls, path: Path) -> GitRepo:
         """Make an empty bare repository that serves any commit by its SHA, as GitHub does."""
         path.mkdir(parents=True, exist_ok=True)
-        repo = cls(path)
-        repo.run("init", "-q", "--bare", "--initial-branch=main", ".")
-        repo.run("config", "uploadpack.allowAnySHA1InWant", "true")
-        repo.run("config", "gc.auto", "0")
-        return repo
-
-    def run(
-        self, *args: str, data: bytes | None = None, env: Mapping[str, str] | None = None
-    ) -> bytes:
-        """Run git in the repository; raise `GitFailedError` with its words if it fails."""
-        git = shutil.which("git") or "git"
-        done = subprocess.run(  # noqa: S603 - fixed program, arguments from the simulation
-            [git, *args],
-            cwd=self.path,
-            input=data,
-            env=git_env(env),
-            capture_output=True,
-            check=False,
-        )
-        if done.returncode:
-            raise GitFailedError(f"git {args[0]}: {done.stderr.decode(errors='replace').strip()}")
-        return done.stdout
-
-    def _text(self, *args: str) -> str:
-        return self.run(*args).decode("utf-8", "replace").strip()
+        made = pygit2.init_repository(str(path), bare=True, initial_head="main")
+        made.config["uploadpack.allowAnySHA1InWant"] = True
+        made.config["gc.auto"] = 0
+        return cls(path)
 
     def resolve(self, name: str) -> str | None:
         """Answer the commit SHA a ref, branch, tag or (short) SHA stands for, else `None`."""
         for candidate in (f"refs/heads/{name}", f"refs/tags/{name}", name):
-            try:
-                return self._text("rev-parse", "--verify", "-q", f"{candidate}^{{commit}}")
-            except GitFailedError:
-                continue
+            sha = self.tip(candidate)
+            if sha is not None:
+                return sha
         return None
 
     def tip(self, ref: str) -> str | None:
-        """Answer the commit a full ref points at, `None` when there is no such ref."""
+        """Answer the commit a full ref or a SHA stands for, `None` when there is no such thing."""
         try:
-            return self._text("rev-parse", "--verify", "-q", f"{ref}^{{commit}}")
-        except GitFailedError:
+            return str(self._repo.revparse_single(ref).peel(pygit2.Commit).id)
+        except (KeyError, ValueError, pygit2.GitError):
             return None
 
     def refs(self, prefix: str) -> dict[str, str]:
         """Answer every ref under a prefix with its SHA."""
-        out = self._text("for-each-ref", "--format=%(refname) %(objectname)", prefix)
-        return dict(line.split(" ", 1) for line in out.splitlines())
+        under = prefix.rstrip("/") + "/"
+        found = [name for name in self._repo.references if name.startswith(under)]
+        return {name: str(self._repo.references[name].target) for name in found}
 
     def set_ref(self, ref: str, sha: str) -> None:
         """Point a ref at a commit, whatever it was before."""
-        self.run("update-ref", ref, sha)
+        self._repo.references.create(ref, sha, force=True)
 
     def drop_ref(self, ref: str) -> None:
         """Remove a ref."""
-        self.run("update-ref", "-d", ref)
+        self._repo.references.delete(ref)
 
     def commit(
         self, parents: Sequence[str], files: Files, message: str, who: str, when: datetime
     ) -> str:
         """Make a commit on top of `parents[0]`; a file with content `None` is removed."""
-        index = {"GIT_INDEX_FILE": str(self.path / "sim-index")}
+        index = pygit2.Index()
         if parents:
-            self.run("read-tree", parents[0], env=index)
-        else:
-            self.run("read-tree", "--empty", env=index)
-        self.run("update-index", "-z", "--index-info", data=self._index_lines(files), env=index)
-        tree = self.run("write-tree", env=index).decode().strip()
-        return self._commit_tree(tree, parents, (message, who, when))
-
-    def _commit_tree(
-        self, tree: str, parents: Sequence[str], about: tuple[str, str, datetime]
-    ) -> str:
-        message, who, when = about
-        date, email = f"{int(when.timestamp())} +0000", f"{who}@users.noreply.github.com"
-        env = {"GIT_AUTHOR_NAME": who, "GIT_AUTHOR_EMAIL": email, "GIT_AUTHOR_DATE": date}
-        env |= {"GIT_COMMITTER_NAME": who, "GIT_COMMITTER_EMAIL": email, "GIT_COMMITTER_DATE": date}
-        args = [part for parent in parents for part in ("-p", parent)]
-        out = self.run("commit-tree", tree, *args, "-m", message, env=env)
-        return out.decode().strip()
-
-    def _index_lines(self, files: Files) -> bytes:
-        lines = []
-        blobs: dict[bytes, str] = {}  # a process for each content, not for each file
+            index.read_tree(self._commit(parents[0]).tree)
         for path, content in files.items():
             if content is None:
-                lines.append(f"0 {ZERO}\t{path}\0")
+                _remove(index, path)
                 continue
             data = content.encode() if isinstance(content, str) else content
-            if data not in blobs:
-                made = self.run("hash-object", "-w", "--stdin", data=data)
-                blobs[data] = made.decode().strip()
-            mode = "100755" if data.startswith(b"#!") else "100644"
-            lines.append(f"{mode} {blobs[data]}\t{path}\0")
-        return "".join(lines).encode()
+            mode = FileMode.BLOB_EXECUTABLE if data.startswith(b"#!") else FileMode.BLOB
+            index.add(pygit2.IndexEntry(path, self._repo.create_blob(data), mode))
+        return self._commit_tree(index.write_tree(self._repo), parents, (message, who, when))
+
+    def _commit_tree(
+        self, tree: pygit2.Oid, parents: Sequence[str], about: tuple[str, str, datetime]
+    ) -> str:
+        message, who, when = about
+        sign = pygit2.Signature(who, f"{who}@users.noreply.github.com", int(when.timestamp()), 0)
+        ends = message if message.endswith("\n") else f"{message}\n"
+        return str(self._repo.create_commit(None, sign, sign, ends, tree, list(parents)))
 
     def commit_directory(self, source: Path, message: str, who: str, when: datetime) -> str:
         """Make a root commit of everything under `source` except its own `.git`."""
-        index = {"GIT_INDEX_FILE": str(self.path / "sim-index"), "GIT_DIR": str(self.path)}
-        self.run("read-tree", "--empty", env=index)
-        work = index | {"GIT_WORK_TREE": str(source.resolve())}
-        self.run("-C", str(source.resolve()), "add", "-A", "-f", ".", env=work)
-        tree = self.run("write-tree", env=index).decode().strip()
-        return self._commit_tree(tree, [], (message, who, when))
+        index = pygit2.Index()
+        for path in _files_under(source):
+            if path.is_symlink():
+                blob, mode = self._repo.create_blob(os.fsencode(path.readlink())), FileMode.LINK
+            else:
+                executable = path.stat().st_mode & 0o100
+                mode = FileMode.BLOB_EXECUTABLE if executable else FileMode.BLOB
+                blob = self._repo.create_blob_fromdisk(str(path))
+            index.add(pygit2.IndexEntry(path.relative_to(source).as_posix(), blob, mode))
+        return self._commit_tree(index.write_tree(self._repo), [], (message, who, when))
 
     def merge(self, base: str, head: str, message: str, who: str, when: datetime) -> str:
         """Make a merge commit of `head` into `base` (conflicts raise `GitFailedError`)."""
-        tree = self.run("merge-tree", "--write-tree", base, head).decode().split("\n", 1)[0]
-        return self._commit_tree(tree, [base, head], (message, who, when))
+        index = self._repo.merge_commits(self._commit(base), self._commit(head))
+        if index.conflicts is not None:
+            paths = [entry.path for both in index.conflicts for entry in both if entry]
+            raise GitFailedError(f"conflicts in {', '.join(sorted(set(paths)))}")
+        return self._commit_tree(index.write_tree(self._repo), [base, head], (message, who, when))
 
     def merge_base(self, one: str, other: str) -> str:
         """Answer the best common ancestor."""
-        return self._text("merge-base", one, other)
+        found = self._repo.merge_base(one, other)
+        if found is None:
+            raise GitFailedError(f"{one} and {other} have no common ancestor")
+        return str(found)
 
     def between(self, base: str, head: str) -> list[str]:
         """Answer the commits in `head` that are not in `base`, oldest first."""
-        return self._text("rev-list", "--reverse", f"{base}..{head}").split()
+        walker = self._repo.walk(head, SortMode.TOPOLOGICAL | SortMode.REVERSE)
+        walker.hide(base)
+        return [str(commit.id) for commit in walker]
+
+    def history(self, sha: str) -> list[str]:
+        """Answer a commit and those before it, newest first."""
+        walker = self._repo.walk(sha, SortMode.TIME)
+        return [str(commit.id) for commit, _ in zip(walker, range(_HISTORY), strict=False)]
 
     def info(self, sha: str) -> CommitInfo:
         """Read a commit."""
-        if sha not in self._infos:
-            form = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%B"
-            parts = self._text("log", "-1", "--no-show-signature", f"--format={form}", sha).split(
-                "\0"
-            )
-            head, tree, parents, author, email, date, message = parts
-            date = datetime.fromisoformat(date).strftime("%Y-%m-%dT%H:%M:%SZ")
-            self._infos[sha] = CommitInfo(
-                head, tree, tuple(parents.split()), author, email, date, message.strip()
-            )
-        return self._infos[sha]
+        commit = self._commit(sha)
+        return CommitInfo(
+            sha=str(commit.id),
+            tree=str(commit.tree_id),
+            parents=tuple(str(one) for one in commit.parent_ids),
+            author=commit.author.name,
+            email=commit.author.email,
+            date=datetime.fromtimestamp(commit.author.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            message=commit.message.strip(),
+        )
 
     def read(self, sha: str, path: str) -> bytes | None:
         """Answer a file's bytes at a commit, `None` when there is none."""
-        key = (sha, path)
-        if key not in self._blobs:
-            try:
-                self._blobs[key] = self.run("cat-file", "blob", f"{sha}:{path}")
-            except GitFailedError:
-                self._blobs[key] = None
-        return self._blobs[key]
+        found = self._at(sha, path)
+        return found.data if isinstance(found, pygit2.Blob) else None
+
+    def number(self, sha: str, path: str) -> str:
+        """Answer the SHA of a file or folder at a commit."""
+        found = self._at(sha, path)
+        if found is None:
+            raise GitFailedError(f"no {path} at {sha}")
+        return str(found.id)
 
     def listing(self, sha: str, folder: str) -> list[str]:
-        """Answer the paths of the files directly in a folder at a commit."""
-        try:
-            out = self.run("ls-tree", "-z", "--name-only", f"{sha}:{folder}")
-        except GitFailedError:
+        """Answer the paths of what is directly in a folder at a commit."""
+        found = self._at(sha, folder)
+        if not isinstance(found, pygit2.Tree):
             return []
-        return [f"{folder}/{name}" for name in out.decode().split("\0") if name]
+        return [f"{folder}/{entry.name}" for entry in found]
+
+    def _commit(self, sha: str) -> pygit2.Commit:
+        return self._repo.revparse_single(sha).peel(pygit2.Commit)
+
+    def _at(self, sha: str, path: str) -> pygit2.Object | None:
+        try:
+            return self._commit(sha).tree[path]
+        except (KeyError, ValueError, pygit2.GitError):
+            return None
 
     def changes(self, base: str, head: str) -> list[ChangedFile]:
         """Answer what `head` changes since it left `base` (three-dot), renames detected."""
@@ -226,36 +219,30 @@ class GitRepo:
         return self._changes[key]
 
     def _diff(self, old: str, new: str) -> list[ChangedFile]:
-        raw = self.run(
-            "diff-tree", "-r", "-z", "-M", "-l0", "--raw", "--no-abbrev", old, new
-        ).decode()
-        counts = self._counts(old, new)
-        fields = iter(raw.split("\0"))
-        found = []
-        for meta in fields:
-            if not meta:
-                break
-            _, _, _, blob, letter = meta.split(" ")
-            previous = next(fields)
-            path = next(fields) if letter[0] in "RC" else previous
-            added, removed = counts.get(path, (0, 0))
-            before = previous if letter[0] in "RC" else None
-            found.append(ChangedFile(path, STATUS[letter[0]], before, added, removed, blob))
-        return found
+        found = self._repo.diff(old, new, flags=DiffOption.INCLUDE_TYPECHANGE)
+        found.find_similar(rename_limit=_RENAMES)
+        return [_changed(patch) for patch in found if patch is not None]
 
-    def _counts(self, old: str, new: str) -> dict[str, tuple[int, int]]:
-        raw = self.run("diff-tree", "-r", "-z", "-M", "-l0", "--numstat", old, new).decode()
-        fields = iter(raw.split("\0"))
-        counts = {}
-        for line in fields:
-            if not line:
-                break
-            added, removed, path = line.split("\t")
-            if not path:
-                next(fields)
-                path = next(fields)
-            counts[path] = (
-                int(added) if added != "-" else 0,
-                int(removed) if removed != "-" else 0,
-            )
-        return counts
+
+def _changed(patch: pygit2.Patch) -> ChangedFile:
+    delta = patch.delta
+    letter = delta.status_char()
+    side = delta.old_file if letter == "D" else delta.new_file
+    before = delta.old_file.path if letter in "RC" else None
+    _, added, removed = patch.line_stats
+    return ChangedFile(side.path, STATUS[letter], before, added, removed, str(delta.new_file.id))
+
+
+def _remove(index: pygit2.Index, path: str) -> None:
+    try:
+        index.remove(path)
+    except OSError:  # was not there
+        return
+
+
+def _files_under(source: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(source):
+        if Path(folder) == source and ".git" in folders:
+            folders.remove(".git")
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        yield from (Path(folder) / name for name in (*names, *links))

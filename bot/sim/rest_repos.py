@@ -30,7 +30,7 @@ async def contents(call: Call) -> Answer:
         return _folder(call, sha, path)
     if "raw" in call.headers.get("Accept", ""):
         return Answer(raw=data, media="application/vnd.github.raw+json; charset=utf-8")
-    blob = repo.git.run("rev-parse", f"{sha}:{path}").decode().strip()
+    blob = repo.git.number(sha, path)
     encoded = base64.encodebytes(data).decode()
     entry = _entry(call, sha, path, blob) | {"size": len(data), "type": "file"}
     return Answer(entry | {"encoding": "base64", "content": encoded})
@@ -43,7 +43,7 @@ def _folder(call: Call, sha: str, path: str) -> Answer:
     git = call.repo.git
     entries = []
     for name in names:
-        number = git.run("rev-parse", f"{sha}:{name}").decode().strip()
+        number = git.number(sha, name)
         data = git.read(sha, name)
         kind = {"type": "dir" if data is None else "file", "size": len(data or b"")}
         entries.append(_entry(call, sha, name, number) | kind)
@@ -106,7 +106,7 @@ async def list_commits(call: Call) -> Answer:
     """Answer `GET …/commits` from `sha` (default: the default branch)."""
     repo = call.repo
     sha = _commit(call, call.query.get("sha") or repo.default_branch)
-    shas = repo.git.run("rev-list", "--max-count=1000", sha).decode().split()
+    shas = repo.git.history(sha)
     return paged(call, [commit_json(call.sim.state, repo, repo.git.info(one)) for one in shas])
 
 

@@ -1,11 +1,12 @@
 """A day of the target project: NPU-hours with today's filters, and with the shipped policy.
 
-Run `python -m tests.bench.day_bench [--hours 24] [--times 1] [--commits FILE.jsonl] [--json]`. One
-side is a plain model of GitHub and its runners. The other is the whole bot against the simulated
-GitHub, on a clock that is moved by hand. The shipped policy leaves the 13 workflows of today to
-GitHub, so of these it saves nothing; the bot's side is that policy with each of them dispatched by
-the bot. `--form shipped` plays it as it stands. It ends with 1 if a label ever had more jobs than
-slots, or a head has no final gate.
+Run `python -m tests.bench.day_bench [--hours 24] [--times 1] [--npu-hours N]
+[--form dispatched|shipped] [--commits FILE.jsonl] [--json]`. One side is a plain model of GitHub
+and its runners. The other is the whole bot against the simulated GitHub, on a clock that is moved
+by hand. The shipped policy leaves the 13 workflows of today to GitHub, so of these it saves
+nothing; the bot's side is that policy with each of them dispatched by the bot. `--form shipped`
+plays it as it stands. It ends with 1 if a label ever had more jobs than slots, or a head has no
+final gate.
 """
 
 import argparse
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--hours", type=int, default=24)
     parser.add_argument("--times", type=int, default=1, help="so many times the policy's slots")
+    parser.add_argument("--npu-hours", type=int, help="the limit of a day, not the policy's")
     parser.add_argument("--form", choices=FORMS, default="dispatched")
     parser.add_argument("--commits", type=Path, help="JSON lines with `files`, not the own mix")
     parser.add_argument("--json", action="store_true")
@@ -51,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     mix = _read(options.commits) if options.commits else commits(PULLS)
     pushed = pushes(options.hours, mix)
-    answer = compare(FORMS[options.form](options.times), pushed, options)
+    answer = compare(FORMS[options.form](options.times, options.npu_hours), pushed, options)
     _print_json(answer) if options.json else _print(answer)
     return 1 if answer["problems"] else 0
 

@@ -12,14 +12,14 @@ from tests.bench.day import places
 _SENT = ("ascend_ci", "sha", "pr", "runner", "timeout_minutes")  # with every dispatch
 
 
-def shipped(times: int) -> str:
-    """Return the shipped policy with so many times its runners."""
-    return yaml.safe_dump(_shipped(times), sort_keys=False)
+def shipped(times: int, npu_hours: int | None = None) -> str:
+    """Return the shipped policy with so many times its runners, and another limit of a day."""
+    return yaml.safe_dump(_shipped(times, npu_hours), sort_keys=False)
 
 
-def dispatched(times: int) -> str:
+def dispatched(times: int, npu_hours: int | None = None) -> str:
     """Return it with each native suite turned into dispatched ones, a job each."""
-    data = _shipped(times)
+    data = _shipped(times, npu_hours)
     policy = load(yaml.safe_dump(data))
     suites: dict[str, Any] = {}
     for name, suite in data["suites"].items():
@@ -33,8 +33,10 @@ def dispatched(times: int) -> str:
     return yaml.safe_dump(data | {"suites": suites}, sort_keys=False)
 
 
-def _shipped(times: int) -> dict[str, Any]:
+def _shipped(times: int, npu_hours: int | None) -> dict[str, Any]:
     data: dict[str, Any] = yaml.safe_load(text("policy.yml"))
+    if npu_hours is not None:
+        data["limits"]["npu_hours_per_day"] = npu_hours
     for runner in data["runners"].values():
         runner["slots"] *= times
     for pool in data["pools"].values():

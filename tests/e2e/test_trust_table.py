@@ -128,7 +128,7 @@ def moved(author: str) -> Callable[[World], Pull]:
 
     def deed(world: World) -> Pull:
         path = ".github/workflows/unit.yml"
-        text = world.github.state.repo().git.run("show", f"refs/heads/main:{path}").decode()
+        text = world.github.state.repo().git.read("refs/heads/main", path)
         return world.github.people.open_pull(author, {path: None, "verl/unit.yml": text}, FORK)
 
     return deed

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Protocol
+from functools import lru_cache
+from typing import Any, Protocol
 
 import jwt
 
@@ -16,6 +17,7 @@ BACKDATED = timedelta(seconds=60)  # GitHub's advice against clock drift
 LIFETIME = timedelta(minutes=9)  # GitHub allows 10 from its own clock
 JWT_RENEWED_EARLY = timedelta(minutes=1)
 TOKEN_RENEWED_EARLY = timedelta(minutes=5)  # of an hour
+_ALGORITHM = "RS256"
 
 
 class Credentials(Protocol):
@@ -59,7 +61,13 @@ class AppCredentials:
             "exp": int(expires_at.timestamp()),
             "iss": self._app_id,
         }
-        return jwt.encode(claims, self._private_key, algorithm="RS256")
+        return jwt.encode(claims, _key(self._private_key), algorithm=_ALGORITHM)
+
+
+@lru_cache(maxsize=2)
+def _key(pem: str) -> Any:
+    """Return a PEM's key: reading one checks its numbers, which takes far longer than to sign."""
+    return jwt.get_algorithm_by_name(_ALGORITHM).prepare_key(pem)
 
 
 class InstallationCredentials:
