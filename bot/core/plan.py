@@ -92,6 +92,7 @@ class Changes:
     add_wants: tuple[Want, ...] = ()
     drop_wants: tuple[DropWant, ...] = ()
     wishes: tuple[tuple[RunId, Wish], ...] = ()  # the first stays, before one to supersede
+    forced: tuple[tuple[RunId, str], ...] = ()  # who overrides the limits for what waits
     facts: tuple[Fact, ...] = ()
     gates: tuple[Gate, ...] = ()
     replies: tuple[Reply, ...] = ()

@@ -190,6 +190,7 @@ class Ledger:
             created_at=now,
             origin=f"attempt {run.attempt}: {step.retry}",
             number=run.number,
+            forced=run.forced,
             retries=run.retries + 1 if step.counts else run.retries,
             rerun_of=run.actions_run_id if run.snapshot.native else None,
             actions_attempt=run.actions_attempt if run.snapshot.native else 1,

@@ -32,6 +32,7 @@ class Gathered:
     audit: list[AuditEntry] = field(default_factory=list)
     refusals: int = 0
     wishes: list[tuple[RunId, Wish]] = field(default_factory=list)
+    forced: list[tuple[RunId, str]] = field(default_factory=list)
     approval: Approval | None = None
     changes: Changes | None = None  # of a plan made on the way
 
@@ -121,9 +122,14 @@ class Starts:
             if not may_set(suite, key, value):
                 return self._not_settable(name, suite, key, value)
         before = latest(order.runs).get(name)
-        if order.settings and before is not None and before.state is not State.DONE:
-            again = code(f"{COMMAND} cancel {name}")
-            return Refusal(self._say("refuse_set_open", suite=code(name), command=again))
+        if before is None or before.state is State.DONE:
+            return None
+        values = {"suite": code(name), "command": code(f"{COMMAND} cancel {name}")}
+        if order.settings:
+            return Refusal(self._say("refuse_set_open", **values))
+        if order.runner is not None and _may_run_elsewhere(before, order.runner):
+            label = code(order.runner)
+            return Refusal(self._say("refuse_runner_open", label=label, **values))
         return None
 
     def _not_settable(self, name: str, suite: Suite, key: str, value: str) -> Refusal:
@@ -158,6 +164,7 @@ class Starts:
         if before is not None and before.state is not State.DONE:
             into.run_ids.append(before.id)
             into.add_wants.append(self._want(before.id, order))
+            into.forced += [(before.id, order.asked.person.login)] if order.force else []
             return
         run = self._new_run(order, name, before, now)
         into.run_ids.append(run.id)
@@ -229,6 +236,12 @@ def _entry(order: Order, name: str, rule: str, now: datetime) -> AuditEntry:
     )
 
 
+def _may_run_elsewhere(run: Run, label: str) -> bool:
+    """Tell whether an open run has taken another label, or may."""
+    names = [run.label] if run.label else [item.name for item in run.snapshot.labels]
+    return names != [label]
+
+
 def _on_github(order: Order, name: str) -> Run | None:
     """Return the latest attempt of a suite that GitHub has started, None when it never has."""
     found = [item.run for item in order.runs if item.run.suite == name]
@@ -273,6 +286,7 @@ def merged(gathered: Gathered, gate: Gate) -> Changes:
         new_runs=(*base.new_runs, *gathered.new_runs),
         add_wants=(*base.add_wants, *gathered.add_wants),
         wishes=(*base.wishes, *gathered.wishes),
+        forced=(*base.forced, *gathered.forced),
         gates=gates,
         audit=(*base.audit, *gathered.audit),
     )

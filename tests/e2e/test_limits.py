@@ -3,7 +3,7 @@
 import pytest
 
 from tests.e2e.talk import say
-from tests.e2e.world import POLICY, World
+from tests.e2e.world import LABEL, POLICY, World
 
 SETTABLE = POLICY.replace(
     "    runners: [linux-aarch64-a3-16]\n",
@@ -73,8 +73,11 @@ async def test_a_run_with_inputs_of_its_own_does_not_turn_the_gate_green(world: 
     assert world.gate(pull.head_sha).conclusion == "failure"
 
 
-async def test_an_open_attempt_with_other_inputs_is_not_joined(world: World) -> None:
-    await with_policy(world, SETTABLE)
+async def test_an_open_attempt_with_other_inputs_or_elsewhere_is_not_joined(world: World) -> None:
+    label = "linux-aarch64-a3-16"
+    await with_policy(
+        world, SETTABLE.replace(f"runners: [{label}]", f"runners: [{label}, {LABEL}]")
+    )
     pull = world.open_pull(path="docs/a.txt")
     await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY}")
     script = "tests/special_npu/new.sh"
@@ -82,6 +85,11 @@ async def test_an_open_attempt_with_other_inputs_is_not_joined(world: World) -> 
     assert "An attempt of `nightly-grpo` is open" in reply
     assert f"`/ascend-e2e cancel {NIGHTLY}`" in reply
     assert len(world.github.runs()) == 1
+    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --runner {LABEL}")
+    assert f"An attempt of `nightly-grpo` is open on this commit, not for `{LABEL}` alone" in reply
+    assert f"`/ascend-e2e cancel {NIGHTLY}`" in reply
+    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --runner {label}")
+    assert "is open on this commit" not in reply  # it runs there
 
 
 LIMITED = POLICY.replace("debounce_seconds: 0", "debounce_seconds: 0, npu_hours_per_day: 4")
@@ -116,6 +124,15 @@ async def test_hours_beyond_the_day_wait_are_refused_and_can_be_forced(world: Wo
     assert len(world.github.runs()) == 1
     await say(world, pull, "maintainer", f"/ascend-e2e {NIGHTLY} --force")
     assert len(world.github.runs()) == 2
+    reply = await say(world, pull, "writer", "/ascend-e2e unit")  # it waits already
+    assert "`/ascend-e2e unit --force`" in reply
+    await say(world, pull, "maintainer", "/ascend-e2e unit --force")
+    assert len(world.github.runs()) == 3
+    await world.pass_time(60)
+    assert "maintainer overrode the limits" in str(world.check("unit", pull.head_sha).summary)
+    await world.finish("failure", log="OSError: [Errno 28] No space left on device\n")
+    await world.pass_time(60)
+    assert len(world.github.runs()) == 4  # nor do they bar the attempt after a broken one
 
 
 async def test_waiting_runs_start_when_the_hours_have_left_the_day(world: World) -> None:

@@ -80,6 +80,7 @@ class ChangeRows:
             placed[run.id] = await place_run(conn, run, now)
             added += [replace(want, run_id=placed[run.id]) for want in its_wants]
         await add_wants(conn, added, now)
+        await _force(conn, changes, placed, now)
         for drop in changes.drop_wants:
             await drop_want(conn, drop, now)
         for run_id, wish in changes.wishes:
@@ -108,6 +109,7 @@ def _touched(changes: Changes) -> set[RunId]:
         *(want.run_id for want in changes.add_wants),
         *(drop.run_id for drop in changes.drop_wants),
         *(run_id for run_id, _ in changes.wishes),
+        *(run_id for run_id, _ in changes.forced),
         *(fact.run_id for fact in changes.facts),
     }
 
@@ -191,6 +193,17 @@ async def _want_again(conn: AsyncConnection, run_ids: set[RunId]) -> None:
             .where(runs.c.id.in_(cleared))
             .values(wish=None, lease_number=runs.c.lease_number + 1, **FREE)
         )
+
+
+async def _force(
+    conn: AsyncConnection, changes: Changes, placed: dict[RunId, RunId], now: datetime
+) -> None:
+    """Lift the limits for runs that wait, also for those that a new one has met, and poke them."""
+    met = ((placed[run.id], run.forced) for run, _ in changes.new_runs if placed[run.id] != run.id)
+    for run_id, who in (*changes.forced, *met):
+        waits = (runs.c.id == run_id) & (runs.c.state == State.QUEUED) & (runs.c.forced == "")
+        if who and (await conn.execute(update(runs).where(waits).values(forced=who))).rowcount:
+            await poke_runs(conn, {run_id}, now)
 
 
 async def drop_want(conn: AsyncConnection, drop: DropWant, now: datetime) -> None:

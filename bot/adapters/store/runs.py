@@ -32,7 +32,7 @@ from bot.ports.runner import ClaimedRun, SaveRun
 from bot.ports.wake import Topic, Wake
 
 # What identifies a run or was decided when it was made; a save never changes it.
-_FIXED = ("id", "repo_id", "sha", "suite", "attempt", "snapshot", "created_at", "origin")
+_FIXED = ("id", "repo_id", "sha", "suite", "attempt", "snapshot", "created_at", "origin", "forced")
 
 
 class RunRows:

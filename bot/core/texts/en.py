@@ -327,6 +327,8 @@ EN: dict[str, str] = {
     "refuse_set_none": "Nothing of {suite} may be set, so not {key} either: it was not started.",
     "refuse_set_open": "An attempt of {suite} is open on this commit, with other inputs. "
     "Cancel it first: {command}.",
+    "refuse_runner_open": "An attempt of {suite} is open on this commit, not for {label} alone. "
+    "Cancel it first: {command}.",
     "refuse_force": "`--force` needs maintain permission here, and you have {level}: "
     "{suite} was not started.",
     "refuse_hours": "{spent} of {limit} NPU-hours of the last 24 h are used: {suite} was not "
