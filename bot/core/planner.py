@@ -82,7 +82,7 @@ def selection_row(chosen: Chosen) -> StoredSelection:
     data: Json = {
         "policy": {"ref": chosen.at.ref, "sha": chosen.at.sha},
         "mode": policy.mode.value,
-        "trusted": chosen.trust.trusted,
+        "trusted": chosen.trust.trusted if chosen.trust.looked_at else None,
         "trust_reason": chosen.trust.why,
         "approve": policy.trust.approve.value,
         "draft": chosen.pull.draft and not policy.drafts,

@@ -26,6 +26,7 @@ class Trusted:
     trusted: bool
     why: str
     approved: bool = False  # by a person, for this commit
+    looked_at: bool = True  # False: nothing depends on it, so nobody's level was asked for
 
 
 def trust_sha(

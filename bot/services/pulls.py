@@ -141,7 +141,7 @@ class Pulls:
         listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
         selection = select(at.policy, listed.files, truncated=listed.truncated)
         protected = selection.protected or touches_protected(listed.files, POLICY_PATH)
-        trust = Trusted(True, "nothing starts by itself")
+        trust = Trusted(True, "nothing starts by itself", looked_at=False)
         wanted_suites = [at.policy.suites[name] for name in selection.selected]
         asked = brought.action == "asked"
         if asked or any(starts_by_itself(suite) for suite in wanted_suites):

@@ -44,6 +44,11 @@ async def test_what_a_run_waits_for_is_told(world: World) -> None:
     assert isinstance(suites, list)
     unit = next(suite for suite in suites if suite["name"] == "unit")
     assert unit["waits_for"] == "linux-aarch64-a2b3-8, 2 ahead"
+    nothing = world.open_pull("stranger", "docs/a.rst")
+    await world.settle()
+    _, told = await explained(world, f"octo/project/{nothing.number}")
+    # Nobody asked for the stranger's level: neither answer would be true.
+    assert (told["trusted"], told["trust_reason"]) == (None, "nothing starts by itself")
 
 
 async def test_an_unknown_pull_request_and_a_reader_without_the_token_are_refused(

@@ -151,7 +151,8 @@ def _approval(pen: Pen, view: GateView, stand: Standing) -> Section | None:
     if not stand.at(Stand.APPROVAL) or stand.kind is Kind.DRY_RUN:
         return None
     command = pen.command("approve", "--sha", view.sha[:SHA_CHARS])
-    reasons = {str(item.data.get("trust_reason") or "") for item in view.selections} - {""}
+    doubted = [item.data for item in view.selections if item.data.get("trusted") is not None]
+    reasons = {str(data.get("trust_reason") or "") for data in doubted} - {""}
     why = [pen.say("gate_trust", reason=capital(pen.prose(item))) for item in sorted(reasons)]
     level = view.selections[0].data.get("approve") or "write"  # older rows do not say it
     todo = pen.say("gate_approval_why", needed=pen.say(f"level_{level}"), command=command)
