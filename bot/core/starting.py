@@ -39,9 +39,11 @@ def level_for(rule: Trust, suite: Suite) -> Level:
 
 
 def guess(say: Texts, word: str, known: Iterable[str]) -> str:
-    """Return `Did you mean …? ` for the nearest of ``known``, "" when none is near."""
+    """Return `Did you mean …? ` for the nearest of ``known``, else what lists them."""
     near = get_close_matches(word, list(known), n=1)
-    return say("guess", guess=code(near[0])) if near else ""
+    if near:
+        return say("guess", guess=code(near[0]))
+    return say("guess_none", command=code(f"{COMMAND} explain"))
 
 
 def by_command(suite: Suite) -> bool:

@@ -34,6 +34,7 @@ from bot.core.starting import (
     not_green,
 )
 from bot.core.texts import Texts
+from bot.core.texts.words import count
 from bot.core.trust import Person, Trusted
 from bot.ports.clock import Clock
 from bot.ports.github import GitHub
@@ -160,9 +161,10 @@ class Comments:
         audit = [self._entry(event, pull, command.line) for command in heard.commands]
         said = []
         if heard.dropped:
-            what = f"{heard.dropped} commands dropped"
+            dropped = count(heard.dropped, "more is", "more are")
+            what = f"{count(heard.dropped, 'command')} dropped"
             audit.append(replace(self._entry(event, pull, what), allowed=False, rule=RATE))
-            said.append(self._say("refuse_rate", limit=heard.limit, count=heard.dropped))
+            said.append(self._say("refuse_rate", limit=heard.limit, commands=dropped))
         return Gathered(said=said, audit=audit)
 
     async def _carry_out(

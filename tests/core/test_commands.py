@@ -66,6 +66,7 @@ def test_a_command_is_read_as_it_is_meant(text: str, wanted: object) -> None:
         (f"{N} --sha {'g' * 12}", "at least 12 hex digits"),
         (f"{N} --sha {SHA} --sha {SHA}", "given twice"),
         (f"{N} --runner a;b", "`a;b` is no name"),
+        (f"{N} --set a=1 --set b=1 --set=a=2", "`--set a` is given twice"),
         (f"{N} --set novalue", "no KEY=VALUE"),
         (f"{N} $(rm)", "`$(rm)` is no name"),
         (f"{N} 谢谢", "`谢谢` is no name"),
@@ -150,6 +151,7 @@ def test_no_text_breaks_the_parser_or_its_answers(text: str) -> None:
 def test_help_lists_every_verb_or_explains_one() -> None:
     assert all(f"`{N} {verb}" in help_text(None) for verb in VERBS if verb != "run")
     assert help_text("cancel").count("\n") == 0
+    assert all(option in help_text("run") for option in ("--sha", "--runner", "--set", "--force"))
 
 
 def test_help_of_what_is_no_command_says_so_first() -> None:

@@ -73,7 +73,10 @@ def test_what_keeps_a_suite_from_starting_by_itself_is_said(at: Chosen, starts: 
 
 def test_globs_stand_for_suites_and_what_names_none_is_said_before_the_rest() -> None:
     text = explained(say, chosen(trusted=True), ("n*", "unti", "n*", "zzz@bob"), {})
-    assert text.startswith("No suite `unti`. Did you mean `unit`?\n\nNo suite `zzz@bob`.\n\n`9999")
+    assert text.startswith(
+        "No suite `unti`. Did you mean `unit`?\n\n"
+        "No suite `zzz@bob`. `/ascend-e2e explain` lists the suites.\n\n`9999"
+    )
     assert "| `nightly` |" in text
     assert "| `unit` |" not in text
 

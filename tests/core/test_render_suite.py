@@ -217,6 +217,16 @@ def test_what_cannot_be_an_address_is_no_link() -> None:
     assert "(<https://x/a%3E%20b%7Cc>)" in suite_check(s.suite(run), s.CTX, s.NOW).summary
 
 
+def test_what_github_has_not_started_is_said_once_and_was_started_by_nobody() -> None:
+    native = replace(s.SNAPSHOT, native=True, pool=None, rayjob=False)
+    waits = s.run(state=State.QUEUED, snapshot=native, why="waiting for GitHub to start it")
+    summary = suite_check(s.suite(waits), s.CTX, s.NOW).summary
+    assert summary.startswith("Waiting for GitHub to start it.\n")
+    assert "Started by" not in summary
+    started = replace(waits, state=State.RUNNING, actions_run_id=99, why="")
+    assert "Started by a push" in suite_check(s.suite(started), s.CTX, s.NOW).summary
+
+
 def test_an_empty_reply_is_only_its_marker() -> None:
     reply = Reply(s.REPO, 5, 7013, "")
     assert reply_body(reply, (), {}, s.CTX, s.NOW).strip() == reply_marker(5)

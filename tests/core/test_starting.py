@@ -66,7 +66,11 @@ def test_a_heavy_suite_needs_its_own_level() -> None:
         (("unit",), ["unit"], ""),
         (("ni*", "nightly"), ["nightly"], ""),
         (("unot",), [], "Did you mean `unit`?"),
-        (("zzz",), [], "No suite `zzz`. Nothing was started."),
+        (
+            ("zzz",),
+            [],
+            "No suite `zzz`. `/ascend-e2e explain` lists the suites. Nothing was started.",
+        ),
         (("quiet",), [], "not started by commands"),
     ],
 )

@@ -27,7 +27,7 @@ MAX_LINE = 1_000  # characters; a command is a few words
 MIN_SHA = 12  # hex digits: fewer could name another commit
 
 USAGE = {
-    "run": f"{NAME} [run] [SUITE…] [--sha SHA] [--runner LABEL]",
+    "run": f"{NAME} [run] [SUITE…] [--sha SHA] [--runner LABEL] [--set KEY=VALUE] [--force]",
     "rerun": f"{NAME} rerun [SUITE…] [--sha SHA]",
     "cancel": f"{NAME} cancel [SUITE…]",
     "approve": f"{NAME} approve [--sha SHA]",
@@ -141,7 +141,10 @@ def _option(line: _Line, word: str, rest: Iterator[str]) -> None:
     if known[name] is not bool(value):
         raise _MistakeError(_say("mistake_value", option=code(name), usage=code(USAGE[line.verb])))
     if name == "--set":
-        line.settings.append(_setting(value))
+        key, text = _setting(value)
+        if key in dict(line.settings):
+            raise _MistakeError(_say("mistake_twice", option=code(f"{name} {key}")))
+        line.settings.append((key, text))
     elif name in line.options:
         raise _MistakeError(_say("mistake_twice", option=code(name)))
     else:

@@ -77,6 +77,8 @@ def _why(pen: Pen, run: Run) -> str:
     why = pen.prose(run.why)
     if not why:
         return ""
+    if why.startswith("waiting "):
+        return f"{capital(why)}."
     waits = run.state in {State.NEEDS_APPROVAL, State.QUEUED, State.WAITING_FOR_RUNNER}
     return pen.say("waiting_why" if waits else "now_why", why=why)
 
@@ -142,7 +144,8 @@ def _altered(pen: Pen, run: Run) -> str:
 def origin(pen: Pen, view: SuiteView) -> Section | None:
     """Say what started it under which policy, and link where to read on."""
     run = view.run
-    began = pen.prose(run.origin)
+    unstarted = run.snapshot.native and run.actions_run_id is None  # what selected it started none
+    began = "" if unstarted else pen.prose(run.origin)
     text = sentences(
         pen.say("started_by", origin=began) if began else "",
         pen.say("forced", who=pen.prose(run.forced)) if run.forced else "",

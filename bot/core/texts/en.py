@@ -136,7 +136,7 @@ EN: dict[str, str] = {
     # -- the gate ------------------------------------------------------------------------------
     "gate_none": "No Ascend suite needed",
     "gate_none_why": "{files}, none matches a suite's paths ({suites} looked at).",
-    "gate_none_optional": "{files}; what they select does not count for this check.",
+    "gate_none_optional": "{files}; no suite that is selected counts for this check.",
     "gate_explain": "{command} shows why.",
     "gate_looking": "Looking at the changed files",
     "gate_looking_why": "What has to run is decided within seconds.",
@@ -320,7 +320,7 @@ EN: dict[str, str] = {
     "refuse_pin": "To run that commit all the same: {command}.",
     "refuse_head_now": "The head is {new}: {command}.",
     "refuse_cancel": "Cancelling {suite} needs {needed} permission here, and you have {level}.",
-    "refuse_rate": "More than {limit} commands in a minute: {count} more were not looked at.",
+    "refuse_rate": "More than {limit} commands in a minute: {commands} not looked at.",
     "refuse_policy": "The policy has errors, listed in the gate: nothing was started.",
     "refuse_set": "{key} of {suite} may not be set to {value}: it was not started. "
     "Settable: {may}.",
@@ -347,4 +347,5 @@ EN: dict[str, str] = {
     "approved": "{sha} is approved by you; the approval holds for this commit only.",
     "merged_click": "The same click came less than 60 s ago; it counts once.",
     "guess": "Did you mean {guess}? ",
+    "guess_none": "{command} lists the suites. ",
 }
