@@ -151,7 +151,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
     digesters = Digesters(resources.text("signatures.yml"))
     cases = _cases(parts, policies, pulls, natives)
     inbox = Inbox(store, cases, clock, parts.loop)
-    runner = _runner(parts, digesters)
+    runner = _runner(parts, policies, digesters)
     where = Where(pages_of(str(settings.github_api_url)), "")
     reporter = Reporter(store, github, clock, parts.loop, where)
     habits = Habits(
@@ -205,13 +205,13 @@ def _cases(parts: Parts, policies: Policies, pulls: Pulls, natives: Natives) -> 
     )
 
 
-def _runner(parts: Parts, digesters: Digesters) -> Runner:
+def _runner(parts: Parts, policies: Policies, digesters: Digesters) -> Runner:
     store, github, clock = parts.store, parts.github, parts.clock
     ledger = Ledger(store, clock, parts.wake, parts.metrics, parts.new_id)
     dispatcher = Dispatcher(store, github, ledger, clock)
     witnesses = Witnesses(github, parts.rayjobs, ledger, digesters, clock)
     health = SubmitterHealth(parts.rayjobs, clock) if parts.rayjobs else None
-    return Runner(store, (ledger, dispatcher, witnesses), health, clock, parts.loop)
+    return Runner(store, (ledger, dispatcher, witnesses, policies), health, clock, parts.loop)
 
 
 def make_web(parts: Parts, loops: Loops) -> web.Application:

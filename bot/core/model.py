@@ -136,7 +136,10 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A suite as it was when its run was made: a policy change never alters a live run."""
+    """A suite as it was when its run was made: a policy change never alters a live run.
+
+    What is scarce is asked anew while it waits: ``core.admission``.
+    """
 
     suite: str
     title: str

@@ -12,8 +12,8 @@ from heapq import heapify, heappop, heappush
 from typing import TypeVar
 
 from bot.core.model import Ahead, Alternatives, Need, Place, RunId
-from bot.core.spending import Spent
-from bot.core.texts.words import clock
+from bot.core.spending import Spent, used
+from bot.core.texts.words import clock, number
 
 _Key = TypeVar("_Key", int, str)
 
@@ -267,7 +267,8 @@ def _bar(scene: Scene, walk: _Walk, run_id: RunId) -> Barred:
 def _spent(scene: Scene, waiter: Waiter) -> Barred:
     hours = waiter.hours or 0.0
     until = _coarse(scene.spent.below(hours, scene.now), scene.now)
-    why = f"{scene.spent.total:,.0f} of {hours:,.0f} NPU-hours of 24 h are used"
+    why = f"{used(scene.spent.total)} of {number(hours)} NPU-hours of 24 h are used"
+    why = why if hours > 0 else "the policy allows no NPU-hours"
     if until is not None:
         why += f", until about {clock(until, scene.now)}"
     return Barred(why, until, "limits.npu_hours_per_day")

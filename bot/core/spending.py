@@ -4,6 +4,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from bot.core.texts.words import number
+
 WINDOW = timedelta(hours=24)
 _MINUTE = timedelta(minutes=1)
 
@@ -51,6 +53,11 @@ class Spent:
 
     def _at(self, now: datetime, later: datetime) -> float:
         return sum(usage.hours(later - WINDOW, now) for usage in self.usages)
+
+
+def used(hours: float) -> str:
+    """Return NPU-hours in words: parts of one matter only below it."""
+    return number(round(hours) if hours >= 1 else hours)
 
 
 def spent(usages: tuple[Usage, ...], now: datetime) -> Spent:

@@ -68,6 +68,12 @@ class Policies:
             return Broken(tuple(str(error) for error in parsed.errors), row.ref, sha)
         return PolicyAt(parsed, row.ref, sha)
 
+    async def known(self, repo_id: RepoId, ref: str) -> Policy | None:
+        """Return a branch's policy as last read, without any call; None: not known, or broken."""
+        row = await self._store.policy(repo_id, ref)
+        found = self.read(row) if row else None
+        return found.policy if isinstance(found, PolicyAt) else None
+
     async def pushed(self, repo: Repo, branch: str) -> None:
         """Forget a branch's policy at once: what is decided from its push needs the new one."""
         forget = Changes(forget_policy=(repo.id, branch))

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from bot.core import lifecycle, steps
-from bot.core.model import Need, Outcome, Place, Repo, Run, State
+from bot.core.admission import fitting, limits_now, too_big
+from bot.core.model import Need, Outcome, Place, Repo, Run, Snapshot, State
 from bot.core.occupancy import Quiet
 from bot.core.queueing import Barred, Taken
 from bot.core.situation import Situation
@@ -18,6 +19,7 @@ from bot.ports.runner import ClaimedRun, RunnerStore
 from bot.services.dispatcher import Dispatcher
 from bot.services.ledger import Ledger, Moved
 from bot.services.loop import Loop
+from bot.services.policies import Policies
 from bot.services.submitter_health import SubmitterHealth
 from bot.services.witnesses import Witnesses
 from bot.telemetry import get_log
@@ -38,14 +40,14 @@ class Runner:
     def __init__(
         self,
         store: RunnerStore,
-        tools: tuple[Ledger, Dispatcher, Witnesses],
+        tools: tuple[Ledger, Dispatcher, Witnesses, Policies],
         health: SubmitterHealth | None,
         clock: Clock,
         loop: Loop,
     ) -> None:
         """``health`` None: no submitter is configured."""
         self._store = store
-        self._ledger, self._dispatcher, self._witnesses = tools
+        self._ledger, self._dispatcher, self._witnesses, self._policies = tools
         self._health = health
         self._clock = clock
         self._loop = loop
@@ -173,14 +175,24 @@ class Runner:
     async def _take_place(self, claimed: ClaimedRun) -> None:
         """Take a slot of the first label that is free, with the pool's NPUs; or queue."""
         run, now = claimed.run, self._clock.now()
-        taken = await self._store.take(run, needs_of(run), now)
+        frozen = await self._limited(run)
+        if why := too_big(frozen):
+            await self._ledger.wait(claimed, steps.Wait(State.QUEUED, now + _LOOK_AT_QUEUE, why))
+            return
+        limited = replace(run, snapshot=fitting(frozen))
+        taken = await self._store.take(limited, needs_of(limited), now)
         if isinstance(taken, Taken):
-            label = run.snapshot.labels[taken.choice].name
+            label = limited.snapshot.labels[taken.choice].name
             npus = run.snapshot.nodes * run.snapshot.npus_at(label)
             placed = replace(run, label=label, npus=npus, place=None, why="")
             await self._ledger.moved(claimed, Moved(placed, now))
         else:
             await self._ledger.queued(claimed, taken, look_again(taken, now))
+
+    async def _limited(self, run: Run) -> Snapshot:
+        """Return the run's snapshot with today's limits, as far as they are known."""
+        policy = await self._policies.known(run.repo_id, run.snapshot.policy_ref)
+        return limits_now(run.snapshot, policy) if policy else run.snapshot
 
 
 def look_again(answer: Place | Barred, now: datetime) -> datetime:

@@ -12,7 +12,7 @@ from bot.core.plan import AuditEntry, Changes, RunWants
 from bot.core.planner import Chosen, short, snapshot
 from bot.core.policy import Start, Suite
 from bot.core.report import Gate
-from bot.core.spending import Spent
+from bot.core.spending import Spent, used
 from bot.core.starting import COMMAND, Allowed, Asked, Refusal, latest, may_start
 from bot.core.texts import Texts
 from bot.core.texts.words import clock, number
@@ -152,7 +152,7 @@ class Starts:
         until = order.spent.below(limit, now)
         values = {
             "suite": code(name),
-            "spent": number(round(order.spent.total)),
+            "spent": used(order.spent.total),
             "limit": number(limit),
             "when": self._say("refuse_hours_when", at=clock(until, now)) if until else "",
             "command": code(f"{COMMAND} {name} --force"),

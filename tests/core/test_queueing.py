@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from bot.core.model import Ahead, Need, Place, Rank, RunId
 from bot.core.queueing import (
     AGE,
@@ -152,8 +154,26 @@ def test_a_pause_of_everything_bars_with_who_why_and_until() -> None:
 
 def test_no_hours_at_all_bar_without_a_time() -> None:
     scene = Scene(NOW, (waits("w", hours=0.0),))
-    why = "0 of 0 NPU-hours of 24 h are used"
+    why = "the policy allows no NPU-hours"
     assert decide(scene, RunId("w")) == Barred(why, None, "limits.npu_hours_per_day")
+
+
+@pytest.mark.parametrize(
+    ("npus", "minutes", "limit", "said"),
+    [
+        (1, 30, 0.25, "0.5 of 0.25 NPU-hours"),
+        (1, 100, 1.5, "2 of 1.5 NPU-hours"),
+        (1500, 60, 1500, "1,500 of 1,500 NPU-hours"),
+    ],
+)
+def test_small_limits_are_told_with_their_parts(
+    npus: int, minutes: int, limit: float, said: str
+) -> None:
+    usage = Usage(npus, NOW - minutes * MINUTE, NOW)
+    scene = Scene(NOW, (waits("w", hours=limit),), spent=spent((usage,), NOW))
+    answer = decide(scene, RunId("w"))
+    assert isinstance(answer, Barred)
+    assert answer.why.startswith(said)
 
 
 def test_of_several_pauses_the_one_that_decides_is_named() -> None:

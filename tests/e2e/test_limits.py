@@ -135,6 +135,50 @@ async def test_hours_beyond_the_day_wait_are_refused_and_can_be_forced(world: Wo
     assert len(world.github.runs()) == 4  # nor do they bar the attempt after a broken one
 
 
+async def test_who_waits_goes_by_the_limits_of_the_policy_as_it_is_now(world: World) -> None:
+    await with_policy(world, LIMITED)
+    await spend(world)
+    pull = world.open_pull(path="verl/b.py", text="b")
+    await world.settle()
+    assert len(world.github.runs()) == 1
+    await with_policy(world, LIMITED.replace("npu_hours_per_day: 4", "npu_hours_per_day: 0.5"))
+    await world.pass_time(60)
+    await world.pass_time(60)
+    said = "Queued: 8 of 0.5 NPU-hours of 24 h are used"
+    assert str(world.check("unit", pull.head_sha).title).startswith(said)
+    await with_policy(world, LIMITED.replace("npu_hours_per_day: 4", "npu_hours_per_day: 4000"))
+    await world.pass_time(60)
+    assert [run.inputs["sha"] for run in world.github.runs()][1:] == [pull.head_sha]
+
+
+async def test_a_run_that_outgrew_its_pool_waits_and_stands_in_nobodys_way(world: World) -> None:
+    text = POLICY.replace("    rayjob: true\n", "")
+    await with_policy(world, text)
+    for number in range(2):  # each takes eight of sixteen
+        world.open_pull(path=f"multi/{number}.py", text=str(number))
+    await world.settle()
+    big = world.open_pull(path="multi/big.py", text="big")
+    await world.settle()
+    assert len(world.github.runs()) == 2
+    await with_policy(
+        world,
+        text.replace("pools: {a2-cluster: {npus: 16", "pools: {a2-cluster: {npus: 4").replace(
+            "npus: 4\n", "npus: 2\n"
+        ),
+    )
+    for run in world.github.runs():
+        world.github.actions.start(run)
+        await world.settle()
+        world.github.actions.finish(run, "success")
+        await world.settle()
+    small = world.open_pull(path="multi/small.py", text="small")
+    await world.pass_time(60)
+    await world.pass_time(60)
+    assert [run.inputs["sha"] for run in world.github.runs()][2:] == [small.head_sha]
+    title = world.check("multinode", big.head_sha).title
+    assert title == "Queued: it needs 8 NPUs of a2-cluster, which has only 4 now"
+
+
 async def test_waiting_runs_start_when_the_hours_have_left_the_day(world: World) -> None:
     await with_policy(world, LIMITED)
     await spend(world)
