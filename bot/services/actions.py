@@ -139,7 +139,7 @@ class Actions:
                 continue
             known = run.actions_run_id
             if run.state is State.DONE or (known is not None and known != event.run_id):
-                cancelled.append(await self._cancel(event, run, "stray: not the run we follow"))
+                cancelled += await self._cancel(event, run, "stray: not the run we follow")
         return tuple(cancelled)
 
     async def _cancel_late(self, event: ActionsRunChanged, run: Run) -> tuple[AuditEntry, ...]:
@@ -147,12 +147,16 @@ class Actions:
         late = event.action != "completed" and event.attempt == run.actions_attempt
         if run.snapshot.native or not late:
             return ()
-        return (await self._cancel(event, run, "stray: the run is done here"),)
+        return await self._cancel(event, run, "stray: the run is done here")
 
-    async def _cancel(self, event: ActionsRunChanged, run: Run, rule: str) -> AuditEntry:
-        await self._github.cancel(event.repo, event.run_id)
+    async def _cancel(
+        self, event: ActionsRunChanged, run: Run, rule: str
+    ) -> tuple[AuditEntry, ...]:
+        """Cancel an Actions run; what has ended meanwhile, its word coming late, is no deed."""
+        if not await self._github.cancel(event.repo, event.run_id):
+            return ()
         what = f"cancel Actions run {event.run_id}"
-        return _entry(run, BY_ITSELF, what, rule, self._clock.now())
+        return (_entry(run, BY_ITSELF, what, rule, self._clock.now()),)
 
 
 def _entry(run: Run, who: str, what: str, rule: str, now: datetime) -> AuditEntry:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bot.ports.operator import AuditQuery
 from bot.sim import NewPull
 from bot.sim.model import Run
 from bot.sim.shapes import installation_json
@@ -86,6 +87,8 @@ async def test_a_late_word_of_a_run_that_is_done_changes_nothing(world: World) -
     await world.settle()
     assert world.writes(CANCEL) == len(told)  # refused by GitHub: it has ended
     assert shown(world, pull) == ("success", "success")
+    audit = await world.bot.parts.store.list_audit(AuditQuery())
+    assert [row.entry.what for row in audit if "cancel" in row.entry.what] == []
 
 
 async def test_a_renamed_repository_goes_on_under_its_new_name(world: World) -> None:
