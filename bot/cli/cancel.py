@@ -9,10 +9,14 @@ from bot.cli.operators import options
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @options.required_reason
 @options.by
-def command(runs: tuple[str, ...], reason: str, by: str) -> None:
+@options.as_json
+def command(runs: tuple[str, ...], reason: str, by: str, *, as_json: bool) -> None:
     """Stop each RUN, like a person's cancel: not retried, its check run says who and why."""
     from bot.cli.operators.desk import NO, Desk, leave, operate  # noqa: PLC0415  SQLAlchemy
+    from bot.cli.operators.printing import print_json  # noqa: PLC0415  rich
     from bot.services.operator import No  # noqa: PLC0415
+
+    stopping: list[dict[str, str]] = []
 
     async def work(desk: Desk) -> list[str]:
         refusals = []
@@ -20,10 +24,14 @@ def command(runs: tuple[str, ...], reason: str, by: str) -> None:
             answer = await desk.operator.cancel(word, reason)
             if isinstance(answer, No):
                 refusals.append(answer.why)
-            else:
+                continue
+            stopping.append({"id": answer.id, "suite": answer.suite})
+            if not as_json:
                 click.echo(f"{answer.id} ({answer.suite}) is to stop.")
         return refusals
 
     refusals = operate(work, who=by)
+    if as_json:
+        print_json({"cancelled": stopping, "refused": refusals})
     if refusals:
         leave(NO, *refusals)

@@ -48,7 +48,8 @@ def command(*, everything: bool, listing: bool, as_json: bool, **what: Any) -> N
     if asked.reason is None or asked.by is None:
         msg = "--reason and --by are needed: people who wait read who paused it and why"
         raise click.UsageError(msg)
-    _pause(asked.resource, Pause("", asked.by, asked.reason, *_times(asked.until)))
+    pause = Pause("", asked.by, asked.reason, *_times(asked.until))
+    _pause(asked.resource, pause, as_json=as_json)
 
 
 def _times(until: str | None) -> tuple[datetime | None, datetime]:
@@ -66,9 +67,10 @@ def _times(until: str | None) -> tuple[datetime | None, datetime]:
     return at, now
 
 
-def _pause(resource: str | None, pause: Pause) -> None:
+def _pause(resource: str | None, pause: Pause, *, as_json: bool) -> None:
     from bot.cli.operators.desk import operate, or_wrong_use  # noqa: PLC0415  SQLAlchemy
-    from bot.cli.operators.printing import pause_line  # noqa: PLC0415  rich
+    from bot.cli.operators.printing import pause_line, print_json  # noqa: PLC0415  rich
+    from bot.web.shapes import paused  # noqa: PLC0415
 
     async def work(desk: "Desk") -> None:
         named = "all"
@@ -77,8 +79,12 @@ def _pause(resource: str | None, pause: Pause) -> None:
             if named not in await desk.operator.known(desk.policies):
                 click.echo(f"No policy or run that is known has {named}.", err=True)
         before = await desk.operator.pause(named, pause.reason, pause.until)
-        line = pause_line(replace(pause, resource=named), desk.now)
-        click.echo(f"{line}. What runs goes on; nothing new starts.")
+        now_paused = replace(pause, resource=named)
+        if as_json:
+            print_json(paused(now_paused))
+        else:
+            line = pause_line(now_paused, desk.now)
+            click.echo(f"{line}. What runs goes on; nothing new starts.")
         if before is not None:
             click.echo(f"Before, {pause_line(before, desk.now, was=True)}.", err=True)
 

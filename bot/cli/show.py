@@ -58,7 +58,7 @@ def _print(told: "RunStory", links: dict[str, str], now: "datetime") -> None:
     from bot.cli.operators.printing import print_lines, print_table, when  # noqa: PLC0415  rich
     from bot.core.timeline import in_order  # noqa: PLC0415
 
-    print_lines([*_facts_of(told, now), *links.items()])
+    print_lines([*_facts_of(told, now), *((f"{name} page", url) for name, url in links.items())])
     if told.wants:
         print_table(("wanted by", "asked for by"), [(w.source, w.by) for w in told.wants])
     known = in_order(told.facts)

@@ -164,7 +164,7 @@ class Operator:
     async def resume(self, resource: str) -> Pause | No:
         """Let runs start on a resource again."""
         ended = await self._store.resume(resource, self._entry(f"resume {resource}"))
-        return ended or No(f"{resource} is not paused")
+        return ended or No(f"{'everything' if resource == 'all' else resource} is not paused")
 
     async def resource(self, word: str, extra: tuple[str, ...] = ()) -> str | No:
         """Return the resource that a word names: ``label:X``, ``pool:Y``, or X where it is plain.
@@ -179,7 +179,8 @@ class Operator:
             return found[0]
         if found:
             return No(f"{word} is a label and a pool: name {' or '.join(found)}")
-        return No(f"no label or pool {word!r} is known, but {', '.join(known) or 'none at all'}")
+        names = ", ".join(known) or "none yet, till a repository's policy is read"
+        return No(f"no label or pool {word!r} is known; known: {names}")
 
     async def known(self, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return every resource that a policy, a late run or a pause names."""

@@ -176,6 +176,25 @@ def test_a_pause_is_listed_and_resumed(desk: Desk) -> None:
     ]
 
 
+def test_what_was_done_is_told_as_json_alone(desk: Desk) -> None:
+    pause = desk.json("pause", "npu-8", "--reason", "upgrade")
+    assert (pause["resource"], pause["by"], pause["until"]) == ("label:npu-8", "kim", None)
+    desk.json("pause", "pool:shared", "--reason", "x")
+    told = desk.json("resume", "npu-8")
+    assert told["resumed"]["resource"] == "label:npu-8"
+    assert [item["resource"] for item in told["pauses"]] == ["pool:shared"]
+    made = desk.json("retry", OVER)
+    assert (made["suite"], made["attempt"], made["wanted_by"]) == ("multi", 2, ["pr:1"])
+    result = desk.run("cancel", LIVE, "09XX", "--reason", "x", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {
+        "cancelled": [{"id": LIVE, "suite": "unit"}],
+        "refused": ["there is no run 09XX (any more)"],
+    }
+    text = desk.run("show", made["id"]).stdout.splitlines()
+    assert sum(line.split("  ")[0] == "commit" for line in text) == 1
+
+
 def test_a_second_pause_says_which_one_it_replaces(quick: Desk) -> None:
     quick.run("pause", "--all", "--reason", "one")
     result = quick.run("pause", "--all", "--reason", "two", "--by", "lee")
