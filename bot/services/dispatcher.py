@@ -6,7 +6,7 @@ from datetime import timedelta
 from bot.core import facts
 from bot.core.deciding import audited
 from bot.core.dispatching import inputs_of, refusal
-from bot.core.model import Repo, Run, State
+from bot.core.model import Pull, Repo, Run, State
 from bot.core.plan import Changes, DropWant
 from bot.core.planner import short
 from bot.core.steps import Dispatch, Search
@@ -21,6 +21,8 @@ _FIRST_LOOK = timedelta(seconds=2)  # the soonest that GitHub's lists may show a
 _RERUN_WITHIN = timedelta(days=30)  # GitHub's limits for re-runs
 _MAX_ATTEMPTS = 50
 _TRY_AGAIN = timedelta(seconds=10)
+_GONE = {404, 410}
+_SURE_AFTER = timedelta(minutes=1)  # what was made just now may not be on every server of GitHub
 _CLOCKS_DIFFER = timedelta(seconds=60)  # GitHub's clock and ours, when listing runs "since"
 
 
@@ -61,8 +63,10 @@ class Dispatcher:
             kind, _, number = want.source.partition(":")
             if kind != "pr":
                 continue
-            pull = await self._github.pull(repo, int(number))
-            if not pull.open:
+            pull = await self._pull(claimed.run, repo, int(number))
+            if pull is None:
+                drops.append(DropWant(want.run_id, want.source, "the pull request is gone"))
+            elif not pull.open:
                 drops.append(DropWant(want.run_id, want.source, "the pull request was closed"))
             elif pull.head_sha != claimed.run.sha:
                 why = f"superseded by {short(pull.head_sha)}"
@@ -72,6 +76,15 @@ class Dispatcher:
             changes = audited(Changes(repo=repo, drop_wants=tuple(drops)), now, None)
             await self._store.commit(replace(changes, repo=None), now, done=None)
         return bool(drops)
+
+    async def _pull(self, run: Run, repo: Repo, number: int) -> Pull | None:
+        """Read a pull request; None: GitHub shows it no more, as a spammer's, or to nobody."""
+        try:
+            return await self._github.pull(repo, number)
+        except Permanent as error:
+            if error.status not in _GONE or self._clock.now() - run.created_at < _SURE_AFTER:
+                raise
+            return None
 
     async def _send(
         self, claimed: ClaimedRun, repo: Repo, order: tuple[Run, bool], number: int

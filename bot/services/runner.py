@@ -80,8 +80,14 @@ class Runner:
             await self._later(claimed, claimed.run.why, _REFUSED_AGAIN)
 
     async def _later(self, claimed: ClaimedRun, why: str, wait: timedelta) -> None:
-        run = replace(claimed.run, why=why)
-        await self._ledger.moved(claimed, Moved(run, self._clock.now() + wait))
+        """Take the step again then; till then what did not start holds no place."""
+        until = self._clock.now() + wait
+        # An intent that was written since the claim must not be undone.
+        run = await self._store.run_of_dispatch(claimed.run.id) or claimed.run
+        if run.state is State.QUEUED:
+            await self._ledger.wait(claimed, steps.Wait(State.QUEUED, until, why))
+        else:
+            await self._ledger.moved(claimed, Moved(replace(run, why=why), until))
 
     @asynccontextmanager
     async def _keeping(self, claimed: ClaimedRun) -> AsyncIterator[None]:

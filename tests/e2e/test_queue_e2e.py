@@ -1,10 +1,18 @@
 """Who starts first on a label with two slots, seen on GitHub."""
 
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
 from sqlalchemy import func, select
 
 from bot.adapters.store.tables import holds
+from bot.core.model import RepoId
 from bot.core.plan import AuditEntry
 from bot.core.queueing import Pause, Taken
+from bot.ports.errors import Transient
+from bot.ports.lease import Lease
+from bot.ports.runner import SaveRun
 from bot.services.runner import LEASE_S, needs_of
 from bot.sim.model import Pull, Run
 from tests.e2e.talk import say
@@ -109,3 +117,76 @@ async def test_two_replicas_never_take_one_slot_twice(either_world: World) -> No
         assert len(started(world)) == 2 + over
         await ends(world, world.github.runs()[over])
     assert sorted(started(world)) == sorted(pull.head_sha for pull in opened)
+
+
+async def held(world: World) -> int:
+    """Count the places that are held."""
+    async with world.bot.parts.store._db.read() as conn:
+        return await conn.scalar(select(func.count()).select_from(holds)) or 0
+
+
+async def test_who_cannot_start_now_holds_no_place_and_heeds_a_pause(world: World) -> None:
+    store = world.bot.parts.store
+    fault = world.github.fault("503", "GET", "*/pulls/1", times=99)
+    pull = world.open_pull()
+    await world.pass_time(1)
+    assert fault.hits > 0
+    assert (started(world), await held(world)) == ([], 0)
+    now = world.clock.now()
+    entry = AuditEntry(at=now, who="kim", what="pause", allowed=True, rule="operator")
+    await store.pause(Pause(f"label:{LABEL}", "kim", "upgrade", None, now), entry)
+    fault.times = fault.hits
+    for _ in range(5):
+        await world.pass_time(60)
+    assert (started(world), await held(world)) == ([], 0)
+    await store.resume(f"label:{LABEL}", entry)
+    await world.settle()
+    assert started(world) == [pull.head_sha]
+
+
+async def test_the_run_of_a_pull_request_that_is_gone_ends(world: World) -> None:
+    pull = world.open_pull()
+    await world.github.deliveries.idle()
+    await world.bot.step("inbox")()
+    world.github.state.pulls.clear()  # its author was found to be a spammer
+    await world.pass_time(1)
+    assert (started(world), await held(world)) == ([], 0)
+    assert world.check("unit", pull.head_sha).status == "queued"  # it may be GitHub's slip
+    await world.pass_time(300)
+    assert (started(world), await held(world)) == ([], 0)
+    check = world.check("unit", pull.head_sha)
+    assert (check.status, check.conclusion) == ("completed", "cancelled")
+
+
+class Stumbling:
+    """A store that fails once to keep what a dispatch was answered."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.stumbled = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def save_run(self, lease: Lease, save: SaveRun, now: datetime) -> bool:
+        if save.run.actions_run_id and not self.stumbled:
+            self.stumbled = True
+            reason = "database: it restarts"
+            raise Transient(reason)
+        return bool(await self._store.save_run(lease, save, now))
+
+
+async def test_a_dispatch_whose_answer_was_not_kept_keeps_its_place_and_its_id(
+    world: World,
+) -> None:
+    world.wrap = lambda parts: replace(parts, store=Stumbling(parts.store))  # type: ignore[arg-type]
+    await world.restart()
+    world.open_pull()
+    await world.pass_time(1)
+    assert await held(world) == 1
+    for _ in range(5):
+        await world.pass_time(10)
+    actions = world.only_run()
+    run = await world.bot.parts.store.run_of_actions(RepoId(actions.repo.id), actions.id)
+    assert run is not None
+    assert (run.dispatch_id, run.label, await held(world)) == (run.id, LABEL, 1)
