@@ -147,7 +147,7 @@ def test_what_set_may_set_is_tightened_only_by_one_value_out_of_the_old_pattern(
         (("a.sh}", "a.sh, b: c}"), Kind.ADDED, "suites.unit.inputs.b", ("", "c")),
         (("match: odd", "match: o"), CHANGED, "log.signatures.odd.match", ("odd", "o")),
         (("secret-one, ", ""), LOOSENED, "log.redact", ("2", "1")),
-        (("secret-one", "secret-0"), LOOSENED, "log.redact", ("2", "2")),
+        (("secret-one", "secret-0"), LOOSENED, "log.redact", ("2", "2, 1 of them new")),
         (("[secret-one", "[more, secret-one"), TIGHTENED, "log.redact", ("2", "3")),
     ],
 )
@@ -189,6 +189,8 @@ def test_what_a_run_may_cost_is_told_whatever_key_changed_it() -> None:
     limit, cost = found(("rayjob: true", "rayjob: true\n    timeout_minutes: 60"))
     assert (limit.path, limit.value) == ("suites.unit.timeout_minutes", ("240", "60"))
     assert cost == Change(CHANGED, "suites.unit", ("32", "8"), what="what_cost")
+    _, cost = found(("rayjob: true", "rayjob: true\n    timeout_minutes: 70"))
+    assert cost.value == ("32", "9.3")
     cost, npus = found(("npu-16: {npus: 16}", "npu-16: {npus: 12}"))
     assert (cost.path, cost.value) == ("suites.dear", ("64", "48"))
     assert npus.path == "runners.npu-16.npus"

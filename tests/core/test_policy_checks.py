@@ -17,7 +17,7 @@ NIGHT = "triggers: [command, nightly]"
         (["nodes: 3"], "nodes", "3 nodes × 8 NPUs are 24, but `npu-8` holds 16 (2 × 8)"),
         (["pool: npu-8"], "pool", "`npu-8` is a runner label; leave `pool` out to hold the label"),
         (["pool: cluster", "nodes: 5"], "nodes", "5 nodes × 8 NPUs are 40, but pool `cluster`"),
-        (["pool: cluster", "npus: 33"], "npus", "1 nodes × 33 NPUs are 33, but pool `cluster`"),
+        (["pool: cluster", "npus: 33"], "npus", "1 node × 33 NPUs are 33, but pool `cluster`"),
         (["paths: ['!a', '!b']"], "paths", "only excludes"),
         (["env_paths: ['!a']"], "env_paths", "only excludes"),
         (["start: native", "inputs: {a: b}"], "inputs", "GitHub starts a native suite itself"),
@@ -67,6 +67,21 @@ def test_labels_are_known_and_named_once() -> None:
             "unknown runner label `gpu`; known are `npu-8`, `npu-16`",
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("edit", "pool", "path"),
+    [
+        (("slots: 2", "slots: -1"), "", "runners.npu-8.slots"),
+        (("npus: 8", "npus: -8"), "", "runners.npu-8.npus"),
+        (("{npus: 32}", "{npus: -1}"), "pool: cluster", "pools.cluster.npus"),
+    ],
+)
+def test_what_holds_nothing_is_told_once_and_not_for_each_suite(
+    edit: tuple[str, str], pool: str, path: str
+) -> None:
+    ((at, _, _),) = errors(with_suite(pool).replace(*edit))
+    assert at == path
 
 
 def test_a_pool_may_not_be_called_like_a_label() -> None:

@@ -14,6 +14,7 @@ from bot.core.model import Level
 from bot.core.policy.globs import compile_pattern, encode
 from bot.core.policy.loading import PolicyError, PolicyErrors, check_policy, load_policy
 from bot.core.policy.models import Mode, Policy, Suite, Tier
+from bot.core.texts.words import number
 
 _WILD = frozenset("*?+[\\")
 
@@ -245,7 +246,7 @@ def _suites(old: Policy | None, new: Policy) -> Iterator[Change]:
         if after is None:
             yield from _removed(path, before)
         elif old is None or before is None:
-            told = (after.tier.value, f"{_hours(after, new):g}")
+            told = (after.tier.value, number(_hours(after, new)))
             yield Change(Kind.ADDED, path, added=told, what="what_suite")
         else:
             yield from _parts(path, before, after, _SUITE)
@@ -269,7 +270,7 @@ def _effects(path: str, old: tuple[Suite, float], new: tuple[Suite, float]) -> I
         value = (_text(before.is_required), _text(after.is_required))
         yield Change(kind, f"{path}.required", value, what="what_required")
     if hours != hours_now:
-        yield Change(Kind.CHANGED, path, (f"{hours:g}", f"{hours_now:g}"), what="what_cost")
+        yield Change(Kind.CHANGED, path, (number(hours), number(hours_now)), what="what_cost")
 
 
 def _hours(suite: Suite, policy: Policy) -> float:
@@ -284,7 +285,11 @@ def _log(old: Policy, new: Policy) -> Iterator[Change]:
 
 def _redact(path: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Change]:
     kind = Kind.TIGHTENED if set(old) <= set(new) else Kind.LOOSENED
-    yield Change(kind, path, (str(len(old)), str(len(new))), what="what_redact")
+    fresh = len(set(new) - set(old))
+    others = (
+        f", {fresh} of them new" if fresh and kind is Kind.LOOSENED else ""
+    )  # as many say little
+    yield Change(kind, path, (str(len(old)), f"{len(new)}{others}"), what="what_redact")
 
 
 def _text(value: Any) -> str:

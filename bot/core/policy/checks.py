@@ -13,6 +13,7 @@ from bot.core.policy.document import Path, Problem
 from bot.core.policy.errors import shown, suggest, unknown
 from bot.core.policy.globs import PatternError, compile_pattern, encode
 from bot.core.policy.models import Policy, Runner, Start, Suite, Tier, Trigger
+from bot.core.texts.words import count
 
 _DEFAULT_TRIGGERS = ("pull_request", "command")
 _WILD = frozenset("*?+[\\!")
@@ -80,8 +81,8 @@ def _fits_pool(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) ->
     labels = [_mapping(runners.get(label)) for _, label in _texts(suite.get("runners"))]
     own = [_number(runner, "npus", _default_npus()) for runner in labels]
     npus = _number(suite, "npus", max(own, default=0))
-    if nodes * npus > room:
-        needs = f"{nodes} nodes × {npus} NPUs are {nodes * npus}"
+    if 0 <= room < nodes * npus:  # one below 0 is told already
+        needs = _needs(nodes, npus)
         where = _nearest(path, suite, ("nodes", "npus", "pool"))
         yield Problem(where, f"{needs}, but pool `{shown(name)}` has {room}")
 
@@ -94,11 +95,13 @@ def _fits_label(
     slots = _number(runner, "slots", 1)
     npus = _number(suite, "npus", own)
     nodes = _number(suite, "nodes", 1)
+    if own < 0 or slots < 1:
+        return  # is told already
     if npus > own:
         text = f"{npus} NPUs a node, but a runner of `{shown(label)}` has {own}"
         yield Problem((*path, "npus"), f"{text}; name the `pool` if a RayJob takes them")
     elif nodes * npus > own * slots and suite.get("start") != Start.NATIVE:
-        text = f"{nodes} nodes × {npus} NPUs are {nodes * npus}, but `{shown(label)}` holds"
+        text = f"{_needs(nodes, npus)}, but `{shown(label)}` holds"
         where = _nearest(path, suite, ("nodes", "npus"))
         yield Problem(where, f"{text} {own * slots} ({slots} × {own}); name a larger `pool`")
 
@@ -231,6 +234,10 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _texts(value: Any) -> list[tuple[int, str]]:
     items = value[: v.MAX_ITEMS] if isinstance(value, list) else []
     return [(index, item) for index, item in enumerate(items) if isinstance(item, str)]
+
+
+def _needs(nodes: int, npus: int) -> str:
+    return f"{count(nodes, 'node')} × {npus} NPUs are {nodes * npus}"
 
 
 def _number(mapping: Mapping[str, Any], name: str, default: int) -> int:

@@ -129,7 +129,7 @@ class _Builder:
         except yaml.MarkedYAMLError as error:
             raise self._syntax(error, text) from error
         if root is None or root.tag == _TAG + "null":
-            msg = "is empty: a policy needs at least `version`, `runners` and `suites`"
+            msg = "is empty: a policy needs at least `version` and `runners`"
             raise _Refused(msg)
         if not isinstance(root, yaml.MappingNode):
             msg = "is not a mapping: a policy begins with `version: 1`"
