@@ -2,13 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import cache
 from typing import Any, TypeVar
 
 from sqlalchemy import RowMapping, case, exists, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.adapters.store.checks_touch import NewId, succeed_check
+from bot.adapters.store.claims import claiming, terms
 from bot.adapters.store.database import Database
 from bot.adapters.store.rows import (
     lease_of,
@@ -17,7 +20,7 @@ from bot.adapters.store.rows import (
     load_runs,
     shas_in,
 )
-from bot.adapters.store.showing import CHECK, claiming, due_now, row_of
+from bot.adapters.store.showing import CHECK, due_now, row_of
 from bot.adapters.store.tables import (
     approvals,
     checks,
@@ -49,6 +52,25 @@ Item = TypeVar("Item")
 Commit = tuple[RepoId, Sha]
 
 
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    """Make the statement of ``claim_checks``."""
+    done = select(runs.c.state).where(runs.c.id == checks.c.run_id).correlate(checks)
+    rank = case(
+        (checks.c.run_id.is_(None), 0),
+        (done.scalar_subquery() == State.DONE, 0),
+        (checks.c.github_id.is_(None), 1),
+        else_=2,
+    )
+    callable_now = exists().where(repos.c.id == checks.c.repo_id, repos.c.active)
+    due = (
+        select(checks.c.external_id)
+        .where(due_now(checks), checks.c.retired_at.is_(None), callable_now)
+        .order_by(rank, checks.c.due, checks.c.external_id)
+    )
+    return claiming(checks, due)
+
+
 class CheckRows:
     """Implements the reporter's claims of checks."""
 
@@ -60,30 +82,10 @@ class CheckRows:
         self, owner: str, now: datetime, *, lease_s: float, limit: int
     ) -> tuple[DueCheck, ...]:
         """Claim due checks: gates and ends first, then creations, then progress."""
-        state = (
-            select(runs.c.state)
-            .where(runs.c.id == checks.c.run_id)
-            .correlate(checks)
-            .scalar_subquery()
-        )
-        rank = case(
-            (checks.c.run_id.is_(None), 0),
-            (state == State.DONE, 0),
-            (checks.c.github_id.is_(None), 1),
-            else_=2,
-        )
-        callable_now = exists().where(repos.c.id == checks.c.repo_id, repos.c.active)
-        picked = (
-            select(checks.c.external_id)
-            .where(due_now(checks, now), checks.c.retired_at.is_(None), callable_now)
-            .order_by(rank, checks.c.due, checks.c.external_id)
-            .limit(limit)
-        )
-        until = now + timedelta(seconds=lease_s)
-        claim = claiming(checks, picked, owner, until).returning(*checks.c)
+        asked = terms(owner, now, lease_s=lease_s, limit=limit)
 
         async def work(conn: AsyncConnection) -> tuple[DueCheck, ...]:
-            rows = (await conn.execute(claim)).mappings().all()
+            rows = (await conn.execute(_claim(), asked)).mappings().all()
             rows = sorted(rows, key=lambda row: (row["due"], row["external_id"]))
             return tuple(sorted(await _due_checks(conn, rows), key=_rank))
 

@@ -2,13 +2,16 @@
 
 import asyncio
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import cache
 from typing import Any
 
 import structlog
 from sqlalchemy import ColumnElement, exists, func, select, text, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningUpdate
 
+from bot.adapters.store.claims import AT, claiming, terms
 from bot.adapters.store.columns import EPOCH
 from bot.adapters.store.database import Database, insert, is_postgres
 from bot.adapters.store.rows import FREE, held, lease_of, load
@@ -116,7 +119,7 @@ def _row(delivery: Delivery, ignored: str | None) -> dict[str, Any]:
     }
 
 
-def _free_subject(now: datetime) -> ColumnElement[bool]:
+def _free_subject() -> ColumnElement[bool]:
     """Tell in SQL whether nothing of the subject is in work and nothing earlier waits."""
     other = deliveries.alias("other")
     earlier = exists().where(
@@ -127,9 +130,19 @@ def _free_subject(now: datetime) -> ColumnElement[bool]:
     )
     work = deliveries.alias("work")
     in_work = select(work.c.subject).where(
-        text("work.state = 'new'"), text("work.lease_until > 0"), work.c.lease_until > now
+        text("work.state = 'new'"), text("work.lease_until > 0"), work.c.lease_until > AT
     )
     return ~earlier & deliveries.c.subject.not_in(in_work)
+
+
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    oldest = (
+        select(deliveries.c.seq)
+        .where(_NEW, deliveries.c.due <= AT, _free_subject())
+        .order_by(deliveries.c.received_at, deliveries.c.seq)
+    )
+    return claiming(deliveries, oldest)
 
 
 class DeliveryRows:
@@ -150,29 +163,12 @@ class DeliveryRows:
         self, owner: str, now: datetime, *, lease_s: float, limit: int
     ) -> tuple[tuple[Lease, Delivery], ...]:
         """Claim the oldest due delivery of up to ``limit`` subjects without a claimed one."""
-        picked = (
-            select(deliveries.c.seq)
-            .where(_NEW, deliveries.c.due <= now, _free_subject(now))
-            .order_by(deliveries.c.received_at, deliveries.c.seq)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-            .cte("picked")
-        )
-        claim = (
-            update(deliveries)
-            .where(deliveries.c.seq.in_(select(picked.c.seq)))
-            .values(
-                lease_owner=owner,
-                lease_number=deliveries.c.lease_number + 1,
-                lease_until=now + timedelta(seconds=lease_s),
-            )
-            .returning(*deliveries.c)
-        )
+        asked = terms(owner, now, lease_s=lease_s, limit=limit)
 
         async def work(conn: AsyncConnection) -> tuple[tuple[Lease, Delivery], ...]:
             if is_postgres(conn):
                 await conn.execute(select(func.pg_advisory_xact_lock(_CLAIM_LOCK)))
-            rows = (await conn.execute(claim)).mappings().all()
+            rows = (await conn.execute(_claim(), asked)).mappings().all()
             rows = sorted(rows, key=lambda row: (row["received_at"], row["seq"]))
             return tuple((lease_of(row, str(row["seq"])), load(Delivery, row)) for row in rows)
 

@@ -1,13 +1,16 @@
 """RayJobs under the follower's lease; those of a done run are never claimed nor written."""
 
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from sqlalchemy import RowMapping, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.adapters.store.changes import add_facts, poke_runs
 from bot.adapters.store.checks_touch import bump_progress
+from bot.adapters.store.claims import AT, picking, taken, terms
 from bot.adapters.store.database import Database
 from bot.adapters.store.reader import OPEN_RUN
 from bot.adapters.store.rows import FREE, held, lease_of, load, load_runs, values
@@ -20,6 +23,20 @@ from bot.ports.wake import Topic, Wake
 _KEYS = ("run_id", "job_id")
 
 
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    of_open_run = exists().where(runs.c.id == rayjobs.c.run_id, OPEN_RUN)
+    due = (
+        select(rayjobs.c.run_id, rayjobs.c.job_id)
+        .where(rayjobs.c.due <= AT, rayjobs.c.lease_until <= AT, of_open_run)
+        .where(~rayjobs.c.complete)
+        .order_by(rayjobs.c.due, rayjobs.c.run_id, rayjobs.c.job_id)
+    )
+    found = picking(rayjobs, due)
+    chosen = exists().where(found.c.run_id == rayjobs.c.run_id, found.c.job_id == rayjobs.c.job_id)
+    return update(rayjobs).where(chosen).values(taken(rayjobs)).returning(*rayjobs.c)
+
+
 class RayJobRows:
     """Implements ``FollowerStore``."""
 
@@ -30,32 +47,10 @@ class RayJobRows:
         self, owner: str, now: datetime, *, lease_s: float, limit: int
     ) -> tuple[ClaimedRayJob, ...]:
         """Claim due RayJobs that are not complete and whose run is not done, longest due first."""
-        of_open_run = exists().where(runs.c.id == rayjobs.c.run_id, OPEN_RUN)
-        picked = (
-            select(rayjobs.c.run_id, rayjobs.c.job_id)
-            .where(rayjobs.c.due <= now, rayjobs.c.lease_until <= now, of_open_run)
-            .where(~rayjobs.c.complete)
-            .order_by(rayjobs.c.due, rayjobs.c.run_id, rayjobs.c.job_id)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-            .cte("picked")
-        )
-        mine = exists().where(
-            picked.c.run_id == rayjobs.c.run_id, picked.c.job_id == rayjobs.c.job_id
-        )
-        claim = (
-            update(rayjobs)
-            .where(mine)
-            .values(
-                lease_owner=owner,
-                lease_number=rayjobs.c.lease_number + 1,
-                lease_until=now + timedelta(seconds=lease_s),
-            )
-            .returning(*rayjobs.c)
-        )
+        asked = terms(owner, now, lease_s=lease_s, limit=limit)
 
         async def work(conn: AsyncConnection) -> tuple[ClaimedRayJob, ...]:
-            rows = (await conn.execute(claim)).mappings().all()
+            rows = (await conn.execute(_claim(), asked)).mappings().all()
             if not rows:
                 return ()
             found = await load_runs(conn, runs.c.id.in_({row["run_id"] for row in rows}))

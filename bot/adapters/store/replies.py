@@ -1,19 +1,34 @@
 """Reply rows under the reporter's lease, with the runs they list."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import cache
+from typing import Any
 
 from sqlalchemy import RowMapping, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.adapters.store.checks import check_ids
+from bot.adapters.store.claims import claiming, terms
 from bot.adapters.store.database import Database
 from bot.adapters.store.rows import lease_of, load_all, load_runs
-from bot.adapters.store.showing import REPLY, claiming, due_now
+from bot.adapters.store.showing import REPLY, due_now
 from bot.adapters.store.tables import replies, reply_runs, repos, runs
 from bot.core.model import Repo, RunId
 from bot.ports.inbox import Reply
 from bot.ports.reporter import DueReply
+
+
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    callable_now = exists().where(repos.c.id == replies.c.repo_id, repos.c.active)
+    due = (
+        select(replies.c.comment_id)
+        .where(due_now(replies), callable_now)
+        .order_by(replies.c.due, replies.c.comment_id)
+    )
+    return claiming(replies, due)
 
 
 class ReplyRows:
@@ -25,18 +40,10 @@ class ReplyRows:
         self, owner: str, now: datetime, *, lease_s: float, limit: int
     ) -> tuple[DueReply, ...]:
         """Claim due replies, longest due first."""
-        callable_now = exists().where(repos.c.id == replies.c.repo_id, repos.c.active)
-        picked = (
-            select(replies.c.comment_id)
-            .where(due_now(replies, now), callable_now)
-            .order_by(replies.c.due, replies.c.comment_id)
-            .limit(limit)
-        )
-        until = now + timedelta(seconds=lease_s)
-        claim = claiming(replies, picked, owner, until).returning(*replies.c)
+        asked = terms(owner, now, lease_s=lease_s, limit=limit)
 
         async def work(conn: AsyncConnection) -> tuple[DueReply, ...]:
-            rows = (await conn.execute(claim)).mappings().all()
+            rows = (await conn.execute(_claim(), asked)).mappings().all()
             rows = sorted(rows, key=lambda row: (row["due"], row["comment_id"]))
             return await _due_replies(conn, rows)
 

@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, case, exists, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.adapters.store.audit import add_audit
 from bot.adapters.store.changes import add_facts, add_wants, place_run, wish_to_keep
 from bot.adapters.store.checks_touch import bump_progress, bump_replies, bump_state
+from bot.adapters.store.claims import AT, claiming, terms
 from bot.adapters.store.database import Database, insert
 from bot.adapters.store.holds import lock_places, release
 from bot.adapters.store.jobs_seen import jobs_over
@@ -35,6 +38,16 @@ from bot.ports.wake import Topic, Wake
 _FIXED = ("id", "repo_id", "sha", "suite", "attempt", "snapshot", "created_at", "origin", "forced")
 
 
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    due = (
+        select(runs.c.id)
+        .where(OPEN_RUN, runs.c.due <= AT, runs.c.lease_until <= AT)
+        .order_by(runs.c.due, runs.c.id)
+    )
+    return claiming(runs, due)
+
+
 class RunRows:
     """Implements the runner's claims and saves."""
 
@@ -45,27 +58,10 @@ class RunRows:
         self, owner: str, now: datetime, *, lease_s: float, limit: int
     ) -> tuple[ClaimedRun, ...]:
         """Claim due runs that are not done, longest due first."""
-        picked = (
-            select(runs.c.id)
-            .where(OPEN_RUN, runs.c.due <= now, runs.c.lease_until <= now)
-            .order_by(runs.c.due, runs.c.id)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-            .cte("picked")
-        )
-        claim = (
-            update(runs)
-            .where(runs.c.id.in_(select(picked.c.id)))
-            .values(
-                lease_owner=owner,
-                lease_number=runs.c.lease_number + 1,
-                lease_until=now + timedelta(seconds=lease_s),
-            )
-            .returning(*runs.c)
-        )
+        asked = terms(owner, now, lease_s=lease_s, limit=limit)
 
         async def work(conn: AsyncConnection) -> tuple[ClaimedRun, ...]:
-            rows = (await conn.execute(claim)).mappings().all()
+            rows = (await conn.execute(_claim(), asked)).mappings().all()
             ids = [row["id"] for row in rows]
             if not ids:
                 return ()

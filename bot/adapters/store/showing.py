@@ -3,10 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, Update, case, select, update
+from sqlalchemy import ColumnElement, Table, case, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.adapters.store.checks_touch import bump_links
+from bot.adapters.store.claims import AT
 from bot.adapters.store.database import Database
 from bot.adapters.store.rows import FREE, held, moment
 from bot.adapters.store.tables import checks, replies
@@ -26,21 +27,10 @@ def row_of(lease: Lease) -> tuple[Table, ColumnElement[bool]]:
     return replies, (replies.c.comment_id == comment_id) & held(replies, lease)
 
 
-def due_now(table: Table, now: datetime) -> ColumnElement[bool]:
+def due_now(table: Table) -> ColumnElement[bool]:
     """Tell in SQL whether a row has something to show and nobody is at it."""
     behind = table.c.want_version > table.c.shown_version
-    return (table.c.due <= now) & behind & (table.c.lease_until <= now) & ~table.c.given_up
-
-
-def claiming(table: Table, picked: Select[Any], owner: str, until: datetime) -> Update:
-    """Return the statement that claims the picked rows (one key column), without RETURNING."""
-    (key,) = table.primary_key.columns
-    chosen = picked.with_for_update(skip_locked=True, of=table).cte("picked")
-    return (
-        update(table)
-        .where(key.in_(select(*chosen.c)))
-        .values(lease_owner=owner, lease_number=table.c.lease_number + 1, lease_until=until)
-    )
+    return (table.c.due <= AT) & behind & (table.c.lease_until <= AT) & ~table.c.given_up
 
 
 class ShowingRows:
