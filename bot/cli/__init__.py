@@ -1,5 +1,6 @@
 """The command line: a file a command, imported only when it is called (DESIGN 12)."""
 
+import os
 from importlib import import_module
 
 import click
@@ -47,5 +48,8 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup)
 @click.version_option(package_name="ascend-ci")
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """Govern CI on scarce Ascend NPUs."""
+    if os.environ.get("NO_COLOR"):  # rich honours it, click does not: https://no-color.org
+        ctx.color = False

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from bot.cli.paths import path_of
-from bot.core.explaining import Explanation, explain, hours, how, to_json, where, who
+from bot.core.explaining import Explanation, Starts, explain, hours, how, to_json, where, who
 from bot.core.matching import MAX_LISTED_FILES, ChangedFile, suites_named
 from bot.core.policy import Policy, PolicyErrors, load_policy
 from bot.core.policy.errors import unknown
@@ -85,6 +85,8 @@ def _print(items: Sequence[Explanation]) -> None:
         answer = click.style("yes", "green") if item.selected else click.style("no ", dim=True)
         click.echo(f"{answer}  {item.suite:{width}}  {item.reason}{more}")
         cost = f"{hours(say, item.cost)}, {where(say, item.cost)}"
-        click.echo(f"     {how(say, item)} · {who(say, item)} · {cost}")
+        starter = "" if item.starts is Starts.GITHUB else f"{say('head_who')}: "
+        start = f"{say('head_starts')}: {how(say, item)} · {starter}{who(say, item)}"
+        click.echo(f"     {start} · {say('head_cost')}: {cost}")
     count = sum(item.selected for item in items)
     click.echo(f"{count} of {len(items)} suites selected")

@@ -90,7 +90,7 @@ def _minutes(path: str, suites: set[str]) -> Mapping[str, float]:
     with click.open_file(path, encoding="utf-8", errors="replace") as file:
         try:
             data = json.load(file)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             msg = f"{path}: is no JSON: {error}"
             raise click.UsageError(msg) from error
     if not isinstance(data, dict) or not all(map(_is_time, data.values())):

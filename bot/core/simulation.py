@@ -196,8 +196,8 @@ def _commit(line: str) -> Commit | str:
     """Return a line's commit, or what is wrong with it."""
     try:
         data = json.loads(line)
-    except ValueError as error:
-        return f"is no JSON: {error}"
+    except (ValueError, RecursionError) as error:
+        return f"is no JSON: {str(error).partition(': line')[0]}"  # the line is the file's
     name, files = (data.get("commit"), data.get("files")) if isinstance(data, dict) else (0, 0)
     if not isinstance(name, str) or not isinstance(files, list):
         return 'is not like {"commit": "1a2b3c4", "files": ["src/a.py"]}'

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from bot.cli import main
 from bot.cli.explain import command
 
 POLICY = """\
@@ -33,11 +34,24 @@ def test_each_suite_is_told_with_its_pattern_who_may_start_it_and_its_cost(polic
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "yes  unit   `src/a.py` matches `src/**` and 1 more",
-        "     by itself for authors with write · triage permission · up to 32 NPU-hours, npu-8",
+        (
+            "     starts: by itself for authors with write · who may start it: triage permission"
+            " · cost: up to 32 NPU-hours, npu-8"
+        ),
         "no   night  not started by `pull_request`, only by `command`",
-        "     by command · write permission · up to 32 NPU-hours, npu-8",
+        (
+            "     starts: by command · who may start it: write permission"
+            " · cost: up to 32 NPU-hours, npu-8"
+        ),
         "1 of 2 suites selected",
     ]
+
+
+@pytest.mark.parametrize(("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_no_colour_is_honoured(policy: str, env: dict[str, str], *, coloured: bool) -> None:
+    arguments = ("explain", "--policy", policy, "src/a.py")
+    result = CliRunner(env=env).invoke(main, arguments, color=True)
+    assert ("\x1b[" in result.stdout) is coloured
 
 
 def test_json_holds_the_same_for_scripts(policy: str) -> None:

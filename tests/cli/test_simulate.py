@@ -121,6 +121,7 @@ def test_minutes_may_name_suites_of_either_policy(files: dict[str, str]) -> None
     ("minutes", "message"),
     [
         ("{", "is no JSON"),
+        ("[" * 100_000, "is no JSON"),
         ("[1]", "minutes above 0"),
         ('{"unit": 0}', "minutes above 0"),
         ('{"unit": true}', "minutes above 0"),

@@ -137,6 +137,7 @@ def test_commits_are_json_lines_and_empty_lines_and_other_keys_say_nothing() -> 
     ("line", "message"),
     [
         ("{", "is no JSON: Expecting"),
+        ("[" * 100_000, "is no JSON: "),
         ("[1]", "is not like {"),
         ('{"commit": 1, "files": []}', "is not like {"),
         ('{"commit": "a", "files": "b"}', "is not like {"),
