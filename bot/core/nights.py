@@ -90,6 +90,15 @@ def schedule(
     return Schedule(tuple(put), tuple(row for name, row in known.items() if name not in wanted))
 
 
+def ran_ahead(rows: Iterable[Cron], now: datetime) -> tuple[tuple[Cron, Cron], ...]:
+    """Return the rows, and what they should be, whose time is not the next one that comes.
+
+    A clock that ran ahead for a while has moved them on: their nights would be lost.
+    """
+    right = ((row, replace(row, next=following(row.cron, now))) for row in rows)
+    return tuple((row, early) for row, early in right if row.next > early.next)
+
+
 @dataclass(frozen=True, slots=True)
 class Due:
     """A night whose time has come: the latest of those missed, and the time after it."""

@@ -51,6 +51,10 @@ class NightStore(InboxStore, Protocol):
         """Write times that are new or changed, and drop those that are gone."""
         ...
 
+    async def put_back(self, seen: Cron, row: Cron) -> None:
+        """Write an earlier time in place of the one seen."""
+        ...
+
     async def nights_due(self, now: datetime) -> NightsDue:
         """Return what should start now, of repositories that may be called or not."""
         ...
@@ -60,7 +64,7 @@ class NightStore(InboxStore, Protocol):
     ) -> bool:
         """Move the time on to ``then``, keep the night and start it, in one transaction.
 
-        False: another replica has moved it, nothing was written.
+        False: another replica has moved it, or this night was started before: nothing starts.
         """
         ...
 

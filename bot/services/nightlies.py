@@ -24,6 +24,7 @@ from bot.core.nights import (
     left_out,
     night_source,
     plan_night,
+    ran_ahead,
     schedule,
     settled,
 )
@@ -99,6 +100,9 @@ class Nightlies:
     async def _look(self, now: datetime) -> None:
         """Bring the times in line with the policies, and settle the nights that are done."""
         for timed in await self._store.timed_repos():
+            for seen, row in ran_ahead(timed.crons, now):
+                self._log.warning("a time lay too far ahead", repo=timed.repo.id, night=row.name)
+                await self._store.put_back(seen, row)
             try:
                 await self._align(timed, now)
             except (Transient, Permanent) as error:

@@ -23,6 +23,7 @@ from bot.core.nights import (
     left_out,
     night_source,
     plan_night,
+    ran_ahead,
     results,
     schedule,
     settled,
@@ -170,6 +171,13 @@ def test_times_follow_the_policy_and_keep_what_has_not_changed() -> None:
         Cron(REPO, "new", DAILY, AT + hours(48)),
     )
     assert found.drop == (rows[1],)
+
+
+def test_a_time_that_a_clock_set_back_has_left_far_ahead_is_told() -> None:
+    rows = (ROW, replace(ROW, name="ahead", next=AT + hours(48)))
+    early = replace(rows[1], next=AT + hours(24))
+    assert ran_ahead(rows, AT + hours(1)) == ((rows[1], early),)
+    assert ran_ahead(rows, AT + hours(25)) == ()
 
 
 def test_a_night_starts_its_suites_last_and_says_how_many() -> None:

@@ -1,6 +1,7 @@
 """Nights: suites on the head of a branch at a time, once, each with a check run and a row."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 from click.testing import CliRunner
@@ -126,6 +127,17 @@ async def test_a_short_absence_is_caught_up_once_and_a_long_one_is_said(world: W
     assert (night.state, night.sha) == (NightState.SKIPPED, "")
     assert night.note == "the service was away: not caught up 2 h 1 min late"
     assert len(world.github.runs()) == 2
+
+
+async def test_a_clock_that_ran_a_day_ahead_for_a_while_loses_no_night(world: World) -> None:
+    await policy(world, NIGHTLY)
+    await at_hour(world, 18)  # the night is over
+    store, before = world.bot.parts.store, len(await nights(world))
+    (told,) = await store.list_nights(each=1)
+    await store.put_back(told.cron, replace(told.cron, next=told.cron.next + timedelta(days=2)))
+    await nightlies(world, 61)
+    await at_hour(world, 17)
+    assert len(await nights(world)) == before + 1
 
 
 async def test_whatever_starts_nothing_is_a_row_that_says_why(world: World) -> None:

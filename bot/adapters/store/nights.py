@@ -57,6 +57,11 @@ class NightRows(ChangeRows):
 
         await self._db.write(work)
 
+    async def put_back(self, seen: Cron, row: Cron) -> None:
+        """Write an earlier time in place of the one seen."""
+        change = update(crons).where(_same(seen), crons.c.next == seen.next).values(next=row.next)
+        await self._db.write(lambda conn: conn.execute(change))
+
     async def nights_due(self, now: datetime) -> NightsDue:
         """Return what should start now, longest due first."""
         async with self._db.read() as conn:
@@ -76,14 +81,23 @@ class NightRows(ChangeRows):
     async def fire(
         self, seen: Cron, then: datetime, night: Night, changes: Changes, now: datetime
     ) -> bool:
-        """Move the time on, keep the night and start it, in one transaction."""
+        """Move the time on, keep the night and start it, in one transaction.
+
+        False: the time has moved, or the night was started before, by a clock that ran ahead.
+        """
         move = update(crons).where(_same(seen), crons.c.next == seen.next).values(next=then)
 
         async def work(conn: AsyncConnection) -> bool:
             if (await conn.execute(move)).rowcount == 0:
                 return False
-            query = insert(conn, nights).values(values(night)).on_conflict_do_nothing()
-            await conn.execute(query)
+            query = insert(conn, nights).values(values(night))
+            query = query.on_conflict_do_update(
+                index_elements=["repo_id", "name", "at"],
+                set_={"state": night.state, "sha": night.sha, "note": night.note},
+                where=nights.c.state == NightState.SKIPPED,
+            )
+            if (await conn.execute(query)).rowcount == 0:
+                return False
             await self.write_changes(conn, changes, now)
             return True
 

@@ -103,6 +103,21 @@ async def test_a_time_that_another_replica_has_moved_on_is_not_moved_back(store:
     assert (await store.nights_due(AT)).crons == ()
 
 
+async def test_a_clock_set_back_gets_its_time_back_but_no_night_twice(store: Store) -> None:
+    await scheduled(store)
+    skipped = replace(NIGHT, state=NightState.SKIPPED, sha="", note="too late")
+    ahead = replace(ROW, next=AT + DAY)
+    for night, begun in ((skipped, True), (NIGHT, True), (NIGHT, False)):
+        assert await store.fire(ROW, ahead.next, night, Changes(), AT) is begun
+        await store.put_back(replace(ahead, next=AT + 9 * DAY), ROW)  # not what it is now
+        assert (await store.nights_due(AT)).crons == ()
+        await store.put_back(ahead, ROW)
+        assert (await store.nights_due(AT)).crons == ((REPO, ROW),)
+    assert not await store.fire(ROW, ahead.next, NIGHT, started("one"), AT)
+    (told,) = await store.list_nights(each=5)
+    assert (told.cron, told.nights, await suites_at(store)) == (ahead, (NIGHT,), [])
+
+
 async def test_repositories_come_with_their_policy_and_times_unless_suspended(
     store: Store,
 ) -> None:
