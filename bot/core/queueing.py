@@ -257,7 +257,8 @@ def _bar(scene: Scene, walk: _Walk, run_id: RunId) -> Barred:
     if not walk.open(waiter):
         barred = _paused(scene, waiter)
     elif waiter.number is not None and waiter.per_pull is not None and at_once >= waiter.per_pull:
-        why = f"{at_once} runs of this pull request are going, {waiter.per_pull} may at once"
+        runs, are = ("run", "is") if at_once == 1 else ("runs", "are")
+        why = f"{at_once} {runs} of this pull request {are} going, {waiter.per_pull} may at once"
         barred = Barred(why, rule="limits.runs_per_pr")
     else:
         barred = _spent(scene, waiter)
