@@ -57,7 +57,6 @@ runners:
 suites:
   unit: {workflow: unit.yml, runners: [npu-8]}
   own: {workflow: own.yml, runners: [npu-8], paths: ["own/**"], start: native}
-  again: {workflow: own.yml, runners: [npu-8], paths: ["again/**"], start: native}
 """)
 SEEN = Seen(
     run_id=50,
@@ -91,8 +90,8 @@ def was(outcome: Outcome | None, actions_run_id: int | None, **changes: Any) -> 
 @pytest.mark.parametrize(
     ("path", "names"),
     [
-        (".github/workflows/own.yml", ("own", "again")),
-        (".github/workflows/own.yml@refs/heads/main", ("own", "again")),
+        (".github/workflows/own.yml", ("own",)),
+        (".github/workflows/own.yml@refs/heads/main", ("own",)),
         (".github/workflows/unit.yml", ()),
         ("elsewhere/own.yml", ()),
         ("", ()),

@@ -69,6 +69,15 @@ def test_labels_are_known_and_named_once() -> None:
     ]
 
 
+def test_a_workflow_that_github_starts_is_followed_by_one_suite() -> None:
+    other = "  more:\n    workflow: unit.yml\n    runners: [npu-8]\n    start: native\n"
+    loaded(BASE + other)  # one is dispatched, the other is GitHub's
+    loaded(with_suite("start: native") + other.replace("unit.yml", "more.yml"))
+    ((at, line, message),) = errors(with_suite("start: native") + other)
+    assert (at, line) == ("suites.more.workflow", 12)
+    assert message.startswith("suite `unit` follows this workflow already")
+
+
 @pytest.mark.parametrize(
     ("edit", "pool", "path"),
     [

@@ -5,7 +5,7 @@ wrong: every error at once. They say nothing about values of the wrong kind, pyd
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 from bot.core.policy import values as v
@@ -123,9 +123,10 @@ def _paths(path: Path, suite: Mapping[str, Any], _data: Mapping[str, Any]) -> It
             yield Problem((*path, name), 'only excludes; begin with what matches, like "**"')
 
 
-def _native(path: Path, suite: Mapping[str, Any], _data: Mapping[str, Any]) -> Iterator[Problem]:
+def _native(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Problem]:
     if suite.get("start") != Start.NATIVE:
         return
+    yield from _followed_once(path, suite, _mapping(data.get("suites")))
     for name in ("inputs", "settable"):
         if suite.get(name):
             text = "GitHub starts a native suite itself, so nothing can be sent along"
@@ -134,6 +135,18 @@ def _native(path: Path, suite: Mapping[str, Any], _data: Mapping[str, Any]) -> I
         if trigger in (Trigger.NIGHTLY, Trigger.PUSH):
             text = f"GitHub starts a native suite itself; put `{trigger}` into its workflow"
             yield Problem((*path, "triggers", index), f"{text}, or use `start: dispatch`")
+
+
+def _followed_once(
+    path: Path, suite: Mapping[str, Any], suites: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Refuse a second suite of a workflow that GitHub starts: its one run would end but one."""
+    same = {"start": Start.NATIVE, "workflow": suite.get("workflow")}
+    before = takewhile(lambda item: item[0] != path[-1], suites.items())
+    others = (key for key, other in before if same.items() <= _mapping(other).items())
+    for key in islice(others, 1):
+        text = f"suite `{shown(key)}` follows this workflow already, and GitHub runs it once"
+        yield Problem((*path, "workflow"), f"{text}; put the `paths` of both into one suite")
 
 
 _SUITE_CHECKS: tuple[
