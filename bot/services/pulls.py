@@ -70,10 +70,12 @@ class Pulls:
             return await self.closed(event.repo, pull)
         return await self.look(event.repo, pull, Brought(event.action, sender))
 
-    async def closed(self, repo: Repo, pull: Pull) -> Changes:
+    async def closed(
+        self, repo: Repo, pull: Pull, why: str = "the pull request was closed"
+    ) -> Changes:
         """Return what a closed pull request leads to."""
         wanted = await self._store.wanted_by(repo.id, pr_source(pull.number))
-        changes = close(pull, wanted, "the pull request was closed")
+        changes = close(pull, wanted, why)
         shared = await self._others_at(pull, pull)
         return replace(changes, repo=repo, gates=() if shared else changes.gates)
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from bot.core import facts
 from bot.core.deciding import audited
-from bot.core.model import Fact, Outcome, Repo, Run, Sha
+from bot.core.model import Fact, Outcome, Pull, Repo, Run, Sha
 from bot.core.native import EVENTS, LATE_PULL, Seen
 from bot.core.plan import Changes
 from bot.ports.clock import Clock
@@ -27,6 +27,7 @@ _SETTLED = timedelta(minutes=2)  # a younger delivery may still be on its way
 _CLOCKS_DIFFER = timedelta(seconds=60)
 _STARTED_BEFORE = timedelta(minutes=10)  # GitHub's run, before our row
 _REDELIVER_EVERY_S = 3600.0
+_GONE = {404, 410}  # a pull request that GitHub shows to nobody any more
 _PRUNE_EVERY_S = 3600.0
 _PRUNE_AT_ONCE = 500
 _ALARM_ONCE_S = 365 * 24 * 3600.0  # a silence is told once, however long it lasts
@@ -156,11 +157,19 @@ class Sweeper:
             if number not in known or known[number].head_sha != pull.head_sha:
                 full = await self._github.pull(repo, number)  # lists lack the number of files
                 await self._commit(await self._pulls.look(repo, full, Brought("found", None)))
-        for number in known.keys() - listed.keys():
-            pull = await self._github.pull(repo, number)
-            if not pull.open:
-                await self._commit(await self._pulls.closed(repo, pull))
+        for number in sorted(known.keys() - listed.keys()):
+            await self._commit(await self._unlisted(repo, known[number]))
         self._wake.poke(Topic.RUNNER, Topic.REPORTER)
+
+    async def _unlisted(self, repo: Repo, known: Pull) -> Changes:
+        """Return what becomes of a pull request that is not among the open ones any more."""
+        try:
+            pull = await self._github.pull(repo, known.number)
+        except Permanent as error:
+            if error.status not in _GONE:
+                raise
+            return await self._pulls.closed(repo, known, "the pull request is gone")
+        return Changes() if pull.open else await self._pulls.closed(repo, pull)
 
     async def _commit(self, changes: Changes) -> None:
         """Commit what was found, with what was decided on it."""

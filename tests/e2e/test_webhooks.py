@@ -79,14 +79,20 @@ async def test_lost_webhooks_are_made_good_by_the_nets(world: World, seed: int) 
     assert ended(world, pull, "success")
 
 
-async def test_a_lost_close_is_seen_by_looking(world: World) -> None:
-    pull = world.open_pull()
+async def test_a_lost_close_is_seen_by_looking_and_so_is_a_pull_request_that_is_gone(
+    world: World,
+) -> None:
+    gone = world.open_pull()
+    await world.settle()
+    pull = world.open_pull(path="verl/b.py")
     await world.settle()
     world.github.deliveries.drop_if(lambda delivery: delivery.event == "pull_request")
     world.github.people.close(pull)
+    del world.github.state.pulls[pull.repo.id, gone.number]  # a spammer's are shown to nobody
     await world.settle()
     await nets(world)
-    assert world.only_run().cancelled
+    assert [run.cancelled for run in world.github.runs()] == [True, True]
+    assert "The pull request is gone" in str(world.check("unit", gone.head_sha).summary)
 
 
 async def test_github_down_for_an_hour_parks_nothing_and_all_is_done_afterwards(
