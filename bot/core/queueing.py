@@ -19,8 +19,8 @@ _Key = TypeVar("_Key", int, str)
 
 # Who has waited so long moves up one class, and on past the first: nobody waits for ever.
 AGE = timedelta(hours=4)
-# Who has waited so long for several scarce things at once keeps what is free of them for itself;
-# sooner, the rest may use it meanwhile.
+# Who has waited so long for several scarce things at once, first in line for each, keeps what is
+# free of them for itself; sooner, the rest may use it meanwhile.
 RESERVE_AFTER = timedelta(minutes=30)
 _OVERDUE = 0.1  # a run past its usual time is taken to need this part of it still
 _FORWARD = 100  # ends looked at for an estimate; beyond, it would be a guess
@@ -240,7 +240,8 @@ def _serve(
             if waiter.number is not None:
                 walk.pulls[waiter.number] += 1
             return
-    if scene.now - waiter.since >= RESERVE_AFTER:
+    first = not any(need.resource in walk.closed for need in options[0][1])
+    if first and scene.now - waiter.since >= RESERVE_AFTER:
         walk.use(options[0][1])
     for _, needs in options:
         walk.closed.update(need.resource for need in walk.short(needs))

@@ -197,6 +197,17 @@ def test_a_paused_run_stands_in_nobodys_way() -> None:
     assert going(scene) == {"second": 0}
 
 
+def test_only_the_first_in_line_keeps_what_is_free_for_itself() -> None:
+    """The others could not start with it: nobody may wait for a label that idles for them."""
+    label = Need("label:submit", 1, 2)
+    long_ago = -int(RESERVE_AFTER / MINUTE)
+    two_nodes = [waits(f"w{n}", (label, pool(32)), minutes=long_ago + n) for n in range(3)]
+    small = waits("small", (label,))
+    scene = Scene(NOW, (*two_nodes, small), holders=(holds("x", ("pool:cluster", 32)),))
+    assert going(scene) == {"small": 0}
+    assert going(replace(scene, waiting=(*scene.waiting, waits("then", (label,))))) == {"small": 0}
+
+
 def test_a_pull_request_has_so_many_runs_at_once() -> None:
     wide = Need("label:wide", 1, 9)
     waiting = tuple(waits(f"w{n}", (wide,), number=7, per_pull=2, minutes=n) for n in range(3))
@@ -284,10 +295,12 @@ def test_the_crowd_for_other_places_is_no_part_of_an_estimate() -> None:
 
 
 def test_a_rivals_rivals_are_part_of_an_estimate() -> None:
-    both = waits("both", (SLOT, OTHER), since=NOW - RESERVE_AFTER)  # keeps the free label
+    both = waits("both", (SLOT, OTHER), since=NOW - RESERVE_AFTER)  # keeps the label y frees
     first = waits("first", (OTHER,), since=NOW - 2 * RESERVE_AFTER)
-    usual = {"x": 30 * MINUTE, "first": 60 * MINUTE, "both": 10 * MINUTE}
-    scene = Scene(NOW, (first, both, waits("me")), (holds("x", ("label:a2", 1)),), usual=usual)
+    minutes = {"x": 30, "y": 50, "first": 60, "both": 10}
+    usual = {suite: count * MINUTE for suite, count in minutes.items()}
+    busy = (holds("x", ("label:a2", 1)), holds("y"))
+    scene = Scene(NOW, (first, both, waits("me")), busy, usual=usual)
     place = decide(scene, RunId("me"))
     assert isinstance(place, Place)
     assert place.start_at == NOW + 90 * MINUTE  # x 20, first 60, both 10
