@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from bot.ports.operator import Audited
 
+DELIVERY_CHARS = 8  # enough to find it among those of the app's page
+
 
 @click.command("audit")
 @options.number
@@ -57,7 +59,7 @@ def _start(since: str | None) -> datetime | None:
 
 
 def _print(found: "Sequence[Audited]", now: datetime) -> None:
-    from bot.cli.operators.printing import print_table, pull, when  # noqa: PLC0415  rich
+    from bot.cli.operators.printing import print_table, pull, short, when  # noqa: PLC0415  rich
 
     heads = ("at", "who", "what", "decision", "rule", "repository", "pr", "commit", "delivery")
     rows = [
@@ -70,8 +72,8 @@ def _print(found: "Sequence[Audited]", now: datetime) -> None:
             item.repo or "",
             pull(item.entry.number),
             (item.entry.sha or "")[:7],
-            item.entry.delivery or "",
+            short(item.entry.delivery or "", DELIVERY_CHARS),
         )
         for item in found
     ]
-    print_table(heads, rows, whole=("at",))
+    print_table(heads, rows, whole=("at", "decision", "pr", "commit"))

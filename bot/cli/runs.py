@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from bot.ports.api import ListedRun
 
+ID_CHARS = 16  # a time and 30 random bits: enough for `show`, `cancel` and `retry`
+
 
 @click.command("runs")
 @click.option(
@@ -53,7 +55,7 @@ def _print(found: "Sequence[ListedRun]", now: "datetime") -> None:
     heads = ("run", "repository", "pr", "suite", "try", "state", "on", "for", "why")
     rows = [
         (
-            item.run.id,
+            printing.short(item.run.id, ID_CHARS),
             item.repo.full_name if item.repo else str(item.run.repo_id),
             printing.pull(item.run.number),
             item.run.suite,
@@ -65,4 +67,4 @@ def _print(found: "Sequence[ListedRun]", now: "datetime") -> None:
         )
         for item in found
     ]
-    printing.print_table(heads, rows, whole=("run",))
+    printing.print_table(heads, rows, whole=("run", "pr", "try", "state"))

@@ -1,7 +1,9 @@
 """The operators' commands on a database that holds runs: what they print, write and exit with."""
 
+import io
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from bot.adapters.store import Store
 from bot.cli import main
+from bot.cli.operators.printing import short
 from bot.core.model import Pool, Pull, Run, RunId, State, StoredPolicy
 from bot.ports.inbox import Changes
 from tests.adapters.store.rows import LABEL, NOW, REPO, SHA, put, run, snapshot
@@ -110,6 +113,30 @@ def test_one_run_is_shown_with_its_links(quick: Desk) -> None:
     text = quick.run("show", "01aaaa1").stdout
     for part in (LIVE, "unit, attempt 1", "#1", "queued", "pr:1", f"{home}/pull/1"):
         assert part in text
+
+
+class Terminal(io.StringIO):
+    """A screen that somebody looks at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("stdout", "shown"), [(Terminal(), "01ABCD"), (io.StringIO(), "01ABCDEF")])
+def test_an_id_is_cut_where_somebody_looks_alone(stdout: io.StringIO, shown: str) -> None:
+    with redirect_stdout(stdout):
+        assert short("01ABCDEF", 6) == shown
+
+
+def test_a_narrow_terminal_folds_neither_an_id_nor_a_state(
+    quick: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", quick.url)
+    monkeypatch.setenv("COLUMNS", "60")
+    with redirect_stdout(Terminal()) as screen:
+        main(["runs"], standalone_mode=False)
+    words = screen.getvalue().split()
+    assert {LIVE, OVER, "queued", "failure"} <= set(words)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,11 @@ def _console() -> Console:
     return Console(width=None if sys.stdout.isatty() else _UNBOUND, highlight=False)
 
 
+def short(name: str, chars: int) -> str:
+    """Return the start of an id on a terminal, where columns are few; the whole in a pipe."""
+    return name[:chars] if sys.stdout.isatty() else name
+
+
 def pull(number: int | None) -> str:
     """Return ``#7``, "" without one."""
     return f"#{number}" if number else ""
