@@ -28,10 +28,10 @@ def edited(*edits: tuple[str, str]) -> str:
 
 LOOSER = edited(
     ("heavy: write", "heavy: triage"),
-    ("[amy]", "[amy, 'eve`@bob']"),
+    ("[amy]", "[amy, eve]"),
     ("slots: 2", "slots: 4"),
     ("tests/**.sh", "**"),
-    ('["src/**"]', '["src/**", "tests/**"]'),
+    ('["src/**"]', '["src/**", "tests/`@bob/**"]'),
     (", tier: heavy", ""),
     ("version: 1\n", "version: 1\nlimits: {npu_hours_per_day: 4000, runs_per_pr: 2}\n"),
 )

@@ -72,7 +72,7 @@ def test_a_wrong_value_is_told_in_words(line: str, words: str) -> None:
         ("dispatch_ref: a..b", "dispatch_ref", "one branch"),
         ("dispatch_ref: main/", "dispatch_ref", "one branch"),
         ("branches: ['[']", "branches[0]", "never closed"),
-        ("trust: {users: [a b]}", "trust.users[0]", "one word"),
+        ("trust: {users: [a b]}", "trust.users[0]", "a login is written"),
         ("trust: {auto: owner}", "trust.auto", "did you mean `admin`?"),
         ("report: {language: de}", "report.language", "`de` is none of `en`"),
         ("pools: {'a b': {}}", "pools.a b", "names hold only"),
@@ -128,6 +128,22 @@ def test_a_suite_has_a_name_that_commands_can_say(key: str) -> None:
 def test_a_runner_label_is_one_word(label: str) -> None:
     found = errors(f"version: 1\nrunners: {{'{label}': {{}}}}\n")
     assert found[0][2] == "a runner label is one word without spaces or commas"
+
+
+@pytest.mark.parametrize(
+    ("trust", "path"),
+    [
+        ("users: [amy, '@amy']", "trust.users[1]"),
+        ("users: ['https://github.com/amy']", "trust.users[0]"),
+        ("teams: [npu, org/npu]", "trust.teams[1]"),
+        ("teams: ['@org/npu']", "trust.teams[0]"),
+    ],
+)
+def test_a_person_or_team_that_can_never_be_found_is_refused(trust: str, path: str) -> None:
+    ((at, _, message),) = errors(f"{BASE}trust: {{{trust}}}\n")
+    assert at == path
+    assert "as in the address of its page, without `@`" in message
+    loaded(f"{BASE}trust: {{users: [Amy-2, 'renovate[bot]', amy_corp], teams: [npu-owners]}}\n")
 
 
 def test_a_label_of_the_longest_kind_is_taken() -> None:

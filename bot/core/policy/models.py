@@ -197,10 +197,10 @@ class Trust(Part):
     standard: Grant = Field(Level.TRIAGE, description="Who may start standard suites")
     heavy: Grant = Field(Level.WRITE, description="Who may start heavy suites")
     approve: Grant = Field(Level.WRITE, description="Who may approve a stranger's commit")
-    users: tuple[v.Label, ...] = Field(
+    users: tuple[v.Login, ...] = Field(
         (), max_length=v.MAX_ITEMS, description="Logins that may start as if with write"
     )
-    teams: tuple[v.Label, ...] = Field(
+    teams: tuple[v.Team, ...] = Field(
         (), max_length=v.MAX_ITEMS, description="Teams that may start as if with write"
     )
 

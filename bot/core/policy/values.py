@@ -42,6 +42,8 @@ MIN_REDACT_CHARS = 4
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _INPUT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(?:\[bot\])?", re.ASCII)
+_TEAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 _WORKFLOW = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\.ya?ml")
 _SIGNATURE = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -76,6 +78,22 @@ def check_label(label: str) -> str:
         msg = "a runner label is one word without spaces or commas"
         raise ValueError(msg)
     return label
+
+
+def check_login(login: str) -> str:
+    """Refuse what can be nobody's login: it would let nobody in, silently."""
+    if not _LOGIN.fullmatch(login):
+        msg = "a login is written as in the address of its page, without `@`"
+        raise ValueError(msg)
+    return login
+
+
+def check_team(team: str) -> str:
+    """Refuse what can be no team's name in an address."""
+    if not _TEAM.fullmatch(team):
+        msg = "a team is written as in the address of its page, without `@` and organization"
+        raise ValueError(msg)
+    return team
 
 
 def check_workflow(name: str) -> str:
@@ -211,6 +229,8 @@ Infra = Annotated[
 Key = Annotated[StrictStr, AfterValidator(check_key)]
 SuiteKey = Annotated[StrictStr, AfterValidator(check_suite_key)]
 Label = Annotated[StrictStr, AfterValidator(check_label)]
+Login = Annotated[StrictStr, AfterValidator(check_login)]
+Team = Annotated[StrictStr, AfterValidator(check_team)]
 Workflow = Annotated[StrictStr, AfterValidator(check_workflow)]
 InputName = Annotated[StrictStr, AfterValidator(check_input_name)]
 InputValue = Annotated[StrictStr, AfterValidator(check_input_value)]
