@@ -108,19 +108,21 @@ class Ledger:
         if isinstance(answer, Place) or not news:
             await self.moved(claimed, Moved(run, due))
             return
-        entry = self._entry(run, f"start {run.suite}", answer.rule, allowed=False)
+        entry = self._entry(run, "start", answer.rule, allowed=False)
         await self.moved(claimed, Moved(run, due, audit=(entry,), news=True))
 
     async def wish(self, claimed: ClaimedRun, step: SetWish) -> None:
         """Save that a limit is reached: the run should stop."""
         now = self._clock.now()
         run = replace(claimed.run, wish=Wish(step.kind, "", step.reason, now))
-        entry = self._entry(run, f"cancel {run.suite}", f"limit: {step.reason}", allowed=True)
+        entry = self._entry(run, "cancel", f"limit: {step.reason}", allowed=True)
         await self.moved(claimed, Moved(run, now, audit=(entry,)))
 
-    def _entry(self, run: Run, what: str, rule: str, *, allowed: bool) -> AuditEntry:
-        """Return what a rule decided about a run, for the audit."""
+    def _entry(self, run: Run, verb: str, rule: str, *, allowed: bool) -> AuditEntry:
+        """Return what a rule decided about a run, for the audit; each attempt is one of its own."""
         now = self._clock.now()
+        again = f" (attempt {run.attempt})" if run.attempt > 1 else ""
+        what = f"{verb} {run.suite}{again}"
         return AuditEntry(now, BY_ITSELF, what, allowed, rule, run.repo_id, run.number, run.sha)
 
     async def bind(self, claimed: ClaimedRun, step: Bind) -> None:

@@ -12,6 +12,7 @@ from bot.core.plan import AuditEntry
 from bot.core.queueing import Pause, Taken
 from bot.ports.errors import Transient
 from bot.ports.lease import Lease
+from bot.ports.operator import AuditQuery
 from bot.ports.runner import SaveRun
 from bot.services.runner import LEASE_S, needs_of
 from bot.sim.model import Pull, Run
@@ -190,3 +191,18 @@ async def test_a_dispatch_whose_answer_was_not_kept_keeps_its_place_and_its_id(
     run = await world.bot.parts.store.run_of_actions(RepoId(actions.repo.id), actions.id)
     assert run is not None
     assert (run.dispatch_id, run.label, await held(world)) == (run.id, LABEL, 1)
+
+
+async def test_the_audit_tells_of_each_attempt_what_a_rule_did_to_it(world: World) -> None:
+    store, now = world.bot.parts.store, world.clock.now()
+    entry = AuditEntry(at=now, who="kim", what="pause", allowed=True, rule="operator")
+    await store.pause(Pause("all", "kim", "upgrade", None, now), entry)
+    pull = world.open_pull()
+    await world.pass_time(10)
+    await say(world, pull, "writer", "/ascend-e2e cancel")
+    await world.pass_time(100)  # looked at twice more: no further row
+    await say(world, pull, "writer", "/ascend-e2e rerun")
+    await world.pass_time(100)
+    audit = await store.list_audit(AuditQuery())
+    told = [item.entry.what for item in audit if item.entry.rule == "pause"]
+    assert told == ["start unit (attempt 2)", "start unit"]
