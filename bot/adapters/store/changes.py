@@ -128,6 +128,8 @@ async def lock_runs(conn: AsyncConnection, run_ids: set[RunId]) -> set[RunId]:
 
     Returns those that there are: others were pruned since they were read.
     """
+    if not run_ids:
+        return set()
     query = select(runs.c.id).where(runs.c.id.in_(run_ids)).order_by(runs.c.id)
     return {RunId(run_id) for run_id in await conn.scalars(query.with_for_update())}
 
@@ -156,6 +158,8 @@ async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:
 
 async def add_wants(conn: AsyncConnection, added: list[Want], now: datetime) -> None:
     """Add wants and poke their runs; a run nobody wanted any more is wanted again."""
+    if not added:
+        return
     for want in added:
         await conn.execute(_put_want(conn, want))
     await _want_again(conn, {want.run_id for want in added})
@@ -240,6 +244,8 @@ async def wish_to_keep(conn: AsyncConnection, run_id: RunId, wish: Wish) -> Wish
 
 async def add_facts(conn: AsyncConnection, added: tuple[Fact, ...]) -> set[RunId]:
     """Add facts of known runs that are not known yet; return the runs that learned something."""
+    if not added:
+        return set()
     known = await conn.scalars(
         select(runs.c.id).where(runs.c.id.in_({fact.run_id for fact in added}))
     )
