@@ -18,6 +18,7 @@ from sqlalchemy.dialects.sqlite.aiosqlite import SQLiteDialect_aiosqlite
 from sqlalchemy.util import LRUCache
 
 from bot.adapters.store import migrate
+from tests.sqlite_at_once import AtOnce
 
 # Each test opens engines of its own; the text of a statement need be made only once a process.
 _STATEMENTS: LRUCache[Any, Any] = LRUCache(2000)
@@ -42,6 +43,14 @@ class SharingSqlite(_Alike, SQLiteDialect_aiosqlite):
     """SQLite's dialect, its statements compiled once a process."""
 
     supports_statement_cache = True
+    at_once = False
+    """Whether connections do without the driver's thread."""
+
+    def connect(self, *where: Any, **how: Any) -> Any:
+        """Open a connection, of whichever kind is wanted now."""
+        if self.at_once:
+            how["async_creator_fn"] = AtOnce
+        return super().connect(*where, **how)
 
 
 class SharingPostgres(_Alike, PGDialect_asyncpg):
