@@ -18,6 +18,7 @@ from pygit2.enums import DiffOption, FileMode, SortMode
 ZERO = "0" * 40
 _HISTORY = 1000  # commits of a list
 _RENAMES = 10_000  # files looked through: all that a pull request may have, and more
+_NOT_IN_A_NAME = str.maketrans("", "", "<>\n")  # git leaves these out by itself, libgit2 refuses
 Files = Mapping[str, str | bytes | None]
 
 
@@ -127,7 +128,8 @@ class GitRepo:
         self, tree: pygit2.Oid, parents: Sequence[str], about: tuple[str, str, datetime]
     ) -> str:
         message, who, when = about
-        sign = pygit2.Signature(who, f"{who}@users.noreply.github.com", int(when.timestamp()), 0)
+        name = who.translate(_NOT_IN_A_NAME)
+        sign = pygit2.Signature(name, f"{name}@users.noreply.github.com", int(when.timestamp()), 0)
         ends = message if message.endswith("\n") else f"{message}\n"
         return str(self._repo.create_commit(None, sign, sign, ends, tree, list(parents)))
 
