@@ -1,4 +1,4 @@
-"""The command line: a file a command, imported only when it is called (DESIGN 12)."""
+"""The command line: a file a command, imported only when it is called."""
 
 import os
 from importlib import import_module

@@ -47,7 +47,7 @@ def _read(stream: BinaryIO, repo_roots: Sequence[str]) -> Digest:
 
 
 def _answer(digest: Digest) -> dict[str, object]:
-    """Return what `--json` prints (DESIGN 12)."""
+    """Return what `--json` prints."""
     annotations = [
         {"path": a.path, "line": a.line, "message": a.message} for a in digest.annotations
     ]

@@ -52,7 +52,7 @@ def _select(policy: Policy, listing: bytes) -> Selection:
 
 
 def _answer(selection: Selection) -> dict[str, object]:
-    """Return what `--json` prints (DESIGN 12)."""
+    """Return what `--json` prints."""
     return {
         "suites": [
             {

@@ -1,4 +1,4 @@
-"""How a run is stopped: its Actions run cancelled, its RayJobs deleted (RULINGS C)."""
+"""How a run is stopped: its Actions run cancelled, its RayJobs deleted."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What a dispatch sends (RULINGS I), and what GitHub's refusal means in a maintainer's words."""
+"""What a dispatch sends, and what GitHub's refusal means in a maintainer's words."""
 
 from bot.core.model import Run
 

@@ -1,4 +1,4 @@
-"""Shows text from outside so that nothing in it acts (DESIGN 6).
+"""Shows text from outside so that nothing in it acts.
 
 GitHub reads Markdown first and then looks for mentions, issue numbers and addresses in what is
 left as text. So punctuation that Markdown reads is written as HTML entities, and what GitHub looks

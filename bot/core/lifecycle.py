@@ -1,4 +1,4 @@
-"""What a run does next, from its row and what is known now (RULINGS C).
+"""What a run does next, from its row and what is known now.
 
 Level-triggered: asked twice, or after a crash anywhere, it answers the same, so a step is safe to
 take again. Times that bend it stand as constants with their reason.
@@ -292,7 +292,7 @@ def _said_since(situation: Situation, evidence: Evidence, why: str) -> str:
 
 
 def _retry(situation: Situation, evidence: Evidence, outcome: Outcome) -> str:
-    """Return why another attempt is worth its cost, "" when it is not (RULINGS C)."""
+    """Return why another attempt is worth its cost, "" when it is not."""
     run = situation.run
     snapshot = run.snapshot
     spent = run.retries >= snapshot.infra_retries or not snapshot.retryable

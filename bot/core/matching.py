@@ -17,7 +17,7 @@ POLICY_PATH = ".github/ascend-ci.yml"
 # GitHub lists no more files of a pull request than this.
 MAX_LISTED_FILES = 3000
 
-# Who may change what lies here needs more trust (RULINGS E).
+# Who may change what lies here needs more trust.
 _PROTECTED_FOLDER = ".github/"
 
 

@@ -1,4 +1,4 @@
-"""The words of DESIGN section 2 as values: what a row holds once it has left the database.
+"""The words of the whole service as values: what a row holds once it has left the database.
 
 Every time is an aware UTC ``datetime``; every id is GitHub's number or a ULID.
 """
@@ -16,7 +16,7 @@ Json = dict[str, Any]  # decoded JSON object: what a fact carries
 
 
 class State(StrEnum):
-    """Where a run stands (RULINGS C)."""
+    """Where a run stands."""
 
     NEEDS_APPROVAL = "needs_approval"
     QUEUED = "queued"
@@ -29,7 +29,7 @@ class State(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a run ended (RULINGS C); none of them maps to a conclusion that passes but success."""
+    """How a run ended; none of them maps to a conclusion that passes but success."""
 
     SUCCESS = "success"
     FAILURE = "failure"
@@ -198,7 +198,7 @@ class Wish:
 
 
 class Rank(IntEnum):
-    """Who goes first (RULINGS F)."""
+    """Who goes first."""
 
     GROUP = 0  # the merge queue
     RELEASE = 1  # a release branch

@@ -26,7 +26,7 @@ from bot.core.report import Gate
 from bot.core.trust import Trusted
 
 FILES_KEPT = 5  # of those that selected a suite: enough to see why
-# What force-pushing back to a commit finds again; everything else is run anew (RULINGS A).
+# What force-pushing back to a commit finds again; everything else is run anew.
 _COUNTS_AGAIN = {Outcome.SUCCESS, Outcome.FAILURE, Outcome.TIMED_OUT}
 
 

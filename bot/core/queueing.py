@@ -1,4 +1,4 @@
-"""Who gets a place next, from what holds and waits now (RULINGS F).
+"""Who gets a place next, from what holds and waits now.
 
 One pure walk over everybody who waits decides who may take which place; the same walk tells a
 waiting run's place in the queue and, run forward with the suites' usual times, when it will start.

@@ -1,4 +1,4 @@
-"""Takes secrets out of text before it leaves or is stored for pages (DESIGN 6).
+"""Takes secrets out of text before it leaves or is stored for pages.
 
 Everything runs on RE2, so that a hostile line costs no more than a plain one. A secret becomes
 ``***``, which is never longer than what it stands for: text does not grow. A line is the unit, so

@@ -149,7 +149,7 @@ def compare(old: Simulation, new: Simulation) -> Difference:
 
 
 def to_json(simulation: Simulation, difference: Difference | None = None) -> dict[str, Any]:
-    """Return the answer as plain values for JSON (DESIGN 12)."""
+    """Return the answer as plain values for JSON."""
     data: dict[str, Any] = {
         "runs": simulation.runs,
         "npu_hours": _hours(simulation.npu_hours),

@@ -1,4 +1,4 @@
-"""Who may start, cancel and approve what, and on which commit (RULINGS D, E, K).
+"""Who may start, cancel and approve what, and on which commit.
 
 Decisions are values; a refusal says who may, and what to type.
 """

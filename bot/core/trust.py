@@ -1,4 +1,4 @@
-"""Whether a commit may run here by itself: trust is in a SHA, never in a person (RULINGS E)."""
+"""Whether a commit may run here by itself: trust is in a SHA, never in a person."""
 
 from dataclasses import dataclass
 

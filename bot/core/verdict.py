@@ -1,4 +1,4 @@
-"""The verdict from two witnesses, the Actions run and its RayJobs (RULINGS G).
+"""The verdict from two witnesses, the Actions run and its RayJobs.
 
 No answer is never green: whatever is not known makes the run wait, and ``broken`` at its limit.
 """
@@ -133,7 +133,7 @@ def _end(job: RayJob, said: str | None) -> _End | None:
     """Return a RayJob's end by its best evidence: watch, state, the Actions log's last word.
 
     ``said`` is the log's last word. Only a job that the submitter's record confirms makes a run
-    green, or the log's word while the submitter is silent or knows no end (RULINGS G, K).
+    green, or the log's word while the submitter is silent or knows no end.
     """
     if job.final in TRUSTED_ENDS and (job.confirmed or job.final != "SUCCEEDED"):
         source = "as its stream says" if job.final_from == "watch" else "as the submitter says"

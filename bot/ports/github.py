@@ -142,7 +142,7 @@ class GitHub(Protocol):
         ...
 
     async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[ActionsRun, ...]:
-        """List the repository's dispatched runs created since: the safety net (RULINGS H)."""
+        """List the repository's dispatched runs created since: the safety net."""
         ...
 
     async def started_runs(self, repo: Repo, event: str, since: datetime) -> tuple[ActionsRun, ...]:

@@ -118,7 +118,7 @@ class Actions:
         )
 
     async def _see(self, event: ActionsJobChanged, *, known: bool) -> None:
-        """Keep the job as occupancy of its labels, where a policy shares them (RULINGS F)."""
+        """Keep the job as occupancy of its labels, where a policy shares them."""
         repo, labels = event.repo, own_labels(event.labels)
         if not labels:
             return
@@ -129,7 +129,7 @@ class Actions:
         await self._store.see_job(seen, now)
 
     async def _cancel_stray(self, event: ActionsRunChanged) -> tuple[AuditEntry, ...]:
-        """Cancel a run that carries our id and is not the one we follow (RULINGS C)."""
+        """Cancel a run that carries our id and is not the one we follow."""
         if event.action == "completed" or event.event != "workflow_dispatch":
             return ()
         cancelled: list[AuditEntry] = []

@@ -1,4 +1,4 @@
-"""RayJobs announced by the workflow that submitted them, proven by its OIDC token (RULINGS I).
+"""RayJobs announced by the workflow that submitted them, proven by its OIDC token.
 
 Costs no call to GitHub: the token says which repository, workflow and run attempt speaks, and our
 rows say which of them we dispatched. The id itself is believed once the submitter confirms it.

@@ -1,7 +1,7 @@
 """Re-run and the buttons of the checks tab: who pressed, on which commit, and what starts.
 
 GitHub has set the suite back to queued when a click arrives, so a click that starts nothing is
-answered by showing the check run anew with the reason (RULINGS D).
+answered by showing the check run anew with the reason.
 """
 
 from dataclasses import dataclass, replace

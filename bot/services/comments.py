@@ -1,4 +1,4 @@
-"""What a person's comment leads to: its commands carried out, and one reply (DESIGN 10)."""
+"""What a person's comment leads to: its commands carried out, and one reply."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

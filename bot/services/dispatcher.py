@@ -1,4 +1,4 @@
-"""Starting a run's workflow exactly once: intent first, look before trying again (RULINGS C)."""
+"""Starting a run's workflow exactly once: intent first, look before trying again."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -121,7 +121,7 @@ class Dispatcher:
         return await self._github.dispatch(repo, frozen.workflow, frozen.ref, inputs)
 
     async def _can_rerun(self, repo: Repo, run: Run) -> bool:
-        """Tell whether GitHub can run the failed jobs alone (RULINGS D)."""
+        """Tell whether GitHub can run the failed jobs alone."""
         assert run.rerun_of is not None
         try:
             seen = await self._github.actions_run(repo, run.rerun_of)

@@ -115,7 +115,7 @@ class Pulls:
         known = await self._store.heads(pull.repo_id, pull.number)
         for head in reversed(known):
             if head.sha == pull.head_sha and head.pusher:
-                # A commit that comes back is as new as one that nobody has seen (RULINGS E).
+                # A commit that comes back is as new as one that nobody has seen.
                 return head if head is known[-1] else replace(head, seen_at=now)
         pushed = brought.action in {"opened", "synchronize"}
         pusher = brought.sender if pushed else None

@@ -1,4 +1,4 @@
-"""The safety nets: lost webhooks, unheard workflows, rows that can go (RULINGS H)."""
+"""The safety nets: lost webhooks, unheard workflows, rows that can go."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

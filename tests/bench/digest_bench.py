@@ -1,7 +1,7 @@
 """How fast a log is read, on one core: raw, as NDJSON from a socket, and `grep -E` beside it.
 
 Run `python -m tests.bench.digest_bench [MEGABYTES]`; each rate is the median of three runs, in
-processor time of this process. The socket's other end is another process. Budgets (DESIGN 15):
+processor time of this process. The socket's other end is another process. Budgets:
 raw 200 MB/s, NDJSON 60 MB/s, 32 MiB of memory.
 """
 

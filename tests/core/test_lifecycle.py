@@ -1,4 +1,4 @@
-"""A run up to the end of its Actions run, and its limits (RULINGS C): one row a case."""
+"""A run up to the end of its Actions run, and its limits: one row a case."""
 
 from typing import Any
 

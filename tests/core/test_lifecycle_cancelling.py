@@ -1,4 +1,4 @@
-"""A run that should stop, in each of its states (RULINGS C): one row a case."""
+"""A run that should stop, in each of its states: one row a case."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A run after its Actions run has ended, up to its own end (RULINGS C, G)."""
+"""A run after its Actions run has ended, up to its own end."""
 
 from typing import Any
 

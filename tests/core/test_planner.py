@@ -1,4 +1,4 @@
-"""What a pull request's head leads to (RULINGS A): the difference as data."""
+"""What a pull request's head leads to: the difference as data."""
 
 from dataclasses import replace
 from itertools import count

@@ -1,4 +1,4 @@
-"""Who may start, cancel and approve what, on which commit: RULINGS D, E and K as tables."""
+"""Who may start, cancel and approve what, on which commit, as tables."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Who makes a commit trusted (RULINGS E): one row a case."""
+"""Who makes a commit trusted: one row a case."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The verdict from two witnesses: RULINGS G and K, row by row."""
+"""The verdict from two witnesses, row by row."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Cancels in every state, by whom they may be, and limits that stop a run (RULINGS C)."""
+"""Cancels in every state, by whom they may be, and limits that stop a run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a pull request's events lead to, row by row (RULINGS A)."""
+"""What a pull request's events lead to, row by row."""
 
 import pytest
 

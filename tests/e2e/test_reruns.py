@@ -1,4 +1,4 @@
-"""Re-run from the checks tab: one suite, all that failed, or only the failed jobs (RULINGS D)."""
+"""Re-run from the checks tab: one suite, all that failed, or only the failed jobs."""
 
 from bot.sim.model import Pull
 from tests.e2e.talk import last_sent, replay

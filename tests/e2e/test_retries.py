@@ -1,4 +1,4 @@
-"""What is tried again by itself: the infrastructure's failures, and only those (RULINGS C)."""
+"""What is tried again by itself: the infrastructure's failures, and only those."""
 
 from tests.e2e.world import POLICY, World
 

@@ -1,4 +1,4 @@
-"""Who may start and approve what, end to end (RULINGS E): tables whose rows share a world."""
+"""Who may start and approve what, end to end: tables whose rows share a world."""
 
 from collections.abc import Callable, Mapping
 

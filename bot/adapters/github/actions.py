@@ -46,7 +46,7 @@ class Actions(Api):
         return tuple(await self._list(repo, call, "workflow_runs", decode.actions_run))
 
     async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[ActionsRun, ...]:
-        """List the repository's dispatched runs created since: the safety net (RULINGS H)."""
+        """List the repository's dispatched runs created since: the safety net."""
         return await self.started_runs(repo, "workflow_dispatch", since)
 
     async def started_runs(self, repo: Repo, event: str, since: datetime) -> tuple[ActionsRun, ...]:

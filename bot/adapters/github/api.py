@@ -22,7 +22,7 @@ from bot.ports.errors import Lost, Transient
 T = TypeVar("T")
 
 INSTALLATION_S = 3600.0  # a looked-up installation; webhooks bring changes sooner
-PERMISSION_S = 60.0  # RULINGS E: asked anew for each decision, cached so long at most
+PERMISSION_S = 60.0  # asked anew for each decision, cached so long at most
 MANY = 10_000  # entries of a cache that holds small values
 
 

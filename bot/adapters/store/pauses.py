@@ -1,4 +1,4 @@
-"""Pauses: nothing starts on what is paused, and who waits there says so (RULINGS F)."""
+"""Pauses: nothing starts on what is paused, and who waits there says so."""
 
 from datetime import datetime
 

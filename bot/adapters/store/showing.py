@@ -14,7 +14,7 @@ from bot.adapters.store.tables import checks, replies
 from bot.ports.lease import Lease
 
 CHECK, REPLY = "check:", "reply:"
-# RULINGS H: progress of a run at most so often.
+# Progress of a run at most so often.
 PROGRESS_EVERY = timedelta(seconds=60)
 
 

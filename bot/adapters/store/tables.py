@@ -1,4 +1,4 @@
-"""The tables (RULINGS J). Columns are named like the fields of the values they hold."""
+"""The tables. Columns are named like the fields of the values they hold."""
 
 from sqlalchemy import (
     BigInteger,

@@ -137,7 +137,7 @@ def _log_of(up: Stage) -> str:
 
 
 def answer(seen: Seen, seconds: float) -> Json:
-    """Return what `--json` prints (DESIGN 12)."""
+    """Return what `--json` prints."""
     return {
         "check_runs": [{key: one[key] for key in SHOWN} for one in seen.raw["check_runs"]],
         "comments": seen.raw["comments"],

@@ -1,4 +1,4 @@
-"""Commands in comments: `/ascend-e2e …` at the start of a line (DESIGN 10)."""
+"""Commands in comments: `/ascend-e2e …` at the start of a line."""
 
 from bot.core.commands.parser import MAX_COMMANDS, VERBS, help_text, parse
 from bot.core.commands.types import (

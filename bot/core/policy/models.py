@@ -1,4 +1,4 @@
-"""The policy of a repository as values: DESIGN 7 key by key, each with its default.
+"""The policy of a repository as values, key by key, each with its default.
 
 The field descriptions are what an editor shows: they become the published JSON Schema.
 """
@@ -191,7 +191,7 @@ class Suite(Part):
 
 
 class Trust(Part):
-    """Who may spend NPUs (RULINGS E)."""
+    """Who may spend NPUs."""
 
     auto: Grant = Field(Level.WRITE, description="Whose pull requests start by themselves")
     standard: Grant = Field(Level.TRIAGE, description="Who may start standard suites")

@@ -16,7 +16,7 @@ from bot.core.policy.globs import PatternError, compile_pattern
 # GitHub's own limit on the inputs of a `workflow_dispatch`.
 MAX_INPUTS = 25
 
-# Sent with every dispatch, whatever the suite says (RULINGS I).
+# Sent with every dispatch, whatever the suite says.
 SENT_INPUTS = ("ascend_ci", "sha", "pr", "runner", "timeout_minutes")
 
 # What an input's value may stand for.

@@ -1,4 +1,4 @@
-"""What the log of an Actions job says of its RayJob (RULINGS G, the third witness).
+"""What the log of an Actions job says of its RayJob: the third witness.
 
 The job's log also carries what the PR's code printed, so nothing here is proof: an id needs the
 submitter's record to name our Actions run (`RayJobRecord.belongs_to`) before it can make a run

@@ -10,7 +10,7 @@ from bot.core.texts import Texts
 from bot.core.texts.words import short
 
 COMMAND = "/ascend-e2e"
-SHA_CHARS = 12  # of a commit in a command: what RULINGS E asks for at least
+SHA_CHARS = 12  # of a commit in a command: the least that a command must name
 
 
 @dataclass(frozen=True, slots=True)

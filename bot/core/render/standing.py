@@ -1,4 +1,4 @@
-"""Where the gate of a SHA stands, and by which suites (RULINGS C).
+"""Where the gate of a SHA stands, and by which suites.
 
 failure > action_required > in_progress > success over the latest attempts of the required suites;
 superseded attempts do not count. What is not known yet is in progress: silence is never green.

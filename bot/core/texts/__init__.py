@@ -1,4 +1,4 @@
-"""Every sentence that people read, by key and language; DESIGN 6.
+"""Every sentence that people read, by key and language.
 
 A second language is another table with the same keys. What it lacks is said in English.
 """
