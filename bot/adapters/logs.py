@@ -240,7 +240,7 @@ def _written_at(folder: Path) -> float:
 
 
 async def _opened(work: Callable[[], _T], close: Callable[[_T], None]) -> _T:
-    """Open in a thread; what comes after the caller was cancelled is closed, not forgotten."""
+    """Open in a thread; what comes when the caller has been cancelled is closed first."""
 
     def translated() -> _T:
         with _translating():
@@ -250,9 +250,9 @@ async def _opened(work: Callable[[], _T], close: Callable[[_T], None]) -> _T:
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
-        opening.add_done_callback(
-            lambda late: close(late.result()) if late.exception() is None else None
-        )
+        await asyncio.wait({opening})
+        if opening.exception() is None:
+            close(opening.result())
         raise
 
 

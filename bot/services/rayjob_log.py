@@ -62,6 +62,9 @@ class RayJobLog:
             log.resume = _resume(rayjob, log._file.length)
             async for text in log._file.read():
                 log._digest(text)
+        except asyncio.CancelledError:
+            await log.close()
+            raise
         except Transient as error:
             await log.close()
             return await cls._anew(files, digesters, run, rayjob, error)

@@ -1,7 +1,7 @@
 """Followers that die, stop, lose their lease, their file or their room: no line lost or doubled."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 from datetime import datetime
 from io import FileIO
@@ -11,15 +11,18 @@ import pytest
 
 from bot.adapters.logs import LogFile, LogFiles
 from bot.adapters.store import Store
-from bot.core.model import RunId, State
+from bot.core.model import RayJob, RunId, State
 from bot.ports.errors import Transient
 from bot.ports.follower import ClaimedRayJob, SaveRayJob
 from bot.ports.lease import Lease
 from bot.ports.runner import SaveRun
+from bot.services.digesters import Digesters
 from bot.services.follower import SAVE_S
+from bot.services.rayjob_log import RayJobLog
 from bot.services.rayjob_row import LEASE_S
+from tests.adapters.store.rows import run
 from tests.databases import SqliteTemplate
-from tests.services.following import HANG_S, JOB, World, digest_of, following
+from tests.services.following import HANG_S, JOB, SHIPPED, World, digest_of, following
 from tests.submitter.faulty import Event, Watch, final, log, status
 
 STEP = "step:{} - actor/loss:0.5 - timing_s/step:2.0"
@@ -81,6 +84,30 @@ class FullDisk(LogFiles):
         file._file.close()
         file._file = FileIO("/dev/full", "r+")
         return file
+
+
+class Endless(LogFile):
+    """A real file with more to read than anybody waits for."""
+
+    def __init__(self, path: Path, keep: int) -> None:
+        super().__init__(path, keep)
+        self.reading = asyncio.Event()
+
+    async def read(self) -> AsyncGenerator[bytes, None]:
+        yield b"step:1\n"
+        self.reading.set()
+        await asyncio.Event().wait()
+
+
+class EndlessFiles(LogFiles):
+    """Opens such a file."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.file = Endless(folder / "endless", 0)
+
+    async def open(self, run_id: RunId, job_id: str, *, keep: int) -> LogFile:
+        return self.file
 
 
 @pytest.fixture
@@ -164,6 +191,17 @@ async def test_a_follower_that_stops_keeps_what_it_read_and_gives_its_lease_back
         await until_saved(world, 5)
     await finish(world, "next")
     await is_read_whole(world)
+
+
+async def test_a_follower_stopped_while_it_reads_its_file_gives_that_back(tmp_path: Path) -> None:
+    files, item = EndlessFiles(tmp_path), run("unit")
+    job = RayJob(JOB, item.id, "log", confirmed=True)
+    opening = asyncio.create_task(RayJobLog.restore(files, Digesters(SHIPPED), item, job))
+    await files.file.reading.wait()
+    opening.cancel()
+    await asyncio.wait([opening])
+    assert opening.cancelled()
+    assert files.file._file.closed
 
 
 async def test_progress_is_shown_when_the_step_changed(world: World) -> None:
