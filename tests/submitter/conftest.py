@@ -113,6 +113,21 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @contextlib.asynccontextmanager
+async def at_loopback(
+    app: web.Application, http: aiohttp.ClientSession, folder: Path
+) -> AsyncIterator[Service]:
+    """Serve an app in this process; `folder` is where its jobs are."""
+    # Not aiohttp's TestServer: that one cancels handlers whose client has left, ours does not.
+    runner = web.AppRunner(app, shutdown_timeout=5)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield Service(f"http://127.0.0.1:{runner.addresses[0][1]}", http, folder)
+    finally:
+        await runner.cleanup()
+
+
+@contextlib.asynccontextmanager
 async def in_process(
     http: aiohttp.ClientSession,
     folder: Path,
@@ -122,14 +137,8 @@ async def in_process(
     """Serve in this process; its jobs end with it."""
     backend = LocalBackend(folder / "data", limits=limits or Limits(grace_s=0.3))
     options = options or Options(stop_jobs_on_exit=True)
-    # Not aiohttp's TestServer: that one cancels handlers whose client has left, ours does not.
-    runner = web.AppRunner(create_app(backend, options), shutdown_timeout=5)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield Service(f"http://127.0.0.1:{runner.addresses[0][1]}", http, folder)
-    finally:
-        await runner.cleanup()
+    async with at_loopback(create_app(backend, options), http, folder) as service:
+        yield service
 
 
 @pytest.fixture

@@ -120,6 +120,7 @@ async def test_a_clock_set_back_stops_nobody() -> None:
     pace = Pace(clock, 1.0)
     clock.advance(-3600)
     await pace.take(Priority.PROGRESS)
+    assert clock.slept == []
 
 
 def test_a_reset_far_ahead_is_a_wrong_clock_and_held_for_an_hour_or_so() -> None:

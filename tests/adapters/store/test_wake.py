@@ -2,8 +2,11 @@
 
 import asyncio
 
+import pytest
+
 from bot.adapters.store.wake import LocalWake, open_wake
 from bot.ports.wake import Topic
+from tests.databases import PostgresServer
 
 _LONG_S = 600.0  # never waited for: a lost poke fails the test by its time limit
 
@@ -33,10 +36,12 @@ async def test_a_poke_reaches_the_waiters_of_the_own_process(database_url: str) 
         await wake.wait(Topic.FOLLOWER, _LONG_S)
 
 
-async def test_a_poke_crosses_connections_and_names_its_topic(database_url: str) -> None:
-    async with open_wake(database_url) as here, open_wake(database_url) as there:
-        if database_url.startswith("sqlite"):
-            return  # one process: nobody else to wake
+@pytest.mark.postgres  # on SQLite there is one process: nobody else to wake
+async def test_a_poke_crosses_connections_and_names_its_topic(
+    postgres_server: PostgresServer,
+) -> None:
+    url = postgres_server.fresh()
+    async with open_wake(url) as here, open_wake(url) as there:
         for topic in Topic:
             await there.wait(topic, 0)  # what connecting itself poked
         here.poke(Topic.REPORTER)
@@ -44,13 +49,13 @@ async def test_a_poke_crosses_connections_and_names_its_topic(database_url: str)
             await there.wait(Topic.REPORTER, _LONG_S)
 
 
-async def test_who_ends_right_after_a_poke_is_still_heard(database_url: str) -> None:
-    if database_url.startswith("sqlite"):
-        return  # one process: nobody else to wake
-    async with open_wake(database_url) as there:
+@pytest.mark.postgres
+async def test_who_ends_right_after_a_poke_is_still_heard(postgres_server: PostgresServer) -> None:
+    url = postgres_server.fresh()
+    async with open_wake(url) as there:
         for _ in range(3):  # it may well be lucky once
             await there.wait(Topic.RUNNER, 0)
-            async with open_wake(database_url) as command:
+            async with open_wake(url) as command:
                 command.poke(Topic.RUNNER)
             async with asyncio.timeout(60):
                 await there.wait(Topic.RUNNER, _LONG_S)

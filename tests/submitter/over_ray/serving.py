@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from aiohttp import web
 
 from bot.submitter.ray import RayBackend
 from bot.submitter.ray_api import RayApi
 from bot.submitter.web import Options, create_app
-from tests.submitter.conftest import Service
+from tests.submitter.conftest import Service, at_loopback
 from tests.submitter.over_ray.fake_ray import FakeRay
 
 PACE = 0.02
@@ -27,13 +26,8 @@ async def serving(
     """Serve over the cluster in this process; leaving it is a restart for the next one."""
     api = RayApi(cluster.url, more.pop("token", None))
     backend = RayBackend(folder / "data", api, pace=PACE, **more)
-    runner = web.AppRunner(create_app(backend, Options()), shutdown_timeout=5)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield Service(f"http://127.0.0.1:{runner.addresses[0][1]}", http, folder)
-    finally:
-        await runner.cleanup()
+    async with at_loopback(create_app(backend, Options()), http, folder) as service:
+        yield service
 
 
 def text_of(log: bytes) -> list[str]:
