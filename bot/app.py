@@ -19,39 +19,39 @@ from bot.adapters.github import GitHubClient
 from bot.adapters.logs import LogFiles
 from bot.adapters.oidc import OidcIssuer
 from bot.adapters.rayjobs import Limits, open_rayjobs
-from bot.adapters.store import Store, migrate
-from bot.adapters.store.ids import ulid
-from bot.adapters.store.wake import open_wake
-from bot.core.texts import Texts
+from bot.core.messages import Texts
 from bot.ports.clock import Clock
 from bot.ports.errors import ListenError
 from bot.ports.rayjobs import RayJobs
 from bot.ports.wake import Topic, Wake
-from bot.services.actions import Actions
-from bot.services.announcements import Announcements
-from bot.services.clicks import Clicks
-from bot.services.comments import Comments
-from bot.services.digesters import Digesters
-from bot.services.dispatcher import Dispatcher
-from bot.services.follower import Follower
-from bot.services.groups import Groups
-from bot.services.inbox import Cases, Inbox
-from bot.services.ledger import Ledger
+from bot.services.events.check_run import Clicks
+from bot.services.events.inbox import Cases, Inbox
+from bot.services.events.issue_comment import Comments
+from bot.services.events.merge_group import Groups
+from bot.services.events.policy_change import Proposals
+from bot.services.events.pull_request import Pulls
+from bot.services.events.push import Pushes
+from bot.services.events.starts import Starts
+from bot.services.events.workflow_run import Actions
 from bot.services.loop import Loop
-from bot.services.loops import Loops, Turn
-from bot.services.native import Natives
-from bot.services.nightlies import Nightlies
 from bot.services.policies import Policies
-from bot.services.proposals import Proposals
-from bot.services.pulls import Pulls
-from bot.services.pushes import Pushes
+from bot.services.rayjobs.announcements import Announcements
+from bot.services.rayjobs.digesters import Digesters
+from bot.services.rayjobs.follower import Follower
 from bot.services.reporter import Reporter, Where
-from bot.services.runner import Runner
-from bot.services.starts import Starts
-from bot.services.submitter_health import SubmitterHealth
+from bot.services.runs.dispatcher import Dispatcher
+from bot.services.runs.ledger import Ledger
+from bot.services.runs.native import Natives
+from bot.services.runs.observer import Witnesses
+from bot.services.runs.runner import Runner
+from bot.services.runs.submitter_health import SubmitterHealth
+from bot.services.schedules import Nightlies
 from bot.services.sweeper import Habits, Sweeper
-from bot.services.witnesses import Witnesses
+from bot.services.workers import Loops, Turn
 from bot.settings import Settings, pages_of
+from bot.store import Store, migrate
+from bot.store.ids import ulid
+from bot.store.wake import open_wake
 from bot.telemetry import Metrics, configure_logs, get_log
 from bot.web.announcements import AnnouncementDoor
 from bot.web.api import RUN, RunsApi, api_app

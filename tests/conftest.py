@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.adapters.store import Store
 from bot.ports.wake import Wake
+from bot.store import Store
 from tests.databases import PostgresServer, SqliteTemplate, quick_folder
 
 StoreFactory = Callable[..., Awaitable[Store]]

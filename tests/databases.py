@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.dialects.sqlite.aiosqlite import SQLiteDialect_aiosqlite
 from sqlalchemy.util import LRUCache
 
-from bot.adapters.store import migrate
+from bot.store import migrate
 from tests.sqlite_at_once import AtOnce
 
 # Each test opens engines of its own; the text of a statement need be made only once a process.

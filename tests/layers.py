@@ -116,13 +116,14 @@ _QUICK = frozenset({"click", "bot.cli", "bot.core", "bot.resources", "bot.settin
 LAYERS = {
     "bot.core": _CORE,
     "bot.ports": Layer(bot=_bot("core", "ports"), stdlib=CALM),
+    "bot.store": Layer(bot=_bot("core", "ports", "store", "telemetry"), third_party=ANY),
     "bot.services": Layer(
-        bot=_bot("core", "ports", "services", "telemetry"),
+        bot=_bot("core", "ports", "services", "store", "telemetry"),
         not_stdlib=REACHING,
     ),
     "bot.adapters": _ADAPTER,  # and its own files: see layer_of
     "bot.web": Layer(
-        bot=_bot("core", "ports", "telemetry", "web"),
+        bot=_bot("core", "ports", "store", "telemetry", "web"),
         third_party=ANY,
         not_stdlib=REACHING - {"pathlib"},
     ),

@@ -27,7 +27,7 @@ FAULTS = [
     (SMALL, "import unittest.mock\n", "unittest.mock"),
     (SMALL, "from unittest import mock\n", "from unittest import mock"),
     (SMALL, "monkeypatch.setattr(planner, 'a', 1)\n", "monkeypatch.setattr"),
-    (SMALL, "monkeypatch.setattr('bot.core.planner.a', 1)\n", "monkeypatch.setattr"),
+    (SMALL, "monkeypatch.setattr('bot.core.planning.pull_request.a', 1)\n", "monkeypatch.setattr"),
     (SMALL, "x = 1  # noqa\n", "# noqa"),
     (SMALL, "x = 1  # type: ignore\n", "# type: ignore"),
     (Path("bot/core/utils.py"), "x = 1\n", "is named for nothing"),

@@ -20,7 +20,7 @@ from io import FileIO
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from bot.core.model import RunId
+from bot.core.model.ids import RunId
 from bot.ports.errors import Transient
 
 _P = ParamSpec("_P")

@@ -16,7 +16,7 @@ import jwt
 import msgspec
 from yarl import URL
 
-from bot.core.model import RepoId
+from bot.core.model.ids import RepoId
 from bot.ports.api import IssuerSilent, Proof, Refusal, Why
 from bot.ports.clock import Clock
 

@@ -8,7 +8,7 @@ from typing import BinaryIO, cast
 import click
 
 from bot.core.digest import Digest, Digester, load_signatures
-from bot.core.redaction import Redactor
+from bot.core.report.redaction import Redactor
 from bot.resources import text
 
 _CHUNK_BYTES = 256 * 1024

@@ -7,11 +7,20 @@ from collections.abc import Sequence
 import click
 
 from bot.cli.paths import path_of
-from bot.core.explaining import Explanation, Starts, explain, hours, how, to_json, where, who
-from bot.core.matching import MAX_LISTED_FILES, ChangedFile, suites_named
+from bot.core.explain.explaining import (
+    Explanation,
+    Starts,
+    explain,
+    hours,
+    how,
+    to_json,
+    where,
+    who,
+)
+from bot.core.messages import Texts
 from bot.core.policy import Policy, PolicyErrors, load_policy
 from bot.core.policy.errors import unknown
-from bot.core.texts import Texts
+from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, suites_named
 
 _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 

@@ -6,8 +6,8 @@ import sys
 import click
 
 from bot.cli.paths import path_of
-from bot.core.matching import MAX_LISTED_FILES, ChangedFile, Selection, select
 from bot.core.policy import Policy, PolicyErrors, load_policy
+from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, Selection, select
 
 _UNBOUND = 10_000  # columns
 _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)

@@ -12,7 +12,7 @@ from bot.settings import read_operator_settings
 def command() -> None:
     """Bring the database (DATABASE_URL) to the newest schema; safe to run twice at once."""
     settings = settings_or_exit(read_operator_settings)
-    from bot.adapters.store import migrate  # noqa: PLC0415  SQLAlchemy, for this command alone
+    from bot.store import migrate  # noqa: PLC0415  SQLAlchemy, for this command alone
 
     with mistakes_said():
         asyncio.run(migrate(settings.database_url))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.cli.operators.desk import Desk
-    from bot.core.nights import Night
+    from bot.core.planning.schedule import Night
     from bot.ports.nights import Told
 
 Row = tuple["Told", "Night | None", dict[str, str]]  # a time, a night of it, its suites' ends
@@ -75,8 +75,8 @@ def run(name: str, repo: str | None, by: str, *, as_json: bool) -> None:
 
 async def _ask(desk: "Desk", name: str, repo: str | None, by: str) -> "tuple[Told, Night]":
     """Write the row that the service fires, and who asked for it."""
-    from bot.core.nights import Night, NightState  # noqa: PLC0415
-    from bot.core.plan import AuditEntry  # noqa: PLC0415
+    from bot.core.planning.plan import AuditEntry  # noqa: PLC0415
+    from bot.core.planning.schedule import Night, NightState  # noqa: PLC0415
 
     told = _one(await desk.store.list_nights(each=1), name, repo)
     at, note = desk.now.replace(microsecond=0), f"asked for by {by}"
@@ -114,7 +114,7 @@ def _is_of(item: "Told", repo: str | None) -> bool:
 
 
 async def _rows(desk: "Desk", item: "Told") -> "list[Row]":
-    from bot.core.nights import night_source, results  # noqa: PLC0415
+    from bot.core.planning.schedule import night_source, results  # noqa: PLC0415
 
     rows: list[Row] = []
     for night in item.nights:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bot.cli.operators import options
-from bot.core.model import State
+from bot.core.model.runs import State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -56,7 +56,7 @@ def _links(told: "RunStory", check: int | None, pages: str) -> dict[str, str]:
 
 def _print(told: "RunStory", links: dict[str, str], now: "datetime") -> None:
     from bot.cli.operators.printing import print_lines, print_table, when  # noqa: PLC0415  rich
-    from bot.core.timeline import in_order  # noqa: PLC0415
+    from bot.core.runs.timeline import in_order  # noqa: PLC0415
 
     print_lines([*_facts_of(told, now), *((f"{name} page", url) for name, url in links.items())])
     if told.wants:

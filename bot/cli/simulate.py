@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.core.explaining import Starts, starts
-from bot.core.policy import Policy, PolicyErrors, load_policy
-from bot.core.policy.errors import unknown
-from bot.core.simulation import (
+from bot.core.explain.explaining import Starts, starts
+from bot.core.explain.simulation import (
     BadLine,
     Commit,
     Difference,
@@ -21,7 +19,9 @@ from bot.core.simulation import (
     simulate,
     to_json,
 )
-from bot.core.texts.words import count, number
+from bot.core.messages.words import count, number
+from bot.core.policy import Policy, PolicyErrors, load_policy
+from bot.core.policy.errors import unknown
 
 if TYPE_CHECKING:
     from rich.table import Table

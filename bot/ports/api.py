@@ -5,19 +5,12 @@ from datetime import datetime
 from enum import Enum
 from typing import Protocol
 
-from bot.core.model import (
-    Fact,
-    Pull,
-    RayJob,
-    Repo,
-    RepoId,
-    Run,
-    RunId,
-    Sha,
-    State,
-    StoredSelection,
-    Want,
-)
+from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.pulls import Pull, StoredSelection
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.repos import Repo
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Run, State, Want
 from bot.ports.errors import Transient
 
 

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.core.model import Fact, RayJob, Run
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Run
 from bot.ports.lease import Lease
 
 

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.core.matching import ChangedFile as ChangedFile  # noqa: PLC0414  re-export
-from bot.core.model import Level, Pull, Repo, Sha
-from bot.core.report import Annotation as Annotation  # noqa: PLC0414  re-export
-from bot.core.report import Button as Button  # noqa: PLC0414  re-export
-from bot.core.report import CheckWrite as CheckWrite  # noqa: PLC0414  re-export
+from bot.core.model.ids import Sha
+from bot.core.model.levels import Level
+from bot.core.model.pulls import Pull
+from bot.core.model.repos import Repo
+from bot.core.policy.selection import ChangedFile as ChangedFile  # noqa: PLC0414  re-export
+from bot.core.report.views import Annotation as Annotation  # noqa: PLC0414  re-export
+from bot.core.report.views import Button as Button  # noqa: PLC0414  re-export
+from bot.core.report.views import CheckWrite as CheckWrite  # noqa: PLC0414  re-export
 
 
 @dataclass(frozen=True, slots=True)

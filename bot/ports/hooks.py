@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from bot.core.model import Delivery
+from bot.core.model.deliveries import Delivery
 
 
 class HooksStore(Protocol):

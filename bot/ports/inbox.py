@@ -3,27 +3,20 @@
 from datetime import datetime
 from typing import Protocol
 
-from bot.core.model import (
-    Approval,
-    Delivery,
-    Head,
-    Pull,
-    Repo,
-    RepoId,
-    Run,
-    Sha,
-    StoredPolicy,
-    StoredSelection,
-)
-from bot.core.occupancy import JobSeen
-from bot.core.plan import Again as Again  # noqa: PLC0414  re-export
-from bot.core.plan import AuditEntry as AuditEntry  # noqa: PLC0414  re-export
-from bot.core.plan import Changes as Changes  # noqa: PLC0414  re-export
-from bot.core.plan import DropWant as DropWant  # noqa: PLC0414  re-export
-from bot.core.plan import RunWants as RunWants  # noqa: PLC0414  re-export
-from bot.core.report import Gate as Gate  # noqa: PLC0414  re-export
-from bot.core.report import Reply as Reply  # noqa: PLC0414  re-export
-from bot.core.spending import Spent
+from bot.core.model.deliveries import Delivery
+from bot.core.model.ids import RepoId, Sha
+from bot.core.model.pulls import Approval, Head, Pull, StoredSelection
+from bot.core.model.repos import Repo, StoredPolicy
+from bot.core.model.runs import Run
+from bot.core.planning.plan import Again as Again  # noqa: PLC0414  re-export
+from bot.core.planning.plan import AuditEntry as AuditEntry  # noqa: PLC0414  re-export
+from bot.core.planning.plan import Changes as Changes  # noqa: PLC0414  re-export
+from bot.core.planning.plan import DropWant as DropWant  # noqa: PLC0414  re-export
+from bot.core.planning.plan import RunWants as RunWants  # noqa: PLC0414  re-export
+from bot.core.queue.usage import Spent
+from bot.core.report.views import Gate as Gate  # noqa: PLC0414  re-export
+from bot.core.report.views import Reply as Reply  # noqa: PLC0414  re-export
+from bot.core.runs.offline import JobSeen
 from bot.ports.lease import Lease
 
 

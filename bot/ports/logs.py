@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from datetime import datetime
 from typing import Protocol
 
-from bot.core.model import RunId
+from bot.core.model.ids import RunId
 
 
 class LogFile(Protocol):

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.core.model import Repo, RepoId, StoredPolicy
-from bot.core.nights import Cron, Night, Schedule
-from bot.core.plan import AuditEntry, Changes, RunWants
+from bot.core.model.ids import RepoId
+from bot.core.model.repos import Repo, StoredPolicy
+from bot.core.planning.plan import AuditEntry, Changes, RunWants
+from bot.core.planning.schedule import Cron, Night, Schedule
 from bot.ports.inbox import InboxStore
 
 

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.core.model import Pull, RepoId, RunId, Sha, Snapshot, StoredSelection
-from bot.core.plan import AuditEntry
-from bot.core.queueing import Pause
+from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.pulls import Pull, StoredSelection
+from bot.core.model.snapshot import Snapshot
+from bot.core.planning.plan import AuditEntry
+from bot.core.queue.scheduler import Pause
 from bot.ports.api import ApiStore
 from bot.ports.inbox import Changes
 from bot.ports.lease import Lease

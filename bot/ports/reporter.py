@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.core.model import Repo, Run, Sha
-from bot.core.report import GateView as GateView  # noqa: PLC0414  re-export
-from bot.core.report import Proposal, Reply
-from bot.core.report import SuiteView as SuiteView  # noqa: PLC0414  re-export
+from bot.core.model.ids import Sha
+from bot.core.model.repos import Repo
+from bot.core.model.runs import Run
+from bot.core.report.views import GateView as GateView  # noqa: PLC0414  re-export
+from bot.core.report.views import Proposal, Reply
+from bot.core.report.views import SuiteView as SuiteView  # noqa: PLC0414  re-export
 from bot.ports.lease import Lease
 
 

@@ -4,10 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.core.model import Alternatives, Fact, RayJob, RepoId, Run, Want
-from bot.core.occupancy import Quiet
-from bot.core.plan import AuditEntry
-from bot.core.queueing import Answer
+from bot.core.model.ids import RepoId
+from bot.core.model.queue import Alternatives
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Run, Want
+from bot.core.planning.plan import AuditEntry
+from bot.core.queue.scheduler import Answer
+from bot.core.runs.offline import Quiet
 from bot.ports.inbox import Reader
 from bot.ports.lease import Lease
 

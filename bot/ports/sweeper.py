@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.core.model import Pull, Repo, RepoId, Run
-from bot.core.occupancy import Quiet
+from bot.core.model.ids import RepoId
+from bot.core.model.pulls import Pull
+from bot.core.model.repos import Repo
+from bot.core.model.runs import Run
+from bot.core.runs.offline import Quiet
 from bot.ports.inbox import InboxStore
 
 

@@ -4,16 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.core.model import Rank, Run, RunId, State, Want, Wish, WishKind
-from bot.core.plan import AuditEntry, Changes
-from bot.core.planner import pr_source
+from bot.core.model.ids import RunId
+from bot.core.model.runs import Rank, Run, State, Want, Wish, WishKind
+from bot.core.planning.plan import AuditEntry, Changes
+from bot.core.planning.pull_request import pr_source
 from bot.core.policy import PolicyErrors, load_policy
-from bot.core.queueing import Pause
-from bot.core.report import Gate
+from bot.core.queue.scheduler import Pause
+from bot.core.report.views import Gate
 from bot.ports.api import RunQuery, RunStory
 from bot.ports.clock import Clock
 from bot.ports.operator import OperatorStore
-from bot.services.starts import continued
+from bot.services.events.starts import continued
 
 RULE = "operator"  # the audit's: who may use the database may do this
 MIN_ID = 4  # characters of an id: fewer name a run by accident

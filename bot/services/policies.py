@@ -4,11 +4,12 @@ import asyncio
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
-from bot.core.matching import POLICY_PATH, lists_branch
-from bot.core.model import Repo, RepoId, StoredPolicy
-from bot.core.plan import Changes
-from bot.core.planner import PolicyAt
+from bot.core.model.ids import RepoId
+from bot.core.model.repos import Repo, StoredPolicy
+from bot.core.planning.plan import Changes
+from bot.core.planning.pull_request import PolicyAt
 from bot.core.policy import Policy, PolicyErrors, load_policy
+from bot.core.policy.selection import POLICY_PATH, lists_branch
 from bot.ports.clock import Clock
 from bot.ports.github import GitHub
 from bot.ports.inbox import InboxStore

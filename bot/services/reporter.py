@@ -5,8 +5,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from bot.core.model import Repo
-from bot.core.render import (
+from bot.core.model.repos import Repo
+from bot.core.report import (
     Context,
     gate_check,
     gate_state,
@@ -15,7 +15,7 @@ from bot.core.render import (
     reply_marker,
     suite_check,
 )
-from bot.core.report import CheckWrite, GateView, Proposal
+from bot.core.report.views import CheckWrite, GateView, Proposal
 from bot.ports.clock import Clock
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import GitHub

@@ -5,20 +5,24 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from bot.core import facts
-from bot.core.deciding import audited
-from bot.core.model import Fact, Outcome, Pull, Repo, Run, Sha
-from bot.core.native import EVENTS, LATE_PULL, Seen
-from bot.core.plan import Changes
+from bot.core.model.ids import Sha
+from bot.core.model.pulls import Pull
+from bot.core.model.repos import Repo
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Outcome, Run
+from bot.core.planning.audit import audited
+from bot.core.planning.plan import Changes
+from bot.core.runs import observed
+from bot.core.runs.native import EVENTS, LATE_PULL, Seen
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsRun, GitHub
 from bot.ports.logs import LogFiles
 from bot.ports.sweeper import Health, SweeperStore
 from bot.ports.wake import Topic, Wake
+from bot.services.events.pull_request import Brought, Pulls
 from bot.services.loop import Loop
-from bot.services.native import Natives
-from bot.services.pulls import Brought, Pulls
+from bot.services.runs.native import Natives
 from bot.telemetry import get_log
 
 _KEPT_BY_GITHUB = timedelta(days=3)  # deliveries; the first look goes so far back
@@ -128,7 +132,7 @@ class Sweeper:
             again = known.outcome is Outcome.SUPERSEDED and item.conclusion != "cancelled"
             if not again or now - waits.created_at < LATE_PULL:
                 return
-        await self._commit(await self._natives.seen(repo, _seen(item), facts.POLL))
+        await self._commit(await self._natives.seen(repo, _seen(item), observed.POLL))
 
     async def _deliveries(self) -> None:
         """Have GitHub send again what it could not deliver: it never does by itself."""
@@ -244,4 +248,4 @@ def _fact(run: Run, item: ActionsRun, now: datetime) -> Fact:
         "conclusion": item.conclusion,
         "url": item.html_url,
     }
-    return facts.actions(facts.POLL, run.id, now, data)
+    return observed.actions(observed.POLL, run.id, now, data)

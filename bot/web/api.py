@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 
 from aiohttp import web
 
-from bot.core.model import RunId, Sha, State
+from bot.core.model.ids import RunId, Sha
+from bot.core.model.runs import State
 from bot.ports.api import ApiStore, RunQuery
 from bot.web import shapes
 from bot.web.guard import errors_as_json, refuse

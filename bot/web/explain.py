@@ -4,11 +4,11 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.core import explaining
-from bot.core.matching import from_json
-from bot.core.model import Run, State
+from bot.core.explain import explaining
+from bot.core.model.runs import Run, State
+from bot.core.planning.permissions import newest
 from bot.core.policy import Policy, load_policy
-from bot.core.starting import newest
+from bot.core.policy.selection import from_json
 from bot.ports.api import ExplainStore, PullStory
 from bot.web import shapes
 from bot.web.guard import refuse

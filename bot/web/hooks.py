@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from bot.core.events import Ignored, Malformed, repo_id_of, subject
-from bot.core.model import Delivery
-from bot.core.payloads import parse
+from bot.core.github.events import Ignored, Malformed, repo_id_of, subject
+from bot.core.github.payloads import parse
+from bot.core.model.deliveries import Delivery
 from bot.ports.clock import Clock
 from bot.ports.hooks import HooksStore
 from bot.telemetry import Metrics, get_log

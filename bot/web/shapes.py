@@ -3,9 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from bot.core.model import Fact, Json, RayJob, Repo, Run, Want
-from bot.core.queueing import Pause
-from bot.core.timeline import in_order
+from bot.core.model.ids import Json
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.repos import Repo
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Run, Want
+from bot.core.queue.scheduler import Pause
+from bot.core.runs.timeline import in_order
 from bot.ports.api import ListedRun, RunStory
 from bot.ports.operator import Audited
 

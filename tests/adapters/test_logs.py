@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.adapters.logs import LogFiles, _opened
-from bot.core.model import RunId
+from bot.core.model.ids import RunId
 from bot.ports.errors import Transient
 
 RUN = RunId("01ARZ3NDEKTSV4RRFFQ69G5FAV")

@@ -12,8 +12,8 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.core.matching import nightly_suites
 from bot.core.policy import Policy, Start, Suite
+from bot.core.policy.selection import nightly_suites
 from tests.bench.day_mix import selected
 
 PUSHES_AN_HOUR = 4

@@ -6,7 +6,7 @@ import pytest
 
 from bot.cli.demo.expected import Answer, Expected, differences, gate, suite, unexpected
 from bot.cli.demo.github import Check, Comment, Seen, read_state
-from bot.core.render import reply_marker
+from bot.core.report import reply_marker
 
 SHA = "1234567890abcdef"
 PASSED = Check(11, "Ascend / unit", SHA, "completed", "success", "Passed in 3 s")

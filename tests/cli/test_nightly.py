@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bot.adapters.store import Store
 from bot.cli import main
-from bot.core.model import Outcome, Repo, RepoId, State
-from bot.core.nights import Cron, Night, NightState, Schedule, night_source
+from bot.core.model.ids import RepoId
+from bot.core.model.repos import Repo
+from bot.core.model.runs import Outcome, State
+from bot.core.planning.schedule import Cron, Night, NightState, Schedule, night_source
 from bot.ports.inbox import Changes
-from tests.adapters.store.rows import NOW, REPO, SHA, run, want
+from bot.store import Store
 from tests.databases import SqliteTemplate
+from tests.store.rows import NOW, REPO, SHA, run, want
 
 AT = NOW.replace(hour=17, minute=0, second=0, microsecond=0)
 ROW = Cron(REPO.id, "a2", "0 17 * * *", AT)

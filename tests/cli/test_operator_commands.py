@@ -10,13 +10,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from bot.adapters.store import Store
 from bot.cli import main
 from bot.cli.operators.printing import short
-from bot.core.model import Pool, Pull, Run, RunId, State, StoredPolicy
+from bot.core.model.ids import RunId
+from bot.core.model.pulls import Pull
+from bot.core.model.repos import StoredPolicy
+from bot.core.model.runs import Run, State
+from bot.core.model.snapshot import Pool
 from bot.ports.inbox import Changes
-from tests.adapters.store.rows import LABEL, NOW, REPO, SHA, put, run, snapshot
+from bot.store import Store
 from tests.databases import PostgresServer, SqliteTemplate, run_apart
+from tests.store.rows import LABEL, NOW, REPO, SHA, put, run, snapshot
 
 LIVE, OVER, OTHER = RunId("01AAAA1"), RunId("01AAAA2"), RunId("01BBBB1")
 POLICY = """

@@ -4,24 +4,16 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.core import facts
-from bot.core.model import (
-    Fact,
-    Label,
-    Level,
-    Pull,
-    RayJob,
-    RepoId,
-    Run,
-    RunId,
-    Sha,
-    Snapshot,
-    State,
-    Wish,
-    WishKind,
-)
-from bot.core.situation import Situation
-from bot.core.trust import Person
+from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.levels import Level
+from bot.core.model.pulls import Pull
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Run, State, Wish, WishKind
+from bot.core.model.snapshot import Label, Snapshot
+from bot.core.planning.trust import Person
+from bot.core.runs import observed
+from bot.core.runs.situation import Situation
 
 T0 = datetime(2026, 8, 22, 12, 0, tzinfo=UTC)
 REPO = RepoId(7)
@@ -93,7 +85,7 @@ RUN = a_run()
 
 def told(status: str, when: datetime, *, attempt: int = 1, source: str = "webhook") -> Fact:
     """Return what was said of the Actions run."""
-    return facts.actions(source, RUN.id, when, {"attempt": attempt, "status": status})
+    return observed.actions(source, RUN.id, when, {"attempt": attempt, "status": status})
 
 
 def started(minutes: float = 0) -> Fact:
@@ -101,15 +93,15 @@ def started(minutes: float = 0) -> Fact:
 
 
 def ended(conclusion: str | None, minutes: float = 30) -> Fact:
-    return facts.ended(RUN, at(minutes), conclusion)
+    return observed.ended(RUN, at(minutes), conclusion)
 
 
 def log(final: str | None = None, minutes: float = 30, **data: Any) -> Fact:
-    return facts.log_read(RUN, at(minutes), {"final": final, "digest": None, **data})
+    return observed.log_read(RUN, at(minutes), {"final": final, "digest": None, **data})
 
 
 def asked(minutes: float = 30) -> Fact:
-    return facts.asked(RUN, at(minutes))
+    return observed.asked(RUN, at(minutes))
 
 
 def a_wish(kind: WishKind = WishKind.CANCEL, minutes: float = 10) -> Wish:

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from bot.core import facts
-from bot.core.lifecycle import decide
-from bot.core.model import Fact, Run, WishKind
-from bot.core.situation import Situation
-from bot.core.steps import (
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Run, WishKind
+from bot.core.runs import observed
+from bot.core.runs.reconcile import decide
+from bot.core.runs.situation import Situation
+from bot.core.runs.steps import (
     Conclude,
     DeleteRayJobs,
     Dispatch,
@@ -36,11 +37,11 @@ from tests.core.building import (
 RAY = dispatched(rayjob=True)
 PLAIN = dispatched()
 CANCEL, FORCE = (
-    facts.cancel_sent(RUN, at(10), force=False),
-    facts.cancel_sent(RUN, at(16), force=True),
+    observed.cancel_sent(RUN, at(10), force=False),
+    observed.cancel_sent(RUN, at(16), force=True),
 )
-NOTHING_TO_CANCEL = facts.cancel_sent(RUN, at(10), force=False, taken=False)
-DELETED = facts.rayjobs_deleted(RUN, 1, at(11), "")
+NOTHING_TO_CANCEL = observed.cancel_sent(RUN, at(10), force=False, taken=False)
+DELETED = observed.rayjobs_deleted(RUN, 1, at(11), "")
 INFRA, CHANGE = {"class_": "hccl_comm", "infra": True}, {"class_": "assertion", "infra": False}
 UNKNOWN = {"class_": "unknown", "infra": False}
 
@@ -51,7 +52,7 @@ UNKNOWN_END = (*GREEN, asked(), log())
 
 
 def failed_delete(number: int, minutes: float) -> Fact:
-    return facts.rayjobs_deleted(RUN, number, at(minutes), "503")
+    return observed.rayjobs_deleted(RUN, number, at(minutes), "503")
 
 
 def step_of(run: Run, *known: Fact, at_min: float, **changes: Any) -> Step:

@@ -4,29 +4,16 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.core.model import (
-    Approval,
-    Fact,
-    Json,
-    Label,
-    Level,
-    Outcome,
-    Place,
-    Pool,
-    Pull,
-    RayJob,
-    RepoId,
-    Run,
-    RunId,
-    Sha,
-    Snapshot,
-    State,
-    StoredSelection,
-    Wish,
-    WishKind,
-)
-from bot.core.render import Context
-from bot.core.report import GateView, SuiteView
+from bot.core.model.ids import Json, RepoId, RunId, Sha
+from bot.core.model.levels import Level
+from bot.core.model.pulls import Approval, Pull, StoredSelection
+from bot.core.model.queue import Place
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Outcome, Run, State, Wish, WishKind
+from bot.core.model.snapshot import Label, Pool, Snapshot
+from bot.core.report import Context
+from bot.core.report.views import GateView, SuiteView
 
 NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)
 SHA = Sha("9f8e7d6c5b4a39281706f5e4d3c2b1a098765432")

@@ -6,7 +6,7 @@ from typing import Any
 import aiosqlite
 from sqlalchemy import event
 
-from bot.adapters.store import Store
+from bot.store import Store
 
 
 @dataclass

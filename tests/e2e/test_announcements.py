@@ -8,10 +8,11 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 from sqlalchemy import func, select
 
-from bot.adapters.store.tables_scarce import tokens
-from bot.core.model import RayJob, RunId
+from bot.core.model.ids import RunId
+from bot.core.model.rayjobs import RayJob
 from bot.sim.model import Run
 from bot.sim.oidc import KEY_ID
+from bot.store.tables_scarce import tokens
 from tests.e2e.cluster import GOOD, JOB, RUNNING, Cluster
 from tests.e2e.world import World
 from tests.submit.conftest import run as run_helper

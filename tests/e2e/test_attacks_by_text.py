@@ -2,7 +2,7 @@
 
 import json
 
-from bot.core.model import RepoId
+from bot.core.model.ids import RepoId
 from bot.sim.model import Pull, User
 from tests.e2e.talk import (
     last_sent,

@@ -7,7 +7,7 @@ from datetime import timedelta
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.core.nights import Night, NightState, night_source, results
+from bot.core.planning.schedule import Night, NightState, night_source, results
 from bot.sim.faults import Fault
 from tests.e2e.world import POLICY, World
 

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bot.adapters.store import Store
-from bot.core.model import RunId
-from tests.adapters.store.rows import put, run
+from bot.core.model.ids import RunId
+from bot.store import Store
 from tests.databases import SqliteTemplate
 from tests.e2e.test_processes import environment, serve
+from tests.store.rows import put, run
 
 ID = RunId("01M1EDEAG0902TA4SMEJRCA68B")
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bot.core.plan import BY_ITSELF
-from bot.core.queueing import Pause
+from bot.core.planning.plan import BY_ITSELF
+from bot.core.queue.scheduler import Pause
 from bot.ports.api import RunQuery
 from bot.ports.operator import AuditQuery
 from bot.services.operator import No, Operator, Retried

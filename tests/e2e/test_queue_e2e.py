@@ -6,16 +6,16 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from bot.adapters.store.tables import holds
-from bot.core.model import RepoId
-from bot.core.plan import AuditEntry
-from bot.core.queueing import Pause, Taken
+from bot.core.model.ids import RepoId
+from bot.core.planning.plan import AuditEntry
+from bot.core.queue.scheduler import Pause, Taken
 from bot.ports.errors import Transient
 from bot.ports.lease import Lease
 from bot.ports.operator import AuditQuery
 from bot.ports.runner import SaveRun
-from bot.services.runner import LEASE_S, needs_of
+from bot.services.runs.runner import LEASE_S, needs_of
 from bot.sim.model import Pull, Run
+from bot.store.tables import holds
 from tests.e2e.talk import say
 from tests.e2e.world import LABEL, World, start_bot
 

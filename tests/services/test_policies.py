@@ -8,13 +8,14 @@ from typing import cast
 
 import pytest
 
-from bot.adapters.store import Store
-from bot.core.model import Repo, RepoId
-from bot.core.plan import Changes
-from bot.core.planner import PolicyAt
+from bot.core.model.ids import RepoId
+from bot.core.model.repos import Repo
+from bot.core.planning.plan import Changes
+from bot.core.planning.pull_request import PolicyAt
 from bot.ports.github import FileText, GitHub
 from bot.services.policies import Broken, Policies
 from bot.sim import ManualClock
+from bot.store import Store
 from tests.databases import SqliteTemplate
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)

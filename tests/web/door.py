@@ -14,12 +14,12 @@ import aiohttp
 from aiohttp import web
 from sqlalchemy import select
 
-from bot.adapters.store.tables import deliveries
 from bot.app import Parts, make_runner, open_loops, open_parts
-from bot.services.loops import Loops
+from bot.services.workers import Loops
 from bot.settings import Settings
 from bot.sim import ManualClock
 from bot.sim.auth import key_pair
+from bot.store.tables import deliveries
 
 SECRETS = ("first-secret", "second-secret")
 APP_ID = 1234

@@ -13,7 +13,10 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from sqlalchemy import text
 
-from bot.core.model import Fact, Place, RayJob, Run, State, Wish, WishKind
+from bot.core.model.queue import Place
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Run, State, Wish, WishKind
 from bot.ports.api import Announced
 from bot.ports.inbox import Changes
 from bot.sim import ManualClock
@@ -21,8 +24,8 @@ from bot.sim.auth import key_pair
 from bot.web.announcements import MAX_BODY
 from bot.web.guard import Guard
 from bot.web.health import Depends, GitHubHeard, HealthPage
-from tests.adapters.store.rows import NOW, put, run
 from tests.databases import SqliteTemplate
+from tests.store.rows import NOW, put, run
 from tests.web.door import Answer, Door, open_door
 
 LINE = "RuntimeError: the 7th line of a log"

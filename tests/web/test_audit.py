@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.plan import AuditEntry
+from bot.core.planning.plan import AuditEntry
 from bot.ports.inbox import Changes
-from tests.adapters.store.rows import REPO, SHA
 from tests.databases import SqliteTemplate
+from tests.store.rows import REPO, SHA
 from tests.web.door import Door, open_door
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.adapters.store import Store
 from bot.services.loop import Loop
-from bot.services.loops import STUCK_AFTER, Loops, Turn
+from bot.services.workers import STUCK_AFTER, Loops, Turn
 from bot.sim import ManualClock
+from bot.store import Store
 from bot.telemetry import Metrics
 from bot.web.probes import Probes
 from tests.web.door import Door

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from bot.adapters.github import decode
 from bot.adapters.github.api import Api, get, named, understood
 from bot.adapters.github.channel import Call
-from bot.core.model import Repo
+from bot.core.model.repos import Repo
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsJob, ActionsRun
 

@@ -16,7 +16,8 @@ from bot.adapters.github.checkbody import (
     completes,
     output_of,
 )
-from bot.core.model import Repo, Sha
+from bot.core.model.ids import Sha
+from bot.core.model.repos import Repo
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import Annotation, CheckWrite
 

@@ -10,7 +10,7 @@ from bot.adapters.github.api import Api, get, named, understood
 from bot.adapters.github.budget import Priority
 from bot.adapters.github.channel import Call
 from bot.adapters.github.checkbody import cut_bytes
-from bot.core.model import Repo
+from bot.core.model.repos import Repo
 from bot.ports.errors import Permanent, Transient
 
 COMMENT_BYTES = 65_535  # GitHub documents 65,536 characters; bytes are never more

@@ -9,7 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from bot.core.model import Level, Pull, Repo, Sha
+from bot.core.model.ids import Sha
+from bot.core.model.levels import Level
+from bot.core.model.pulls import Pull
+from bot.core.model.repos import Repo
 from bot.ports.github import ActionsJob, ActionsRun, ChangedFile, HookDelivery
 
 Json = dict[str, Any]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bot.adapters.github import decode
 from bot.adapters.github.api import Api, get, named
-from bot.core.model import Level, Repo
+from bot.core.model.levels import Level
+from bot.core.model.repos import Repo
 from bot.ports.errors import Permanent
 
 NOT_FOUND = 404

@@ -10,7 +10,9 @@ from urllib.parse import quote
 from bot.adapters.github import decode
 from bot.adapters.github.api import Api, T, get, named, understood
 from bot.adapters.github.channel import Call
-from bot.core.model import Pull, Repo, Sha
+from bot.core.model.ids import Sha
+from bot.core.model.pulls import Pull
+from bot.core.model.repos import Repo
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles, FileText
 

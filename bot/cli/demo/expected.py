@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.cli.demo.github import Check, Comment, Seen
-from bot.core.render import reply_marker
+from bot.core.report import reply_marker
 
 GATE, SUITE = "ascend-ci", "Ascend / "
 SHOWN = 200  # characters of a reply that is not as expected: its head and a row or two

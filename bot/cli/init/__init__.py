@@ -10,7 +10,7 @@ from bot.cli.init.checkout import Checkout
 from bot.cli.init.install import Ask, Change, Installed, Status, install
 from bot.cli.init.templates import wanted, with_policy
 from bot.cli.init.workflows import carry_over
-from bot.core.transfer import Transfer
+from bot.core.workflows import Transfer
 
 _NO_POLICY = """\
 No workflow could be carried over, so no policy was written: none is started by pull requests and

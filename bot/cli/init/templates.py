@@ -7,7 +7,7 @@ from importlib.resources import files
 import yaml
 
 from bot import resources
-from bot.core.matching import POLICY_PATH
+from bot.core.policy.selection import POLICY_PATH
 
 FOLDER = "templates"
 MANIFEST = f"{FOLDER}/manifest.yml"

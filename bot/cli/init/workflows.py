@@ -1,7 +1,7 @@
 """The workflows of a checkout, carried over into a policy as far as they can be read."""
 
 from bot.cli.init.checkout import Checkout, RefusedError
-from bot.core.transfer import Missed, Source, Transfer, Workflow, transfer
+from bot.core.workflows import Missed, Source, Transfer, Workflow, transfer
 
 FOLDER = ".github/workflows"
 

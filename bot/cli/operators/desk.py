@@ -14,14 +14,14 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from bot.adapters.clock import SystemClock
-from bot.adapters.store import Store
-from bot.adapters.store.database import refusals
-from bot.adapters.store.ids import ulid
-from bot.adapters.store.wake import open_wake
-from bot.core.fencing import one_line
+from bot.core.report.markdown import one_line
 from bot.ports.errors import Transient
 from bot.services.operator import No, Operator
 from bot.settings import OperatorSettings, SettingsError, pages_of, read_operator_settings
+from bot.store import Store
+from bot.store.database import refusals
+from bot.store.ids import ulid
+from bot.store.wake import open_wake
 from bot.telemetry import configure_logs
 
 NO = 1

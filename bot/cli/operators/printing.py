@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bot.core.fencing import one_line
-from bot.core.model import Run, State
-from bot.core.queueing import Pause
-from bot.core.texts.words import clock, duration, ordinal
+from bot.core.messages.words import clock, duration, ordinal
+from bot.core.model.runs import Run, State
+from bot.core.queue.scheduler import Pause
+from bot.core.report.markdown import one_line
 
 _UNBOUND = 10_000  # columns where nobody looks: one row is one line, for grep
 

@@ -17,8 +17,8 @@ from bot.core.commands.types import (
     Run,
     Status,
 )
-from bot.core.fencing import code
-from bot.core.texts import Texts
+from bot.core.messages import Texts
+from bot.core.report.markdown import code
 
 NAME = "/ascend-e2e"
 MAX_COMMANDS = 10

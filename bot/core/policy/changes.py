@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from bot.core.model import Level
+from bot.core.messages.words import number
+from bot.core.model.levels import Level
 from bot.core.policy.globs import compile_pattern, encode
 from bot.core.policy.loading import PolicyError, PolicyErrors, check_policy, load_policy
 from bot.core.policy.models import Mode, Policy, Suite, Tier
-from bot.core.texts.words import number
 
 _WILD = frozenset("*?+[\\")
 

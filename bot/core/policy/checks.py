@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, takewhile
 from typing import Any
 
+from bot.core.messages.words import count
 from bot.core.policy import values as v
 from bot.core.policy.document import Path, Problem
 from bot.core.policy.errors import shown, suggest, unknown
 from bot.core.policy.globs import PatternError, compile_pattern, encode
 from bot.core.policy.models import Policy, Runner, Start, Suite, Tier, Trigger
-from bot.core.texts.words import count
 
 _DEFAULT_TRIGGERS = ("pull_request", "command")
 _WILD = frozenset("*?+[\\!")

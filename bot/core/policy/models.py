@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from bot.core.digest.signatures import ClassName, Role
-from bot.core.model import Level
+from bot.core.model.levels import Level
 from bot.core.policy import values as v
 
 

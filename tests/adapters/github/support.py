@@ -11,7 +11,8 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.core.model import Repo, RepoId
+from bot.core.model.ids import RepoId
+from bot.core.model.repos import Repo
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 REPO = Repo(RepoId(7), "acme", "verl", "main", installation_id=42)

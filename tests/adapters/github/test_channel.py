@@ -10,7 +10,7 @@ import pytest
 from aiohttp.test_utils import unused_port
 
 from bot.adapters.github import GitHubClient
-from bot.core.model import Sha
+from bot.core.model.ids import Sha
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import CheckWrite
 from tests.adapters.github.support import (

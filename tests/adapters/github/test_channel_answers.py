@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 from structlog.testing import capture_logs
 
 from bot.adapters.github import GitHubClient
-from bot.core.model import RepoId, Sha
+from bot.core.model.ids import RepoId, Sha
 from bot.ports.errors import Lost, Transient
 from bot.ports.github import CheckWrite
 from tests.adapters.github.support import (

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.adapters.github.checkbody import MARK, body_of, cut_bytes, cut_chars
-from bot.core.model import Sha
+from bot.core.model.ids import Sha
 from bot.ports.github import Annotation, Button, CheckWrite
 
 DONE = CheckWrite("n", Sha("a" * 40), "x", "completed", "t", "s", conclusion="success")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.adapters.github import GitHubClient
-from bot.core.model import Sha
+from bot.core.model.ids import Sha
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import Annotation, Button, CheckWrite
 from tests.adapters.github.support import NOW, REPO, R, Reply, Scripted

@@ -9,7 +9,9 @@ import aiohttp
 import pytest
 
 from bot.adapters.github import GitHubClient
-from bot.core.model import Level, Repo, RepoId, Sha
+from bot.core.model.ids import RepoId, Sha
+from bot.core.model.levels import Level
+from bot.core.model.repos import Repo
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import Annotation, Button, ChangedFile, CheckWrite
 from bot.sim import ManualClock, NewPull, SimGitHub, SimOptions

@@ -1,0 +1,1 @@
+"""Why a policy selects what it does, and what it would have started."""

@@ -1,0 +1,221 @@
+"""A policy over past commits: what it would have started by itself, and at what cost.
+
+Every commit counts as a trusted pull request that is no draft; limits are not looked at, so this
+is what the policy asks for, not what the hardware would have given.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.core.explain.explaining import Starts, cost_of, starts
+from bot.core.policy import Policy
+from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, select
+
+_BY_ITSELF = frozenset({Starts.ITSELF, Starts.GITHUB})
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A past commit and the files that it changed; of a rename both names."""
+
+    name: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line of a file of commits, from 1, that is none."""
+
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What a commit would have started, and what it would have offered by command."""
+
+    commit: str
+    selected: tuple[str, ...]
+    offered: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A suite's runs over all commits; each takes ``minutes``, its time limit unless told."""
+
+    suite: str
+    runs: int
+    minutes: float
+    npu_hours: float  # of all its runs
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """A policy's commits in their order and its suites in the policy's."""
+
+    commits: tuple[Simulated, ...]
+    suites: tuple[Tally, ...]
+
+    @property
+    def runs(self) -> int:
+        """Return how many runs there would have been."""
+        return sum(tally.runs for tally in self.suites)
+
+    @property
+    def npu_hours(self) -> float:
+        """Return what they would have cost: nodes × NPUs × hours."""
+        return sum(tally.npu_hours for tally in self.suites)
+
+    @property
+    def starting(self) -> int:
+        """Return how many commits would have started something."""
+        return sum(bool(item.selected) for item in self.commits)
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteDifference:
+    """A suite's tally under two policies; None where a policy does not have it."""
+
+    suite: str
+    old: Tally | None
+    new: Tally | None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitDifference:
+    """Which suites a commit starts under the new policy alone, and under the old alone."""
+
+    commit: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two simulations of the same commits: only what differs."""
+
+    old: Simulation
+    new: Simulation
+    suites: tuple[SuiteDifference, ...]
+    commits: tuple[CommitDifference, ...]
+
+
+def read_commits(lines: Iterable[str]) -> tuple[Commit, ...] | BadLine:
+    """Return the commits of JSON lines with ``commit`` and ``files``; other keys are not read."""
+    commits = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            read = _commit(line)
+            if isinstance(read, str):
+                return BadLine(number, read)
+            commits.append(read)
+    return tuple(commits)
+
+
+def simulate(
+    policy: Policy, commits: Sequence[Commit], minutes: Mapping[str, float] | None = None
+) -> Simulation:
+    """Return what ``policy`` would have started for each commit.
+
+    ``minutes`` are typical times of suites; others are taken to run to their time limit, which
+    also ends a run whose typical time is longer.
+    """
+    simulated = tuple(_simulated(policy, commit) for commit in commits)
+    counts = Counter(name for item in simulated for name in item.selected)
+    suites = []
+    for name, suite in policy.suites.items():
+        cost = cost_of(policy, suite)
+        each = min((minutes or {}).get(name, cost.minutes), cost.minutes)
+        npu_hours = counts[name] * cost.nodes * cost.npus * each / 60
+        suites.append(Tally(name, counts[name], each, npu_hours))
+    return Simulation(simulated, tuple(suites))
+
+
+def compare(old: Simulation, new: Simulation) -> Difference:
+    """Return what differs between two simulations of the same commits."""
+    before = {tally.suite: tally for tally in old.suites}
+    after = {tally.suite: tally for tally in new.suites}
+    suites = tuple(
+        SuiteDifference(name, before.get(name), after.get(name))
+        for name in dict.fromkeys((*after, *before))
+        if before.get(name) != after.get(name)
+    )
+    pairs = zip(old.commits, new.commits, strict=True)
+    commits = (_commit_difference(was, now) for was, now in pairs)
+    return Difference(old, new, suites, tuple(c for c in commits if c.added or c.removed))
+
+
+def to_json(simulation: Simulation, difference: Difference | None = None) -> dict[str, Any]:
+    """Return the answer as plain values for JSON."""
+    data: dict[str, Any] = {
+        "runs": simulation.runs,
+        "npu_hours": _hours(simulation.npu_hours),
+        "commits": [
+            {"commit": c.commit, "selected": list(c.selected), "offered": list(c.offered)}
+            for c in simulation.commits
+        ],
+        "suites": [{"name": tally.suite, **_counts(tally)} for tally in simulation.suites],
+    }
+    return data if difference is None else {**data, "against": _against(difference)}
+
+
+def _against(difference: Difference) -> dict[str, Any]:
+    old, new = difference.old, difference.new
+    return {
+        "runs": old.runs,
+        "npu_hours": _hours(old.npu_hours),
+        "more_runs": new.runs - old.runs,
+        "more_npu_hours": _hours(new.npu_hours - old.npu_hours),
+        "suites": [
+            {
+                "name": item.suite,
+                "old": _counts(item.old) if item.old else None,
+                "new": _counts(item.new) if item.new else None,
+            }
+            for item in difference.suites
+        ],
+        "commits": [
+            {"commit": item.commit, "added": list(item.added), "removed": list(item.removed)}
+            for item in difference.commits
+        ],
+    }
+
+
+def _counts(tally: Tally) -> dict[str, Any]:
+    return {"runs": tally.runs, "minutes": tally.minutes, "npu_hours": _hours(tally.npu_hours)}
+
+
+def _hours(npu_hours: float) -> float:
+    return round(npu_hours, 2)
+
+
+def _commit(line: str) -> Commit | str:
+    """Return a line's commit, or what is wrong with it."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return f"is no JSON: {str(error).partition(': line')[0]}"  # the line is the file's
+    name, files = (data.get("commit"), data.get("files")) if isinstance(data, dict) else (0, 0)
+    if not isinstance(name, str) or not isinstance(files, list):
+        return 'is not like {"commit": "1a2b3c4", "files": ["src/a.py"]}'
+    if not all(isinstance(path, str) for path in files):
+        return "has a file that is no text"
+    return Commit(name, tuple(files))
+
+
+def _simulated(policy: Policy, commit: Commit) -> Simulated:
+    files = [ChangedFile(path) for path in commit.files]
+    chosen = select(policy, files, truncated=len(files) > MAX_LISTED_FILES).selected
+    started = tuple(name for name in chosen if starts(policy.suites[name]) in _BY_ITSELF)
+    return Simulated(commit.name, started, tuple(name for name in chosen if name not in started))
+
+
+def _commit_difference(old: Simulated, new: Simulated) -> CommitDifference:
+    return CommitDifference(
+        new.commit,
+        added=tuple(name for name in new.selected if name not in old.selected),
+        removed=tuple(name for name in old.selected if name not in new.selected),
+    )

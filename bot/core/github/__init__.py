@@ -1,0 +1,1 @@
+"""What GitHub says, typed: webhook payloads and the events that they mean."""

@@ -1,0 +1,360 @@
+"""A webhook's payload as a typed event, decided at the door: only what is used is asked for.
+
+Sources: GitHub's webhook documentation; the traps are named where they are met.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeGuard
+
+from bot.core.github.events import (
+    ActionsJobChanged,
+    ActionsRunChanged,
+    ButtonPressed,
+    CheckRerequested,
+    CommentCreated,
+    Event,
+    Ignored,
+    InstallationChanged,
+    Malformed,
+    MergeGroupChanged,
+    PullChanged,
+    Pushed,
+    RepoChanged,
+    SuiteRerequested,
+)
+from bot.core.model.ids import RepoId, Sha
+from bot.core.model.pulls import Pull
+from bot.core.model.repos import Repo
+
+Payload = dict[str, Any]
+
+PULL_ACTIONS = {
+    "opened",
+    "reopened",
+    "synchronize",
+    "edited",
+    "closed",
+    "converted_to_draft",
+    "ready_for_review",
+}
+
+
+class _WrongShapeError(Exception):
+    """A field is missing or of another type."""
+
+
+def parse(name: str, payload: Payload, app_id: int | None) -> Event | Ignored | Malformed:
+    """Turn a payload into its event.
+
+    ``app_id`` is ours: check events of other apps are ignored (None ignores none of them).
+    """
+    reader = _READERS.get(name)
+    if reader is None:
+        return Ignored(f"event {name} is not used")
+    try:
+        return reader(payload, app_id)
+    except _WrongShapeError as error:
+        return Malformed(str(error))
+
+
+def _at(payload: Payload, path: str) -> Any:
+    """Return what lies at a dotted path; a missing or null step on the way is an error."""
+    value: Any = payload
+    for step in path.split("."):
+        if not isinstance(value, dict) or step not in value:
+            raise _WrongShapeError(f"{path} is missing")
+        value = value[step]
+    return value
+
+
+def _text(payload: Payload, path: str) -> str:
+    value = _at(payload, path)
+    if not isinstance(value, str):
+        raise _WrongShapeError(f"{path} is no text")
+    if "\0" in value:  # a name with another character in its place would be another name
+        raise _WrongShapeError(f"{path} holds a NUL")
+    return value
+
+
+def _fits(value: Any) -> TypeGuard[int]:
+    """Tell whether a value is a number that a row can hold: true is an int in Python."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _number(payload: Payload, path: str) -> int:
+    value = _at(payload, path)
+    if not _fits(value):
+        raise _WrongShapeError(f"{path} is no number")
+    return value
+
+
+def _maybe(payload: Payload, path: str) -> Any:
+    """Return what lies at a dotted path, None when any step is missing or null."""
+    value: Any = payload
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _maybe_number(payload: Payload, path: str) -> int | None:
+    """Return a number that a row can hold, None for all else."""
+    value = _maybe(payload, path)
+    return value if _fits(value) else None
+
+
+def _maybe_text(payload: Payload, path: str) -> str:
+    value = _maybe(payload, path)
+    return _storable(value) if isinstance(value, str) else ""
+
+
+def _storable(text: str) -> str:
+    """Return a text as a row can hold it: PostgreSQL knows no NUL."""
+    return text.replace("\0", "\ufffd")
+
+
+def _time(payload: Payload, path: str) -> datetime:
+    try:
+        value = datetime.fromisoformat(_text(payload, path))
+    except ValueError as error:
+        raise _WrongShapeError(f"{path} is no time") from error
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def _maybe_time(payload: Payload, path: str) -> datetime | None:
+    return _time(payload, path) if _maybe(payload, path) else None
+
+
+def _sha(payload: Payload, path: str) -> Sha:
+    value = _text(payload, path)
+    if len(value) not in {40, 64} or not set(value) <= set("0123456789abcdef"):
+        raise _WrongShapeError(f"{path} is no commit")
+    return Sha(value)
+
+
+def _repo(payload: Payload) -> Repo:
+    return Repo(
+        id=RepoId(_number(payload, "repository.id")),
+        owner=_text(payload, "repository.owner.login")
+        if _maybe(payload, "repository.owner.login")
+        else _text(payload, "repository.full_name").partition("/")[0],
+        name=_text(payload, "repository.name"),
+        default_branch=_maybe_text(payload, "repository.default_branch") or "main",
+        installation_id=_maybe_number(payload, "installation.id"),
+    )
+
+
+def _by_machine(payload: Payload) -> bool:
+    return bool(_maybe(payload, "sender.type") == "Bot")
+
+
+def _pull(payload: Payload, _app_id: int | None) -> Event | Ignored:
+    action = _text(payload, "action")
+    if action not in PULL_ACTIONS:
+        return Ignored(f"pull_request.{action} changes nothing for us")
+    base_before = _maybe_text(payload, "changes.base.ref.from") or None
+    if action == "edited" and base_before is None:
+        return Ignored("only the text of the pull request was edited")
+    repo = _repo(payload)
+    return PullChanged(
+        repo=repo,
+        pull=_pull_of(payload, repo.id),
+        action=action,
+        sender=_maybe_text(payload, "sender.login"),
+        before=_sha(payload, "before") if action == "synchronize" else None,
+        base_before=base_before,
+    )
+
+
+def _pull_of(payload: Payload, repo_id: RepoId) -> Pull:
+    return Pull(
+        repo_id=repo_id,
+        number=_number(payload, "pull_request.number"),
+        head_sha=_sha(payload, "pull_request.head.sha"),
+        head_repo_id=_maybe_number(payload, "pull_request.head.repo.id"),  # null: fork deleted
+        base_ref=_text(payload, "pull_request.base.ref"),
+        author=_maybe_text(payload, "pull_request.user.login"),
+        open=_text(payload, "pull_request.state") == "open",
+        draft=_maybe(payload, "pull_request.draft") is True,
+        changed_files=_maybe_number(payload, "pull_request.changed_files") or 0,
+        updated_at=_time(payload, "pull_request.updated_at"),
+    )
+
+
+def _comment(payload: Payload, _app_id: int | None) -> Event | Ignored:
+    if _text(payload, "action") != "created":
+        return Ignored("only new comments can hold a command")
+    if not _maybe(payload, "issue.pull_request"):
+        return Ignored("a comment on an issue")
+    if (
+        _by_machine(payload)
+        or _maybe(payload, "comment.user.type") == "Bot"
+        or _maybe(payload, "comment.performed_via_github_app")
+    ):
+        return Ignored("a comment by a bot or an app")
+    if not _maybe(payload, "comment.user.login"):
+        return Ignored("a comment by nobody GitHub knows")
+    return CommentCreated(
+        repo=_repo(payload),
+        number=_number(payload, "issue.number"),
+        comment_id=_number(payload, "comment.id"),
+        author=_text(payload, "comment.user.login"),
+        body=_maybe_text(payload, "comment.body"),
+        created_at=_time(payload, "comment.created_at"),
+    )
+
+
+def _check_run(payload: Payload, app_id: int | None) -> Event | Ignored:
+    other = _other_app(payload, "check_run.app.id", app_id)
+    if other:
+        return other
+    action = _text(payload, "action")
+    if action not in {"rerequested", "requested_action"}:
+        return Ignored(f"check_run.{action} is an echo of our own write")
+    repo = _repo(payload)
+    external_id = _maybe_text(payload, "check_run.external_id")
+    name = _text(payload, "check_run.name")
+    sha = _sha(payload, "check_run.head_sha")
+    sender = _maybe_text(payload, "sender.login")
+    if action == "rerequested":
+        return CheckRerequested(repo, external_id, name, sha, sender)
+    identifier = _text(payload, "requested_action.identifier")
+    return ButtonPressed(repo, external_id, name, sha, identifier, sender)
+
+
+def _check_suite(payload: Payload, app_id: int | None) -> Event | Ignored:
+    other = _other_app(payload, "check_suite.app.id", app_id)
+    if other:
+        return other
+    action = _text(payload, "action")
+    if action != "rerequested":
+        return Ignored(f"check_suite.{action} is not used: pull_request drives everything")
+    sha = _sha(payload, "check_suite.head_sha")
+    return SuiteRerequested(_repo(payload), sha, _maybe_text(payload, "sender.login"))
+
+
+def _other_app(payload: Payload, path: str, app_id: int | None) -> Ignored | None:
+    """Every app's check events reach us, GitHub Actions' included: most of the traffic."""
+    ours = app_id is None or _maybe(payload, path) == app_id
+    return None if ours else Ignored("another app's check")
+
+
+def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
+    action = _text(payload, "action")
+    if action not in {"requested", "in_progress", "completed"}:
+        return Ignored(f"workflow_run.{action} is not used")
+    return ActionsRunChanged(
+        repo=_repo(payload),
+        run_id=_number(payload, "workflow_run.id"),
+        attempt=_maybe_number(payload, "workflow_run.run_attempt") or 1,
+        action=action,
+        conclusion=_maybe_text(payload, "workflow_run.conclusion") or None,
+        display_title=_maybe_text(payload, "workflow_run.display_title"),
+        event=_text(payload, "workflow_run.event"),
+        path=_maybe_text(payload, "workflow_run.path"),
+        head_sha=_sha(payload, "workflow_run.head_sha"),
+        html_url=_maybe_text(payload, "workflow_run.html_url"),
+        actor=_maybe_text(payload, "workflow_run.triggering_actor.login"),
+        created_at=_maybe_time(payload, "workflow_run.created_at"),
+    )
+
+
+def _workflow_job(payload: Payload, _app_id: int | None) -> Event | Ignored:
+    action = _text(payload, "action")
+    if action not in {"queued", "waiting", "in_progress", "completed"}:
+        return Ignored(f"workflow_job.{action} is not used")
+    labels = _maybe(payload, "workflow_job.labels")
+    return ActionsJobChanged(
+        repo=_repo(payload),
+        job_id=_number(payload, "workflow_job.id"),
+        run_id=_number(payload, "workflow_job.run_id"),
+        attempt=_maybe_number(payload, "workflow_job.run_attempt") or 1,
+        action=action,
+        name=_maybe_text(payload, "workflow_job.name"),
+        conclusion=_maybe_text(payload, "workflow_job.conclusion") or None,
+        labels=tuple(_storable(str(item)) for item in labels) if isinstance(labels, list) else (),
+        runner=_maybe_text(payload, "workflow_job.runner_name"),
+    )
+
+
+def _push(payload: Payload, _app_id: int | None) -> Event | Ignored:
+    ref = _text(payload, "ref")
+    if not ref.startswith("refs/heads/"):
+        return Ignored("a push of something that is no branch")
+    return Pushed(
+        repo=_repo(payload),
+        branch=ref.removeprefix("refs/heads/"),
+        after=_sha(payload, "after"),
+        deleted=_maybe(payload, "deleted") is True,
+        sender=_maybe_text(payload, "sender.login"),
+        before=_before(payload),
+    )
+
+
+def _before(payload: Payload) -> Sha | None:
+    """Return the commit that a push can be compared with."""
+    before = _sha(payload, "before") if _maybe(payload, "before") else None
+    usable = before is not None and set(before) != {"0"} and _maybe(payload, "forced") is not True
+    return before if usable else None
+
+
+def _merge_group(payload: Payload, _app_id: int | None) -> Event | Ignored:
+    action = _text(payload, "action")
+    if action not in {"checks_requested", "destroyed"}:
+        return Ignored(f"merge_group.{action} is not used")
+    return MergeGroupChanged(
+        repo=_repo(payload),
+        action=action,
+        head_sha=_sha(payload, "merge_group.head_sha"),
+        head_ref=_text(payload, "merge_group.head_ref"),
+        base_sha=_sha(payload, "merge_group.base_sha"),
+        base_ref=_text(payload, "merge_group.base_ref"),
+        tree=_maybe_text(payload, "merge_group.head_commit.tree_id"),
+        reason=_maybe_text(payload, "reason"),
+    )
+
+
+def _repository(payload: Payload, _app_id: int | None) -> Event | Ignored:
+    repo = _repo(payload)
+    if _text(payload, "action") == "deleted":
+        return InstallationChanged(repo.installation_id or 0, gone=(repo.id,))
+    return RepoChanged(repo)
+
+
+def _installation(payload: Payload, _app_id: int | None) -> Event | Ignored:
+    action = _text(payload, "action")
+    active = action not in {"deleted", "suspend"}
+    return InstallationChanged(
+        installation_id=_number(payload, "installation.id"),
+        active=active,
+        back=_listed(payload, "repositories") if active else (),  # not there at `unsuspend`
+    )
+
+
+def _installation_repositories(payload: Payload, _app_id: int | None) -> Event | Ignored:
+    return InstallationChanged(
+        installation_id=_number(payload, "installation.id"),
+        gone=_listed(payload, "repositories_removed"),
+        back=_listed(payload, "repositories_added"),
+    )
+
+
+def _listed(payload: Payload, name: str) -> tuple[RepoId, ...]:
+    found = _maybe(payload, name)
+    items = found if isinstance(found, list) else []
+    return tuple(RepoId(_number(item, "id")) for item in items)
+
+
+_READERS: dict[str, Callable[[Payload, int | None], Event | Ignored]] = {
+    "pull_request": _pull,
+    "issue_comment": _comment,
+    "check_run": _check_run,
+    "check_suite": _check_suite,
+    "workflow_run": _workflow_run,
+    "workflow_job": _workflow_job,
+    "push": _push,
+    "merge_group": _merge_group,
+    "repository": _repository,
+    "installation": _installation,
+    "installation_repositories": _installation_repositories,
+}

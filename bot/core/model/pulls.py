@@ -1,0 +1,62 @@
+"""A pull request, the commits that were its head, and their approvals."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.core.model.ids import Json, RepoId, Sha
+from bot.core.model.levels import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """A pull request as last seen."""
+
+    repo_id: RepoId
+    number: int
+    head_sha: Sha
+    head_repo_id: int | None  # None: the fork was deleted
+    base_ref: str
+    author: str  # "" when GitHub no longer knows
+    open: bool = True
+    draft: bool = False
+    changed_files: int = 0
+    updated_at: datetime | None = None
+
+    @property
+    def from_fork(self) -> bool:
+        """Tell whether the head lies outside the base repository (unknown counts as outside)."""
+        return self.head_repo_id != self.repo_id
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A commit that was the head of a pull request, and who brought it."""
+
+    repo_id: RepoId
+    number: int
+    sha: Sha
+    pusher: str | None  # None: found by looking, its webhook was lost
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Somebody's word that one commit may run here."""
+
+    repo_id: RepoId
+    sha: Sha
+    by: str
+    level: Level
+    via: str  # "button" | "command" | "start"
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSelection:
+    """What was chosen for a pull request at one commit; ``data`` is Selection's JSON."""
+
+    repo_id: RepoId
+    sha: Sha
+    number: int  # 0: not of a pull request
+    policy_sha: str
+    data: Json

@@ -1,0 +1,34 @@
+"""A repository and the policy file of one of its branches."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.core.model.ids import RepoId
+
+
+@dataclass(frozen=True, slots=True)
+class Repo:
+    """A repository, known by its number: names change."""
+
+    id: RepoId
+    owner: str
+    name: str
+    default_branch: str
+    installation_id: int | None = None  # None: not in the payload, to be asked for
+    active: bool = True  # False once suspended or removed: nothing is called
+
+    @property
+    def full_name(self) -> str:
+        """Return ``owner/name``."""
+        return f"{self.owner}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPolicy:
+    """The policy file of one branch as last read."""
+
+    repo_id: RepoId
+    ref: str
+    blob_sha: str
+    text: str | None  # None: there is no file
+    read_at: datetime

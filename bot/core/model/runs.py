@@ -1,0 +1,109 @@
+"""A run: one attempt of a suite at a commit, its state, and for whom it runs."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum, StrEnum
+
+from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.queue import Place
+from bot.core.model.snapshot import Snapshot
+
+
+class State(StrEnum):
+    """Where a run stands."""
+
+    NEEDS_APPROVAL = "needs_approval"
+    QUEUED = "queued"
+    DISPATCHING = "dispatching"
+    WAITING_FOR_RUNNER = "waiting_for_runner"
+    RUNNING = "running"
+    CANCELLING = "cancelling"
+    FINISHING = "finishing"
+    DONE = "done"
+
+
+class Outcome(StrEnum):
+    """How a run ended; none of them maps to a conclusion that passes but success."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    SUPERSEDED = "superseded"
+    BROKEN = "broken"
+
+
+class WishKind(StrEnum):
+    """Why a run should stop."""
+
+    CANCEL = "cancel"  # a person asked
+    SUPERSEDE = "supersede"  # nobody wants it any more
+    TIME_OUT = "time_out"  # its limit is reached
+    STALL = "stall"  # no output for too long
+    NO_RUNNER = "no_runner"  # no runner took the job within a day
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A cancel is a wish on the row, read at each step; the first one stays."""
+
+    kind: WishKind
+    by: str  # login, "" for the bot itself
+    reason: str
+    at: datetime
+
+
+class Rank(IntEnum):
+    """Who goes first."""
+
+    GROUP = 0  # the merge queue
+    RELEASE = 1  # a release branch
+    APPROVED = 2  # a person asked for it or approved it
+    AUTOMATIC = 3
+    NIGHTLY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One suite at one commit, attempt ``attempt`` (from 1)."""
+
+    id: RunId
+    repo_id: RepoId
+    sha: Sha
+    suite: str
+    attempt: int
+    snapshot: Snapshot
+    created_at: datetime
+    state: State = State.QUEUED
+    outcome: Outcome | None = None
+    why: str = ""  # the outcome's or the waiting's reason, in words
+    cause: str = ""  # of a failure, as its log tells it in a few words
+    origin: str = ""  # what made this attempt: "a push of 9f8e7d6", "retry: …"
+    number: int | None = None  # the pull request shown to people, if any
+    retries: int = 0  # automatic ones so far in this chain of attempts
+    retry: str = ""  # why the next attempt follows by itself, set at the end
+    rerun_of: int | None = None  # Actions run whose failed jobs this attempt runs again
+    not_before: datetime | None = None  # debounce
+    dispatch_id: str | None = None  # set before the dispatch, sent as `ascend_ci`
+    label: str | None = None  # the label taken
+    npus: int = 0  # of all nodes, on that label
+    forced: str = ""  # who overrode the limits for it
+    actions_run_id: int | None = None
+    actions_attempt: int = 1
+    actions_url: str = ""
+    wish: Wish | None = None
+    place: Place | None = None
+    dispatched_at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """For whom a run runs: ``pr:N``, ``group:SHA``, ``nightly:NAME@TIME``, ``pin:COMMENT``."""
+
+    run_id: RunId
+    source: str
+    auto: bool = True  # False: a person asked; a retarget leaves it alone
+    by: str = ""
+    rank: int = Rank.AUTOMATIC

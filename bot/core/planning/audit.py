@@ -1,0 +1,76 @@
+"""What the bot decided by itself, read off a change: one row of the audit a decision."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from bot.core.model.ids import Json, RepoId
+from bot.core.model.pulls import StoredSelection
+from bot.core.planning.plan import BY_ITSELF, AuditEntry, Changes, DropWant
+from bot.core.report.views import Gate
+
+
+def audited(changes: Changes, now: datetime, delivery: str | None) -> Changes:
+    """Return the change with the bot's own decisions, and which delivery led to them all."""
+    entries = (*changes.audit, *_decisions(changes, now))
+    return replace(changes, audit=tuple(replace(item, delivery=delivery) for item in entries))
+
+
+def _decisions(changes: Changes, now: datetime) -> list[AuditEntry]:
+    chosen = changes.selection
+    found = [_chosen(chosen, now)] if chosen else []
+    if chosen is None:
+        found += _started(changes, now)
+    found += [_broken(gate, now) for gate in changes.gates if gate.policy_errors]
+    repo_id = changes.repo.id if changes.repo else None
+    found += [_dropped(drop, repo_id, now) for drop in changes.drop_wants]
+    return [entry for entry in found if entry]
+
+
+def _chosen(chosen: StoredSelection, now: datetime) -> AuditEntry | None:
+    """Return whether a commit's own suites start; None when it has none."""
+    data = chosen.data
+    names = [
+        str(suite["name"])
+        for suite in data.get("suites", ())
+        if suite.get("selected") and suite.get("auto")
+    ]
+    if not names:
+        return None
+    allowed, rule = _by_rule(data)
+    what = f"start {', '.join(names)}"
+    number = chosen.number or None
+    return AuditEntry(now, BY_ITSELF, what, allowed, rule, chosen.repo_id, number, chosen.sha)
+
+
+def _by_rule(data: Json) -> tuple[bool, str]:
+    if data.get("mode") == "dry_run":
+        return False, "mode: dry_run"
+    if data.get("draft"):
+        return False, "drafts: false"
+    return bool(data.get("trusted")), f"trust: {data.get('trust_reason') or ''}"
+
+
+def _started(changes: Changes, now: datetime) -> list[AuditEntry]:
+    """Return what started by itself for no pull request: a push, a merge group, a night."""
+    found = []
+    for run, wants in changes.new_runs:
+        for want in wants[:1]:
+            if want.auto:
+                where = (run.repo_id, run.number, run.sha)
+                entry = AuditEntry(now, BY_ITSELF, f"start {run.suite}", True, want.source, *where)
+                found.append(entry)
+    return found
+
+
+def _broken(gate: Gate, now: datetime) -> AuditEntry:
+    """Return that a policy with errors starts nothing."""
+    rule, where = f"policy: {gate.policy_errors[0]}", (gate.repo_id, gate.number or None, gate.sha)
+    return AuditEntry(now, BY_ITSELF, "start nothing", False, rule, *where)
+
+
+def _dropped(drop: DropWant, repo_id: RepoId | None, now: datetime) -> AuditEntry:
+    """Return that a run is no longer wanted; the last want gone, it is stopped."""
+    kind, _, name = drop.source.partition(":")
+    number = int(name) if kind == "pr" else None
+    what = f"drop {drop.source} of {drop.run_id}"
+    return AuditEntry(now, BY_ITSELF, what, True, drop.reason, repo_id, number)

@@ -1,0 +1,171 @@
+"""A merge group: what the queue's commit has to run, and what its pull request has shown already.
+
+The gate of a group never stays silent: the queue would wait for it until its own time limit.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.core.model.ids import Json, Sha
+from bot.core.model.pulls import StoredSelection
+from bot.core.model.runs import Outcome, Run, State
+from bot.core.model.snapshot import Snapshot
+from bot.core.planning.commits import Commit, NewId, Suites, drops, latest, start
+from bot.core.planning.plan import Changes, RunWants
+from bot.core.planning.pull_request import essence, runs_again, suite_row
+from bot.core.policy import Mode, Start, Suite, Tier
+from bot.core.policy.selection import Choice, Selection
+from bot.core.report.views import Gate
+
+_HEAD_REF = re.compile(r"(?:refs/heads/)?gh-readonly-queue/.+/pr-(\d{1,18})-[0-9a-f]+")
+_ENDS = {
+    "merged": "the merge group was merged",
+    "invalidated": "the merge queue gave this group up for another one",
+    "dequeued": "the pull request left the merge queue",
+}
+_TRUST = "who may write has put it into the merge queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A merge group's commit, and what the files of its pull request select."""
+
+    commit: Commit
+    number: int | None  # of the pull request in its name
+    selection: Selection
+    changed_files: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Suites that passed on a commit with the very same files."""
+
+    sha: Sha
+    suites: frozenset[str]
+
+
+NOTHING_TAKEN = Taken(Sha(""), frozenset())
+
+
+def group_source(sha: Sha) -> str:
+    """Return the want of a merge group."""
+    return f"group:{sha}"
+
+
+def pull_of(head_ref: str) -> int | None:
+    """Return the pull request that a group's branch names; None: another form of name."""
+    found = _HEAD_REF.fullmatch(head_ref)
+    return int(found[1]) if found else None
+
+
+def group_origin(number: int | None) -> str:
+    """Return what started a group's runs, in words."""
+    return f"the merge group of #{number}" if number else "a merge group"
+
+
+def needed(group: Group) -> tuple[Choice, ...]:
+    """Return the selected suites that run in a group without anybody asking.
+
+    A heavy one runs if the gate requires it: no command reaches a group, and without it nothing
+    could be merged. Natives are started, and shown, by GitHub itself.
+    """
+    suites = group.commit.at.policy.suites
+    return tuple(
+        choice
+        for choice in group.selection.choices
+        if choice.selected and _starts(suites[choice.suite])
+    )
+
+
+def _starts(suite: Suite) -> bool:
+    return suite.start is Start.DISPATCH and (suite.tier is Tier.STANDARD or suite.is_required)
+
+
+def passed(group: Group, at_head: tuple[RunWants, ...]) -> frozenset[str]:
+    """Return the needed suites whose latest attempt that counts passed at another commit.
+
+    It has to be the same work: the suite as the policy has it now, on one of its labels.
+    """
+    counted = [
+        item
+        for item in at_head
+        if item.run.outcome is not Outcome.SUPERSEDED and not item.run.snapshot.altered
+    ]
+    runs = latest(counted)
+    return frozenset(
+        choice.suite
+        for choice in needed(group)
+        if choice.suite in runs
+        and _same(runs[choice.suite], group.commit.freeze(choice.suite, choice.reason))
+    )
+
+
+def _same(run: Run, frozen: Snapshot) -> bool:
+    if run.state is not State.DONE or run.outcome is not Outcome.SUCCESS:
+        return False
+    ran, now = (essence(replace(item, labels=())) for item in (run.snapshot, frozen))
+    return ran == now and run.label in {label.name for label in frozen.labels}
+
+
+def plan_group(
+    group: Group, runs: tuple[RunWants, ...], taken: Taken, now: datetime, new_id: NewId
+) -> Changes:
+    """Return what a group's request for checks leads to; ``runs`` are those at its commit."""
+    commit, policy = group.commit, group.commit.at.policy
+    asked = needed(group) if policy.mode is Mode.ON else ()
+    reasons = {item.suite: item.reason for item in asked if item.suite not in taken.suites}
+    suites = Suites(reasons, lambda run, frozen: runs_again(run, frozen, fresh=False))
+    return replace(
+        start(commit, suites, runs, now, new_id),
+        selection=_selection(group, taken),
+        gates=(Gate(commit.repo_id, commit.sha, 0, name=policy.gate.name),),
+    )
+
+
+def _selection(group: Group, taken: Taken) -> StoredSelection:
+    commit, policy = group.commit, group.commit.at.policy
+    data: Json = {
+        "policy": {"ref": commit.at.ref, "sha": commit.at.sha},
+        "mode": policy.mode.value,
+        "trusted": True,
+        "trust_reason": _TRUST,
+        "draft": False,
+        "gate": policy.gate.name,
+        "changed_files": group.changed_files,
+        "truncated": group.selection.truncated,
+        "suites": [_row(group, choice, taken) for choice in group.selection.choices],
+        "group": {"number": group.number},
+    }
+    return StoredSelection(commit.repo_id, commit.sha, 0, commit.at.sha, data)
+
+
+def _row(group: Group, choice: Choice, taken: Taken) -> Json:
+    policy = group.commit.at.policy
+    suite, row = policy.suites[choice.suite], suite_row(policy, choice)
+    ours = suite.start is Start.DISPATCH
+    row |= {"required": row["required"] and ours, "auto": _starts(suite)}
+    return row | ({"passed_at": taken.sha} if choice.suite in taken.suites else {})
+
+
+def is_over(row: StoredSelection | None) -> bool:
+    """Tell whether a group was given up: its request for checks only comes late."""
+    return row is not None and "over" in row.data
+
+
+def alive(rows: Iterable[StoredSelection]) -> StoredSelection | None:
+    """Return what was chosen for a group that still waits for its checks, if this is one."""
+    return next((row for row in rows if "group" in row.data and not is_over(row)), None)
+
+
+def end_group(
+    row: StoredSelection, runs: tuple[RunWants, ...], reason: str, now: datetime
+) -> Changes:
+    """Return what the end of a group leads to: nobody wants its runs, its gate stays as it is."""
+    why = _ENDS.get(reason, "the merge group was given up")
+    return Changes(
+        selection=replace(row, data={**row.data, "over": now.isoformat()}),
+        drop_wants=drops(runs, group_source(row.sha), why),
+        gates=(Gate(row.repo_id, row.sha, 0, closed=why),),
+    )

@@ -1,0 +1,224 @@
+"""Who may start, cancel and approve what, and on which commit.
+
+Decisions are values; a refusal says who may, and what to type.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+
+from bot.core.messages import Texts
+from bot.core.messages.words import duration
+from bot.core.model.ids import Sha
+from bot.core.model.levels import Level
+from bot.core.model.pulls import Head, Pull
+from bot.core.model.runs import Outcome, Run, State
+from bot.core.planning.plan import RunWants
+from bot.core.planning.pull_request import short
+from bot.core.planning.trust import Person, Trusted
+from bot.core.policy import Mode, Policy, Start, Suite, Tier, Trigger, Trust
+from bot.core.policy.selection import suites_named
+from bot.core.report.markdown import code
+
+COMMAND = "/ascend-e2e"
+SHA_CHARS = 12  # of a commit in a command
+# A push so shortly before a comment may not have been seen by its author.
+UNSEEN = timedelta(seconds=60)
+_SHA_OPTION = re.compile(r"\s--sha(?:=|\s+)\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why nothing was started, as Markdown made safe."""
+
+    text: str
+
+
+def level_for(rule: Trust, suite: Suite) -> Level:
+    """Return the level that starting this suite needs."""
+    return rule.heavy if suite.tier is Tier.HEAVY else rule.standard
+
+
+def guess(say: Texts, word: str, known: Iterable[str]) -> str:
+    """Return `Did you mean …? ` for the nearest of ``known``, else what lists them."""
+    near = get_close_matches(word, list(known), n=1)
+    if near:
+        return say("guess", guess=code(near[0]))
+    return say("guess_none", command=code(f"{COMMAND} explain"))
+
+
+def by_command(suite: Suite) -> bool:
+    """Tell whether a command starts the suite: what GitHub starts can only be re-run."""
+    return suite.started_by(Trigger.COMMAND) and suite.start is Start.DISPATCH
+
+
+def named(
+    say: Texts,
+    policy: Policy,
+    words: tuple[str, ...],
+    *,
+    to_start: bool = True,
+    left: Iterable[str] = (),
+) -> tuple[list[str], list[Refusal]]:
+    """Return the suites that words of a command stand for, and a refusal for each other word.
+
+    ``to_start``: only suites that a command starts; GitHub starts native ones itself. ``left``
+    are suites that may have left the policy and can't be started.
+    """
+    names: list[str] = []
+    refusals = []
+    for word in words:
+        found = suites_named(policy, word, left)
+        startable = [name for name in found if not to_start or by_command(policy.suites[name])]
+        if found and not startable:
+            refusals.append(_not_by_command(say, word, [policy.suites[name] for name in found]))
+        elif not found:
+            near = guess(say, word, (*policy.suites, *left))
+            refusals.append(Refusal(say("refuse_suite", suite=code(word), guess=near)))
+        names += [name for name in startable if name not in names]
+    return names, refusals
+
+
+def _not_by_command(say: Texts, word: str, suites: list[Suite]) -> Refusal:
+    """Say why no command starts what ``word`` stands for."""
+    if all(suite.start is Start.NATIVE for suite in suites):
+        again = code(f"{COMMAND} rerun {word}")
+        return Refusal(say("refuse_native", suite=code(word), command=again))
+    return Refusal(say("refuse_no_command", suite=code(word)))
+
+
+def commit_for(
+    say: Texts, command: str, pull: Pull, heads: tuple[Head, ...], wanted: str | None
+) -> Sha | Refusal:
+    """Return the commit that ``--sha`` names: the head or a former head of this pull request.
+
+    GitHub serves every fork's commits by SHA from the base repository, so no other counts.
+    """
+    if wanted is None:
+        return pull.head_sha
+    known = {pull.head_sha, *(head.sha for head in heads)}
+    found = [sha for sha in known if sha.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    bare = _SHA_OPTION.sub("", command)
+    again = code(f"{bare} --sha {pull.head_sha[:SHA_CHARS]}")
+    return Refusal(say("refuse_sha", sha=code(wanted), command=again))
+
+
+def head_seen(
+    say: Texts, command: str, heads: tuple[Head, ...], written_at: datetime, *, trusted: bool
+) -> Refusal | None:
+    """Refuse a command that does not name its commit when its author may not have seen it.
+
+    ``heads`` oldest first, the last is the head; times are compared in whole seconds, as
+    GitHub gives a comment's.
+    """
+    if len(heads) < 2:
+        return None
+    old, new = heads[-2], heads[-1]
+    moved_at = new.seen_at.replace(microsecond=0)
+    values = {
+        "old": code(short(old.sha)),
+        "new": code(short(new.sha)),
+        "command": code(f"{command} --sha {new.sha[:SHA_CHARS]}"),
+    }
+    if moved_at > written_at:
+        return Refusal(say("refuse_moved_after", **values))
+    before = written_at - moved_at
+    if not trusted and before < UNSEEN:
+        span = duration(before.total_seconds())
+        return Refusal(say("refuse_moved", span=span, **values))
+    return None
+
+
+def first_head_seen(
+    say: Texts, command: str, pull: Pull, written_at: datetime, *, trusted: bool
+) -> Refusal | None:
+    """Refuse when no head was known as the comment was written and the last change is young."""
+    changed_at = pull.updated_at
+    if trusted or changed_at is None or written_at - changed_at >= UNSEEN:
+        return None
+    again = code(f"{command} --sha {pull.head_sha[:SHA_CHARS]}")
+    return Refusal(say("refuse_unseen", new=code(short(pull.head_sha)), command=again))
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Somebody may start a suite; ``approves``: by starting it they approve the commit."""
+
+    approves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked: by whom, on which commit, whose commit it is, and whether it is trusted."""
+
+    person: Person
+    sha: Sha
+    own: frozenset[str]  # author and pusher, in lower case
+    trust: Trusted
+
+
+def may_start(say: Texts, policy: Policy, name: str, asked: Asked) -> Allowed | Refusal:
+    """Tell whether somebody may start a suite on a commit."""
+    if policy.mode is Mode.DRY_RUN:
+        return Refusal(say("refuse_dry_run"))
+    if name not in policy.suites:
+        return Refusal(say("refuse_gone", suite=code(name)))
+    rule, suite, person = policy.trust, policy.suites[name], asked.person
+    needed = level_for(rule, suite)
+    again = f"{COMMAND} {name} --sha {asked.sha[:SHA_CHARS]}"
+    if not person.may_start(needed):
+        text = say(
+            "refuse_level",
+            suite=code(name),
+            tier=suite.tier.value,
+            needed=say(f"level_{needed}"),
+            level=say(f"level_{person.level}"),
+            command=code(again),
+        )
+        return Refusal(text)
+    if asked.trust.trusted or suite.start is Start.NATIVE:  # GitHub's own rules let it run
+        return Allowed()
+    refusal = may_approve(say, rule, asked)
+    return refusal or Allowed(approves=True)
+
+
+def may_approve(say: Texts, rule: Trust, asked: Asked) -> Refusal | None:
+    """Refuse an approval by somebody without the level, or of one's own commit."""
+    again = code(f"{COMMAND} approve --sha {asked.sha[:SHA_CHARS]}")
+    needed, level = say(f"level_{rule.approve}"), say(f"level_{asked.person.level}")
+    values = {"sha": code(short(asked.sha)), "needed": needed, "command": again}
+    if not asked.person.level.at_least(rule.approve):
+        return Refusal(say("refuse_approve", level=level, **values))
+    if asked.person.login.casefold() in asked.own:
+        return Refusal(say("refuse_own", **values))
+    return None
+
+
+def may_cancel(policy: Policy, run: Run, person: Person, author: str) -> bool:
+    """Tell whether somebody may cancel a run: who may start it, or the pull request's author."""
+    suite = policy.suites.get(run.suite)
+    needed = level_for(policy.trust, suite) if suite else policy.trust.heavy
+    return person.may_start(needed) or person.login.casefold() == author.casefold()
+
+
+def latest(runs: tuple[RunWants, ...]) -> dict[str, Run]:
+    """Return each suite's latest attempt."""
+    return newest(item.run for item in runs)
+
+
+def newest(runs: Iterable[Run]) -> dict[str, Run]:
+    """Return each suite's latest attempt."""
+    return {run.suite: run for run in sorted(runs, key=lambda run: run.attempt)}
+
+
+def not_green(runs: tuple[RunWants, ...]) -> list[str]:
+    """Return the suites whose latest attempt has ended and did not pass."""
+    return [
+        name
+        for name, run in latest(runs).items()
+        if run.state is State.DONE and run.outcome is not Outcome.SUCCESS
+    ]

@@ -1,0 +1,210 @@
+"""When nights fire, what they start, and what is kept of each.
+
+A night is a measurement: what passed on a commit runs there once more. Times are UTC.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from cronsim import CronSim
+
+from bot.core.messages.words import count, duration, listing
+from bot.core.model.ids import RepoId
+from bot.core.model.runs import Outcome, Run, State
+from bot.core.planning.commits import Commit, NewId, Suites, latest, start
+from bot.core.planning.plan import Changes, RunWants
+from bot.core.policy import Nightly
+from bot.core.policy.selection import nightly_suites
+
+CATCH_UP = timedelta(hours=2)  # a night that is later than this is left out, and that is said
+_ON_TIME = timedelta(minutes=5)  # not worth a word
+NO_ROOM_FOR = 500  # characters of a note that repeats what others said
+
+
+class NightState(StrEnum):
+    """How far a night is."""
+
+    ASKED = "asked"  # an operator wants it now; the service starts it
+    STARTED = "started"
+    SKIPPED = "skipped"
+    REFUSED = "refused"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """When a night of a repository comes next."""
+
+    repo_id: RepoId
+    name: str
+    cron: str
+    next: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """One night: its planned time, and what became of it."""
+
+    repo_id: RepoId
+    name: str
+    at: datetime
+    state: NightState
+    sha: str = ""  # the head of its branch then, "" when nothing was started
+    note: str = ""
+
+
+def night_source(name: str, at: datetime) -> str:
+    """Return the want of a night."""
+    return f"nightly:{name}@{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def following(cron: str, after: datetime) -> datetime:
+    """Return the first time that comes later."""
+    return next(CronSim(cron, after))
+
+
+def _last(cron: str, now: datetime) -> datetime:
+    """Return the latest time that has come."""
+    return next(CronSim(cron, now.replace(microsecond=0) + timedelta(seconds=1), reverse=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The difference between a repository's rows and its policy."""
+
+    put: tuple[Cron, ...] = ()
+    drop: tuple[Cron, ...] = ()
+
+
+def schedule(
+    repo_id: RepoId, entries: Iterable[Nightly], rows: Iterable[Cron], now: datetime
+) -> Schedule:
+    """Return what brings the rows in line; a new or changed time never fires for what is past."""
+    known, wanted = {row.name: row for row in rows}, {entry.name: entry for entry in entries}
+    put = [
+        Cron(repo_id, name, entry.cron, following(entry.cron, now))
+        for name, entry in wanted.items()
+        if name not in known or known[name].cron != entry.cron
+    ]
+    return Schedule(tuple(put), tuple(row for name, row in known.items() if name not in wanted))
+
+
+def ran_ahead(rows: Iterable[Cron], now: datetime) -> tuple[tuple[Cron, Cron], ...]:
+    """Return the rows, and what they should be, whose time is not the next one that comes.
+
+    A clock that ran ahead for a while has moved them on: their nights would be lost.
+    """
+    right = ((row, replace(row, next=following(row.cron, now))) for row in rows)
+    return tuple((row, early) for row, early in right if row.next > early.next)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A night whose time has come: the latest of those missed, and the time after it."""
+
+    at: datetime
+    then: datetime
+    late: timedelta
+    missed: bool  # earlier ones passed too; they are not caught up
+
+    @property
+    def too_late(self) -> bool:
+        """Tell whether it is left out."""
+        return self.late > CATCH_UP
+
+    @property
+    def note(self) -> str:
+        """Say how late it is, "" when it is on time."""
+        if self.late <= _ON_TIME and not self.missed:
+            return ""
+        late = f"{duration(self.late.total_seconds())} late"
+        done = "not caught up" if self.too_late else "caught up"
+        more = ", for all times missed since the one before" if self.missed else ""
+        return f"the service was away: {done} {late}{more}"
+
+
+def due(row: Cron, now: datetime) -> Due | None:
+    """Return the one firing that a row asks for now, whatever was missed; None: not yet."""
+    if row.next > now:
+        return None
+    at = max(row.next, _last(row.cron, now))
+    return Due(at, following(row.cron, now), now - at, missed=at > row.next)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a night starts, and what is kept of it."""
+
+    night: Night
+    changes: Changes
+
+
+def left_out(night: Night, state: NightState, *notes: str) -> Plan:
+    """Return a night that starts nothing, and why."""
+    return Plan(replace(night, state=state, note=_joined(night.note, *notes)), Changes())
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """What new rows need."""
+
+    now: datetime
+    new_id: NewId
+
+
+def plan_night(
+    night: Night, commit: Commit, entry: Nightly, runs: tuple[RunWants, ...], make: Make
+) -> Plan:
+    """Return what a night starts at its branch's head; ``runs`` are all attempts there."""
+    before = latest(runs)
+    names = nightly_suites(commit.at.policy, entry)
+    reasons = {name: _reason(entry, before.get(name)) for name in names}
+    suites = Suites(reasons, lambda _run, _frozen: True)
+    changes = start(commit, suites, runs, make.now, make.new_id)
+    note = _joined(night.note, _started(changes, before))
+    return Plan(replace(night, state=NightState.STARTED, sha=commit.sha, note=note), changes)
+
+
+def _reason(entry: Nightly, before: Run | None) -> str:
+    reason = f"the nightly `{entry.name}`"
+    if before is None or before.state is not State.DONE:
+        return reason
+    ended = "passed" if before.outcome is Outcome.SUCCESS else "ended"
+    return f"{reason}, which measures anew: attempt {before.attempt} {ended} on this very commit"
+
+
+def _started(changes: Changes, before: dict[str, Run]) -> str:
+    """Say what was started, what was joined, and what ran before on the same commit."""
+    new = [run for run, _ in changes.new_runs]
+    again = [run.suite for run in new if run.attempt > 1]
+    ids = {want.run_id for want in changes.add_wants}
+    joined = [run.suite for run in before.values() if run.id in ids]
+    parts = [f"{count(len(new), 'suite')} started" if new else ""]
+    parts += [f"run anew on a commit that had them: {listing(again)}" if again else ""]
+    parts += [f"joined an open attempt: {listing(joined)}" if joined else ""]
+    return "; ".join(part for part in parts if part)
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note[:NO_ROOM_FOR] for note in notes if note)
+
+
+def results(night: Night, wanted: Iterable[RunWants]) -> dict[str, Run]:
+    """Return each suite's latest attempt of those that a night wants."""
+    source = night_source(night.name, night.at)
+    return latest(item for item in wanted if any(want.source == source for want in item.wants))
+
+
+def settled(night: Night, wanted: tuple[RunWants, ...]) -> Night | None:
+    """Return the night as done, None while a suite of it goes on.
+
+    A successor waits for its want in the same transaction, so no retry is missed.
+    """
+    found = results(night, wanted)
+    if any(run.state is not State.DONE for run in found.values()):
+        return None
+    green = sum(run.outcome is Outcome.SUCCESS for run in found.values())
+    note = _joined(night.note, f"{green} of {count(len(found), 'suite')} passed")
+    return replace(night, state=NightState.DONE, note=note)

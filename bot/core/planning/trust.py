@@ -1,0 +1,79 @@
+"""Whether a commit may run here by itself: trust is in a SHA, never in a person."""
+
+from dataclasses import dataclass
+
+from bot.core.model.levels import Level
+from bot.core.model.pulls import Approval, Pull
+from bot.core.policy import Trust
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody and what they may do; ``listed`` in the policy's users or teams."""
+
+    login: str
+    level: Level
+    listed: bool = False
+
+    def may_start(self, needed: Level) -> bool:
+        """Tell whether they may start what needs this level: being listed counts as write."""
+        return self.level.at_least(needed) or (self.listed and Level.WRITE.at_least(needed))
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """Whether a commit is trusted, and why in words."""
+
+    trusted: bool
+    why: str
+    approved: bool = False  # by a person, for this commit
+    looked_at: bool = True  # False: nothing depends on it, so nobody's level was asked for
+
+
+def trust_sha(
+    rule: Trust,
+    pull: Pull,
+    people: tuple[Person, Person | None],
+    protected: tuple[str, ...],
+    approvals: tuple[Approval, ...],
+) -> Trusted:
+    """Judge a head commit.
+
+    ``people`` are the author and who brought the commit, None when that was not seen (its
+    webhook was lost); ``protected`` the changed files that are the policy or under ``.github/``.
+    """
+    author, pusher = people
+    approval = _approval(rule, approvals, {author.login, pusher.login if pusher else ""})
+    if approval:
+        return Trusted(True, f"approved by {approval.by}", approved=True)
+    if pusher is None and pull.from_fork:
+        return Trusted(False, "nobody saw who pushed this commit to the fork")
+    involved = [person for person in people if person]
+    for person in involved:
+        if not person.may_start(rule.auto):
+            role = "author" if person is author else "pusher"
+            return Trusted(False, f"the {role} may not start runs here")
+    if protected:
+        return _protected(pusher, involved, protected)
+    return Trusted(True, "author and pusher may start runs here")
+
+
+def _approval(rule: Trust, approvals: tuple[Approval, ...], own: set[str]) -> Approval | None:
+    """Return the approval that counts: nobody approves what they wrote or pushed."""
+    names = {name.casefold() for name in own}
+    for approval in approvals:
+        if approval.by.casefold() not in names and approval.level.at_least(rule.approve):
+            return approval
+    return None
+
+
+def _protected(
+    pusher: Person | None, involved: list[Person], protected: tuple[str, ...]
+) -> Trusted:
+    if pusher and all(person.level.at_least(Level.MAINTAIN) for person in involved):
+        return Trusted(True, "author and pusher maintain this repository")
+    return Trusted(
+        False,
+        f"it changes `{protected[0]}`, which needs an author and a pusher who maintain this"
+        " repository, or an approval",
+    )

@@ -1,0 +1,1 @@
+"""The queue: which waiting run starts next, and the NPU-hours used."""

@@ -1,0 +1,90 @@
+"""What a report needs besides its rows, and the pen that writes it: redacted, fenced, in words."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from bot.core.messages import Texts
+from bot.core.messages.words import short
+from bot.core.model.runs import Run
+from bot.core.report import markdown
+from bot.core.report.redaction import Redactor
+
+COMMAND = "/ascend-e2e"
+SHA_CHARS = 12  # of a commit in a command: the least that a command must name
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a report is shown and what it links to; ``external_id`` "" takes the run's id."""
+
+    full_name: str  # owner/name of the repository
+    public_url: str = ""  # of the dashboard, without a slash at its end; "": no links to it
+    html_url: str = "https://github.com"
+    gate: str = "ascend-ci"
+    policy_ref: str = ""  # of the gate's policy, where no selection names one
+    policy_sha: str = ""
+    external_id: str = ""
+    language: str = "en"
+    redact: tuple[str, ...] = ()  # the policy's `log.redact`
+
+
+class Pen:
+    """Writes sentences; everything from outside goes through ``prose``, ``code`` or ``redact``."""
+
+    def __init__(self, ctx: Context, redact: tuple[str, ...] = ()) -> None:
+        self.ctx = ctx
+        self.say = Texts(ctx.language)
+        self.redact = Redactor((*ctx.redact, *redact))
+
+    def prose(self, text: str) -> str:
+        """Return words with their `code`, as Markdown without a full stop at the end."""
+        return markdown.prose(self.redact(text)).rstrip(". ")
+
+    def code(self, text: str) -> str:
+        """Return inline code."""
+        return markdown.code(self.redact(text))
+
+    def words(self, text: str) -> str:
+        """Return plain words for a title: no Markdown is read there."""
+        return markdown.title(self.redact(text).replace("`", "")).rstrip(". ")
+
+    def fit_title(self, text: str) -> str:
+        """Return a title within GitHub's limit."""
+        return markdown.title(text)
+
+    def command(self, *words: str) -> str:
+        """Return a command to type, as code."""
+        return markdown.code(" ".join((COMMAND, *words)))
+
+    def link(self, key: str, url: str) -> str:
+        """Return a link, "" without an address."""
+        url = address(url)
+        return f"[{self.say(key)}](<{url}>)" if url else ""
+
+    def check_link(self, check_id: int | None) -> str:
+        """Return the link to a check run, "" when it is not shown yet."""
+        if check_id is None:
+            return ""
+        return self.link("link_check", f"{self.ctx.html_url}/{self.ctx.full_name}/runs/{check_id}")
+
+    def page(self, run: Run, part: str = "") -> str:
+        """Return the address of a run's page, "" without a dashboard."""
+        return f"{self.ctx.public_url}/runs/{run.id}{part}" if self.ctx.public_url else ""
+
+    def policy(self, ref: str, sha: str) -> str:
+        """Return the sentence that names the policy, "" when it is not known."""
+        if not (ref and sha):
+            return ""
+        return self.say("policy", ref=self.code(ref), sha=self.code(short(sha)))
+
+
+def address(url: str) -> str:
+    """Return a URL that ends nothing around it, "" for what is no web address."""
+    if not url.startswith(("https://", "http://")):
+        return ""
+    return quote(url, safe="%/:=&?~#+,;@$()'*[]!", errors="replace")
+
+
+def sentences(*parts: str) -> str:
+    """Join sentences, leaving out empty ones."""
+    return " ".join(part for part in parts if part)

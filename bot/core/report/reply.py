@@ -1,0 +1,49 @@
+"""The reply to a comment: what stays, then a table that is edited to the end."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from bot.core.model.runs import Run
+from bot.core.report.context import Context, Pen
+from bot.core.report.markdown import size, table
+from bot.core.report.sections import COMMENT_BYTES, Block, Rows, Section, Whole, compose
+from bot.core.report.views import Reply
+from bot.core.report.words import row_state
+
+
+def reply_marker(comment_id: int) -> str:
+    """Return what is hidden in our reply to a comment, to find it when its answer was lost."""
+    return f"<!-- ascend-ci: reply to {comment_id} -->"
+
+
+def reply_body(
+    reply: Reply, runs: Iterable[Run], check_ids: Mapping[str, int], ctx: Context, now: datetime
+) -> str:
+    """Return the whole comment; ``reply.head`` is Markdown that was made safe where it was made."""
+    pen = Pen(ctx)
+    marker = reply_marker(reply.comment_id)
+    left = COMMENT_BYTES - size(marker) - 2
+    body = compose([_head(pen, reply), _rows(pen, runs, check_ids, now)], left)
+    return f"{body}\n\n{marker}"
+
+
+def _head(pen: Pen, reply: Reply) -> Section | None:
+    """Show the head whole; one too long for a comment is no sentence of ours: as a block."""
+    head = pen.redact(reply.head)
+    if size(head) <= COMMENT_BYTES // 2:
+        return Whole(head) if head else None
+    return Block(head, pen.say("cut"))
+
+
+def _rows(
+    pen: Pen, runs: Iterable[Run], check_ids: Mapping[str, int], now: datetime
+) -> Section | None:
+    lines = tuple(
+        f"| {pen.code(run.suite)} | {row_state(pen, run, now)} | "
+        f"{pen.check_link(check_ids.get(run.id))} |"
+        for run in runs
+    )
+    if not lines:
+        return None
+    head = table((pen.say("head_suite"), pen.say("head_state"), ""), ())
+    return Rows(head, lines, lambda left: pen.say("more_lines", count=left))

@@ -1,0 +1,113 @@
+"""Fits a report's sections into GitHub's limits without breaking a fence or a table.
+
+Limits are bytes of UTF-8 (the API's description says characters, GitHub counts bytes).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.core.report.markdown import block, clean, cut_bytes, plain, size
+
+SUMMARY_BYTES = 65_535
+TEXT_BYTES = 65_535
+COMMENT_BYTES = 65_535
+MIN_BLOCK_BYTES = 200  # a smaller rest of a log tells nothing
+_GAP = "\n\n"
+
+
+class Section(Protocol):
+    """A part of a report that can make itself smaller."""
+
+    def fit(self, limit: int) -> str:
+        """Return Markdown of at most ``limit`` bytes; "" when it can't be told in so few."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Markdown that is shown whole or not at all."""
+
+    markdown: str
+
+    def fit(self, limit: int) -> str:
+        """Return it when it fits."""
+        return self.markdown if size(self.markdown) <= limit else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A head and lines of which as many are shown as fit; ``more`` words the rest."""
+
+    head: str
+    lines: tuple[str, ...]
+    more: Callable[[int], str]
+    joint: str = "\n"
+
+    def fit(self, limit: int) -> str:
+        """Return the head, the lines that fit, and how many were left out."""
+        whole = self.joint.join((self.head, *self.lines) if self.head else self.lines)
+        if size(whole) <= limit:
+            return whole
+        end = _GAP + self.more(len(self.lines))
+        left = limit - size(self.head) - size(end)
+        shown = 0
+        for line in self.lines:
+            left -= size(line) + size(self.joint)
+            if left < 0:
+                break
+            shown += 1
+        if not shown:
+            return ""
+        kept = (self.head, *self.lines[:shown]) if self.head else self.lines[:shown]
+        return self.joint.join(kept) + _GAP + self.more(len(self.lines) - shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Text from outside in a fence; what is too much goes from its middle or its start."""
+
+    text: str
+    cut_note: str
+    folded: str = ""  # the summary of a <details> around it
+    keep_start: bool = True  # False: only the end tells something
+
+    def fit(self, limit: int) -> str:
+        """Return the fenced text, its middle or its start cut out where it is too long."""
+        text = clean(self.text)
+        if not text.strip():
+            return ""
+        made = self._dress(text)
+        if size(made) <= limit:
+            return made
+        # The frame grows no more: cutting makes no run of backticks longer.
+        room = limit - (size(made) - size(text)) - size(self.cut_note) - 2
+        if room < MIN_BLOCK_BYTES:
+            return ""
+        return self._dress(_shorten(text, room, self.cut_note, keep_start=self.keep_start))
+
+    def _dress(self, text: str) -> str:
+        if not self.folded:
+            return block(text)
+        summary = plain(self.folded)
+        return f"<details><summary>{summary}</summary>\n\n{block(text)}\n\n</details>"
+
+
+def _shorten(text: str, room: int, note: str, *, keep_start: bool) -> str:
+    """Keep the start and the end (or the end alone) of ``text``; the note stands for the rest."""
+    start = cut_bytes(text, room // 2) if keep_start else ""
+    left = room - size(start)
+    end = text.encode()[-left:].decode("utf-8", "ignore")
+    return "\n".join(part for part in (start, note, end) if part)
+
+
+def compose(sections: Sequence[Section | None], limit: int) -> str:
+    """Join sections in order, each within what the earlier ones left of ``limit`` bytes."""
+    out: list[str] = []
+    left = limit
+    for section in sections:
+        made = section.fit(left - (size(_GAP) if out else 0)) if section is not None else ""
+        if made:
+            left -= size(made) + (size(_GAP) if out else 0)
+            out.append(made)
+    return _GAP.join(out)

@@ -1,0 +1,231 @@
+"""Where the gate of a SHA stands, and by which suites.
+
+failure > action_required > in_progress > success over the latest attempts of the required suites;
+superseded attempts do not count. What is not known yet is in progress: silence is never green.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from bot.core.model.ids import Json
+from bot.core.model.runs import Outcome, Run, State
+from bot.core.report.views import GateView
+from bot.core.runs.native import on_github
+
+
+@dataclass(frozen=True, slots=True)
+class GateState:
+    """What GitHub should show; a completed gate that must show another one is replaced."""
+
+    status: str  # "in_progress" | "completed"
+    conclusion: str | None
+
+
+class Kind(StrEnum):
+    """Why the gate stands where it does."""
+
+    CLOSED = "closed"
+    POLICY = "policy"
+    LOOKING = "looking"
+    DRY_RUN = "dry_run"
+    NONE = "none"
+    FAILED = "failed"
+    DRAFT = "draft"
+    APPROVAL = "approval"
+    GITHUB = "github"
+    COMMAND = "command"
+    RUNNING = "running"
+    PASSED = "passed"
+
+
+CONCLUSIONS: dict[Kind, str | None] = {
+    Kind.CLOSED: "cancelled",
+    Kind.POLICY: "failure",
+    Kind.LOOKING: None,
+    Kind.DRY_RUN: "neutral",  # meant for trying out: it is not to be required then
+    Kind.NONE: "success",
+    Kind.FAILED: "failure",
+    Kind.DRAFT: "action_required",
+    Kind.APPROVAL: "action_required",
+    Kind.GITHUB: "action_required",
+    Kind.COMMAND: "action_required",
+    Kind.RUNNING: None,
+    Kind.PASSED: "success",
+}
+
+
+class Stand(StrEnum):
+    """Where one suite stands, worst first."""
+
+    RED = "red"
+    DRAFT = "draft"
+    APPROVAL = "approval"
+    GITHUB = "github"  # somebody has to approve it there
+    COMMAND = "command"
+    OPEN = "open"
+    GREEN = "green"
+
+
+_KINDS = {
+    Stand.RED: Kind.FAILED,
+    Stand.DRAFT: Kind.DRAFT,
+    Stand.APPROVAL: Kind.APPROVAL,
+    Stand.GITHUB: Kind.GITHUB,
+    Stand.COMMAND: Kind.COMMAND,
+    Stand.OPEN: Kind.RUNNING,
+    Stand.GREEN: Kind.PASSED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one run of a suite takes at most."""
+
+    nodes: int = 1
+    npus: int = 0  # a node
+    npu_hours: float = 0.0  # of a run that takes all its time
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One selected suite: why, what it costs, its latest run and where it stands."""
+
+    suite: str
+    reason: str
+    required: bool
+    auto: bool  # starts by itself
+    heavy: bool
+    native: bool  # GitHub starts it
+    cost: Cost
+    run: Run | None
+    stand: Stand
+    passed_at: str = ""  # a commit with the same files, where it passed
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The gate's reason and the suites behind it."""
+
+    kind: Kind
+    lines: tuple[Line, ...] = ()
+
+    @property
+    def required(self) -> tuple[Line, ...]:
+        """Return the suites that the gate counts."""
+        return tuple(line for line in self.lines if line.required)
+
+    def at(self, *stands: Stand) -> tuple[Line, ...]:
+        """Return the suites that stand so."""
+        return tuple(line for line in self.lines if line.stand in stands)
+
+
+def gate_state(view: GateView) -> GateState:
+    """Return what the gate of this SHA shows."""
+    conclusion = CONCLUSIONS[standing(view).kind]
+    return GateState("completed" if conclusion else "in_progress", conclusion)
+
+
+def standing(view: GateView) -> Standing:
+    """Return where the gate stands and why."""
+    lines = tuple(_lines(view))
+    return Standing(_kind(view, lines), lines)
+
+
+def _kind(view: GateView, lines: tuple[Line, ...]) -> Kind:
+    if view.closed:
+        return Kind.CLOSED
+    if view.policy_errors:
+        return Kind.POLICY
+    if not view.selections:
+        return Kind.LOOKING
+    if all(item.data.get("mode") == "dry_run" for item in view.selections):
+        return Kind.DRY_RUN
+    stands = {line.stand for line in lines if line.required}
+    worst = next((stand for stand in Stand if stand in stands), None)
+    return _KINDS[worst] if worst else Kind.NONE
+
+
+def _lines(view: GateView) -> Iterable[Line]:
+    """Yield one line a selected suite; several pull requests may share the SHA."""
+    latest = _latest(_in_time(view))
+    altered = {run.suite for run in view.runs if run.snapshot.altered}
+    by_name: dict[str, list[tuple[Json, Json]]] = {}
+    for selection in view.selections:
+        for item in suites_of(selection.data):
+            if item.get("selected") is True:
+                by_name.setdefault(str(item.get("name")), []).append((selection.data, item))
+    for name, found in by_name.items():
+        run = latest.get(name)
+        elsewhere = "" if run else str(found[0][1].get("passed_at") or "")
+        auto = any(item.get("auto", True) is True for _, item in found)
+        native = any(item.get("native") is True for _, item in found)
+        yield Line(
+            suite=name,
+            reason=str(found[0][1].get("reason") or ""),
+            required=any(item.get("required") is True for _, item in found),
+            auto=auto,
+            heavy=found[0][1].get("tier") == "heavy",
+            native=native,
+            cost=_cost(found[0][1].get("cost")),
+            run=run,
+            passed_at=elsewhere,
+            stand=Stand.GREEN
+            if elsewhere
+            else Stand.OPEN
+            if native and run is None  # silence is never green, whatever the rest says
+            else _stand(view, [data for data, _ in found], run, auto=auto and name not in altered),
+        )
+
+
+def _stand(view: GateView, choices: list[Json], run: Run | None, *, auto: bool) -> Stand:
+    if run and run.state is State.DONE:
+        return Stand.GREEN if run.outcome is Outcome.SUCCESS else Stand.RED
+    approved = bool(view.approvals) or any(data.get("trusted") is True for data in choices)
+    if run and on_github(run.snapshot, run.state):
+        return Stand.GITHUB
+    if run:
+        waits = run.state is State.NEEDS_APPROVAL and not approved
+        return Stand.APPROVAL if waits else Stand.OPEN
+    if all(data.get("draft") is True for data in choices):
+        return Stand.DRAFT
+    if not auto:
+        return Stand.COMMAND
+    return Stand.OPEN if approved else Stand.APPROVAL
+
+
+def _in_time(view: GateView) -> Iterable[Run]:
+    """Leave out what came after a merge group was over: such as a night on the merged commit."""
+    ends = [item.data.get("over") for item in view.selections]
+    times = [datetime.fromisoformat(end) for end in ends if isinstance(end, str)]
+    if not times or len(times) < len(ends):
+        return view.runs
+    return [run for run in view.runs if run.created_at <= max(times)]
+
+
+def _latest(runs: Iterable[Run]) -> dict[str, Run]:
+    """Return the latest attempt of each suite as the policy has it that was not superseded."""
+    counted = [
+        run for run in runs if run.outcome is not Outcome.SUPERSEDED and not run.snapshot.altered
+    ]
+    return {run.suite: run for run in sorted(counted, key=lambda run: run.attempt)}
+
+
+def suites_of(data: Json) -> list[Json]:
+    """Return the suites of a selection, selected or not."""
+    items = data.get("suites")
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _cost(data: Any) -> Cost:
+    if not isinstance(data, dict):
+        return Cost()
+    return Cost(
+        nodes=data.get("nodes") or 1,
+        npus=data.get("npus") or 0,
+        npu_hours=data.get("hours") or 0.0,
+        where=data.get("where") or "",
+    )

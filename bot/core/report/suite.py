@@ -1,0 +1,100 @@
+"""The check run of a suite: what happened, whose it is, what to do next, in that order."""
+
+from datetime import datetime
+
+from bot.core.messages.words import capital
+from bot.core.model.runs import Outcome, State
+from bot.core.report.context import Context, Pen, address
+from bot.core.report.digest import Shown, best, pace
+from bot.core.report.failure import annotations, failure_summary, failure_text
+from bot.core.report.sections import SUMMARY_BYTES, TEXT_BYTES, Section, Whole, compose
+from bot.core.report.story import followed, now_lines, origin, timeline, what
+from bot.core.report.views import Button, CheckWrite, SuiteView
+from bot.core.report.words import outcome_title, rerun_how, state_title
+
+RERUN = Button("rerun", "Re-run", "Run this suite again on this commit")
+
+_CONCLUSIONS = {
+    Outcome.SUCCESS: "success",
+    Outcome.FAILURE: "failure",
+    Outcome.TIMED_OUT: "timed_out",
+    Outcome.CANCELLED: "cancelled",
+    Outcome.SUPERSEDED: "cancelled",
+    Outcome.BROKEN: "failure",
+}
+_IN_PROGRESS = frozenset({State.RUNNING, State.CANCELLING, State.FINISHING})
+# A superseded commit is no head: its re-run would be refused.
+_NOT_AGAIN = frozenset({None, Outcome.SUCCESS, Outcome.SUPERSEDED})
+_BAD = frozenset({Outcome.FAILURE, Outcome.TIMED_OUT, Outcome.BROKEN})
+
+
+def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
+    """Return the whole check run that shows this run."""
+    run = view.run
+    pen = Pen(ctx, run.snapshot.redact)
+    shown, problem = best(view)
+    outcome = _outcome(view)
+    told = shown if outcome in _BAD else None
+    if outcome is None:
+        title = state_title(pen, run, pace(view.rayjobs), now)
+    else:
+        title = outcome_title(pen, run, outcome, told)
+    return CheckWrite(
+        name=f"Ascend / {run.suite}",
+        head_sha=run.sha,
+        external_id=ctx.external_id or run.id,
+        status=_status(run.state),
+        conclusion=_CONCLUSIONS[outcome] if outcome else None,
+        title=pen.fit_title(title),
+        summary=_summary(pen, view, outcome, told, now),
+        text=compose(failure_text(pen, told, problem), TEXT_BYTES) if outcome in _BAD else "",
+        details_url=address(pen.page(run) or run.actions_url),
+        started_at=run.started_at or run.dispatched_at,
+        completed_at=(run.ended_at or now) if outcome else None,
+        annotations=annotations(pen, told) if told else (),
+        buttons=() if outcome in _NOT_AGAIN else (RERUN,),
+    )
+
+
+def _outcome(view: SuiteView) -> Outcome | None:
+    """Return how it ended; a done run without an outcome is ours to answer for."""
+    if view.run.state is not State.DONE:
+        return None
+    return view.run.outcome or Outcome.BROKEN
+
+
+def _status(state: State) -> str:
+    if state is State.DONE:
+        return "completed"
+    return "in_progress" if state in _IN_PROGRESS else "queued"
+
+
+def _summary(
+    pen: Pen, view: SuiteView, outcome: Outcome | None, told: Shown | None, now: datetime
+) -> str:
+    """Order: the news, the way here, what it is, links, what to do."""
+    if outcome is None:
+        news: list[Section | None] = list(now_lines(pen, view, now))
+    elif outcome in _BAD:
+        news = list(failure_summary(pen, view, told))
+    else:
+        news = list(_ended(pen, view, outcome))
+    rest: list[Section | None] = [
+        timeline(pen, view, now),
+        followed(pen, view, now),
+        what(pen, view, brief=outcome in _BAD),
+        origin(pen, view),
+    ]
+    return compose([*news, *rest], SUMMARY_BYTES) or pen.say("row_" + view.run.state)
+
+
+def _ended(pen: Pen, view: SuiteView, outcome: Outcome) -> tuple[Section | None, ...]:
+    """Say which source spoke, or who ended it."""
+    run = view.run
+    why = capital(pen.prose(run.why))
+    lines = [Whole(f"{why}.") if why else None]
+    if outcome is Outcome.SUPERSEDED:
+        lines.append(Whole(pen.say("not_counted")))
+    if outcome is not Outcome.SUCCESS:
+        lines.append(Whole(rerun_how(pen, run)))
+    return tuple(lines)

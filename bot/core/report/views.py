@@ -1,0 +1,115 @@
+"""What GitHub should show, as values: check runs, the gate, replies, and what they are made of."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.pulls import Approval, Pull, StoredSelection
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A line of the diff that the check run points at."""
+
+    path: str
+    line: int
+    message: str
+    title: str = ""
+    level: str = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A button on a completed check run; label ≤ 20, description ≤ 40 characters."""
+
+    identifier: str
+    label: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckWrite:
+    """A whole check run as it should be shown."""
+
+    name: str
+    head_sha: Sha
+    external_id: str
+    status: str  # "queued" | "in_progress" | "completed"
+    title: str
+    summary: str
+    conclusion: str | None = None
+    text: str = ""
+    details_url: str = ""
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    annotations: tuple[Annotation, ...] = ()  # sent once, with the completing write
+    buttons: tuple[Button, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply to a comment as it should read now; one a comment, edited to the end."""
+
+    repo_id: RepoId
+    comment_id: int  # of the comment that is answered
+    number: int
+    head: str  # what stays: the refusals, the command as understood
+    run_ids: tuple[RunId, ...] = ()  # rows of its table, rendered by the reporter
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The gate of a SHA should be looked at anew.
+
+    ``number`` is the pull request it is shown for; 0 for none. ``policy_errors`` makes it a
+    failure that lists them.
+    """
+
+    repo_id: RepoId
+    sha: Sha
+    number: int
+    policy_errors: tuple[str, ...] = ()
+    closed: str = ""  # this SHA is no head any more: complete the gate as cancelled if open
+    name: str = ""  # as the policy has it; "" leaves the one it has
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The policy that a pull request's head proposes, beside the one that holds."""
+
+    key: str  # the check run's external id
+    repo_id: RepoId
+    sha: Sha
+    number: int
+    gate: str
+    ref: str  # where the policy comes from that holds
+    policy_sha: str
+    old: str | None  # None: there is no policy
+    new: str | None  # None: the proposal is to have none
+    redact: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteView:
+    """What a suite's check run says: the run, its story, its RayJobs."""
+
+    run: Run
+    facts: tuple[Fact, ...]
+    rayjobs: tuple[RayJob, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GateView:
+    """What the gate of a SHA says: choices, runs and approvals."""
+
+    sha: Sha
+    pulls: tuple[Pull, ...]  # open ones whose head this is
+    selections: tuple[StoredSelection, ...]
+    runs: tuple[Run, ...]  # every attempt at this SHA, oldest first
+    check_ids: dict[str, int]  # run id -> GitHub's check run id, where shown
+    approvals: tuple[Approval, ...]
+    policy_errors: tuple[str, ...]
+    closed: str  # why this SHA is no head any more, "" while it is

@@ -1,0 +1,1 @@
+"""One run's life: what was observed of it, its verdict and its next step."""

@@ -1,0 +1,178 @@
+"""The verdict from two witnesses, the Actions run and its RayJobs.
+
+No answer is never green: whatever is not known makes the run wait, and ``broken`` at its limit.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.runs import Outcome, Run
+from bot.core.runs.observed import Evidence
+
+# A RayJob that no source has seen this long after the Actions run's end will not be seen.
+UNSEEN_AFTER = timedelta(minutes=2)
+_RANK = ("SUCCEEDED", "TIMEOUT", "FAILED")  # several RayJobs: the worst counts
+TRUSTED_ENDS = frozenset(_RANK)  # NOT_FOUND and STOPPED say that the end is not known
+_ENDS = {
+    "failure": (Outcome.FAILURE, "The Actions run failed."),
+    "timed_out": (Outcome.TIMED_OUT, "The Actions run reached its time limit."),
+    "skipped": (Outcome.BROKEN, "every job of the workflow was skipped"),
+    "neutral": (Outcome.BROKEN, "every job of the workflow was skipped"),
+    "startup_failure": (Outcome.BROKEN, "GitHub could not start the workflow"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Not decided: why, in words; ``read_log`` asks for the Actions log as a witness."""
+
+    why: str
+    read_log: bool = False
+    unknown: bool = False  # a RayJob was seen and its end can't be known: broken at the limit
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """How the run ended, and why in words."""
+
+    outcome: Outcome
+    why: str
+
+
+def judge(
+    run: Run, evidence: Evidence, rayjobs: tuple[RayJob, ...], now: datetime
+) -> Pending | Decided:
+    """Judge a run whose Actions run has ended (``evidence.ended``)."""
+    if evidence.conclusion == "success":
+        return _too_early(run, evidence) or _green(run, evidence, rayjobs, now)
+    if evidence.conclusion == "cancelled":
+        return _cancelled(run, evidence)
+    outcome, why = _ENDS.get(
+        evidence.conclusion or "",
+        (Outcome.BROKEN, f"the Actions run ended with `{evidence.conclusion}`"),
+    )
+    bad = _bad(evidence, rayjobs) if run.snapshot.rayjob else []
+    if outcome is Outcome.FAILURE and bad:
+        return Decided(outcome, _worst(bad).why)  # it says more than that the workflow failed
+    return Decided(outcome, why)
+
+
+def _green(
+    run: Run, evidence: Evidence, rayjobs: tuple[RayJob, ...], now: datetime
+) -> Pending | Decided:
+    if run.snapshot.rayjob:
+        return _by_rayjobs(evidence, rayjobs, now)
+    return Decided(Outcome.SUCCESS, "The Actions run passed.")
+
+
+def _ran(evidence: Evidence) -> timedelta | None:
+    if evidence.started_at is None or evidence.seen_end_at is None:
+        return None
+    return evidence.seen_end_at - evidence.started_at
+
+
+def _too_early(run: Run, evidence: Evidence) -> Decided | None:
+    """Disbelieve a green end sooner than ``min_minutes``: something was skipped."""
+    ran = _ran(evidence)
+    limit = timedelta(minutes=run.snapshot.min_minutes)
+    if not limit or (ran is not None and ran >= limit):
+        return None
+    return Decided(
+        Outcome.BROKEN,
+        f"the workflow ended sooner than {run.snapshot.min_minutes} min: it can't have run",
+    )
+
+
+def _cancelled(run: Run, evidence: Evidence) -> Decided:
+    """GitHub ends a job that ran into its own time limit as cancelled, too."""
+    ran = _ran(evidence)
+    limit = timedelta(minutes=run.snapshot.timeout_minutes) - timedelta(minutes=1)
+    if ran is not None and ran >= limit:
+        minutes = run.snapshot.timeout_minutes
+        return Decided(Outcome.TIMED_OUT, f"The time limit of {minutes} min was reached.")
+    return Decided(Outcome.CANCELLED, "The Actions run was cancelled on GitHub.")
+
+
+def _by_rayjobs(
+    evidence: Evidence, rayjobs: tuple[RayJob, ...], now: datetime
+) -> Pending | Decided:
+    """Let the RayJob's best evidence decide a green Actions run."""
+    if not rayjobs:
+        return _never_seen(evidence, now)
+    bad = _bad(evidence, rayjobs)
+    if bad:
+        return _worst(bad)
+    ends = _ends(evidence, rayjobs)
+    known = [end for _, end in ends if end]
+    doubtful = [job for job, end in ends if end is None]
+    if doubtful:
+        return _unended(doubtful[0], evidence)
+    return Decided(Outcome.SUCCESS, f"The RayJob succeeded, {known[0].source}.")
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """A RayJob's end that can be trusted, and who says so."""
+
+    status: str
+    source: str
+    message: str
+
+
+def _ends(evidence: Evidence, rayjobs: tuple[RayJob, ...]) -> list[tuple[RayJob, _End | None]]:
+    said = (evidence.log or {}).get("final") if len(rayjobs) == 1 else None
+    return [(job, _end(job, said)) for job in rayjobs]
+
+
+def _bad(evidence: Evidence, rayjobs: tuple[RayJob, ...]) -> list[_End]:
+    """Return the ends that are known and no success."""
+    return [end for _, end in _ends(evidence, rayjobs) if end and end.status != "SUCCEEDED"]
+
+
+def _end(job: RayJob, said: str | None) -> _End | None:
+    """Return a RayJob's end by its best evidence: watch, state, the Actions log's last word.
+
+    ``said`` is the log's last word. Only a job that the submitter's record confirms makes a run
+    green, or the log's word while the submitter is silent or knows no end.
+    """
+    if job.final in TRUSTED_ENDS and (job.confirmed or job.final != "SUCCEEDED"):
+        source = "as its stream says" if job.final_from == "watch" else "as the submitter says"
+        return _End(job.final, source, job.message)
+    # A job that the submitter says lives on is not ended by a line of a log.
+    unknown = job.confirmed and job.final is not None
+    if said in TRUSTED_ENDS and (unknown or job.silent_since or said != "SUCCEEDED"):
+        return _End(said, "as the last line of the Actions log says", "")
+    return None
+
+
+def _worst(ends: list[_End]) -> Decided:
+    end = max(ends, key=lambda item: _RANK.index(item.status))
+    outcome = Outcome.TIMED_OUT if end.status == "TIMEOUT" else Outcome.FAILURE
+    detail = f": {end.message}" if end.message else ""
+    return Decided(outcome, f"The RayJob ended {end.status}, {end.source}{detail}")
+
+
+def _unended(job: RayJob, evidence: Evidence) -> Pending:
+    """Tell a RayJob that lives on from one whose end can't be known."""
+    if not job.confirmed:
+        why = f"the RayJob `{job.job_id}` is not confirmed by the submitter"
+        return Pending(why, read_log=evidence.log is None, unknown=True)
+    if job.final is not None:
+        why = f"the RayJob's end is unknown: {job.message or f'the submitter says {job.final}'}"
+        return Pending(why, read_log=evidence.log is None, unknown=True)
+    if job.silent_since is not None:
+        since = f"{job.silent_since:%H:%M}"
+        why = f"submitter unreachable since {since}"
+        return Pending(why, read_log=evidence.log is None, unknown=True)
+    return Pending("the RayJob runs on after its workflow has ended")
+
+
+def _never_seen(evidence: Evidence, now: datetime) -> Pending | Decided:
+    if evidence.log is None:
+        why = "looking for the RayJob in the Actions log"
+        return Pending(why, read_log=True, unknown=True)
+    seen_end_at = evidence.seen_end_at or now
+    if now - seen_end_at < UNSEEN_AFTER:
+        return Pending("looking for the RayJob")
+    return Decided(Outcome.BROKEN, "the workflow ended without a RayJob")

@@ -1,0 +1,66 @@
+"""A repository's own workflows carried over into a policy, and what could not be carried."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bot.core.policy.document import MAX_BYTES as MAX_POLICY_BYTES
+from bot.core.policy.values import MAX_ITEMS
+from bot.core.workflows.notes import Missed, Notes, Source
+from bot.core.workflows.reading import MAX_BYTES, read
+from bot.core.workflows.suites import Draft, draft
+from bot.core.workflows.writing import policy_text
+
+__all__ = ["MAX_BYTES", "Missed", "Source", "Transfer", "Workflow", "transfer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """What became of a workflow: its suite, or None and why there is none."""
+
+    file: str
+    suite: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """The policy's text, None when no workflow makes a suite, and what it does not say."""
+
+    policy: str | None
+    workflows: tuple[Workflow, ...]
+    missed: tuple[Missed, ...]
+
+
+def transfer(sources: Iterable[Source]) -> Transfer:
+    """Return the policy that workflow files make: one native suite each that asks for NPUs."""
+    drafts: dict[str, Draft] = {}
+    workflows: list[Workflow] = []
+    missed: list[Missed] = []
+    for source in sorted(sources, key=lambda one: one.path):
+        notes = Notes(source.path)
+        made = _draft(source, drafts, notes)
+        if isinstance(made, Draft) and not _holds([*drafts.values(), made]):
+            made = "the policy is full: it holds no further suite"
+        if isinstance(made, Draft):
+            drafts[made.key] = made
+            workflows.append(Workflow(source.path, made.key, "carried over"))
+        else:
+            workflows.append(Workflow(source.path, None, made))
+        missed += sorted(notes.missed, key=lambda one: one.line)
+    text = policy_text(drafts.values()) if drafts else None
+    return Transfer(text, tuple(workflows), tuple(missed))
+
+
+def _draft(source: Source, drafts: dict[str, Draft], notes: Notes) -> Draft | str:
+    tree = read(source)
+    if isinstance(tree, Missed):
+        notes.add(tree.line, tree.reason)
+        return "cannot be read"
+    return draft(source, tree, drafts, notes)
+
+
+def _holds(drafts: list[Draft]) -> bool:
+    """Tell whether a policy can hold ``drafts`` within the limits of its format."""
+    labels = {label for one in drafts for label in one.labels}
+    few = len(drafts) <= MAX_ITEMS and len(labels) <= MAX_ITEMS
+    return few and len(policy_text(drafts).encode()) <= MAX_POLICY_BYTES

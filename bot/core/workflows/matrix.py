@@ -1,0 +1,116 @@
+"""The combinations that a job's matrix stands for, and what an expression comes to in one.
+
+Source: GitHub's "Workflow syntax", ``strategy.matrix``: the product of the axes, less what
+``exclude`` names, and ``include`` either completes combinations or adds one.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import product
+from math import prod
+
+from bot.core.workflows.reading import Row, Table, Tree, Word
+
+# GitHub makes at most 256 jobs of one matrix.
+MAX_COMBINATIONS = 256
+
+# Bounds for a file that wants to be dear: axes and keys, characters and labels that are looked at.
+MAX_KEYS = 64
+MAX_CHARS = 1000
+MAX_LABELS = 20
+
+EXPRESSION = "${{"
+_OF_MATRIX = re.compile(r"\$\{\{\s*matrix((?:\.[A-Za-z_][A-Za-z0-9_-]*)+)\s*\}\}")
+
+Combination = Mapping[str, Tree]
+
+
+def combinations(job: Table) -> list[Combination] | None:
+    """Return a job's combinations, one empty without a matrix; None when they cannot be known."""
+    strategy = job.table("strategy")
+    matrix = strategy.entries.get("matrix")
+    if matrix is None and not isinstance(job.entries.get("strategy"), Word):
+        return [{}]
+    if not isinstance(matrix, Table):
+        return None  # an expression makes it
+    axes = {key: tree for key, tree in matrix.entries.items() if key not in _ADJUSTING}
+    rows = {key: tree.items for key, tree in axes.items() if isinstance(tree, Row)}
+    include, exclude = (matrix.entries.get(key) for key in _ADJUSTING)
+    if len(rows) < len(axes) or isinstance(include, Word) or isinstance(exclude, Word):
+        return None
+    tables = (list(_tables(exclude)), list(_tables(include)))
+    widest = max(len(table.entries) for table in (matrix, *tables[0], *tables[1]))
+    if widest > MAX_KEYS or prod(len(items) for items in rows.values()) > MAX_COMBINATIONS:
+        return None
+    return _completed(_axes_product(rows, tables[0]), tables[1])
+
+
+_ADJUSTING = ("include", "exclude")
+
+
+def _tables(tree: Tree | None) -> Iterator[Table]:
+    if isinstance(tree, Row):
+        yield from (item for item in tree.items[:MAX_COMBINATIONS] if isinstance(item, Table))
+
+
+def _axes_product(rows: Mapping[str, tuple[Tree, ...]], excluded: list[Table]) -> list[Combination]:
+    if not rows:
+        return []
+    made = [dict(zip(rows, values, strict=True)) for values in product(*rows.values())]
+    return [one for one in made if not any(_fits(one, table) for table in excluded)]
+
+
+def _fits(combination: Combination, table: Table) -> bool:
+    return all(
+        key in combination and _same(combination[key], value)
+        for key, value in table.entries.items()
+    )
+
+
+def _completed(made: list[Combination], included: list[Table]) -> list[Combination]:
+    completed = [dict(one) for one in made]
+    added: list[Combination] = []
+    for table in included:
+        hit = False
+        for origin, one in zip(made, completed, strict=True):
+            own = {key: value for key, value in table.entries.items() if key in origin}
+            if all(_same(origin[key], value) for key, value in own.items()):
+                one.update(table.entries)
+                hit = True
+        if not hit:
+            added.append(table.entries)
+    return [*completed, *added]
+
+
+def _same(one: Tree, other: Tree) -> bool:
+    """Compare scalars by their text; lists and mappings only with themselves."""
+    if isinstance(one, Word) and isinstance(other, Word):
+        return one.text == other.text
+    return one is other
+
+
+def filled(tree: Tree, combination: Combination) -> Tree | None:
+    """Return ``tree`` with the matrix's values put in; None when something else is asked for."""
+    if not isinstance(tree, Word) or EXPRESSION not in tree.text:
+        return tree
+    if len(tree.text) > MAX_CHARS:
+        return None
+    whole = _OF_MATRIX.fullmatch(tree.text.strip())
+    if whole:
+        return _value(whole[1], combination)
+    text = tree.text
+    for expression in {match[0]: match[1] for match in _OF_MATRIX.finditer(text)}.items():
+        value = _value(expression[1], combination)
+        if not isinstance(value, Word) or len(value.text) > MAX_CHARS:
+            return None
+        text = text.replace(expression[0], value.text)
+    return None if EXPRESSION in text else Word(tree.line, text)
+
+
+def _value(path: str, combination: Combination) -> Tree | None:
+    """Return what ``.key.key`` of a combination is; None when it is not there."""
+    first, *rest = path.removeprefix(".").split(".")
+    found = combination.get(first)
+    for key in rest:
+        found = found.entries.get(key) if isinstance(found, Table) else None
+    return None if isinstance(found, Word) and EXPRESSION in found.text else found

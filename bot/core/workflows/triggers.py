@@ -1,0 +1,153 @@
+"""What starts a workflow, and which of it a native suite can say."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from bot.core.policy.values import MAX_ITEMS, check_cron, check_pattern
+from bot.core.workflows.notes import Notes, code, listed
+from bot.core.workflows.reading import Row, Table, Tree, Word, words
+
+# What a `pull_request` without `types` starts at; with fewer, some commits start nothing.
+_USUAL_TYPES = frozenset({"opened", "synchronize", "reopened"})
+
+_EVERY_FILE = "**"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """When GitHub starts a workflow on a pull request."""
+
+    paths: tuple[str, ...]
+    branches: tuple[str, ...] = ()  # empty: every base
+    each_commit: bool = True  # false: `types` leaves commits out, so nobody may wait for it
+
+
+def events(workflow: Table) -> dict[str, Tree]:
+    """Return the events of a workflow, whichever way `on` is written, and what each holds."""
+    tree = workflow.entries.get("on")
+    if isinstance(tree, Table):
+        return dict(tree.entries)
+    return {word.text: Word(word.line, "") for word in words(tree)}
+
+
+def is_for_bot(workflow: Table) -> bool:
+    """Tell whether the bot dispatches a workflow itself: it takes the bot's id as an input."""
+    return "ascend_ci" in workflow.table("on").table("workflow_dispatch").table("inputs").entries
+
+
+def read_filters(workflow: Table, key: str, notes: Notes) -> Filters | None:
+    """Return a workflow's filters on pull requests; None when it cannot be a suite of ``key``.
+
+    Everything else that starts it is noted.
+    """
+    found = events(workflow)
+    filters = None
+    for event, tree in islice(found.items(), MAX_ITEMS):
+        match event:
+            case "pull_request":
+                filters = _filters(workflow.table("on").table(event), tree.line, notes)
+            case "schedule":
+                _note_schedule(tree, key, notes)
+            case _:
+                _note_event(event, workflow.table("on").line_of(event), notes)
+    return filters
+
+
+def _note_event(event: str, line: int, notes: Notes) -> None:
+    text = f"{code(event)} cannot start a native suite; GitHub goes on starting the workflow at it"
+    if event == "pull_request_target":
+        text += ", with the base branch's code and secrets"
+    notes.add(line, text)
+
+
+def _note_schedule(tree: Tree, key: str, notes: Notes) -> None:
+    entries = tree.items[:MAX_ITEMS] if isinstance(tree, Row) else ()
+    crons = [entry.entries.get("cron") for entry in entries if isinstance(entry, Table)]
+    for number, cron in enumerate((one for one in crons if isinstance(one, Word)), 1):
+        name = key if number == 1 else f"{key}-{number}"
+        text = f"cron {code(cron.text)} stays with GitHub"
+        if _is_cron(cron.text):
+            text += "; to have it from the bot: `start: dispatch`, the trigger `nightly` and"
+            text += f' `nightly: [{{name: {name}, cron: "{cron.text}", suites: [{key}]}}]`'
+        notes.add(cron.line, text)
+    if not crons:
+        notes.add(tree.line, "`schedule` holds no cron")
+
+
+def _is_cron(text: str) -> bool:
+    try:
+        check_cron(text)
+    except ValueError:
+        return False
+    return '"' not in text and text.isprintable()
+
+
+def _filters(table: Table, line: int, notes: Notes) -> Filters | None:
+    written = words(table.entries.get("paths", table.entries.get("paths-ignore")))
+    paths = tuple(_paths(table, notes)) if len(written) <= MAX_ITEMS else ()
+    if max(len(written), len(paths)) > MAX_ITEMS:
+        notes.add(line, f"has more path filters than the {MAX_ITEMS} that a suite can hold")
+        return None
+    if not paths or all(path.startswith("!") for path in paths):
+        notes.add(line, "its path filters match no file")
+        return None
+    return Filters(paths, _branches(table, notes), each_commit=_each_commit(table, notes))
+
+
+def _paths(table: Table, notes: Notes) -> Iterator[str]:
+    """Yield the suite's path filters: GitHub's own, or every file but the ignored ones."""
+    ignored = table.entries.get("paths-ignore")
+    if "paths" in table.entries:
+        if ignored is not None:
+            text = "`paths-ignore` beside `paths`: GitHub takes only one, `paths` was carried"
+            notes.add(table.line_of("paths-ignore"), text)
+        yield from _patterns(table.entries["paths"], notes)
+        return
+    yield _EVERY_FILE
+    for word in words(ignored):
+        if word.text.startswith("!"):
+            notes.add(word.line, f"filter {code(word.text)}: `paths-ignore` knows no `!`")
+        elif _is_fit(pattern := f"!{word.text}", word.line, notes):
+            yield pattern
+
+
+def _patterns(tree: Tree | None, notes: Notes) -> Iterator[str]:
+    return (word.text for word in words(tree) if _is_fit(word.text, word.line, notes))
+
+
+def _is_fit(pattern: str, line: int, notes: Notes) -> bool:
+    """Tell whether a policy can hold ``pattern``; note why it cannot."""
+    problem = "" if pattern.isprintable() else "has a character that cannot be shown"
+    try:
+        check_pattern(pattern)
+    except ValueError as error:
+        problem = problem or str(error)
+    if problem:
+        notes.add(line, f"filter {code(pattern)}: {problem}")
+    return not problem
+
+
+def _branches(table: Table, notes: Notes) -> tuple[str, ...]:
+    if "branches-ignore" in table.entries:
+        text = "`branches-ignore`: a suite cannot leave base branches out"
+        notes.add(table.line_of("branches-ignore"), text)
+    written = words(table.entries.get("branches"))
+    if written:
+        text = f"`branches` {listed([word.text for word in written])}: a suite cannot be limited to"
+        rest = (
+            "base branches; the policy's own `branches` says which of them bring their own policy"
+        )
+        notes.add(table.line_of("branches"), f"{text} {rest}")
+    if len(written) > MAX_ITEMS:
+        return ()
+    return tuple(_patterns(table.entries.get("branches"), notes))
+
+
+def _each_commit(table: Table, notes: Notes) -> bool:
+    types = [word.text for word in words(table.entries.get("types"))]
+    if not types or set(types) >= _USUAL_TYPES:
+        return True
+    text = f"`types` {listed(types)}: GitHub starts it for some commits only, so it is not required"
+    notes.add(table.line_of("types"), text)
+    return False

@@ -1,0 +1,137 @@
+"""What the merge queue asks for: its commit runs what its pull request's files select."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from bot.core.github.events import MergeGroupChanged
+from bot.core.model.pulls import Pull, StoredSelection
+from bot.core.model.repos import Repo
+from bot.core.model.runs import Rank
+from bot.core.planning.commits import Commit, select_unlisted
+from bot.core.planning.merge_group import (
+    NOTHING_TAKEN,
+    Group,
+    Taken,
+    end_group,
+    group_origin,
+    group_source,
+    is_over,
+    passed,
+    plan_group,
+    pull_of,
+)
+from bot.core.planning.plan import Changes
+from bot.core.planning.pull_request import PolicyAt
+from bot.core.policy import Mode, Trigger
+from bot.core.policy.selection import select
+from bot.core.report.views import Gate
+from bot.ports.clock import Clock
+from bot.ports.errors import Permanent
+from bot.ports.github import ChangedFiles, GitHub
+from bot.ports.inbox import InboxStore
+from bot.services.policies import Broken, Policies
+
+_HEADS = "refs/heads/"
+_GONE = {404, 410}
+
+
+class Groups:
+    """Answers the merge queue; only who may write can enqueue, so its commits are trusted."""
+
+    def __init__(
+        self,
+        store: InboxStore,
+        github: GitHub,
+        policies: Policies,
+        clock: Clock,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._store = store
+        self._github = github
+        self._policies = policies
+        self._clock = clock
+        self._new_id = new_id
+
+    async def changed(self, event: MergeGroupChanged) -> Changes:
+        """Return what the merge queue's word leads to; its end may overtake its beginning."""
+        row = await self._row(event)
+        if event.action == "destroyed":
+            return await self._ended(event, row)
+        if is_over(row):
+            return Changes(repo=event.repo)
+        return await self._asked(event)
+
+    async def _row(self, event: MergeGroupChanged) -> StoredSelection | None:
+        rows = await self._store.selections(event.repo.id, event.head_sha)
+        return next((row for row in rows if row.number == 0), None)
+
+    async def _ended(self, event: MergeGroupChanged, row: StoredSelection | None) -> Changes:
+        if row is None and await self._policy(event) is None:
+            return Changes(repo=event.repo)  # a repository that is none of ours
+        runs = await self._store.runs_at(event.repo.id, event.head_sha)
+        row = row or StoredSelection(event.repo.id, event.head_sha, 0, "", {"group": {}})
+        return replace(end_group(row, runs, event.reason, self._clock.now()), repo=event.repo)
+
+    async def _asked(self, event: MergeGroupChanged) -> Changes:
+        policy = await self._policy(event)
+        if policy is None:
+            return Changes(repo=event.repo)
+        if isinstance(policy, Broken):
+            errors = tuple(f"`{policy.ref}` {error}" for error in policy.errors)
+            gate = Gate(event.repo.id, event.head_sha, 0, policy_errors=errors)
+            return Changes(repo=event.repo, gates=(gate,))
+        return await self._plan(event, policy)
+
+    async def _policy(self, event: MergeGroupChanged) -> PolicyAt | Broken | None:
+        return await self._policies.of(event.repo, event.base_ref.removeprefix(_HEADS))
+
+    async def _plan(self, event: MergeGroupChanged, at: PolicyAt) -> Changes:
+        repo, number = event.repo, pull_of(event.head_ref)
+        pull = await self._pull(repo, number)
+        listed = await self._files(event, pull)
+        commit = Commit(
+            repo_id=repo.id,
+            sha=event.head_sha,
+            at=at,
+            source=group_source(event.head_sha),
+            rank=Rank.GROUP,
+            origin=group_origin(number),
+            files=listed.files,
+        )
+        changed = max(len(listed.files), pull.changed_files if pull else 0)
+        selection = select(at.policy, listed.files, truncated=listed.truncated)
+        if pull is None and listed.truncated:
+            selection = select_unlisted(at.policy, Trigger.PULL_REQUEST)
+        group = Group(commit, number, selection, changed)
+        taken = await self._taken(event, group, pull) if at.policy.mode is Mode.ON else None
+        runs = await self._store.runs_at(repo.id, event.head_sha)
+        now = self._clock.now()
+        changes = plan_group(group, runs, taken or NOTHING_TAKEN, now, self._new_id)
+        return replace(changes, repo=repo)
+
+    async def _pull(self, repo: Repo, number: int | None) -> Pull | None:
+        """Read the pull request that the group's branch names; a later queue may name none."""
+        if number is None:
+            return None
+        try:
+            return await self._github.pull(repo, number)
+        except Permanent as error:
+            if error.status in _GONE:
+                return None
+            raise
+
+    async def _files(self, event: MergeGroupChanged, pull: Pull | None) -> ChangedFiles:
+        if pull is not None:
+            return await self._github.pull_files(event.repo, pull.number, pull.changed_files)
+        return await self._github.compare_files(event.repo, event.base_sha, event.head_sha)
+
+    async def _taken(
+        self, event: MergeGroupChanged, group: Group, pull: Pull | None
+    ) -> Taken | None:
+        """Return what passed on the pull request's head, if the group has the very same files."""
+        if pull is None or not event.tree:
+            return None
+        suites = passed(group, await self._store.runs_at(event.repo.id, pull.head_sha))
+        if not suites or await self._github.tree(event.repo, pull.head_sha) != event.tree:
+            return None
+        return Taken(pull.head_sha, suites)

@@ -1,0 +1,60 @@
+"""A pull request that changes the policy gets a check run of its own: what it would change."""
+
+import hashlib
+
+from bot.core.model.pulls import Pull
+from bot.core.model.repos import Repo
+from bot.core.planning.pull_request import PolicyAt
+from bot.core.policy import Policy, load_policy
+from bot.core.policy.selection import POLICY_PATH, ChangedFile
+from bot.core.report.views import Proposal
+from bot.ports.github import GitHub
+from bot.ports.inbox import InboxStore
+from bot.services.policies import Broken
+
+
+class Proposals:
+    """Reads what a pull request proposes beside what holds."""
+
+    def __init__(self, store: InboxStore, github: GitHub, default: bytes | None) -> None:
+        """``default`` is the server's own policy for repositories without one."""
+        self._store = store
+        self._github = github
+        self._default = default.decode() if default is not None else None
+
+    async def of(
+        self, repo: Repo, pull: Pull, held: PolicyAt | Broken, files: tuple[ChangedFile, ...]
+    ) -> Proposal | None:
+        """Return the policy that a head proposes; None when it leaves the policy alone."""
+        if not any(POLICY_PATH in (file.path, file.previous_path) for file in files):
+            return None
+        row = await self._store.policy(repo.id, held.ref)
+        old = row.text if row and row.text is not None else self._default
+        found = await self._github.file(repo, POLICY_PATH, pull.head_sha)
+        new = found.text.decode(errors="replace") if found else None
+        policy = held.policy if isinstance(held, PolicyAt) else None
+        return Proposal(
+            key=_key(pull, held.sha, found.blob_sha if found else ""),
+            repo_id=repo.id,
+            sha=pull.head_sha,
+            number=pull.number,
+            gate=policy.gate.name if policy else "ascend-ci",
+            ref=held.ref,
+            policy_sha=held.sha,
+            old=old,
+            new=new,
+            redact=_redacted(policy, new),
+        )
+
+
+def _key(pull: Pull, held: str, proposed: str) -> str:
+    """Return an id that is the same whenever the same two policies meet on the same commit."""
+    parts = (str(pull.repo_id), str(pull.number), pull.head_sha, held, proposed)
+    return "policy-" + hashlib.sha256(" ".join(parts).encode()).hexdigest()[:40]
+
+
+def _redacted(held: Policy | None, new: str | None) -> tuple[str, ...]:
+    """Return what either policy wants kept out of reports."""
+    proposed = load_policy(new) if new is not None else None
+    policies = (item for item in (held, proposed) if isinstance(item, Policy))
+    return tuple(dict.fromkeys(value for policy in policies for value in policy.log.redact))

@@ -1,0 +1,176 @@
+"""What workflow events lead to: facts of runs we know, and a cancel of runs we should not have."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from bot.core.github.events import ActionsJobChanged, ActionsRunChanged
+from bot.core.model.ids import RunId
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Run, State, Want
+from bot.core.planning.plan import BY_ITSELF, AuditEntry, Changes
+from bot.core.planning.pull_request import pr_source
+from bot.core.report.views import Gate
+from bot.core.runs import observed
+from bot.core.runs.native import seen_by_webhook
+from bot.core.runs.offline import JobSeen, job_state, own_labels
+from bot.ports.clock import Clock
+from bot.ports.errors import Transient
+from bot.ports.github import GitHub
+from bot.ports.inbox import InboxStore
+from bot.services.policies import Policies
+from bot.services.runs.native import Natives
+
+_SOON_S = 5.0  # when to look again for the end of the attempt before
+_ULID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
+
+
+class Actions:
+    """Turns what Actions says into facts; the run's own step decides what they mean."""
+
+    def __init__(
+        self,
+        store: InboxStore,
+        github: GitHub,
+        policies: Policies,
+        natives: Natives,
+        tools: tuple[Clock, Callable[[], str]],
+    ) -> None:
+        self._store = store
+        self._github = github
+        self._policies = policies
+        self._natives = natives
+        self._clock, self._new_id = tools
+
+    async def run_changed(self, event: ActionsRunChanged) -> Changes:
+        """Return what a workflow run's event leads to."""
+        run = await self._store.run_of_actions(event.repo.id, event.run_id)
+        if run is None:
+            cancelled = await self._cancel_stray(event)
+            found = await self._natives.seen(event.repo, seen_by_webhook(event), observed.WEBHOOK)
+            return replace(found, audit=(*found.audit, *cancelled))
+        if event.attempt > run.actions_attempt:
+            return await self._adopt(event, run)
+        if run.state is State.DONE:
+            return Changes(repo=event.repo, audit=await self._cancel_late(event, run))
+        return Changes(repo=event.repo, facts=(run_fact("webhook", event, run, self._clock.now()),))
+
+    async def _adopt(self, event: ActionsRunChanged, before: Run) -> Changes:
+        """Follow a re-run that somebody started in the Actions tab, as the next attempt."""
+        now = self._clock.now()
+        if before.state is not State.DONE:
+            if event.action == "completed":
+                reason = "the attempt before this one has not ended here yet"
+                raise Transient(reason, retry_after_s=_SOON_S)
+            data = {"attempt": before.actions_attempt, "status": "completed", "conclusion": None}
+            fact = observed.actions(observed.WEBHOOK, before.id, now, data)
+            return Changes(repo=event.repo, facts=(fact,))
+        run = Run(
+            id=RunId(self._new_id()),
+            repo_id=before.repo_id,
+            sha=before.sha,
+            suite=before.suite,
+            attempt=before.attempt + 1,
+            snapshot=before.snapshot,
+            created_at=now,
+            state=State.WAITING_FOR_RUNNER,
+            origin=f"{event.actor or 'somebody'} in the Actions tab",
+            number=before.number,
+            label=before.label,
+            actions_run_id=event.run_id,
+            actions_attempt=event.attempt,
+            actions_url=event.html_url,
+            dispatched_at=now,
+        )
+        what = f"rerun {run.suite} in the Actions tab"
+        return Changes(
+            repo=event.repo,
+            new_runs=((run, await self._wants(run, event.actor)),),
+            facts=(run_fact(observed.WEBHOOK, event, run, now),),
+            gates=(Gate(run.repo_id, run.sha, run.number or 0),),
+            audit=(_entry(run, event.actor or "somebody", what, "adopted", now),),
+        )
+
+    async def _wants(self, run: Run, by: str) -> tuple[Want, ...]:
+        """Return for whom an adopted run runs: the pull requests at its commit, else itself."""
+        pulls = await self._store.pulls_at(run.repo_id, run.sha)
+        sources = [pr_source(pull.number) for pull in pulls]
+        return tuple(
+            Want(run.id, source, auto=False, by=by)
+            for source in sources or [f"pin:actions-{run.actions_run_id}"]
+        )
+
+    async def job_changed(self, event: ActionsJobChanged) -> Changes:
+        """Return what a job's event leads to."""
+        run = await self._store.run_of_actions(event.repo.id, event.run_id)
+        await self._see(event, known=run is not None)
+        if run is None or run.state is State.DONE:
+            return Changes(repo=event.repo)
+        data = {
+            "id": event.job_id,
+            "attempt": event.attempt,
+            "status": event.action,
+            "conclusion": event.conclusion,
+            "runner": event.runner,
+            "name": event.name,
+        }
+        return Changes(
+            repo=event.repo, facts=(observed.job("webhook", run.id, self._clock.now(), data),)
+        )
+
+    async def _see(self, event: ActionsJobChanged, *, known: bool) -> None:
+        """Keep the job as occupancy of its labels, where a policy shares them."""
+        repo, labels = event.repo, own_labels(event.labels)
+        if not labels:
+            return
+        if not known and await self._policies.of(repo, repo.default_branch) is None:
+            return
+        now, state = self._clock.now(), job_state(event.action, event.runner)
+        seen = JobSeen(event.job_id, repo.id, event.run_id, labels, state, now)
+        await self._store.see_job(seen, now)
+
+    async def _cancel_stray(self, event: ActionsRunChanged) -> tuple[AuditEntry, ...]:
+        """Cancel a run that carries our id and is not the one we follow."""
+        if event.action == "completed" or event.event != "workflow_dispatch":
+            return ()
+        cancelled: list[AuditEntry] = []
+        for dispatch_id in _ULID.findall(event.display_title):
+            run = await self._store.run_of_dispatch(dispatch_id)
+            if run is None or run.repo_id != event.repo.id:
+                continue
+            known = run.actions_run_id
+            if run.state is State.DONE or (known is not None and known != event.run_id):
+                cancelled += await self._cancel(event, run, "stray: not the run we follow")
+        return tuple(cancelled)
+
+    async def _cancel_late(self, event: ActionsRunChanged, run: Run) -> tuple[AuditEntry, ...]:
+        """Cancel what still runs of a run that is done here; what GitHub started is left alone."""
+        late = event.action != "completed" and event.attempt == run.actions_attempt
+        if run.snapshot.native or not late:
+            return ()
+        return await self._cancel(event, run, "stray: the run is done here")
+
+    async def _cancel(
+        self, event: ActionsRunChanged, run: Run, rule: str
+    ) -> tuple[AuditEntry, ...]:
+        """Cancel an Actions run; what has ended meanwhile, its word coming late, is no deed."""
+        if not await self._github.cancel(event.repo, event.run_id):
+            return ()
+        what = f"cancel Actions run {event.run_id}"
+        return (_entry(run, BY_ITSELF, what, rule, self._clock.now()),)
+
+
+def _entry(run: Run, who: str, what: str, rule: str, now: datetime) -> AuditEntry:
+    return AuditEntry(now, who, what, True, rule, run.repo_id, run.number, run.sha)
+
+
+def run_fact(source: str, event: ActionsRunChanged, run: Run, now: datetime) -> Fact:
+    """Return what a webhook said of a run that is ours."""
+    data = {
+        "attempt": event.attempt,
+        "status": event.action,
+        "conclusion": event.conclusion,
+        "url": event.html_url,
+    }
+    return observed.actions(source, run.id, now, data)

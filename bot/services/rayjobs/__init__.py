@@ -1,0 +1,1 @@
+"""Follows RayJobs: their streams, logs and announcements."""

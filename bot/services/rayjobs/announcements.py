@@ -1,0 +1,97 @@
+"""RayJobs announced by the workflow that submitted them, proven by its OIDC token.
+
+Costs no call to GitHub: the token says which repository, workflow and run attempt speaks, and our
+rows say which of them we dispatched. The id itself is believed once the submitter confirms it.
+"""
+
+from bot.core.model.runs import Run, State
+from bot.core.runs import observed
+from bot.ports.api import Accepted, Announced, AnnouncementStore, Proof, Prover, Refusal, Why
+from bot.ports.clock import Clock
+from bot.services.rayjobs.seen import unconfirmed
+from bot.telemetry import get_log
+
+
+class Announcements:
+    """Implements ``Announcer``."""
+
+    def __init__(
+        self, store: AnnouncementStore, prover: Prover, clock: Clock, *, submitter: bool
+    ) -> None:
+        """``submitter`` tells whether there is one that can confirm a RayJob."""
+        self._store = store
+        self._prover = prover
+        self._clock = clock
+        self._submitter = submitter
+        self._log = get_log("announcements")
+
+    async def announce(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Refusal:
+        """Take a RayJob's id from the workflow that submitted it; raises ``Transient``."""
+        answer = await self._answer(dispatch_id, token, job_id)
+        self._tell(dispatch_id, answer)
+        return answer
+
+    async def _answer(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Refusal:
+        proof = await self._prover.prove(token)
+        if isinstance(proof, Refusal):
+            return proof
+        run = await self._speaker(dispatch_id, proof)
+        if isinstance(run, Refusal):
+            return run
+        now = self._clock.now()
+        job = unconfirmed(run, job_id, observed.ANNOUNCEMENT, submitter=self._submitter)
+        told = observed.announced(run, now, job_id)
+        return await self._store.add_announced(Announced(job, told, proof.jti, proof.until), now)
+
+    def _tell(self, dispatch_id: str, answer: Accepted | Refusal) -> None:
+        log = self._log.bind(dispatch=dispatch_id)
+        if isinstance(answer, Refusal):
+            log.warning("an announcement was refused", kind=answer.why.value, why=answer.reason)
+        else:
+            log.info("a RayJob was announced", new=answer.new)
+
+    async def _speaker(self, dispatch_id: str, proof: Proof) -> Run | Refusal:
+        """Return the run whose workflow speaks.
+
+        A re-run in GitHub keeps the inputs of the first run: it speaks of the id that was
+        dispatched once, and its attempt says which row of ours it is.
+        """
+        named = await self._store.run_of_dispatch(dispatch_id)
+        if named is None:
+            return _unknown
+        flaw = _mismatch(named, proof)
+        if flaw is not None:
+            return flaw
+        if proof.actions_attempt == named.actions_attempt:
+            return named
+        speaker = await self._store.run_of_attempt(
+            named.repo_id, proof.actions_run_id, proof.actions_attempt
+        )
+        return speaker or _not_yet
+
+
+_unknown = Refusal(Why.MISMATCH, "nothing was dispatched from here with this id")
+_over = Refusal(Why.OVER, "the run ended before it was known which Actions run it is")
+_not_yet = Refusal(Why.NOT_YET, "this run attempt is not known here yet: ask again in a moment")
+
+
+def _mismatch(run: Run, proof: Proof) -> Refusal | None:
+    """Return why a token is not of the run we dispatched; None: it is."""
+    path = f".github/workflows/{run.snapshot.workflow}"
+    ref = f"refs/heads/{run.snapshot.ref.removeprefix('refs/heads/')}"
+    workflow_ref = f"{proof.repository}/{path}@{ref}"
+    if proof.repo_id != run.repo_id:
+        return Refusal(Why.MISMATCH, "the token is of another repository")
+    if proof.event != "workflow_dispatch":
+        return Refusal(Why.MISMATCH, "the token is of a run that nobody dispatched")
+    if proof.workflow_ref != workflow_ref:
+        return Refusal(Why.MISMATCH, f"the token is not of the workflow {path} on {ref}")
+    if not run.snapshot.rayjob:
+        return Refusal(Why.MISMATCH, "the policy does not say `rayjob: true` for this suite")
+    if run.actions_run_id is None:
+        return _over if run.state is State.DONE else _not_yet
+    if proof.actions_run_id != run.actions_run_id:
+        return Refusal(Why.MISMATCH, "the token is of another run of this workflow")
+    if proof.actions_attempt < run.actions_attempt:
+        return Refusal(Why.MISMATCH, "the token is of an attempt before the one dispatched")
+    return None

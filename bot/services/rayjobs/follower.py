@@ -1,0 +1,177 @@
+"""Follows RayJobs under leases of their own: one task each, all ended with their owner."""
+
+import asyncio
+from datetime import timedelta
+from types import TracebackType
+from typing import Self
+
+from bot.ports.clock import Clock
+from bot.ports.follower import ClaimedRayJob, FollowerStore
+from bot.ports.logs import LogFiles
+from bot.ports.rayjobs import RayJobs
+from bot.ports.wake import Topic, Wake
+from bot.services.loop import Loop
+from bot.services.rayjobs.digesters import Digesters
+from bot.services.rayjobs.log import RayJobLog
+from bot.services.rayjobs.reader import RayJobReader
+from bot.services.rayjobs.row import LEASE_S, LeaseLost, RayJobRow
+from bot.telemetry import Log, get_log
+
+AT_ONCE = 200  # RayJobs of one process
+SAVE_S = 4.0  # progress, lines and what a restart goes on from
+_RENEW_AFTER = timedelta(seconds=9)  # without news; two saves may fail before the lease is over
+_AGAIN = timedelta(minutes=1)  # after an error that nobody foresaw
+_SAVE_AGAIN_S = 5.0
+
+
+class Follower:
+    """Claims RayJobs and reads each to its end. Enter it to run, leave it to stop."""
+
+    def __init__(
+        self,
+        store: FollowerStore,
+        rayjobs: RayJobs,
+        logs: LogFiles,
+        digesters: Digesters,
+        process: tuple[Clock, Wake, Loop],
+    ) -> None:
+        self._store = store
+        self._clock, self._wake, self._loop = process
+        self._tools = (rayjobs, logs, digesters, self._clock)
+        self._group = asyncio.TaskGroup()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._log = get_log("follower")
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop reading; each RayJob is saved and its lease given back."""
+        for task in self._tasks.values():
+            task.cancel()
+        await self._group.__aexit__(kind, error, trace)
+
+    async def step(self) -> bool:
+        """Claim what is due, as much as there is room for; tell whether there was anything."""
+        room = AT_ONCE - len(self._tasks)
+        if room <= 0:
+            return False
+        claimed = await self._store.claim_rayjobs(
+            self._loop.owner, self._clock.now(), lease_s=LEASE_S, limit=room
+        )
+        for item in claimed:
+            former = self._tasks.get(item.lease.key)
+            task = self._group.create_task(self._follow(item, former), name=item.lease.key)
+            self._tasks[item.lease.key] = task
+            task.add_done_callback(self._forget)
+        return bool(claimed)
+
+    async def idle(self) -> None:
+        """Return when nothing is being read."""
+        while self._tasks:
+            await asyncio.wait(self._tasks.values())
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        """Drop a task that ended, and see whether anything waits for its room."""
+        if self._tasks.get(task.get_name()) is task:
+            del self._tasks[task.get_name()]
+        self._wake.poke(Topic.FOLLOWER)
+
+    async def _follow(self, claimed: ClaimedRayJob, former: asyncio.Task[None] | None) -> None:
+        """Read one RayJob; ``former`` still reads it under a lease that we have lost since."""
+        if former is not None:
+            former.cancel()
+            await asyncio.wait({former})
+        run = claimed.run
+        log = self._log.bind(run=run.id, suite=run.suite, sha=run.sha, rayjob=claimed.rayjob.job_id)
+        row = RayJobRow(self._store, claimed, self._clock, log)
+        reading = _Reading(claimed, row, self._tools, log)
+        try:
+            await reading.run()
+        except asyncio.CancelledError:
+            await reading.leave(timedelta())
+            raise
+        except Exception as error:  # noqa: BLE001  one broken log must not stop the others
+            await reading.leave(_AGAIN)
+            self._loop.failed("follower", error, log)
+
+
+class _Reading:
+    """One RayJob's row and log while they are ours, and the regular saves."""
+
+    def __init__(
+        self,
+        claimed: ClaimedRayJob,
+        row: RayJobRow,
+        tools: tuple[RayJobs, LogFiles, Digesters, Clock],
+        log: Log,
+    ) -> None:
+        self._claimed = claimed
+        self._row = row
+        self._rayjobs, self._logs, self._digesters, self._clock = tools
+        self._job_log: RayJobLog | None = None
+        self._log = log
+
+    async def run(self) -> None:
+        """Read to the end, or until the lease is lost."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                keeping = group.create_task(self._keep())
+                job_log = await self._read()
+                keeping.cancel()
+                await asyncio.wait({keeping})
+                await self._finish(job_log)
+        except* LeaseLost:
+            self._log.info("stopped reading: the run is done, or somebody else reads")
+            await self._close()
+
+    async def leave(self, after: timedelta) -> None:
+        """Save what is read and give the lease back, to be taken up so much later."""
+        try:
+            await self._mark()
+            await self._row.give_back(self._clock.now() + after)
+        except LeaseLost:
+            self._log.info("somebody else reads already")
+        finally:
+            await self._close()
+
+    async def _read(self) -> RayJobLog:
+        run = self._claimed.run
+        self._job_log = job_log = await RayJobLog.restore(
+            self._logs, self._digesters, run, self._claimed.rayjob
+        )
+        await RayJobReader(run, self._row, job_log, self._rayjobs, self._clock, self._log).read()
+        return job_log
+
+    async def _finish(self, job_log: RayJobLog) -> None:
+        job_log.add(job_log.resume.finish())
+        await self._mark()
+        self._row.set(complete=True, digest=job_log.digest(), resume=None, poke=True)
+        while not await self._row.give_back(None):
+            await self._clock.sleep(_SAVE_AGAIN_S)
+        await self._close()
+        self._log.info("read to its end", final=self._row.job.final, lines=job_log.lines)
+
+    async def _keep(self) -> None:
+        """Save what changed, every few seconds; prolong the lease in any case."""
+        while True:
+            await self._clock.sleep(SAVE_S)
+            if self._row.changed:
+                await self._mark()
+            elif self._clock.now() - self._row.saved_at < _RENEW_AFTER:
+                continue
+            await self._row.keep()
+
+    async def _mark(self) -> None:
+        if self._job_log is not None:
+            self._row.mark(await self._job_log.flush())
+
+    async def _close(self) -> None:
+        if self._job_log is not None:
+            await self._job_log.close()

@@ -1,0 +1,184 @@
+"""The log of one RayJob: file, digest and resume state, moved together so that none runs ahead.
+
+The file holds what people may read, so it is redacted; the digester redacts what it quotes itself.
+Statuses, watch problems and the end are lines of it too, in the forms that the workflow's own
+helper prints, which the digester knows.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import assert_never
+
+from bot.core.digest import Digester, Progress
+from bot.core.model.ids import Json
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.runs import Run
+from bot.core.rayjob import Event, Final, LogLine, RawText, Resume, StatusChange, WatchProblem
+from bot.core.report.redaction import RedactingStream, Redactor
+from bot.ports.errors import Transient
+from bot.ports.logs import LogFile, LogFiles
+from bot.services.rayjobs.digesters import Digesters, as_row
+from bot.services.rayjobs.undisturbed import undisturbed
+
+# Unpacked text of one write while a job prints much: fewer, larger blocks pack better.
+BLOCK_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a row may say is kept: all of it is in the file, nothing of it is missing there."""
+
+    resume: Json | None
+    log_bytes: int
+    lines: int
+    progress: Json | None
+    problem: str = ""  # why there is no file
+
+
+class RayJobLog:
+    """Takes events in order; `restore` makes it."""
+
+    def __init__(self, run: Run, digester: Digester, resume: Resume) -> None:
+        self.resume = resume
+        self.lines = 0
+        self.problem = ""  # why there is no file, "" while there is one
+        self._digester = digester
+        self._redacting = RedactingStream(Redactor(run.snapshot.redact))
+        self._file: LogFile | None = None
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
+        self._lock = asyncio.Lock()
+
+    @classmethod
+    async def restore(
+        cls, files: LogFiles, digesters: Digesters, run: Run, rayjob: RayJob
+    ) -> "RayJobLog":
+        """Go on behind what the row says is kept; begin anew where that is not there any more.
+
+        Beginning anew means a watch from the first line, where the submitter offers one.
+        """
+        log = cls(run, digesters.of(run), Resume())
+        try:
+            log._file = await files.open(run.id, rayjob.job_id, keep=rayjob.log_bytes)
+            log.resume = _resume(rayjob, log._file.length)
+            async for text in log._file.read():
+                log._digest(text)
+        except asyncio.CancelledError:
+            await log.close()
+            raise
+        except Transient as error:
+            await log.close()
+            return await cls._anew(files, digesters, run, rayjob, error)
+        return log
+
+    @classmethod
+    async def _anew(
+        cls,
+        files: LogFiles,
+        digesters: Digesters,
+        run: Run,
+        rayjob: RayJob,
+        why: Transient,
+    ) -> "RayJobLog":
+        """Begin anew behind a damaged file, and without one where none can be had."""
+        log = cls(run, digesters.of(run), Resume())
+        try:
+            log._file = await files.open(run.id, rayjob.job_id, keep=0)
+        except Transient:
+            log.problem = str(why)
+        return log
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough waits to be written."""
+        return self._waiting_bytes >= BLOCK_BYTES
+
+    @property
+    def progress(self) -> Progress | None:
+        """The last training step."""
+        return self._digester.progress
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Take events that `resume` has handed out; never waits, so no cancel parts the two."""
+        text = "".join([f"{line_of(event)}\n" for event in events]).encode("utf-8", "replace")
+        if not text:
+            return
+        self._digest(text)
+        if self._file is not None:
+            self._waiting.append(text)
+            self._waiting_bytes += len(text)
+
+    async def flush(self) -> Mark:
+        """Write what waits; return what the row may say from now on. Never left half done."""
+        return await undisturbed(self._flush())
+
+    async def _flush(self) -> Mark:
+        async with self._lock:
+            taken, size = len(self._waiting), self._waiting_bytes
+            mark = Mark(self.resume.dump(), 0, self.lines, _progress(self.progress))
+            if self._file is not None and taken:
+                await self._write(self._file, b"".join(self._waiting[:taken]))
+                del self._waiting[:taken]
+                self._waiting_bytes -= size
+            if self._file is None:
+                # Without a file a restart has nothing to go on from: it begins anew.
+                return replace(mark, resume=None, problem=self.problem)
+            return replace(mark, log_bytes=self._file.length)
+
+    def digest(self) -> Json:
+        """Return the digest so far."""
+        return as_row(self._digester.end())
+
+    async def close(self) -> None:
+        """Give the file back."""
+        if self._file is not None:
+            await self._file.close()
+            self._file = None
+
+    def _digest(self, text: bytes) -> None:
+        self._digester.feed(text)
+        self.lines += text.count(b"\n")
+
+    async def _write(self, file: LogFile, text: bytes) -> None:
+        """Redact and store; a file that can't be written is given up, the digest lives on."""
+        redacted = await asyncio.to_thread(self._redacting.feed, text.decode())
+        try:
+            await file.append(redacted.encode())
+        except Transient as error:
+            self.problem = str(error)
+            self._file = None
+            await file.close()
+
+
+def line_of(event: Event) -> str:
+    """Return the line of the log that an event is."""
+    match event:
+        case LogLine() | RawText():
+            return event.line
+        case StatusChange():
+            words = (
+                f"status={event.status} rayjob_status={event.rayjob_status}"
+                f" deployment_status={event.job_deployment_status}"
+            )
+            return f"[rayjob status] {words} {event.message}".rstrip()
+        case WatchProblem():
+            return f"[rayjob error] {event.message}".rstrip()
+        case Final():
+            return f"[rayjob final] {event.status} {event.message}".rstrip()
+        case _:
+            assert_never(event)
+
+
+def _resume(rayjob: RayJob, kept: int) -> Resume:
+    if rayjob.resume is None or kept != rayjob.log_bytes:
+        return Resume()
+    try:
+        return Resume.load(rayjob.resume)
+    except ValueError as error:
+        reason = f"the resume state of {rayjob.job_id} is of another version"
+        raise Transient(reason) from error
+
+
+def _progress(progress: Progress | None) -> Json | None:
+    return None if progress is None else asdict(progress)

@@ -1,0 +1,301 @@
+"""Reads one RayJob to its end: watch, ask, wait, again; what is heard goes into log and row.
+
+A log may come in any number of watches over hours, and what breaks one is no news of the job. Only
+a `final` of the watch or the submitter's record says how it ended; everything else leaves the end
+open, and the verdict waits for it.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import assert_never
+
+from bot.core.model.runs import Run
+from bot.core.rayjob import (
+    Event,
+    Final,
+    FinalStatus,
+    Gone,
+    LogLine,
+    NotOffered,
+    RayJobRecord,
+    StatusChange,
+    StreamDecoder,
+)
+from bot.ports.clock import Clock
+from bot.ports.errors import Permanent, Silent, Transient
+from bot.ports.rayjobs import RayJobs
+from bot.services.rayjobs.log import RayJobLog
+from bot.services.rayjobs.row import RayJobRow
+from bot.telemetry import Log
+
+BACK_OFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
+_MOST_WAIT_S = 300.0  # whatever an ingress asks for
+# Decoded at once before other streams have their turn: some milliseconds.
+_PIECE_BYTES = 64 * 1024
+# Watches in a row that brought nothing and ended soon, after which the end counts as unknown.
+_FRUITLESS = 3
+# A watch held open so long says that the submitter knows the job, though nothing came.
+_HELD_OPEN_S = 20.0
+# Watches for the rest of the log of a job whose end is known by its record.
+_REST_WATCHES = 3
+_HTTP_NOT_FOUND = 404
+_word = re.compile(r"[A-Za-z0-9_-]{1,40}").fullmatch
+_WAY = {"new": 0, "initializing": 1, "pending": 1, "running": 2, "complete": 3}
+_unseen = "the submitter tells neither a final nor the job's state"
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreachable:
+    """The submitter did not answer."""
+
+    reason: str
+
+
+def _how_far(deployment: str, status: str) -> int | None:
+    """Return how far a job is on its usual way; None off it, where it may turn back."""
+    return _WAY.get((deployment or status).casefold())
+
+
+def _state(deployment: str, status: str) -> str:
+    """Return how a job stands in a word, "" when nothing says so."""
+    words = [word for word in (deployment, status) if word]
+    odd = "in a state of its own" if words else ""
+    return next((word for word in words if _word(word)), odd)
+
+
+class RayJobReader:
+    """Reads into a log and a row that it does not own."""
+
+    def __init__(
+        self, run: Run, row: RayJobRow, job_log: RayJobLog, rayjobs: RayJobs, clock: Clock, log: Log
+    ) -> None:
+        self._run = run
+        self._row = row
+        self._job_log = job_log
+        self._rayjobs = rayjobs
+        self._clock = clock
+        self._log = log
+        self._job_id = row.job.job_id
+        self._over = False  # nothing more is to be read
+        self._stop = False  # by a final of the watch or a record that names another run
+        self._cut: Transient | Permanent | None = None  # what broke the last watch
+        self._news = False  # the last watch brought something
+        self._recordless = False  # the submitter has no call for a job's state
+        self._fruitless = 0
+        self._waits = 0
+        self._rest = 0
+
+    async def read(self) -> None:
+        """Return when nothing more is to be read: the job ended and so did its log."""
+        if self._row.ended and self._row.job.final_from == "watch":
+            return
+        if not self._row.job.confirmed:
+            await self._look()
+        while not self._stop:
+            ended = self._has_ended()
+            await self._watch()
+            if self._stop or (ended and self._rest_is_read()):
+                return
+            await self._look()
+            if not self._stop:
+                await self._wait()
+
+    # -- watching ----------------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        """Read one watch, to its end or to what breaks it."""
+        decoder, resume = StreamDecoder(), self._job_log.resume
+        self._cut, self._news = None, False
+        began_at = self._clock.now()
+        resume.connected()
+        try:
+            async with aclosing(self._rayjobs.watch(self._job_id, after=resume.after)) as chunks:
+                async for chunk in chunks:
+                    await self._take_chunk(decoder, chunk)
+                    if self._stop:
+                        break
+        except (Transient, Permanent) as error:
+            self._cut = error
+        finally:  # also on a cancel: what was read counts
+            events, half = decoder.end()
+            self._take(resume.take(events))
+            self._take(resume.disconnected(half))
+        held_open_s = (self._clock.now() - began_at).total_seconds()
+        held_open = held_open_s >= _HELD_OPEN_S or isinstance(self._cut, Silent)
+        self._fruitless = 0 if self._news or held_open else self._fruitless + 1
+        self._waits = 0 if self._news else self._waits
+        if self._cut is not None:
+            self._log.info("a watch broke off", why=str(self._cut), lines=self._job_log.lines)
+
+    async def _take_chunk(self, decoder: StreamDecoder, chunk: bytes) -> None:
+        for start in range(0, len(chunk), _PIECE_BYTES):
+            events = decoder.feed(chunk[start : start + _PIECE_BYTES])
+            self._take(self._job_log.resume.take(events))
+            if self._job_log.is_full:
+                await self._keep_log()
+            if self._row.urgent and not self._stop:
+                await self._save()
+            await asyncio.sleep(0)  # a stream that never pauses would starve the others
+
+    def _take(self, events: Sequence[Event]) -> None:
+        """Put new events into the log and the row; never waits (see `RayJobLog.add`)."""
+        if not events:
+            return
+        self._job_log.add(events)
+        self._row.changed = True
+        if any(type(event) is LogLine for event in events):
+            self._living()
+            self._row.set(last_line_at=self._clock.now())
+        for event in events:
+            if isinstance(event, StatusChange):
+                self._living()
+                self._status(event.status, event.job_deployment_status, event.message)
+            elif isinstance(event, Final):
+                self._final(event)
+
+    def _living(self) -> None:
+        """Note that the job spoke: it lives, and so does its submitter."""
+        self._news = True
+        self._confirm_by_watch()
+        self._row.alive()
+
+    def _status(self, status: str, deployment: str, message: str) -> None:
+        known, told = (
+            _how_far(self._row.job.deployment, self._row.job.status),
+            _how_far(deployment, status),
+        )
+        if known is not None and told is not None and told < known:
+            return  # a stream that begins anew tells what is over
+        before, shown = (
+            _state(self._row.job.deployment, self._row.job.status),
+            _state(deployment, status),
+        )
+        # A record says RUNNING where the stream says Running: one state, told once.
+        if shown and shown.casefold() != before.casefold():
+            key = f"rayjob:{self._job_id}:{deployment}:{status}"
+            self._row.note(key, f"RayJob `{self._job_id}` {shown}")
+        self._row.set(status=self._row.shown(status), deployment=self._row.shown(deployment))
+        if message and self._row.job.final is None:
+            self._row.set(message=self._row.shown(message))
+
+    def _final(self, event: Final) -> None:
+        word = FinalStatus.of(event.status)
+        self._news = True
+        self._row.end(word, event.message, source="watch")
+        self._stop = word.tells_the_end
+        if word.tells_the_end:
+            self._confirm_by_watch()
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    async def _look(self) -> None:
+        """Ask for the job's state, and take what the answer says of its end."""
+        answer = await self._ask()
+        match answer:
+            case RayJobRecord():
+                self._record(answer)
+            case Gone():
+                self._row.end(FinalStatus.NOT_FOUND, answer.message, source="state")
+            case NotOffered():
+                self._stateless()
+            case _Unreachable():
+                self._log.warning("the submitter does not answer", why=answer.reason)
+                self._row.silent()
+            case _:
+                assert_never(answer)
+        unread = self._fruitless >= _FRUITLESS
+        if unread and (self._cut is not None or isinstance(answer, NotOffered)):
+            self._row.silent(str(self._cut or _unseen))
+        await self._save()
+
+    async def _ask(self) -> RayJobRecord | NotOffered | Gone | _Unreachable:
+        try:
+            answer = await self._rayjobs.job(self._job_id)
+        except (Transient, Permanent) as error:
+            return _Unreachable(str(error))
+        if isinstance(answer, NotOffered) and (reason := await self._rayjobs.health()):
+            return _Unreachable(reason)
+        return answer
+
+    def _record(self, record: RayJobRecord) -> None:
+        """Take the record: whose job it is, where it stands, how it ended."""
+        if self._is_foreign(record):
+            self._leave_alone(record)
+            return
+        if record.final is not None:
+            self._row.end(record.final, record.message, source="state")
+            return
+        if self._fruitless < _FRUITLESS:
+            self._row.alive()
+        self._status(record.status, record.job_deployment_status, record.message)
+
+    def _is_foreign(self, record: RayJobRecord) -> bool:
+        """Confirm a job whose record names our Actions run; tell whether it names another one."""
+        run = self._run
+        if self._row.job.confirmed or run.actions_run_id is None:
+            return False
+        if record.belongs_to(run.actions_run_id, run.actions_attempt):
+            self._row.set(confirmed=True, poke=True)
+            return False
+        return record.github_run_id is not None
+
+    def _leave_alone(self, record: RayJobRecord) -> None:
+        """Don't read a job of somebody else: its id came from a log that anybody can write to."""
+        number, attempt = record.github_run_id, record.github_run_attempt
+        self._row.set(message=f"it is of Actions run {number}, attempt {attempt}")
+        self._row.note(
+            f"rayjob:{self._job_id}:foreign", f"RayJob `{self._job_id}` is of another run: not read"
+        )
+        self._stop = True
+
+    def _stateless(self) -> None:
+        """Go on without records; the watch alone tells."""
+        self._recordless = True
+        gone = isinstance(self._cut, Permanent) and self._cut.status == _HTTP_NOT_FOUND
+        if gone:
+            self._row.end(FinalStatus.NOT_FOUND, str(self._cut), source="watch")
+        elif self._fruitless < _FRUITLESS and not self._row.job.final:
+            self._row.alive()
+
+    def _confirm_by_watch(self) -> None:
+        """Take a job as ours whose watch speaks, where no record is to be had of whose it is."""
+        if self._recordless and not self._row.job.confirmed:
+            self._row.set(confirmed=True, poke=True)
+            self._row.note(
+                f"rayjob:{self._job_id}:recordless",
+                f"RayJob `{self._job_id}` taken as ours: the submitter keeps no records",
+            )
+
+    # -- between watches ---------------------------------------------------------------------------
+
+    def _has_ended(self) -> bool:
+        """Tell whether only the rest of the log is wanted: nobody goes on after STOPPED either."""
+        return self._row.ended or self._row.job.final == FinalStatus.STOPPED
+
+    def _rest_is_read(self) -> bool:
+        self._rest += 1
+        return self._cut is None or self._rest >= _REST_WATCHES
+
+    async def _wait(self) -> None:
+        """Wait before the next watch; a silent one whose job lives is followed at once."""
+        if isinstance(self._cut, Silent) and self._row.job.silent_since is None:
+            return
+        wait_s = BACK_OFF_S[min(self._waits, len(BACK_OFF_S) - 1)]
+        self._waits += 1
+        asked_s = self._cut.retry_after_s if isinstance(self._cut, Transient) else None
+        await self._clock.sleep(min(max(wait_s, asked_s or 0.0), _MOST_WAIT_S))
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    async def _keep_log(self) -> None:
+        self._row.mark(await self._job_log.flush())
+
+    async def _save(self) -> None:
+        if self._row.changed:
+            await self._keep_log()
+            if self._row.job.final is not None:
+                self._row.set(digest=self._job_log.digest())
+            await self._row.keep()

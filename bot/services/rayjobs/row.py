@@ -1,0 +1,133 @@
+"""The row of one RayJob under our lease: gathers what changed and saves it, fenced."""
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from bot.core.model.run_events import Fact
+from bot.core.rayjob import FinalStatus
+from bot.core.report.redaction import Redactor
+from bot.ports.clock import Clock
+from bot.ports.errors import Transient
+from bot.ports.follower import ClaimedRayJob, FollowerStore, SaveRayJob
+from bot.services.rayjobs.log import Mark
+from bot.services.rayjobs.undisturbed import undisturbed
+from bot.telemetry import Log
+
+LEASE_S = 30.0
+WATCH = "watch"  # the source of our facts
+_MAX_MESSAGE_CHARS = 1000  # a message goes into a check run's summary
+
+
+class LeaseLost(Exception):  # noqa: N818  it is an end of reading, not an error
+    """Somebody else reads this RayJob now, or its run is done: stop."""
+
+
+class RayJobRow:
+    """Holds the row as it should be; `save` writes it."""
+
+    def __init__(
+        self, store: FollowerStore, claimed: ClaimedRayJob, clock: Clock, log: Log
+    ) -> None:
+        self.job = claimed.rayjob
+        self.urgent = False  # something that should not wait for the next regular save
+        self.changed = False
+        self.saved_at = clock.now()
+        self._store = store
+        self._lease = claimed.lease
+        self._clock = clock
+        self._log = log
+        self._facts: tuple[Fact, ...] = ()
+        self._poke = False
+        self._progress = False
+        self._has_problem = False
+        self._redact = Redactor(claimed.run.snapshot.redact)
+        self._lock = asyncio.Lock()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the job's end is known for good."""
+        return self.job.final is not None and FinalStatus.of(self.job.final).tells_the_end
+
+    def set(self, *, poke: bool = False, **fields: Any) -> None:
+        """Change fields of the row; `poke` makes the run look at it."""
+        self.job = replace(self.job, **fields)
+        self.changed = True
+        self._poke |= poke
+        self.urgent |= poke
+
+    def note(self, key: str, text: str) -> None:
+        """Add a line to the run's timeline, shown with the next progress."""
+        fact = Fact(self.job.run_id, WATCH, key, self._clock.now(), {"text": text})
+        self._facts += (fact,)
+        self.changed = self.urgent = self._progress = True
+
+    def end(self, word: FinalStatus, message: str, *, source: str) -> None:
+        """Take how the job ended; a word that tells no end gives way to one that does."""
+        if self.ended and not word.tells_the_end:
+            return
+        said = word.value, source, self.shown(message)
+        if said == (self.job.final, self.job.final_from, self.job.message):
+            return
+        self.set(final=said[0], final_from=said[1], message=said[2], silent_since=None, poke=True)
+
+    def silent(self, message: str = "") -> None:
+        """Note that the submitter does not tell how the job stands; the first time counts."""
+        if self.job.silent_since is None and not self.ended:
+            more = {"message": self.shown(message)} if message and not self.job.final else {}
+            self.set(silent_since=self._clock.now(), poke=True, **more)
+
+    def alive(self) -> None:
+        """Take back what said that the job or the submitter had gone."""
+        if self.job.silent_since is not None:
+            self.set(silent_since=None, message="", poke=True)
+        if self.job.final is not None and not self.ended:
+            self.set(final=None, final_from="", message="", poke=True)
+
+    def mark(self, mark: Mark) -> None:
+        """Take what the log's file holds."""
+        before = self.job.progress or {}
+        self.set(
+            resume=mark.resume,
+            log_bytes=mark.log_bytes,
+            lines=mark.lines,
+            progress=mark.progress or self.job.progress,
+        )
+        self._progress |= mark.progress is not None and mark.progress["step"] != before.get("step")
+        if mark.problem and not self._has_problem:
+            self._has_problem = True
+            self._log.error("a log can't be kept", why=mark.problem)
+            self.note(f"log:{self.job.job_id}", f"its log is not kept: {mark.problem}")
+
+    def shown(self, message: str) -> str:
+        """Return a message from outside as a row may hold it."""
+        return self._redact(message[:_MAX_MESSAGE_CHARS]).replace("\0", "\ufffd")
+
+    async def keep(self) -> bool:
+        """Save and prolong the lease."""
+        return await undisturbed(self._save(keep_s=LEASE_S, due=None))
+
+    async def give_back(self, due: datetime | None) -> bool:
+        """Save and give the lease back until `due`; `None`: nothing more to do."""
+        return await undisturbed(self._save(keep_s=None, due=due))
+
+    async def _save(self, *, keep_s: float | None, due: datetime | None) -> bool:
+        """Save; False when the database can't be reached now. Raises `LeaseLost`."""
+        async with self._lock:
+            facts, poke, progress = self._facts, self._poke, self._progress
+            save = SaveRayJob(self.job, facts, poke, progress, keep_s, due)
+            self._facts, self._poke, self._progress = (), False, False
+            self.changed = self.urgent = False
+            try:
+                held = await self._store.save_rayjob(self._lease, save, self._clock.now())
+            except Transient as error:
+                self._facts = facts + self._facts
+                self._poke, self._progress = self._poke or poke, self._progress or progress
+                self.changed = True
+                self._log.warning("a RayJob could not be saved", why=str(error))
+                return False
+            if not held:
+                raise LeaseLost
+            self.saved_at = self._clock.now()
+            return True

@@ -1,0 +1,1 @@
+"""Moves runs from queued to done: dispatch, observe, write."""

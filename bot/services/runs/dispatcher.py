@@ -1,0 +1,191 @@
+"""Starting a run's workflow exactly once: intent first, look before trying again."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from bot.core.model.pulls import Pull
+from bot.core.model.repos import Repo
+from bot.core.model.runs import Run, State
+from bot.core.planning.audit import audited
+from bot.core.planning.plan import Changes, DropWant
+from bot.core.planning.pull_request import short
+from bot.core.runs import observed
+from bot.core.runs.dispatch_inputs import inputs_of, refusal
+from bot.core.runs.steps import Dispatch, Search
+from bot.ports.clock import Clock
+from bot.ports.errors import Lost, Permanent, Transient
+from bot.ports.github import ActionsRun, GitHub
+from bot.ports.inbox import InboxStore
+from bot.ports.runner import ClaimedRun
+from bot.services.runs.ledger import Ledger, Moved
+
+_FIRST_LOOK = timedelta(seconds=2)  # the soonest that GitHub's lists may show a new run
+_RERUN_WITHIN = timedelta(days=30)  # GitHub's limits for re-runs
+_MAX_ATTEMPTS = 50
+_TRY_AGAIN = timedelta(seconds=10)
+_GONE = {404, 410}
+_SURE_AFTER = timedelta(minutes=1)  # what was made just now may not be on every server of GitHub
+_CLOCKS_DIFFER = timedelta(seconds=60)  # GitHub's clock and ours, when listing runs "since"
+
+
+class Dispatcher:
+    """Carries out `Dispatch` and `Search`."""
+
+    def __init__(self, store: InboxStore, github: GitHub, ledger: Ledger, clock: Clock) -> None:
+        self._store = store
+        self._github = github
+        self._ledger = ledger
+        self._clock = clock
+
+    async def dispatch(self, claimed: ClaimedRun, repo: Repo, step: Dispatch) -> None:
+        """Dispatch, unless the head moved or the pull request was closed meanwhile."""
+        if await self._left(claimed, repo):
+            await self._ledger.moved(claimed, Moved(claimed.run, self._clock.now()))
+            return
+        run = claimed.run
+        failed_only = run.rerun_of is not None and await self._can_rerun(repo, run)
+        if run.rerun_of is not None and not failed_only and not run.snapshot.native:
+            run = replace(run, rerun_of=None, actions_attempt=1)
+        run = replace(
+            run,
+            dispatch_id=run.id,
+            state=State.DISPATCHING,
+            dispatched_at=claimed.run.dispatched_at or self._clock.now(),
+            place=None,
+            why="",
+        )
+        intent = observed.dispatching(run, step.number, self._clock.now())
+        if await self._ledger.intend(claimed, run, intent):
+            await self._send(claimed, repo, (run, failed_only), step.number)
+
+    async def _left(self, claimed: ClaimedRun, repo: Repo) -> bool:
+        """Drop the wants of pull requests that moved on; tell whether any was dropped."""
+        drops = []
+        for want in claimed.wants:
+            kind, _, number = want.source.partition(":")
+            if kind != "pr":
+                continue
+            pull = await self._pull(claimed.run, repo, int(number))
+            if pull is None:
+                drops.append(DropWant(want.run_id, want.source, "the pull request is gone"))
+            elif not pull.open:
+                drops.append(DropWant(want.run_id, want.source, "the pull request was closed"))
+            elif pull.head_sha != claimed.run.sha:
+                why = f"superseded by {short(pull.head_sha)}"
+                drops.append(DropWant(want.run_id, want.source, why))
+        if drops:
+            now = self._clock.now()
+            changes = audited(Changes(repo=repo, drop_wants=tuple(drops)), now, None)
+            await self._store.commit(replace(changes, repo=None), now, done=None)
+        return bool(drops)
+
+    async def _pull(self, run: Run, repo: Repo, number: int) -> Pull | None:
+        """Read a pull request; None: GitHub shows it no more, as a spammer's, or to nobody."""
+        try:
+            return await self._github.pull(repo, number)
+        except Permanent as error:
+            if error.status not in _GONE or self._clock.now() - run.created_at < _SURE_AFTER:
+                raise
+            return None
+
+    async def _send(
+        self, claimed: ClaimedRun, repo: Repo, order: tuple[Run, bool], number: int
+    ) -> None:
+        run, failed_only = order
+        try:
+            answer = await self._start(repo, run, failed_only=failed_only)
+        except Lost:
+            await self._ledger.moved(claimed, Moved(run, self._clock.now() + _FIRST_LOOK))
+        except Transient as error:
+            wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
+            now = self._clock.now()
+            fact = observed.unsent(run, number, now, str(error))
+            waiting = replace(run, why=f"GitHub does not take the dispatch now: {error}")
+            await self._ledger.moved(claimed, Moved(waiting, now + wait, (fact,)))
+        except Permanent as error:
+            now = self._clock.now()
+            fact = observed.refused(run, now, refusal(run, error.status, str(error)))
+            await self._ledger.moved(claimed, Moved(run, now, (fact,)))
+        else:
+            await self._answered(claimed, run, answer)
+
+    async def _start(self, repo: Repo, run: Run, *, failed_only: bool) -> ActionsRun | None:
+        """Start the workflow, or run the Actions run before again; None: GitHub names no run.
+
+        What GitHub started is run again whole where its failed jobs alone can't be.
+        """
+        if run.rerun_of is not None:
+            await self._github.rerun(repo, run.rerun_of, failed_only=failed_only)
+            return None
+        assert run.label is not None
+        frozen = run.snapshot
+        inputs = inputs_of(run, run.label)
+        return await self._github.dispatch(repo, frozen.workflow, frozen.ref, inputs)
+
+    async def _can_rerun(self, repo: Repo, run: Run) -> bool:
+        """Tell whether GitHub can run the failed jobs alone."""
+        assert run.rerun_of is not None
+        try:
+            seen = await self._github.actions_run(repo, run.rerun_of)
+        except Permanent:
+            return False  # deleted, or expired
+        young = self._clock.now() - seen.created_at < _RERUN_WITHIN
+        unchanged = seen.status == "completed" and seen.attempt == run.actions_attempt
+        if not (young and unchanged and seen.attempt < _MAX_ATTEMPTS):
+            return False
+        jobs = await self._github.jobs(repo, run.rerun_of, seen.attempt)
+        ends = {job.conclusion for job in jobs}
+        return "success" in ends and bool(ends & {"failure", "cancelled", "timed_out"})
+
+    async def _answered(self, claimed: ClaimedRun, run: Run, answer: ActionsRun | None) -> None:
+        """Take the run GitHub named; an older server names none, so it is looked for."""
+        if answer is None:
+            await self._ledger.moved(claimed, Moved(run, self._clock.now() + _FIRST_LOOK))
+        else:
+            await self._adopt(claimed, run, answer, found=False)
+
+    async def search(self, claimed: ClaimedRun, repo: Repo, step: Search) -> None:
+        """Look for our id; of several runs with it the lowest is ours, the others go."""
+        run, now = claimed.run, self._clock.now()
+        if run.rerun_of is not None:
+            await self._search_rerun(claimed, repo, step)
+            return
+        since = (run.dispatched_at or run.created_at) - _CLOCKS_DIFFER
+        listed = await self._github.runs_of_workflow(repo, run.snapshot.workflow, since)
+        ours = sorted(
+            (item for item in listed if run.id in item.display_title), key=lambda item: item.id
+        )
+        if not ours:
+            fact = observed.searched(run, step.number, step.search, now)
+            await self._ledger.moved(claimed, Moved(run, now, (fact,)))
+            return
+        for double in ours[1:]:
+            await self._github.cancel(repo, double.id)
+        await self._adopt(claimed, run, ours[0], found=True)
+
+    async def _search_rerun(self, claimed: ClaimedRun, repo: Repo, step: Search) -> None:
+        """Look whether the re-run has begun: the same Actions run with a higher attempt."""
+        run = claimed.run
+        assert run.rerun_of is not None
+        seen = await self._github.actions_run(repo, run.rerun_of)
+        if seen.attempt > run.actions_attempt:
+            await self._adopt(claimed, run, seen, found=True)
+            return
+        now = self._clock.now()
+        fact = observed.searched(run, step.number, step.search, now)
+        await self._ledger.moved(claimed, Moved(run, now, (fact,)))
+
+    async def _adopt(
+        self, claimed: ClaimedRun, run: Run, actions: ActionsRun, *, found: bool
+    ) -> None:
+        now = self._clock.now()
+        run = replace(
+            run,
+            state=State.WAITING_FOR_RUNNER,
+            actions_run_id=actions.id,
+            actions_attempt=actions.attempt,
+            actions_url=actions.html_url,
+            why="",
+        )
+        fact = observed.dispatched(run, now, found=found)
+        await self._ledger.moved(claimed, Moved(run, now, (fact,)))

@@ -1,0 +1,229 @@
+"""The one writer of a run's state: what a step led to becomes the run's next row."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.core.model.ids import RunId
+from bot.core.model.queue import Place
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Outcome, Run, State, Wish
+from bot.core.planning.plan import BY_ITSELF, AuditEntry
+from bot.core.queue.scheduler import Barred
+from bot.core.report.digest import cause_of
+from bot.core.report.views import SuiteView
+from bot.core.runs import observed
+from bot.core.runs.observed import add_up
+from bot.core.runs.steps import Bind, Conclude, End, SetWish, Wait
+from bot.ports.clock import Clock
+from bot.ports.runner import ClaimedRun, RunnerStore, SaveRun
+from bot.ports.wake import Topic, Wake
+from bot.telemetry import Metrics, get_log
+
+# States whose begin a person should see at once; the others are shown with the next progress.
+_SHOWN_AT_ONCE = {State.NEEDS_APPROVAL, State.RUNNING, State.CANCELLING, State.DONE}
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a step changed: the run's new row, what was learned, and when to look again."""
+
+    run: Run
+    due: datetime | None
+    facts: tuple[Fact, ...] = ()
+    rayjobs: tuple[RayJob, ...] = ()
+    release: tuple[str, ...] = ()
+    release_all: bool = False
+    audit: tuple[AuditEntry, ...] = ()
+    news: bool = False  # a person should see it at once, whatever the state
+
+
+def _gist(why: str) -> str:
+    """Return what of a reason is news: its numbers and times shift all the time."""
+    return re.sub(r"\d+", "", why)
+
+
+def _cause(claimed: ClaimedRun) -> str:
+    return cause_of(SuiteView(claimed.run, claimed.facts, claimed.rayjobs))
+
+
+class Ledger:
+    """Folds facts into rows and saves them under the run's lease."""
+
+    def __init__(
+        self,
+        store: RunnerStore,
+        clock: Clock,
+        wake: Wake,
+        metrics: Metrics,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._wake = wake
+        self._metrics = metrics
+        self._new_id = new_id
+        self._log = get_log("ledger")
+
+    async def intend(self, claimed: ClaimedRun, run: Run, fact: Fact) -> bool:
+        """Write an intent before its call and keep the lease; False: the lease was lost."""
+        return await self._store.note(claimed.lease, run, (fact,), self._clock.now())
+
+    async def moved(self, claimed: ClaimedRun, moved: Moved) -> None:
+        """Save a step's result."""
+        before, run = claimed.run, moved.run
+        seen = add_up(run, (*claimed.facts, *moved.facts))
+        run = replace(run, started_at=run.started_at or seen.started_at)
+        changed = run.state is not before.state
+        # Ahead of a long queue places shift all the time: how they do is mere progress.
+        queues = (run.place is None) != (before.place is None)
+        at_once = (changed and run.state in _SHOWN_AT_ONCE) or queues or moved.news
+        await self._save(
+            claimed,
+            SaveRun(
+                run=run,
+                due=moved.due,
+                facts=moved.facts,
+                rayjobs=moved.rayjobs,
+                release=moved.release,
+                release_all=moved.release_all,
+                audit=moved.audit,
+                show=at_once,
+                progress=changed or run.why != before.why or run.place != before.place,
+            ),
+        )
+
+    async def wait(self, claimed: ClaimedRun, step: Wait) -> None:
+        """Save that there is nothing to do until then."""
+        run = replace(claimed.run, state=step.state, why=step.why)
+        idle = step.state is State.QUEUED  # what can't start holds nothing and stands in no way
+        if idle:
+            run = replace(run, label=None, npus=0, place=None)
+        await self.moved(claimed, Moved(run, step.until, release_all=idle))
+
+    async def queued(self, claimed: ClaimedRun, answer: Place | Barred, due: datetime) -> None:
+        """Save a run's place in a queue, or the rule that bars it."""
+        place = answer if isinstance(answer, Place) else None
+        why = answer.why if isinstance(answer, Barred) else ""
+        run = replace(claimed.run, state=State.QUEUED, place=place, why=why)
+        news = _gist(why) != _gist(claimed.run.why)
+        if isinstance(answer, Place) or not news:
+            await self.moved(claimed, Moved(run, due))
+            return
+        entry = self._entry(run, "start", answer.rule, allowed=False)
+        await self.moved(claimed, Moved(run, due, audit=(entry,), news=True))
+
+    async def wish(self, claimed: ClaimedRun, step: SetWish) -> None:
+        """Save that a limit is reached: the run should stop."""
+        now = self._clock.now()
+        run = replace(claimed.run, wish=Wish(step.kind, "", step.reason, now))
+        entry = self._entry(run, "cancel", f"limit: {step.reason}", allowed=True)
+        await self.moved(claimed, Moved(run, now, audit=(entry,)))
+
+    def _entry(self, run: Run, verb: str, rule: str, *, allowed: bool) -> AuditEntry:
+        """Return what a rule decided about a run, for the audit; each attempt is one of its own."""
+        now = self._clock.now()
+        again = f" (attempt {run.attempt})" if run.attempt > 1 else ""
+        what = f"{verb} {run.suite}{again}"
+        return AuditEntry(now, BY_ITSELF, what, allowed, rule, run.repo_id, run.number, run.sha)
+
+    async def bind(self, claimed: ClaimedRun, step: Bind) -> None:
+        """Save which Actions run GitHub started by itself for this run."""
+        now = self._clock.now()
+        run = replace(
+            claimed.run,
+            state=State.WAITING_FOR_RUNNER,
+            why="",
+            actions_run_id=step.actions_run_id,
+            actions_attempt=step.attempt,
+            actions_url=step.url,
+            dispatched_at=now,
+        )
+        told = {"text": f"started by GitHub on {step.event}"}
+        fact = Fact(run.id, observed.RUNNER, f"dispatched:{step.attempt}", now, told)
+        await self.moved(claimed, Moved(run, now, (fact,)))
+
+    async def conclude(self, claimed: ClaimedRun, step: Conclude) -> None:
+        """Save the verdict; from here on only logs are read."""
+        now = self._clock.now()
+        self._alarm(claimed)
+        run = replace(claimed.run, state=State.FINISHING, why=step.why)
+        fact = observed.decided(run, now, step.outcome, step.why)
+        await self.moved(claimed, Moved(run, now, (fact,)))
+
+    async def end(self, claimed: ClaimedRun, step: End) -> None:
+        """Save the end and, where it is worth it, the next attempt, in one transaction."""
+        now = self._clock.now()
+        if claimed.run.state is not State.FINISHING:
+            self._alarm(claimed)
+        run = replace(
+            claimed.run,
+            state=State.DONE,
+            outcome=step.outcome,
+            why=step.why,
+            cause=_cause(claimed) if step.outcome is Outcome.FAILURE else "",
+            retry=step.retry,
+            place=None,
+            ended_at=now,
+        )
+        retry = self._next_attempt(run, step, now) if step.retry else None
+        if retry:
+            note = {"text": f"attempt {retry.attempt} follows: {step.retry}"}
+            told: tuple[Fact, ...] = (Fact(run.id, observed.RUNNER, "retried", now, note),)
+        else:
+            told = ()
+        save = SaveRun(run, None, told, release_all=True, retry=retry, show=True)
+        await self._save(claimed, save)
+
+    def _alarm(self, claimed: ClaimedRun) -> None:
+        """Tell operators of RayJobs that nothing deletes any more."""
+        seen = add_up(claimed.run, claimed.facts)
+        if seen.leftover and not seen.deleted:
+            self._metrics.leftovers.inc()
+            told = {"run": claimed.run.id, "actions_run": claimed.run.actions_run_id}
+            self._log.error("RayJobs may be left on the cluster", why=seen.leftover, **told)
+
+    def _next_attempt(self, run: Run, step: End, now: datetime) -> Run:
+        return Run(
+            id=RunId(self._new_id()),
+            repo_id=run.repo_id,
+            sha=run.sha,
+            suite=run.suite,
+            attempt=run.attempt + 1,
+            snapshot=run.snapshot,
+            created_at=now,
+            origin=f"attempt {run.attempt}: {step.retry}",
+            number=run.number,
+            forced=run.forced,
+            retries=run.retries + 1 if step.counts else run.retries,
+            rerun_of=run.actions_run_id if run.snapshot.native else None,
+            actions_attempt=run.actions_attempt if run.snapshot.native else 1,
+        )
+
+    async def _save(self, claimed: ClaimedRun, save: SaveRun) -> None:
+        if not await self._store.save_run(claimed.lease, save, self._clock.now()):
+            self._log.warning(
+                "the lease of a run was lost; its step is taken again", run=save.run.id
+            )
+            return
+        if save.run.state is not claimed.run.state:
+            self._tell(save.run)
+        topics = [Topic.REPORTER] if save.show or save.progress else []
+        topics += [Topic.FOLLOWER] if save.rayjobs else []
+        topics += [Topic.RUNNER] if save.due or save.release or save.release_all else []
+        self._wake.poke(*topics)
+
+    def _tell(self, run: Run) -> None:
+        self._metrics.states.labels(run.state, run.outcome or "").inc()
+        self._log.info(
+            "run moved",
+            run=run.id,
+            suite=run.suite,
+            sha=run.sha,
+            attempt=run.attempt,
+            state=run.state,
+            outcome=run.outcome,
+            why=run.why,
+        )

@@ -1,0 +1,115 @@
+"""Adopts what GitHub starts by its own path filters, as a webhook or a list tells of it."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from bot.core.model.ids import RunId
+from bot.core.model.pulls import Pull
+from bot.core.model.repos import Repo
+from bot.core.model.runs import Run, Want
+from bot.core.planning.plan import Changes
+from bot.core.planning.pull_request import PolicyAt, pr_source, snapshot
+from bot.core.policy import Mode
+from bot.core.report.views import Gate
+from bot.core.runs import observed
+from bot.core.runs.native import (
+    EVENTS,
+    LATE_PULL,
+    ORIGIN,
+    UNREQUESTED,
+    Seen,
+    as_fact,
+    as_state,
+    may_adopt,
+    native_suites,
+)
+from bot.ports.clock import Clock
+from bot.ports.errors import Transient
+from bot.ports.inbox import InboxStore
+from bot.services.policies import Policies
+
+_SOON_S = 1.0  # when to look again for the pull request
+
+
+class Natives:
+    """Finds out whose an Actions run is that nobody here has started."""
+
+    def __init__(
+        self, store: InboxStore, policies: Policies, clock: Clock, new_id: Callable[[], str]
+    ) -> None:
+        self._store = store
+        self._policies = policies
+        self._clock = clock
+        self._new_id = new_id
+
+    async def seen(self, repo: Repo, seen: Seen, source: str) -> Changes:
+        """Return what an Actions run leads to that is bound to no row.
+
+        Raises ``Transient`` while its pull request may only be late: webhooks overtake each other.
+        """
+        if seen.event not in EVENTS:
+            return Changes(repo=repo)
+        pulls = await self._store.pulls_at(repo.id, seen.sha)
+        base = pulls[0].base_ref if pulls else repo.default_branch
+        at = await self._policies.of(repo, base)
+        if not isinstance(at, PolicyAt) or at.policy.mode is not Mode.ON:
+            return Changes(repo=repo)
+        names = native_suites(at.policy, seen.path)
+        if not names:
+            return Changes(repo=repo)
+        if not pulls:
+            self._wait_for_pull(seen)
+            return Changes(repo=repo)
+        return await self._adopt(repo, seen, (at, names, pulls), source)
+
+    def _wait_for_pull(self, seen: Seen) -> None:
+        """Have the delivery come again soon while its pull request may be on its way."""
+        young = seen.created_at and self._clock.now() - seen.created_at < LATE_PULL
+        if young and seen.event != "push":  # most pushes are of no pull request
+            reason = "no pull request with this head is known yet"
+            raise Transient(reason, retry_after_s=_SOON_S)
+
+    async def _adopt(
+        self,
+        repo: Repo,
+        seen: Seen,
+        found: tuple[PolicyAt, tuple[str, ...], tuple[Pull, ...]],
+        source: str,
+    ) -> Changes:
+        at, names, pulls = found
+        now = self._clock.now()
+        known = [item.run for item in await self._store.runs_at(repo.id, seen.sha)]
+        new_runs, told = [], []
+        for name in names:
+            attempts = [run for run in known if run.suite == name]
+            if not may_adopt(seen, attempts):
+                continue
+            run = self._run(seen, at, name, (pulls[0], len(attempts)), now)
+            wants = tuple(Want(run.id, pr_source(pull.number), auto=False) for pull in pulls)
+            new_runs.append((run, wants))
+            told.append(observed.native(source, run.id, now, as_fact(seen)))
+            told.append(observed.actions(source, run.id, now, as_state(seen)))
+        gate = Gate(repo.id, seen.sha, pulls[0].number, name=at.policy.gate.name)
+        return Changes(
+            repo=repo,
+            new_runs=tuple(new_runs),
+            facts=tuple(told),
+            gates=(gate,) if new_runs else (),
+        )
+
+    def _run(
+        self, seen: Seen, at: PolicyAt, name: str, place: tuple[Pull, int], now: datetime
+    ) -> Run:
+        """Return a row for it; where one waits already, the store takes that one instead."""
+        pull, before = place
+        return Run(
+            id=RunId(self._new_id()),
+            repo_id=pull.repo_id,
+            sha=seen.sha,
+            suite=name,
+            attempt=before + 1,
+            snapshot=snapshot(at, name, (), UNREQUESTED),
+            created_at=now,
+            origin=ORIGIN.format(event=seen.event),
+            number=pull.number,
+        )

@@ -1,0 +1,176 @@
+"""Asking the witnesses: the Actions run at its end, the submitter, the Actions log."""
+
+from dataclasses import replace
+
+import bot.core.rayjob.evidence as log_evidence
+from bot.core.model.ids import Json
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.repos import Repo
+from bot.core.model.runs import Run, State
+from bot.core.rayjob import NotOffered, RayJobRecord
+from bot.core.runs import observed
+from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
+from bot.ports.clock import Clock
+from bot.ports.errors import Permanent, Transient
+from bot.ports.github import ActionsJob, GitHub
+from bot.ports.rayjobs import RayJobs
+from bot.ports.runner import ClaimedRun
+from bot.services.rayjobs.digesters import Digesters, as_row
+from bot.services.rayjobs.seen import unconfirmed
+from bot.services.runs.ledger import Ledger, Moved
+
+_GONE = "deleted"  # our word for a run that GitHub no longer knows
+
+
+class Witnesses:
+    """Carries out the steps that ask what became of a dispatched run."""
+
+    def __init__(
+        self,
+        github: GitHub,
+        rayjobs: RayJobs | None,
+        ledger: Ledger,
+        digesters: Digesters,
+        clock: Clock,
+    ) -> None:
+        self._github = github
+        self._rayjobs = rayjobs
+        self._ledger = ledger
+        self._digesters = digesters
+        self._clock = clock
+
+    async def read_end(self, claimed: ClaimedRun, repo: Repo, step: ReadEnd) -> None:
+        """Believe the end of the Actions run after one look at it."""
+        run = claimed.run
+        assert run.actions_run_id is not None
+        try:
+            seen = await self._github.actions_run(repo, run.actions_run_id)
+            if seen.attempt > run.actions_attempt:
+                seen = await self._github.actions_attempt(
+                    repo, run.actions_run_id, run.actions_attempt
+                )
+        except Permanent as error:
+            if error.status != 404:
+                raise
+            await self._ended(claimed, run, _GONE)
+            return
+        asks = seen.conclusion == observed.APPROVAL and seen.attempt == run.actions_attempt
+        if seen.status == "completed" and not asks:
+            await self._ended(claimed, run, seen.conclusion)
+        else:
+            await self._ledger.moved(claimed, Moved(run, self._clock.now() + step.again))
+
+    async def _ended(self, claimed: ClaimedRun, run: Run, conclusion: str | None) -> None:
+        """Note the end; the label's slot is free unless a detached RayJob holds it as its pool."""
+        now = self._clock.now()
+        label_is_pool = run.snapshot.rayjob and run.snapshot.pool is None
+        release = () if label_is_pool or run.label is None else (f"label:{run.label}",)
+        fact = observed.ended(run, now, conclusion)
+        await self._ledger.moved(claimed, Moved(run, now, (fact,), release=release))
+
+    async def find_rayjobs(self, claimed: ClaimedRun, step: FindRayJobs) -> None:
+        """Ask the submitter which RayJobs this Actions run attempt has."""
+        run, now = claimed.run, self._clock.now()
+        assert self._rayjobs is not None
+        assert run.actions_run_id is not None
+        found = await self._rayjobs.of_workflow(run.actions_run_id, run.actions_attempt)
+        records = () if isinstance(found, NotOffered) else found
+        known = {job.job_id for job in claimed.rayjobs}
+        new = tuple(_rayjob(run, item) for item in records if item.job_id not in known)
+        noted = [observed.rayjob_seen(run, now, job.job_id) for job in new]
+        if step.last:
+            noted.append(observed.asked(run, now))
+        due = now if new or step.last else step.then
+        if run.state is State.WAITING_FOR_RUNNER:  # its job has begun, or nobody would ask
+            run = replace(run, state=State.RUNNING, why="")
+        await self._ledger.moved(claimed, Moved(run, due, tuple(noted), rayjobs=new))
+
+    async def send_cancel(self, claimed: ClaimedRun, repo: Repo, step: SendCancel) -> None:
+        """Ask GitHub to cancel; a run that can't be cancelled has ended: its end is read."""
+        run = claimed.run
+        assert run.actions_run_id is not None
+        call = self._github.force_cancel if step.force else self._github.cancel
+        try:
+            taken = await call(repo, run.actions_run_id)
+        except Permanent as error:
+            if error.status != 404:
+                raise
+            taken = False  # deleted on GitHub; its end is read as such
+        now = self._clock.now()
+        noted = [observed.cancel_sent(run, now, force=step.force, taken=taken)]
+        if not taken:
+            data = {"attempt": run.actions_attempt, "status": "completed", "conclusion": None}
+            noted.append(observed.actions("api", run.id, now, data))
+        await self._ledger.moved(claimed, Moved(run, now, tuple(noted)))
+
+    async def delete_rayjobs(self, claimed: ClaimedRun, step: DeleteRayJobs) -> None:
+        """Delete the RayJobs of this attempt; the answer counts, not the sending."""
+        run = claimed.run
+        assert self._rayjobs is not None
+        assert run.actions_run_id is not None
+        problem = ""
+        try:
+            await self._rayjobs.delete_workflow(run.actions_run_id, run.actions_attempt)
+        except (Transient, Permanent) as error:
+            problem = str(error) or type(error).__name__
+        now = self._clock.now()
+        fact = observed.rayjobs_deleted(run, step.number, now, problem)
+        await self._ledger.moved(claimed, Moved(run, now, (fact,)))
+
+    async def read_log(self, claimed: ClaimedRun, repo: Repo) -> None:
+        """Read the Actions log of the job that tells most: RayJob markers and a digest."""
+        run = claimed.run
+        assert run.actions_run_id is not None
+        try:
+            jobs = await self._github.jobs(repo, run.actions_run_id, run.actions_attempt)
+            data = await self._log_of(run, repo, jobs)
+        except Permanent as error:
+            data = {"final": None, "digest": None, "problem": f"GitHub refused the log: {error}"}
+        now = self._clock.now()
+        known = {job.job_id for job in claimed.rayjobs}
+        job_id = data.get("rayjob")
+        new: tuple[RayJob, ...] = ()
+        if job_id and job_id not in known:
+            new = (unconfirmed(run, job_id, "log", submitter=self._rayjobs is not None),)
+        fact = observed.log_read(run, now, data)
+        await self._ledger.moved(claimed, Moved(run, now, (fact,), rayjobs=new))
+
+    async def _log_of(self, run: Run, repo: Repo, jobs: tuple[ActionsJob, ...]) -> Json:
+        job = _telling(jobs)
+        if job is None:
+            return {"final": None, "digest": None, "problem": "no job of the run has begun"}
+        digester = self._digesters.of(run)
+        markers = log_evidence.ActionsLog()
+        async for chunk in self._github.job_log(repo, job.id):
+            digester.feed(chunk)
+            markers.feed(chunk)
+        said = markers.end()
+        return {
+            "final": said.final.value if said.final else None,
+            "rayjob": said.job_id,
+            "digest": as_row(digester.end()),
+            "job": job.name,
+            "step": job.failed_step,
+            "url": job.html_url,
+            "problem": "",
+        }
+
+
+def _rayjob(run: Run, record: RayJobRecord) -> RayJob:
+    assert run.actions_run_id is not None
+    return RayJob(
+        record.job_id,
+        run.id,
+        "workflow",
+        confirmed=record.belongs_to(run.actions_run_id, run.actions_attempt),
+        status=record.status,
+        deployment=record.job_deployment_status,
+        message=record.message,
+    )
+
+
+def _telling(jobs: tuple[ActionsJob, ...]) -> ActionsJob | None:
+    """Return the job whose log tells most: the first that failed, else the first that ran."""
+    begun = [job for job in jobs if job.conclusion not in {None, "skipped"}]
+    failed = [job for job in begun if job.conclusion not in {"success", "neutral"}]
+    return next(iter(failed or begun), None)

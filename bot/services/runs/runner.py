@@ -1,0 +1,225 @@
+"""Moves due runs one step each: hold, dispatch, watch, end; safe to be called twice."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from bot.core.model.queue import Need, Place
+from bot.core.model.repos import Repo
+from bot.core.model.runs import Outcome, Run, State
+from bot.core.model.snapshot import Snapshot
+from bot.core.policy.admission import fitting, limits_now, too_big
+from bot.core.queue.scheduler import Barred, Taken
+from bot.core.runs import reconcile, steps
+from bot.core.runs.offline import Quiet
+from bot.core.runs.situation import Situation
+from bot.ports.clock import Clock
+from bot.ports.errors import Permanent, Transient
+from bot.ports.runner import ClaimedRun, RunnerStore
+from bot.services.loop import Loop
+from bot.services.policies import Policies
+from bot.services.runs.dispatcher import Dispatcher
+from bot.services.runs.ledger import Ledger, Moved
+from bot.services.runs.observer import Witnesses
+from bot.services.runs.submitter_health import SubmitterHealth
+from bot.telemetry import get_log
+
+LEASE_S = 30
+RENEW_S = 10  # a long step, like reading a log, keeps its lease so
+BATCH = 8
+_TRY_AGAIN = timedelta(seconds=10)
+_REFUSED_AGAIN = timedelta(minutes=5)
+_LOOK_AT_QUEUE = timedelta(minutes=1)  # a release pokes those who wait; this is the safety net
+_FAR_BACK = 16  # in the queue: nothing changes soon, and many may be there
+_LOOK_FAR_BACK = timedelta(minutes=10)
+
+
+class Runner:
+    """Claims runs, decides each one's next step and carries it out."""
+
+    def __init__(
+        self,
+        store: RunnerStore,
+        tools: tuple[Ledger, Dispatcher, Witnesses, Policies],
+        health: SubmitterHealth | None,
+        clock: Clock,
+        loop: Loop,
+    ) -> None:
+        """``health`` None: no submitter is configured."""
+        self._store = store
+        self._ledger, self._dispatcher, self._witnesses, self._policies = tools
+        self._health = health
+        self._clock = clock
+        self._loop = loop
+        self._log = get_log("runner")
+
+    async def step(self) -> bool:
+        """Take one step of what is due; tell whether there was anything."""
+        claimed = await self._store.claim_runs(
+            self._loop.owner, self._clock.now(), lease_s=LEASE_S, limit=BATCH
+        )
+        async with asyncio.TaskGroup() as group:
+            for item in claimed:
+                group.create_task(self._advance(item))
+        return bool(claimed)
+
+    async def _advance(self, claimed: ClaimedRun) -> None:
+        log = self._log.bind(run=claimed.run.id, suite=claimed.run.suite, sha=claimed.run.sha)
+        try:
+            async with self._keeping(claimed):
+                await self._take(claimed)
+        except Transient as error:
+            wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
+            log.warning("a step has to wait", why=str(error))
+            await self._later(claimed, claimed.run.why, wait)
+        except Permanent as error:
+            log.error("a step was refused", why=str(error), status=error.status)
+            await self._later(claimed, f"GitHub refuses: {error}", _REFUSED_AGAIN)
+        except Exception as error:  # noqa: BLE001  one broken run must not stop the others
+            self._loop.failed("runner", error, log)
+            await self._later(claimed, claimed.run.why, _REFUSED_AGAIN)
+
+    async def _later(self, claimed: ClaimedRun, why: str, wait: timedelta) -> None:
+        """Take the step again then; till then what did not start holds no place."""
+        until = self._clock.now() + wait
+        # An intent that was written since the claim must not be undone.
+        run = await self._store.run_of_dispatch(claimed.run.id) or claimed.run
+        if run.state is State.QUEUED:
+            await self._ledger.wait(claimed, steps.Wait(State.QUEUED, until, why))
+        else:
+            await self._ledger.moved(claimed, Moved(replace(run, why=why), until))
+
+    @asynccontextmanager
+    async def _keeping(self, claimed: ClaimedRun) -> AsyncIterator[None]:
+        """Renew the lease while a step takes long."""
+        task = asyncio.create_task(self._renew(claimed))
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _renew(self, claimed: ClaimedRun) -> None:
+        while True:
+            await self._clock.sleep(RENEW_S)
+            await self._store.renew(claimed.lease, self._clock.now(), lease_s=LEASE_S)
+
+    async def _take(self, claimed: ClaimedRun) -> None:
+        """Decide and carry out one step."""
+        repo = await self._store.repo(claimed.run.repo_id)
+        if repo is None or not repo.active:
+            end = steps.End(Outcome.BROKEN, "the app was removed from this repository")
+            await self._ledger.end(claimed, end)
+            return
+        await self._carry_out(claimed, repo, reconcile.decide(await self._situation(claimed)))
+
+    async def _situation(self, claimed: ClaimedRun) -> Situation:
+        down = ""
+        if self._health is not None and claimed.run.snapshot.rayjob:
+            down = await self._health.down()
+        return Situation(
+            run=claimed.run,
+            wanted=bool(claimed.wants),
+            facts=claimed.facts,
+            rayjobs=claimed.rayjobs,
+            now=self._clock.now(),
+            submitter=self._health is not None,
+            submitter_down=down,
+            quiet=await self._quiet(claimed.run),
+        )
+
+    async def _quiet(self, run: Run) -> Quiet | None:
+        """Tell whether the label that a run waits for looks offline."""
+        labels = [run.label] if run.label else [label.name for label in run.snapshot.labels]
+        if run.state is not State.WAITING_FOR_RUNNER or not run.dispatched_at or len(labels) > 1:
+            return None
+        now = self._clock.now()
+        return await self._store.quiet_label(run.repo_id, labels[0], run.dispatched_at, now)
+
+    async def _carry_out(self, claimed: ClaimedRun, repo: Repo, step: steps.Step) -> None:
+        match step:
+            case steps.TakePlace():
+                await self._take_place(claimed)
+            case steps.Dispatch():
+                await self._dispatcher.dispatch(claimed, repo, step)
+            case steps.Search():
+                await self._dispatcher.search(claimed, repo, step)
+            case steps.Wait() | steps.SetWish() | steps.Conclude() | steps.End() | steps.Bind():
+                await self._save(claimed, step)
+            case _:
+                await self._ask(claimed, repo, step)
+
+    async def _save(self, claimed: ClaimedRun, step: steps.Saving) -> None:
+        match step:
+            case steps.Wait():
+                await self._ledger.wait(claimed, step)
+            case steps.SetWish():
+                await self._ledger.wish(claimed, step)
+            case steps.Conclude():
+                await self._ledger.conclude(claimed, step)
+            case steps.End():
+                await self._ledger.end(claimed, step)
+            case steps.Bind():
+                await self._ledger.bind(claimed, step)
+            case _:
+                assert_never(step)
+
+    async def _ask(self, claimed: ClaimedRun, repo: Repo, step: steps.Asking) -> None:
+        match step:
+            case steps.ReadEnd():
+                await self._witnesses.read_end(claimed, repo, step)
+            case steps.FindRayJobs():
+                await self._witnesses.find_rayjobs(claimed, step)
+            case steps.ReadLog():
+                await self._witnesses.read_log(claimed, repo)
+            case steps.SendCancel():
+                await self._witnesses.send_cancel(claimed, repo, step)
+            case steps.DeleteRayJobs():
+                await self._witnesses.delete_rayjobs(claimed, step)
+            case _:
+                assert_never(step)
+
+    async def _take_place(self, claimed: ClaimedRun) -> None:
+        """Take a slot of the first label that is free, with the pool's NPUs; or queue."""
+        run, now = claimed.run, self._clock.now()
+        frozen = await self._limited(run)
+        if why := too_big(frozen):
+            await self._ledger.wait(claimed, steps.Wait(State.QUEUED, now + _LOOK_AT_QUEUE, why))
+            return
+        limited = replace(run, snapshot=fitting(frozen))
+        taken = await self._store.take(limited, needs_of(limited), now)
+        if isinstance(taken, Taken):
+            label = limited.snapshot.labels[taken.choice].name
+            npus = run.snapshot.nodes * run.snapshot.npus_at(label)
+            placed = replace(run, label=label, npus=npus, place=None, why="")
+            await self._ledger.moved(claimed, Moved(placed, now))
+        else:
+            await self._ledger.queued(claimed, taken, look_again(taken, now))
+
+    async def _limited(self, run: Run) -> Snapshot:
+        """Return the run's snapshot with today's limits, as far as they are known."""
+        policy = await self._policies.known(run.repo_id, run.snapshot.policy_ref)
+        return limits_now(run.snapshot, policy) if policy else run.snapshot
+
+
+def look_again(answer: Place | Barred, now: datetime) -> datetime:
+    """Return when a run that got no place asks again: at the latest when its bar is lifted."""
+    due = now + (_LOOK_FAR_BACK if answer.ahead > _FAR_BACK else _LOOK_AT_QUEUE)
+    until = answer.until if isinstance(answer, Barred) else None
+    return min(due, until) if until else due
+
+
+def needs_of(run: Run) -> tuple[tuple[Need, ...], ...]:
+    """Return what a run needs on each of its labels, in order of preference."""
+    frozen = run.snapshot
+    needs: list[tuple[Need, ...]] = []
+    for label in frozen.labels:
+        slot = Need(f"label:{label.name}", 1, label.slots)
+        if frozen.pool is None:
+            needs.append((slot,))
+            continue
+        npus = frozen.nodes * frozen.npus_at(label.name)
+        needs.append((slot, Need(f"pool:{frozen.pool.name}", npus, frozen.pool.npus)))
+    return tuple(needs)

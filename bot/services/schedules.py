@@ -1,0 +1,222 @@
+"""Starts nights when their time comes: once, whatever the replicas, restarts and new policies.
+
+Which repositories have nights is known from stored policies. One that is not stored (the app is
+new there) is read within ten minutes, and each is looked at again four times a day, should the
+webhook of a push be lost; a push itself has the new policy read at once. An unchanged file costs
+no call of GitHub's budget (304).
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from functools import partial
+
+from bot.core.messages.words import listing
+from bot.core.model.ids import RepoId
+from bot.core.model.repos import Repo
+from bot.core.model.runs import Rank
+from bot.core.planning.audit import audited
+from bot.core.planning.commits import Commit
+from bot.core.planning.pull_request import PolicyAt
+from bot.core.planning.schedule import (
+    Cron,
+    Make,
+    Night,
+    NightState,
+    Plan,
+    due,
+    left_out,
+    night_source,
+    plan_night,
+    ran_ahead,
+    schedule,
+    settled,
+)
+from bot.core.policy import Mode, Nightly
+from bot.core.policy.selection import nightly_suites
+from bot.ports.clock import Clock
+from bot.ports.errors import Permanent, Transient
+from bot.ports.github import GitHub
+from bot.ports.nights import NightStore, Timed
+from bot.services.loop import Loop
+from bot.services.policies import Broken, Policies
+from bot.telemetry import get_log
+
+_LOOK_EVERY = timedelta(minutes=1)  # at stored policies, and at nights that may be done
+_UNKNOWN_EVERY_S = 600.0
+_KNOWN_EVERY_S = 6 * 3600.0
+_TRY_AGAIN = timedelta(minutes=1)
+_FAILED_AGAIN = timedelta(minutes=5)
+_NOT_HERE = "the app may not act in this repository now"
+
+
+class Nightlies:
+    """Keeps times in line with the policies, and fires them."""
+
+    def __init__(
+        self,
+        store: NightStore,
+        github: GitHub,
+        policies: Policies,
+        tools: tuple[Clock, Loop, Callable[[], str]],
+    ) -> None:
+        self._store = store
+        self._github = github
+        self._policies = policies
+        self._clock, self._loop, self._new_id = tools
+        self._next_look: datetime | None = None
+        self._in_line: dict[RepoId, tuple[str, str]] = {}  # branch and blob that the times are of
+        self._waits: dict[tuple[RepoId, str], datetime] = {}
+        self._log = get_log("nightlies")
+
+    async def step(self) -> bool:
+        """Bring the times in line once a minute, and start what is due; never busy."""
+        now = self._clock.now()
+        if self._next_look is None or now >= self._next_look:
+            self._next_look = now + _LOOK_EVERY
+            await self._look(now)
+        found = await self._store.nights_due(now)
+        for repo, cron in found.crons:
+            await self._guarded(repo, cron.name, partial(self._fire, repo, cron))
+        for repo, night in found.asked:
+            await self._guarded(repo, night.name, partial(self._fire_asked, repo, night))
+        return False
+
+    async def _guarded(self, repo: Repo, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Fire one; what GitHub can't answer now is tried again, until it is too late for it."""
+        key, now = (repo.id, name), self._clock.now()
+        if self._waits.get(key, now) > now:
+            return
+        log = self._log.bind(repo=repo.full_name, night=name)
+        try:
+            await work()
+        except Transient as error:
+            wait = timedelta(seconds=error.retry_after_s) if error.retry_after_s else _TRY_AGAIN
+            log.warning("a night has to wait", why=str(error))
+            self._waits[key] = now + wait
+        except Exception as error:  # noqa: BLE001  one broken night must not stop the others
+            self._waits[key] = now + _FAILED_AGAIN
+            self._loop.failed("nightlies", error, log)
+        else:
+            self._waits.pop(key, None)
+
+    async def _look(self, now: datetime) -> None:
+        """Bring the times in line with the policies, and settle the nights that are done."""
+        for timed in await self._store.timed_repos():
+            for seen, row in ran_ahead(timed.crons, now):
+                self._log.warning("a time lay too far ahead", repo=timed.repo.id, night=row.name)
+                await self._store.put_back(seen, row)
+            try:
+                await self._align(timed, now)
+            except (Transient, Permanent) as error:
+                log = self._log.bind(repo=timed.repo.full_name)
+                log.warning("a policy could not be read for its nights", why=str(error))
+        for night, runs in await self._store.open_nights():
+            done = settled(night, runs)
+            if done is not None:
+                await self._store.settle_night(done)
+                self._tell(done)
+
+    async def _align(self, timed: Timed, now: datetime) -> None:
+        """Make one repository's times those of its policy; one that has errors leaves them."""
+        repo, row = timed.repo, timed.policy
+        every_s = _UNKNOWN_EVERY_S if row is None else _KNOWN_EVERY_S
+        if await self._store.due_poll(f"policy:{repo.id}", now, every_s=every_s):
+            found = await self._policies.of(repo, repo.default_branch)
+        elif row is None or self._in_line.get(repo.id) == (row.ref, row.blob_sha):
+            return
+        else:
+            found = self._policies.read(row)
+            self._in_line[repo.id] = (row.ref, row.blob_sha)
+        if isinstance(found, Broken):
+            return
+        change = schedule(repo.id, _entries(found), timed.crons, now)
+        if change.put or change.drop:
+            await self._store.save_schedule(change)
+
+    async def _fire(self, repo: Repo, cron: Cron) -> None:
+        """Start the night whose time has come, or say why not; its policy may be another now."""
+        now = self._clock.now()
+        found = due(cron, now)
+        if found is None:
+            return
+        night = Night(repo.id, cron.name, found.at, NightState.SKIPPED, note=found.note)
+        if found.too_late or not repo.active:
+            plan = left_out(night, NightState.SKIPPED, "" if repo.active else _NOT_HERE)
+        else:
+            at = await self._policies.of(repo, repo.default_branch)
+            entry = _entry(at, cron.name)
+            if not isinstance(at, Broken) and (entry is None or entry.cron != cron.cron):
+                await self._store.save_schedule(schedule(repo.id, _entries(at), (cron,), now))
+                return
+            plan = await self._plan(repo, night, at)
+        changes = audited(plan.changes, now, None)
+        if await self._store.fire(cron, found.then, plan.night, changes, now):
+            self._tell(plan.night)
+
+    async def _fire_asked(self, repo: Repo, night: Night) -> None:
+        """Start a night that an operator asked for."""
+        if repo.active:
+            at = await self._policies.of(repo, repo.default_branch)
+            plan = await self._plan(repo, night, at)
+        else:
+            plan = left_out(night, NightState.SKIPPED, _NOT_HERE)
+        now = self._clock.now()
+        if await self._store.fire_asked(plan.night, audited(plan.changes, now, None), now):
+            self._tell(plan.night)
+
+    async def _plan(self, repo: Repo, night: Night, at: PolicyAt | Broken | None) -> Plan:
+        """Return what a night starts on the head of its branch, or why it starts nothing."""
+        entry = _entry(at, night.name)
+        if isinstance(at, Broken):
+            return left_out(night, NightState.REFUSED, "the policy has errors")
+        if entry is None:
+            return left_out(night, NightState.REFUSED, "the policy has no night of this name now")
+        branch = entry.ref or repo.default_branch
+        own = await self._policies.of(repo, branch)
+        if not isinstance(own, PolicyAt):
+            return left_out(night, NightState.REFUSED, f"the policy of {branch} has errors")
+        names = nightly_suites(own.policy, entry)
+        if not names:
+            return left_out(night, NightState.REFUSED, "it names no suite with the trigger nightly")
+        if own.policy.mode is Mode.DRY_RUN:
+            would = f"dry run: would run {listing(names)} on {branch}"
+            return left_out(night, NightState.SKIPPED, would)
+        return await self._start(repo, night, own, entry)
+
+    async def _start(self, repo: Repo, night: Night, own: PolicyAt, entry: Nightly) -> Plan:
+        branch = entry.ref or repo.default_branch
+        try:
+            tip = await self._github.tip(repo, branch)
+        except Permanent as error:
+            return left_out(night, NightState.REFUSED, f"GitHub refuses to name its head: {error}")
+        if tip is None:
+            return left_out(night, NightState.REFUSED, f"there is no branch {branch}")
+        commit = Commit(
+            repo_id=repo.id,
+            sha=tip,
+            at=own,
+            source=night_source(night.name, night.at),
+            rank=Rank.NIGHTLY,
+            origin=f"the nightly {night.name} of {night.at:%Y-%m-%d %H:%M}",
+        )
+        runs = await self._store.runs_at(repo.id, tip)
+        return plan_night(night, commit, entry, runs, Make(self._clock.now(), self._new_id))
+
+    def _tell(self, night: Night) -> None:
+        self._log.info(
+            "a night",
+            repo_id=night.repo_id,
+            night=night.name,
+            at=night.at.isoformat(),
+            state=night.state.value,
+            note=night.note,
+        )
+
+
+def _entries(at: PolicyAt | None) -> tuple[Nightly, ...]:
+    return at.policy.nightly if at else ()
+
+
+def _entry(at: PolicyAt | Broken | None, name: str) -> Nightly | None:
+    entries = _entries(at) if not isinstance(at, Broken) else ()
+    return next((entry for entry in entries if entry.name == name), None)

@@ -1,0 +1,192 @@
+"""Check rows under the reporter's lease, with all that their texts are made of."""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any, TypeVar
+
+from sqlalchemy import RowMapping, case, exists, select, tuple_
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningUpdate
+
+from bot.core.model.ids import RepoId, Sha
+from bot.core.model.pulls import Approval, Pull, StoredSelection
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.repos import Repo
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Run, State
+from bot.core.report.views import Proposal
+from bot.ports.lease import Lease
+from bot.ports.reporter import DueCheck, GateView, SuiteView
+from bot.ports.wake import Topic, Wake
+from bot.store.checks_touch import NewId, succeed_check
+from bot.store.claims import claiming, terms
+from bot.store.database import Database
+from bot.store.rows import lease_of, load_all, load_by_run, load_runs, shas_in
+from bot.store.showing import CHECK, due_now, row_of
+from bot.store.tables import approvals, checks, facts, pulls, rayjobs, repos, runs, selections
+
+Item = TypeVar("Item")
+Commit = tuple[RepoId, Sha]
+
+
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    """Make the statement of ``claim_checks``."""
+    done = select(runs.c.state).where(runs.c.id == checks.c.run_id).correlate(checks)
+    rank = case(
+        (checks.c.run_id.is_(None), 0),
+        (done.scalar_subquery() == State.DONE, 0),
+        (checks.c.github_id.is_(None), 1),
+        else_=2,
+    )
+    callable_now = exists().where(repos.c.id == checks.c.repo_id, repos.c.active)
+    due = (
+        select(checks.c.external_id)
+        .where(due_now(checks), checks.c.retired_at.is_(None), callable_now)
+        .order_by(rank, checks.c.due, checks.c.external_id)
+    )
+    return claiming(checks, due)
+
+
+class CheckRows:
+    """Implements the reporter's claims of checks."""
+
+    _db: Database
+    _wake: Wake
+    _new_id: NewId
+
+    async def claim_checks(
+        self, owner: str, now: datetime, *, lease_s: float, limit: int
+    ) -> tuple[DueCheck, ...]:
+        """Claim due checks: gates and ends first, then creations, then progress."""
+        asked = terms(owner, now, lease_s=lease_s, limit=limit)
+
+        async def work(conn: AsyncConnection) -> tuple[DueCheck, ...]:
+            rows = (await conn.execute(_claim(), asked)).mappings().all()
+            rows = sorted(rows, key=lambda row: (row["due"], row["external_id"]))
+            return tuple(sorted(await _due_checks(conn, rows), key=_rank))
+
+        return await self._db.write(work)
+
+    async def replace(self, lease: Lease, now: datetime) -> None:
+        """Retire a completed check: a new row with a new external id takes its place, due now."""
+        _, mine = row_of(lease)
+        await self._db.write(lambda conn: succeed_check(conn, mine, now, self._new_id, ""))
+        self._wake.poke(Topic.REPORTER)
+
+
+def _rank(due: DueCheck) -> int:
+    """Return the order in which checks are claimed; the query's, which RETURNING loses."""
+    if not isinstance(due.view, SuiteView) or due.view.run.state is State.DONE:
+        return 0
+    return 1 if due.github_id is None else 2
+
+
+async def _due_checks(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tuple[DueCheck, ...]:
+    if not rows:
+        return ()
+    repo_ids = {row["repo_id"] for row in rows}
+    known = {repo.id: repo for repo in await load_all(conn, Repo, repos, repos.c.id.in_(repo_ids))}
+    suites = await _suite_views(conn, {row["run_id"] for row in rows if row["run_id"]})
+    gates = await _gate_views(conn, [row for row in rows if _is_gate(row)])
+
+    def view(row: RowMapping) -> SuiteView | GateView | Proposal:
+        proposal: Proposal | None = row["proposal"]
+        if proposal is not None:
+            return proposal
+        return suites[row["run_id"]] if row["run_id"] else gates[row["external_id"]]
+
+    return tuple(
+        DueCheck(
+            lease=lease_of(row, CHECK + row["external_id"]),
+            external_id=row["external_id"],
+            repo=known[row["repo_id"]],
+            sha=row["sha"],
+            name=row["name"],
+            github_id=row["github_id"],
+            create_tried=row["create_tried"],
+            ended=row["ended"],
+            want_version=row["want_version"],
+            view=view(row),
+            remark=row["remark"],
+        )
+        for row in rows
+    )
+
+
+def _is_gate(row: RowMapping) -> bool:
+    return row["run_id"] is None and row["proposal"] is None
+
+
+async def _suite_views(conn: AsyncConnection, run_ids: set[str]) -> dict[str, SuiteView]:
+    if not run_ids:
+        return {}
+    story = await load_by_run(conn, Fact, facts, run_ids)
+    jobs = await load_by_run(conn, RayJob, rayjobs, run_ids)
+    return {
+        run.id: SuiteView(run, story.get(run.id, ()), jobs.get(run.id, ()))
+        for run in await load_runs(conn, runs.c.id.in_(run_ids))
+    }
+
+
+async def check_ids(conn: AsyncConnection, run_ids: Iterable[str]) -> dict[str, int]:
+    """Return GitHub's id of the check run that shows each run, where there is one."""
+    found = await conn.execute(
+        select(checks.c.run_id, checks.c.github_id).where(
+            checks.c.run_id.in_(list(run_ids)),
+            checks.c.retired_at.is_(None),
+            checks.c.github_id.is_not(None),
+        )
+    )
+    return {row.run_id: row.github_id for row in found}
+
+
+def _grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> dict[Any, tuple[Item, ...]]:
+    groups: defaultdict[Hashable, list[Item]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
+    return {name: tuple(group) for name, group in groups.items()}
+
+
+async def _gate_views(conn: AsyncConnection, rows: Sequence[RowMapping]) -> dict[str, GateView]:
+    """Load what the gates of many commits say, in one query a table."""
+    if not rows:
+        return {}
+    commits: set[Commit] = {(row["repo_id"], row["sha"]) for row in rows}
+    here = [tuple(commit) for commit in commits]
+    heads = await load_all(
+        conn, Pull, pulls, tuple_(pulls.c.repo_id, pulls.c.head_sha).in_(here), pulls.c.open
+    )
+    chosen = await load_all(conn, StoredSelection, selections, shas_in(selections, commits))
+    found = await load_runs(conn, shas_in(runs, commits))
+    granted = await load_all(conn, Approval, approvals, shas_in(approvals, commits))
+    shown = await check_ids(conn, (run.id for run in found))
+    pulls_at = _grouped(sorted(heads, key=_number), lambda pull: (pull.repo_id, pull.head_sha))
+    selected = _grouped(sorted(chosen, key=_number), _commit)
+    runs_at, approved = _grouped(found, _commit), _grouped(granted, _commit)
+
+    def view(row: RowMapping) -> GateView:
+        commit = (row["repo_id"], row["sha"])
+        at = runs_at.get(commit, ())
+        return GateView(
+            sha=row["sha"],
+            pulls=pulls_at.get(commit, ()),
+            selections=selected.get(commit, ()),
+            runs=at,
+            check_ids={run.id: shown[run.id] for run in at if run.id in shown},
+            approvals=tuple(sorted(approved.get(commit, ()), key=lambda item: (item.at, item.by))),
+            policy_errors=row["policy_errors"],
+            closed=row["closed"],
+        )
+
+    return {row["external_id"]: view(row) for row in rows}
+
+
+def _commit(item: Run | StoredSelection | Approval) -> Commit:
+    return item.repo_id, item.sha
+
+
+def _number(item: Pull | StoredSelection) -> int:
+    return item.number

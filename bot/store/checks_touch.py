@@ -1,0 +1,224 @@
+"""Making and bumping check and reply rows, inside the transactions of others."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, case, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.core.model.runs import Run, State
+from bot.core.report.views import Proposal
+from bot.ports.inbox import Again, Gate, Reply
+from bot.store.database import insert
+from bot.store.rows import FREE, moment
+from bot.store.tables import checks, replies, reply_runs, runs
+
+_GATE = "ascend-ci"  # the name of a gate whose policy can't be read
+NewId = Callable[[datetime], str]
+
+# What a replaced row hands on to its successor.
+_INHERITED = ("repo_id", "sha", "name", "run_id", "number", "policy_errors", "closed")
+
+
+async def add_run_check(conn: AsyncConnection, run: Run, now: datetime) -> None:
+    """Make a run's check row, due now; its external id is the run's own."""
+    row = {
+        "external_id": run.id,
+        "run_id": run.id,
+        "repo_id": run.repo_id,
+        "sha": run.sha,
+        "name": f"Ascend / {run.suite}",
+        "number": run.number or 0,
+        "due": now,
+        "touched_at": now,
+    }
+    await conn.execute(insert(conn, checks).values(row))
+
+
+async def touch_gate(conn: AsyncConnection, gate: Gate, now: datetime, new_id: NewId) -> None:
+    """Make the gate of a commit or bump it; a closed one is made by nobody and left if ended.
+
+    One that is about to be shown anew has not ended: it may be about to open again.
+    """
+    current = (checks.c.repo_id == gate.repo_id) & (checks.c.sha == gate.sha) & _gate_row()
+    change = update(checks).where(current).values({**_bumped(now), **_gate_values(gate)})
+    if gate.closed:
+        waits = checks.c.want_version > checks.c.shown_version
+        await conn.execute(change.where(~checks.c.ended | waits))
+        return
+    row = {
+        "external_id": new_id(now),
+        "repo_id": gate.repo_id,
+        "sha": gate.sha,
+        "name": _GATE,
+        "due": now,
+        "touched_at": now,
+        **_gate_values(gate),
+    }
+    made = await conn.execute(
+        insert(conn, checks)
+        .values(row)
+        .on_conflict_do_nothing(index_elements=["repo_id", "sha"], index_where=_gate_row())
+        .returning(checks.c.external_id)
+    )
+    if made.first() is None:
+        await conn.execute(change)
+
+
+async def add_proposal(conn: AsyncConnection, proposal: Proposal, now: datetime) -> None:
+    """Make the check of a proposed policy, due now; the same proposal is shown once."""
+    row = {
+        "external_id": proposal.key,
+        "repo_id": proposal.repo_id,
+        "sha": proposal.sha,
+        "name": f"{proposal.gate} policy",
+        "number": proposal.number,
+        "proposal": proposal,
+        "due": now,
+        "touched_at": now,
+    }
+    await conn.execute(insert(conn, checks).values(row).on_conflict_do_nothing())
+
+
+def _gate_row() -> ColumnElement[bool]:
+    return _no_run() & checks.c.retired_at.is_(None)
+
+
+def _no_run() -> ColumnElement[bool]:
+    """Tell a gate, retired or not, from a run's check and from a policy's."""
+    return checks.c.run_id.is_(None) & checks.c.proposal.is_(None)
+
+
+def _gate_values(gate: Gate) -> dict[str, Any]:
+    known = {"number": gate.number, "name": gate.name}
+    return {
+        "policy_errors": gate.policy_errors,
+        "closed": gate.closed,
+        **{name: value for name, value in known.items() if value},
+    }
+
+
+def _bumped(now: datetime) -> dict[str, Any]:
+    """Return the columns of a row that should be shown anew at once, given up or not."""
+    return {
+        "want_version": checks.c.want_version + 1,
+        "urgent_version": checks.c.want_version + 1,
+        "due": now,
+        "touched_at": now,
+        "given_up": False,
+    }
+
+
+async def bump_state(conn: AsyncConnection, run: Run, now: datetime) -> None:
+    """Show a run's new state at once; its commit's gate too when the run ended, else with time."""
+    shown = (checks.c.run_id == run.id) & checks.c.retired_at.is_(None)
+    gate = (checks.c.repo_id == run.repo_id) & (checks.c.sha == run.sha) & _gate_row()
+    at_once = {key: value for key, value in _bumped(now).items() if key != "given_up"}
+    sums_up = run.outcome or run.state is State.NEEDS_APPROVAL  # the gate's own conclusion
+    for row, change in ((shown, at_once), (gate, at_once if sums_up else _later(now))):
+        await conn.execute(update(checks).where(row, ~checks.c.given_up).values(change))
+
+
+async def bump_progress(conn: AsyncConnection, run_id: str, now: datetime) -> None:
+    """Show a run's progress when its interval allows; what is due sooner stays so."""
+    shown = (checks.c.run_id == run_id) & checks.c.retired_at.is_(None)
+    await conn.execute(update(checks).where(shown, ~checks.c.given_up).values(_later(now)))
+
+
+def _later(now: datetime) -> dict[str, Any]:
+    """Return the columns of a row that should be shown anew when its interval allows."""
+    interval = case((checks.c.progress_from > now, checks.c.progress_from), else_=moment(now))
+    return {
+        "want_version": checks.c.want_version + 1,
+        "due": func.coalesce(checks.c.due, interval),
+        "touched_at": now,
+    }
+
+
+async def bump_links(conn: AsyncConnection, row: ColumnElement[bool], now: datetime) -> None:
+    """Show a run's check run that is new on GitHub in replies at once, in its gate with time.
+
+    Call it before the row gets its id: one that has an id is linked to already.
+    """
+    new = (row, checks.c.github_id.is_(None), checks.c.run_id.is_not(None))
+    found = (await conn.execute(select(checks).where(*new))).mappings().first()
+    if found is None:
+        return
+    await _bump_listing(conn, found["run_id"], now)
+    gate = (checks.c.repo_id == found["repo_id"]) & (checks.c.sha == found["sha"]) & _gate_row()
+    await conn.execute(update(checks).where(gate, ~checks.c.given_up).values(_later(now)))
+
+
+async def succeed_check(
+    conn: AsyncConnection, where: ColumnElement[bool], now: datetime, new_id: NewId, remark: str
+) -> None:
+    """Retire a check: a new row with a new external id takes its place, due now."""
+    retire = (
+        update(checks)
+        .where(where, checks.c.retired_at.is_(None))
+        .values(retired_at=now, due=None, touched_at=now, **FREE)
+        .returning(*(checks.c[name] for name in _INHERITED))
+    )
+    old = (await conn.execute(retire)).mappings().first()
+    if old is not None:
+        row = {**old, "external_id": new_id(now), "remark": remark, "due": now, "touched_at": now}
+        await conn.execute(insert(conn, checks).values(row))
+
+
+async def show_again(conn: AsyncConnection, again: Again, now: datetime, new_id: NewId) -> None:
+    """Show an ended check anew; an open one is what GitHub should show already."""
+    same = (checks.c.repo_id == again.repo_id) & (checks.c.sha == again.sha) & checks.c.ended
+    which = _no_run() if again.run_id is None else checks.c.run_id == again.run_id
+    await succeed_check(conn, same & which, now, new_id, again.remark)
+
+
+async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:
+    """Make a reply or change what it says, due now."""
+    row = {
+        "comment_id": reply.comment_id,
+        "repo_id": reply.repo_id,
+        "number": reply.number,
+        "head": reply.head,
+        "due": now,
+    }
+    changed = {
+        "head": reply.head,
+        "want_version": replies.c.want_version + 1,
+        "due": now,
+        "given_up": False,
+    }
+    await conn.execute(
+        insert(conn, replies)
+        .values(row)
+        .on_conflict_do_update(index_elements=["comment_id"], set_=changed)
+    )
+    await conn.execute(reply_runs.delete().where(reply_runs.c.comment_id == reply.comment_id))
+    known = set(await conn.scalars(select(runs.c.id).where(runs.c.id.in_(reply.run_ids))))
+    rows = [
+        {"comment_id": reply.comment_id, "place": place, "run_id": run_id}
+        for place, run_id in enumerate(dict.fromkeys(reply.run_ids))
+        if run_id in known
+    ]
+    if rows:
+        await conn.execute(insert(conn, reply_runs), rows)
+
+
+async def bump_replies(
+    conn: AsyncConnection, run_id: str, successor: str | None, now: datetime
+) -> None:
+    """Show a run's end in the replies that list it; its successor takes its row there."""
+    await _bump_listing(conn, run_id, now)
+    if successor is not None:
+        await conn.execute(
+            update(reply_runs).where(reply_runs.c.run_id == run_id).values(run_id=successor)
+        )
+
+
+async def _bump_listing(conn: AsyncConnection, run_id: str, now: datetime) -> None:
+    listing = select(reply_runs.c.comment_id).where(reply_runs.c.run_id == run_id)
+    await conn.execute(
+        update(replies)
+        .where(replies.c.comment_id.in_(listing), ~replies.c.given_up)
+        .values(want_version=replies.c.want_version + 1, due=now)
+    )

@@ -1,0 +1,148 @@
+"""Places on labels and pools: taken as `core.queueing` says, given back to those who wait.
+
+Lock order everywhere: a repository's places, then runs. On SQLite the writer's turn is the lock.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.core.model.ids import RepoId, RunId
+from bot.core.model.queue import Alternatives, Need
+from bot.core.model.runs import Run, State
+from bot.core.queue.scheduler import Answer, Barred, Scene, Taken, Waiter, give, going, order
+from bot.ports.wake import Topic, Wake
+from bot.store.changes import poke_runs
+from bot.store.database import Database, insert
+from bot.store.rows import values
+from bot.store.scene import read_scene, waiter_of
+from bot.store.tables import holds, queue, runs
+from bot.store.tables_scarce import resources
+
+# Besides those who may go now, the next ones are poked so that the places they show keep up.
+# The others look at their place when they are due anyway: a minute later, or ten far back.
+_POKED = 3
+
+
+class HoldRows:
+    """Implements the runner's ``take``."""
+
+    _db: Database
+    _wake: Wake
+
+    async def take(self, run: Run, needs: Alternatives, now: datetime) -> Answer:
+        """Take the first alternative that the run gets; else queue."""
+
+        async def work(conn: AsyncConnection) -> tuple[Answer, bool]:
+            await lock_places(conn, run.repo_id)
+            held = await _held(conn, run.id, needs)
+            if held is not None:
+                return Taken(held), False
+            if not await _is_open(conn, run.id):
+                return Barred("the run is done"), False
+            waiter = await waiter_of(conn, run, needs)
+            scene = _with(await read_scene(conn, run.repo_id, now), waiter)
+            answer, others = give(scene, run.id)
+            await _enter(conn, run, waiter, answer, now)
+            await poke_runs(conn, others, now, first=True)
+            return answer, bool(others)
+
+        answer, poked = await self._db.write(work)
+        if poked:
+            self._wake.poke(Topic.RUNNER)
+        return answer
+
+
+async def lock_places(conn: AsyncConnection, repo_id: RepoId) -> None:
+    """Lock a repository's places, making the row that is locked if it is not there yet.
+
+    One lock for all of them: who goes next depends on everybody who waits.
+    """
+    locking = select(resources.c.name).where(resources.c.name == str(repo_id)).with_for_update()
+    if (await conn.execute(locking)).first() is None:
+        row = {"name": str(repo_id)}
+        await conn.execute(insert(conn, resources).values(row).on_conflict_do_nothing())
+        await conn.execute(locking)
+
+
+async def _held(conn: AsyncConnection, run_id: RunId, needs: Alternatives) -> int | None:
+    """Return the alternative that the run holds already."""
+    own = set(await conn.scalars(select(holds.c.resource).where(holds.c.run_id == run_id)))
+    for choice, alternative in enumerate(needs):
+        if alternative and own >= {need.resource for need in alternative}:
+            return choice
+    return None
+
+
+def _with(scene: Scene, waiter: Waiter) -> Scene:
+    others = (item for item in scene.waiting if item.run_id != waiter.run_id)
+    return replace(scene, waiting=(*others, waiter))
+
+
+async def _is_open(conn: AsyncConnection, run_id: RunId) -> bool:
+    """Lock the run and tell whether it is open: a late runner takes nothing for a done one."""
+    query = select(runs.c.id).where(runs.c.id == run_id, runs.c.state != State.DONE)
+    return (await conn.execute(query.with_for_update())).first() is not None
+
+
+async def _enter(
+    conn: AsyncConnection, run: Run, waiter: Waiter, answer: Answer, now: datetime
+) -> None:
+    """Hold what was taken, or stand in the queue."""
+    await conn.execute(delete(queue).where(queue.c.run_id == run.id))
+    if isinstance(answer, Taken):
+        await _hold(conn, run, waiter.needs[answer.choice], now)
+    else:
+        row = {**values(waiter), "repo_id": run.repo_id}
+        await conn.execute(insert(conn, queue).values(row))
+
+
+async def _hold(conn: AsyncConnection, run: Run, needs: tuple[Need, ...], now: datetime) -> None:
+    rows = [
+        {
+            "run_id": run.id,
+            "repo_id": run.repo_id,
+            "resource": need.resource,
+            "amount": need.amount,
+            "since": now,
+        }
+        for need in needs
+    ]
+    if rows:
+        await conn.execute(insert(conn, holds).on_conflict_do_nothing(), rows)
+
+
+async def release(
+    conn: AsyncConnection,
+    repo_id: RepoId,
+    run_id: RunId,
+    wanted: tuple[str, ...] | None,
+    now: datetime,
+) -> None:
+    """Give back places (None: all, and the place in the queue) and poke those who wait."""
+    where = holds.c.run_id == run_id
+    if wanted is not None:
+        where &= holds.c.resource.in_(wanted)
+    touched = set(await conn.scalars(delete(holds).where(where).returning(holds.c.resource)))
+    if wanted is None:
+        left = delete(queue).where(queue.c.run_id == run_id).returning(queue.c.needs)
+        for needs in await conn.scalars(left):
+            touched |= _resources(needs)
+    if touched:
+        await poke_waiting(conn, repo_id, touched, now)
+
+
+def _resources(needs: Alternatives) -> set[str]:
+    return {need.resource for alternative in needs for need in alternative}
+
+
+async def poke_waiting(
+    conn: AsyncConnection, repo_id: RepoId, touched: set[str], now: datetime
+) -> None:
+    """Poke who may go now, and the first ones of those who wait for these resources."""
+    scene = await read_scene(conn, repo_id, now)
+    waiting = [item.run_id for item in order(scene) if _resources(item.needs) & touched]
+    await poke_runs(conn, set(waiting[:_POKED]), now)
+    await poke_runs(conn, set(going(scene)), now, first=True)

@@ -1,0 +1,149 @@
+"""Jobs seen on runner labels: what others occupy, and where nothing begins any more."""
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, case, delete, exists, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.core.model.ids import RepoId
+from bot.core.model.runs import State
+from bot.core.runs.offline import OFFLINE_AFTER, JobSeen, JobState, Quiet, quiet
+from bot.ports.wake import Topic, Wake
+from bot.store.database import Database, insert
+from bot.store.holds import lock_places, poke_waiting
+from bot.store.reader import OPEN_RUN
+from bot.store.tables import holds, queue, repos, runs
+from bot.store.tables_scarce import jobs_seen
+
+KEPT = timedelta(hours=48)
+_FORGOTTEN = timedelta(hours=24)  # a job whose end nobody told us keeps no label busy
+_NAMES = {state: state.name.lower() for state in JobState}
+_RANK = case({name: state.value for state, name in _NAMES.items()}, value=jobs_seen.c.state)
+
+
+class JobRows:
+    """Implements what the inbox, the runner and the sweeper ask of jobs."""
+
+    _db: Database
+    _wake: Wake
+
+    async def see_job(self, seen: JobSeen, now: datetime) -> None:
+        """Keep a job, never going back; one that ended lets those who wait for its labels look.
+
+        Two transactions: a job's row is never locked together with places and runs.
+        """
+        if not seen.labels:
+            return
+        changed = await self._db.write(lambda conn: _put(conn, seen))
+        if not changed or seen.state < JobState.COMPLETED:
+            return
+        if await self._db.write(lambda conn: _tell(conn, seen, set(changed), now)):
+            self._wake.poke(Topic.RUNNER)
+
+    async def quiet_label(
+        self, repo_id: RepoId, label: str, waits_since: datetime, now: datetime
+    ) -> Quiet | None:
+        """Return the label if it looks offline to a run that waits for it since then."""
+        if now - waits_since < OFFLINE_AFTER:
+            return None
+        async with self._db.read() as conn:
+            return await _quiet(conn, repo_id, label, waits_since, now)
+
+    async def prune_jobs(self, now: datetime) -> None:
+        """Forget jobs of which nothing was heard for two days."""
+        old = delete(jobs_seen).where(jobs_seen.c.at < now - KEPT)
+        await self._db.write(lambda conn: conn.execute(old))
+
+
+async def _put(conn: AsyncConnection, seen: JobSeen) -> list[str]:
+    """Write one row a label; return the labels on which the job has moved."""
+    rows = [
+        {
+            "job_id": seen.job_id,
+            "label": label,
+            "repo_id": seen.repo_id,
+            "actions_run_id": seen.actions_run_id,
+            "state": _NAMES[seen.state],
+            "at": seen.at,
+        }
+        for label in sorted(seen.labels)
+    ]
+    base = insert(conn, jobs_seen)
+    query = base.on_conflict_do_update(
+        index_elements=["job_id", "label"],
+        set_={"state": base.excluded.state, "at": base.excluded.at},
+        where=seen.state.value > _RANK,
+    ).returning(jobs_seen.c.label)
+    return [label for row in rows for label in await conn.scalars(query.values(row))]
+
+
+async def _tell(conn: AsyncConnection, seen: JobSeen, labels: set[str], now: datetime) -> bool:
+    """Poke who waits in the repository, if anybody does; a job of ours gives nothing back yet."""
+    waits = exists().where(queue.c.repo_id == seen.repo_id)
+    ours = exists().where(holds.c.run_id == runs.c.id, runs.c.actions_run_id == seen.actions_run_id)
+    if not await conn.scalar(select(waits & ~ours)):
+        return False
+    await lock_places(conn, seen.repo_id)
+    await poke_waiting(conn, seen.repo_id, {f"label:{label}" for label in labels}, now)
+    return True
+
+
+async def jobs_over(conn: AsyncConnection, repo_id: RepoId, actions_run_id: int) -> None:
+    """Note that an Actions run has ended, and so every job of it whose end was not told."""
+    await conn.execute(
+        update(jobs_seen)
+        .where(
+            jobs_seen.c.repo_id == repo_id,
+            jobs_seen.c.actions_run_id == actions_run_id,
+            jobs_seen.c.state.in_([_NAMES[JobState.QUEUED], _NAMES[JobState.IN_PROGRESS]]),
+        )
+        .values(state=_NAMES[JobState.COMPLETED])
+    )
+
+
+async def read_quiet(conn: AsyncConnection, now: datetime) -> tuple[tuple[RepoId, Quiet], ...]:
+    """Return the labels that look offline, each once a repository."""
+    waiting = (
+        select(runs.c.repo_id, runs.c.label, func.min(runs.c.dispatched_at).label("since"))
+        .where(
+            OPEN_RUN,
+            runs.c.state == State.WAITING_FOR_RUNNER,
+            runs.c.label.is_not(None),
+            runs.c.dispatched_at <= now - OFFLINE_AFTER,
+        )
+        .group_by(runs.c.repo_id, runs.c.label)
+        .order_by(runs.c.repo_id, runs.c.label)
+    )
+    found = []
+    for repo_id, label, since in (await conn.execute(waiting)).all():
+        item = await _quiet(conn, repo_id, label, since, now)
+        if item:
+            found.append((repo_id, item))
+    return tuple(found)
+
+
+async def _quiet(
+    conn: AsyncConnection, repo_id: RepoId, label: str, since: datetime, now: datetime
+) -> Quiet | None:
+    """Look at every repository of the owner: an organisation's runners serve all of them."""
+    owner = select(repos.c.owner).where(repos.c.id == repo_id).scalar_subquery()
+    shared = select(repos.c.id).where(repos.c.owner == owner)
+    here = (jobs_seen.c.label == label) & jobs_seen.c.repo_id.in_(shared)
+    running = here & (jobs_seen.c.state == _NAMES[JobState.IN_PROGRESS])
+    busy = select(exists().where(running, jobs_seen.c.at > now - _FORGOTTEN))
+    began_at = await conn.scalar(select(func.max(jobs_seen.c.at)).where(here, _began()))
+    ours = (runs.c.label == label) & runs.c.repo_id.in_(shared)
+    ours_at = await conn.scalar(select(func.max(runs.c.started_at)).where(ours))
+    times = [at for at in (began_at, ours_at) if at]
+    return quiet(
+        label,
+        since,
+        began_at=max(times, default=None),
+        busy=bool(await conn.scalar(busy)),
+        now=now,
+    )
+
+
+def _began() -> ColumnElement[bool]:
+    """Tell in SQL whether a runner had the job: its row's time is its begin or its end."""
+    return jobs_seen.c.state.in_([_NAMES[JobState.IN_PROGRESS], _NAMES[JobState.COMPLETED]])

@@ -1,0 +1,100 @@
+"""Brings a database to the newest schema; two processes that boot at once take turns."""
+
+import asyncio
+import fcntl
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from functools import cache
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+
+from bot.ports.errors import Transient
+from bot.store.database import is_sqlite, refusals, sqlite_engine
+
+_SCRIPTS = Path(__file__).with_name("migrations")
+# Any number, as long as every process of this program takes the same.
+_BOOT_LOCK = 0x61736365
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
+    return config
+
+
+@cache
+def head_revision() -> str | None:
+    """Return the newest schema's revision; read once."""
+    return ScriptDirectory.from_config(_config()).get_current_head()
+
+
+async def revision(conn: AsyncConnection) -> str | None:
+    """Return the database's revision; None before the first migration."""
+    return await conn.run_sync(lambda sync: MigrationContext.configure(sync).get_current_revision())
+
+
+async def migrate(url: str) -> None:
+    """Bring the database to the newest schema, however many processes do so at once.
+
+    Raises ``Transient`` for a database that can't be opened or reached.
+    """
+    refused: tuple[type[Exception], ...] = (OSError, sqlite3.Error, *refusals())
+    try:
+        await (_migrate_sqlite(url) if is_sqlite(url) else _migrate_postgres(url))
+    except refused as error:
+        reason = f"database: {error}"
+        raise Transient(reason) from error
+
+
+def _upgrade(connection: Connection) -> None:
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+@asynccontextmanager
+async def _file_lock(path: Path) -> AsyncIterator[None]:
+    """Hold an advisory lock; it goes with the process, the empty file stays.
+
+    SQLite's own locks don't do: switching to WAL fails at once, whatever the busy timeout, when
+    another process is at it.
+    """
+    with path.open("ab") as file:
+        await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
+        yield
+
+
+async def _migrate_sqlite(url: str) -> None:
+    database = Path(make_url(url).database or "")
+    async with _file_lock(database.with_name(database.name + ".lock")):
+        await asyncio.to_thread(_switch_to_wal, database)
+        engine = sqlite_engine(url, begin="BEGIN IMMEDIATE", connections=1)
+        try:
+            async with engine.begin() as conn:
+                await conn.run_sync(_upgrade)
+        finally:
+            await engine.dispose()
+
+
+def _switch_to_wal(database: Path) -> None:
+    """Let readers go on beside the writer; the file remembers it."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+
+
+async def _migrate_postgres(url: str) -> None:
+    engine = create_async_engine(url)
+    try:
+        async with engine.begin() as conn:
+            await conn.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _BOOT_LOCK})
+            await conn.run_sync(_upgrade)
+    finally:
+        await engine.dispose()

@@ -1,0 +1,93 @@
+"""Pauses: nothing starts on what is paused, and who waits there says so."""
+
+from datetime import datetime
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.core.model.ids import RepoId
+from bot.core.planning.plan import AuditEntry
+from bot.core.queue.scheduler import Pause
+from bot.ports.operator import Known
+from bot.ports.wake import Topic, Wake
+from bot.store.audit import add_audit
+from bot.store.database import Database, insert
+from bot.store.holds import lock_places, poke_waiting
+from bot.store.rows import load, load_all, load_runs, values
+from bot.store.tables import policies, queue, runs
+from bot.store.tables_scarce import pauses
+
+ALL = "all"
+_LATEST = 200  # runs that name labels and pools, besides the policies
+
+
+class PauseRows:
+    """Implements what ``OperatorStore`` does to pauses."""
+
+    _db: Database
+    _wake: Wake
+
+    async def list_pauses(self, now: datetime) -> tuple[Pause, ...]:
+        """Return the pauses in force, oldest first."""
+        async with self._db.read() as conn:
+            found = await load_all(conn, Pause, pauses)
+        return tuple(sorted((item for item in found if item.holds(now)), key=lambda item: item.at))
+
+    async def pause(self, pause: Pause, entry: AuditEntry) -> Pause | None:
+        """Write a pause in place of the one on its resource, and return that one."""
+
+        async def work(conn: AsyncConnection) -> Pause | None:
+            before = await _take_out(conn, pause.resource, pause.at)
+            await conn.execute(insert(conn, pauses).values(values(pause)))
+            await add_audit(conn, (entry,))
+            await _poke(conn, pause.resource, pause.at)
+            return before
+
+        before = await self._db.write(work)
+        self._wake.poke(Topic.RUNNER)
+        return before
+
+    async def resume(self, resource: str, entry: AuditEntry) -> Pause | None:
+        """End the pause of a resource and poke those who wait there; None: there was none."""
+
+        async def work(conn: AsyncConnection) -> Pause | None:
+            before = await _take_out(conn, resource, entry.at)
+            if before is not None:
+                await add_audit(conn, (entry,))
+                await _poke(conn, resource, entry.at)
+            return before
+
+        before = await self._db.write(work)
+        if before is not None:
+            self._wake.poke(Topic.RUNNER)
+        return before
+
+    async def known(self) -> Known:
+        """Return what tells which labels and pools there are."""
+        async with self._db.read() as conn:
+            texts = await conn.scalars(select(policies.c.text).where(policies.c.text.is_not(None)))
+            latest = select(runs.c.id).order_by(runs.c.id.desc()).limit(_LATEST)
+            found = await load_runs(conn, runs.c.id.in_(latest))
+        return Known(tuple(str(text) for text in texts), tuple(run.snapshot for run in found))
+
+
+async def _take_out(conn: AsyncConnection, resource: str, now: datetime) -> Pause | None:
+    """Delete a resource's pause, and every one that has run out; return it if it was in force."""
+    over = pauses.c.until <= now
+    query = delete(pauses).where((pauses.c.resource == resource) | over).returning(*pauses.c)
+    gone = [load(Pause, row) for row in (await conn.execute(query)).mappings()]
+    return next((item for item in gone if item.resource == resource and item.holds(now)), None)
+
+
+async def _poke(conn: AsyncConnection, resource: str, now: datetime) -> None:
+    """Poke who waits there, in every repository: labels and pools are known by name."""
+    waiting = select(queue.c.repo_id, queue.c.needs).order_by(queue.c.repo_id)
+    wanted: dict[RepoId, set[str]] = {}
+    for repo_id, needs in await conn.execute(waiting):
+        found = {need.resource for alternative in needs for need in alternative}
+        wanted.setdefault(repo_id, set()).update(found)
+    for repo_id, found in wanted.items():
+        touched = found if resource == ALL else found & {resource}
+        if touched:
+            await lock_places(conn, repo_id)
+            await poke_waiting(conn, repo_id, touched, now)

@@ -1,0 +1,110 @@
+"""RayJobs under the follower's lease; those of a done run are never claimed nor written."""
+
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from sqlalchemy import RowMapping, exists, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningUpdate
+
+from bot.core.model.rayjobs import RayJob
+from bot.ports.follower import ClaimedRayJob, SaveRayJob
+from bot.ports.lease import Lease
+from bot.ports.wake import Topic, Wake
+from bot.store.changes import add_facts, poke_runs
+from bot.store.checks_touch import bump_progress
+from bot.store.claims import AT, picking, taken, terms
+from bot.store.database import Database
+from bot.store.reader import OPEN_RUN
+from bot.store.rows import FREE, held, lease_of, load, load_runs, values
+from bot.store.tables import rayjobs, runs
+
+_KEYS = ("run_id", "job_id")
+
+
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    of_open_run = exists().where(runs.c.id == rayjobs.c.run_id, OPEN_RUN)
+    due = (
+        select(rayjobs.c.run_id, rayjobs.c.job_id)
+        .where(rayjobs.c.due <= AT, rayjobs.c.lease_until <= AT, of_open_run)
+        .where(~rayjobs.c.complete)
+        .order_by(rayjobs.c.due, rayjobs.c.run_id, rayjobs.c.job_id)
+    )
+    found = picking(rayjobs, due)
+    chosen = exists().where(found.c.run_id == rayjobs.c.run_id, found.c.job_id == rayjobs.c.job_id)
+    return update(rayjobs).where(chosen).values(taken(rayjobs)).returning(*rayjobs.c)
+
+
+class RayJobRows:
+    """Implements ``FollowerStore``."""
+
+    _db: Database
+    _wake: Wake
+
+    async def claim_rayjobs(
+        self, owner: str, now: datetime, *, lease_s: float, limit: int
+    ) -> tuple[ClaimedRayJob, ...]:
+        """Claim due RayJobs that are not complete and whose run is not done, longest due first."""
+        asked = terms(owner, now, lease_s=lease_s, limit=limit)
+
+        async def work(conn: AsyncConnection) -> tuple[ClaimedRayJob, ...]:
+            rows = (await conn.execute(_claim(), asked)).mappings().all()
+            if not rows:
+                return ()
+            found = await load_runs(conn, runs.c.id.in_({row["run_id"] for row in rows}))
+            known = {run.id: run for run in found}
+            return tuple(
+                ClaimedRayJob(lease_of(row, _key_of(row)), load(RayJob, row), known[row["run_id"]])
+                for row in sorted(rows, key=lambda row: (row["due"], _key_of(row)))
+            )
+
+        return await self._db.write(work)
+
+    async def save_rayjob(self, lease: Lease, save: SaveRayJob, now: datetime) -> bool:
+        """Write it, fenced; False: the lease was lost or the run is done: stop reading."""
+        job = save.rayjob
+        if lease.key != _key(job.run_id, job.job_id):
+            return False
+        changed = {name: value for name, value in values(job).items() if name not in _KEYS}
+
+        async def work(conn: AsyncConnection) -> bool:
+            open_run = select(runs.c.id).where(runs.c.id == job.run_id, OPEN_RUN)
+            if (await conn.execute(open_run.with_for_update())).first() is None:
+                return False
+            written = await conn.execute(
+                update(rayjobs)
+                .where(rayjobs.c.run_id == job.run_id, rayjobs.c.job_id == job.job_id)
+                .where(held(rayjobs, lease))
+                .values(**changed, **_next(save, now))
+            )
+            if written.rowcount == 0:
+                return False
+            await add_facts(conn, save.facts)
+            if save.poke:
+                await poke_runs(conn, {job.run_id}, now)
+            if save.progress:
+                await bump_progress(conn, job.run_id, now)
+            return True
+
+        saved = await self._db.write(work)
+        if saved:
+            chosen = ((Topic.RUNNER, save.poke), (Topic.REPORTER, save.progress))
+            self._wake.poke(*(topic for topic, wanted in chosen if wanted))
+        return saved
+
+
+def _key(run_id: str, job_id: str) -> str:
+    return f"{run_id}/{job_id}"
+
+
+def _key_of(row: RowMapping) -> str:
+    return _key(row["run_id"], row["job_id"])
+
+
+def _next(save: SaveRayJob, now: datetime) -> dict[str, Any]:
+    """Return the lease's and due's columns: kept and prolonged, or given back until due."""
+    if save.keep_s is not None:
+        return {"lease_until": now + timedelta(seconds=save.keep_s)}
+    return {"due": save.due, **FREE}

@@ -1,0 +1,90 @@
+"""Reply rows under the reporter's lease, with the runs they list."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import RowMapping, exists, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningUpdate
+
+from bot.core.model.ids import RunId
+from bot.core.model.repos import Repo
+from bot.ports.inbox import Reply
+from bot.ports.reporter import DueReply
+from bot.store.checks import check_ids
+from bot.store.claims import claiming, terms
+from bot.store.database import Database
+from bot.store.rows import lease_of, load_all, load_runs
+from bot.store.showing import REPLY, due_now
+from bot.store.tables import replies, reply_runs, repos, runs
+
+
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    callable_now = exists().where(repos.c.id == replies.c.repo_id, repos.c.active)
+    due = (
+        select(replies.c.comment_id)
+        .where(due_now(replies), callable_now)
+        .order_by(replies.c.due, replies.c.comment_id)
+    )
+    return claiming(replies, due)
+
+
+class ReplyRows:
+    """Implements the reporter's claims of replies."""
+
+    _db: Database
+
+    async def claim_replies(
+        self, owner: str, now: datetime, *, lease_s: float, limit: int
+    ) -> tuple[DueReply, ...]:
+        """Claim due replies, longest due first."""
+        asked = terms(owner, now, lease_s=lease_s, limit=limit)
+
+        async def work(conn: AsyncConnection) -> tuple[DueReply, ...]:
+            rows = (await conn.execute(_claim(), asked)).mappings().all()
+            rows = sorted(rows, key=lambda row: (row["due"], row["comment_id"]))
+            return await _due_replies(conn, rows)
+
+        return await self._db.write(work)
+
+
+async def _due_replies(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tuple[DueReply, ...]:
+    if not rows:
+        return ()
+    repo_ids = {row["repo_id"] for row in rows}
+    known = {repo.id: repo for repo in await load_all(conn, Repo, repos, repos.c.id.in_(repo_ids))}
+    listed = await _listed(conn, [row["comment_id"] for row in rows])
+    all_ids = {run_id for run_ids in listed.values() for run_id in run_ids}
+    found = {run.id: run for run in await load_runs(conn, runs.c.id.in_(all_ids))}
+    shown = await check_ids(conn, all_ids)
+
+    def due(row: RowMapping) -> DueReply:
+        run_ids = tuple(listed.get(row["comment_id"], ()))
+        return DueReply(
+            lease=lease_of(row, f"{REPLY}{row['comment_id']}"),
+            repo=known[row["repo_id"]],
+            reply=Reply(row["repo_id"], row["comment_id"], row["number"], row["head"], run_ids),
+            github_id=row["github_id"],
+            create_tried=row["create_tried"],
+            want_version=row["want_version"],
+            runs=tuple(found[run_id] for run_id in run_ids),
+            check_ids={run_id: shown[run_id] for run_id in run_ids if run_id in shown},
+        )
+
+    return tuple(due(row) for row in rows)
+
+
+async def _listed(conn: AsyncConnection, comment_ids: list[int]) -> dict[int, list[RunId]]:
+    """Return the runs that each reply lists, in its order."""
+    found = await conn.execute(
+        select(reply_runs.c.comment_id, reply_runs.c.run_id)
+        .where(reply_runs.c.comment_id.in_(comment_ids))
+        .order_by(reply_runs.c.comment_id, reply_runs.c.place)
+    )
+    listed: dict[int, list[RunId]] = {}
+    for comment_id, run_id in found:
+        listed.setdefault(comment_id, []).append(RunId(run_id))
+    return listed

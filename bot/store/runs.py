@@ -1,0 +1,219 @@
+"""Runs under a lease: claimed when due, saved fenced, poked by whoever has news."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, case, exists, func, literal, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningUpdate
+
+from bot.core.model.ids import RunId
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Outcome, Run, State, WishKind
+from bot.core.runs.observed import ENDED
+from bot.ports.lease import Lease
+from bot.ports.runner import ClaimedRun, SaveRun
+from bot.ports.wake import Topic, Wake
+from bot.store.audit import add_audit
+from bot.store.changes import add_facts, add_wants, place_run, wish_to_keep
+from bot.store.checks_touch import bump_progress, bump_replies, bump_state
+from bot.store.claims import AT, claiming, terms
+from bot.store.database import Database, insert
+from bot.store.holds import lock_places, release
+from bot.store.jobs_seen import jobs_over
+from bot.store.reader import OPEN_RUN
+from bot.store.rows import FREE, held, lease_of, load, load_by_run, load_wants, moment, values
+from bot.store.tables import facts, rayjobs, runs, wants
+
+# What identifies a run or was decided when it was made; a save never changes it.
+_FIXED = ("id", "repo_id", "sha", "suite", "attempt", "snapshot", "created_at", "origin", "forced")
+
+
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    due = (
+        select(runs.c.id)
+        .where(OPEN_RUN, runs.c.due <= AT, runs.c.lease_until <= AT)
+        .order_by(runs.c.due, runs.c.id)
+    )
+    return claiming(runs, due)
+
+
+class RunRows:
+    """Implements the runner's claims and saves."""
+
+    _db: Database
+    _wake: Wake
+
+    async def claim_runs(
+        self, owner: str, now: datetime, *, lease_s: float, limit: int
+    ) -> tuple[ClaimedRun, ...]:
+        """Claim due runs that are not done, longest due first."""
+        asked = terms(owner, now, lease_s=lease_s, limit=limit)
+
+        async def work(conn: AsyncConnection) -> tuple[ClaimedRun, ...]:
+            rows = (await conn.execute(_claim(), asked)).mappings().all()
+            ids = [row["id"] for row in rows]
+            if not ids:
+                return ()
+            wanted = await load_wants(conn, ids)
+            story = await load_by_run(conn, Fact, facts, ids)
+            jobs = await load_by_run(conn, RayJob, rayjobs, ids)
+            return tuple(
+                ClaimedRun(
+                    lease=lease_of(row, row["id"]),
+                    run=load(Run, row),
+                    wants=wanted.get(row["id"], ()),
+                    facts=story.get(row["id"], ()),
+                    rayjobs=jobs.get(row["id"], ()),
+                )
+                for row in sorted(rows, key=lambda row: (row["due"], row["id"]))
+            )
+
+        return await self._db.write(work)
+
+    async def save_run(self, lease: Lease, save: SaveRun, now: datetime) -> bool:
+        """Write it and give the lease back, in one transaction; False: the lease was lost.
+
+        A run that would end superseded while somebody wanted it meanwhile is not written either,
+        but due again: its runner has yet to see the want.
+        """
+
+        async def work(conn: AsyncConnection) -> bool:
+            await _lock_given_back(conn, save)
+            if await _wanted_meanwhile(conn, lease, save):
+                await _return_unchanged(conn, lease, now)
+                return False
+            if not await _write_back(conn, lease, save, now):
+                return False
+            await _consequences(conn, save, now)
+            await add_audit(conn, save.audit)
+            return True
+
+        saved = await self._db.write(work)
+        if saved:
+            self._wake.poke(*_topics(save))
+        return saved
+
+    async def note(self, lease: Lease, run: Run, facts: tuple[Fact, ...], now: datetime) -> bool:
+        """Write the run and facts at once and keep the lease (intent first); False: lost."""
+
+        async def work(conn: AsyncConnection) -> bool:
+            noted = await conn.execute(
+                update(runs).where(_ours(lease, run), OPEN_RUN).values(await _changed(conn, run))
+            )
+            if noted.rowcount == 0:
+                return False
+            await add_facts(conn, facts)
+            return True
+
+        return await self._db.write(work)
+
+    async def renew(self, lease: Lease, now: datetime, *, lease_s: float) -> bool:
+        """Prolong the lease; False: lost."""
+        change = (
+            update(runs)
+            .where(runs.c.id == lease.key, held(runs, lease))
+            .values(lease_until=now + timedelta(seconds=lease_s))
+        )
+        renewed = await self._db.write(lambda conn: conn.execute(change))
+        return renewed.rowcount == 1
+
+
+def _ours(lease: Lease, run: Run) -> ColumnElement[bool]:
+    """Tell in SQL whether the row is the run's, and the lease is the row's and still ours."""
+    return (runs.c.id == run.id) & (runs.c.id == lease.key) & held(runs, lease)
+
+
+async def _changed(conn: AsyncConnection, run: Run) -> dict[str, Any]:
+    """Return the columns that a save writes; a wish that came meanwhile stays."""
+    changed = {name: value for name, value in values(run).items() if name not in _FIXED}
+    changed["wish"] = func.coalesce(runs.c.wish, literal(run.wish, runs.c.wish.type))
+    if run.wish and run.wish.kind is not WishKind.SUPERSEDE:
+        changed["wish"] = await wish_to_keep(conn, run.id, run.wish)
+    return changed
+
+
+async def _lock_given_back(conn: AsyncConnection, save: SaveRun) -> None:
+    """Lock the places before the run: `take` locks in the same order."""
+    if save.release_all or save.release:
+        await lock_places(conn, save.run.repo_id)
+
+
+async def _wanted_meanwhile(conn: AsyncConnection, lease: Lease, save: SaveRun) -> bool:
+    if save.run.outcome is not Outcome.SUPERSEDED or save.retry is not None:
+        return False
+    query = select(runs.c.id).where(
+        _ours(lease, save.run),
+        runs.c.pokes != lease.pokes,
+        exists().where(wants.c.run_id == runs.c.id),
+    )
+    return (await conn.execute(query.with_for_update())).first() is not None
+
+
+async def _return_unchanged(conn: AsyncConnection, lease: Lease, now: datetime) -> None:
+    await conn.execute(update(runs).where(runs.c.id == lease.key).values(due=now, **FREE))
+
+
+async def _write_back(conn: AsyncConnection, lease: Lease, save: SaveRun, now: datetime) -> bool:
+    """Write the row and give the lease back; a poke since the claim keeps it due."""
+    due: Any = None
+    if save.run.state is not State.DONE:
+        poked = runs.c.pokes != lease.pokes
+        due = case((poked, moment(now)), else_=moment(save.due))
+    written = await conn.execute(
+        update(runs)
+        .where(_ours(lease, save.run), OPEN_RUN)
+        .values(**await _changed(conn, save.run), due=due, **FREE)
+    )
+    return written.rowcount == 1
+
+
+async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> None:
+    """Write what goes with the row: its story, RayJobs, places, successor and what is shown."""
+    run = save.run
+    await add_facts(conn, save.facts)
+    await add_rayjobs(conn, save.rayjobs, now)
+    if run.actions_run_id is not None and any(fact.key.startswith(ENDED) for fact in save.facts):
+        await jobs_over(conn, run.repo_id, run.actions_run_id)
+    if save.release_all or save.release:
+        names = None if save.release_all else save.release
+        await release(conn, run.repo_id, run.id, names, now)
+    successor = None if save.retry is None else await _retry(conn, run.id, save.retry, now)
+    done = run.state is State.DONE
+    if done:
+        await conn.execute(update(rayjobs).where(rayjobs.c.run_id == run.id).values(due=None))
+        await bump_replies(conn, run.id, successor, now)
+    if save.show or done:
+        await bump_state(conn, run, now)
+    elif save.progress:
+        await bump_progress(conn, run.id, now)
+
+
+async def _retry(conn: AsyncConnection, run_id: RunId, retry: Run, now: datetime) -> RunId:
+    """Insert the next attempt with the wants of the one before; an open one takes them instead."""
+    placed = await place_run(conn, retry, now)
+    wanted = await load_wants(conn, [run_id])
+    copied = [replace(want, run_id=placed) for want in wanted.get(run_id, ())]
+    await add_wants(conn, copied, now)
+    return placed
+
+
+async def add_rayjobs(conn: AsyncConnection, seen: tuple[RayJob, ...], now: datetime) -> None:
+    """Add RayJobs seen for the first time, due now; known ones are left alone."""
+    rows = [{**values(job), "due": None if job.complete else now} for job in seen]
+    if rows:
+        await conn.execute(insert(conn, rayjobs).on_conflict_do_nothing(), rows)
+
+
+def _topics(save: SaveRun) -> tuple[Topic, ...]:
+    done = save.run.state is State.DONE
+    chosen = (
+        (Topic.RUNNER, bool(save.release or save.release_all or save.retry)),
+        (Topic.FOLLOWER, bool(save.rayjobs)),
+        (Topic.REPORTER, save.show or save.progress or done or save.retry is not None),
+    )
+    return tuple(topic for topic, wanted in chosen if wanted)

@@ -1,0 +1,131 @@
+"""Reads everything that decides who goes next in a repository: `core.queueing`'s scene."""
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+from statistics import median
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.core.model.ids import RepoId, RunId
+from bot.core.model.queue import Alternatives
+from bot.core.model.runs import Outcome, Rank, Run, State
+from bot.core.queue.scheduler import Holder, Pause, Scene, Waiter
+from bot.core.queue.usage import WINDOW, Usage, spent
+from bot.store.rows import load, load_all
+from bot.store.tables import holds, pulls, queue, runs, wants
+from bot.store.tables_scarce import jobs_seen, pauses
+
+_FORGOTTEN = timedelta(hours=24)  # a job whose end nobody told us no longer occupies its label
+_USUAL_OF = 300  # latest successes that the suites' usual times are taken from
+_USUAL_SINCE = timedelta(days=30)
+
+_author = func.coalesce(
+    select(pulls.c.author)
+    .where(pulls.c.repo_id == runs.c.repo_id, pulls.c.number == runs.c.number)
+    .scalar_subquery(),
+    "",
+)
+
+
+async def read_scene(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> Scene:
+    """Return who holds and who waits in a repository, and what limits them."""
+    waiting = await load_all(conn, Waiter, queue, queue.c.repo_id == repo_id)
+    return Scene(
+        now=now,
+        waiting=tuple(waiting),
+        holders=await _holders(conn, repo_id),
+        occupied=await _occupied(conn, repo_id, now),
+        pauses=tuple(await load_all(conn, Pause, pauses)),
+        spent=spent(await usages(conn, repo_id, now), now),
+        usual=await _usual(conn, repo_id, now),
+    )
+
+
+async def waiter_of(conn: AsyncConnection, run: Run, needs: Alternatives) -> Waiter:
+    """Return a run as one who waits: its class comes from those who want it now."""
+    rank = await conn.scalar(select(func.min(wants.c.rank)).where(wants.c.run_id == run.id))
+    author = await conn.scalar(select(_author).where(runs.c.id == run.id))
+    frozen = run.snapshot
+    return Waiter(
+        run_id=run.id,
+        suite=run.suite,
+        since=run.created_at,
+        rank=Rank.AUTOMATIC if rank is None else rank,
+        needs=needs,
+        number=run.number,
+        author=author or "",
+        per_pull=None if run.forced else frozen.per_pull,
+        hours=None if run.forced else frozen.hours_per_day,
+    )
+
+
+async def _holders(conn: AsyncConnection, repo_id: RepoId) -> tuple[Holder, ...]:
+    query = (
+        select(
+            holds.c.run_id,
+            runs.c.suite,
+            holds.c.since,
+            holds.c.resource,
+            holds.c.amount,
+            runs.c.number,
+            _author,
+        )
+        .join(runs, runs.c.id == holds.c.run_id)
+        .where(holds.c.repo_id == repo_id)
+        .order_by(holds.c.since, holds.c.run_id, holds.c.resource)
+    )
+    found: dict[RunId, Holder] = {}
+    for run_id, suite, since, resource, amount, number, author in await conn.execute(query):
+        before = found[run_id].amounts if run_id in found else ()
+        amounts = (*before, (resource, amount))
+        found[run_id] = Holder(run_id, suite, since, amounts, number, author)
+    return tuple(found.values())
+
+
+async def _occupied(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> dict[str, int]:
+    """Count the jobs of others that run on each label."""
+    ours = (
+        select(runs.c.actions_run_id)
+        .join(holds, holds.c.run_id == runs.c.id)
+        .where(runs.c.repo_id == repo_id, runs.c.actions_run_id.is_not(None))
+    )
+    query = (
+        select(jobs_seen.c.label, func.count())
+        .where(
+            jobs_seen.c.repo_id == repo_id,
+            jobs_seen.c.state == "in_progress",
+            jobs_seen.c.at > now - _FORGOTTEN,
+            jobs_seen.c.actions_run_id.not_in(ours),
+        )
+        .group_by(jobs_seen.c.label)
+    )
+    return {f"label:{label}": count for label, count in await conn.execute(query)}
+
+
+async def usages(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> tuple[Usage, ...]:
+    """Return what ran on NPUs within the last 24 hours."""
+    recent = (runs.c.state != State.DONE) | (runs.c.ended_at > now - WINDOW)
+    query = select(
+        runs.c.npus, runs.c.started_at, runs.c.ended_at, runs.c.number, _author.label("author")
+    ).where(runs.c.repo_id == repo_id, runs.c.npus > 0, runs.c.started_at.is_not(None), recent)
+    return tuple(load(Usage, row) for row in (await conn.execute(query)).mappings())
+
+
+async def _usual(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> dict[str, timedelta]:
+    """Return each suite's usual time: the median of its latest successes."""
+    query = (
+        select(runs.c.suite, runs.c.started_at, runs.c.ended_at)
+        .where(
+            runs.c.repo_id == repo_id,
+            runs.c.outcome == Outcome.SUCCESS,
+            runs.c.started_at.is_not(None),
+            runs.c.ended_at > now - _USUAL_SINCE,
+        )
+        .order_by(runs.c.ended_at.desc())
+        .limit(_USUAL_OF)
+    )
+    seconds: defaultdict[str, list[float]] = defaultdict(list)
+    for suite, started_at, ended_at in await conn.execute(query):
+        seconds[suite].append((ended_at - started_at).total_seconds())
+    return {suite: timedelta(seconds=median(taken)) for suite, taken in seconds.items()}

@@ -1,0 +1,404 @@
+"""The tables. Columns are named like the fields of the values they hold."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    false,
+    text,
+)
+
+from bot.core.model.ids import Json
+from bot.core.model.levels import Level
+from bot.core.model.queue import Alternatives, Place
+from bot.core.model.runs import Outcome, State, Wish
+from bot.core.model.snapshot import Snapshot
+from bot.core.report.views import Proposal
+from bot.store.columns import Packed, Plain, Time, Word, Zipped
+
+metadata = MetaData()
+
+# SQLite numbers rows by itself only in a column that is exactly INTEGER.
+_Counter = BigInteger().with_variant(Integer(), "sqlite")
+_OPEN = text("state <> 'done'")
+_NEW = text("state = 'new'")
+_GATE = text("run_id IS NULL AND proposal IS NULL AND retired_at IS NULL")
+
+
+def _lease() -> tuple[Column[object], ...]:
+    """Return a claim's columns; ``lease_until`` 1970 means free."""
+    return (
+        Column("lease_owner", Text, nullable=False, server_default=""),
+        Column("lease_number", Integer, nullable=False, server_default="0"),
+        Column("lease_until", Time, nullable=False, server_default="0"),
+    )
+
+
+def _of_run() -> Column[str]:
+    """Return the column that ties a row to its run, and ends with it."""
+    return Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
+
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("seq", _Counter, primary_key=True, autoincrement=True),  # order of insertion
+    Column("guid", Text, nullable=False, unique=True),
+    Column("event", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("repo_id", BigInteger),
+    Column("subject", Text, nullable=False),
+    Column("received_at", Time, nullable=False),
+    Column("body", Zipped),
+    Column("state", Text, nullable=False),  # new | done | ignored | parked
+    Column("tries", Integer, nullable=False, server_default="0"),
+    Column("due", Time, nullable=False),
+    Column("note", Plain, nullable=False, server_default=""),
+    *_lease(),
+    Index("deliveries_received", "received_at"),
+    Index(
+        "deliveries_new",
+        "subject",
+        "received_at",
+        "seq",
+        sqlite_where=_NEW,
+        postgresql_where=_NEW,
+    ),
+    Index("deliveries_next", "received_at", "seq", sqlite_where=_NEW, postgresql_where=_NEW),
+    Index(
+        "deliveries_leased",
+        "lease_until",
+        sqlite_where=text("state = 'new' AND lease_until > 0"),
+        postgresql_where=text("state = 'new' AND lease_until > 0"),
+    ),
+    Index(
+        "deliveries_parked",
+        "received_at",
+        sqlite_where=text("state = 'parked'"),
+        postgresql_where=text("state = 'parked'"),
+    ),
+)
+
+repos = Table(
+    "repos",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("owner", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("default_branch", Text, nullable=False),
+    Column("installation_id", BigInteger),
+    Column("active", Boolean, nullable=False),
+)
+
+pulls = Table(
+    "pulls",
+    metadata,
+    Column("repo_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("head_sha", Text, nullable=False),
+    Column("head_repo_id", BigInteger),
+    Column("base_ref", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("open", Boolean, nullable=False),
+    Column("draft", Boolean, nullable=False),
+    Column("changed_files", Integer, nullable=False),
+    Column("updated_at", Time),
+    Index("pulls_at", "repo_id", "head_sha"),
+)
+
+heads = Table(
+    "heads",
+    metadata,
+    Column("repo_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("sha", Text, primary_key=True),
+    Column("pusher", Text),
+    Column("seen_at", Time, nullable=False),
+)
+
+policies = Table(
+    "policies",
+    metadata,
+    Column("repo_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("ref", Text, primary_key=True),
+    Column("blob_sha", Text, nullable=False),
+    Column("text", Plain),
+    Column("read_at", Time, nullable=False),
+)
+
+selections = Table(
+    "selections",
+    metadata,
+    Column("repo_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("sha", Text, primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("policy_sha", Text, nullable=False),
+    Column("data", Packed(Json), nullable=False),
+)
+
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("repo_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("sha", Text, primary_key=True),
+    Column("by", Text, primary_key=True),
+    Column("level", Word(Level), nullable=False),
+    Column("via", Text, nullable=False),
+    Column("at", Time, nullable=False),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("repo_id", BigInteger, nullable=False),
+    Column("sha", Text, nullable=False),
+    Column("suite", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("snapshot", Packed(Snapshot), nullable=False),
+    Column("created_at", Time, nullable=False),
+    Column("state", Word(State), nullable=False),
+    Column("outcome", Word(Outcome)),
+    Column("why", Plain, nullable=False),
+    Column("cause", Plain, nullable=False, server_default=""),
+    Column("origin", Text, nullable=False),
+    Column("number", BigInteger),
+    Column("not_before", Time),
+    Column("dispatch_id", Text, unique=True),
+    Column("retries", Integer, nullable=False, server_default="0"),
+    Column("retry", Text, nullable=False, server_default=""),
+    Column("rerun_of", BigInteger),
+    Column("label", Text),
+    Column("npus", Integer, nullable=False, server_default="0"),  # of all nodes, on that label
+    Column("forced", Text, nullable=False, server_default=""),  # who overrode the limits
+    Column("actions_run_id", BigInteger),
+    Column("actions_attempt", Integer, nullable=False),
+    Column("actions_url", Text, nullable=False),
+    Column("wish", Packed(Wish)),
+    Column("place", Packed(Place)),
+    Column("dispatched_at", Time),
+    Column("started_at", Time),
+    Column("ended_at", Time),
+    Column("due", Time),  # None: nothing to do until poked
+    Column("pokes", Integer, nullable=False, server_default="0"),
+    *_lease(),
+    UniqueConstraint("repo_id", "sha", "suite", "attempt", name="runs_attempt"),
+    Index(
+        "runs_open",
+        "repo_id",
+        "sha",
+        "suite",
+        unique=True,
+        sqlite_where=_OPEN,
+        postgresql_where=_OPEN,
+    ),
+    Index(
+        "runs_due",
+        "due",
+        sqlite_where=text("due IS NOT NULL"),
+        postgresql_where=text("due IS NOT NULL"),
+    ),
+    Index("runs_of_actions", "repo_id", "actions_run_id"),
+    Index("runs_ended", "ended_at"),
+    postgresql_with={"fillfactor": 70},  # rows change often: room for an update on their page
+)
+
+wants = Table(
+    "wants",
+    metadata,
+    _of_run(),
+    Column("source", Text, primary_key=True),
+    Column("auto", Boolean, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("rank", Integer, nullable=False, server_default="3"),
+    Index("wants_source", "source"),
+)
+
+facts = Table(
+    "facts",
+    metadata,
+    _of_run(),
+    Column("source", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("at", Time, nullable=False),
+    Column("data", Packed(Json), nullable=False),
+)
+
+rayjobs = Table(
+    "rayjobs",
+    metadata,
+    _of_run(),
+    Column("job_id", Text, primary_key=True),
+    Column("seen", Text, nullable=False),
+    Column("confirmed", Boolean, nullable=False),
+    Column("status", Plain, nullable=False),
+    Column("deployment", Plain, nullable=False),
+    Column("message", Plain, nullable=False),
+    Column("final", Text),
+    Column("final_from", Text, nullable=False),
+    Column("silent_since", Time),
+    Column("last_line_at", Time),
+    Column("lines", BigInteger, nullable=False),
+    Column("progress", Packed(Json)),
+    Column("digest", Packed(Json)),
+    Column("resume", Packed(Json)),
+    Column("log_bytes", BigInteger, nullable=False),
+    Column("complete", Boolean, nullable=False),
+    Column("due", Time),  # None: nothing more to read
+    *_lease(),
+    Index(
+        "rayjobs_due",
+        "due",
+        sqlite_where=text("due IS NOT NULL"),
+        postgresql_where=text("due IS NOT NULL"),
+    ),
+)
+
+holds = Table(
+    "holds",
+    metadata,
+    _of_run(),
+    Column("repo_id", BigInteger, nullable=False),
+    Column("resource", Text, primary_key=True),
+    Column("amount", Integer, nullable=False),
+    Column("since", Time, nullable=False),
+    Index("holds_of", "repo_id"),
+)
+
+queue = Table(
+    "queue",
+    metadata,
+    _of_run(),
+    Column("repo_id", BigInteger, nullable=False),
+    Column("suite", Text, nullable=False),
+    Column("since", Time, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("needs", Packed(Alternatives), nullable=False),
+    Column("number", BigInteger),
+    Column("author", Text, nullable=False),
+    Column("per_pull", Integer),
+    Column("hours", Float),
+    Index("queue_of", "repo_id"),
+)
+
+
+def _showing() -> tuple[Column[object], ...]:
+    """Return the columns of what GitHub should show and what it shows."""
+    return (
+        Column("github_id", BigInteger),
+        Column("create_tried", Boolean, nullable=False, server_default=false()),
+        Column("given_up", Boolean, nullable=False, server_default=false()),
+        Column("note", Plain, nullable=False, server_default=""),
+        Column("want_version", Integer, nullable=False, server_default="1"),
+        Column("shown_version", Integer, nullable=False, server_default="0"),
+        Column("due", Time),  # None: nothing newer to show
+        *_lease(),
+    )
+
+
+checks = Table(
+    "checks",
+    metadata,
+    Column("external_id", Text, primary_key=True),
+    Column("repo_id", BigInteger, nullable=False),
+    Column("sha", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE")),  # None: the gate
+    Column("number", BigInteger, nullable=False, server_default="0"),
+    Column("policy_errors", Packed(tuple[str, ...]), nullable=False, server_default="[]"),
+    Column("closed", Text, nullable=False, server_default=""),
+    Column("proposal", Packed(Proposal)),  # of a policy; None: a run's check or the gate
+    Column("remark", Plain, nullable=False, server_default=""),
+    Column("ended", Boolean, nullable=False, server_default=false()),
+    Column("urgent_version", Integer, nullable=False, server_default="1"),
+    Column("progress_from", Time),  # mere progress is not shown before
+    Column("touched_at", Time, nullable=False),
+    Column("retired_at", Time),  # None: current
+    *_showing(),
+    Index(
+        "checks_gate",
+        "repo_id",
+        "sha",
+        unique=True,
+        sqlite_where=_GATE,
+        postgresql_where=_GATE,
+    ),
+    Index("checks_run", "run_id"),
+    Index("checks_touched", "touched_at"),
+    Index(
+        "checks_due",
+        "due",
+        sqlite_where=text("due IS NOT NULL"),
+        postgresql_where=text("due IS NOT NULL"),
+    ),
+    Index(
+        "checks_given_up",
+        "given_up",
+        sqlite_where=text("given_up"),
+        postgresql_where=text("given_up"),
+    ),
+)
+
+replies = Table(
+    "replies",
+    metadata,
+    Column("comment_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("repo_id", BigInteger, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("head", Plain, nullable=False),
+    *_showing(),
+    Index(
+        "replies_due",
+        "due",
+        sqlite_where=text("due IS NOT NULL"),
+        postgresql_where=text("due IS NOT NULL"),
+    ),
+)
+
+reply_runs = Table(
+    "reply_runs",
+    metadata,
+    Column(
+        "comment_id",
+        BigInteger,
+        ForeignKey("replies.comment_id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("place", Integer, primary_key=True, autoincrement=False),  # order of the rows
+    Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Index("reply_runs_run", "run_id"),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("seq", _Counter, primary_key=True, autoincrement=True),
+    Column("at", Time, nullable=False),
+    Column("who", Plain, nullable=False),
+    Column("what", Plain, nullable=False),
+    Column("allowed", Boolean, nullable=False),
+    Column("rule", Plain, nullable=False),
+    Column("repo_id", BigInteger),
+    Column("number", BigInteger),
+    Column("sha", Text),
+    Column("delivery", Text),
+    Index("audit_at", "at"),
+    Index("audit_who", "who", "at"),
+    Index("audit_commit", "repo_id", "sha"),
+)
+
+polls = Table(
+    "polls",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("next_at", Time, nullable=False),
+)

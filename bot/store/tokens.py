@@ -1,0 +1,66 @@
+"""Announced RayJobs, and the tokens that proved them: each proves one, once."""
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.core.model.runs import State
+from bot.ports.api import Accepted, Announced, Refusal, Why
+from bot.ports.wake import Topic, Wake
+from bot.store.changes import add_facts, poke_runs
+from bot.store.database import Database, insert
+from bot.store.runs import add_rayjobs
+from bot.store.tables import rayjobs, runs
+from bot.store.tables_scarce import tokens
+
+# A replica whose clock is a little behind still takes a token that is over here.
+_CLOCKS_DIFFER = timedelta(minutes=1)
+
+
+class TokenRows:
+    """Implements the writing half of ``AnnouncementStore``."""
+
+    _db: Database
+    _wake: Wake
+
+    async def add_announced(self, announced: Announced, now: datetime) -> Accepted | Refusal:
+        """Add it, due now, poke its run and remember the token, in one transaction.
+
+        A RayJob that is known is accepted and changes nothing, whatever proved it. Refused: the
+        token has proved another one, or the run is done.
+        """
+
+        async def work(conn: AsyncConnection) -> Accepted | Refusal:
+            return await _add(conn, announced, now)
+
+        answer = await self._db.write(work)
+        if answer == Accepted(new=True):
+            self._wake.poke(Topic.RUNNER, Topic.FOLLOWER)
+        return answer
+
+    async def prune_tokens(self, now: datetime) -> None:
+        """Forget tokens that nobody takes any more."""
+        over = delete(tokens).where(tokens.c.until < now - _CLOCKS_DIFFER)
+        await self._db.write(lambda conn: conn.execute(over))
+
+
+async def _add(conn: AsyncConnection, announced: Announced, now: datetime) -> Accepted | Refusal:
+    job = announced.rayjob
+    lock = select(runs.c.state).where(runs.c.id == job.run_id).with_for_update()
+    state = await conn.scalar(lock)
+    same = select(rayjobs.c.job_id).where(
+        rayjobs.c.run_id == job.run_id, rayjobs.c.job_id == job.job_id
+    )
+    if await conn.scalar(same) is not None:
+        return Accepted(new=False)
+    if state in {None, State.DONE}:
+        return Refusal(Why.OVER, "the run is done: no RayJob of it is followed any more")
+    remembered = insert(conn, tokens).values(jti=announced.jti, until=announced.until)
+    made = await conn.execute(remembered.on_conflict_do_nothing().returning(tokens.c.jti))
+    if made.first() is None:
+        return Refusal(Why.MISMATCH, "the token has proved another RayJob: ask for a new one")
+    await add_rayjobs(conn, (job,), now)
+    await add_facts(conn, announced.facts)
+    await poke_runs(conn, {job.run_id}, now)
+    return Accepted(new=True)

@@ -1,0 +1,88 @@
+"""The bot's own decisions as rows of the audit: what started, what did not, and by which rule."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bot.core.model.ids import Json, RepoId, RunId, Sha
+from bot.core.model.pulls import StoredSelection
+from bot.core.model.repos import Repo
+from bot.core.model.runs import Want
+from bot.core.planning.audit import audited
+from bot.core.planning.plan import BY_ITSELF, AuditEntry, Changes, DropWant
+from bot.core.report.views import Gate
+from tests.core.building import a_run
+
+NOW = datetime(2026, 3, 4, tzinfo=UTC)
+REPO = Repo(RepoId(7), "octo", "project", "main")
+SHA = Sha("a" * 40)
+
+
+def selection(**more: Any) -> StoredSelection:
+    suites = [
+        {"name": "unit", "selected": True, "auto": True},
+        {"name": "heavy", "selected": True, "auto": False},
+        {"name": "other", "selected": False, "auto": True},
+    ]
+    data: Json = {"suites": suites, "trusted": True, "trust_reason": "both may", **more}
+    return StoredSelection(REPO.id, SHA, 3, "p", data)
+
+
+def told(changes: Changes) -> list[tuple[str, bool, str]]:
+    found = audited(changes, NOW, "guid").audit
+    assert {item.delivery for item in found} <= {"guid"}
+    return [(item.what, item.allowed, item.rule) for item in found]
+
+
+@pytest.mark.parametrize(
+    ("more", "allowed", "rule"),
+    [
+        ({}, True, "trust: both may"),
+        ({"trusted": False, "trust_reason": "a stranger"}, False, "trust: a stranger"),
+        ({"draft": True}, False, "drafts: false"),
+        ({"mode": "dry_run", "draft": True}, False, "mode: dry_run"),
+    ],
+)
+def test_a_head_is_one_decision_with_its_rule(more: Json, allowed: bool, rule: str) -> None:
+    changes = Changes(selection=selection(**more), new_runs=((a_run(), ()),))
+    assert told(changes) == [("start unit", allowed, rule)]
+    [entry] = audited(changes, NOW, None).audit
+    assert (entry.who, entry.repo_id, entry.number, entry.sha) == (BY_ITSELF, REPO.id, 3, SHA)
+
+
+def test_a_head_that_selects_nothing_is_no_decision() -> None:
+    assert told(Changes(selection=selection(suites=[]))) == []
+
+
+def test_what_starts_for_no_pull_request_names_what_wants_it() -> None:
+    auto, asked = a_run(), a_run()
+    changes = Changes(
+        new_runs=(
+            (auto, (Want(auto.id, "push:main"),)),
+            (asked, (Want(asked.id, "pr:1", auto=False, by="kim"),)),
+            (asked, ()),
+        )
+    )
+    assert told(changes) == [(f"start {auto.suite}", True, "push:main")]
+
+
+def test_a_broken_policy_starts_nothing() -> None:
+    gates = (Gate(REPO.id, SHA, 3, policy_errors=("line 1", "line 2")), Gate(REPO.id, SHA, 3))
+    assert told(Changes(gates=gates)) == [("start nothing", False, "policy: line 1")]
+
+
+def test_who_no_longer_wants_a_run_is_told_with_the_reason() -> None:
+    drops = (DropWant(RunId("R"), "pr:3", "closed"), DropWant(RunId("R"), "push:main", "newer"))
+    changes = Changes(repo=REPO, drop_wants=drops)
+    assert told(changes) == [
+        ("drop pr:3 of R", True, "closed"),
+        ("drop push:main of R", True, "newer"),
+    ]
+    assert [item.number for item in audited(changes, NOW, None).audit] == [3, None]
+    assert audited(Changes(drop_wants=drops), NOW, None).audit[0].repo_id is None
+
+
+def test_what_people_did_keeps_its_place_and_learns_its_delivery() -> None:
+    entry = AuditEntry(NOW, "kim", "approve", True, "approve")
+    assert told(Changes(audit=(entry,), selection=selection()))[0] == ("approve", True, "approve")

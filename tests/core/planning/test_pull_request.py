@@ -1,0 +1,402 @@
+"""What a pull request's head leads to: the difference as data."""
+
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.core.model.ids import RunId, Sha
+from bot.core.model.runs import Outcome, Rank, Run, State, Want
+from bot.core.model.snapshot import Pool
+from bot.core.planning.plan import Changes, DropWant, RunWants
+from bot.core.planning.pull_request import (
+    Chosen,
+    PolicyAt,
+    Present,
+    close,
+    leave,
+    plan,
+    pr_source,
+    selection_row,
+    snapshot,
+    waiting,
+)
+from bot.core.planning.trust import Trusted
+from bot.core.policy import Mode
+from bot.core.policy.selection import ChangedFile, select
+from bot.core.report.views import Gate
+from tests.core.building import OLD_SHA, REPO, SHA, a_pull, at
+from tests.core.policies import loaded
+
+POLICY = loaded("""\
+version: 1
+runners:
+  npu-8: {npus: 8, slots: 2, chip: a2}
+  npu-16: {npus: 16}
+pools: {cluster: {npus: 32}}
+limits: {debounce_seconds: 60}
+log: {repo_roots: ["/verl"], redact: [secret-value]}
+suites:
+  unit: {workflow: unit.yml, runners: [npu-8, npu-16], paths: ["src/**"], env_paths: ["docker/**"]}
+  big: {workflow: big.yml, runners: [npu-16], paths: ["src/**"], tier: heavy, title: Big one}
+  two:
+    workflow: two.yml
+    runners: [npu-8]
+    paths: ["two/**"]
+    nodes: 2
+    npus: 4
+    pool: cluster
+    rayjob: true
+    timeout_minutes: 90
+    inputs: {a: b}
+  own: {workflow: own.yml, runners: [npu-8], paths: ["own/**"], start: native}
+""")
+AT = PolicyAt(POLICY, "main", "p" * 40)
+SRC = (ChangedFile("src/a.py"),)
+BOTH = (*SRC, ChangedFile("two/b.py"))
+YES, NO = Trusted(True, "author and pusher may start runs here"), Trusted(False, "a stranger")
+SAME = snapshot(AT, "unit", SRC, "another reason")
+OWN = (ChangedFile("own/a.py"),)
+GITHUBS = snapshot(AT, "own", OWN, "another reason")
+
+
+def chosen(files: tuple[ChangedFile, ...] = SRC, **changes: Any) -> Chosen:
+    made = Chosen(
+        pull=a_pull(),
+        at=AT,
+        selection=select(POLICY, files),
+        files=files,
+        trust=YES,
+        origin="a push of 9999999",
+        fresh=True,
+        pushed=False,
+    )
+    return replace(made, **changes)
+
+
+def with_policy(**changes: Any) -> PolicyAt:
+    return replace(AT, policy=POLICY.model_copy(update=changes))
+
+
+def there(*, wants: tuple[str, ...] = ("pr:5",), auto: bool = True, **changes: Any) -> RunWants:
+    """Return a run that is there, with those who want it."""
+    base: dict[str, Any] = {"state": State.RUNNING, "snapshot": SAME, "suite": "unit", "sha": SHA}
+    base = {"id": RunId("there"), "attempt": 1, **base, **changes}
+    run = Run(repo_id=REPO, created_at=at(), **base)
+    return RunWants(run, tuple(Want(run.id, source, auto) for source in wants))
+
+
+def done(outcome: Outcome, **changes: Any) -> RunWants:
+    return there(state=State.DONE, outcome=outcome, wants=(), **changes)
+
+
+def planned(of: Chosen, *present: RunWants, wanted: tuple[RunWants, ...] | None = None) -> Changes:
+    ids = count(1)
+    open_ones = tuple(item for item in present if item.run.state is not State.DONE and item.wants)
+    at_head = tuple(item for item in present if item.run.sha == of.pull.head_sha)
+    found = Present(at_head, open_ones if wanted is None else wanted)
+    return plan(of, found, at(), lambda: f"new-{next(ids)}")
+
+
+def in_words(changes: Changes) -> str:
+    """Return what is started, wanted and dropped, in short."""
+    new = [f"+{run.suite}#{run.attempt}" for run, _ in changes.new_runs]
+    wants = [f"~{want.run_id}" for want in changes.add_wants]
+    return " ".join([*new, *wants, *(f"-{drop.run_id}" for drop in changes.drop_wants)])
+
+
+CHANGED = replace(SAME, timeout_minutes=1)
+DRAFT: dict[str, Any] = {"pull": a_pull(draft=True), "fresh": False}
+QUEUED = there(state=State.QUEUED)
+OTHERS = there(wants=("pr:6",))
+CASES = [
+    pytest.param(chosen(), (), "+unit#1", id="opened: selected standard suites start, heavy not"),
+    pytest.param(chosen(BOTH), (), "+unit#1 +two#1", id="two suites"),
+    pytest.param(chosen((ChangedFile("x"),)), (), "", id="nothing of ours"),
+    pytest.param(chosen(), (there(),), "~there", id="the same again: nothing starts twice"),
+    pytest.param(chosen(), (OTHERS,), "~there", id="two pull requests, one SHA: one run"),
+    pytest.param(chosen(), (there(sha=OLD_SHA),), "+unit#1 -there", id="synchronize: old goes"),
+    pytest.param(
+        chosen(),
+        (there(sha=OLD_SHA, auto=False),),
+        "+unit#1 -there",
+        id="synchronize: what a person asked for goes too",
+    ),
+    *(
+        pytest.param(chosen(), (done(outcome),), "", id=f"force-push back: {outcome} counts")
+        for outcome in (Outcome.SUCCESS, Outcome.FAILURE, Outcome.TIMED_OUT)
+    ),
+    *(
+        pytest.param(
+            chosen(), (done(outcome),), "+unit#2", id=f"force-push back: {outcome} runs again"
+        )
+        for outcome in (Outcome.CANCELLED, Outcome.SUPERSEDED, Outcome.BROKEN)
+    ),
+    pytest.param(
+        chosen(), (done(Outcome.SUCCESS, snapshot=CHANGED),), "+unit#2", id="snapshot changed"
+    ),
+    pytest.param(
+        chosen(),
+        (done(Outcome.BROKEN), done(Outcome.SUCCESS, attempt=2, id=RunId("second"))),
+        "",
+        id="the latest attempt counts",
+    ),
+    pytest.param(
+        chosen(fresh=False), (done(Outcome.CANCELLED),), "", id="retarget: a cancelled one stays"
+    ),
+    pytest.param(
+        chosen(fresh=False),
+        (done(Outcome.SUCCESS, snapshot=CHANGED),),
+        "",
+        id="retarget: what is done stays",
+    ),
+    pytest.param(
+        chosen(fresh=False), (done(Outcome.SUPERSEDED),), "+unit#2", id="ready: superseded again"
+    ),
+    pytest.param(
+        chosen(BOTH, fresh=False), (there(),), "+two#1 ~there", id="retarget: newly selected"
+    ),
+    pytest.param(
+        chosen((ChangedFile("two/b"),), fresh=False),
+        (there(),),
+        "+two#1 -there",
+        id="retarget: no longer selected",
+    ),
+    pytest.param(
+        chosen((ChangedFile("two/b"),), fresh=False),
+        (there(auto=False),),
+        "+two#1",
+        id="retarget: a person's stays",
+    ),
+    pytest.param(chosen(pull=a_pull(draft=True)), (), "", id="a draft starts nothing"),
+    pytest.param(chosen(**DRAFT), (QUEUED,), "-there", id="to draft: a queued one goes"),
+    pytest.param(chosen(**DRAFT), (there(),), "", id="to draft: a running one goes on"),
+    pytest.param(
+        chosen(**DRAFT), (there(state=State.QUEUED, auto=False),), "", id="to draft: a person's"
+    ),
+    pytest.param(
+        chosen(pull=a_pull(draft=True), at=with_policy(drafts=True)),
+        (),
+        "+unit#1",
+        id="drafts: true",
+    ),
+    pytest.param(chosen(trust=NO), (), "", id="untrusted: nothing starts"),
+    pytest.param(chosen(OWN), (), "+own#1", id="GitHub starts it: a row waits"),
+    pytest.param(chosen(OWN, trust=NO), (), "+own#1", id="GitHub starts it for strangers, too"),
+    pytest.param(
+        chosen(OWN, pull=a_pull(draft=True)), (), "+own#1", id="GitHub starts it for drafts, too"
+    ),
+    pytest.param(
+        chosen(OWN, **DRAFT),
+        (there(suite="own", state=State.QUEUED, snapshot=GITHUBS),),
+        "~there",
+        id="to draft: what GitHub starts waits on",
+    ),
+    pytest.param(
+        chosen(OWN, at=with_policy(mode=Mode.DRY_RUN)), (), "", id="dry run: GitHub's are left"
+    ),
+    pytest.param(
+        chosen(fresh=False),
+        (there(suite="own", state=State.QUEUED, snapshot=GITHUBS),),
+        "+unit#1 -there",
+        id="retarget: GitHub's is not selected any more",
+    ),
+    pytest.param(chosen(trust=NO), (there(sha=OLD_SHA),), "-there", id="untrusted: old goes"),
+    pytest.param(
+        chosen(at=with_policy(mode=Mode.DRY_RUN)), (there(sha=OLD_SHA),), "-there", id="dry run"
+    ),
+]
+
+
+@pytest.mark.parametrize(("of", "present", "expected"), CASES)
+def test_a_plan(of: Chosen, present: tuple[RunWants, ...], expected: str) -> None:
+    assert in_words(planned(of, *present)) == expected
+
+
+@pytest.mark.parametrize(
+    ("of", "item", "reason"),
+    [
+        (chosen(), there(sha=OLD_SHA), "superseded by 9999999"),
+        (chosen((ChangedFile("x"),)), there(), "the new base does not select this suite"),
+        (chosen(**DRAFT), QUEUED, "the pull request became a draft"),
+    ],
+)
+def test_a_dropped_want_says_why(of: Chosen, item: RunWants, reason: str) -> None:
+    assert planned(of, item).drop_wants == (DropWant(RunId("there"), "pr:5", reason),)
+
+
+@pytest.mark.parametrize(
+    ("pushed", "seconds", "due"), [(True, 60, at(1)), (False, 60, None), (True, 0, None)]
+)
+def test_only_a_push_is_debounced(pushed: bool, seconds: int, due: object) -> None:
+    limits = POLICY.limits.model_copy(update={"debounce_seconds": seconds})
+    changes = planned(chosen(pushed=pushed, at=with_policy(limits=limits)))
+    assert changes.new_runs[0][0].not_before == due
+
+
+@pytest.mark.parametrize(
+    ("release", "trust", "rank"),
+    [
+        (True, YES, Rank.RELEASE),
+        (False, Trusted(True, "approved by cat", approved=True), Rank.APPROVED),
+        (False, YES, Rank.AUTOMATIC),
+    ],
+)
+def test_a_run_waits_in_the_class_of_its_branch_and_trust(
+    release: bool, trust: Trusted, rank: Rank
+) -> None:
+    at = replace(AT, release=release)
+    [(_, wants)] = planned(chosen(at=at, trust=trust)).new_runs
+    assert [want.rank for want in wants] == [rank]
+
+
+def test_a_new_run_knows_what_made_it() -> None:
+    changes = planned(chosen())
+    ((run, wants),) = changes.new_runs
+    assert (run.id, run.sha, run.number, run.origin) == ("new-1", SHA, 5, "a push of 9999999")
+    assert wants == (Want(RunId("new-1"), "pr:5"),)
+    assert changes.gates == (Gate(REPO, SHA, 5, name="ascend-ci"),)
+    assert changes.pull == a_pull()
+
+
+def test_a_snapshot_freezes_all_that_a_run_needs() -> None:
+    frozen = snapshot(AT, "two", (ChangedFile("docker/x"),), "why")
+    assert (frozen.workflow, frozen.ref, frozen.inputs) == ("two.yml", "main", {"a": "b"})
+    assert (frozen.nodes, frozen.npus, frozen.pool) == (2, 4, Pool("cluster", 32))
+    assert (frozen.title, frozen.rayjob, frozen.timeout_minutes) == ("two", True, 90)
+    assert (frozen.repo_roots, frozen.redact) == (("/verl",), ("secret-value",))
+    assert snapshot(AT, "big", (), "").title == "Big one"
+    assert [label.name for label in SAME.labels] == ["npu-8", "npu-16"]
+    assert SAME.pool is None
+
+
+def test_the_environment_changed_makes_no_retry() -> None:
+    assert SAME.retryable
+    assert not snapshot(AT, "unit", (ChangedFile("docker/x"),), "").retryable
+
+
+def test_dispatch_ref_may_be_a_branch_of_its_own() -> None:
+    assert snapshot(with_policy(dispatch_ref="ci"), "unit", (), "").ref == "ci"
+
+
+def test_the_selection_row_holds_all_that_the_gate_says() -> None:
+    pull = a_pull(draft=True, changed_files=3100)
+    row = selection_row(chosen(BOTH, pull=pull, trust=NO))
+    assert (row.repo_id, row.sha, row.number, row.policy_sha) == (REPO, SHA, 5, "p" * 40)
+    suites = {item.pop("name"): item for item in row.data.pop("suites")}
+    assert row.data == {
+        "policy": {"ref": "main", "sha": "p" * 40},
+        "mode": "on",
+        "trusted": False,
+        "trust_reason": "a stranger",
+        "approve": "write",
+        "draft": True,
+        "gate": "ascend-ci",
+        "changed_files": 3100,
+        "truncated": False,
+        "protected": [],
+    }
+    assert list(suites) == ["unit", "big", "two", "own"]
+    two = suites["two"]
+    assert two["cost"] == {"nodes": 2, "npus": 4, "hours": 12.0, "where": "cluster"}
+    assert two["reason"]
+    assert [suites[name]["auto"] for name in suites] == [True, False, True, False]
+    assert [suites[name]["required"] for name in suites] == [True, False, True, True]
+    assert [suites[name]["native"] for name in suites] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("of", "names"),
+    [
+        (chosen(BOTH, trust=NO), ("unit", "two")),  # no heavy one, and none that GitHub starts
+        (chosen(BOTH), ()),
+        (chosen(BOTH, trust=NO, pull=a_pull(draft=True)), ()),
+        (chosen(BOTH, trust=NO, at=with_policy(mode=Mode.DRY_RUN)), ()),
+    ],
+)
+def test_an_approval_would_start_what_waits_for_it_alone(
+    of: Chosen, names: tuple[str, ...]
+) -> None:
+    assert waiting(of) == names
+
+
+def test_closing_drops_every_want_and_closes_the_gate() -> None:
+    changes = close(a_pull(), (there(), there(id=RunId("b"))), "the pull request was closed")
+    assert [drop.run_id for drop in changes.drop_wants] == ["there", "b"]
+    assert changes.pull
+    assert not changes.pull.open
+    assert changes.gates == (Gate(REPO, SHA, 5, closed="the pull request was closed"),)
+
+
+def test_a_commit_that_is_no_head_any_more_says_what_came() -> None:
+    assert leave(OLD_SHA, a_pull()) == Gate(REPO, OLD_SHA, 5, closed="superseded by 9999999")
+
+
+RUNS = st.lists(
+    st.builds(
+        lambda suite, old, attempt, outcome, auto: there(
+            suite=suite,
+            sha=OLD_SHA if old else SHA,
+            attempt=attempt,
+            id=RunId(f"{suite}-{old}-{attempt}"),
+            state=State.DONE if outcome else State.RUNNING,
+            outcome=outcome,
+            auto=auto,
+        ),
+        st.sampled_from(["unit", "big", "two", "own", "gone"]),
+        st.booleans(),
+        st.integers(1, 3),
+        st.sampled_from([None, *Outcome]),
+        st.booleans(),
+    ),
+    unique_by=lambda item: item.run.id,
+    max_size=8,
+)
+
+
+@given(RUNS, st.booleans(), st.booleans(), st.booleans())
+def test_a_plan_makes_no_second_open_run_and_leaves_no_want_behind(
+    runs: list[RunWants], trusted: bool, fresh: bool, draft: bool
+) -> None:
+    latest = {(item.run.sha, item.run.suite): item.run.attempt for item in runs}
+    for item in runs:
+        key = (item.run.sha, item.run.suite)
+        latest[key] = max(latest[key], item.run.attempt)
+    # only the last attempt of a suite can be open
+    present = [
+        item
+        for item in runs
+        if item.run.state is State.DONE or item.run.attempt == latest[item.run.sha, item.run.suite]
+    ]
+    pull = a_pull(draft=draft)
+    of = chosen(BOTH, trust=YES if trusted else NO, fresh=fresh, pull=pull)
+    changes = planned(of, *present)
+    is_open: set[tuple[Sha, str]] = {
+        (item.run.sha, item.run.suite) for item in present if item.run.state is not State.DONE
+    }
+    made = [(run.sha, run.suite) for run, _ in changes.new_runs]
+    assert not is_open & set(made)
+    assert len(made) == len(set(made))
+    assert set(made) <= {(SHA, "unit"), (SHA, "two")}
+    assert not made or (trusted and not draft)
+    dropped = {drop.run_id for drop in changes.drop_wants}
+    old = {
+        item.run.id
+        for item in present
+        if item.run.sha == OLD_SHA and item.run.state is not State.DONE
+    }
+    assert old <= dropped
+    assert pr_source(5) == "pr:5"
+
+
+@pytest.mark.parametrize(
+    ("npus", "label", "expected"),
+    [(4, "npu-16", 4), (None, "npu-16", 16), (None, None, 8), (None, "gone", 8)],
+)
+def test_npus_of_a_node_are_the_suites_own_or_the_labels(
+    npus: int | None, label: str | None, expected: int
+) -> None:
+    assert replace(SAME, npus=npus).npus_at(label) == expected

@@ -1,0 +1,253 @@
+"""Nights: when one fires, whatever restarts and policies come between, and what it starts."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import pytest
+from cronsim import CronSim
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.core.model.ids import RunId
+from bot.core.model.runs import Outcome, Rank, Run, State, Want
+from bot.core.planning.commits import Commit
+from bot.core.planning.plan import RunWants
+from bot.core.planning.pull_request import PolicyAt
+from bot.core.planning.schedule import (
+    CATCH_UP,
+    Cron,
+    Make,
+    Night,
+    NightState,
+    due,
+    following,
+    left_out,
+    night_source,
+    plan_night,
+    ran_ahead,
+    results,
+    schedule,
+    settled,
+)
+from bot.core.policy import Nightly
+from tests.core.building import REPO, SHA
+from tests.core.policies import loaded
+
+AT = datetime(2026, 8, 22, 17, 0, tzinfo=UTC)
+AWAY = "the service was away"
+DAILY = "0 17 * * *"
+ROW = Cron(REPO, "a2", DAILY, AT)
+NIGHT = Night(REPO, "a2", AT, NightState.SKIPPED)
+SOURCE = "nightly:a2@2026-08-22T17:00:00Z"
+ENTRY = Nightly(name="a2", cron=DAILY, suites=("n-*",))
+POLICY = """
+version: 1
+runners: {npu-8: {npus: 8}}
+suites:
+  n-one: {workflow: a.yml, runners: [npu-8], triggers: [nightly]}
+  n-two: {workflow: a.yml, runners: [npu-8], triggers: [nightly], tier: heavy}
+  n-not: {workflow: a.yml, runners: [npu-8]}
+  other: {workflow: a.yml, runners: [npu-8], triggers: [nightly]}
+nightly: [{name: a2, suites: ["n-*"]}]
+"""
+
+
+def hours(many: float) -> timedelta:
+    return timedelta(hours=many)
+
+
+def new_ids() -> Callable[[], str]:
+    numbers = count(1)
+    return lambda: f"NEW{next(numbers)}"
+
+
+def a_commit() -> Commit:
+    at = PolicyAt(loaded(POLICY), "main", "b" * 40)
+    return Commit(REPO, SHA, at, SOURCE, Rank.NIGHTLY, "the nightly a2 of 2026-08-22 17:00")
+
+
+def attempt(suite: str, number: int, outcome: Outcome | None, *sources: str) -> RunWants:
+    run = Run(
+        id=RunId(f"OLD-{suite}-{number}"),
+        repo_id=REPO,
+        sha=SHA,
+        suite=suite,
+        attempt=number,
+        snapshot=a_commit().freeze(suite, ""),
+        created_at=AT,
+        state=State.DONE if outcome else State.RUNNING,
+        outcome=outcome,
+    )
+    return RunWants(run, tuple(Want(run.id, source) for source in sources))
+
+
+@pytest.mark.parametrize(
+    ("cron", "late", "note", "too_late"),
+    [
+        (DAILY, hours(0), "", False),
+        (DAILY, timedelta(minutes=5), "", False),
+        (DAILY, hours(0.5), "the service was away: caught up 30 min late", False),
+        (DAILY, CATCH_UP, "the service was away: caught up 2 h late", False),
+        (
+            DAILY,
+            CATCH_UP + timedelta(seconds=1),
+            "the service was away: not caught up 2 h late",
+            True,
+        ),
+        (
+            DAILY,
+            hours(49),
+            "the service was away: caught up 1 h late, for all times missed since the one before",
+            False,
+        ),
+        (
+            DAILY,
+            hours(72),
+            "the service was away: caught up 0 s late, for all times missed since the one before",
+            False,
+        ),
+        (
+            DAILY,
+            hours(24 * 5 + 6),
+            f"{AWAY}: not caught up 6 h late, for all times missed since the one before",
+            True,
+        ),
+    ],
+)
+def test_how_late_a_night_may_be(cron: str, late: timedelta, note: str, *, too_late: bool) -> None:
+    found = due(replace(ROW, cron=cron), AT + late)
+    assert found is not None
+    assert (found.note, found.too_late) == (note, too_late)
+    assert found.at <= AT + late < found.then
+
+
+def test_a_time_that_has_not_come_is_not_due() -> None:
+    assert due(ROW, AT - timedelta(microseconds=1)) is None
+
+
+CRONS = ["0 17 * * *", "*/5 * * * *", "30 3 * * 1", "0 0 1 * *", "15 */6 * * 1-5"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    cron=st.sampled_from(CRONS),
+    looks=st.lists(st.integers(0, 60 * 24 * 12), min_size=1, max_size=12),
+)
+def test_whenever_the_service_looks_each_time_fires_once_or_is_left_out_for_a_later_one(
+    cron: str, looks: list[int]
+) -> None:
+    start = AT - timedelta(minutes=7)
+    row = Cron(REPO, "a2", cron, following(cron, start))
+    fired: list[datetime] = []
+    for minutes in sorted(looks):
+        now = start + timedelta(minutes=minutes, seconds=17)
+        found = due(row, now)
+        if found is None:
+            assert row.next > now
+            continue
+        fired.append(found.at)
+        assert found.late == now - found.at
+        assert found.missed == (found.at != row.next)
+        row = replace(row, next=found.then)
+        assert due(row, now) is None  # a restart, or another replica, finds nothing left
+    assert fired == sorted(set(fired))
+    steps = CronSim(cron, start)
+    last = start + timedelta(minutes=max(looks), seconds=17)
+    times = set()
+    while (time := next(steps)) <= last:
+        times.add(time)
+    assert set(fired) <= times
+    assert (max(times) == fired[-1]) if times else not fired
+
+
+def test_times_follow_the_policy_and_keep_what_has_not_changed() -> None:
+    rows = (ROW, replace(ROW, name="gone"), replace(ROW, name="moved"))
+    entries = (ENTRY, Nightly(name="moved", cron="0 5 * * *"), Nightly(name="new"))
+    now = AT + hours(30)  # the first one is overdue: it is left to fire
+    found = schedule(REPO, entries, rows, now)
+    assert found.put == (
+        Cron(REPO, "moved", "0 5 * * *", AT + hours(36)),
+        Cron(REPO, "new", DAILY, AT + hours(48)),
+    )
+    assert found.drop == (rows[1],)
+
+
+def test_a_time_that_a_clock_set_back_has_left_far_ahead_is_told() -> None:
+    rows = (ROW, replace(ROW, name="ahead", next=AT + hours(48)))
+    early = replace(rows[1], next=AT + hours(24))
+    assert ran_ahead(rows, AT + hours(1)) == ((rows[1], early),)
+    assert ran_ahead(rows, AT + hours(25)) == ()
+
+
+def test_a_night_starts_its_suites_last_and_says_how_many() -> None:
+    plan = plan_night(NIGHT, a_commit(), ENTRY, (), Make(AT, new_ids()))
+    assert plan.night == replace(NIGHT, state=NightState.STARTED, sha=SHA, note="2 suites started")
+    runs = [run for run, _ in plan.changes.new_runs]
+    assert [(run.suite, run.attempt, run.number) for run in runs] == [
+        ("n-one", 1, None),
+        ("n-two", 1, None),
+    ]
+    assert {run.snapshot.reason for run in runs} == {"the nightly `a2`"}
+    wants = {want for _, wants in plan.changes.new_runs for want in wants}
+    assert {(want.source, want.rank) for want in wants} == {(SOURCE, Rank.NIGHTLY)}
+
+
+def test_what_ran_on_the_commit_is_measured_anew_and_what_is_open_joined() -> None:
+    before = (
+        attempt("n-one", 1, Outcome.FAILURE),
+        attempt("n-one", 2, Outcome.SUCCESS),
+        attempt("n-two", 1, None, "nightly:a2@yesterday"),
+    )
+    late = replace(NIGHT, note="the service was away")
+    plan = plan_night(late, a_commit(), ENTRY, before, Make(AT, new_ids()))
+    ((run, _),) = plan.changes.new_runs
+    assert (run.suite, run.attempt) == ("n-one", 3)
+    assert run.snapshot.reason == (
+        "the nightly `a2`, which measures anew: attempt 2 passed on this very commit"
+    )
+    assert [want.run_id for want in plan.changes.add_wants] == ["OLD-n-two-1"]
+    assert plan.night.note == (
+        "the service was away; 1 suite started; run anew on a commit that had them: n-one;"
+        " joined an open attempt: n-two"
+    )
+
+
+def test_a_red_attempt_is_not_said_to_have_passed() -> None:
+    before = (attempt("n-one", 1, Outcome.FAILURE), attempt("n-two", 1, None))
+    plan = plan_night(NIGHT, a_commit(), ENTRY, before, Make(AT, new_ids()))
+    assert "attempt 1 ended on this very commit" in plan.changes.new_runs[0][0].snapshot.reason
+    alone = plan_night(NIGHT, a_commit(), ENTRY, before[1:] * 2, Make(AT, new_ids()))
+    assert alone.night.note == "1 suite started; joined an open attempt: n-two"
+
+
+def test_a_night_that_only_joins_starts_nothing_of_its_own() -> None:
+    before = (attempt("n-one", 1, None), attempt("n-two", 1, None))
+    plan = plan_night(NIGHT, a_commit(), ENTRY, before, Make(AT, new_ids()))
+    assert plan.changes.new_runs == ()
+    assert plan.night.note == "joined an open attempt: n-one and n-two"
+
+
+def test_a_night_left_out_keeps_its_reasons() -> None:
+    late = replace(NIGHT, note="the service was away")
+    plan = left_out(late, NightState.REFUSED, "", "there is no branch v1")
+    assert plan.night.note == "the service was away; there is no branch v1"
+    assert (plan.night.state, plan.changes.new_runs) == (NightState.REFUSED, ())
+
+
+def test_a_night_is_done_when_the_last_attempt_of_each_of_its_suites_is() -> None:
+    started = replace(NIGHT, state=NightState.STARTED, sha=SHA, note="2 suites started")
+    source = night_source("a2", AT)
+    assert source == SOURCE
+    first = attempt("n-one", 1, Outcome.BROKEN, source)
+    second = attempt("n-one", 2, Outcome.SUCCESS, source)
+    going = attempt("n-two", 1, None, source)
+    ended = attempt("n-two", 1, Outcome.FAILURE, source, "pr:1")
+    foreign = attempt("other", 1, None, "nightly:a3@2026-08-22T17:00:00Z")
+    assert settled(started, (first, second, going)) is None
+    done = settled(started, (second, first, ended, foreign))
+    assert done == replace(
+        started, state=NightState.DONE, note="2 suites started; 1 of 2 suites passed"
+    )
+    assert list(results(started, (first, second, foreign))) == ["n-one"]

@@ -1,0 +1,248 @@
+"""What a change selects, and the words for it."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.core.policy import Policy, Trigger
+from bot.core.policy.globs import compile_pattern, encode
+from bot.core.policy.selection import (
+    ChangedFile,
+    Choice,
+    Selection,
+    from_json,
+    lists_branch,
+    may_set,
+    nightly_suites,
+    select,
+    suites_named,
+    to_json,
+    touches_environment,
+    touches_protected,
+)
+from tests.core.policies import BASE, loaded, with_suite
+
+
+def changed(*paths: str) -> list[ChangedFile]:
+    return [ChangedFile(path) for path in paths]
+
+
+def policy_with(*patterns: str) -> Policy:
+    return loaded(with_suite(f"paths: {json.dumps(list(patterns))}"))
+
+
+def choice(policy: Policy, *paths: str) -> Choice:
+    found = select(policy, changed(*paths)).choice("unit")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("patterns", "path", "selected"),
+    [
+        (["src/**", "!**/*.md"], "src/a.py", True),
+        (["src/**", "!**/*.md"], "src/a.md", False),
+        (["!**/*.md", "src/**"], "src/a.md", True),
+        (["**/*.py", "!src/**", "src/main.py"], "src/main.py", True),
+        (["**/*.py", "!src/**", "src/main.py"], "src/other.py", False),
+        (["*.py"], "src/a.py", False),
+        (["setup.py"], "setup.py", True),
+        (["setup.py"], "src/setup.py", False),
+        (["**"], ".hidden/x", True),
+        (["A.py"], "a.py", False),
+        (["!a", "b"], "c", False),
+    ],
+)
+def test_the_last_pattern_that_matches_a_file_decides(
+    patterns: list[str], path: str, selected: bool
+) -> None:
+    assert choice(policy_with(*patterns), path).selected is selected
+
+
+def test_a_selected_suite_names_its_first_file_and_the_pattern_that_decided() -> None:
+    found = choice(
+        policy_with("src/**", "!**/*.md", "src/x*"), "a", "src/b.md", "src/x.md", "src/c"
+    )
+    assert found == Choice(
+        "unit", True, "`src/x.md` matches `src/x*`", "src/x*", ("src/x.md", "src/c")
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "paths", "reason"),
+    [
+        (["triggers: [command]"], ["a"], "not started by `pull_request`, only by `command`"),
+        (["triggers: []"], ["a"], "not started by `pull_request`, only by nothing"),
+        ([], ["a"], "has no `paths`, so no file selects it"),
+        (["paths: [b]"], [], "no file changed"),
+        (["paths: [b]"], ["a"], "the changed file matches none of its paths"),
+        (["paths: [b]"], ["a", "c"], "none of 2 changed files matches its paths"),
+        (["paths: ['*', '!a']"], ["a"], "`a` is excluded by `!a`"),
+        (
+            ["paths: ['**', '!**/*.md']"],
+            ["a.md", "b.md", "c/d.md"],
+            "`a.md` is excluded by `!**/*.md`, and so are 2 more",
+        ),
+    ],
+)
+def test_an_unselected_suite_says_why(lines: list[str], paths: list[str], reason: str) -> None:
+    found = choice(loaded(with_suite(*lines)), *paths)
+    assert found == Choice("unit", False, reason)
+
+
+def test_a_file_name_cannot_break_out_of_its_code_span() -> None:
+    found = choice(policy_with("**"), "a`b\n@x")
+    assert found.reason == "`a'b?@x` matches `**`"
+    assert found.files == ("a`b\n@x",)
+
+
+def test_a_renamed_file_counts_under_both_names_and_a_copy_under_the_new_one() -> None:
+    policy = policy_with("old/**")
+    renamed = ChangedFile("new/a", "old/a", "renamed")
+    copied = ChangedFile("new/a", "old/a", "copied")
+    assert select(policy, [renamed]).choices[0].files == ("old/a",)
+    assert select(policy, [copied]).selected == ()
+
+
+def test_a_list_that_is_not_whole_selects_everything_with_paths_and_says_so() -> None:
+    policy = loaded(with_suite("paths: [x]") + "  other: {workflow: o.yml, runners: [npu-8]}\n")
+    selection = select(policy, changed("a"), truncated=True, policy_path="ci.yml")
+    assert selection.selected == ("unit",)
+    assert selection.choices[0].reason == (
+        "more than 3,000 files changed, so all paths count as touched"
+    )
+    assert selection.truncated
+    assert selection.protected == ("ci.yml", ".github/")
+
+
+def test_a_push_starts_suites_with_that_trigger_by_paths_if_they_have_any() -> None:
+    always = loaded(with_suite("triggers: [push]"))
+    some = loaded(with_suite("triggers: [push]", "paths: [b]"))
+    found = select(always, changed("a"), trigger=Trigger.PUSH)
+    assert found.choices[0].reason == "every push starts it: it has no `paths`"
+    assert found.selected == ("unit",)
+    assert select(some, changed("a"), trigger=Trigger.PUSH).selected == ()
+    assert select(some, changed("b"), trigger=Trigger.PUSH).selected == ("unit",)
+
+
+def test_the_policy_and_what_lies_under_github_are_protected() -> None:
+    files = [
+        ChangedFile("src/x"),
+        ChangedFile(".github/workflows/a.yml"),
+        ChangedFile("moved.yml", ".github/b.yml", "renamed"),
+        ChangedFile("ci/policy.yml"),
+        ChangedFile(".githubx"),
+        ChangedFile("src/.github/x"),
+    ]
+    expected = (".github/workflows/a.yml", ".github/b.yml", "ci/policy.yml")
+    assert touches_protected(files, "ci/policy.yml") == expected
+    assert select(loaded(BASE), files, policy_path="ci/policy.yml").protected == expected
+
+
+def test_a_choice_of_a_suite_that_does_not_exist_is_none() -> None:
+    assert Selection(()).choice("unit") is None
+
+
+def test_a_change_of_the_environment_is_seen() -> None:
+    suite = loaded(with_suite("env_paths: ['docker/**', '!**/*.md']")).suites["unit"]
+    assert touches_environment(suite, changed("src/a", "docker/x"))
+    assert not touches_environment(suite, changed("docker/x.md"))
+    assert not touches_environment(loaded(BASE).suites["unit"], changed("docker/x"))
+
+
+def test_branches_with_a_policy_of_their_own_are_listed_by_pattern() -> None:
+    policy = loaded(BASE + "branches: [main, 'v0.*', '!v0.1']\n")
+    listed = [name for name in ("main", "v0.2", "v0.1", "dev") if lists_branch(policy, name)]
+    assert listed == ["main", "v0.2"]
+    assert not lists_branch(loaded(BASE), "main")
+
+
+NIGHTS = """\
+  night-a: {workflow: a.yml, runners: [npu-8], triggers: [nightly]}
+  night-b: {workflow: a.yml, runners: [npu-8], triggers: [command, nightly]}
+  night-c: {workflow: a.yml, runners: [npu-8]}
+nightly:
+  - {name: most, suites: ["night-*", "!night-b"]}
+  - {name: one, suites: [night-b]}
+  - {name: all}
+"""
+
+
+def test_a_nightly_entry_takes_the_suites_it_names_that_have_the_trigger() -> None:
+    policy = loaded(BASE + NIGHTS)
+    assert [nightly_suites(policy, entry) for entry in policy.nightly] == [
+        ("night-a",),
+        ("night-b",),
+        ("night-a", "night-b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("unit", ("unit",)),
+        ("night-*", ("night-a", "night-b", "night-c")),
+        ("uni", ()),
+        ("[", ()),
+        ("!unit", ()),
+    ],
+)
+def test_a_word_of_a_command_names_suites(word: str, names: tuple[str, ...]) -> None:
+    assert suites_named(loaded(BASE + NIGHTS), word) == names
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("script", "tests/a/b.sh", True),
+        ("script", "other/b.sh", False),
+        ("script", "tests/../b.sh", False),
+        ("script", "tests/a\nb.sh", False),
+        ("image", "tests/a.sh", False),
+    ],
+)
+def test_only_settable_inputs_are_set_and_only_within_their_pattern(
+    name: str, value: str, allowed: bool
+) -> None:
+    suite = loaded(with_suite("settable: {script: 'tests/**.sh'}")).suites["unit"]
+    assert may_set(suite, name, value) is allowed
+
+
+def test_a_selection_survives_a_round_trip_through_json() -> None:
+    selection = select(policy_with("src/**"), changed("src/a", ".github/x"))
+    assert from_json(json.loads(json.dumps(to_json(selection)))) == selection
+
+
+paths = st.lists(
+    st.text(st.sampled_from("abc"), min_size=1, max_size=2), min_size=1, max_size=3
+).map("/".join)
+patterns = st.lists(
+    st.sampled_from(["**", "*", "a/**", "**/b", "!a/**", "!**/b", "a", "!a", "b*", "!*/*"]),
+    min_size=1,
+    max_size=6,
+).filter(lambda found: not all(pattern.startswith("!") for pattern in found))
+
+
+@settings(max_examples=150)
+@given(patterns, st.lists(paths, max_size=6))
+def test_files_are_judged_one_by_one_in_the_order_of_the_patterns(
+    found: list[str], names: list[str]
+) -> None:
+    expected = []
+    for name in dict.fromkeys(names):
+        verdict = False
+        for pattern in found:
+            if compile_pattern(pattern).matches(encode(name)):
+                verdict = not pattern.startswith("!")
+        expected += [name] * verdict
+    result = choice(policy_with(*found), *names)
+    assert list(result.files) == expected
+    assert result.selected is bool(expected)
+
+
+@settings(max_examples=50)
+@given(st.lists(paths, min_size=1, max_size=4))
+def test_a_path_without_wildcards_selects_itself(names: list[str]) -> None:
+    assert choice(policy_with(*names), *names).files == tuple(dict.fromkeys(names))

@@ -1,0 +1,209 @@
+"""Random days of arrivals, limits, pauses and ends: places hold, none is wasted, nobody starves."""
+
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from bot.core.model.ids import RunId
+from bot.core.model.queue import Alternatives, Need
+from bot.core.model.runs import Rank
+from bot.core.queue.scheduler import (
+    AGE,
+    Holder,
+    Pause,
+    Scene,
+    Taken,
+    Waiter,
+    decide,
+    going,
+    order,
+)
+from bot.core.queue.usage import Usage, spent
+
+START = datetime(2026, 3, 4, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+SLOTS = {"label:a2": 2, "label:a3": 1, "pool:cluster": 32}
+LIMIT = 60.0  # NPU-hours a day
+PER_PULL = 2
+
+A2, A3 = Need("label:a2", 1, 2), Need("label:a3", 1, 1)
+NEEDS: list[Alternatives] = [
+    ((A2,),),
+    ((A3,),),
+    ((A3,), (A2,)),
+    ((A2, Need("pool:cluster", 8, 32)),),
+    ((A3, Need("pool:cluster", 32, 32)), (A2, Need("pool:cluster", 32, 32))),
+]
+
+
+class Day(RuleBasedStateMachine):
+    """One repository's runs from arrival to end, with `going` as the only judge."""
+
+    @initialize()
+    def begin(self) -> None:
+        """Start with nothing."""
+        self.now = START
+        self.waiting: list[Waiter] = []
+        self.holders: list[Holder] = []
+        self.usages: list[Usage] = []
+        self.pauses: list[Pause] = []
+        self.others: Counter[str] = Counter()
+        self.count = 0
+
+    def scene(self) -> Scene:
+        """Return what decides now."""
+        ongoing = [
+            Usage(self._npus(item), item.since, None, item.number, item.author)
+            for item in self.holders
+        ]
+        return Scene(
+            now=self.now,
+            waiting=tuple(self.waiting),
+            holders=tuple(self.holders),
+            occupied=dict(self.others),
+            pauses=tuple(self.pauses),
+            spent=spent((*self.usages, *ongoing), self.now),
+        )
+
+    def _npus(self, holder: Holder) -> int:
+        return dict(holder.amounts).get("pool:cluster", 8)
+
+    def _start(self) -> None:
+        """Start whatever may go, one after the other, as the runner's steps do."""
+        while going(self.scene()):
+            scene = self.scene()
+            run_id, choice = next(iter(going(scene).items()))
+            assert decide(scene, run_id) == Taken(choice)
+            waiter = next(item for item in self.waiting if item.run_id == run_id)
+            assert scene.spent.total < LIMIT or waiter.hours is None
+            self.waiting.remove(waiter)
+            amounts = tuple((need.resource, need.amount) for need in waiter.needs[choice])
+            self.holders.append(
+                Holder(run_id, waiter.suite, self.now, amounts, waiter.number, waiter.author)
+            )
+
+    @rule(
+        needs=st.sampled_from(NEEDS),
+        rank=st.sampled_from(list(Rank)),
+        pull=st.integers(1, 4),
+        forced=st.booleans(),
+    )
+    def arrive(self, needs: Alternatives, rank: Rank, pull: int, *, forced: bool) -> None:
+        """A run arrives."""
+        self.count += 1
+        waiter = Waiter(
+            run_id=RunId(f"r{self.count:04}"),
+            suite="s",
+            since=self.now,
+            rank=rank,
+            needs=needs,
+            number=pull,
+            author=f"a{pull % 2}",
+            per_pull=PER_PULL,
+            hours=None if forced else LIMIT,
+        )
+        self.waiting.append(waiter)
+        self._start()
+
+    @precondition(lambda self: self.holders)
+    @rule(which=st.integers(0, 9))
+    def end(self, which: int) -> None:
+        """A run ends."""
+        holder = self.holders.pop(which % len(self.holders))
+        usage = Usage(self._npus(holder), holder.since, self.now, holder.number, holder.author)
+        self.usages.append(usage)
+        self._start()
+
+    @rule(minutes=st.sampled_from([1, 40, 300]))
+    def time_passes(self, minutes: int) -> None:
+        """Time passes."""
+        self.now += minutes * MINUTE
+        self._start()
+
+    @rule(resource=st.sampled_from(["all", *SLOTS]), until=st.sampled_from([None, 60]))
+    def pause(self, resource: str, until: int | None) -> None:
+        """Somebody pauses a resource."""
+        end = None if until is None else self.now + until * MINUTE
+        self.pauses = [item for item in self.pauses if item.resource != resource]
+        self.pauses.append(Pause(resource, "kim", "upgrade", end, self.now))
+
+    @rule()
+    def resume(self) -> None:
+        """Somebody resumes everything."""
+        self.pauses = []
+        self._start()
+
+    @rule(label=st.sampled_from(["label:a2", "label:a3"]), count=st.integers(0, 1))
+    def others_use(self, label: str, count: int) -> None:
+        """Jobs of others begin or end on a label that has room for them."""
+        held = sum(dict(item.amounts).get(label, 0) for item in self.holders)
+        self.others[label] = min(count, SLOTS[label] - held)
+        self._start()
+
+    @invariant()
+    def places_hold(self) -> None:
+        """No label, pool or pull request holds more than it may."""
+        used = Counter(self.others)
+        for holder in self.holders:
+            used.update(dict(holder.amounts))
+        assert all(used[name] <= capacity for name, capacity in SLOTS.items())
+        pulls = Counter(holder.number for holder in self.holders)
+        assert all(count <= PER_PULL for count in pulls.values())
+
+    @invariant()
+    def no_place_is_wasted(self) -> None:
+        """Who is first of all that nothing bars, and fits, is not waiting."""
+        scene = self.scene()
+        assert going(scene) == {}
+        for waiter in order(scene):
+            if waiter.per_pull is None or isinstance(decide(scene, waiter.run_id), Taken):
+                raise AssertionError(waiter)
+
+    def teardown(self) -> None:
+        """Nobody more arrives: everybody is served in the end."""
+        self.pauses, self.others = [], Counter()
+        self.usages = []
+        for _ in range(2 * self.count + 1):
+            self._start()
+            if self.holders:
+                self.now += MINUTE
+                self.holders.pop(0)
+        assert self.waiting == []
+
+
+TestDay = Day.TestCase
+TestDay.settings = settings(
+    max_examples=25, stateful_step_count=30, deadline=None, derandomize=True
+)
+
+
+def test_a_large_nightly_run_is_served_under_a_stream_of_urgent_small_ones() -> None:
+    night = Waiter(RunId("night"), "night", START, Rank.NIGHTLY, NEEDS[4], author="cron")
+    waiting, holders, now = [night], list[Holder](), START
+    for minute in range(0, 40 * 60, 60):  # as much work as there are places
+        now = START + minute * MINUTE
+        holders = [item for item in holders if now - item.since < timedelta(hours=1)]
+        for kind in (0, 1, 3):
+            name = RunId(f"u{minute}-{kind}")
+            waiting.append(Waiter(name, "u", now, Rank.GROUP, NEEDS[kind], author=name))
+        while taken := going(Scene(now, tuple(waiting), tuple(holders))):
+            run_id, choice = next(iter(taken.items()))
+            waiter = next(item for item in waiting if item.run_id == run_id)
+            waiting.remove(waiter)
+            amounts = tuple((need.resource, need.amount) for need in waiter.needs[choice])
+            holders.append(Holder(run_id, waiter.suite, now, amounts))
+        if night not in waiting:
+            break
+    assert now - START <= (Rank.NIGHTLY + 1) * AGE + timedelta(hours=3)
+
+
+def test_a_forced_run_is_bound_by_places_all_the_same() -> None:
+    held = Holder(RunId("h"), "s", START, (("label:a3", 1),))
+    forced = replace(
+        Waiter(RunId("f"), "s", START, Rank.GROUP, NEEDS[1]), hours=None, per_pull=None
+    )
+    assert going(Scene(START, (forced,), (held,))) == {}

@@ -1,0 +1,87 @@
+"""What `explain` answers."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.core.messages import Texts
+from bot.core.planning.pull_request import Chosen, PolicyAt
+from bot.core.planning.trust import Trusted
+from bot.core.policy.selection import ChangedFile, select
+from bot.core.report.answers import explained
+from tests.core.building import a_pull
+from tests.core.policies import loaded, with_suite
+
+TEXT = (
+    with_suite("paths: ['**']", "tier: standard")
+    + "  nightly: {workflow: n.yml, runners: [npu-16], tier: heavy, pool: cluster, nodes: 2}\n"
+    + "  own: {workflow: o.yml, runners: [npu-8], start: native, paths: ['b/**']}\n"
+)
+say = Texts()
+
+
+def chosen(*, trusted: bool, mode: str = "on", draft: bool = False) -> Chosen:
+    policy = loaded(f"{TEXT}mode: {mode}\n")
+    files = (ChangedFile("a.py"),)
+    return Chosen(
+        pull=replace(a_pull(), draft=draft),
+        at=PolicyAt(policy, "main", "p" * 40),
+        selection=select(policy, files),
+        files=files,
+        trust=Trusted(trusted, "author and pusher may start runs here"),
+        origin="",
+        fresh=False,
+        pushed=False,
+    )
+
+
+def test_each_suite_says_why_who_and_at_what_cost() -> None:
+    assert explained(say, chosen(trusted=True), (), {"unit": "queued"}).splitlines() == [
+        "`9999999` is trusted: author and pusher may start runs here.",
+        "",
+        "| suite | selected | why | starts | who may start it | cost | state |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        (
+            "| `unit` | yes | `a.py` matches `**` | by itself | triage permission "
+            "| up to 32 NPU-hours, npu-8 | queued |"
+        ),
+        (
+            "| `nightly` | no | has no `paths`, so no file selects it | by command "
+            "| write permission | up to 128 NPU-hours, 2 nodes × 16 NPUs, cluster |  |"
+        ),
+        (
+            "| `own` | no | the changed file matches none of its paths | by GitHub "
+            "| re-run: triage permission | up to 32 NPU-hours, npu-8 |  |"
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("at", "starts"),
+    [
+        (chosen(trusted=False), "after an approval"),
+        (chosen(trusted=True, draft=True), "when ready for review"),
+        (chosen(trusted=True, mode="dry_run"), "never: dry run"),
+    ],
+)
+def test_what_keeps_a_suite_from_starting_by_itself_is_said(at: Chosen, starts: str) -> None:
+    text = explained(say, at, ("unit",), {})
+    assert f"| {starts} |" in text
+    assert "nightly" not in text
+    assert ("is not trusted" in text) is (starts == "after an approval")
+
+
+def test_globs_stand_for_suites_and_what_names_none_is_said_before_the_rest() -> None:
+    text = explained(say, chosen(trusted=True), ("n*", "unti", "n*", "zzz@bob"), {})
+    assert text.startswith(
+        "No suite `unti`. Did you mean `unit`?\n\n"
+        "No suite `zzz@bob`. `/ascend-e2e explain` lists the suites.\n\n`9999"
+    )
+    assert "| `nightly` |" in text
+    assert "| `unit` |" not in text
+
+
+def test_when_no_word_names_a_suite_there_is_no_table() -> None:
+    assert explained(say, chosen(trusted=True), ("unti",), {}) == (
+        "No suite `unti`. Did you mean `unit`?"
+    )

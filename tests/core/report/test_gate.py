@@ -1,0 +1,158 @@
+"""Where the gate stands, by table; which buttons it offers; what it replaces."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.core.model.ids import RunId
+from bot.core.model.pulls import StoredSelection
+from bot.core.model.runs import Outcome, Run, State
+from bot.core.report import GateState, gate_check, gate_state
+from bot.core.report.views import GateView
+from tests.core import shown as s
+
+OPEN = GateState("in_progress", None)
+GREEN = GateState("completed", "success")
+RED = GateState("completed", "failure")
+ASK = GateState("completed", "action_required")
+
+ONE = s.selection(s.chosen())
+TWO = s.selection(s.chosen(), s.UNIT)
+UNTRUSTED = s.selection(s.chosen(), trusted=False)
+BOTH_UNTRUSTED = s.selection(s.chosen(), s.UNIT, trusted=False)
+PASSED = s.done(Outcome.SUCCESS, "passed")
+FAILED = s.done(Outcome.FAILURE, "failed")
+WAITS = s.run(state=State.NEEDS_APPROVAL)
+
+
+def again(run: Run, attempt: int) -> Run:
+    return replace(run, attempt=attempt, id=RunId(f"01J5-{attempt}"))
+
+
+def unit(run: Run) -> Run:
+    return s.other("npu-unit", run)
+
+
+TABLE: list[tuple[str, GateView, GateState]] = [
+    ("nothing known is in progress", s.gate(), OPEN),
+    ("none needed is green at once", s.gate(s.selection(s.OFF)), GREEN),
+    ("closed is cancelled", s.gate(ONE, closed="closed"), GateState("completed", "cancelled")),
+    ("a broken policy is red", s.gate(policy_errors=("line 1: no",)), RED),
+    ("closed goes before a broken policy",
+     s.gate(policy_errors=("x",), closed="closed"), GateState("completed", "cancelled")),
+    ("a dry run is neutral",
+     s.gate(s.selection(s.chosen(), mode="dry_run")), GateState("completed", "neutral")),
+    ("a dry run beside a real policy is none",
+     s.gate(s.selection(s.OFF, mode="dry_run"), s.selection(s.chosen())), OPEN),
+    ("not started yet is in progress", s.gate(ONE), OPEN),
+    ("untrusted asks", s.gate(UNTRUSTED), ASK),
+    ("untrusted in one pull request, trusted in another, goes on", s.gate(UNTRUSTED, ONE), OPEN),
+    ("a draft asks", s.gate(s.selection(s.chosen(), draft=True)), ASK),
+    ("a draft beside an open pull request goes on",
+     s.gate(s.selection(s.chosen(), draft=True), ONE), OPEN),
+    ("a draft whose runs go on follows them",
+     s.gate(s.selection(s.chosen(), draft=True), runs=(s.live(),)), OPEN),
+    ("a draft that needs nothing is green", s.gate(s.selection(s.OFF, draft=True)), GREEN),
+    ("required by command asks", s.gate(s.selection(s.chosen(auto=False))), ASK),
+    ("a run that needs approval asks", s.gate(UNTRUSTED, runs=(WAITS,)), ASK),
+    ("an approval lets it go on",
+     s.gate(UNTRUSTED, runs=(WAITS,), approvals=(s.APPROVAL,)), OPEN),
+    ("an approval before the run exists", s.gate(UNTRUSTED, approvals=(s.APPROVAL,)), OPEN),
+    ("all green is green", s.gate(TWO, runs=(PASSED, unit(PASSED))), GREEN),
+    ("one missing is in progress", s.gate(TWO, runs=(PASSED,)), OPEN),
+    ("red goes before in progress", s.gate(TWO, runs=(FAILED,)), RED),
+    ("red goes before an approval", s.gate(BOTH_UNTRUSTED, runs=(FAILED,)), RED),
+    ("an approval goes before in progress", s.gate(BOTH_UNTRUSTED, runs=(s.live(),)), ASK),
+    ("an open next attempt reopens", s.gate(ONE, runs=(FAILED, again(s.live(), 2))), OPEN),
+    ("the latest attempt counts", s.gate(ONE, runs=(FAILED, again(PASSED, 2))), GREEN),
+    ("whatever the order of rows", s.gate(ONE, runs=(again(FAILED, 2), PASSED)), RED),
+    ("superseded does not count",
+     s.gate(ONE, runs=(PASSED, again(s.done(Outcome.SUPERSEDED, "x"), 2))), GREEN),
+    ("only superseded is as good as none",
+     s.gate(ONE, runs=(s.done(Outcome.SUPERSEDED, "x"),)), OPEN),
+    ("done without an outcome is red", s.gate(ONE, runs=(s.live(state=State.DONE),)), RED),
+    ("a suite that is not required does not count",
+     s.gate(s.selection(s.chosen(required=False)), runs=(FAILED,)), GREEN),
+    ("a suite that nobody selected does not count",
+     s.gate(s.selection(s.OFF), runs=(FAILED,)), GREEN),
+    ("a row without suites needs nothing", s.gate(s.selection(suites=None)), GREEN),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("claim", "view", "want"), TABLE, ids=[row[0] for row in TABLE])
+def test_the_gate_stands(claim: str, view: GateView, want: GateState) -> None:
+    assert gate_state(view) == want, claim
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_no_outcome_but_success_is_green(outcome: Outcome) -> None:
+    view = s.gate(ONE, runs=(s.done(outcome, "why"),))
+    assert (gate_state(view) == GREEN) == (outcome is Outcome.SUCCESS)
+
+
+@pytest.mark.parametrize("state", [state for state in State if state is not State.DONE])
+def test_no_open_run_is_green(state: State) -> None:
+    assert gate_state(s.gate(UNTRUSTED, runs=(s.run(state=state),))) != GREEN
+
+
+@pytest.mark.parametrize(("claim", "view", "want"), TABLE, ids=[row[0] for row in TABLE])
+def test_the_check_run_shows_where_the_gate_stands(
+    claim: str, view: GateView, want: GateState
+) -> None:
+    check = gate_check(view, s.CTX, s.NOW)
+    assert GateState(check.status, check.conclusion) == want, claim
+    assert (check.completed_at is None) == (want == OPEN)
+    assert check.summary
+
+
+def test_the_gate_is_named_as_the_policy_says() -> None:
+    ctx = replace(s.CTX, gate="npu", external_id="gate:1")
+    check = gate_check(s.gate(), ctx, s.NOW)
+    assert (check.name, check.external_id, check.head_sha) == ("npu", "gate:1", s.SHA)
+
+
+@pytest.mark.parametrize(
+    ("view", "want"),
+    [
+        (s.gate(UNTRUSTED), ["approve"]),
+        (s.gate(ONE, runs=(FAILED,)), ["rerun_failed"]),
+        (s.gate(BOTH_UNTRUSTED, runs=(FAILED,)), ["approve", "rerun_failed"]),
+        (s.gate(ONE, runs=(PASSED,)), []),
+        (s.gate(ONE), []),
+        (s.gate(UNTRUSTED, closed="closed"), []),
+        (s.gate(UNTRUSTED, policy_errors=("x",)), []),
+        (s.gate(s.selection(s.chosen(), mode="dry_run", trusted=False)), []),
+    ],
+)
+def test_buttons(view: GateView, want: list[str]) -> None:
+    buttons = gate_check(view, s.CTX, s.NOW).buttons
+    assert [button.identifier for button in buttons] == want
+    assert all(len(b.label) <= 20 and len(b.description) <= 40 for b in buttons)
+
+
+def test_the_policy_is_named_where_no_selection_does() -> None:
+    ctx = replace(s.CTX, policy_ref="v0.4", policy_sha="abcdef1234")
+    for view in (s.gate(s.selection(policy=None)), s.gate(policy_errors=("x",))):
+        assert "Policy: `v0.4` at `abcdef1`." in gate_check(view, ctx, s.NOW).summary
+
+
+def test_a_suite_without_cost_is_listed_without() -> None:
+    bare = s.chosen("b", cost=None, auto=False, required=False, tier="heavy")
+    native = s.chosen("native", auto=False, required=False)
+    view = s.gate(s.selection(s.chosen(cost=None), bare, native, trusted=False))
+    summary = gate_check(view, s.CTX, s.NOW).summary
+    assert "Heavy, by command: `/ascend-e2e b`." in summary
+    assert "NPU-hours" not in summary
+    assert "native" not in summary
+
+
+def many(trusted: bool) -> StoredSelection:
+    suites = [s.chosen(f"suite-{n}" + "x" * 90, reason="r" * 900) for n in range(400)]
+    return s.selection(*suites, trusted=trusted)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_hundreds_of_suites_fit(trusted: bool) -> None:
+    check = gate_check(s.gate(many(trusted)), s.CTX, s.NOW)
+    assert len(check.summary.encode()) <= 65_535
+    assert " more." in check.summary

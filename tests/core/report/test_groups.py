@@ -1,0 +1,89 @@
+"""What check runs say on commits that no comment reaches: a merge group's, a push's, a night's."""
+
+from datetime import timedelta
+
+import pytest
+
+from bot.core.model.pulls import StoredSelection
+from bot.core.model.runs import Outcome
+from bot.core.report import GateState, gate_check, gate_state, suite_check
+from bot.core.report.views import GateView
+from tests.core import shown as s
+
+GROUP = {"group": {"number": 7}}
+HERE = s.chosen(passed_at="1a2b3c4d5e6f" + "0" * 28)
+UNIT_HERE = {**s.UNIT, "passed_at": HERE["passed_at"]}
+PASSED = s.done(Outcome.SUCCESS, "passed")
+FAILED = s.done(Outcome.FAILURE, "failed")
+GREEN = GateState("completed", "success")
+
+
+def of_group(*suites: dict[str, object], **changes: object) -> StoredSelection:
+    return s.selection(*suites, **{**GROUP, **changes})
+
+
+@pytest.mark.parametrize(
+    ("view", "title"),
+    [
+        (s.gate(of_group(HERE)), "Same tree as 1a2b3c4: 1 suite passed there"),
+        (s.gate(of_group(HERE, UNIT_HERE)), "Same tree as 1a2b3c4: 2 suites passed there"),
+        (s.gate(of_group(HERE, s.UNIT), runs=(s.other("npu-unit", PASSED),)), "2 suites passed"),
+        (s.gate(of_group(HERE), runs=(PASSED,)), "multinode-ppo passed"),
+    ],
+)
+def test_what_passed_on_the_same_files_is_green(view: GateView, title: str) -> None:
+    assert gate_state(view) == GREEN
+    assert gate_check(view, s.CTX, s.NOW).title == title
+
+
+def test_a_suite_that_passed_elsewhere_names_the_commit() -> None:
+    view = s.gate(of_group(HERE, s.UNIT))
+    check = gate_check(view, s.CTX, s.NOW)
+    assert "passed on `1a2b3c4`, which has the same files" in check.summary
+    assert check.title == "1 of 2 suites passed, 1 not finished"
+
+
+def test_what_runs_here_counts_before_what_passed_elsewhere() -> None:
+    assert gate_state(s.gate(of_group(HERE), runs=(FAILED,))) == GateState("completed", "failure")
+
+
+def test_a_groups_gate_asks_for_no_comment() -> None:
+    for reports, words in ((of_group(s.chosen()), "above."), (s.selection(s.chosen()), "rerun`.")):
+        summary = gate_check(s.gate(reports, runs=(FAILED,)), s.CTX, s.NOW).summary
+        line = next(line for line in summary.splitlines() if line.startswith("Re-run what"))
+        assert line.endswith(words)
+
+
+def test_a_group_that_was_given_up_says_so() -> None:
+    view = s.gate(of_group(s.chosen()), closed="the pull request left the merge queue")
+    check = gate_check(view, s.CTX, s.NOW)
+    assert (check.conclusion, check.title) == ("cancelled", "The pull request left the merge queue")
+    assert check.summary == (
+        "The pull request left the merge queue. Nothing runs for this merge group any more."
+    )
+
+
+def test_what_comes_after_a_groups_end_does_not_change_its_gate() -> None:
+    over = (s.NOW - timedelta(hours=1)).isoformat()
+    before = s.done(Outcome.SUCCESS, "passed", created_at=s.NOW - timedelta(hours=2))
+    night = s.done(Outcome.FAILURE, "failed", created_at=s.NOW, attempt=2)
+    runs = (before, night)
+    assert gate_state(s.gate(of_group(s.chosen(), over=over), runs=runs)) == GREEN
+    both = s.gate(of_group(s.chosen(), over=over), s.selection(s.chosen()), runs=runs)
+    assert gate_state(both).conclusion == "failure"
+
+
+@pytest.mark.parametrize("number", [7013, None])
+def test_only_what_runs_for_a_pull_request_names_commands(number: int | None) -> None:
+    live = suite_check(s.suite(s.live(number=number)), s.CTX, s.NOW).summary
+    failed = suite_check(
+        s.suite(s.done(Outcome.FAILURE, "failed", number=number)), s.CTX, s.NOW
+    ).summary
+    stopped = suite_check(
+        s.suite(s.done(Outcome.CANCELLED, "x", number=number)), s.CTX, s.NOW
+    ).summary
+    named = number is not None
+    assert ("/ascend-e2e cancel" in live) == named
+    for summary in (failed, stopped):
+        assert ("/ascend-e2e rerun" in summary) == named
+        assert "Re-run: button above" in summary

@@ -1,0 +1,107 @@
+"""The check of a proposed policy: its conclusion, its annotations, its limits."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.core.model.ids import RepoId
+from bot.core.policy.changes import Before, Change, Comparison, Kind
+from bot.core.report import policy_check, render_policy_check
+from bot.core.report.sections import SUMMARY_BYTES
+from bot.core.report.views import Annotation, CheckWrite, Proposal
+from tests.core import shown as s
+from tests.core.proposed import PROPOSED
+
+
+def made(comparison: Comparison) -> CheckWrite:
+    return render_policy_check(comparison, s.SHA, s.CTX, s.NOW)
+
+
+def test_a_proposal_is_compared_and_named_for_its_gate() -> None:
+    new = "version: 1\nrunners: {npu-8: {npus: 8}}\nsuites: {}\nlog: {redact: [hunter22]}\n"
+    proposal = Proposal(
+        key="policy-1",
+        repo_id=RepoId(1),
+        sha=s.SHA,
+        number=5,
+        gate="npu",
+        ref="main",
+        policy_sha="1a2b3c4",
+        old=None,
+        new=new.replace("version: 1", "version: hunter22"),
+        redact=("hunter22",),
+    )
+    check = policy_check(proposal, s.CTX, s.NOW)
+    assert (check.name, check.head_sha, check.conclusion) == ("npu policy", s.SHA, "failure")
+    assert "hunter22" not in f"{check.title} {check.summary} {check.annotations}"
+
+
+@pytest.mark.parametrize(
+    ("name", "conclusion"),
+    [
+        ("loosened", "neutral"),
+        ("changed", "success"),
+        ("tightened", "success"),
+        ("same", "success"),
+        ("first", "success"),
+        ("deleted", "neutral"),
+        ("fixed", "success"),
+        ("errors", "failure"),
+    ],
+)
+def test_errors_are_red_and_what_loosens_is_never_green(name: str, conclusion: str) -> None:
+    check = made(PROPOSED[name])
+    assert (check.status, check.conclusion, check.completed_at) == ("completed", conclusion, s.NOW)
+    assert (check.name, check.head_sha, check.buttons) == ("ascend-ci policy", s.SHA, ())
+
+
+def test_errors_and_warnings_stand_at_their_lines_of_the_file() -> None:
+    errors = render_policy_check(PROPOSED["errors"], s.SHA, s.CTX, s.NOW, path="ci/policy.yml")
+    assert errors.annotations == (
+        Annotation(
+            "ci/policy.yml",
+            8,
+            "unknown key `path`; did you mean `paths`?",
+            "suites.unit.path",
+            "failure",
+        ),
+        Annotation(
+            "ci/policy.yml",
+            11,
+            "`hevy` is none of `standard`, `heavy`; did you mean `heavy`?",
+            "suites.dear.tier",
+            "failure",
+        ),
+    )
+    (warning,) = made(PROPOSED["warnings"]).annotations
+    assert (warning.path, warning.line, warning.level) == (".github/ascend-ci.yml", 8, "warning")
+
+
+def test_no_value_is_so_long_that_it_hides_a_loosened_rule() -> None:
+    long = Change(Kind.LOOSENED, "dispatch_ref", ("main", "x" * 70_000))
+    many = Change(Kind.LOOSENED, "trust.users", added=tuple("u" * 256 for _ in range(200)))
+    last = Change(Kind.LOOSENED, "trust.heavy", ("write", "pull"), what="what_heavy")
+    summary = made(Comparison(Before.READ, (long, many, last))).summary
+    assert "`dispatch_ref`: `" + "x" * 199 + "…`, was `main`" in summary
+    assert "192 more added" in summary
+    assert "`trust.heavy` (who may start heavy suites): `pull`, was `write`" in summary
+
+
+def test_more_changes_than_fit_are_counted_and_fit() -> None:
+    flood = tuple(Change(Kind.CHANGED, f"suites.{n}", ("a" * 150, "b" * 150)) for n in range(900))
+    summary = made(Comparison(Before.READ, flood)).summary
+    assert len(summary.encode()) <= SUMMARY_BYTES
+    assert " more." in summary
+
+
+def test_what_the_policy_in_force_is_called_when_nobody_knows_its_commit() -> None:
+    summary = made(PROPOSED["same"]).summary
+    assert "Until this is merged, the policy in force holds" in summary
+
+
+def test_a_value_that_the_policy_hides_is_not_shown() -> None:
+    ctx = replace(s.CTX, redact=("hunter22",))
+    change = Change(Kind.CHANGED, "suites.unit.inputs.key", ("hunter22", ""))
+    text = render_policy_check(Comparison(Before.READ, (change,)), s.SHA, ctx, s.NOW).summary
+    assert "hunter22" not in text
+    assert "the default" in text

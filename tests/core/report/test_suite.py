@@ -1,0 +1,249 @@
+"""What holds for every suite's check run, whatever its rows hold."""
+
+from dataclasses import replace
+from html import unescape
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.core.model.ids import Json, RunId
+from bot.core.model.queue import Place
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Outcome, Run, State, WishKind
+from bot.core.report import Context, gate_check, reply_body, reply_marker, suite_check
+from bot.core.report.failure import MESSAGE_BYTES
+from bot.core.report.views import CheckWrite, Reply, SuiteView
+from tests.core import shown as s
+from tests.core.report.test_digest import JSON, KEYS
+from tests.core.report.test_markdown import NASTY
+
+TOKEN = "ghp_" + "a1" * 18
+LONG = st.one_of(NASTY, NASTY.map(lambda text: text * 500))
+PAIRS: list[tuple[State, Outcome | None]] = [
+    *((state, None) for state in State),
+    *((State.DONE, outcome) for outcome in Outcome),
+]
+
+
+@st.composite
+def views(draw: st.DrawFn) -> SuiteView:
+    text = draw(LONG)
+    state, outcome = draw(st.sampled_from(PAIRS))
+    wish = draw(st.sampled_from([None, *WishKind]))
+    run = s.live(
+        state=state,
+        outcome=outcome,
+        why=draw(st.sampled_from(["", text])),
+        origin=text,
+        label=draw(st.sampled_from([None, text])),
+        place=draw(st.sampled_from([None, Place(text, 3)])),
+        wish=s.wish(wish, draw(st.sampled_from(["", text])), text) if wish else None,
+        started_at=draw(st.sampled_from([None, s.at("14:03")])),
+        snapshot=replace(s.SNAPSHOT, title=text, reason=text),
+        actions_url=draw(st.sampled_from(["", f"https://x/{text[:99]}", f"javascript:{text[:9]}"])),
+    )
+    keys = draw(st.dictionaries(st.sampled_from(KEYS), JSON | st.just(text)))
+    digest: Json = {**draw(st.sampled_from([{}, s.OOM, s.HCCL])), **keys}
+    facts = tuple(
+        Fact(RunId("01J5"), "x", f"log:{n}", s.NOW, {"text": text, "problem": text})
+        for n in range(draw(st.integers(0, 20)))
+    )
+    job = s.rayjob(digest=digest, message=text, status=text, silent_since=s.NOW)
+    return s.suite(run, *facts, jobs=(job,) * draw(st.integers(0, 3)))
+
+
+def assert_within_limits(check: CheckWrite) -> None:
+    assert 0 < len(check.title) <= 255
+    assert check.summary
+    assert len(check.summary.encode()) <= 65_535
+    assert len(check.text.encode()) <= 65_535
+    assert len(check.annotations) <= 50
+    for item in check.annotations:
+        assert item.message
+        assert len(item.message.encode()) <= MESSAGE_BYTES
+        assert len(item.title) <= 255
+    assert (check.status == "completed") == (check.conclusion is not None)
+    assert not check.buttons or check.conclusion
+
+
+@given(views())
+@settings(max_examples=150, deadline=None)
+def test_no_row_breaks_a_limit(view: SuiteView) -> None:
+    assert_within_limits(suite_check(view, s.CTX, s.NOW))
+
+
+@given(LONG, st.lists(LONG, max_size=3).map(tuple))
+@settings(max_examples=60, deadline=None)
+def test_no_text_breaks_the_gate(text: str, errors: tuple[str, ...]) -> None:
+    choice = s.chosen(text, reason=text, cost=s.cost(where=text))
+    picked = s.selection(choice, trusted=False, trust_reason=text)
+    runs = (s.done(Outcome.FAILURE, text, suite=text),)
+    for view in (
+        s.gate(picked),
+        s.gate(picked, runs=runs),
+        s.gate(picked, policy_errors=errors),
+        s.gate(picked, closed=text),
+    ):
+        check = gate_check(view, s.CTX, s.NOW)
+        if check.title:
+            assert_within_limits(check)
+
+
+@given(LONG, st.integers(0, 400))
+@settings(max_examples=40, deadline=None)
+def test_no_reply_is_longer_than_a_comment(text: str, rows: int) -> None:
+    reply = Reply(s.REPO, 5, 7013, text)
+    runs = (s.done(Outcome.FAILURE, text[:300]),) * rows
+    body = reply_body(reply, runs, {}, s.CTX, s.NOW)
+    assert len(body.encode()) < 65_536
+    assert body.endswith(reply_marker(5))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "conclusion"),
+    [
+        (Outcome.SUCCESS, "success"),
+        (Outcome.FAILURE, "failure"),
+        (Outcome.TIMED_OUT, "timed_out"),
+        (Outcome.CANCELLED, "cancelled"),
+        (Outcome.SUPERSEDED, "cancelled"),
+        (Outcome.BROKEN, "failure"),
+    ],
+)
+def test_conclusions(outcome: Outcome, conclusion: str) -> None:
+    check = suite_check(s.suite(s.done(outcome, "why")), s.CTX, s.NOW)
+    assert check.conclusion == conclusion
+    again = outcome not in {Outcome.SUCCESS, Outcome.SUPERSEDED}
+    assert [b.identifier for b in check.buttons] == (["rerun"] if again else [])
+    assert check.completed_at == s.at("14:25")
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [
+        (State.QUEUED, "queued"),
+        (State.DISPATCHING, "queued"),
+        (State.WAITING_FOR_RUNNER, "queued"),
+        (State.RUNNING, "in_progress"),
+        (State.CANCELLING, "in_progress"),
+        (State.FINISHING, "in_progress"),
+        (State.DONE, "completed"),
+    ],
+)
+def test_statuses(state: State, status: str) -> None:
+    assert suite_check(s.suite(s.run(state=state)), s.CTX, s.NOW).status == status
+
+
+def test_a_check_run_without_a_dashboard_links_to_actions_alone() -> None:
+    check = suite_check(s.suite(s.live()), Context("o/r"), s.NOW)
+    assert check.details_url == s.live().actions_url
+    assert check.external_id == "01J5"
+    assert "timeline" not in check.summary
+
+
+def test_an_external_id_of_the_row_is_taken() -> None:
+    ctx = replace(s.CTX, external_id="row-1")
+    assert suite_check(s.suite(s.live()), ctx, s.NOW).external_id == "row-1"
+
+
+@pytest.mark.parametrize("key", ["cause", "title", "excerpt", "traceback", "hint"])
+def test_no_secret_of_a_log_is_shown(key: str) -> None:
+    digest = {**s.HCCL, key: f"x {TOKEN} hunter2secret"}
+    check = suite_check(_leaky(digest), s.CTX, s.NOW)
+    assert TOKEN not in str(check)
+    assert "hunter2secret" not in str(check)
+    assert "***" in unescape(str(check))
+
+
+def test_no_secret_of_an_annotation_or_a_tail_is_shown() -> None:
+    note = {"path": "a.py", "line": 1, "message": TOKEN, "title": TOKEN}
+    check = suite_check(_leaky({"annotations": [note], "tail": [TOKEN]}), s.CTX, s.NOW)
+    assert TOKEN not in str(check)
+    assert [(a.message, a.title) for a in check.annotations] == [("***", "***")]
+
+
+def _leaky(digest: Json) -> SuiteView:
+    snapshot = replace(s.SNAPSHOT, redact=("hunter2secret",))
+    run = s.done(Outcome.FAILURE, f"why {TOKEN}", origin=TOKEN, snapshot=snapshot)
+    return s.suite(run, s.fact("14:01", TOKEN), jobs=(s.rayjob(digest=digest),))
+
+
+def test_an_annotation_without_words_takes_the_title_or_the_path() -> None:
+    note = {"path": "a.py", "line": 1}
+    for title, want in (("Broken", "Broken"), ("", "a.py")):
+        digest = {"title": title, "annotations": [note]}
+        check = suite_check(_leaky(digest), s.CTX, s.NOW)
+        assert [item.message for item in check.annotations] == [want]
+
+
+def test_a_long_story_keeps_its_start_and_its_end() -> None:
+    facts = [s.fact(f"14:{n:02}", f"event {n}") for n in range(30)]
+    summary = suite_check(s.suite(s.live(), *reversed(facts)), s.CTX, s.NOW).summary
+    assert "14:00 event 0 · 14:19 event 19 · " in summary
+    assert "14:29 event 29" in summary
+
+
+def test_a_title_that_is_cut_keeps_the_news_of_the_retry() -> None:
+    view = s.suite(
+        s.done(Outcome.FAILURE, "x", retry="the infrastructure failed"),
+        jobs=(s.rayjob(digest={**s.HCCL, "title": "x" * 400}),),
+    )
+    title = suite_check(view, s.CTX, s.NOW).title
+    assert len(title) == 255
+    assert title.endswith("…: infrastructure, retrying (2 of 2)")
+
+
+def _retried(run: Run, digest: Json) -> bool:
+    return (
+        "retrying" in suite_check(s.suite(run, jobs=(s.rayjob(digest=digest),)), s.CTX, s.NOW).title
+    )
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILURE, Outcome.TIMED_OUT, Outcome.BROKEN])
+def test_a_retry_is_announced_exactly_when_an_attempt_follows(outcome: Outcome) -> None:
+    ended = s.done(outcome, "x")
+    assert not _retried(ended, s.HCCL)
+    assert _retried(replace(ended, retry="the infrastructure failed"), s.HCCL)
+
+
+def test_a_policy_without_retries_says_so() -> None:
+    run = s.done(Outcome.BROKEN, "x", snapshot=replace(s.SNAPSHOT, infra_retries=0))
+    summary = suite_check(s.suite(run), s.CTX, s.NOW).summary
+    assert "not retried: the policy allows none" in summary
+
+
+def test_what_cannot_be_an_address_is_no_link() -> None:
+    run = s.live(actions_url="javascript:alert(1)")
+    assert "javascript" not in suite_check(s.suite(run), s.CTX, s.NOW).summary
+    run = s.live(actions_url="https://x/a> b|c")
+    assert "(<https://x/a%3E%20b%7Cc>)" in suite_check(s.suite(run), s.CTX, s.NOW).summary
+
+
+def test_what_github_has_not_started_is_said_once_and_was_started_by_nobody() -> None:
+    native = replace(s.SNAPSHOT, native=True, pool=None, rayjob=False)
+    waits = s.run(state=State.QUEUED, snapshot=native, why="waiting for GitHub to start it")
+    summary = suite_check(s.suite(waits), s.CTX, s.NOW).summary
+    assert summary.startswith("Waiting for GitHub to start it.\n")
+    assert "Started by" not in summary
+    started = replace(waits, state=State.RUNNING, actions_run_id=99, why="")
+    assert "Started by a push" in suite_check(s.suite(started), s.CTX, s.NOW).summary
+
+
+def test_an_empty_reply_is_only_its_marker() -> None:
+    reply = Reply(s.REPO, 5, 7013, "")
+    assert reply_body(reply, (), {}, s.CTX, s.NOW).strip() == reply_marker(5)
+
+
+def test_a_reply_that_is_no_sentence_of_ours_is_shown_as_a_block() -> None:
+    body = reply_body(Reply(s.REPO, 5, 7013, "x " * 40_000), (), {}, s.CTX, s.NOW)
+    assert len(body.encode()) <= 65_535
+    assert body.startswith("```text\nx x")
+    assert "shortened here" in body
+
+
+def test_a_suite_without_a_pool_runs_on_its_label() -> None:
+    snapshot = replace(s.SNAPSHOT, pool=None)
+    for label, want in (("a3-16", "a3-16"), (None, "linux-aarch64-a2b3-8")):
+        check = suite_check(s.suite(s.run(snapshot=snapshot, label=label)), s.CTX, s.NOW)
+        assert f"on `{want}`." in check.summary

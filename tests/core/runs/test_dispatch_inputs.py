@@ -1,0 +1,72 @@
+"""What a dispatch sends, and what a refusal says."""
+
+import pytest
+
+from bot.core.runs.dispatch_inputs import inputs_of, refusal
+from tests.core.building import LABEL, SHA, a_run
+
+
+@pytest.mark.parametrize(
+    ("value", "sent"),
+    [
+        ("{sha}", SHA),
+        ("pr-{pr}", "pr-5"),
+        ("{runner}", LABEL),
+        ("{run}", "01J5"),
+        ("{sha}/{run}", f"{SHA}/01J5"),
+        ("{SHA} {} {other}", "{SHA} {} {other}"),
+        ("", ""),
+    ],
+)
+def test_placeholders_of_an_own_input(value: str, sent: str) -> None:
+    assert inputs_of(a_run(inputs={"x": value}), LABEL)["x"] == sent
+
+
+def test_what_is_always_sent() -> None:
+    assert inputs_of(a_run(), LABEL) == {
+        "ascend_ci": "01J5",
+        "sha": SHA,
+        "pr": "5",
+        "runner": LABEL,
+        "timeout_minutes": "60",
+    }
+
+
+def test_no_pull_request_is_an_empty_text() -> None:
+    sent = inputs_of(a_run(number=None, inputs={"x": "[{pr}]"}), LABEL)
+    assert (sent["pr"], sent["x"]) == ("", "[]")
+
+
+def test_an_own_input_never_replaces_what_is_always_sent() -> None:
+    own = dict.fromkeys(("ascend_ci", "sha", "pr", "runner", "timeout_minutes"), "mine")
+    assert "mine" not in inputs_of(a_run(inputs=own), LABEL).values()
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "says"),
+    [
+        pytest.param(404, "Not Found", "must lie in `.github/workflows/`", id="no such workflow"),
+        pytest.param(422, "No ref found for: main", "the branch `main` is not there", id="no ref"),
+        pytest.param(
+            422,
+            "Workflow does not have 'workflow_dispatch' trigger",
+            "add `workflow_dispatch` to its `on:`",
+            id="no trigger",
+        ),
+        pytest.param(
+            422, 'Unexpected inputs provided: ["x"]', "does not declare an input", id="input"
+        ),
+        pytest.param(422, "The workflow is disabled", "enable it in the Actions tab", id="off"),
+        pytest.param(403, "Resource not accessible", "needs Actions: write", id="permission"),
+        pytest.param(422, "Something new", "refused to start `unit.yml` on `main`", id="unknown"),
+        pytest.param(None, "odd", "refused to start `unit.yml`", id="no status"),
+    ],
+)
+def test_a_refusal_says_what_to_do(status: int | None, message: str, says: str) -> None:
+    text = refusal(a_run(), status, message)
+    assert says in text
+    assert text.endswith(f"GitHub said: {message}")
+
+
+def test_a_refusal_without_words_gives_the_status() -> None:
+    assert refusal(a_run(), 500, "  ").endswith("GitHub said: 500")

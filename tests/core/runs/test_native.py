@@ -1,0 +1,260 @@
+"""Which Actions run a native suite follows, and the steps of a run that GitHub starts itself."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.core.github.events import ActionsRunChanged
+from bot.core.messages import Texts
+from bot.core.model.levels import Level
+from bot.core.model.repos import Repo
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Outcome, Run, State
+from bot.core.model.snapshot import Label
+from bot.core.planning.permissions import Allowed, Asked, Refusal, may_start
+from bot.core.planning.trust import Person, Trusted
+from bot.core.report import Context, gate_check
+from bot.core.runs import observed
+from bot.core.runs.dispatch_inputs import refusal
+from bot.core.runs.native import (
+    TO_APPROVE,
+    WAITS,
+    Seen,
+    as_fact,
+    as_state,
+    may_adopt,
+    native_suites,
+    seen_by_webhook,
+)
+from bot.core.runs.steps import Bind, Dispatch, ReadEnd, Wait
+from tests.core import shown
+from tests.core.building import (
+    LABEL,
+    REPO,
+    RUN,
+    SHA,
+    a_run,
+    a_wish,
+    at,
+    dispatched,
+    ended,
+    log,
+    started,
+    told,
+)
+from tests.core.moving import step_of, words
+from tests.core.policies import loaded
+
+POLICY = loaded("""\
+version: 1
+runners:
+  npu-8: {npus: 8, slots: 2}
+suites:
+  unit: {workflow: unit.yml, runners: [npu-8]}
+  own: {workflow: own.yml, runners: [npu-8], paths: ["own/**"], start: native}
+""")
+SEEN = Seen(
+    run_id=50,
+    attempt=1,
+    event="pull_request",
+    path=".github/workflows/own.yml",
+    sha=SHA,
+    status="in_progress",
+    conclusion=None,
+    url="https://x/50",
+    created_at=at(),
+)
+NATIVE = observed.native("webhook", RUN.id, at(1), as_fact(SEEN))
+
+
+def native(run: Run) -> Run:
+    """Let GitHub have started it."""
+    return replace(run, snapshot=replace(run.snapshot, native=True), label=None)
+
+
+WAITING = native(a_run())
+BOUND = native(dispatched())
+
+
+def was(outcome: Outcome | None, actions_run_id: int | None, **changes: Any) -> Run:
+    state = State.DONE if outcome else State.QUEUED
+    made = a_run(outcome=outcome, state=state, actions_run_id=actions_run_id)
+    return replace(native(made), **changes)
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        (".github/workflows/own.yml", ("own",)),
+        (".github/workflows/own.yml@refs/heads/main", ("own",)),
+        (".github/workflows/unit.yml", ()),
+        ("elsewhere/own.yml", ()),
+        ("", ()),
+    ],
+)
+def test_a_workflow_is_that_of_its_native_suites(path: str, names: tuple[str, ...]) -> None:
+    assert native_suites(POLICY, path) == names
+
+
+@pytest.mark.parametrize(
+    ("claim", "attempts", "event", "adopted"),
+    [
+        ("the first", (), "pull_request", True),
+        ("the first, of a push", (), "push", True),
+        ("one waits for it", (was(None, None),), "pull_request", True),
+        ("one waits for a re-run", (was(None, None, rerun_of=40),), "pull_request", False),
+        ("another is followed", (was(None, 40),), "pull_request", False),
+        ("newer than what has ended", (was(Outcome.FAILURE, 40),), "pull_request", True),
+        ("older than what has ended", (was(Outcome.FAILURE, 60),), "pull_request", False),
+        ("the same that was let go of", (was(Outcome.SUPERSEDED, 50),), "pull_request", False),
+        ("a push's, after another", (was(Outcome.SUCCESS, 40),), "push", False),
+        ("never started before", (was(Outcome.BROKEN, None),), "pull_request", True),
+        (
+            "older than the attempt before",
+            (was(Outcome.FAILURE, 60), was(Outcome.BROKEN, None, attempt=2)),
+            "pull_request",
+            False,
+        ),
+    ],
+)
+def test_the_newest_run_is_followed_one_at_a_time(
+    claim: str, attempts: tuple[Run, ...], event: str, adopted: bool
+) -> None:
+    seen = replace(SEEN, event=event)
+    assert may_adopt(seen, reversed(attempts)) is adopted, claim
+
+
+def test_a_webhooks_action_is_what_counts() -> None:
+    event = ActionsRunChanged(
+        repo=Repo(REPO, "o", "n", "main"),
+        run_id=50,
+        attempt=1,
+        action="in_progress",
+        conclusion=None,
+        display_title="",
+        event="pull_request",
+        path=".github/workflows/own.yml",
+        head_sha=SHA,
+        html_url="https://x/50",
+        actor="ann",
+        created_at=at(),
+    )
+    assert seen_by_webhook(event) == SEEN
+    assert as_state(SEEN)["status"] == "in_progress"
+
+
+def held(minutes: float = 2) -> Fact:
+    data = {"attempt": 1, "status": "completed", "conclusion": "action_required"}
+    return observed.actions("webhook", RUN.id, at(minutes), data)
+
+
+def job(status: str, minutes: float) -> Fact:
+    data = {"id": 1, "attempt": 1, "status": status, "runner": "", "name": "x", "conclusion": None}
+    return observed.job("webhook", RUN.id, at(minutes), data)
+
+
+@pytest.mark.parametrize(
+    ("claim", "run", "known", "at_min", "changes", "expected"),
+    [
+        ("waits", WAITING, (), 9, {}, "Wait queued"),
+        ("never started", WAITING, (), 10, {}, "End broken"),
+        ("not wanted", WAITING, (), 1, {"wanted": False}, "End superseded"),
+        ("cancelled", replace(WAITING, wish=a_wish()), (), 1, {}, "End cancelled"),
+        ("cancelled as it starts", replace(WAITING, wish=a_wish()), (NATIVE,), 1, {}, "Bind"),
+        ("started, not wanted", WAITING, (NATIVE,), 1, {"wanted": False}, "End superseded"),
+        ("started", WAITING, (NATIVE,), 1, {}, "Bind"),
+        ("run again", replace(WAITING, rerun_of=99), (), 1, {}, "Dispatch 1"),
+        ("no runner yet", BOUND, (), 5, {}, "Wait waiting_for_runner"),
+        ("no runner for a day", BOUND, (), 1440, {}, "ReadEnd"),
+        ("runs", BOUND, (started(),), 30, {}, "Wait running"),
+        ("over our limit: GitHub's holds", BOUND, (started(),), 90, {}, "Wait running"),
+        ("runs for a day", BOUND, (started(),), 1440, {}, "ReadEnd"),
+        ("held", BOUND, (held(),), 5, {}, "Wait needs_approval"),
+        ("approved", BOUND, (held(), job("queued", 4)), 5, {}, "Wait waiting_for_runner"),
+        (
+            "approved, by a list",
+            BOUND,
+            (held(), told("queued", at(4), source="poll")),
+            5,
+            {},
+            "Wait waiting_for_runner",
+        ),
+        ("nobody wants it", BOUND, (started(),), 5, {"wanted": False}, "End superseded"),
+        ("cancelled by a person", replace(BOUND, wish=a_wish()), (), 11, {}, "SendCancel"),
+        ("passed", BOUND, (started(), ended("success")), 31, {}, "End success"),
+        ("failed", BOUND, (started(), ended("failure")), 31, {}, "Conclude failure"),
+    ],
+)
+def test_a_step(
+    claim: str,
+    run: Run,
+    known: tuple[Fact, ...],
+    at_min: float,
+    changes: dict[str, Any],
+    expected: str,
+) -> None:
+    assert words(step_of(run, *known, at_min=at_min, **changes)) == expected, claim
+
+
+def test_it_says_what_it_waits_for() -> None:
+    assert step_of(WAITING, at_min=1) == Wait(State.QUEUED, at(10), WAITS)
+    assert step_of(BOUND, held(), at_min=3) == Wait(State.NEEDS_APPROVAL, at(8), TO_APPROVE)
+    newer = observed.native("poll", RUN.id, at(2), as_fact(replace(SEEN, run_id=51)))
+    bound = step_of(WAITING, newer, NATIVE, at_min=2)
+    assert bound == Bind(51, 1, "https://x/50", "pull_request")
+    assert step_of(BOUND, at_min=1440) == ReadEnd(again=at(60) - at())
+    assert isinstance(step_of(replace(WAITING, rerun_of=9), at_min=20), Dispatch)
+
+
+def test_an_infrastructures_failure_is_tried_again_as_others_are() -> None:
+    digest = {"class_": "hccl_comm", "infra": True}
+    verdict = observed.decided(RUN, at(30), "failure", "x")
+    step = step_of(BOUND, ended("failure"), verdict, log(digest=digest), at_min=31)
+    assert words(step) == "End failure retry"
+
+
+@pytest.mark.parametrize("level", [Level.PULL, Level.TRIAGE])
+def test_a_rerun_needs_the_tiers_level_and_no_approval(level: Level) -> None:
+    asked = Asked(Person("ann", level), SHA, frozenset({"bob"}), Trusted(False, "a stranger"))
+    answer = may_start(Texts(), POLICY, "own", asked)
+    assert answer == Allowed() if level is Level.TRIAGE else isinstance(answer, Refusal)
+    assert isinstance(may_start(Texts(), POLICY, "unit", asked), Refusal)
+
+
+def test_a_refused_rerun_says_what_github_runs_again() -> None:
+    text = refusal(native(a_run(workflow="own.yml")), 403, "Unable to retry")
+    assert text.startswith("GitHub does not run `own.yml` again: its run is older than 30 days")
+    assert text.endswith("GitHub said: Unable to retry")
+
+
+CTX = Context("octo/project")
+OWN = shown.chosen("own", native=True, auto=False)
+
+
+def githubs(name: str, **changes: Any) -> Run:
+    made = shown.other(name, shown.live(**changes))
+    frozen = replace(made.snapshot, native=True, labels=(Label(LABEL, 8, 2),))
+    return replace(made, snapshot=frozen)
+
+
+def test_the_gate_waits_for_what_github_has_not_started() -> None:
+    for changes in ({}, {"draft": True}, {"trusted": False}):
+        view = shown.gate(shown.selection(OWN, **changes))
+        check = gate_check(view, CTX, shown.NOW)
+        assert (check.status, check.title) == ("in_progress", "own is not finished")
+        assert "waiting for GitHub to start it" in check.summary
+
+
+def test_the_gate_links_what_waits_for_an_approval_on_github() -> None:
+    urls = ["https://github.com/o/n/actions/runs/1", "https://github.com/o/n/actions/runs/2"]
+    runs = tuple(
+        githubs(name, state=State.NEEDS_APPROVAL, actions_url=url)
+        for name, url in zip(("own", "second"), urls, strict=True)
+    )
+    second = shown.chosen("second", native=True, auto=False)
+    view = shown.gate(shown.selection(OWN, second), runs=runs)
+    check = gate_check(view, CTX, shown.NOW)
+    assert (check.conclusion, check.buttons) == ("action_required", ())
+    assert check.title == "Waiting for an approval on GitHub: own and second"
+    assert all(url in check.summary for url in urls)

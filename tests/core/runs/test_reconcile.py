@@ -1,0 +1,153 @@
+"""A run up to the end of its Actions run, and its limits: one row a case."""
+
+from typing import Any
+
+import pytest
+
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Run, State, WishKind
+from bot.core.runs import observed
+from bot.core.runs.offline import Quiet
+from bot.core.runs.steps import Wait
+from tests.core.building import (
+    LABEL,
+    RUN,
+    a_rayjob,
+    a_run,
+    a_wish,
+    at,
+    dispatched,
+    started,
+    told,
+)
+from tests.core.moving import (
+    PLAIN,
+    RAY,
+    row,
+    step_of,
+    words,
+)
+
+QUEUED = [
+    row("TakePlace", "no place yet", a_run(), at_min=0),
+    row("Dispatch 1", "a place taken", a_run(label=LABEL), at_min=0),
+    row("Wait queued", "debounce", a_run(not_before=at(1)), at_min=0),
+    row("TakePlace", "debounce over", a_run(not_before=at(1)), at_min=1),
+    row("Wait queued", "submitter down", a_run(rayjob=True), at_min=0, submitter_down="down"),
+    row("TakePlace", "submitter down, no RayJob", a_run(), at_min=0, submitter_down="down"),
+    row("End cancelled", "cancelled", a_run(wish=a_wish()), at_min=11),
+    row("End superseded", "nobody wants it", a_run(label=LABEL), at_min=1, wanted=False),
+    row("TakePlace", "wanted again", a_run(wish=a_wish(WishKind.SUPERSEDE)), at_min=11),
+    row(
+        "End superseded",
+        "superseded",
+        a_run(wish=a_wish(WishKind.SUPERSEDE)),
+        at_min=11,
+        wanted=False,
+    ),
+]
+
+
+def lost(number: int, searches: int) -> tuple[Fact, ...]:
+    """Return ``number`` dispatches a minute apart; the last was looked for so often."""
+    intents = [observed.dispatching(RUN, n + 1, at(n)) for n in range(number)]
+    looks = [
+        observed.searched(RUN, n + 1, look + 1, at(n))
+        for n in range(number)
+        for look in range(searches if n == number - 1 else 4)
+    ]
+    return (*intents, *looks)
+
+
+SENT = a_run(label=LABEL, state=State.DISPATCHING, dispatched_at=at(0))
+STOPPED = a_run(label=LABEL, state=State.DISPATCHING, wish=a_wish())
+NOT_TAKEN = observed.unsent(RUN, 1, at(0), "limit")
+DISPATCHING = [
+    row("Wait dispatching", "lost, 1 s", SENT, *lost(1, 0), at_min=1 / 60),
+    row("Search 1.1", "lost, 2 s", SENT, *lost(1, 0), at_min=2.1 / 60),
+    row("Wait dispatching", "lost, 4 s", SENT, *lost(1, 1), at_min=4 / 60),
+    row("Search 1.2", "lost, 5 s", SENT, *lost(1, 1), at_min=5.1 / 60),
+    row("Wait dispatching", "lost, 14 s", SENT, *lost(1, 2), at_min=14 / 60),
+    row("Search 1.3", "lost, 15 s", SENT, *lost(1, 2), at_min=15.1 / 60),
+    row("Wait dispatching", "lost, 39 s", SENT, *lost(1, 3), at_min=39 / 60),
+    row("Search 1.4", "lost, 40 s", SENT, *lost(1, 3), at_min=40.1 / 60),
+    row("Dispatch 2", "not found in four", SENT, *lost(1, 4), at_min=0.7),
+    row("Wait dispatching", "lost again", SENT, *lost(2, 0), at_min=1),
+    row("Search 2.1", "lost again", SENT, *lost(2, 0), at_min=1.1),
+    row("Dispatch 2", "surely not taken", SENT, *lost(1, 0), NOT_TAKEN, at_min=0.1),
+    row("Dispatch 11", "just before 10 min", SENT, *lost(10, 4), at_min=9.9),
+    row("End broken retry", "10 min", SENT, *lost(10, 4), at_min=10),
+    row("Wait dispatching", "10 min, looking first", SENT, *lost(11, 0), at_min=10.01),
+    row("End broken", "refused", SENT, *lost(1, 0), observed.refused(RUN, at(), "x"), at_min=0.1),
+    row("Search 1.1", "cancelled: found first", STOPPED, *lost(1, 0), at_min=0.1),
+    row("End cancelled", "cancelled: not found", STOPPED, *lost(1, 4), at_min=1),
+    row("End cancelled", "cancelled: never sent", STOPPED, *lost(1, 0), NOT_TAKEN, at_min=1),
+    row("End superseded", "nobody wants it", SENT, *lost(1, 4), at_min=1, wanted=False),
+]
+
+QUIET = a_rayjob(last_line_at=at(5))
+SILENT = a_rayjob(last_line_at=at(5), silent_since=at(6))
+OVER = a_rayjob("SUCCEEDED", last_line_at=at(5))
+WATCHED = [
+    row("Wait waiting_for_runner", "no runner yet", PLAIN, at_min=5),
+    row("Wait waiting_for_runner", "nearly a day", PLAIN, at_min=1439),
+    row("SetWish no_runner", "a day", PLAIN, at_min=1440),
+    row(
+        "Wait waiting_for_runner", "not told", dispatched(label=None, dispatched_at=None), at_min=5
+    ),
+    row("Wait running", "on its runner", PLAIN, started(), at_min=5),
+    row(
+        "Wait waiting_for_runner",
+        "another attempt began",
+        PLAIN,
+        told("in_progress", at(), attempt=2),
+        at_min=5,
+    ),
+    row("FindRayJobs", "its RayJob is looked for", RAY, started(), at_min=5),
+    row(
+        "Wait running",
+        "not while the submitter is down",
+        RAY,
+        started(),
+        at_min=5,
+        submitter_down="x",
+    ),
+    row("Wait running", "no submitter", RAY, started(), at_min=5, submitter=False),
+    row("Wait running", "its RayJob is known", RAY, started(), at_min=5, rayjobs=(QUIET,)),
+    row("Wait running", "nearly the limit", PLAIN, started(), at_min=59.9),
+    row("SetWish time_out", "the limit", PLAIN, started(), at_min=60),
+    row("SetWish time_out", "the limit counts from the start", PLAIN, started(30), at_min=90),
+    row("Wait running", "nearly stalled", RAY, started(), at_min=24.9, rayjobs=(QUIET,)),
+    row("SetWish stall", "stalled", RAY, started(), at_min=25, rayjobs=(QUIET,)),
+    row("Wait running", "silent is not stalled", RAY, started(), at_min=25, rayjobs=(SILENT,)),
+    row("Wait running", "an ended RayJob cannot stall", RAY, started(), at_min=25, rayjobs=(OVER,)),
+    row(
+        "Wait running", "no line yet is no stall", RAY, started(), at_min=25, rayjobs=(a_rayjob(),)
+    ),
+    row("ReadEnd", "an end is said", PLAIN, started(), told("completed", at(9)), at_min=9),
+]
+
+
+@pytest.mark.parametrize(
+    ("run", "known", "at_min", "changes", "expected"),
+    [*QUEUED, *DISPATCHING, *WATCHED],
+)
+def test_a_step(
+    run: Run, known: tuple[Fact, ...], at_min: float, changes: dict[str, Any], expected: str
+) -> None:
+    assert words(step_of(run, *known, at_min=at_min, **changes)) == expected
+
+
+def test_waiting_says_why_and_until_when() -> None:
+    assert step_of(a_run(not_before=at(1)), at_min=0) == Wait(
+        State.QUEUED, at(1), "waiting a moment for further pushes"
+    )
+    down = step_of(a_run(rayjob=True), at_min=0, submitter_down="submitter unreachable since 11:59")
+    assert down == Wait(State.QUEUED, at(seconds=15), "submitter unreachable since 11:59")
+    waits = f"waiting for a runner with the label {LABEL}"
+    for at_min, until in ((5, 30), (28, 33), (1437, 1440)):  # a look at the label is due by then
+        step = step_of(PLAIN, at_min=at_min)
+        assert step == Wait(State.WAITING_FOR_RUNNER, at(until), waits)
+    offline = step_of(PLAIN, at_min=40, quiet=Quiet(LABEL, at(2)))
+    why = f"{LABEL} looks offline: no job started on it since 12:02"
+    assert offline == Wait(State.WAITING_FOR_RUNNER, at(45), why)

@@ -1,0 +1,272 @@
+"""A run that should stop, in each of its states: one row a case."""
+
+from typing import Any
+
+import pytest
+
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Outcome, Run, WishKind
+from bot.core.runs.steps import Conclude, End, Step, Wait
+from tests.core.building import (
+    a_rayjob,
+    a_wish,
+    asked,
+    at,
+    dispatched,
+    ended,
+    started,
+    told,
+)
+from tests.core.moving import (
+    CANCEL,
+    DELETED,
+    DONE,
+    FORCE,
+    GREEN,
+    LIVE,
+    LOST,
+    NOTHING_TO_CANCEL,
+    PLAIN,
+    RAY,
+    STOP,
+    UNKNOWN_END,
+    failed_delete,
+    row,
+    step_of,
+    stopping,
+    words,
+)
+
+SAID = told("completed", at(9))
+SAID_UNTRUE = [
+    row("ReadEnd", "said to have ended: looked at first", STOP, SAID, at_min=13.9),
+    row("SendCancel", "said 5 min ago and untrue", STOP, SAID, at_min=14),
+    row("ReadEnd", "cancelled, not forced yet", STOP, SAID, CANCEL, DELETED, at_min=15),
+    row("SendCancel force", "untrue, 6 min", STOP, SAID, CANCEL, DELETED, at_min=16),
+    row("ReadEnd", "wanted again", PLAIN, SAID, CANCEL, at_min=15),
+    row("ReadEnd", "nobody stops it", PLAIN, started(), SAID, at_min=59),
+    row("SetWish time_out", "the limit comes all the same", PLAIN, started(), SAID, at_min=60),
+]
+CANCELLING = [
+    row("SendCancel", "waiting for a runner", STOP, at_min=10),
+    row("SendCancel", "running", STOP, started(), at_min=10),
+    row("ReadEnd", "an end is said: read first", STOP, told("completed", at(9)), at_min=10),
+    row(
+        "Conclude failure",
+        "the result was in",
+        stopping(rayjob=False),
+        ended("failure", 9),
+        at_min=10,
+    ),
+    row(
+        "Conclude failure",
+        "ended by itself before the cancel",
+        stopping(rayjob=False),
+        NOTHING_TO_CANCEL,
+        ended("failure", 10),
+        at_min=10,
+    ),
+    row(
+        "End success",
+        "passed before the cancel",
+        STOP,
+        NOTHING_TO_CANCEL,
+        ended("success", 10),
+        asked(),
+        at_min=10,
+        rayjobs=(DONE,),
+    ),
+    row(
+        "DeleteRayJobs 1",
+        "its RayJob lives on",
+        STOP,
+        NOTHING_TO_CANCEL,
+        ended("success", 10),
+        asked(),
+        at_min=10,
+        rayjobs=(LIVE,),
+    ),
+    row(
+        "Conclude cancelled",
+        "the force was taken",
+        stopping(rayjob=False),
+        NOTHING_TO_CANCEL,
+        FORCE,
+        ended("cancelled", 17),
+        at_min=17,
+    ),
+    row("Wait cancelling", "asked", STOP, CANCEL, at_min=10.5),
+    row("DeleteRayJobs 1", "60 s later", STOP, CANCEL, at_min=11),
+    row("DeleteRayJobs 1", "Actions ended", STOP, CANCEL, ended("cancelled", 10.2), at_min=10.2),
+    row("Wait cancelling", "deleted, not ended", STOP, CANCEL, DELETED, at_min=12),
+    row("Wait cancelling", "not ended, no RayJobs", stopping(rayjob=False), CANCEL, at_min=12),
+    row("Wait cancelling", "delete failed", STOP, CANCEL, failed_delete(1, 11), at_min=11.1),
+    row("SendCancel force", "6 min", STOP, CANCEL, DELETED, at_min=16),
+    row("SendCancel force", "6 min, deletes fail", STOP, CANCEL, failed_delete(1, 11), at_min=16),
+    row("Wait cancelling", "forced", STOP, CANCEL, FORCE, DELETED, at_min=17),
+    row("ReadEnd", "forced 6 min ago: look", STOP, CANCEL, FORCE, DELETED, at_min=22),
+    row("Conclude cancelled", "all gone", STOP, CANCEL, DELETED, ended("cancelled", 12), at_min=12),
+    row(
+        "Wait cancelling",
+        "a leftover",
+        STOP,
+        CANCEL,
+        failed_delete(1, 12),
+        ended("cancelled", 12),
+        at_min=12.1,
+    ),
+    row(
+        "Conclude cancelled",
+        "a leftover for 1 h",
+        STOP,
+        CANCEL,
+        failed_delete(1, 12),
+        ended("cancelled", 12),
+        at_min=72,
+    ),
+    row(
+        "Conclude cancelled",
+        "no submitter",
+        STOP,
+        CANCEL,
+        ended("cancelled", 12),
+        at_min=12,
+        submitter=False,
+    ),
+    row(
+        "Conclude cancelled",
+        "green too late",
+        STOP,
+        CANCEL,
+        DELETED,
+        ended("success", 12),
+        asked(),
+        at_min=12,
+        rayjobs=(DONE,),
+    ),
+    row("DeleteRayJobs 1", "detached", STOP, *GREEN, asked(), at_min=31, rayjobs=(LIVE,)),
+    row(
+        "Conclude cancelled",
+        "detached, deleted as FAILED",
+        STOP,
+        *GREEN,
+        asked(),
+        DELETED,
+        at_min=31,
+        rayjobs=(a_rayjob("FAILED"),),
+    ),
+    row(
+        "Conclude timed_out",
+        "time limit",
+        stopping(WishKind.TIME_OUT),
+        CANCEL,
+        DELETED,
+        ended("cancelled", 12),
+        at_min=12,
+    ),
+    row(
+        "Conclude timed_out",
+        "stall",
+        stopping(WishKind.STALL),
+        CANCEL,
+        DELETED,
+        ended("cancelled", 12),
+        at_min=12,
+    ),
+    row(
+        "Conclude broken",
+        "no runner",
+        stopping(WishKind.NO_RUNNER),
+        CANCEL,
+        DELETED,
+        ended("cancelled", 12),
+        at_min=12,
+    ),
+    row("SendCancel", "superseded", PLAIN, at_min=5, wanted=False),
+    row(
+        "End superseded",
+        "superseded",
+        PLAIN,
+        CANCEL,
+        ended("cancelled", 12),
+        at_min=12,
+        wanted=False,
+    ),
+    row(
+        "End superseded retry",
+        "wanted again, cancel sent",
+        PLAIN,
+        CANCEL,
+        ended("cancelled", 12),
+        at_min=12,
+    ),
+    row(
+        "Wait waiting_for_runner",
+        "wanted again, nothing sent",
+        dispatched(wish=a_wish(WishKind.SUPERSEDE)),
+        at_min=12,
+    ),
+    row(
+        "End superseded retry",
+        "wanted again, RayJob deleted",
+        RAY,
+        *GREEN,
+        asked(),
+        DELETED,
+        at_min=31,
+        rayjobs=(a_rayjob("STOPPED"),),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("run", "known", "at_min", "changes", "expected"),
+    [*CANCELLING, *SAID_UNTRUE],
+)
+def test_a_step(
+    run: Run, known: tuple[Fact, ...], at_min: float, changes: dict[str, Any], expected: str
+) -> None:
+    assert words(step_of(run, *known, at_min=at_min, **changes)) == expected
+
+
+def test_a_delete_that_waits_never_puts_off_the_force_cancel() -> None:
+    failed = [failed_delete(n, 15) for n in range(1, 8)]
+    step = step_of(STOP, CANCEL, *failed, at_min=15.5)
+    assert isinstance(step, Wait)
+    assert step.until == at(16)
+
+
+def test_deletes_back_off_to_five_minutes() -> None:
+    waits = []
+    for tries in (1, 2, 3, 7, 20):
+        known = [failed_delete(n + 1, 12) for n in range(tries)]
+        step = step_of(STOP, CANCEL, *known, ended("cancelled", 12), at_min=12)
+        assert isinstance(step, Wait)
+        assert step.until
+        waits.append((step.until - at(12)).total_seconds())
+    assert waits == [10, 20, 40, 300, 300]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        step_of(STOP, CANCEL, failed_delete(1, 12), ended("cancelled", 12), at_min=72),
+        step_of(RAY, ended("failure"), failed_delete(1, 30), at_min=90, rayjobs=(LIVE,)),
+        step_of(RAY, *UNKNOWN_END, failed_delete(1, 60), at_min=120, rayjobs=(LOST,)),
+        step_of(RAY, CANCEL, failed_delete(1, 12), ended("cancelled", 12), at_min=72, wanted=False),
+    ],
+)
+def test_a_leftover_is_named(step: Step) -> None:
+    assert isinstance(step, Conclude | End)
+    assert step.why.endswith("RayJobs may be left: 503")
+
+
+def test_a_next_attempt_because_it_is_wanted_again_costs_no_retry() -> None:
+    step = step_of(PLAIN, CANCEL, ended("cancelled", 12), at_min=12)
+    assert isinstance(step, End)
+    assert not step.counts
+
+
+def test_who_cancelled_is_what_the_run_says() -> None:
+    step = step_of(STOP, CANCEL, DELETED, ended("cancelled", 12), at_min=12)
+    assert step == Conclude(Outcome.CANCELLED, STOP.wish.reason if STOP.wish else "")

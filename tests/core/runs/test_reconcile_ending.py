@@ -1,0 +1,297 @@
+"""A run after its Actions run has ended, up to its own end."""
+
+from typing import Any
+
+import pytest
+
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Outcome, Run, WishKind
+from bot.core.runs import observed
+from bot.core.runs.steps import End
+from tests.core.building import (
+    RUN,
+    a_rayjob,
+    a_wish,
+    asked,
+    at,
+    dispatched,
+    ended,
+    log,
+)
+from tests.core.moving import (
+    CHANGE,
+    DELETED,
+    DONE,
+    GREEN,
+    INFRA,
+    LIVE,
+    LOST,
+    PLAIN,
+    RAY,
+    UNKNOWN,
+    UNKNOWN_END,
+    failed_delete,
+    row,
+    step_of,
+    stopping,
+    words,
+)
+
+AFTER = [
+    row("End success", "green", PLAIN, *GREEN, at_min=30),
+    row("Conclude failure", "red", PLAIN, ended("failure"), at_min=30),
+    row("Conclude broken", "skipped", PLAIN, ended("skipped"), at_min=30),
+    row("FindRayJobs last", "all RayJobs are asked for", RAY, *GREEN, at_min=30),
+    row("FindRayJobs last", "even with one known", RAY, *GREEN, at_min=30, rayjobs=(DONE,)),
+    row("ReadLog", "no submitter", RAY, *GREEN, at_min=30, submitter=False),
+    row("ReadLog", "submitter down", RAY, *GREEN, at_min=30, submitter_down="x"),
+    row("ReadLog", "healthy and no answer for 2 min", RAY, *GREEN, at_min=32),
+    row("End success", "all witnesses", RAY, *GREEN, asked(), at_min=30, rayjobs=(DONE,)),
+    row("Wait running", "detached", RAY, *GREEN, asked(), at_min=31, rayjobs=(LIVE,)),
+    row("ReadLog", "never seen: the log", RAY, *GREEN, asked(), at_min=31),
+    row("FindRayJobs", "never seen: again", RAY, *GREEN, asked(), log(), at_min=31),
+    row("Wait running", "never seen, down", RAY, *GREEN, log(), at_min=31, submitter_down="x"),
+    row("DeleteRayJobs 1", "never seen for 2 min", RAY, *GREEN, log(), at_min=32),
+    row(
+        "Conclude broken", "that and nothing to ask", RAY, *GREEN, log(), at_min=32, submitter=False
+    ),
+    row("DeleteRayJobs 1", "red, one lives", RAY, ended("failure"), at_min=30, rayjobs=(LIVE,)),
+    row(
+        "DeleteRayJobs 1",
+        "red, end unknown",
+        RAY,
+        ended("failure"),
+        at_min=30,
+        rayjobs=(a_rayjob("NOT_FOUND"),),
+    ),
+    row("DeleteRayJobs 1", "red, none seen", RAY, ended("failure"), at_min=30),
+    row(
+        "Conclude failure",
+        "red, none seen, one try",
+        RAY,
+        ended("failure"),
+        failed_delete(1, 30),
+        at_min=30.1,
+    ),
+    row("Conclude failure", "red, all over", RAY, ended("failure"), at_min=30, rayjobs=(DONE,)),
+    row(
+        "Conclude failure",
+        "red, deleted",
+        RAY,
+        ended("failure"),
+        DELETED,
+        at_min=30,
+        rayjobs=(LIVE,),
+    ),
+    row(
+        "Wait cancelling",
+        "red, delete failed",
+        RAY,
+        ended("failure"),
+        failed_delete(1, 30),
+        at_min=30.1,
+        rayjobs=(LIVE,),
+    ),
+    row(
+        "DeleteRayJobs 2",
+        "red, delete again",
+        RAY,
+        ended("failure"),
+        failed_delete(1, 30),
+        at_min=30.2,
+        rayjobs=(LIVE,),
+    ),
+    row(
+        "Conclude failure",
+        "red, an hour of deletes",
+        RAY,
+        ended("failure"),
+        failed_delete(1, 30),
+        at_min=90,
+        rayjobs=(LIVE,),
+    ),
+    row(
+        "DeleteRayJobs 1", "by hand on GitHub", RAY, ended("cancelled"), at_min=30, rayjobs=(LIVE,)
+    ),
+    row(
+        "SetWish time_out",
+        "detached, at the limit",
+        RAY,
+        *GREEN,
+        asked(),
+        at_min=60,
+        rayjobs=(LIVE,),
+    ),
+]
+
+AT_LIMIT = [
+    row("Wait running", "unknown end, before", RAY, *UNKNOWN_END, at_min=59, rayjobs=(LOST,)),
+    row("DeleteRayJobs 1", "unknown end", RAY, *UNKNOWN_END, at_min=60, rayjobs=(LOST,)),
+    row(
+        "Wait cancelling",
+        "unknown end, delete failed",
+        RAY,
+        *UNKNOWN_END,
+        failed_delete(1, 60),
+        at_min=60.1,
+        rayjobs=(LOST,),
+    ),
+    row(
+        "End broken retry",
+        "unknown end, deleted",
+        RAY,
+        *UNKNOWN_END,
+        observed.rayjobs_deleted(RUN, 1, at(60), ""),
+        at_min=60.1,
+        rayjobs=(LOST,),
+    ),
+    row(
+        "End broken retry",
+        "unknown end, given up",
+        RAY,
+        *UNKNOWN_END,
+        failed_delete(1, 60),
+        at_min=120,
+        rayjobs=(LOST,),
+    ),
+    row(
+        "End broken retry",
+        "unknown end, no submitter",
+        RAY,
+        *UNKNOWN_END,
+        at_min=60,
+        rayjobs=(LOST,),
+        submitter=False,
+    ),
+]
+
+
+def verdict(outcome: Outcome, minutes: float = 30) -> Fact:
+    return observed.decided(RUN, at(minutes), outcome, "so it is")
+
+
+RED = (ended("failure"), verdict(Outcome.FAILURE))
+STALLED = dispatched(wish=a_wish(WishKind.STALL))
+FINISHING = [
+    row("ReadLog", "the log is not read", PLAIN, *RED, at_min=30),
+    row("End failure", "the change's fault", PLAIN, *RED, log(digest=CHANGE), at_min=31),
+    row("End failure", "nobody knows", PLAIN, *RED, log(digest=UNKNOWN), at_min=31),
+    row("End failure", "no digest", PLAIN, *RED, log(), at_min=31),
+    row("End failure retry", "infra", PLAIN, *RED, log(digest=INFRA), at_min=31),
+    row(
+        "End failure retry",
+        "infra, one knows",
+        RAY,
+        *RED,
+        log(digest=UNKNOWN),
+        at_min=31,
+        rayjobs=(a_rayjob("FAILED", complete=True, digest=INFRA),),
+    ),
+    row(
+        "End failure",
+        "infra and change",
+        RAY,
+        *RED,
+        log(digest=CHANGE),
+        at_min=31,
+        rayjobs=(a_rayjob("FAILED", complete=True, digest=INFRA),),
+    ),
+    row("End failure", "infra, retried", dispatched(retries=1), *RED, log(digest=INFRA), at_min=31),
+    row(
+        "End failure",
+        "infra, env changed",
+        dispatched(retryable=False),
+        *RED,
+        log(digest=INFRA),
+        at_min=31,
+    ),
+    row(
+        "End failure",
+        "infra, no retries",
+        dispatched(infra_retries=0),
+        *RED,
+        log(digest=INFRA),
+        at_min=31,
+    ),
+    row("End failure", "infra, unwanted", PLAIN, *RED, log(digest=INFRA), at_min=31, wanted=False),
+    row(
+        "End failure",
+        "cancel changes nothing",
+        stopping(rayjob=False),
+        *RED,
+        log(digest=INFRA),
+        at_min=31,
+    ),
+    row(
+        "Wait finishing", "RayJob's log", RAY, *RED, log(), at_min=31, rayjobs=(a_rayjob("FAILED"),)
+    ),
+    row("End failure", "10 min", RAY, *RED, at_min=40, rayjobs=(a_rayjob("FAILED"),)),
+    row(
+        "End failure",
+        "not for an unconfirmed one",
+        RAY,
+        *RED,
+        log(),
+        at_min=31,
+        rayjobs=(a_rayjob("FAILED", confirmed=False),),
+    ),
+    row(
+        "End broken retry",
+        "broken",
+        PLAIN,
+        ended("skipped"),
+        verdict(Outcome.BROKEN),
+        log(),
+        at_min=31,
+    ),
+    row(
+        "End timed_out",
+        "at the limit",
+        dispatched(wish=a_wish(WishKind.TIME_OUT)),
+        ended("cancelled"),
+        verdict(Outcome.TIMED_OUT),
+        log(),
+        at_min=31,
+    ),
+    row(
+        "End timed_out retry",
+        "stalled",
+        STALLED,
+        ended("cancelled"),
+        verdict(Outcome.TIMED_OUT),
+        log(),
+        at_min=31,
+    ),
+    row(
+        "End cancelled",
+        "a person's cancel",
+        stopping(),
+        ended("cancelled"),
+        verdict(Outcome.CANCELLED),
+        log(),
+        at_min=31,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("run", "known", "at_min", "changes", "expected"),
+    [*AFTER, *AT_LIMIT, *FINISHING],
+)
+def test_a_step(
+    run: Run, known: tuple[Fact, ...], at_min: float, changes: dict[str, Any], expected: str
+) -> None:
+    assert words(step_of(run, *known, at_min=at_min, **changes)) == expected
+
+
+def test_a_rayjobs_end_that_is_heard_after_its_workflows_is_named() -> None:
+    heard = (a_rayjob("FAILED", complete=True),)
+    step = step_of(RAY, *RED, log(), at_min=31, rayjobs=heard)
+    assert isinstance(step, End)
+    assert step.why == "The RayJob ended FAILED, as its stream says"
+
+
+def test_a_verdict_stands_whatever_is_heard_later() -> None:
+    known = (*GREEN, verdict(Outcome.FAILURE), log())
+    step = step_of(RAY, *known, at_min=31, rayjobs=(a_rayjob("SUCCEEDED", complete=True),))
+    assert step == End(Outcome.FAILURE, "so it is")

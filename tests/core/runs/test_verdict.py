@@ -1,0 +1,253 @@
+"""The verdict from two witnesses, row by row."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.runs import Outcome
+from bot.core.runs.observed import Evidence
+from bot.core.runs.verdict import Decided, Pending, judge
+from tests.core.building import a_rayjob, at, dispatched
+
+PLAIN, RAY = dispatched(), dispatched(rayjob=True)
+SILENT: dict[str, Any] = {"silent_since": at(5)}
+OTHER: dict[str, Any] = {"job_id": "job-2"}
+
+
+def seen(conclusion: str | None, *, read: bool = False, final: str | None = None) -> Evidence:
+    """Return the end of an Actions run after 30 min; ``read``: its log, with this last word."""
+    return Evidence(
+        started_at=at(0),
+        seen_end_at=at(30),
+        ended=True,
+        conclusion=conclusion,
+        log={"final": final} if read or final else None,
+    )
+
+
+def says(verdict: Pending | Decided) -> str:
+    """Return the outcome's word, or how it is pending."""
+    if isinstance(verdict, Decided):
+        return verdict.outcome.value
+    words = ["pending", "unknown" * verdict.unknown, "read" * verdict.read_log]
+    return " ".join(word for word in words if word)
+
+
+GREEN, READ = seen("success"), seen("success", read=True)
+BY_RAYJOB = [
+    pytest.param(GREEN, [a_rayjob("SUCCEEDED")], "success", id="SUCCEEDED"),
+    pytest.param(GREEN, [a_rayjob("FAILED")], "failure", id="FAILED"),
+    pytest.param(GREEN, [a_rayjob("TIMEOUT")], "timed_out", id="TIMEOUT"),
+    pytest.param(GREEN, [a_rayjob()], "pending", id="not ended: it runs on"),
+    pytest.param(
+        seen("success", final="SUCCEEDED"), [a_rayjob()], "pending", id="alive: no log ends it"
+    ),
+    pytest.param(GREEN, [a_rayjob(**SILENT)], "pending unknown read", id="silent: ask the log"),
+    pytest.param(READ, [a_rayjob(**SILENT)], "pending unknown", id="silent, no word in the log"),
+    pytest.param(
+        seen("success", final="SUCCEEDED"),
+        [a_rayjob(**SILENT)],
+        "success",
+        id="silent: the log's word (K)",
+    ),
+    pytest.param(
+        seen("success", final="FAILED"), [a_rayjob(**SILENT)], "failure", id="silent: log FAILED"
+    ),
+    pytest.param(
+        seen("success", final="NOT_FOUND"),
+        [a_rayjob(**SILENT)],
+        "pending unknown",
+        id="silent: NOT_FOUND is no end in a log either",
+    ),
+    pytest.param(READ, [a_rayjob("NOT_FOUND")], "pending unknown", id="NOT_FOUND"),
+    pytest.param(READ, [a_rayjob("STOPPED")], "pending unknown", id="STOPPED"),
+    pytest.param(READ, [a_rayjob("ODD")], "pending unknown", id="a word nobody knows"),
+    pytest.param(GREEN, [a_rayjob("NOT_FOUND")], "pending unknown read", id="NOT_FOUND: ask log"),
+    pytest.param(
+        seen("success", final="SUCCEEDED"),
+        [a_rayjob("NOT_FOUND")],
+        "success",
+        id="NOT_FOUND, confirmed: the log's word",
+    ),
+    pytest.param(
+        GREEN,
+        [a_rayjob("SUCCEEDED", confirmed=False)],
+        "pending unknown read",
+        id="unconfirmed: never green",
+    ),
+    pytest.param(
+        seen("success", final="SUCCEEDED"),
+        [a_rayjob("SUCCEEDED", confirmed=False)],
+        "pending unknown",
+        id="unconfirmed: not by the log while the submitter answers",
+    ),
+    pytest.param(
+        seen("success", final="SUCCEEDED"),
+        [a_rayjob(confirmed=False, **SILENT)],
+        "success",
+        id="unconfirmed and silent: the log's word (K)",
+    ),
+    pytest.param(GREEN, [a_rayjob("FAILED", confirmed=False)], "failure", id="unconfirmed: red"),
+    pytest.param(
+        GREEN,
+        [a_rayjob("SUCCEEDED"), a_rayjob("FAILED", **OTHER)],
+        "failure",
+        id="several: the worst",
+    ),
+    pytest.param(
+        GREEN,
+        [a_rayjob("TIMEOUT"), a_rayjob("FAILED", **OTHER)],
+        "failure",
+        id="several: FAILED is worse than TIMEOUT",
+    ),
+    pytest.param(
+        GREEN, [a_rayjob("FAILED"), a_rayjob(**OTHER)], "failure", id="several: red needs not all"
+    ),
+    pytest.param(
+        GREEN, [a_rayjob("SUCCEEDED"), a_rayjob(**OTHER)], "pending", id="several: green needs all"
+    ),
+    pytest.param(
+        seen("success", final="SUCCEEDED"),
+        [a_rayjob("SUCCEEDED"), a_rayjob(**OTHER, **SILENT)],
+        "pending unknown",
+        id="several: the log's last word is of one only",
+    ),
+    pytest.param(GREEN, [], "pending unknown read", id="never seen: ask the log"),
+]
+
+
+@pytest.mark.parametrize(("evidence", "jobs", "expected"), BY_RAYJOB)
+def test_a_green_actions_run_waits_for_its_rayjob(
+    evidence: Evidence, jobs: list[RayJob], expected: str
+) -> None:
+    assert says(judge(RAY, evidence, tuple(jobs), at(31))) == expected
+
+
+@pytest.mark.parametrize(
+    ("minutes", "expected"), [(30, "pending"), (31.9, "pending"), (32, "broken"), (600, "broken")]
+)
+def test_a_rayjob_that_nobody_saw_for_two_minutes_makes_broken(
+    minutes: float, expected: str
+) -> None:
+    assert says(judge(RAY, READ, (), at(minutes))) == expected
+
+
+def test_a_rayjob_is_waited_for_when_the_end_has_no_time() -> None:
+    assert says(judge(RAY, replace(READ, seen_end_at=None), (), at(600))) == "pending"
+
+
+@pytest.mark.parametrize("run", [PLAIN, RAY])
+@pytest.mark.parametrize("jobs", [(), (a_rayjob("SUCCEEDED"),), (a_rayjob(),)])
+@pytest.mark.parametrize(
+    ("conclusion", "outcome"),
+    [
+        ("failure", "failure"),
+        ("cancelled", "cancelled"),
+        ("timed_out", "timed_out"),
+        ("skipped", "broken"),
+        ("neutral", "broken"),
+        ("startup_failure", "broken"),
+        ("action_required", "broken"),
+        ("stale", "broken"),
+        ("deleted", "broken"),
+        ("what_comes_next", "broken"),
+        (None, "broken"),
+    ],
+)
+def test_an_actions_run_that_is_not_green_decides_alone(
+    run: object, jobs: tuple[RayJob, ...], conclusion: str | None, outcome: str
+) -> None:
+    assert says(judge(run, seen(conclusion), jobs, at(31))) == outcome  # type: ignore[arg-type]
+
+
+def test_without_a_rayjob_the_actions_run_alone_makes_green() -> None:
+    assert says(judge(PLAIN, GREEN, (), at(31))) == "success"
+
+
+@pytest.mark.parametrize(
+    ("least", "started", "expected"),
+    [
+        pytest.param(0, True, "success", id="no limit"),
+        pytest.param(30, True, "success", id="just long enough"),
+        pytest.param(31, True, "broken", id="too soon"),
+        pytest.param(10, False, "broken", id="nobody saw it start"),
+        pytest.param(0, False, "success", id="no limit, nobody saw it start"),
+    ],
+)
+def test_a_green_end_too_soon_is_not_believed(least: int, started: bool, expected: str) -> None:
+    evidence = GREEN if started else replace(GREEN, started_at=None)
+    assert says(judge(dispatched(min_minutes=least), evidence, (), at(31))) == expected
+    ray = dispatched(rayjob=True, min_minutes=least)
+    assert says(judge(ray, evidence, (a_rayjob("SUCCEEDED"),), at(31))) == expected
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"), [(31, "timed_out"), (30, "timed_out"), (32, "cancelled")]
+)
+def test_github_cancels_a_job_at_its_own_limit(limit: int, expected: str) -> None:
+    verdict = judge(dispatched(timeout_minutes=limit), seen("cancelled"), (), at(31))
+    assert says(verdict) == expected
+
+
+def test_a_failed_rayjob_brings_its_message_and_who_said_so() -> None:
+    job = a_rayjob("FAILED", message="out of memory")
+    verdict = judge(RAY, GREEN, (job,), at(31))
+    assert verdict.why == "The RayJob ended FAILED, as its stream says: out of memory"
+    asked = judge(RAY, GREEN, (replace(job, final_from="state", message=""),), at(31))
+    assert asked.why == "The RayJob ended FAILED, as the submitter says"
+
+
+def test_an_unknown_end_says_what_is_known() -> None:
+    assert "12:05" in judge(RAY, READ, (a_rayjob(**SILENT),), at(31)).why
+    assert "says STOPPED" in judge(RAY, READ, (a_rayjob("STOPPED"),), at(31)).why
+    assert "gone" in judge(RAY, READ, (a_rayjob("STOPPED", message="gone"),), at(31)).why
+    assert "`job-1`" in judge(RAY, READ, (a_rayjob(confirmed=False),), at(31)).why
+
+
+WORDS = st.sampled_from([None, "SUCCEEDED", "FAILED", "TIMEOUT", "NOT_FOUND", "STOPPED", "ODD"])
+JOBS = st.builds(
+    RayJob,
+    job_id=st.sampled_from(["a", "b"]),
+    run_id=st.just(RAY.id),
+    seen=st.just("log"),
+    confirmed=st.booleans(),
+    final=WORDS,
+    silent_since=st.sampled_from([None, at(5)]),
+)
+ENDS = st.builds(
+    Evidence,
+    started_at=st.sampled_from([None, at(0)]),
+    seen_end_at=st.sampled_from([None, at(30)]),
+    ended=st.just(True),
+    conclusion=st.sampled_from([None, "success", "failure", "cancelled", "skipped"]),
+    asked=st.booleans(),
+    log=st.one_of(st.none(), st.fixed_dictionaries({"final": WORDS})),
+)
+
+
+@pytest.mark.parametrize("final", ["FAILED", "TIMEOUT"])
+def test_a_rayjob_that_failed_with_its_workflow_is_named(final: str) -> None:
+    verdict = judge(RAY, seen("failure"), (a_rayjob(final),), at(30))
+    assert verdict == Decided(Outcome.FAILURE, f"The RayJob ended {final}, as its stream says")
+    plain = judge(PLAIN, seen("failure"), (a_rayjob(final),), at(30))
+    assert plain == Decided(Outcome.FAILURE, "The Actions run failed.")
+
+
+@given(ENDS, st.lists(JOBS, max_size=3), st.integers(0, 3000))
+def test_no_answer_is_never_green(evidence: Evidence, jobs: list[RayJob], minutes: int) -> None:
+    verdict = judge(RAY, evidence, tuple(jobs), at(minutes))
+    if not (isinstance(verdict, Decided) and verdict.outcome is Outcome.SUCCESS):
+        return
+    by_submitter = all(job.confirmed and job.final == "SUCCEEDED" for job in jobs)
+    said = (evidence.log or {}).get("final") == "SUCCEEDED"
+    no_answer = len(jobs) == 1 and (
+        jobs[0].silent_since
+        or (jobs[0].confirmed and jobs[0].final in {"NOT_FOUND", "STOPPED", "ODD"})
+    )
+    assert evidence.conclusion == "success"
+    assert jobs
+    assert by_submitter or (said and no_answer)

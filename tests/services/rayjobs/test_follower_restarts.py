@@ -1,0 +1,323 @@
+"""Followers that die, stop, lose their lease, their file or their room: no line lost or doubled."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
+from datetime import datetime
+from io import FileIO
+from pathlib import Path
+
+import pytest
+
+from bot.adapters.logs import LogFile, LogFiles
+from bot.core.model.ids import RunId
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.runs import State
+from bot.ports.errors import Transient
+from bot.ports.follower import ClaimedRayJob, SaveRayJob
+from bot.ports.lease import Lease
+from bot.ports.runner import SaveRun
+from bot.services.rayjobs.digesters import Digesters
+from bot.services.rayjobs.follower import SAVE_S
+from bot.services.rayjobs.log import RayJobLog
+from bot.services.rayjobs.row import LEASE_S
+from bot.store import Store
+from tests.databases import SqliteTemplate
+from tests.services.rayjobs.following import HANG_S, JOB, SHIPPED, World, digest_of, following
+from tests.store.rows import run
+from tests.submitter.faulty import Event, Watch, final, log, status
+
+STEP = "step:{} - actor/loss:0.5 - timing_s/step:2.0"
+EVENTS: list[Event] = [
+    log("starting"),
+    status("RUNNING", "Running"),
+    *[log(STEP.format(n)) for n in range(1, 6)],
+    log("RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 61.28 GiB total)"),
+    final("FAILED", "exit 1"),
+]
+ALL = "\n".join(
+    [
+        "starting",
+        "[rayjob status] status=RUNNING rayjob_status= deployment_status=Running",
+        *[STEP.format(n) for n in range(1, 6)],
+        "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 61.28 GiB total)",
+        "[rayjob final] FAILED exit 1",
+        "",
+    ]
+).encode()
+PLANS = [
+    pytest.param(Watch(), id="by number"),
+    pytest.param(Watch(start="first"), id="all again"),
+    pytest.param(Watch(start="first", numbered=False), id="all again, unnumbered"),
+]
+
+
+FULL = "the log file can't be used: No space left on device"
+
+
+class Mortal:
+    """The real store, as a follower sees it that dies, hangs or has no database for a while."""
+
+    def __init__(self, store: Store, *, failures: int = 0) -> None:
+        self.dead = self.mute = False
+        self._store = store
+        self._failures = failures
+
+    async def claim_rayjobs(
+        self, owner: str, now: datetime, *, lease_s: float, limit: int
+    ) -> tuple[ClaimedRayJob, ...]:
+        return await self._store.claim_rayjobs(owner, now, lease_s=lease_s, limit=limit)
+
+    async def save_rayjob(self, lease: Lease, save: SaveRayJob, now: datetime) -> bool:
+        if self.dead:
+            return False
+        if self.mute or self._failures:
+            self._failures = max(0, self._failures - 1)
+            reason = "database: away"
+            raise Transient(reason)
+        return await self._store.save_rayjob(lease, save, now)
+
+
+class FullDisk(LogFiles):
+    """Real files on a disk that has room for nothing."""
+
+    async def open(self, run_id: RunId, job_id: str, *, keep: int) -> LogFile:
+        file = await super().open(run_id, job_id, keep=keep)
+        file._file.close()
+        file._file = FileIO("/dev/full", "r+")
+        return file
+
+
+class Endless(LogFile):
+    """A real file with more to read than anybody waits for."""
+
+    def __init__(self, path: Path, keep: int) -> None:
+        super().__init__(path, keep)
+        self.reading = asyncio.Event()
+
+    async def read(self) -> AsyncGenerator[bytes, None]:
+        yield b"step:1\n"
+        self.reading.set()
+        await asyncio.Event().wait()
+
+
+class EndlessFiles(LogFiles):
+    """Opens such a file."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.file = Endless(folder / "endless", 0)
+
+    async def open(self, run_id: RunId, job_id: str, *, keep: int) -> LogFile:
+        return self.file
+
+
+@pytest.fixture
+async def world(sqlite_template: SqliteTemplate, tmp_path: Path) -> AsyncIterator[World]:
+    async with following(sqlite_template.fresh(tmp_path), tmp_path) as made:
+        yield made
+
+
+async def is_read_whole(world: World) -> None:
+    row = await world.row()
+    assert (row.final, row.complete) == ("FAILED", True)
+    assert await world.log_text() == ALL
+    assert row.lines == ALL.count(b"\n")
+    assert row.digest == digest_of(ALL)
+    assert await world.texts() == [f"RayJob `{JOB}` Running"]
+
+
+async def until_saved(world: World, lines: int) -> None:
+    """Let the regular saves happen until so many lines are kept."""
+    async with asyncio.timeout(HANG_S):
+        while (await world.row()).lines < lines:
+            world.clock.advance(SAVE_S)
+            await asyncio.sleep(0)
+
+
+async def finish(world: World, owner: str) -> None:
+    async with world.follower(owner) as follower, asyncio.timeout(HANG_S):
+        assert await follower.step()
+        await follower.idle()
+
+
+@pytest.mark.parametrize("plan", PLANS)
+async def test_what_a_killed_follower_read_is_taken_up_where_its_row_says(
+    world: World, plan: Watch
+) -> None:
+    hanging = replace(plan, events=5, end="hang")
+    world.server.add(EVENTS).watches = [hanging, plan]
+    await world.seen()
+    mortal = Mortal(world.store)
+    async with world.follower("killed", store=mortal) as killed:
+        await killed.step()
+        await until_saved(world, 5)
+        mortal.dead = True
+    assert (await world.row()).lines == 5
+    world.clock.advance(LEASE_S + 1)
+    await finish(world, "next")
+    await is_read_whole(world)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+async def test_a_follower_that_hangs_can_not_harm_the_one_that_takes_over(
+    world: World, plan: Watch
+) -> None:
+    hanging = replace(plan, events=5, end="hang")
+    world.server.add(EVENTS).watches = [hanging, plan]
+    await world.seen()
+    mortal = Mortal(world.store)
+    async with world.follower("hung", store=mortal) as hung:
+        await hung.step()
+        await until_saved(world, 5)
+        mortal.mute = True
+        world.clock.advance(LEASE_S + 1)
+        await finish(world, "next")
+        mortal.mute = False
+        async with asyncio.timeout(HANG_S):
+            idle = asyncio.create_task(hung.idle())
+            while not idle.done():  # it may be anywhere when its database comes back
+                world.clock.advance(SAVE_S)
+                await asyncio.sleep(0)
+    await is_read_whole(world)
+
+
+async def test_a_follower_that_stops_keeps_what_it_read_and_gives_its_lease_back(
+    world: World,
+) -> None:
+    plan = Watch(events=5, end="hang", numbered=False)
+    world.server.add(EVENTS).watches = [plan, Watch(start="now", numbered=False)]
+    await world.seen()
+    async with world.follower("stopped") as stopped:
+        await stopped.step()
+        await until_saved(world, 5)
+    await finish(world, "next")
+    await is_read_whole(world)
+
+
+async def test_a_follower_stopped_while_it_reads_its_file_gives_that_back(tmp_path: Path) -> None:
+    files, item = EndlessFiles(tmp_path), run("unit")
+    job = RayJob(JOB, item.id, "log", confirmed=True)
+    opening = asyncio.create_task(RayJobLog.restore(files, Digesters(SHIPPED), item, job))
+    await files.file.reading.wait()
+    opening.cancel()
+    await asyncio.wait([opening])
+    assert opening.cancelled()
+    assert files.file._file.closed
+
+
+async def test_progress_is_shown_when_the_step_changed(world: World) -> None:
+    world.server.add(EVENTS).watches = [Watch(events=5, end="hang")]
+    await world.seen()
+    async with world.follower() as follower:
+        await follower.step()
+        await until_saved(world, 5)
+        row = await world.row()
+    assert row.progress is not None
+    assert (row.progress["step"], row.last_line_at is not None) == (3, True)
+
+
+async def test_a_run_that_is_done_is_read_no_further(world: World) -> None:
+    silent = Watch(events=0, end="hang")
+    world.server.add(EVENTS).watches = [Watch(events=3, end="hang"), silent]
+    await world.seen()
+    async with world.follower() as follower:
+        await follower.step()
+        await until_saved(world, 3)
+        await world.poke()
+        [claimed] = await world.store.claim_runs("r", world.clock.now(), lease_s=30, limit=1)
+        done = SaveRun(replace(world.run, state=State.DONE), None)
+        assert await world.store.save_run(claimed.lease, done, world.clock.now())
+        world.clock.advance(LEASE_S)
+        async with asyncio.timeout(HANG_S):
+            await follower.idle()
+    assert not (await world.row()).complete
+
+
+async def test_a_lost_file_is_read_anew_from_the_submitter(world: World) -> None:
+    await stopped_half_way(world)
+    await LogFiles(world.folder).remove(world.run.id)
+    await finish(world, "next")
+    await is_read_whole(world)
+    assert world.server.named("watch")[1].query.get("after") is None
+
+
+async def test_a_damaged_file_is_read_anew_from_the_submitter(world: World) -> None:
+    await stopped_half_way(world)
+    [path] = world.folder.rglob("*.log.gz")
+    data = bytearray(path.read_bytes())
+    data[40] ^= 0xFF
+    path.write_bytes(data)
+    await finish(world, "next")
+    await is_read_whole(world)
+
+
+async def test_a_resume_state_of_another_version_is_no_trap(world: World) -> None:
+    world.server.add(EVENTS)
+    await world.seen(resume={"lines": "many"})
+    await finish(world, "next")
+    await is_read_whole(world)
+
+
+async def test_a_full_disk_costs_the_file_and_not_the_digest(world: World) -> None:
+    world.logs = FullDisk(world.folder)
+    world.server.add(EVENTS)
+    await world.seen()
+    await finish(world, "only")
+    row = await world.row()
+    assert (row.final, row.complete, row.log_bytes) == ("FAILED", True, 0)
+    assert row.digest == digest_of(ALL)
+    assert f"its log is not kept: {FULL}" in await world.texts()
+
+
+async def test_after_a_full_disk_the_next_follower_reads_anew(world: World) -> None:
+    good, world.logs = world.logs, FullDisk(world.folder)
+    await stopped_half_way(world)
+    row = await world.row()
+    assert (row.lines, row.log_bytes, row.resume) == (5, 0, None)
+    world.logs = good
+    await finish(world, "next")
+    row = await world.row()
+    assert row.digest == digest_of(ALL)
+    assert await world.log_text() == ALL
+
+
+async def test_a_database_that_is_away_delays_the_end_only(world: World) -> None:
+    world.server.add(EVENTS)
+    await world.seen()
+    mortal = Mortal(world.store, failures=4)
+    async with world.follower(store=mortal) as follower, asyncio.timeout(HANG_S):
+        await follower.step()
+        await follower.idle()
+    await is_read_whole(world)
+
+
+async def test_a_job_that_is_being_read_is_not_claimed_again(world: World) -> None:
+    world.server.add(EVENTS).watches = [Watch(events=3, end="hang")]
+    await world.seen()
+    async with world.follower() as follower:
+        assert await follower.step()
+        assert not await follower.step()
+
+
+async def test_a_follower_that_lost_its_lease_to_itself_reads_once(world: World) -> None:
+    world.server.add(EVENTS).watches = [Watch(events=5, end="hang"), Watch()]
+    await world.seen()
+    mortal = Mortal(world.store)
+    async with world.follower(store=mortal) as follower, asyncio.timeout(HANG_S):
+        await follower.step()
+        await until_saved(world, 5)
+        mortal.mute = True
+        world.clock.advance(LEASE_S + 1)
+        assert await follower.step()
+        mortal.mute = False
+        await follower.idle()
+    await is_read_whole(world)
+
+
+async def stopped_half_way(world: World) -> None:
+    world.server.add(EVENTS).watches = [Watch(events=5, end="hang"), Watch()]
+    await world.seen()
+    async with world.follower("stopped") as stopped:
+        await stopped.step()
+        await until_saved(world, 5)

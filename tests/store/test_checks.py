@@ -1,0 +1,353 @@
+"""Check rows: one a run and one a commit, shown newest first of what matters."""
+
+from dataclasses import replace
+
+from bot.core.github.events import InstallationChanged
+from bot.core.model.ids import Sha
+from bot.core.model.levels import Level
+from bot.core.model.pulls import Approval, Pull, StoredSelection
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Outcome, Run, State
+from bot.ports.inbox import Changes, Gate
+from bot.ports.reporter import DueCheck, GateView, SuiteView
+from bot.ports.runner import SaveRun
+from bot.ports.wake import Topic
+from bot.store import Store
+from tests.conftest import StoreFactory
+from tests.store.rows import NOW, REPO, SHA, after, done, put, run
+from tests.store.wakes import Pokes
+
+GATE = Gate(REPO.id, SHA, 1)
+
+
+async def claims(
+    store: Store, at: float = 0, owner: str = "me", limit: int = 9
+) -> tuple[DueCheck, ...]:
+    return await store.claim_checks(owner, after(at), lease_s=30, limit=limit)
+
+
+async def claim(store: Store, at: float = 0, owner: str = "me") -> DueCheck:
+    (due,) = await claims(store, at, owner)
+    return due
+
+
+async def show(store: Store, due: DueCheck, at: float = 0, *, ended: bool = False) -> None:
+    await store.shown(due.lease, github_id=5, version=due.want_version, ended=ended, now=after(at))
+
+
+async def touch(store: Store, gate: Gate = GATE, at: float = 0) -> None:
+    assert await store.commit(Changes(repo=REPO, gates=(gate,)), after(at), done=None)
+
+
+async def save(store: Store, row: Run, at: float = 0, **more: object) -> None:
+    """Let the runner save the run that is due."""
+    await store.commit(Changes(facts=(Fact(row.id, "test", str(at), NOW),)), after(at), done=None)
+    (claimed,) = await store.claim_runs("runner", after(at), lease_s=30, limit=1)
+    saved = SaveRun(row, **{"due": None, **more})  # type: ignore[arg-type]
+    assert await store.save_run(claimed.lease, saved, after(at))
+
+
+async def shown_run(store: Store) -> Run:
+    """Store a run whose check run is shown."""
+    made = run()
+    await put(store, made)
+    await show(store, await claim(store))
+    return made
+
+
+async def test_a_gate_that_was_first_is_shown_anew_once_its_check_run_is_there(
+    store: Store,
+) -> None:
+    await touch(store)
+    await show(store, await claim(store), ended=True)
+    made = await shown_run(store)
+    assert await claims(store, 59) == ()
+    view = (await claim(store, 60)).view
+    assert isinstance(view, GateView)
+    assert view.check_ids == {made.id: 5}
+
+
+async def test_a_gate_keeps_its_name_for_those_who_do_not_know_the_policys(store: Store) -> None:
+    await touch(store, replace(GATE, name="npu-gate"))
+    for at, unnamed in enumerate((GATE, replace(GATE, closed="superseded"))):
+        await touch(store, unnamed, at * 60)
+        assert (await claim(store, at * 60)).name == "npu-gate"
+
+
+async def test_a_gate_without_a_policy_has_the_usual_name(store: Store) -> None:
+    await touch(store)
+    assert (await claim(store)).name == "ascend-ci"
+
+
+async def test_a_new_run_has_a_check_that_is_due(store: Store) -> None:
+    made = run("ppo", number=1)
+    await put(store, made)
+    due = await claim(store)
+    assert (due.external_id, due.name, due.sha, due.repo) == (made.id, "Ascend / ppo", SHA, REPO)
+    assert (due.github_id, due.create_tried, due.ended) == (None, False, False)
+    assert due.view == SuiteView(made, (), ())
+
+
+async def test_a_suite_is_shown_with_its_story_and_its_rayjobs(store: Store) -> None:
+    made = run()
+    await put(store, made)
+    job, fact = RayJob("j", made.id, "log", confirmed=True), Fact(made.id, "runner", "k", NOW)
+    await save(store, made, facts=(fact,), rayjobs=(job,))
+    view = (await claim(store)).view
+    assert isinstance(view, SuiteView)
+    assert fact in view.facts
+    assert view.rayjobs == (job,)
+
+
+async def test_what_is_shown_is_not_due(store: Store) -> None:
+    await shown_run(store)
+    assert await claims(store, 999) == ()
+
+
+async def test_a_try_to_create_is_remembered_when_its_answer_is_lost(store: Store) -> None:
+    await put(store, run())
+    assert await store.trying((await claim(store)).lease)
+    assert (await claim(store, 30)).create_tried
+
+
+async def test_a_lost_lease_writes_nothing(store: Store) -> None:
+    await put(store, run())
+    late = await claim(store)
+    fresh = await claim(store, 30, "other")
+    assert not await store.trying(late.lease)
+    await show(store, late, 31)
+    await store.give_up(late.lease, due=None, note="late")
+    await store.replace(late.lease, NOW)
+    again = await claim(store, 60, "third")
+    assert (again.external_id, again.github_id) == (fresh.external_id, None)
+
+
+async def test_a_new_state_is_shown_at_once_and_in_the_gate_when_its_minute_is_over(
+    store: Store,
+) -> None:
+    made = await shown_run(store)
+    await touch(store)
+    await show(store, await claim(store))
+    await save(store, replace(made, state=State.RUNNING), at=1, show=True)
+    suite = await claim(store, 1)
+    assert (suite.external_id, suite.github_id, suite.want_version) == (made.id, 5, 2)
+    await show(store, suite, 1)
+    assert await claims(store, 59) == ()
+    assert isinstance((await claim(store, 60)).view, GateView)
+
+
+async def test_an_end_is_shown_at_once_in_the_check_and_the_gate(store: Store) -> None:
+    made = await shown_run(store)
+    await touch(store)
+    await show(store, await claim(store))
+    await save(store, done(made, outcome=Outcome.FAILURE), at=1)
+    assert {type(due.view) for due in await claims(store, 1)} == {GateView, SuiteView}
+
+
+async def test_a_done_run_is_shown_without_being_asked_for(store: Store) -> None:
+    made = await shown_run(store)
+    await save(store, done(made, outcome=Outcome.SUCCESS))
+    assert (await claim(store)).external_id == made.id
+
+
+async def test_progress_waits_for_its_minute(store: Store) -> None:
+    made = await shown_run(store)
+    await save(store, made, at=1, progress=True)
+    await save(store, made, at=30, progress=True)
+    assert await claims(store, 59) == ()
+    due = await claim(store, 60)
+    assert due.want_version == 3
+    await show(store, due, 60)
+    await save(store, made, at=200, progress=True)
+    assert (await claim(store, 200)).want_version == 4
+
+
+async def test_progress_never_postpones_a_state(store: Store) -> None:
+    made = await shown_run(store)
+    await save(store, made, at=1, show=True)
+    await save(store, made, at=2, progress=True)
+    assert (await claim(store, 2)).want_version == 3
+
+
+async def test_a_state_that_changes_while_it_is_shown_is_due_at_once(store: Store) -> None:
+    made = await shown_run(store)
+    await save(store, made, at=1, show=True)
+    due = await claim(store, 1)
+    await save(store, made, at=2, show=True)
+    await show(store, due, 3)
+    assert (await claim(store, 3)).want_version == 3
+
+
+async def test_progress_that_comes_while_it_is_shown_waits_for_its_minute(store: Store) -> None:
+    made = await shown_run(store)
+    await save(store, made, at=1, show=True)
+    due = await claim(store, 1)
+    await save(store, made, at=2, progress=True)
+    await show(store, due, 3)
+    assert await claims(store, 62) == ()
+    assert (await claim(store, 63)).want_version == 3
+
+
+async def test_gates_and_ends_come_first_then_creations_then_progress(store: Store) -> None:
+    suites = {suite: run(suite) for suite in ("progress", "end", "new")}
+    await put(store, suites["progress"], suites["end"])
+    for due in await claims(store):
+        await show(store, due)
+    for claimed in await store.claim_runs("runner", NOW, lease_s=30, limit=9):
+        await store.save_run(claimed.lease, SaveRun(claimed.run, due=None), NOW)
+    await save(store, suites["progress"], at=100, progress=True)
+    await put(store, suites["new"], at=after(101))
+    for claimed in await store.claim_runs("runner", after(101), lease_s=30, limit=9):
+        await store.save_run(claimed.lease, SaveRun(claimed.run, due=None), NOW)
+    await save(store, done(suites["end"]), at=102)
+    await touch(store, at=103)
+    found = [*await claims(store, 104, limit=2), *await claims(store, 104)]
+    assert [due.name for due in found] == [
+        "Ascend / end",
+        "ascend-ci",
+        "Ascend / new",
+        "Ascend / progress",
+    ]
+
+
+async def test_a_touched_gate_is_made_once_and_bumped_after(store: Store) -> None:
+    await touch(store)
+    first = await claim(store)
+    assert (first.name, first.sha, first.want_version, len(first.external_id)) == (
+        "ascend-ci",
+        SHA,
+        1,
+        26,
+    )
+    await show(store, first)
+    await touch(store, replace(GATE, number=0, policy_errors=("line 3: no",), name="npu"))
+    again = await claim(store)
+    assert (again.external_id, again.name, again.want_version) == (first.external_id, "npu", 2)
+    assert isinstance(again.view, GateView)
+    assert again.view.policy_errors == ("line 3: no",)
+
+
+async def test_a_gate_says_what_is_known_of_its_commit(store: Store) -> None:
+    made = await shown_run(store)
+    second = run("other")
+    await put(store, second)
+    pull = Pull(REPO.id, 1, SHA, REPO.id, "main", "ann")
+    selection = StoredSelection(REPO.id, SHA, 1, "p", {"suites": []})
+    approval = Approval(REPO.id, SHA, "bob", Level.WRITE, "button", NOW)
+    elsewhere = replace(approval, sha=Sha("b" * 40))
+    await store.commit(Changes(approval=elsewhere), NOW, done=None)
+    changes = Changes(pull=pull, selection=selection, approval=approval, gates=(GATE,))
+    await store.commit(changes, NOW, done=None)
+    gate = next(due for due in await claims(store) if isinstance(due.view, GateView))
+    assert gate.view == GateView(
+        sha=SHA,
+        pulls=(pull,),
+        selections=(selection,),
+        runs=(made, second),
+        check_ids={made.id: 5},
+        approvals=(approval,),
+        policy_errors=(),
+        closed="",
+    )
+
+
+async def test_closing_makes_no_gate(store: Store) -> None:
+    await touch(store, replace(GATE, closed="superseded by 9f8e7d6"))
+    assert await claims(store) == ()
+
+
+async def test_closing_shows_an_open_gate_and_leaves_an_ended_one(store: Store) -> None:
+    closing = replace(GATE, closed="closed")
+    await touch(store)
+    await show(store, await claim(store))
+    await touch(store, closing)
+    due = await claim(store)
+    assert isinstance(due.view, GateView)
+    assert due.view.closed == "closed"
+    await show(store, due, ended=True)
+    await touch(store, replace(GATE, closed="superseded"))
+    assert await claims(store) == ()
+
+
+async def test_closing_shows_a_gate_that_was_about_to_open_again(store: Store) -> None:
+    await touch(store)
+    await show(store, await claim(store), ended=True)
+    await touch(store)  # an approval
+    await touch(store, replace(GATE, closed="superseded"))
+    view = (await claim(store)).view
+    assert isinstance(view, GateView)
+    assert view.closed == "superseded"
+
+
+async def test_a_gate_that_is_a_head_again_is_no_longer_closed(store: Store) -> None:
+    await touch(store)
+    await touch(store, replace(GATE, closed="closed"))
+    await touch(store)
+    view = (await claim(store)).view
+    assert isinstance(view, GateView)
+    assert view.closed == ""
+
+
+async def test_a_replaced_gate_gets_a_new_row_that_is_due_and_is_bumped_from_then_on(
+    store: Store,
+) -> None:
+    await touch(store, replace(GATE, policy_errors=("no",)))
+    old = await claim(store)
+    await show(store, old, ended=True)
+    await touch(store, at=1)
+    ended = await claim(store, 1)
+    assert ended.ended
+    await store.replace(ended.lease, after(1))
+    new = await claim(store, 1)
+    assert new.external_id != old.external_id
+    assert (new.github_id, new.ended, new.create_tried, new.name) == (
+        None,
+        False,
+        False,
+        "ascend-ci",
+    )
+    await show(store, new, 1)
+    await touch(store, at=2)
+    assert (await claim(store, 2)).external_id == new.external_id
+
+
+async def test_a_check_that_failed_for_now_is_due_later(store: Store) -> None:
+    await put(store, run())
+    await store.give_up((await claim(store)).lease, due=after(60), note="502")
+    assert await claims(store, 59) == ()
+    assert len(await claims(store, 60)) == 1
+
+
+async def test_a_check_given_up_is_counted_and_not_shown_by_a_run_but_by_a_touch(
+    store: Store,
+) -> None:
+    made = await shown_run(store)
+    await touch(store)
+    await store.give_up((await claim(store)).lease, due=None, note="403")
+    assert (await store.health(NOW)).checks_given_up == 1
+    await save(store, made, at=1, show=True)
+    assert [due.external_id for due in await claims(store, 1)] == [made.id]
+    await touch(store, at=2)
+    assert isinstance((await claim(store, 2)).view, GateView)
+    assert (await store.health(NOW)).checks_given_up == 0
+
+
+async def test_nothing_is_shown_in_a_repository_that_may_not_be_called(store: Store) -> None:
+    await put(store, run())
+    gone = InstallationChanged(70, active=False)
+    await store.commit(Changes(installation=gone), NOW, done=None)
+    assert await claims(store) == ()
+    back = InstallationChanged(70, active=True)
+    await store.commit(Changes(installation=back), NOW, done=None)
+    assert len(await claims(store)) == 1
+
+
+async def test_a_replaced_check_pokes_the_reporter(store_factory: StoreFactory) -> None:
+    pokes = Pokes()
+    store = await store_factory(wake=pokes)
+    await touch(store)
+    due = await claim(store)
+    pokes.taken()
+    await store.replace(due.lease, NOW)
+    assert pokes.taken() == [Topic.REPORTER]

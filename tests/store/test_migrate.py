@@ -1,0 +1,59 @@
+"""Migrations: the schema that the tables say, made once whoever boots at the same time."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection
+
+from bot.store import Store, migrate
+from bot.store.tables_scarce import pauses
+from tests.conftest import BOTH
+from tests.databases import PostgresServer
+
+_BOOT = "import asyncio, sys; from bot.store import migrate; asyncio.run(migrate(sys.argv[1]))"
+
+
+@pytest.fixture(params=BOTH)
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the URL of a database without a schema."""
+    if request.param == "sqlite":
+        return f"sqlite+aiosqlite:///{tmp_path / 'empty.db'}"
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    return server.empty()
+
+
+def _differences(connection: Connection) -> list[object]:
+    return list(compare_metadata(MigrationContext.configure(connection), pauses.metadata))
+
+
+async def test_the_newest_migration_is_what_the_tables_say(store: Store) -> None:
+    async with store._db.read() as conn:
+        assert await conn.run_sync(_differences) == []
+
+
+async def test_a_database_is_migrated_after_the_migration_and_not_before(empty_url: str) -> None:
+    store = await Store.open(empty_url)
+    assert not await store.migrated()
+    await migrate(empty_url)
+    assert await store.migrated()
+    await migrate(empty_url)
+    await store.close()
+
+
+def _boot_at_once(url: str, count: int) -> list[tuple[bytes, int]]:
+    """Run processes that migrate; return what each said and its exit code."""
+    command = [sys.executable, "-c", _BOOT, url]
+    booting = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(count)]
+    return [(process.communicate()[1], process.returncode) for process in booting]
+
+
+async def test_processes_that_boot_at_once_make_one_schema(empty_url: str) -> None:
+    ends = _boot_at_once(empty_url, 3)
+    assert [code for _, code in ends] == [0, 0, 0], ends
+    store = await Store.open(empty_url)
+    assert await store.migrated()
+    await store.close()

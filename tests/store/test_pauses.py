@@ -1,0 +1,82 @@
+"""Pauses in the database: one a resource, in force until they end, told to those who wait."""
+
+from sqlalchemy import select
+
+from bot.core.model.ids import RepoId
+from bot.core.model.queue import Need
+from bot.core.model.repos import StoredPolicy
+from bot.core.model.snapshot import Pool
+from bot.core.planning.plan import AuditEntry
+from bot.core.queue.scheduler import Barred, Pause, Taken
+from bot.ports.inbox import Changes
+from bot.ports.operator import Known
+from bot.store import Store
+from bot.store.tables import audit
+from tests.store.rows import NOW, REPO, after, put, run, snapshot
+from tests.store.test_holds import OTHER_SLOT, SLOT, poked, runs
+
+PAUSE = Pause("label:a3", "kim", "maintenance", None, NOW)
+
+
+def entry(what: str = "pause", **more: object) -> AuditEntry:
+    fields = {"at": NOW, "who": "kim", "what": what, "allowed": True, "rule": "operator", **more}
+    return AuditEntry(**fields)  # type: ignore[arg-type]
+
+
+async def test_a_pause_bars_its_label_until_it_is_resumed(store: Store) -> None:
+    (first,) = await runs(store, 1)
+    assert await store.pause(PAUSE, entry()) is None
+    assert await store.list_pauses(NOW) == (PAUSE,)
+    why = "a3 is paused by kim: maintenance"
+    assert await store.take(first, ((SLOT,),), NOW) == Barred(why, None, "pause")
+    assert await store.resume("label:a3", entry("resume")) == PAUSE
+    assert await store.list_pauses(NOW) == ()
+    assert await store.take(first, ((SLOT,),), NOW) == Taken(0)
+
+
+async def test_a_pause_takes_the_place_of_the_one_before(store: Store) -> None:
+    again = Pause("label:a3", "lee", "longer", after(60), after(1))
+    await store.pause(PAUSE, entry())
+    assert await store.pause(again, entry()) == PAUSE
+    assert await store.list_pauses(after(1)) == (again,)
+
+
+async def test_a_pause_that_ran_out_is_none(store: Store) -> None:
+    await store.pause(Pause("label:a3", "kim", "short", after(60), NOW), entry())
+    await store.pause(Pause("all", "kim", "short, too", after(60), NOW), entry())
+    assert await store.list_pauses(after(60)) == ()
+    assert await store.resume("label:a3", entry("resume", at=after(60))) is None
+    assert await store.pause(Pause("all", "kim", "", None, after(60)), entry()) is None
+
+
+async def test_only_what_was_done_is_audited(store: Store) -> None:
+    await store.pause(PAUSE, entry("pause label:a3"))
+    assert await store.resume("label:a2", entry("resume label:a2")) is None
+    await store.resume("label:a3", entry("resume label:a3"))
+    async with store._db.read() as conn:
+        found = list(await conn.scalars(select(audit.c.what).order_by(audit.c.seq)))
+    assert found == ["pause label:a3", "resume label:a3"]
+
+
+async def test_who_waits_there_is_poked_in_every_repository(store: Store) -> None:
+    ours, elsewhere = await runs(store, 2)
+    (theirs,) = await runs(store, 1, repo_id=RepoId(8))
+    for slot, items in ((SLOT, (ours, theirs)), (OTHER_SLOT, (elsewhere,))):
+        full = Need(slot.resource, 2, 1)
+        for item in items:
+            await store.take(item, ((full,),), NOW)
+    await store.pause(PAUSE, entry())
+    assert sorted(await poked(store)) == ["s0", "s0"]
+    await store.resume("label:a3", entry())
+    assert sorted(await poked(store)) == ["s0", "s0"]
+    await store.pause(Pause("all", "kim", "", None, NOW), entry())
+    assert sorted(await poked(store)) == ["s0", "s0", "s1"]
+
+
+async def test_policies_and_snapshots_tell_what_there_is(store: Store) -> None:
+    frozen = snapshot("ppo", pool=Pool("a3-pool", 32))
+    await put(store, run("ppo", snapshot=frozen))
+    for ref, text in (("main", "version: 1"), ("v0.1", None)):
+        row = StoredPolicy(REPO.id, ref, "b", text, NOW)
+        assert await store.commit(Changes(policy=row), NOW, done=None)
+    assert await store.known() == Known(("version: 1",), (frozen,))

@@ -1,0 +1,302 @@
+"""Random days on the real store with two replicas: places hold, and none is wasted."""
+
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy import select
+
+from bot.core.model.ids import RunId, Sha
+from bot.core.model.pulls import Pull
+from bot.core.model.queue import Alternatives, Need, Place
+from bot.core.model.runs import Rank, State, Want
+from bot.core.planning.plan import AuditEntry
+from bot.core.queue.scheduler import Pause, Scene, Taken, going
+from bot.core.runs.offline import JobSeen, JobState
+from bot.ports.inbox import Changes
+from bot.ports.runner import ClaimedRun, SaveRun
+from bot.services.runs.runner import LEASE_S, look_again
+from bot.store import Store
+from bot.store.changes import poke_runs
+from bot.store.scene import read_scene
+from bot.store.tables import holds, queue, runs
+from tests.conftest import StoreFactory
+from tests.store.rows import NOW, REPO, done, run, snapshot, want
+
+SLOTS = {"label:a2": 2, "label:a3": 1, "pool:cluster": 32}
+A2, A3 = Need("label:a2", 1, 2), Need("label:a3", 1, 1)
+NEEDS: tuple[Alternatives, ...] = (
+    ((A2,),),
+    ((A3,),),
+    ((A3,), (A2,)),
+    ((A2, Need("pool:cluster", 8, 32)),),
+    ((A3, Need("pool:cluster", 32, 32)), (A2, Need("pool:cluster", 32, 32))),
+)
+PER_PULL = 2
+HOURS = 400.0  # NPU-hours a day: a busy day of these runs reaches them
+STEPS = 40
+
+
+@dataclass
+class Day:
+    """One repository's day, worked off by two replicas that share a database."""
+
+    stores: list[Store]
+    dice: random.Random
+    now: datetime = NOW
+    needs: dict[RunId, Alternatives] = field(default_factory=dict)
+    jobs: list[JobSeen] = field(default_factory=list)  # of others, in progress
+    lost: list[tuple[Store, ClaimedRun]] = field(default_factory=list)  # by a replica that died
+    placed: set[RunId] = field(default_factory=set)
+    away: bool = False  # the submitter is down: who claims a queued run lets it leave the queue
+
+    @property
+    def store(self) -> Store:
+        """Return either replica."""
+        return self.dice.choice(self.stores)
+
+    async def scene(self) -> Scene:
+        """Return what decides now."""
+        async with self.stores[0]._db.read() as conn:
+            return await read_scene(conn, REPO.id, self.now)
+
+    async def arrive(self) -> None:
+        """A run arrives, of one of four pull requests."""
+        number = self.dice.randint(1, 4)
+        frozen = snapshot("s", per_pull=PER_PULL, hours_per_day=HOURS)
+        forced = self.dice.choice(["", "", "kim"])
+        sha = Sha(f"{len(self.needs):040x}")
+        made = run("s", sha=sha, created_at=self.now, number=number, snapshot=frozen, forced=forced)
+        self.needs[made.id] = self.dice.choice(NEEDS)
+        rank = self.dice.choice(list(Rank))
+        wanted = want(made, f"pr:{number}", rank=rank)
+        await self.store.commit(Changes(new_runs=((made, (wanted,)),)), self.now, done=None)
+
+    async def settle(self) -> None:
+        """Let both replicas take every step that is due, until nobody is."""
+        for _ in range(200):
+            store = self.store
+            claimed = await store.claim_runs("me", self.now, lease_s=LEASE_S, limit=3)
+            self.dice.shuffle(items := list(claimed))
+            for item in items:
+                await self.step(store, item)
+            if not claimed:
+                return
+        raise AssertionError("the runs poke each other for ever")
+
+    async def step(self, store: Store, item: ClaimedRun) -> None:
+        """Take one step of a run, as the runner does."""
+        if item.run.state is not State.QUEUED or item.run.label:
+            await store.save_run(item.lease, SaveRun(item.run, due=None), self.now)
+        elif self.away:
+            later = SaveRun(item.run, self.now + timedelta(seconds=15), release_all=True)
+            await store.save_run(item.lease, later, self.now)
+        else:
+            await self.take(store, item)
+
+    async def take(self, store: Store, item: ClaimedRun) -> None:
+        """Ask for a place, perhaps twice, and perhaps lose the lease before saving it."""
+        answer = await store.take(item.run, self.needs[item.run.id], self.now)
+        if self.dice.random() < 0.2:
+            assert isinstance(
+                await self.store.take(item.run, self.needs[item.run.id], self.now), type(answer)
+            )
+        if isinstance(answer, Taken):
+            if item.run.id not in self.placed and not item.run.forced:
+                assert (await self.scene()).spent.total < HOURS
+            self.placed.add(item.run.id)
+            started = replace(item.run, state=State.RUNNING, label="a", npus=8, started_at=self.now)
+            save = SaveRun(started, due=None)
+        else:
+            save = SaveRun(item.run, look_again(answer, self.now))
+        if self.dice.random() < 0.1:
+            self.lost.append((store, item))
+        else:
+            await store.save_run(item.lease, save, self.now)
+
+    async def claim(self, run_id: RunId) -> ClaimedRun | None:
+        """Poke one run while nobody else is due, and claim it; None: another replica has it."""
+        await self.store._db.write(lambda conn: poke_runs(conn, {run_id}, self.now))
+        claimed = await self.store.claim_runs("me", self.now, lease_s=LEASE_S, limit=9)
+        assert {item.run.id for item in claimed} <= {run_id}
+        return claimed[0] if claimed else None
+
+    async def pick(self, *, holding: bool) -> ClaimedRun | None:
+        """Claim one of those who hold places, or of those who wait."""
+        scene = await self.scene()
+        ids = sorted(item.run_id for item in (scene.holders if holding else scene.waiting))
+        return await self.claim(self.dice.choice(ids)) if ids else None
+
+    async def end(self) -> None:
+        """A run that holds places ends; now and then only its label is free at first."""
+        item = await self.pick(holding=True)
+        if item is None:
+            return
+        if self.dice.random() < 0.3:
+            held = SaveRun(item.run, None, release=("label:a2", "label:a3"))
+            await self.stores[0].save_run(item.lease, held, self.now)
+        else:
+            await self.over(item)
+
+    async def cancel(self) -> None:
+        """A run that waits is cancelled."""
+        item = await self.pick(holding=False)
+        if item is not None:
+            await self.over(item)
+
+    async def over(self, item: ClaimedRun) -> None:
+        """End a run; a late runner that still thinks it holds the lease changes nothing."""
+        ended = replace(done(item.run), ended_at=self.now)
+        save = SaveRun(ended, None, release_all=True)
+        assert await self.store.save_run(item.lease, save, self.now)
+        assert not await self.store.save_run(item.lease, save, self.now)
+        await self.store.take(item.run, self.needs[item.run.id], self.now)
+
+    async def command(self) -> None:
+        """Somebody asks for a run that waits."""
+        ids = sorted(item.run_id for item in (await self.scene()).waiting)
+        if ids:
+            added = Want(self.dice.choice(ids), "pr:1", auto=False, by="kim", rank=Rank.APPROVED)
+            await self.store.commit(Changes(add_wants=(added,)), self.now, done=None)
+
+    async def pause(self) -> None:
+        """Somebody pauses a resource, for an hour or until it is resumed."""
+        until = self.dice.choice([None, self.now + timedelta(hours=1)])
+        pause = Pause(self.dice.choice(["all", *SLOTS]), "kim", "upgrade", until, self.now)
+        await self.store.pause(pause, self.entry())
+
+    async def resume(self) -> None:
+        """Somebody resumes everything."""
+        for resource in ("all", *SLOTS):
+            await self.store.resume(resource, self.entry())
+
+    def entry(self) -> AuditEntry:
+        """Return what the audit says of a pause."""
+        return AuditEntry(at=self.now, who="kim", what="pause", allowed=True, rule="operator")
+
+    async def others(self) -> None:
+        """A job of another workflow takes a free runner, or gives one back."""
+        label = self.dice.choice(["label:a2", "label:a3"])
+        scene = await self.scene()
+        used = Counter(scene.occupied)
+        for holder in scene.holders:
+            used.update(dict(holder.amounts))
+        if self.jobs and self.dice.random() < 0.6:
+            job = self.jobs.pop()
+            await self.store.see_job(replace(job, state=JobState.COMPLETED), self.now)
+        elif used[label] < SLOTS[label]:
+            number = 1000 + self.dice.randrange(10**9)
+            names = (label.partition(":")[2],)
+            job = JobSeen(number, REPO.id, number, names, JobState.IN_PROGRESS, self.now)
+            self.jobs.append(job)
+            await self.store.see_job(job, self.now)
+
+    async def late(self) -> None:
+        """A runner whose lease was lost comes back and asks for the place again."""
+        if self.lost:
+            store, item = self.lost.pop()
+            await store.take(item.run, self.needs[item.run.id], self.now)
+
+    async def submitter(self) -> None:
+        """The submitter goes down, or comes back."""
+        self.away = not self.away
+
+    async def time_passes(self) -> None:
+        """Time passes: at least until every look that serves as safety net is due."""
+        self.now += timedelta(minutes=self.dice.choice([1, 1, 1, 1, 40, 300]), seconds=1)
+
+    async def check(self) -> None:
+        """Places hold; whoever may go is due now, or in the hands of a replica."""
+        scene = await self.scene()
+        used = Counter(scene.occupied)
+        for holder in scene.holders:
+            used.update(dict(holder.amounts))
+        assert all(used[name] <= capacity for name, capacity in SLOTS.items()), used
+        async with self.stores[0]._db.read() as conn:
+            busy = (runs.c.due <= self.now) | (runs.c.lease_until > self.now)
+            acting = set(await conn.scalars(select(runs.c.id).where(busy)))
+            over = select(runs.c.id).where(runs.c.state == State.DONE)
+            for table in (holds, queue):
+                assert (
+                    await conn.scalars(select(table.c.run_id).where(table.c.run_id.in_(over)))
+                ).all() == []
+        assert going(scene).keys() <= acting
+
+    async def check_settled(self) -> None:
+        """Nobody who may go is left, but who is in the hands of a replica that died."""
+        async with self.stores[0]._db.read() as conn:
+            leased = set(await conn.scalars(select(runs.c.id).where(runs.c.lease_until > self.now)))
+        assert going(await self.scene()).keys() <= leased
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_no_place_is_lost_or_given_twice_whatever_happens(
+    store_factory: StoreFactory, seed: int
+) -> None:
+    day = Day([await store_factory(), await store_factory()], random.Random(seed))
+    pulls = [Pull(REPO.id, n, Sha("a" * 40), REPO.id, "main", f"a{n % 2}") for n in range(1, 5)]
+    for pull in pulls:
+        await day.store.commit(Changes(repo=REPO, pull=pull), NOW, done=None)
+    acts: list[Callable[[], Awaitable[None]]] = [
+        *[day.arrive] * 9,
+        *[day.end] * 5,
+        day.cancel,
+        day.command,
+        day.pause,
+        *[day.resume] * 2,
+        *[day.others] * 3,
+        day.late,
+        day.submitter,
+        *[day.time_passes] * 2,
+    ]
+    for _ in range(STEPS):
+        act = day.dice.choice(acts)
+        await act()
+        if act != day.time_passes:  # what time alone allows is seen by the safety net
+            await day.check()
+        await day.settle()
+        await day.check_settled()
+
+
+async def test_a_want_that_is_added_again_is_a_persons_and_never_a_lesser_one(store: Store) -> None:
+    made = run("s")
+    await store.commit(Changes(new_runs=((made, (want(made),)),)), NOW, done=None)
+    person = Want(made.id, "pr:1", auto=False, by="kim", rank=Rank.APPROVED)
+    for added in (person, want(made), replace(person, by="lee", rank=Rank.NIGHTLY)):
+        await store.commit(Changes(add_wants=(added,)), NOW, done=None)
+    [claimed] = await store.claim_runs("me", NOW, lease_s=LEASE_S, limit=9)
+    assert claimed.wants == (person,)
+
+
+async def test_a_run_that_is_asked_for_moves_up(store: Store) -> None:
+    holder, first, asked = made = [run(name) for name in "abc"]
+    for item in made:
+        await store.commit(Changes(new_runs=((item, (want(item),)),)), NOW, done=None)
+        await store.take(item, ((A3,),), NOW)
+    person = Want(asked.id, "pr:1", auto=False, by="kim", rank=Rank.APPROVED)
+    await store.commit(Changes(add_wants=(person,)), NOW, done=None)
+    answer = await store.take(asked, ((A3,),), NOW)
+    assert isinstance(answer, Place)
+    assert answer.ahead == 1  # the holder; `first` was asked for by nobody
+    assert holder.id < first.id < asked.id
+
+
+async def test_who_may_start_goes_before_whoever_is_overdue_to_look(store: Store) -> None:
+    """After an outage everybody is due; who may go must not go to the end of that line."""
+    holder, *waiting = [run(f"s{n}") for n in range(6)]
+    for item in (holder, *waiting):
+        await store.commit(Changes(new_runs=((item, (want(item, "x"),)),)), NOW, done=None)
+        await store.take(item, ((A3,),), NOW)
+    later = NOW + timedelta(hours=1)
+    [first, *others] = await store.claim_runs("me", NOW, lease_s=LEASE_S, limit=9)
+    for number, each in enumerate(others):  # the first of the queue is due last
+        due = NOW + timedelta(minutes=10 - number)
+        assert await store.save_run(each.lease, SaveRun(each.run, due), NOW)
+    over = SaveRun(done(first.run), None, release_all=True)
+    assert await store.save_run(first.lease, over, later)
+    await store._db.write(lambda conn: poke_runs(conn, {waiting[4].id}, later))
+    claimed = await store.claim_runs("me", later, lease_s=LEASE_S, limit=9)
+    assert [item.run.suite for item in claimed] == ["s1", "s5", "s4", "s3", "s2"]

@@ -1,0 +1,236 @@
+"""Runs under a lease: claimed when due, saved fenced, kept due by a poke."""
+
+from dataclasses import replace
+
+from bot.core.model.ids import Sha
+from bot.core.model.queue import Need, Place
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Outcome, Run, State, Wish, WishKind
+from bot.core.queue.scheduler import Taken
+from bot.ports.inbox import Changes, DropWant
+from bot.ports.runner import ClaimedRun, SaveRun
+from bot.ports.wake import Topic
+from bot.store import Store
+from tests.conftest import StoreFactory
+from tests.store.rows import NOW, REPO, SHA, after, done, put, run, want
+from tests.store.wakes import Pokes
+
+WISH = Wish(WishKind.STALL, by="", reason="no output", at=NOW)
+
+
+async def claims(store: Store, at: float = 0, owner: str = "me") -> tuple[ClaimedRun, ...]:
+    return await store.claim_runs(owner, after(at), lease_s=30, limit=9)
+
+
+async def claim(store: Store, at: float = 0, owner: str = "me") -> ClaimedRun:
+    (claimed,) = await claims(store, at, owner)
+    return claimed
+
+
+async def one(store: Store, **more: object) -> ClaimedRun:
+    """Store and claim a run."""
+    await put(store, run(**more))  # type: ignore[arg-type]
+    return await claim(store)
+
+
+async def save(store: Store, claimed: ClaimedRun, row: Run | None = None, **more: object) -> bool:
+    saved = SaveRun(row or claimed.run, **{"due": None, **more})  # type: ignore[arg-type]
+    return await store.save_run(claimed.lease, saved, NOW)
+
+
+async def attempts(store: Store) -> list[Run]:
+    return [item.run for item in await store.runs_at(REPO.id, SHA)]
+
+
+async def test_every_field_that_moves_is_saved(store: Store) -> None:
+    claimed = await one(store)
+    moved = replace(
+        claimed.run,
+        state=State.RUNNING,
+        why="step 7",
+        number=1,
+        not_before=after(1),
+        dispatch_id="D",
+        label="a3",
+        actions_run_id=9,
+        actions_attempt=2,
+        actions_url="https://example.org/9",
+        wish=WISH,
+        place=Place("a3", 2),
+        dispatched_at=after(2),
+        started_at=after(3),
+        ended_at=after(4),
+        retries=1,
+        rerun_of=8,
+    )
+    assert await save(store, claimed, moved)
+    assert await attempts(store) == [moved]
+
+
+async def test_what_identifies_a_run_is_never_rewritten(store: Store) -> None:
+    claimed = await one(store)
+    other = replace(claimed.run, suite="x", attempt=9, sha=Sha("b" * 40), origin="lie")
+    assert await save(store, claimed, other)
+    assert await attempts(store) == [claimed.run]
+
+
+async def test_a_run_is_due_again_when_it_said(store: Store) -> None:
+    claimed = await one(store)
+    assert await save(store, claimed, due=after(60))
+    assert await claims(store, 59) == ()
+    assert (await claim(store, 60)).lease.number == 2
+
+
+async def test_the_longest_due_come_first_within_the_limit(store: Store) -> None:
+    rows = [run(suite) for suite in "abc"]
+    await put(store, *rows)
+    for claimed, due in zip(await claims(store), (30, 10, 20), strict=True):
+        await save(store, claimed, due=after(due))
+    found = await store.claim_runs("me", after(99), lease_s=30, limit=2)
+    assert [item.run.suite for item in found] == ["b", "c"]
+
+
+async def test_a_lost_lease_writes_nothing(store: Store) -> None:
+    late = await one(store)
+    fresh = await claim(store, 30, "other")
+    moved = replace(late.run, state=State.RUNNING)
+    fact = Fact(late.run.id, "runner", "k", NOW)
+    assert not await save(store, late, moved, facts=(fact,), retry=run(attempt=2))
+    assert not await store.note(late.lease, moved, (fact,), NOW)
+    assert not await store.renew(late.lease, NOW, lease_s=99)
+    assert await attempts(store) == [late.run]
+    assert await save(store, fresh)
+
+
+async def test_the_same_owner_claiming_again_fences_its_own_past(store: Store) -> None:
+    late = await one(store)
+    await claim(store, 30)
+    assert not await save(store, late)
+
+
+async def test_a_lease_given_back_cannot_be_used_again(store: Store) -> None:
+    claimed = await one(store)
+    assert await save(store, claimed)
+    assert not await save(store, claimed, replace(claimed.run, why="late"))
+
+
+async def test_a_note_writes_at_once_and_keeps_the_lease(store: Store) -> None:
+    claimed = await one(store)
+    intent = replace(claimed.run, state=State.DISPATCHING, dispatch_id="D")
+    fact = Fact(intent.id, "runner", "dispatching", NOW)
+    assert await store.note(claimed.lease, intent, (fact,), NOW)
+    assert await store.run_of_dispatch("D") == intent
+    assert await claims(store, 29, "other") == ()
+    assert (await claim(store, 30, "other")).facts == (fact,)
+
+
+async def test_a_renewed_lease_lasts_longer(store: Store) -> None:
+    claimed = await one(store)
+    assert await store.renew(claimed.lease, after(20), lease_s=30)
+    assert await claims(store, 49) == ()
+    assert len(await claims(store, 50)) == 1
+
+
+async def test_a_poke_during_a_claim_keeps_the_run_due(store: Store) -> None:
+    claimed = await one(store)
+    fact = Fact(claimed.run.id, "webhook", "completed", NOW)
+    assert await store.commit(Changes(facts=(fact,)), NOW, done=None)
+    assert await save(store, claimed, due=after(600))
+    assert (await claim(store)).facts == (fact,)
+
+
+async def test_a_wish_that_came_during_a_claim_survives_the_save(store: Store) -> None:
+    claimed = await one(store)
+    wishes = ((claimed.run.id, WISH),)
+    assert await store.commit(Changes(wishes=wishes), NOW, done=None)
+    assert await save(store, claimed, replace(claimed.run, why="moved"))
+    assert (await claim(store)).run.wish == WISH
+
+
+async def test_a_done_run_is_never_claimed_saved_or_noted_again(store: Store) -> None:
+    claimed = await one(store)
+    assert await save(store, claimed, done(claimed.run), due=after(1))
+    assert await claims(store, 99) == ()
+    assert not await store.note(claimed.lease, claimed.run, (), NOW)
+
+
+async def test_a_retry_is_the_next_attempt_with_the_same_wants(store: Store) -> None:
+    claimed = await one(store)
+    added = want(claimed.run, "pin:5", auto=False, by="ann")
+    await store.commit(Changes(add_wants=(added,)), NOW, done=None)
+    retry = run(attempt=2, origin="retry: HCCL", retries=1)
+    ended = done(claimed.run, outcome=Outcome.FAILURE)
+    assert await save(store, claimed, ended, retry=retry)
+    again = await claim(store)
+    assert again.run == retry
+    assert {(item.source, item.auto, item.by) for item in again.wants} == {
+        ("pr:1", True, ""),
+        ("pin:5", False, "ann"),
+    }
+    assert await store.run_of_check(REPO.id, retry.id) == retry
+
+
+async def test_rayjobs_are_added_once_and_known_ones_are_left_alone(store: Store) -> None:
+    claimed = await one(store)
+    job = RayJob("job", claimed.run.id, "workflow", confirmed=True, status="RUNNING")
+    assert await save(store, claimed, rayjobs=(job,), due=NOW)
+    again = await claim(store)
+    assert again.rayjobs == (job,)
+    assert await save(store, again, rayjobs=(replace(job, status=""),), due=NOW)
+    assert (await claim(store)).rayjobs == (job,)
+
+
+async def test_facts_are_told_in_the_order_of_their_times(store: Store) -> None:
+    claimed = await one(store)
+    facts = [Fact(claimed.run.id, "runner", key, after(n)) for n, key in enumerate("cab")]
+    assert await save(store, claimed, facts=tuple(reversed(facts)), due=NOW)
+    assert (await claim(store)).facts == tuple(facts)
+
+
+async def test_a_run_wanted_again_while_it_ends_superseded_is_looked_at_again(
+    store: Store,
+) -> None:
+    claimed = await one(store)
+    await save(store, claimed, replace(claimed.run, state=State.RUNNING))
+    gone = DropWant(claimed.run.id, "pr:1", "closed")
+    await store.commit(Changes(drop_wants=(gone,)), NOW, done=None)
+    ending = await claim(store)
+    assert ending.wants == ()
+    await store.commit(Changes(add_wants=(want(ending.run, "pr:2"),)), NOW, done=None)
+    ended = done(ending.run, outcome=Outcome.SUPERSEDED)
+    assert not await save(store, ending, ended)
+    seen = await claim(store)
+    assert [item.source for item in seen.wants] == ["pr:2"]
+    assert await save(store, seen, ended, retry=run(attempt=2))
+    assert [item.state for item in await attempts(store)] == [State.DONE, State.QUEUED]
+
+
+async def test_a_done_run_gives_its_places_to_those_who_wait(store: Store) -> None:
+    holder, waiter = run("a"), run("b")
+    await put(store, holder, waiter)
+    first, second = await claims(store)
+    needs = ((Need("label:x", 1, 1),),)
+    assert await store.take(holder, needs, NOW) == Taken(0)
+    assert isinstance(await store.take(waiter, needs, NOW), Place)
+    assert await save(store, second)
+    assert await claims(store) == ()
+    assert await save(store, first, done(holder), release_all=True)
+    assert (await claim(store)).run == waiter
+    assert await store.take(waiter, needs, NOW) == Taken(0)
+
+
+async def test_a_save_pokes_those_it_has_work_for(store_factory: StoreFactory) -> None:
+    pokes = Pokes()
+    store = await store_factory(wake=pokes)
+    claimed = await one(store)
+    pokes.taken()
+    await save(store, claimed, due=NOW)
+    assert pokes.taken() == []
+    job = RayJob("job", claimed.run.id, "workflow", confirmed=True)
+    await save(store, await claim(store), rayjobs=(job,), progress=True, due=NOW)
+    assert pokes.taken() == [Topic.FOLLOWER, Topic.REPORTER]
+    await save(store, await claim(store), release=("label:x",), due=NOW)
+    assert pokes.taken() == [Topic.RUNNER]
+    await save(store, await claim(store), done(claimed.run))
+    assert pokes.taken() == [Topic.REPORTER]

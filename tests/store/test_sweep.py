@@ -1,0 +1,84 @@
+"""Lists, counts and pruning."""
+
+from dataclasses import replace
+
+from bot.core.github.events import InstallationChanged
+from bot.core.model.ids import Sha
+from bot.core.model.pulls import Pull
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Outcome
+from bot.ports.inbox import Changes, Gate
+from bot.ports.runner import SaveRun
+from bot.store import Store
+from tests.store.rows import NOW, REPO, SHA, after, delivery, done, put, run
+
+
+async def test_live_runs_are_the_open_dispatched_ones_of_active_repositories(
+    store: Store,
+) -> None:
+    await put(store, run("live"), run("queued"), run("ended"))
+    found = await store.claim_runs("me", NOW, lease_s=30, limit=9)
+    rows = {claimed.run.suite: claimed for claimed in found}
+    live = replace(rows["live"].run, dispatched_at=NOW)
+    assert await store.live_repos() == ()
+    await store.save_run(rows["live"].lease, SaveRun(live, due=None), NOW)
+    ended = done(rows["ended"].run, dispatched_at=NOW)
+    await store.save_run(rows["ended"].lease, SaveRun(ended, due=None), NOW)
+    assert await store.live_runs(REPO.id) == (live,)
+    assert await store.live_repos() == (REPO,)
+    gone = InstallationChanged(70, active=False)
+    await store.commit(Changes(installation=gone), NOW, done=None)
+    assert await store.live_repos() == ()
+
+
+async def test_health_counts_what_waits(store: Store) -> None:
+    assert (await store.health(NOW)).oldest_delivery_s is None
+    await put(store, run("a"), run("b"))
+    for n in range(3):
+        await store.store_delivery(delivery(f"g{n}", received_at=after(n)))
+    health = await store.health(after(10))
+    assert (health.deliveries_waiting, health.oldest_delivery_s) == (3, 10.0)
+    assert (health.runs_by_state, health.checks_behind) == ({"queued": 2}, 2)
+    assert health.last_delivery_at == after(2)
+
+
+async def test_old_done_rows_are_pruned_in_batches_and_live_ones_stay(store: Store) -> None:
+    for n in range(5):
+        await store.store_delivery(delivery(f"old{n}"), ignored="not ours")
+    await store.store_delivery(delivery("waiting"))
+    await put(store, run("old"), run("open"))
+    old = next(
+        item
+        for item in await store.claim_runs("me", NOW, lease_s=30, limit=9)
+        if item.run.suite == "old"
+    )
+    fact = Fact(old.run.id, "runner", "k", NOW)
+    end = SaveRun(done(old.run, outcome=Outcome.SUCCESS), due=None, facts=(fact,))
+    await store.save_run(old.lease, end, NOW)
+    assert await store.prune(NOW, limit=3) == 0
+    assert await store.prune(after(1), limit=3) == 4
+    assert await store.prune(after(1), limit=3) == 2
+    assert await store.prune(after(1), limit=3) == 0
+    assert [item.run.suite for item in await store.runs_at(REPO.id, SHA)] == ["open"]
+    assert await store.known_guids(("waiting", "old0")) == {"waiting"}
+
+
+async def test_a_settled_gate_is_pruned_unless_its_commit_is_a_head(store: Store) -> None:
+    gone = Sha("b" * 40)
+    pull = Pull(REPO.id, 1, SHA, REPO.id, "main", "ann")
+    gates = (Gate(REPO.id, SHA, 1), Gate(REPO.id, gone, 1))
+    await store.commit(Changes(repo=REPO, pull=pull, gates=gates), NOW, done=None)
+    for due in await store.claim_checks("me", NOW, lease_s=30, limit=9):
+        await store.shown(due.lease, github_id=1, version=1, ended=True, now=NOW)
+    assert await store.prune(after(1), limit=9) == 1
+    await store.commit(Changes(gates=gates[:1]), after(2), done=None)
+    (kept,) = await store.claim_checks("me", after(2), lease_s=30, limit=9)
+    assert kept.github_id == 1
+
+
+async def test_the_clock_of_the_database_is_compared(store: Store) -> None:
+    skew = await store.clock_skew_s(NOW)
+    if store._db.url.startswith("sqlite"):
+        assert skew == 0
+    else:
+        assert await store.clock_skew_s(after(1000)) < skew

@@ -1,0 +1,170 @@
+"""An announced RayJob is added once, by one token, to a run that is open; runs can be listed."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import func, select
+
+from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.run_events import Fact
+from bot.core.model.runs import Run, State
+from bot.ports.api import Accepted, Announced, Refusal, RunQuery, Why
+from bot.ports.inbox import Changes
+from bot.ports.runner import SaveRun
+from bot.ports.wake import Topic
+from bot.store import Store
+from bot.store.tables_scarce import tokens
+from tests.conftest import StoreFactory
+from tests.store.rows import NOW, REPO, after, done, put, run, want
+from tests.store.wakes import Pokes
+
+UNTIL = after(330)
+
+
+def announced(of: Run, job_id: str = "rj-1", jti: str = "j-1", **more: Any) -> Announced:
+    job = RayJob(job_id, of.id, "announcement", confirmed=False, **more)
+    fact = Fact(of.id, "announcement", f"rayjob:{job_id}", NOW, {"text": job_id})
+    return Announced(job, (fact,), jti, UNTIL)
+
+
+def why(answer: Accepted | Refusal) -> Why | bool:
+    return answer.new if isinstance(answer, Accepted) else answer.why
+
+
+async def remembered(store: Store) -> int:
+    async with store._db.read() as conn:
+        return int(await conn.scalar(select(func.count()).select_from(tokens)) or 0)
+
+
+async def test_an_announced_rayjob_is_followed_at_once(store_factory: StoreFactory) -> None:
+    pokes = Pokes()
+    store = await store_factory(wake=pokes)
+    one = run()
+    await put(store, one)
+    [claimed] = await store.claim_runs("r", NOW, lease_s=30, limit=1)
+    await store.save_run(claimed.lease, SaveRun(claimed.run, due=None), NOW)
+    pokes.taken()
+    assert await store.add_announced(announced(one), NOW) == Accepted(new=True)
+    assert pokes.taken() == [Topic.FOLLOWER, Topic.RUNNER]
+    [job] = await store.claim_rayjobs("f", NOW, lease_s=30, limit=9)
+    assert (job.rayjob.job_id, job.rayjob.seen, job.rayjob.confirmed) == (
+        "rj-1",
+        "announcement",
+        False,
+    )
+    [again] = await store.claim_runs("r", NOW, lease_s=30, limit=9)
+    assert [fact.key for fact in again.facts] == ["rayjob:rj-1"]
+
+
+async def test_a_token_proves_one_rayjob_and_repeats_change_nothing(store: Store) -> None:
+    one, other = run(), run("grpo")
+    await put(store, one, other)
+    cases: list[tuple[Announced, Why | bool]] = [
+        (announced(one), True),
+        (announced(one), False),
+        (announced(one, jti="j-2"), False),  # the helper asks for a new token each time
+        (announced(one, "rj-2"), Why.MISMATCH),
+        (announced(other), Why.MISMATCH),
+        (announced(one, "rj-2", "j-2"), True),
+        (announced(replace(one, id=RunId("NONE")), jti="j-3"), Why.OVER),
+    ]
+    for item, expected in cases:
+        assert why(await store.add_announced(item, NOW)) == expected, item
+    jobs = await store.claim_rayjobs("f", NOW, lease_s=30, limit=9)
+    assert [job.rayjob.job_id for job in jobs] == ["rj-1", "rj-2"]
+    assert await remembered(store) == 2
+
+
+async def test_a_done_run_takes_no_new_rayjob(store: Store) -> None:
+    one = run()
+    await put(store, one)
+    await store.add_announced(announced(one), NOW)
+    [claimed] = await store.claim_runs("r", NOW, lease_s=30, limit=1)
+    assert await store.save_run(claimed.lease, SaveRun(done(claimed.run), due=None), NOW)
+    assert why(await store.add_announced(announced(one, "rj-2", "j-2"), NOW)) is Why.OVER
+    assert why(await store.add_announced(announced(one), NOW)) is False
+    assert await remembered(store) == 1
+
+
+async def test_of_many_that_come_at_once_with_one_token_one_counts(
+    store_factory: StoreFactory,
+) -> None:
+    first, second = await store_factory(), await store_factory()
+    one = run()
+    await put(first, one)
+    answers = await asyncio.gather(
+        *(
+            store.add_announced(announced(one, f"rj-{number}"), NOW)
+            for number in range(4)
+            for store in (first, second)
+        )
+    )
+    said = [why(answer) for answer in answers]
+    assert said.count(True) == 1
+    assert said.count(False) <= 1
+    assert len(await first.claim_rayjobs("f", NOW, lease_s=30, limit=9)) == 1
+
+
+async def test_a_token_is_forgotten_when_nobody_takes_it_any_more(store: Store) -> None:
+    one = run()
+    await put(store, one)
+    await store.add_announced(announced(one), NOW)
+    await store.prune_tokens(after(331))
+    assert await remembered(store) == 1
+    await store.prune_tokens(after(330 + 61))
+    assert await remembered(store) == 0
+
+
+async def test_the_attempt_of_an_actions_run_is_found(store: Store) -> None:
+    first = run(actions_run_id=9, state=State.DONE, ended_at=NOW)
+    second = run(attempt=2, actions_run_id=9, actions_attempt=2)
+    await put(store, first, second)
+    assert await store.run_of_attempt(REPO.id, 9, 1) == first
+    assert await store.run_of_attempt(REPO.id, 9, 2) == second
+    assert await store.run_of_attempt(REPO.id, 9, 3) is None
+    assert await store.run_of_attempt(RepoId(8), 9, 1) is None
+
+
+async def test_runs_are_listed_by_what_people_know_of_them(store: Store) -> None:
+    elsewhere = replace(REPO, id=RepoId(8), owner="Octo", name="Other")
+    one = run(number=1)
+    two = run("grpo", state=State.RUNNING)
+    three = run(repo_id=elsewhere.id, sha=Sha("b" * 40))
+    await put(store, one)
+    await put(store, two, source="pr:2")
+    changes = Changes(repo=elsewhere, new_runs=((three, (want(three, "pr:1"),)),))
+    assert await store.commit(changes, NOW, done=None)
+    cases: list[tuple[RunQuery, list[Run]]] = [
+        (RunQuery(), [three, two, one]),
+        (RunQuery(limit=1), [three]),
+        (RunQuery(repo="owner/name"), [two, one]),
+        (RunQuery(repo="octo/OTHER"), [three]),
+        (RunQuery(repo="8"), [three]),
+        (RunQuery(repo="owner/other"), []),
+        (RunQuery(repo="owner"), []),
+        (RunQuery(sha=Sha("b" * 40)), [three]),
+        (RunQuery(sha=Sha("aaaaaaa")), [two, one]),
+        (RunQuery(number=1), [three, one]),
+        (RunQuery(number=2), [two]),
+        (RunQuery(state=State.RUNNING), [two]),
+        (RunQuery(number=1, repo="7"), [one]),
+    ]
+    for query, expected in cases:
+        found = await store.list_runs(query)
+        assert [item.run for item in found] == expected, query
+    newest = (await store.list_runs(RunQuery(limit=1)))[0]
+    assert newest.repo == elsewhere
+
+
+async def test_a_runs_story_holds_its_wants_facts_and_rayjobs(store: Store) -> None:
+    one = run()
+    await put(store, one)
+    await store.add_announced(announced(one), NOW)
+    story = await store.run_story(one.id)
+    assert story is not None
+    assert (story.run, story.repo, story.wants) == (one, REPO, (want(one),))
+    assert [fact.key for fact in story.facts] == ["rayjob:rj-1"]
+    assert [job.job_id for job in story.rayjobs] == ["rj-1"]
+    assert await store.run_story(RunId("NONE")) is None
