@@ -19,7 +19,7 @@ from bot.adapters.github import GitHubClient
 from bot.adapters.logs import LogFiles
 from bot.adapters.oidc import OidcIssuer
 from bot.adapters.rayjobs import Limits, open_rayjobs
-from bot.core.messages import Texts
+from bot.core.messages import Messages
 from bot.ports.clock import Clock
 from bot.ports.errors import ListenError
 from bot.ports.rayjobs import RayJobs
@@ -33,7 +33,7 @@ from bot.services.events.pull_request import Pulls
 from bot.services.events.push import Pushes
 from bot.services.events.starts import Starts
 from bot.services.events.workflow_run import Actions
-from bot.services.loop import Loop
+from bot.services.loop import Worker
 from bot.services.policies import Policies
 from bot.services.rayjobs.announcements import Announcements
 from bot.services.rayjobs.digesters import Digesters
@@ -42,12 +42,12 @@ from bot.services.reporter import Reporter, Where
 from bot.services.runs.dispatcher import Dispatcher
 from bot.services.runs.ledger import Ledger
 from bot.services.runs.native import Natives
-from bot.services.runs.observer import Witnesses
+from bot.services.runs.observer import RunObserver
 from bot.services.runs.runner import Runner
 from bot.services.runs.submitter_health import SubmitterHealth
 from bot.services.schedules import Nightlies
 from bot.services.sweeper import Habits, Sweeper
-from bot.services.workers import Loops, Turn
+from bot.services.workers import LoopSpec, WorkerPool
 from bot.settings import Settings, pages_of
 from bot.store import Store, migrate
 from bot.store.ids import ulid
@@ -79,7 +79,7 @@ class Parts:
     rayjobs: RayJobs | None
     wake: Wake
     clock: Clock
-    loop: Loop
+    loop: Worker
     metrics: Metrics
     issuer: OidcIssuer
     heard: GitHubHeard
@@ -120,7 +120,7 @@ async def open_parts(
             on_call=heard.called,
         )
         rayjobs = await _submitter(stack, settings)
-        loop = Loop(_owner(), metrics, strict=strict)
+        loop = Worker(_owner(), metrics, strict=strict)
         yield Parts(settings, store, github, rayjobs, wake, clock, loop, metrics, issuer, heard)
 
 
@@ -142,7 +142,7 @@ def _owner() -> str:
 
 
 @asynccontextmanager
-async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
+async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     """Make the loops; a follower's streams end with them."""
     settings, store, github, clock = parts.settings, parts.store, parts.github, parts.clock
     policies = Policies(store, github, clock, _default(settings))
@@ -165,11 +165,11 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
     )
     nightlies = Nightlies(store, github, policies, (clock, parts.loop, parts.new_id))
     turns = [
-        *(Turn(f"inbox-{n}", inbox.step, Topic.INBOX) for n in range(_INBOXES)),
-        *(Turn(f"runner-{n}", runner.step, Topic.RUNNER) for n in range(_RUNNERS)),
-        *(Turn(f"reporter-{n}", reporter.step, Topic.REPORTER) for n in range(_REPORTERS)),
-        Turn("sweeper", sweeper.step, None),
-        Turn("nightlies", nightlies.step, None),
+        *(LoopSpec(f"inbox-{n}", inbox.step, Topic.INBOX) for n in range(_INBOXES)),
+        *(LoopSpec(f"runner-{n}", runner.step, Topic.RUNNER) for n in range(_RUNNERS)),
+        *(LoopSpec(f"reporter-{n}", reporter.step, Topic.REPORTER) for n in range(_REPORTERS)),
+        LoopSpec("sweeper", sweeper.step, None),
+        LoopSpec("nightlies", nightlies.step, None),
     ]
     async with AsyncExitStack() as stack:
         if parts.rayjobs is not None:
@@ -181,8 +181,8 @@ async def open_loops(parts: Parts) -> AsyncIterator[Loops]:
                 (clock, parts.wake, parts.loop),
             )
             await stack.enter_async_context(follower)
-            turns.append(Turn("follower", follower.step, Topic.FOLLOWER))
-        yield Loops(turns, parts.wake, parts.loop, clock)
+            turns.append(LoopSpec("follower", follower.step, Topic.FOLLOWER))
+        yield WorkerPool(turns, parts.wake, parts.loop, clock)
 
 
 def _pulls(parts: Parts, policies: Policies) -> Pulls:
@@ -193,7 +193,7 @@ def _pulls(parts: Parts, policies: Policies) -> Pulls:
 def _cases(parts: Parts, policies: Policies, pulls: Pulls, natives: Natives) -> Cases:
     """Return what the inbox does with each kind of event."""
     store, github, clock, new_id = parts.store, parts.github, parts.clock, parts.new_id
-    say = Texts()
+    say = Messages()
     tools = (Starts(say, new_id), say, clock)
     return Cases(
         pulls,
@@ -209,12 +209,12 @@ def _runner(parts: Parts, policies: Policies, digesters: Digesters) -> Runner:
     store, github, clock = parts.store, parts.github, parts.clock
     ledger = Ledger(store, clock, parts.wake, parts.metrics, parts.new_id)
     dispatcher = Dispatcher(store, github, ledger, clock)
-    witnesses = Witnesses(github, parts.rayjobs, ledger, digesters, clock)
+    observer = RunObserver(github, parts.rayjobs, ledger, digesters, clock)
     health = SubmitterHealth(parts.rayjobs, clock) if parts.rayjobs else None
-    return Runner(store, (ledger, dispatcher, witnesses, policies), health, clock, parts.loop)
+    return Runner(store, (ledger, dispatcher, observer, policies), health, clock, parts.loop)
 
 
-def make_web(parts: Parts, loops: Loops) -> web.Application:
+def make_web(parts: Parts, loops: WorkerPool) -> web.Application:
     """Return the web application: the door and the probes."""
     settings = parts.settings
     hooks = Hooks(
@@ -243,7 +243,7 @@ def _default(settings: Settings) -> bytes | None:
     return settings.policy_file.read_bytes() if settings.policy_file else None
 
 
-def make_api(parts: Parts, loops: Loops) -> web.Application:
+def make_api(parts: Parts, loops: WorkerPool) -> web.Application:
     """Return what lives under /api/v1: the door for workflows, and what may be read."""
     settings, store, clock = parts.settings, parts.store, parts.clock
     token = settings.dashboard_token
@@ -264,7 +264,7 @@ def make_api(parts: Parts, loops: Loops) -> web.Application:
     )
 
 
-def make_runner(parts: Parts, loops: Loops) -> web.AppRunner:
+def make_runner(parts: Parts, loops: WorkerPool) -> web.AppRunner:
     """Return what serves the web application.
 
     A body stays as it came: GitHub compresses none, and a signature is of the bytes sent.
@@ -289,7 +289,7 @@ async def run(settings: Settings, *, with_web: bool) -> None:
     log.info("stopped")
 
 
-async def _listen(stack: AsyncExitStack, parts: Parts, loops: Loops) -> None:
+async def _listen(stack: AsyncExitStack, parts: Parts, loops: WorkerPool) -> None:
     runner = make_runner(parts, loops)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)

@@ -17,7 +17,7 @@ from bot.core.explain.explaining import (
     where,
     who,
 )
-from bot.core.messages import Texts
+from bot.core.messages import Messages
 from bot.core.policy import Policy, PolicyErrors, load_policy
 from bot.core.policy.errors import unknown
 from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, suites_named
@@ -87,7 +87,7 @@ def _named(policy: Policy, words: Sequence[str]) -> set[str]:
 
 def _print(items: Sequence[Explanation]) -> None:
     """Print two lines a suite: whether and why, then what starts it, for whom, at what cost."""
-    say = Texts()
+    say = Messages()
     width = max((len(item.suite) for item in items), default=0)
     for item in items:
         more = f" and {len(item.files) - 1} more" if len(item.files) > 1 else ""

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 
     from bot.cli.operators.desk import Desk
     from bot.core.planning.schedule import Night
-    from bot.ports.nights import Told
+    from bot.ports.nights import ScheduleListing
 
-Row = tuple["Told", "Night | None", dict[str, str]]  # a time, a night of it, its suites' ends
+Row = tuple[
+    "ScheduleListing", "Night | None", dict[str, str]
+]  # a time, a night of it, its suites' ends
 
 
 @click.group("nightly")
@@ -63,7 +65,7 @@ def run(name: str, repo: str | None, by: str, *, as_json: bool) -> None:
     from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
 
-    async def work(desk: "Desk") -> "tuple[Told, Night]":
+    async def work(desk: "Desk") -> "tuple[ScheduleListing, Night]":
         return await _ask(desk, name, repo, by)
 
     told, night = operate(work, who=by)
@@ -73,7 +75,9 @@ def run(name: str, repo: str | None, by: str, *, as_json: bool) -> None:
         click.echo(f"The service starts {night.name} of {told.repo.full_name}.")
 
 
-async def _ask(desk: "Desk", name: str, repo: str | None, by: str) -> "tuple[Told, Night]":
+async def _ask(
+    desk: "Desk", name: str, repo: str | None, by: str
+) -> "tuple[ScheduleListing, Night]":
     """Write the row that the service fires, and who asked for it."""
     from bot.core.planning.plan import AuditEntry  # noqa: PLC0415
     from bot.core.planning.schedule import Night, NightState  # noqa: PLC0415
@@ -93,7 +97,7 @@ async def _ask(desk: "Desk", name: str, repo: str | None, by: str) -> "tuple[Tol
     return told, night
 
 
-def _one(told: "Sequence[Told]", name: str, repo: str | None) -> "Told":
+def _one(told: "Sequence[ScheduleListing]", name: str, repo: str | None) -> "ScheduleListing":
     """Return the one night of that name; leave with 2 when there is none, or several."""
     from bot.cli.operators.desk import WRONG_USE, leave  # noqa: PLC0415
 
@@ -108,12 +112,12 @@ def _one(told: "Sequence[Told]", name: str, repo: str | None) -> "Told":
     return found[0]
 
 
-def _is_of(item: "Told", repo: str | None) -> bool:
+def _is_of(item: "ScheduleListing", repo: str | None) -> bool:
     names = {item.repo.full_name.casefold(), str(item.repo.id)}
     return repo is None or repo.casefold() in names
 
 
-async def _rows(desk: "Desk", item: "Told") -> "list[Row]":
+async def _rows(desk: "Desk", item: "ScheduleListing") -> "list[Row]":
     from bot.core.planning.schedule import night_source, results  # noqa: PLC0415
 
     rows: list[Row] = []

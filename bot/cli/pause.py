@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.operators import options
-from bot.core.queue.scheduler import Pause
+from bot.core.queue.state import Pause
 from bot.core.times import FORMS, ahead
 
 if TYPE_CHECKING:

@@ -59,10 +59,13 @@ def _print(told: "RunStory", links: dict[str, str], now: "datetime") -> None:
     from bot.core.runs.timeline import in_order  # noqa: PLC0415
 
     print_lines([*_facts_of(told, now), *((f"{name} page", url) for name, url in links.items())])
-    if told.wants:
-        print_table(("wanted by", "asked for by"), [(w.source, w.by) for w in told.wants])
-    known = in_order(told.facts)
-    lines = [(when(fact.at, now), fact.source, _said(fact.data, fact.key)) for fact in known]
+    if told.claimants:
+        print_table(("wanted by", "asked for by"), [(w.source, w.by) for w in told.claimants])
+    known = in_order(told.run_events)
+    lines = [
+        (when(run_event.at, now), run_event.source, _said(run_event.data, run_event.key))
+        for run_event in known
+    ]
     if lines:
         print_table(("at", "source", "what"), lines)
     if told.rayjobs:
@@ -77,7 +80,9 @@ def _facts_of(told: "RunStory", now: "datetime") -> list[tuple[str, str]]:
     place = run.place
     ahead = f"{place.ahead} ahead for {place.resource}" if place else ""
     soon = f", about {when(place.start_at, now)}" if place and place.start_at else ""
-    wish = f"{run.wish.reason} ({when(run.wish.at, now)})" if run.wish else ""
+    stop_request = (
+        f"{run.stop_request.reason} ({when(run.stop_request.at, now)})" if run.stop_request else ""
+    )
     return [
         ("run", run.id),
         ("suite", f"{run.suite}, attempt {run.attempt}"),
@@ -88,7 +93,7 @@ def _facts_of(told: "RunStory", now: "datetime") -> list[tuple[str, str]]:
         ("cause", run.cause),
         ("why", run.why),
         ("queue", ahead + soon),
-        ("stop", wish),
+        ("stop", stop_request),
         ("on", where(run)),
         ("started by", run.origin),
         ("selected", frozen.reason),

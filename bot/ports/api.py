@@ -9,8 +9,8 @@ from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.pulls import Pull, StoredSelection
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Run, State, Want
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Claimant, Run, State
 from bot.ports.errors import Transient
 
 
@@ -96,7 +96,7 @@ class Announced:
     """A RayJob to add to its run, and the token that proved it."""
 
     rayjob: RayJob
-    facts: tuple[Fact, ...]
+    run_events: tuple[RunEvent, ...]
     jti: str
     until: datetime  # the token can't come again later
 
@@ -149,8 +149,8 @@ class RunStory:
 
     run: Run
     repo: Repo | None
-    wants: tuple[Want, ...] = ()
-    facts: tuple[Fact, ...] = ()
+    claimants: tuple[Claimant, ...] = ()
+    run_events: tuple[RunEvent, ...] = ()
     rayjobs: tuple[RayJob, ...] = ()
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
 from bot.ports.lease import Lease
 
@@ -24,7 +24,7 @@ class SaveRayJob:
     """A RayJob's next row."""
 
     rayjob: RayJob
-    facts: tuple[Fact, ...] = ()
+    run_events: tuple[RunEvent, ...] = ()
     poke: bool = False  # make the run due
     progress: bool = False  # bump its check run, shown when its interval allows
     keep_s: float | None = None  # prolong the lease by so much; None: give it back until due

@@ -8,11 +8,11 @@ from bot.core.model.ids import RepoId, Sha
 from bot.core.model.pulls import Approval, Head, Pull, StoredSelection
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.runs import Run
-from bot.core.planning.plan import Again as Again  # noqa: PLC0414  re-export
 from bot.core.planning.plan import AuditEntry as AuditEntry  # noqa: PLC0414  re-export
-from bot.core.planning.plan import Changes as Changes  # noqa: PLC0414  re-export
-from bot.core.planning.plan import DropWant as DropWant  # noqa: PLC0414  re-export
-from bot.core.planning.plan import RunWants as RunWants  # noqa: PLC0414  re-export
+from bot.core.planning.plan import DropClaimant as DropClaimant  # noqa: PLC0414  re-export
+from bot.core.planning.plan import Plan as Plan  # noqa: PLC0414  re-export
+from bot.core.planning.plan import RepublishCheck as RepublishCheck  # noqa: PLC0414  re-export
+from bot.core.planning.plan import RunClaimants as RunClaimants  # noqa: PLC0414  re-export
 from bot.core.queue.usage import Spent
 from bot.core.report.views import Gate as Gate  # noqa: PLC0414  re-export
 from bot.core.report.views import Reply as Reply  # noqa: PLC0414  re-export
@@ -39,15 +39,15 @@ class Reader(Protocol):
         """Return the open pull requests whose head this is."""
         ...
 
-    async def runs_at(self, repo_id: RepoId, sha: Sha) -> tuple[RunWants, ...]:
+    async def runs_at(self, repo_id: RepoId, sha: Sha) -> tuple[RunClaimants, ...]:
         """Return every attempt of every suite at a commit, oldest first."""
         ...
 
-    async def wanted_by(self, repo_id: RepoId, source: str) -> tuple[RunWants, ...]:
+    async def runs_of_claimant(self, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
         """Return the open runs that carry this want."""
         ...
 
-    async def pinned_by(self, repo_id: RepoId, number: int) -> tuple[RunWants, ...]:
+    async def pinned_runs(self, repo_id: RepoId, number: int) -> tuple[RunClaimants, ...]:
         """Return the open runs that commands on this pull request pinned to former heads."""
         ...
 
@@ -100,7 +100,7 @@ class InboxStore(Reader, Protocol):
         ...
 
     async def commit(
-        self, changes: Changes, now: datetime, *, done: Lease | None, note: str = ""
+        self, changes: Plan, now: datetime, *, done: Lease | None, note: str = ""
     ) -> bool:
         """Write ``changes`` and mark the delivery done, in one transaction.
 

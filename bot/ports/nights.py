@@ -6,7 +6,7 @@ from typing import Protocol
 
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo, StoredPolicy
-from bot.core.planning.plan import AuditEntry, Changes, RunWants
+from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
 from bot.core.planning.schedule import Cron, Night, Schedule
 from bot.ports.inbox import InboxStore
 
@@ -29,7 +29,7 @@ class NightsDue:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ScheduleListing:
     """A time with the last nights of its name, newest first, as operators list it."""
 
     repo: Repo
@@ -61,7 +61,7 @@ class NightStore(InboxStore, Protocol):
         ...
 
     async def fire(
-        self, seen: Cron, then: datetime, night: Night, changes: Changes, now: datetime
+        self, seen: Cron, then: datetime, night: Night, changes: Plan, now: datetime
     ) -> bool:
         """Move the time on to ``then``, keep the night and start it, in one transaction.
 
@@ -69,11 +69,11 @@ class NightStore(InboxStore, Protocol):
         """
         ...
 
-    async def fire_asked(self, night: Night, changes: Changes, now: datetime) -> bool:
+    async def fire_asked(self, night: Night, changes: Plan, now: datetime) -> bool:
         """Start a night that was asked for; False: another replica has."""
         ...
 
-    async def open_nights(self) -> tuple[tuple[Night, tuple[RunWants, ...]], ...]:
+    async def open_nights(self) -> tuple[tuple[Night, tuple[RunClaimants, ...]], ...]:
         """Return the nights that are not known to be done, with the runs they want or wanted."""
         ...
 
@@ -85,7 +85,7 @@ class NightStore(InboxStore, Protocol):
 class NightLister(Protocol):
     """What operators do to nights, beside a running service."""
 
-    async def list_nights(self, *, each: int) -> tuple[Told, ...]:
+    async def list_nights(self, *, each: int) -> tuple[ScheduleListing, ...]:
         """Return every time with its last nights, ``each`` at most."""
         ...
 
@@ -93,6 +93,6 @@ class NightLister(Protocol):
         """Ask the service to start a night now."""
         ...
 
-    async def runs_of_night(self, repo_id: RepoId, source: str) -> tuple[RunWants, ...]:
+    async def runs_of_night(self, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
         """Return the runs that a night wants or wanted, oldest first."""
         ...

@@ -8,9 +8,9 @@ from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.pulls import Pull, StoredSelection
 from bot.core.model.snapshot import Snapshot
 from bot.core.planning.plan import AuditEntry
-from bot.core.queue.scheduler import Pause
+from bot.core.queue.state import Pause
 from bot.ports.api import ApiStore
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.ports.lease import Lease
 
 
@@ -57,7 +57,7 @@ class OperatorStore(ApiStore, AuditStore, Protocol):
         ...
 
     async def commit(
-        self, changes: Changes, now: datetime, *, done: Lease | None, note: str = ""
+        self, changes: Plan, now: datetime, *, done: Lease | None, note: str = ""
     ) -> bool:
         """Write ``changes`` in one transaction; ``done`` None: not from a delivery."""
         ...

@@ -7,11 +7,11 @@ from typing import Protocol
 from bot.core.model.ids import RepoId
 from bot.core.model.queue import Alternatives
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Run, Want
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Claimant, Run
 from bot.core.planning.plan import AuditEntry
-from bot.core.queue.scheduler import Answer
-from bot.core.runs.offline import Quiet
+from bot.core.queue.state import Answer
+from bot.core.runs.offline import OfflineLabel
 from bot.ports.inbox import Reader
 from bot.ports.lease import Lease
 
@@ -22,8 +22,8 @@ class ClaimedRun:
 
     lease: Lease
     run: Run
-    wants: tuple[Want, ...]
-    facts: tuple[Fact, ...]
+    claimants: tuple[Claimant, ...]
+    run_events: tuple[RunEvent, ...]
     rayjobs: tuple[RayJob, ...]
 
 
@@ -33,7 +33,7 @@ class SaveRun:
 
     run: Run
     due: datetime | None  # None: nothing to do until poked
-    facts: tuple[Fact, ...] = ()
+    run_events: tuple[RunEvent, ...] = ()
     rayjobs: tuple[RayJob, ...] = ()  # seen for the first time; known ones are left alone
     release: tuple[str, ...] = ()  # resources given back
     release_all: bool = False  # every hold and every place in a queue
@@ -60,7 +60,9 @@ class RunnerStore(Reader, Protocol):
         """
         ...
 
-    async def note(self, lease: Lease, run: Run, facts: tuple[Fact, ...], now: datetime) -> bool:
+    async def note(
+        self, lease: Lease, run: Run, run_events: tuple[RunEvent, ...], now: datetime
+    ) -> bool:
         """Write the run and facts at once and keep the lease (intent first); False: lost."""
         ...
 
@@ -68,9 +70,9 @@ class RunnerStore(Reader, Protocol):
         """Prolong the lease; False: lost."""
         ...
 
-    async def quiet_label(
+    async def offline_label(
         self, repo_id: RepoId, label: str, waits_since: datetime, now: datetime
-    ) -> Quiet | None:
+    ) -> OfflineLabel | None:
         """Return the label if it looks offline to a run that waits for it since then."""
         ...
 

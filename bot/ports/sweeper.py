@@ -8,7 +8,7 @@ from bot.core.model.ids import RepoId
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Run
-from bot.core.runs.offline import Quiet
+from bot.core.runs.offline import OfflineLabel
 from bot.ports.inbox import InboxStore
 
 
@@ -23,7 +23,7 @@ class Health:
     checks_behind: int
     checks_given_up: int
     last_delivery_at: datetime | None
-    offline: tuple[tuple[RepoId, Quiet], ...] = ()  # labels that look so, by repository
+    offline: tuple[tuple[RepoId, OfflineLabel], ...] = ()  # labels that look so, by repository
 
 
 class SweeperStore(InboxStore, Protocol):

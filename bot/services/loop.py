@@ -3,7 +3,7 @@
 from bot.telemetry import Log, Metrics
 
 
-class Loop:
+class Worker:
     """The name under which this process takes leases, and the one answer to a broken step."""
 
     def __init__(self, owner: str, metrics: Metrics, *, strict: bool = False) -> None:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.core.model.ids import RunId
-from bot.core.model.runs import Rank, Run, State, Want, Wish, WishKind
-from bot.core.planning.plan import AuditEntry, Changes
+from bot.core.model.runs import Claimant, Rank, Run, State, StopReason, StopRequest
+from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.pull_request import pr_source
 from bot.core.policy import PolicyErrors, load_policy
-from bot.core.queue.scheduler import Pause
+from bot.core.queue.state import Pause
 from bot.core.report.views import Gate
 from bot.ports.api import RunQuery, RunStory
 from bot.ports.clock import Clock
@@ -75,12 +75,14 @@ class Operator:
         if refusal:
             return refusal
         now = self._clock.now()
-        wish = Wish(WishKind.CANCEL, self._who, f"cancelled by {self._who}: {reason}", now)
+        stop_request = StopRequest(
+            StopReason.CANCEL, self._who, f"cancelled by {self._who}: {reason}", now
+        )
         entry = self._entry(f"cancel {run.suite} ({run.id}): {reason}", run)
-        changes = Changes(wishes=((run.id, wish),), audit=(entry,))
+        changes = Plan(stop_requests=((run.id, stop_request),), audit=(entry,))
         await self._store.commit(changes, now, done=None)
         after = await self._store.run_story(run.id)
-        if after is None or after.run.wish != wish:
+        if after is None or after.run.stop_request != stop_request:
             return No(f"{run.id} ({run.suite}) ended meanwhile")
         return after.run
 
@@ -103,13 +105,13 @@ class Operator:
             if latest.actions_run_id is None:
                 return No(f"GitHub starts {run.suite} by itself, and has not at this commit")
             again = continued(again, latest)
-        wants = tuple([await self._kept(want, again) for want in story.wants])
-        sources = {want.source: want for want in wants if want is not None}
+        claimants = tuple([await self._kept(claimant, again) for claimant in story.claimants])
+        sources = {claimant.source: claimant for claimant in claimants if claimant is not None}
         if not sources:
             pin = f"pin:operator-{again.id}"
-            sources = {pin: Want(again.id, pin, auto=False, by=self._who, rank=Rank.APPROVED)}
+            sources = {pin: Claimant(again.id, pin, auto=False, by=self._who, rank=Rank.APPROVED)}
         entry = self._entry(f"retry {run.suite} ({run.id}) as attempt {again.attempt}", run)
-        changes = Changes(
+        changes = Plan(
             new_runs=((again, tuple(sources.values())),),
             gates=await self._gates(again, set(sources)),
             audit=(entry,),
@@ -137,15 +139,15 @@ class Operator:
             number=run.number,
         )
 
-    async def _kept(self, want: Want, again: Run) -> Want | None:
+    async def _kept(self, claimant: Claimant, again: Run) -> Claimant | None:
         """Return a want for the new attempt; a pull request's holds while this is its head."""
-        kind, _, number = want.source.partition(":")
+        kind, _, number = claimant.source.partition(":")
         if kind == "pr":
             pull = await self._store.pull(again.repo_id, int(number))
             if pull is None or not pull.open or pull.head_sha != again.sha:
                 return None
-        rank = min(want.rank, Rank.APPROVED)
-        return replace(want, run_id=again.id, auto=False, by=self._who, rank=rank)
+        rank = min(claimant.rank, Rank.APPROVED)
+        return replace(claimant, run_id=again.id, auto=False, by=self._who, rank=rank)
 
     async def _gates(self, run: Run, sources: set[str]) -> tuple[Gate, ...]:
         """Return the gate that the new attempt counts for: its pull request's."""
@@ -211,6 +213,6 @@ def _not_to_cancel(run: Run) -> No | None:
         return No(f"{named} is done: {run.outcome}")
     if run.state is State.FINISHING:
         return No(f"{named} has its result; only its log is still read")
-    if run.wish is not None:
-        return No(f"{named} is being stopped already: {run.wish.reason}")
+    if run.stop_request is not None:
+        return No(f"{named} is being stopped already: {run.stop_request.reason}")
     return None

@@ -6,7 +6,7 @@ from weakref import WeakValueDictionary
 
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo, StoredPolicy
-from bot.core.planning.plan import Changes
+from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import PolicyAt
 from bot.core.policy import Policy, PolicyErrors, load_policy
 from bot.core.policy.selection import POLICY_PATH, lists_branch
@@ -77,7 +77,7 @@ class Policies:
 
     async def pushed(self, repo: Repo, branch: str) -> None:
         """Forget a branch's policy at once: what is decided from its push needs the new one."""
-        forget = Changes(forget_policy=(repo.id, branch))
+        forget = Plan(forget_policy=(repo.id, branch))
         async with self._turn(repo, branch):  # a read under way is of the old one
             await self._store.commit(forget, self._clock.now(), done=None)
 
@@ -111,5 +111,5 @@ class Policies:
         file = await self._github.file(repo, POLICY_PATH, ref)
         text = file.text.decode(errors="replace") if file else None
         row = StoredPolicy(repo.id, ref, file.blob_sha if file else "", text, now)
-        await self._store.commit(Changes(repo=repo, policy=row), now, done=None)
+        await self._store.commit(Plan(repo=repo, policy=row), now, done=None)
         return row

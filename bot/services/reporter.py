@@ -20,7 +20,7 @@ from bot.ports.clock import Clock
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import GitHub
 from bot.ports.reporter import DueCheck, DueReply, ReporterStore
-from bot.services.loop import Loop
+from bot.services.loop import Worker
 from bot.telemetry import get_log
 
 LEASE_S = 30
@@ -42,7 +42,7 @@ class Reporter:
     """Writes due check runs and replies."""
 
     def __init__(
-        self, store: ReporterStore, github: GitHub, clock: Clock, loop: Loop, where: Where
+        self, store: ReporterStore, github: GitHub, clock: Clock, loop: Worker, where: Where
     ) -> None:
         self._store = store
         self._github = github

@@ -19,10 +19,10 @@ from bot.core.planning.commits import Commit
 from bot.core.planning.pull_request import PolicyAt
 from bot.core.planning.schedule import (
     Cron,
+    FiringPlan,
     Make,
     Night,
     NightState,
-    Plan,
     due,
     left_out,
     night_source,
@@ -37,7 +37,7 @@ from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import GitHub
 from bot.ports.nights import NightStore, Timed
-from bot.services.loop import Loop
+from bot.services.loop import Worker
 from bot.services.policies import Broken, Policies
 from bot.telemetry import get_log
 
@@ -57,7 +57,7 @@ class Nightlies:
         store: NightStore,
         github: GitHub,
         policies: Policies,
-        tools: tuple[Clock, Loop, Callable[[], str]],
+        tools: tuple[Clock, Worker, Callable[[], str]],
     ) -> None:
         self._store = store
         self._github = github
@@ -164,7 +164,7 @@ class Nightlies:
         if await self._store.fire_asked(plan.night, audited(plan.changes, now, None), now):
             self._tell(plan.night)
 
-    async def _plan(self, repo: Repo, night: Night, at: PolicyAt | Broken | None) -> Plan:
+    async def _plan(self, repo: Repo, night: Night, at: PolicyAt | Broken | None) -> FiringPlan:
         """Return what a night starts on the head of its branch, or why it starts nothing."""
         entry = _entry(at, night.name)
         if isinstance(at, Broken):
@@ -183,7 +183,7 @@ class Nightlies:
             return left_out(night, NightState.SKIPPED, would)
         return await self._start(repo, night, own, entry)
 
-    async def _start(self, repo: Repo, night: Night, own: PolicyAt, entry: Nightly) -> Plan:
+    async def _start(self, repo: Repo, night: Night, own: PolicyAt, entry: Nightly) -> FiringPlan:
         branch = entry.ref or repo.default_branch
         try:
             tip = await self._github.tip(repo, branch)

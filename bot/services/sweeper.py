@@ -8,20 +8,20 @@ from functools import partial
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Outcome, Run
 from bot.core.planning.audit import audited
-from bot.core.planning.plan import Changes
+from bot.core.planning.plan import Plan
 from bot.core.runs import observed
-from bot.core.runs.native import EVENTS, LATE_PULL, Seen
+from bot.core.runs.native import EVENTS, LATE_PULL, WorkflowRunInfo
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsRun, GitHub
 from bot.ports.logs import LogFiles
 from bot.ports.sweeper import Health, SweeperStore
 from bot.ports.wake import Topic, Wake
-from bot.services.events.pull_request import Brought, Pulls
-from bot.services.loop import Loop
+from bot.services.events.pull_request import HeadTrigger, Pulls
+from bot.services.loop import Worker
 from bot.services.runs.native import Natives
 from bot.telemetry import get_log
 
@@ -54,7 +54,7 @@ class Sweeper:
         store: SweeperStore,
         outside: tuple[GitHub, LogFiles],
         cases: tuple[Pulls, Natives],
-        process: tuple[Clock, Wake, Loop],
+        process: tuple[Clock, Wake, Worker],
         habits: Habits,
     ) -> None:
         self._store = store
@@ -104,7 +104,7 @@ class Sweeper:
         now = self._clock.now()
         found = [_fact(live[item.id], item, now) for item in listed if item.id in live]
         if found:
-            await self._store.commit(Changes(facts=tuple(found)), now, done=None)
+            await self._store.commit(Plan(run_events=tuple(found)), now, done=None)
             self._wake.poke(Topic.RUNNER)
 
     async def _started_by_github(self, repo: Repo, runs: tuple[Run, ...], event: str) -> None:
@@ -118,7 +118,7 @@ class Sweeper:
         )
         told = [_fact(bound[item.id], item, now) for item in listed if item.id in bound]
         if told:
-            await self._store.commit(Changes(facts=tuple(told)), now, done=None)
+            await self._store.commit(Plan(run_events=tuple(told)), now, done=None)
         for item in listed:
             if Sha(item.head_sha) in waiting and item.id not in bound:
                 await self._adopt(repo, item, waiting[Sha(item.head_sha)])
@@ -160,12 +160,12 @@ class Sweeper:
         for number, pull in listed.items():
             if number not in known or known[number].head_sha != pull.head_sha:
                 full = await self._github.pull(repo, number)  # lists lack the number of files
-                await self._commit(await self._pulls.look(repo, full, Brought("found", None)))
+                await self._commit(await self._pulls.look(repo, full, HeadTrigger("found", None)))
         for number in sorted(known.keys() - listed.keys()):
             await self._commit(await self._unlisted(repo, known[number]))
         self._wake.poke(Topic.RUNNER, Topic.REPORTER)
 
-    async def _unlisted(self, repo: Repo, known: Pull) -> Changes:
+    async def _unlisted(self, repo: Repo, known: Pull) -> Plan:
         """Return what becomes of a pull request that is not among the open ones any more."""
         try:
             pull = await self._github.pull(repo, known.number)
@@ -173,9 +173,9 @@ class Sweeper:
             if error.status not in _GONE:
                 raise
             return await self._pulls.closed(repo, known, "the pull request is gone")
-        return Changes() if pull.open else await self._pulls.closed(repo, pull)
+        return Plan() if pull.open else await self._pulls.closed(repo, pull)
 
-    async def _commit(self, changes: Changes) -> None:
+    async def _commit(self, changes: Plan) -> None:
         """Commit what was found, with what was decided on it."""
         now = self._clock.now()
         await self._store.commit(audited(changes, now, None), now, done=None)
@@ -214,17 +214,21 @@ class Sweeper:
         """Set the gauge, and raise one alarm each time a label falls silent, by any replica."""
         gauge = self._loop.metrics.offline
         gauge.clear()
-        for repo_id, quiet in health.offline:
-            gauge.labels(str(repo_id), quiet.label).set((now - quiet.since).total_seconds())
-            name = f"offline:{repo_id}:{quiet.label}:{quiet.since:%Y-%m-%dT%H:%M:%S}"
+        for repo_id, offline in health.offline:
+            gauge.labels(str(repo_id), offline.label).set((now - offline.since).total_seconds())
+            name = f"offline:{repo_id}:{offline.label}:{offline.since:%Y-%m-%dT%H:%M:%S}"
             if await self._store.due_poll(name, now, every_s=_ALARM_ONCE_S):
-                told = {"repo_id": repo_id, "label": quiet.label, "since": quiet.since.isoformat()}
+                told = {
+                    "repo_id": repo_id,
+                    "label": offline.label,
+                    "since": offline.since.isoformat(),
+                }
                 self._log.warning("a runner label looks offline", **told)
 
 
-def _seen(item: ActionsRun) -> Seen:
+def _seen(item: ActionsRun) -> WorkflowRunInfo:
     """Return a listed run; its pull request is known, so nobody has to wait for that."""
-    return Seen(
+    return WorkflowRunInfo(
         run_id=item.id,
         attempt=item.attempt,
         event=item.event,
@@ -237,7 +241,7 @@ def _seen(item: ActionsRun) -> Seen:
     )
 
 
-def _fact(run: Run, item: ActionsRun, now: datetime) -> Fact:
+def _fact(run: Run, item: ActionsRun, now: datetime) -> RunEvent:
     """Return what a list says of a run; an older attempt's row learns that it has ended."""
     status = item.status if item.status in {"in_progress", "completed"} else "queued"
     if item.attempt > run.actions_attempt:

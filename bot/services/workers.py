@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from bot.ports.clock import Clock
 from bot.ports.wake import Topic, Wake
-from bot.services.loop import Loop
+from bot.services.loop import Worker
 from bot.telemetry import get_log
 
 POLL_S = 1.0  # a lost wake costs this much; due times are found so as well
@@ -17,7 +17,7 @@ STOP_WITHIN_S = 25.0  # what a step may take after SIGTERM; supervisors kill at 
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class LoopSpec:
     """One loop: its step, and what wakes it (None: only the clock)."""
 
     name: str
@@ -25,10 +25,10 @@ class Turn:
     topic: Topic | None
 
 
-class Loops:
+class WorkerPool:
     """Owns one task a loop."""
 
-    def __init__(self, turns: list[Turn], wake: Wake, loop: Loop, clock: Clock) -> None:
+    def __init__(self, turns: list[LoopSpec], wake: Wake, loop: Worker, clock: Clock) -> None:
         self.turns = turns
         self._wake = wake
         self._loop = loop
@@ -65,14 +65,14 @@ class Loops:
             if isinstance(result, Exception):
                 raise result
 
-    async def _drive(self, turn: Turn, stop: asyncio.Event) -> None:
+    async def _drive(self, turn: LoopSpec, stop: asyncio.Event) -> None:
         while not stop.is_set():
             self._round[turn.name] = self._clock.now()
             busy = await self._step(turn)
             if not busy and not stop.is_set():
                 await self._pause(turn, stop)
 
-    async def _step(self, turn: Turn) -> bool:
+    async def _step(self, turn: LoopSpec) -> bool:
         try:
             return await turn.step()
         except Exception as error:  # noqa: BLE001  a loop goes on, whatever one step met
@@ -80,7 +80,7 @@ class Loops:
             await self._clock.sleep(_PAUSE_S)
             return False
 
-    async def _pause(self, turn: Turn, stop: asyncio.Event) -> None:
+    async def _pause(self, turn: LoopSpec, stop: asyncio.Event) -> None:
         """Wait for a wake, a poll's time, or the stop."""
         if turn.topic is not None:
             await self._wake.wait(turn.topic, POLL_S)

@@ -7,12 +7,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
 from bot.ports.api import ListedRun, RunQuery, RunStory
 from bot.store.database import Database
-from bot.store.rows import load, load_all, load_by_run, load_runs, load_wants
-from bot.store.tables import checks, facts, queue, rayjobs, repos, runs, wants
+from bot.store.rows import load, load_all, load_by_run, load_claimants, load_runs
+from bot.store.tables import checks, claimants, queue, rayjobs, repos, run_events, runs
 
 
 class ApiRows:
@@ -67,8 +67,8 @@ class ApiRows:
                 return None
             [run] = found
             known = await _repos(conn, {run.repo_id})
-            wanted = await load_wants(conn, [run_id])
-            told = await load_by_run(conn, Fact, facts, [run_id])
+            wanted = await load_claimants(conn, [run_id])
+            told = await load_by_run(conn, RunEvent, run_events, [run_id])
             jobs = await load_by_run(conn, RayJob, rayjobs, [run_id])
         return RunStory(
             run,
@@ -86,8 +86,8 @@ def _where(query: RunQuery) -> list[ColumnElement[bool]]:
     if query.sha is not None:
         where.append(runs.c.sha.startswith(query.sha, autoescape=True))
     if query.number is not None:
-        source = wants.c.source == f"pr:{query.number}"
-        wanted = exists().where(wants.c.run_id == runs.c.id, source)
+        source = claimants.c.source == f"pr:{query.number}"
+        wanted = exists().where(claimants.c.run_id == runs.c.id, source)
         where.append((runs.c.number == query.number) | wanted)
     if query.state is not None:
         where.append(runs.c.state == query.state)

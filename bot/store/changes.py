@@ -8,9 +8,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RunId
 from bot.core.model.pulls import Pull
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Run, State, Want, Wish, WishKind
-from bot.ports.inbox import Changes, DropWant
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Claimant, Run, State, StopReason, StopRequest
+from bot.ports.inbox import DropClaimant, Plan
 from bot.ports.lease import Lease
 from bot.ports.wake import Topic, Wake
 from bot.store.audit import add_audit
@@ -26,7 +26,7 @@ from bot.store.database import Database, insert
 from bot.store.deliveries import finish_delivery
 from bot.store.records import runs_let_down, save_records, take_up_reports
 from bot.store.rows import FREE, moment, values
-from bot.store.tables import facts, pulls, runs, wants
+from bot.store.tables import claimants, pulls, run_events, runs
 
 # Two commits may race for a suite's open place or its next attempt number; each round one wins.
 _TRIES = 20
@@ -40,7 +40,7 @@ class ChangeRows:
     _new_id: NewId
 
     async def commit(
-        self, changes: Changes, now: datetime, *, done: Lease | None, note: str = ""
+        self, changes: Plan, now: datetime, *, done: Lease | None, note: str = ""
     ) -> bool:
         """Write ``changes`` and mark the delivery done, in one transaction."""
 
@@ -57,13 +57,13 @@ class ChangeRows:
             self._wake.poke(*topics(changes))
         return written
 
-    async def write_changes(self, conn: AsyncConnection, changes: Changes, now: datetime) -> None:
+    async def write_changes(self, conn: AsyncConnection, changes: Plan, now: datetime) -> None:
         """Write ``changes`` inside a transaction; who owns it pokes their topics afterwards."""
         await save_records(conn, changes)
         placed = await self._change_runs(conn, changes, now)
         for gate in sorted(changes.gates, key=lambda item: (item.repo_id, item.sha)):
             await touch_gate(conn, gate, now, self._new_id)
-        for again in changes.again:
+        for again in changes.republish:
             await show_again(conn, again, now, self._new_id)
         if changes.proposal is not None:
             await add_proposal(conn, changes.proposal, now)
@@ -73,25 +73,26 @@ class ChangeRows:
         await add_audit(conn, changes.audit)
 
     async def _change_runs(
-        self, conn: AsyncConnection, changes: Changes, now: datetime
+        self, conn: AsyncConnection, changes: Plan, now: datetime
     ) -> dict[RunId, RunId]:
         """Change runs; return where each new run went: it itself, or the open one."""
         known = await lock_runs(conn, _touched(changes))
         placed: dict[RunId, RunId] = {}
-        added = [want for want in changes.add_wants if want.run_id in known]
+        added = [claimant for claimant in changes.add_claimants if claimant.run_id in known]
         for run, its_wants in changes.new_runs:
             placed[run.id] = await place_run(conn, run, now)
-            added += [replace(want, run_id=placed[run.id]) for want in its_wants]
-        await add_wants(conn, added, now)
+            added += [replace(claimant, run_id=placed[run.id]) for claimant in its_wants]
+        await add_claimants(conn, added, now)
         await _force(conn, changes, placed, now)
-        for drop in changes.drop_wants:
-            await drop_want(conn, drop, now)
-        for run_id, wish in changes.wishes:
-            await set_wish(conn, placed.get(run_id, run_id), wish, now)
+        for drop in changes.drop_claimants:
+            await drop_claimant(conn, drop, now)
+        for run_id, stop_request in changes.stop_requests:
+            await request_stop(conn, placed.get(run_id, run_id), stop_request, now)
         moved = (
-            replace(fact, run_id=placed.get(fact.run_id, fact.run_id)) for fact in changes.facts
+            replace(run_event, run_id=placed.get(run_event.run_id, run_event.run_id))
+            for run_event in changes.run_events
         )
-        poked = await add_facts(conn, tuple(moved))
+        poked = await add_run_events(conn, tuple(moved))
         if changes.installation is not None:
             poked |= await runs_let_down(conn, changes.installation)
             await take_up_reports(conn, changes.installation, now)
@@ -106,21 +107,21 @@ async def _is_head(conn: AsyncConnection, basis: Pull) -> bool:
     return await conn.scalar(query) == basis.head_sha
 
 
-def _touched(changes: Changes) -> set[RunId]:
+def _touched(changes: Plan) -> set[RunId]:
     """Return the known runs that the changes write to."""
     return {
-        *(want.run_id for want in changes.add_wants),
-        *(drop.run_id for drop in changes.drop_wants),
-        *(run_id for run_id, _ in changes.wishes),
+        *(claimant.run_id for claimant in changes.add_claimants),
+        *(drop.run_id for drop in changes.drop_claimants),
+        *(run_id for run_id, _ in changes.stop_requests),
         *(run_id for run_id, _ in changes.forced),
-        *(fact.run_id for fact in changes.facts),
+        *(run_event.run_id for run_event in changes.run_events),
     }
 
 
-def topics(changes: Changes) -> tuple[Topic, ...]:
+def topics(changes: Plan) -> tuple[Topic, ...]:
     """Return who has something to do once the changes are written."""
     runner = bool(changes.new_runs or _touched(changes) or changes.installation)
-    shown = changes.gates or changes.replies or changes.again or changes.installation
+    shown = changes.gates or changes.replies or changes.republish or changes.installation
     reporter = bool(changes.new_runs or shown or changes.proposal)
     chosen = ((Topic.RUNNER, runner), (Topic.REPORTER, reporter))
     return tuple(topic for topic, wanted in chosen if wanted)
@@ -149,8 +150,8 @@ async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:
         if made.first() is not None:
             await add_run_check(conn, run, now)
             return run.id
-        taken = select(runs.c.id).where(same, runs.c.state != State.DONE).with_for_update()
-        holder = (await conn.execute(taken)).scalar()
+        acquired = select(runs.c.id).where(same, runs.c.state != State.DONE).with_for_update()
+        holder = (await conn.execute(acquired)).scalar()
         if holder is not None:
             return RunId(holder)
         highest = await conn.scalar(select(func.max(runs.c.attempt)).where(same))
@@ -159,51 +160,53 @@ async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:
     raise RuntimeError(message)
 
 
-async def add_wants(conn: AsyncConnection, added: list[Want], now: datetime) -> None:
+async def add_claimants(conn: AsyncConnection, added: list[Claimant], now: datetime) -> None:
     """Add wants and poke their runs; a run nobody wanted any more is wanted again."""
     if not added:
         return
-    for want in added:
-        await conn.execute(_put_want(conn, want))
-    await _want_again(conn, {want.run_id for want in added})
-    await poke_runs(conn, {want.run_id for want in added}, now)
+    for claimant in added:
+        await conn.execute(_put_claimant(conn, claimant))
+    await _claim_again(conn, {claimant.run_id for claimant in added})
+    await poke_runs(conn, {claimant.run_id for claimant in added}, now)
 
 
-def _put_want(conn: AsyncConnection, want: Want) -> Executable:
+def _put_claimant(conn: AsyncConnection, claimant: Claimant) -> Executable:
     """Return the insert of a want; one that is there becomes a person's, and never a lesser one."""
-    new = insert(conn, wants).values(values(want))
-    added, persons = new.excluded, wants.c.auto & ~new.excluded.auto
+    new = insert(conn, claimants).values(values(claimant))
+    added, persons = new.excluded, claimants.c.auto & ~new.excluded.auto
     more = {
-        "auto": wants.c.auto & added.auto,
-        "by": case((persons, added.by), else_=wants.c.by),
-        "rank": case((added.rank < wants.c.rank, added.rank), else_=wants.c.rank),
+        "auto": claimants.c.auto & added.auto,
+        "by": case((persons, added.by), else_=claimants.c.by),
+        "rank": case((added.rank < claimants.c.rank, added.rank), else_=claimants.c.rank),
     }
     return new.on_conflict_do_update(index_elements=["run_id", "source"], set_=more)
 
 
-async def _want_again(conn: AsyncConnection, run_ids: set[RunId]) -> None:
+async def _claim_again(conn: AsyncConnection, run_ids: set[RunId]) -> None:
     """Clear the supersede wish of runs that were not dispatched yet.
 
     The lease is taken away too: a runner that has read the wish must not end the run with it.
     """
     found = await conn.execute(
-        select(runs.c.id, runs.c.wish).where(
+        select(runs.c.id, runs.c.stop_request).where(
             runs.c.id.in_(run_ids),
-            runs.c.wish.is_not(None),
+            runs.c.stop_request.is_not(None),
             runs.c.state.in_([State.NEEDS_APPROVAL, State.QUEUED]),
         )
     )
-    cleared = [run_id for run_id, wish in found if wish.kind is WishKind.SUPERSEDE]
+    cleared = [
+        run_id for run_id, stop_request in found if stop_request.kind is StopReason.SUPERSEDE
+    ]
     if cleared:
         await conn.execute(
             update(runs)
             .where(runs.c.id.in_(cleared))
-            .values(wish=None, lease_number=runs.c.lease_number + 1, **FREE)
+            .values(stop_request=None, lease_number=runs.c.lease_number + 1, **FREE)
         )
 
 
 async def _force(
-    conn: AsyncConnection, changes: Changes, placed: dict[RunId, RunId], now: datetime
+    conn: AsyncConnection, changes: Plan, placed: dict[RunId, RunId], now: datetime
 ) -> None:
     """Lift the limits for runs that wait, also for those that a new one has met, and poke them."""
     met = ((placed[run.id], run.forced) for run, _ in changes.new_runs if placed[run.id] != run.id)
@@ -213,50 +216,60 @@ async def _force(
             await poke_runs(conn, {run_id}, now)
 
 
-async def drop_want(conn: AsyncConnection, drop: DropWant, now: datetime) -> None:
+async def drop_claimant(conn: AsyncConnection, drop: DropClaimant, now: datetime) -> None:
     """Take a want off a run; the last one gone, wish it superseded."""
     gone = await conn.execute(
-        delete(wants).where(wants.c.run_id == drop.run_id, wants.c.source == drop.source)
+        delete(claimants).where(
+            claimants.c.run_id == drop.run_id, claimants.c.source == drop.source
+        )
     )
     if gone.rowcount == 0:
         return
-    left = await conn.scalar(select(func.count()).where(wants.c.run_id == drop.run_id))
+    left = await conn.scalar(select(func.count()).where(claimants.c.run_id == drop.run_id))
     if left == 0:
-        wish = Wish(kind=WishKind.SUPERSEDE, by="", reason=drop.reason, at=now)
-        await set_wish(conn, drop.run_id, wish, now)
+        stop_request = StopRequest(kind=StopReason.SUPERSEDE, by="", reason=drop.reason, at=now)
+        await request_stop(conn, drop.run_id, stop_request, now)
 
 
-async def set_wish(conn: AsyncConnection, run_id: RunId, wish: Wish, now: datetime) -> None:
+async def request_stop(
+    conn: AsyncConnection, run_id: RunId, stop_request: StopRequest, now: datetime
+) -> None:
     """Write a wish unless one stands in its way, and poke the run."""
     await conn.execute(
         update(runs)
         .where(runs.c.id == run_id, runs.c.state != State.DONE)
-        .values(wish=await wish_to_keep(conn, run_id, wish), due=now, pokes=runs.c.pokes + 1)
+        .values(
+            stop_request=await stop_request_to_keep(conn, run_id, stop_request),
+            due=now,
+            pokes=runs.c.pokes + 1,
+        )
     )
 
 
-async def wish_to_keep(conn: AsyncConnection, run_id: RunId, wish: Wish) -> Wish:
+async def stop_request_to_keep(
+    conn: AsyncConnection, run_id: RunId, stop_request: StopRequest
+) -> StopRequest:
     """Return the first wish of a run, but any other before one to supersede it.
 
     A run may be wanted again: what nobody wanted for a while can still be cancelled.
     """
-    query = select(runs.c.wish).where(runs.c.id == run_id).with_for_update()
-    first: Wish | None = await conn.scalar(query)
-    return first if first and first.kind is not WishKind.SUPERSEDE else wish
+    query = select(runs.c.stop_request).where(runs.c.id == run_id).with_for_update()
+    first: StopRequest | None = await conn.scalar(query)
+    return first if first and first.kind is not StopReason.SUPERSEDE else stop_request
 
 
-async def add_facts(conn: AsyncConnection, added: tuple[Fact, ...]) -> set[RunId]:
+async def add_run_events(conn: AsyncConnection, added: tuple[RunEvent, ...]) -> set[RunId]:
     """Add facts of known runs that are not known yet; return the runs that learned something."""
     if not added:
         return set()
     known = await conn.scalars(
-        select(runs.c.id).where(runs.c.id.in_({fact.run_id for fact in added}))
+        select(runs.c.id).where(runs.c.id.in_({run_event.run_id for run_event in added}))
     )
     run_ids = set(known)
-    rows = [values(fact) for fact in added if fact.run_id in run_ids]
+    rows = [values(run_event) for run_event in added if run_event.run_id in run_ids]
     if not rows:
         return set()
-    query = insert(conn, facts).on_conflict_do_nothing().returning(facts.c.run_id)
+    query = insert(conn, run_events).on_conflict_do_nothing().returning(run_events.c.run_id)
     return set(await conn.scalars(query, rows))
 
 

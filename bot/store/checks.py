@@ -14,7 +14,7 @@ from bot.core.model.ids import RepoId, Sha
 from bot.core.model.pulls import Approval, Pull, StoredSelection
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run, State
 from bot.core.report.views import Proposal
 from bot.ports.lease import Lease
@@ -25,7 +25,7 @@ from bot.store.claims import claiming, terms
 from bot.store.database import Database
 from bot.store.rows import lease_of, load_all, load_by_run, load_runs, shas_in
 from bot.store.showing import CHECK, due_now, row_of
-from bot.store.tables import approvals, checks, facts, pulls, rayjobs, repos, runs, selections
+from bot.store.tables import approvals, checks, pulls, rayjobs, repos, run_events, runs, selections
 
 Item = TypeVar("Item")
 Commit = tuple[RepoId, Sha]
@@ -123,7 +123,7 @@ def _is_gate(row: RowMapping) -> bool:
 async def _suite_views(conn: AsyncConnection, run_ids: set[str]) -> dict[str, SuiteView]:
     if not run_ids:
         return {}
-    story = await load_by_run(conn, Fact, facts, run_ids)
+    story = await load_by_run(conn, RunEvent, run_events, run_ids)
     jobs = await load_by_run(conn, RayJob, rayjobs, run_ids)
     return {
         run.id: SuiteView(run, story.get(run.id, ()), jobs.get(run.id, ()))

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.runs import Run, State
 from bot.core.report.views import Proposal
-from bot.ports.inbox import Again, Gate, Reply
+from bot.ports.inbox import Gate, Reply, RepublishCheck
 from bot.store.database import insert
 from bot.store.rows import FREE, moment
 from bot.store.tables import checks, replies, reply_runs, runs
@@ -166,11 +166,15 @@ async def succeed_check(
         await conn.execute(insert(conn, checks).values(row))
 
 
-async def show_again(conn: AsyncConnection, again: Again, now: datetime, new_id: NewId) -> None:
+async def show_again(
+    conn: AsyncConnection, republish: RepublishCheck, now: datetime, new_id: NewId
+) -> None:
     """Show an ended check anew; an open one is what GitHub should show already."""
-    same = (checks.c.repo_id == again.repo_id) & (checks.c.sha == again.sha) & checks.c.ended
-    which = _no_run() if again.run_id is None else checks.c.run_id == again.run_id
-    await succeed_check(conn, same & which, now, new_id, again.remark)
+    same = (
+        (checks.c.repo_id == republish.repo_id) & (checks.c.sha == republish.sha) & checks.c.ended
+    )
+    which = _no_run() if republish.run_id is None else checks.c.run_id == republish.run_id
+    await succeed_check(conn, same & which, now, new_id, republish.remark)
 
 
 async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:

@@ -25,7 +25,7 @@ def picking(table: Table, keys: Select[Any]) -> CTE:
     return keys.limit(_AT_MOST).with_for_update(skip_locked=True, of=table).cte("picked")
 
 
-def taken(table: Table) -> dict[str, Any]:
+def leased(table: Table) -> dict[str, Any]:
     """Return the columns that a claim writes."""
     number = table.c.lease_number + 1
     return {"lease_owner": _BY, "lease_number": number, "lease_until": _UNTIL}
@@ -35,4 +35,4 @@ def claiming(table: Table, keys: Select[Any]) -> ReturningUpdate[Any]:
     """Return the statement that claims the first rows of a query of keys (of one column)."""
     (key,) = table.primary_key.columns
     chosen = key.in_(select(*picking(table, keys).c))
-    return update(table).where(chosen).values(taken(table)).returning(*table.c)
+    return update(table).where(chosen).values(leased(table)).returning(*table.c)

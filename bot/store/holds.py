@@ -12,12 +12,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.queue import Alternatives, Need
 from bot.core.model.runs import Run, State
-from bot.core.queue.scheduler import Answer, Barred, Scene, Taken, Waiter, give, going, order
+from bot.core.queue.scheduler import acquire, order, runnable
+from bot.core.queue.state import Acquired, Answer, Blocked, PendingRun, QueueState
 from bot.ports.wake import Topic, Wake
 from bot.store.changes import poke_runs
 from bot.store.database import Database, insert
+from bot.store.queue_state import pending_of, read_queue_state
 from bot.store.rows import values
-from bot.store.scene import read_scene, waiter_of
 from bot.store.tables import holds, queue, runs
 from bot.store.tables_scarce import resources
 
@@ -39,13 +40,13 @@ class HoldRows:
             await lock_places(conn, run.repo_id)
             held = await _held(conn, run.id, needs)
             if held is not None:
-                return Taken(held), False
+                return Acquired(held), False
             if not await _is_open(conn, run.id):
-                return Barred("the run is done"), False
-            waiter = await waiter_of(conn, run, needs)
-            scene = _with(await read_scene(conn, run.repo_id, now), waiter)
-            answer, others = give(scene, run.id)
-            await _enter(conn, run, waiter, answer, now)
+                return Blocked("the run is done"), False
+            pending = await pending_of(conn, run, needs)
+            queue_state = _with(await read_queue_state(conn, run.repo_id, now), pending)
+            answer, others = acquire(queue_state, run.id)
+            await _enter(conn, run, pending, answer, now)
             await poke_runs(conn, others, now, first=True)
             return answer, bool(others)
 
@@ -76,9 +77,9 @@ async def _held(conn: AsyncConnection, run_id: RunId, needs: Alternatives) -> in
     return None
 
 
-def _with(scene: Scene, waiter: Waiter) -> Scene:
-    others = (item for item in scene.waiting if item.run_id != waiter.run_id)
-    return replace(scene, waiting=(*others, waiter))
+def _with(queue_state: QueueState, pending: PendingRun) -> QueueState:
+    others = (item for item in queue_state.waiting if item.run_id != pending.run_id)
+    return replace(queue_state, waiting=(*others, pending))
 
 
 async def _is_open(conn: AsyncConnection, run_id: RunId) -> bool:
@@ -88,14 +89,14 @@ async def _is_open(conn: AsyncConnection, run_id: RunId) -> bool:
 
 
 async def _enter(
-    conn: AsyncConnection, run: Run, waiter: Waiter, answer: Answer, now: datetime
+    conn: AsyncConnection, run: Run, pending: PendingRun, answer: Answer, now: datetime
 ) -> None:
     """Hold what was taken, or stand in the queue."""
     await conn.execute(delete(queue).where(queue.c.run_id == run.id))
-    if isinstance(answer, Taken):
-        await _hold(conn, run, waiter.needs[answer.choice], now)
+    if isinstance(answer, Acquired):
+        await _hold(conn, run, pending.needs[answer.choice], now)
     else:
-        row = {**values(waiter), "repo_id": run.repo_id}
+        row = {**values(pending), "repo_id": run.repo_id}
         await conn.execute(insert(conn, queue).values(row))
 
 
@@ -142,7 +143,7 @@ async def poke_waiting(
     conn: AsyncConnection, repo_id: RepoId, touched: set[str], now: datetime
 ) -> None:
     """Poke who may go now, and the first ones of those who wait for these resources."""
-    scene = await read_scene(conn, repo_id, now)
-    waiting = [item.run_id for item in order(scene) if _resources(item.needs) & touched]
+    queue_state = await read_queue_state(conn, repo_id, now)
+    waiting = [item.run_id for item in order(queue_state) if _resources(item.needs) & touched]
     await poke_runs(conn, set(waiting[:_POKED]), now)
-    await poke_runs(conn, set(going(scene)), now, first=True)
+    await poke_runs(conn, set(runnable(queue_state)), now, first=True)

@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
 from bot.core.model.runs import State
-from bot.core.runs.offline import OFFLINE_AFTER, JobSeen, JobState, Quiet, quiet
+from bot.core.runs.offline import OFFLINE_AFTER, JobSeen, JobState, OfflineLabel, offline
 from bot.ports.wake import Topic, Wake
 from bot.store.database import Database, insert
 from bot.store.holds import lock_places, poke_waiting
@@ -40,9 +40,9 @@ class JobRows:
         if await self._db.write(lambda conn: _tell(conn, seen, set(changed), now)):
             self._wake.poke(Topic.RUNNER)
 
-    async def quiet_label(
+    async def offline_label(
         self, repo_id: RepoId, label: str, waits_since: datetime, now: datetime
-    ) -> Quiet | None:
+    ) -> OfflineLabel | None:
         """Return the label if it looks offline to a run that waits for it since then."""
         if now - waits_since < OFFLINE_AFTER:
             return None
@@ -101,7 +101,9 @@ async def jobs_over(conn: AsyncConnection, repo_id: RepoId, actions_run_id: int)
     )
 
 
-async def read_quiet(conn: AsyncConnection, now: datetime) -> tuple[tuple[RepoId, Quiet], ...]:
+async def read_offline_label(
+    conn: AsyncConnection, now: datetime
+) -> tuple[tuple[RepoId, OfflineLabel], ...]:
     """Return the labels that look offline, each once a repository."""
     waiting = (
         select(runs.c.repo_id, runs.c.label, func.min(runs.c.dispatched_at).label("since"))
@@ -124,7 +126,7 @@ async def read_quiet(conn: AsyncConnection, now: datetime) -> tuple[tuple[RepoId
 
 async def _quiet(
     conn: AsyncConnection, repo_id: RepoId, label: str, since: datetime, now: datetime
-) -> Quiet | None:
+) -> OfflineLabel | None:
     """Look at every repository of the owner: an organisation's runners serve all of them."""
     owner = select(repos.c.owner).where(repos.c.id == repo_id).scalar_subquery()
     shared = select(repos.c.id).where(repos.c.owner == owner)
@@ -135,7 +137,7 @@ async def _quiet(
     ours = (runs.c.label == label) & runs.c.repo_id.in_(shared)
     ours_at = await conn.scalar(select(func.max(runs.c.started_at)).where(ours))
     times = [at for at in (began_at, ours_at) if at]
-    return quiet(
+    return offline(
         label,
         since,
         began_at=max(times, default=None),

@@ -8,14 +8,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo, StoredPolicy
-from bot.core.planning.plan import AuditEntry, Changes, RunWants
+from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
 from bot.core.planning.schedule import Cron, Night, NightState, Schedule, night_source
-from bot.ports.nights import NightsDue, Timed, Told
+from bot.ports.nights import NightsDue, ScheduleListing, Timed
 from bot.store.audit import add_audit
 from bot.store.changes import ChangeRows, topics
 from bot.store.database import insert
-from bot.store.rows import load, load_all, load_runs, load_wants, values
-from bot.store.tables import policies, repos, runs, wants
+from bot.store.rows import load, load_all, load_claimants, load_runs, values
+from bot.store.tables import claimants, policies, repos, runs
 from bot.store.tables_scarce import crons, nights
 
 
@@ -80,7 +80,7 @@ class NightRows(ChangeRows):
         )
 
     async def fire(
-        self, seen: Cron, then: datetime, night: Night, changes: Changes, now: datetime
+        self, seen: Cron, then: datetime, night: Night, changes: Plan, now: datetime
     ) -> bool:
         """Move the time on, keep the night and start it, in one transaction.
 
@@ -104,7 +104,7 @@ class NightRows(ChangeRows):
 
         return self._told(await self._db.write(work), changes)
 
-    async def fire_asked(self, night: Night, changes: Changes, now: datetime) -> bool:
+    async def fire_asked(self, night: Night, changes: Plan, now: datetime) -> bool:
         """Start a night that was asked for; False: another replica has."""
 
         async def work(conn: AsyncConnection) -> bool:
@@ -115,12 +115,12 @@ class NightRows(ChangeRows):
 
         return self._told(await self._db.write(work), changes)
 
-    def _told(self, written: bool, changes: Changes) -> bool:
+    def _told(self, written: bool, changes: Plan) -> bool:
         if written:
             self._wake.poke(*topics(changes))
         return written
 
-    async def open_nights(self) -> tuple[tuple[Night, tuple[RunWants, ...]], ...]:
+    async def open_nights(self) -> tuple[tuple[Night, tuple[RunClaimants, ...]], ...]:
         """Return the nights that are not known to be done, with the runs they want or wanted."""
         async with self._db.read() as conn:
             found = await load_all(conn, Night, nights, nights.c.state == NightState.STARTED)
@@ -135,7 +135,7 @@ class NightRows(ChangeRows):
         """Write that a started night is done."""
         await self._db.write(lambda conn: _save(conn, night, NightState.STARTED))
 
-    async def list_nights(self, *, each: int) -> tuple[Told, ...]:
+    async def list_nights(self, *, each: int) -> tuple[ScheduleListing, ...]:
         """Return every time with its last nights, ``each`` at most, by repository and name."""
         async with self._db.read() as conn:
             known = {repo.id: repo for repo in await load_all(conn, Repo, repos)}
@@ -146,7 +146,7 @@ class NightRows(ChangeRows):
                 query = select(nights).where(mine).order_by(nights.c.at.desc()).limit(each)
                 found = (await conn.execute(query)).mappings()
                 last = tuple(load(Night, item) for item in found)
-                told.append(Told(known[row.repo_id], row, last))
+                told.append(ScheduleListing(known[row.repo_id], row, last))
         return tuple(sorted(told, key=lambda item: (item.repo.full_name, item.cron.name)))
 
     async def ask_night(self, night: Night, entry: AuditEntry) -> None:
@@ -159,7 +159,7 @@ class NightRows(ChangeRows):
 
         await self._db.write(work)
 
-    async def runs_of_night(self, repo_id: RepoId, source: str) -> tuple[RunWants, ...]:
+    async def runs_of_night(self, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
         """Return the runs that a night wants or wanted, oldest first."""
         async with self._db.read() as conn:
             return await _runs_of(conn, repo_id, source)
@@ -170,11 +170,11 @@ class NightRows(ChangeRows):
         await self._db.write(lambda conn: conn.execute(old))
 
 
-async def _runs_of(conn: AsyncConnection, repo_id: RepoId, source: str) -> tuple[RunWants, ...]:
-    carriers = select(wants.c.run_id).where(wants.c.source == source)
+async def _runs_of(conn: AsyncConnection, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
+    carriers = select(claimants.c.run_id).where(claimants.c.source == source)
     found = await load_runs(conn, runs.c.repo_id == repo_id, runs.c.id.in_(carriers))
-    wanted = await load_wants(conn, (run.id for run in found))
-    return tuple(RunWants(run, wanted.get(run.id, ())) for run in found)
+    wanted = await load_claimants(conn, (run.id for run in found))
+    return tuple(RunClaimants(run, wanted.get(run.id, ())) for run in found)
 
 
 async def _save(conn: AsyncConnection, night: Night, before: NightState) -> bool:

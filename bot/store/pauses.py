@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
 from bot.core.planning.plan import AuditEntry
-from bot.core.queue.scheduler import Pause
+from bot.core.queue.state import Pause
 from bot.ports.operator import Known
 from bot.ports.wake import Topic, Wake
 from bot.store.audit import add_audit

@@ -12,9 +12,9 @@ from bot.core.model.rayjobs import RayJob
 from bot.ports.follower import ClaimedRayJob, SaveRayJob
 from bot.ports.lease import Lease
 from bot.ports.wake import Topic, Wake
-from bot.store.changes import add_facts, poke_runs
+from bot.store.changes import add_run_events, poke_runs
 from bot.store.checks_touch import bump_progress
-from bot.store.claims import AT, picking, taken, terms
+from bot.store.claims import AT, leased, picking, terms
 from bot.store.database import Database
 from bot.store.reader import OPEN_RUN
 from bot.store.rows import FREE, held, lease_of, load, load_runs, values
@@ -34,7 +34,7 @@ def _claim() -> ReturningUpdate[Any]:
     )
     found = picking(rayjobs, due)
     chosen = exists().where(found.c.run_id == rayjobs.c.run_id, found.c.job_id == rayjobs.c.job_id)
-    return update(rayjobs).where(chosen).values(taken(rayjobs)).returning(*rayjobs.c)
+    return update(rayjobs).where(chosen).values(leased(rayjobs)).returning(*rayjobs.c)
 
 
 class RayJobRows:
@@ -81,7 +81,7 @@ class RayJobRows:
             )
             if written.rowcount == 0:
                 return False
-            await add_facts(conn, save.facts)
+            await add_run_events(conn, save.run_events)
             if save.poke:
                 await poke_runs(conn, {job.run_id}, now)
             if save.progress:

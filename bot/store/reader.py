@@ -9,14 +9,15 @@ from bot.core.model.pulls import Approval, Head, Pull, StoredSelection
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.runs import Run
 from bot.core.queue.usage import Spent, spent
-from bot.ports.inbox import AuditEntry, RunWants
+from bot.ports.inbox import AuditEntry, RunClaimants
 from bot.store.database import Database
-from bot.store.rows import load, load_all, load_runs, load_wants
-from bot.store.scene import usages
+from bot.store.queue_state import usages
+from bot.store.rows import load, load_all, load_claimants, load_runs
 from bot.store.tables import (
     approvals,
     audit,
     checks,
+    claimants,
     heads,
     policies,
     pulls,
@@ -24,7 +25,6 @@ from bot.store.tables import (
     repos,
     runs,
     selections,
-    wants,
 )
 
 OPEN_RUN = text("runs.state <> 'done'")  # literal, so that the partial index is seen to fit
@@ -69,30 +69,30 @@ class ReaderRows:
         async with self._db.read() as conn:
             return tuple(load(Pull, row) for row in (await conn.execute(query)).mappings())
 
-    async def runs_at(self, repo_id: RepoId, sha: Sha) -> tuple[RunWants, ...]:
+    async def runs_at(self, repo_id: RepoId, sha: Sha) -> tuple[RunClaimants, ...]:
         """Return every attempt of every suite at a commit, oldest first."""
         async with self._db.read() as conn:
             found = await load_runs(conn, runs.c.repo_id == repo_id, runs.c.sha == sha)
-            wanted = await load_wants(conn, (run.id for run in found))
-        return tuple(RunWants(run, wanted.get(run.id, ())) for run in found)
+            wanted = await load_claimants(conn, (run.id for run in found))
+        return tuple(RunClaimants(run, wanted.get(run.id, ())) for run in found)
 
-    async def wanted_by(self, repo_id: RepoId, source: str) -> tuple[RunWants, ...]:
+    async def runs_of_claimant(self, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
         """Return the open runs that carry this want."""
-        return await self._carrying(wants.c.source == source, runs.c.repo_id == repo_id)
+        return await self._carrying(claimants.c.source == source, runs.c.repo_id == repo_id)
 
-    async def pinned_by(self, repo_id: RepoId, number: int) -> tuple[RunWants, ...]:
+    async def pinned_runs(self, repo_id: RepoId, number: int) -> tuple[RunClaimants, ...]:
         """Return the open runs that commands on this pull request pinned to former heads."""
         ours = (runs.c.repo_id == repo_id) & (runs.c.number == number)
-        return await self._carrying(wants.c.source.startswith("pin:"), ours)
+        return await self._carrying(claimants.c.source.startswith("pin:"), ours)
 
     async def _carrying(
-        self, want: ColumnElement[bool], ours: ColumnElement[bool]
-    ) -> tuple[RunWants, ...]:
-        carriers = select(wants.c.run_id).where(want)
+        self, claimant: ColumnElement[bool], ours: ColumnElement[bool]
+    ) -> tuple[RunClaimants, ...]:
+        carriers = select(claimants.c.run_id).where(claimant)
         async with self._db.read() as conn:
             found = await load_runs(conn, ours, runs.c.id.in_(carriers), runs.c.state != "done")
-            wanted = await load_wants(conn, (run.id for run in found))
-        return tuple(RunWants(run, wanted.get(run.id, ())) for run in found)
+            wanted = await load_claimants(conn, (run.id for run in found))
+        return tuple(RunClaimants(run, wanted.get(run.id, ())) for run in found)
 
     async def run_of_actions(self, repo_id: RepoId, actions_run_id: int) -> Run | None:
         """Return our latest attempt that lives in this Actions run."""

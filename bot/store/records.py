@@ -11,14 +11,14 @@ from bot.core.github.events import InstallationChanged
 from bot.core.model.ids import RunId
 from bot.core.model.pulls import Head
 from bot.core.model.repos import Repo
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.store.database import insert
 from bot.store.reader import OPEN_RUN
 from bot.store.rows import values
 from bot.store.tables import approvals, checks, heads, policies, pulls, repos, runs, selections
 
 
-async def save_records(conn: AsyncConnection, changes: Changes) -> None:
+async def save_records(conn: AsyncConnection, changes: Plan) -> None:
     """Write the records among the changes; the newest word counts."""
     if changes.repo is not None:
         await _save_repo(conn, changes.repo)

@@ -10,10 +10,10 @@ from sqlalchemy import BindParameter, ColumnElement, RowMapping, Table, literal,
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId, Sha
-from bot.core.model.runs import Run, Want
+from bot.core.model.runs import Claimant, Run
 from bot.ports.lease import Lease
 from bot.store.columns import EPOCH, Time
-from bot.store.tables import runs, wants
+from bot.store.tables import claimants, runs
 
 Value = TypeVar("Value")
 
@@ -89,6 +89,8 @@ def _order(table: Table) -> list[ColumnElement[Any]]:
     return [*times, *table.primary_key.columns]
 
 
-async def load_wants(conn: AsyncConnection, run_ids: Iterable[str]) -> dict[str, tuple[Want, ...]]:
+async def load_claimants(
+    conn: AsyncConnection, run_ids: Iterable[str]
+) -> dict[str, tuple[Claimant, ...]]:
     """Load the wants of many runs."""
-    return await load_by_run(conn, Want, wants, run_ids)
+    return await load_by_run(conn, Claimant, claimants, run_ids)

@@ -11,22 +11,22 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Outcome, Run, State, WishKind
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.runs.observed import ENDED
 from bot.ports.lease import Lease
 from bot.ports.runner import ClaimedRun, SaveRun
 from bot.ports.wake import Topic, Wake
 from bot.store.audit import add_audit
-from bot.store.changes import add_facts, add_wants, place_run, wish_to_keep
+from bot.store.changes import add_claimants, add_run_events, place_run, stop_request_to_keep
 from bot.store.checks_touch import bump_progress, bump_replies, bump_state
 from bot.store.claims import AT, claiming, terms
 from bot.store.database import Database, insert
 from bot.store.holds import lock_places, release
 from bot.store.jobs_seen import jobs_over
 from bot.store.reader import OPEN_RUN
-from bot.store.rows import FREE, held, lease_of, load, load_by_run, load_wants, moment, values
-from bot.store.tables import facts, rayjobs, runs, wants
+from bot.store.rows import FREE, held, lease_of, load, load_by_run, load_claimants, moment, values
+from bot.store.tables import claimants, rayjobs, run_events, runs
 
 # What identifies a run or was decided when it was made; a save never changes it.
 _FIXED = ("id", "repo_id", "sha", "suite", "attempt", "snapshot", "created_at", "origin", "forced")
@@ -59,15 +59,15 @@ class RunRows:
             ids = [row["id"] for row in rows]
             if not ids:
                 return ()
-            wanted = await load_wants(conn, ids)
-            story = await load_by_run(conn, Fact, facts, ids)
+            wanted = await load_claimants(conn, ids)
+            story = await load_by_run(conn, RunEvent, run_events, ids)
             jobs = await load_by_run(conn, RayJob, rayjobs, ids)
             return tuple(
                 ClaimedRun(
                     lease=lease_of(row, row["id"]),
                     run=load(Run, row),
-                    wants=wanted.get(row["id"], ()),
-                    facts=story.get(row["id"], ()),
+                    claimants=wanted.get(row["id"], ()),
+                    run_events=story.get(row["id"], ()),
                     rayjobs=jobs.get(row["id"], ()),
                 )
                 for row in sorted(rows, key=lambda row: (row["due"], row["id"]))
@@ -98,7 +98,9 @@ class RunRows:
             self._wake.poke(*_topics(save))
         return saved
 
-    async def note(self, lease: Lease, run: Run, facts: tuple[Fact, ...], now: datetime) -> bool:
+    async def note(
+        self, lease: Lease, run: Run, run_events: tuple[RunEvent, ...], now: datetime
+    ) -> bool:
         """Write the run and facts at once and keep the lease (intent first); False: lost."""
 
         async def work(conn: AsyncConnection) -> bool:
@@ -107,7 +109,7 @@ class RunRows:
             )
             if noted.rowcount == 0:
                 return False
-            await add_facts(conn, facts)
+            await add_run_events(conn, run_events)
             return True
 
         return await self._db.write(work)
@@ -131,9 +133,11 @@ def _ours(lease: Lease, run: Run) -> ColumnElement[bool]:
 async def _changed(conn: AsyncConnection, run: Run) -> dict[str, Any]:
     """Return the columns that a save writes; a wish that came meanwhile stays."""
     changed = {name: value for name, value in values(run).items() if name not in _FIXED}
-    changed["wish"] = func.coalesce(runs.c.wish, literal(run.wish, runs.c.wish.type))
-    if run.wish and run.wish.kind is not WishKind.SUPERSEDE:
-        changed["wish"] = await wish_to_keep(conn, run.id, run.wish)
+    changed["stop_request"] = func.coalesce(
+        runs.c.stop_request, literal(run.stop_request, runs.c.stop_request.type)
+    )
+    if run.stop_request and run.stop_request.kind is not StopReason.SUPERSEDE:
+        changed["stop_request"] = await stop_request_to_keep(conn, run.id, run.stop_request)
     return changed
 
 
@@ -149,7 +153,7 @@ async def _wanted_meanwhile(conn: AsyncConnection, lease: Lease, save: SaveRun) 
     query = select(runs.c.id).where(
         _ours(lease, save.run),
         runs.c.pokes != lease.pokes,
-        exists().where(wants.c.run_id == runs.c.id),
+        exists().where(claimants.c.run_id == runs.c.id),
     )
     return (await conn.execute(query.with_for_update())).first() is not None
 
@@ -175,9 +179,11 @@ async def _write_back(conn: AsyncConnection, lease: Lease, save: SaveRun, now: d
 async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> None:
     """Write what goes with the row: its story, RayJobs, places, successor and what is shown."""
     run = save.run
-    await add_facts(conn, save.facts)
+    await add_run_events(conn, save.run_events)
     await add_rayjobs(conn, save.rayjobs, now)
-    if run.actions_run_id is not None and any(fact.key.startswith(ENDED) for fact in save.facts):
+    if run.actions_run_id is not None and any(
+        run_event.key.startswith(ENDED) for run_event in save.run_events
+    ):
         await jobs_over(conn, run.repo_id, run.actions_run_id)
     if save.release_all or save.release:
         names = None if save.release_all else save.release
@@ -196,9 +202,9 @@ async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> 
 async def _retry(conn: AsyncConnection, run_id: RunId, retry: Run, now: datetime) -> RunId:
     """Insert the next attempt with the wants of the one before; an open one takes them instead."""
     placed = await place_run(conn, retry, now)
-    wanted = await load_wants(conn, [run_id])
-    copied = [replace(want, run_id=placed) for want in wanted.get(run_id, ())]
-    await add_wants(conn, copied, now)
+    wanted = await load_claimants(conn, [run_id])
+    copied = [replace(claimant, run_id=placed) for claimant in wanted.get(run_id, ())]
+    await add_claimants(conn, copied, now)
     return placed
 
 

@@ -13,7 +13,7 @@ from bot.core.model.runs import Run
 from bot.ports.errors import Transient
 from bot.ports.sweeper import Health
 from bot.store.database import Database, insert, is_postgres
-from bot.store.jobs_seen import read_quiet
+from bot.store.jobs_seen import read_offline_label
 from bot.store.migrate import head_revision, revision
 from bot.store.reader import OPEN_RUN
 from bot.store.rows import load_all, load_runs
@@ -105,7 +105,7 @@ class SweepRows:
                 checks_behind=await _count(conn, checks, checks.c.due <= now),
                 checks_given_up=await _count(conn, checks, text("given_up")),
                 last_delivery_at=await conn.scalar(select(func.max(deliveries.c.received_at))),
-                offline=await read_quiet(conn, now),
+                offline=await read_offline_label(conn, now),
             )
 
     async def due_poll(self, name: str, now: datetime, *, every_s: float) -> bool:

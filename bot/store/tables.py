@@ -18,8 +18,8 @@ from sqlalchemy import (
 
 from bot.core.model.ids import Json
 from bot.core.model.levels import Level
-from bot.core.model.queue import Alternatives, Place
-from bot.core.model.runs import Outcome, State, Wish
+from bot.core.model.queue import Alternatives, QueuePosition
+from bot.core.model.runs import Outcome, State, StopRequest
 from bot.core.model.snapshot import Snapshot
 from bot.core.report.views import Proposal
 from bot.store.columns import Packed, Plain, Time, Word, Zipped
@@ -182,8 +182,8 @@ runs = Table(
     Column("actions_run_id", BigInteger),
     Column("actions_attempt", Integer, nullable=False),
     Column("actions_url", Text, nullable=False),
-    Column("wish", Packed(Wish)),
-    Column("place", Packed(Place)),
+    Column("stop_request", Packed(StopRequest)),
+    Column("place", Packed(QueuePosition)),
     Column("dispatched_at", Time),
     Column("started_at", Time),
     Column("ended_at", Time),
@@ -211,8 +211,8 @@ runs = Table(
     postgresql_with={"fillfactor": 70},  # rows change often: room for an update on their page
 )
 
-wants = Table(
-    "wants",
+claimants = Table(
+    "claimants",
     metadata,
     _of_run(),
     Column("source", Text, primary_key=True),
@@ -222,8 +222,8 @@ wants = Table(
     Index("wants_source", "source"),
 )
 
-facts = Table(
-    "facts",
+run_events = Table(
+    "run_events",
     metadata,
     _of_run(),
     Column("source", Text, primary_key=True),

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.core.model.runs import State
 from bot.ports.api import Accepted, Announced, Refusal, Why
 from bot.ports.wake import Topic, Wake
-from bot.store.changes import add_facts, poke_runs
+from bot.store.changes import add_run_events, poke_runs
 from bot.store.database import Database, insert
 from bot.store.runs import add_rayjobs
 from bot.store.tables import rayjobs, runs
@@ -61,6 +61,6 @@ async def _add(conn: AsyncConnection, announced: Announced, now: datetime) -> Ac
     if made.first() is None:
         return Refusal(Why.MISMATCH, "the token has proved another RayJob: ask for a new one")
     await add_rayjobs(conn, (job,), now)
-    await add_facts(conn, announced.facts)
+    await add_run_events(conn, announced.run_events)
     await poke_runs(conn, {job.run_id}, now)
     return Accepted(new=True)

@@ -109,7 +109,7 @@ def _waiting(counts: Health) -> dict[str, Any]:
         "checks_given_up": counts.checks_given_up,
         "last_delivery_at": iso(counts.last_delivery_at),
         "labels_offline": [
-            {"repo_id": repo_id, "label": quiet.label, "since": iso(quiet.since)}
-            for repo_id, quiet in counts.offline
+            {"repo_id": repo_id, "label": offline.label, "since": iso(offline.since)}
+            for repo_id, offline in counts.offline
         ],
     }

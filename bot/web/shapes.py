@@ -6,9 +6,9 @@ from typing import Any
 from bot.core.model.ids import Json
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Run, Want
-from bot.core.queue.scheduler import Pause
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Claimant, Run
+from bot.core.queue.state import Pause
 from bot.core.runs.timeline import in_order
 from bot.ports.api import ListedRun, RunStory
 from bot.ports.operator import Audited
@@ -41,8 +41,8 @@ def story(told: RunStory) -> dict[str, Any]:
         "required": frozen.required,
         "timeout_minutes": frozen.timeout_minutes,
         "policy": {"ref": frozen.policy_ref, "sha": frozen.policy_sha},
-        "wants": [_want(want) for want in told.wants],
-        "facts": [_fact(fact) for fact in in_order(told.facts)],
+        "wants": [_claimant(claimant) for claimant in told.claimants],
+        "facts": [_fact(run_event) for run_event in in_order(told.run_events)],
         "rayjobs": [_rayjob(job) for job in told.rayjobs],
     }
 
@@ -101,10 +101,15 @@ def _run(run: Run, repo: Repo | None) -> dict[str, Any]:
 
 
 def _wish(run: Run) -> dict[str, Any] | None:
-    wish = run.wish
-    if wish is None:
+    stop_request = run.stop_request
+    if stop_request is None:
         return None
-    return {"kind": wish.kind.value, "by": wish.by, "reason": wish.reason, "at": iso(wish.at)}
+    return {
+        "kind": stop_request.kind.value,
+        "by": stop_request.by,
+        "reason": stop_request.reason,
+        "at": iso(stop_request.at),
+    }
 
 
 def _place(run: Run) -> dict[str, Any] | None:
@@ -122,14 +127,20 @@ def _actions(run: Run) -> dict[str, Any] | None:
     return {"run_id": run.actions_run_id, "attempt": run.actions_attempt, "url": run.actions_url}
 
 
-def _want(want: Want) -> dict[str, Any]:
-    return {"source": want.source, "auto": want.auto, "by": want.by}
+def _claimant(claimant: Claimant) -> dict[str, Any]:
+    return {"source": claimant.source, "auto": claimant.auto, "by": claimant.by}
 
 
-def _fact(fact: Fact) -> dict[str, Any]:
-    shown = {name: fact.data[name] for name in _OF_FACT if _is_plain(fact.data.get(name))}
-    text = str(fact.data.get("text", ""))
-    return {"at": iso(fact.at), "source": fact.source, "key": fact.key, "text": text, **shown}
+def _fact(run_event: RunEvent) -> dict[str, Any]:
+    shown = {name: run_event.data[name] for name in _OF_FACT if _is_plain(run_event.data.get(name))}
+    text = str(run_event.data.get("text", ""))
+    return {
+        "at": iso(run_event.at),
+        "source": run_event.source,
+        "key": run_event.key,
+        "text": text,
+        **shown,
+    }
 
 
 def _is_plain(value: object) -> bool:

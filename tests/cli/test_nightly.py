@@ -15,10 +15,10 @@ from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Outcome, State
 from bot.core.planning.schedule import Cron, Night, NightState, Schedule, night_source
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.store import Store
 from tests.databases import SqliteTemplate
-from tests.store.rows import NOW, REPO, SHA, run, want
+from tests.store.rows import NOW, REPO, SHA, claimant, run
 
 AT = NOW.replace(hour=17, minute=0, second=0, microsecond=0)
 ROW = Cron(REPO.id, "a2", "0 17 * * *", AT)
@@ -47,12 +47,12 @@ def on(url: str, work: Seed) -> None:
 async def seed(store: Store) -> None:
     """Write two times, and a night of the first one."""
     for repo in (REPO, OTHER):
-        await store.commit(Changes(repo=repo), NOW, done=None)
+        await store.commit(Plan(repo=repo), NOW, done=None)
     await store.save_schedule(Schedule(put=(ROW, replace(ROW, name="a3"))))
     ended = run("one", state=State.DONE, outcome=Outcome.FAILURE)
-    going = run("two")
+    runnable = run("two")
     source = night_source("a2", AT)
-    changes = Changes(new_runs=tuple((one, (want(one, source),)) for one in (ended, going)))
+    changes = Plan(new_runs=tuple((one, (claimant(one, source),)) for one in (ended, runnable)))
     night = Night(REPO.id, "a2", AT, NightState.STARTED, SHA, "2 suites started")
     await store.fire(ROW, AT + timedelta(days=1), night, changes, AT)
 

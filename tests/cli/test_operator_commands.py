@@ -17,7 +17,7 @@ from bot.core.model.pulls import Pull
 from bot.core.model.repos import StoredPolicy
 from bot.core.model.runs import Run, State
 from bot.core.model.snapshot import Pool
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.store import Store
 from tests.databases import PostgresServer, SqliteTemplate, run_apart
 from tests.store.rows import LABEL, NOW, REPO, SHA, put, run, snapshot
@@ -62,7 +62,7 @@ async def fill(store: Store) -> None:
     """Store three runs, a pull request and a policy."""
     pull = Pull(REPO.id, 1, SHA, REPO.id, "main", "ann")
     policy = StoredPolicy(REPO.id, "main", "b", POLICY, NOW)
-    assert await store.commit(Changes(repo=REPO, pull=pull, policy=policy), NOW, done=None)
+    assert await store.commit(Plan(repo=REPO, pull=pull, policy=policy), NOW, done=None)
     done: dict[str, Any] = {"state": State.DONE, "outcome": "failure", "ended_at": NOW}
     pooled = snapshot("multi", pool=Pool("cluster", 32))
     made: tuple[Run, ...] = (
@@ -167,9 +167,9 @@ def test_each_run_that_can_be_cancelled_is_and_the_others_are_told(desk: Desk) -
         f"{OTHER} (else) is to stop.",
     ]
     assert f"{OVER} (multi) is done: failure" in result.stderr
-    wish = desk.json("show", LIVE)["wish"]
-    assert (wish["kind"], wish["by"]) == ("cancel", "lee")
-    assert wish["reason"] == "cancelled by lee: node is down"
+    stop_request = desk.json("show", LIVE)["wish"]
+    assert (stop_request["kind"], stop_request["by"]) == ("cancel", "lee")
+    assert stop_request["reason"] == "cancelled by lee: node is down"
     [last, first] = desk.json("audit", "--who", "lee")["audit"]
     assert (first["what"], first["rule"]) == (f"cancel unit ({LIVE}): node is down", "operator")
     assert (first["pr"], first["repo"], last["pr"]) == (1, "owner/name", 2)

@@ -8,12 +8,12 @@ from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Pull
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Run, State, Wish, WishKind
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Run, State, StopReason, StopRequest
 from bot.core.model.snapshot import Label, Snapshot
 from bot.core.planning.trust import Person
 from bot.core.runs import observed
-from bot.core.runs.situation import Situation
+from bot.core.runs.reconcile_input import ReconcileInput
 
 T0 = datetime(2026, 8, 22, 12, 0, tzinfo=UTC)
 REPO = RepoId(7)
@@ -83,29 +83,29 @@ def dispatched(*, rayjob: bool = False, **changes: Any) -> Run:
 RUN = a_run()
 
 
-def told(status: str, when: datetime, *, attempt: int = 1, source: str = "webhook") -> Fact:
+def told(status: str, when: datetime, *, attempt: int = 1, source: str = "webhook") -> RunEvent:
     """Return what was said of the Actions run."""
     return observed.actions(source, RUN.id, when, {"attempt": attempt, "status": status})
 
 
-def started(minutes: float = 0) -> Fact:
+def started(minutes: float = 0) -> RunEvent:
     return told("in_progress", at(minutes))
 
 
-def ended(conclusion: str | None, minutes: float = 30) -> Fact:
+def ended(conclusion: str | None, minutes: float = 30) -> RunEvent:
     return observed.ended(RUN, at(minutes), conclusion)
 
 
-def log(final: str | None = None, minutes: float = 30, **data: Any) -> Fact:
+def log(final: str | None = None, minutes: float = 30, **data: Any) -> RunEvent:
     return observed.log_read(RUN, at(minutes), {"final": final, "digest": None, **data})
 
 
-def asked(minutes: float = 30) -> Fact:
+def asked(minutes: float = 30) -> RunEvent:
     return observed.asked(RUN, at(minutes))
 
 
-def a_wish(kind: WishKind = WishKind.CANCEL, minutes: float = 10) -> Wish:
-    return Wish(kind, "ann", f"{kind} it", at(minutes))
+def a_wish(kind: StopReason = StopReason.CANCEL, minutes: float = 10) -> StopRequest:
+    return StopRequest(kind, "ann", f"{kind} it", at(minutes))
 
 
 def a_rayjob(final: str | None = None, *, confirmed: bool = True, **changes: Any) -> RayJob:
@@ -113,10 +113,10 @@ def a_rayjob(final: str | None = None, *, confirmed: bool = True, **changes: Any
     return replace(made, final_from="watch" if final else "", **changes)
 
 
-def situation(run: Run, *known: Fact, now: datetime, **changes: Any) -> Situation:
+def given(run: Run, *known: RunEvent, now: datetime, **changes: Any) -> ReconcileInput:
     """Return what `decide` is asked with: wanted, without RayJobs, a submitter that answers."""
     base: dict[str, Any] = {"wanted": True, "rayjobs": ()}
-    return Situation(run=run, facts=known, now=now, **{**base, **changes})
+    return ReconcileInput(run=run, run_events=known, now=now, **{**base, **changes})
 
 
 def a_pull(**changes: Any) -> Pull:

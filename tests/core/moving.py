@@ -4,20 +4,20 @@ from typing import Any
 
 import pytest
 
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Run, WishKind
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Run, StopReason
 from bot.core.runs import observed
 from bot.core.runs.reconcile import decide
-from bot.core.runs.situation import Situation
+from bot.core.runs.reconcile_input import ReconcileInput
 from bot.core.runs.steps import (
     Conclude,
     DeleteRayJobs,
     Dispatch,
     End,
     FindRayJobs,
+    RequestStop,
     Search,
     SendCancel,
-    SetWish,
     Step,
     Wait,
 )
@@ -29,8 +29,8 @@ from tests.core.building import (
     at,
     dispatched,
     ended,
+    given,
     log,
-    situation,
     started,
 )
 
@@ -51,13 +51,13 @@ LOST = a_rayjob("NOT_FOUND", last_line_at=at(5))
 UNKNOWN_END = (*GREEN, asked(), log())
 
 
-def failed_delete(number: int, minutes: float) -> Fact:
+def failed_delete(number: int, minutes: float) -> RunEvent:
     return observed.rayjobs_deleted(RUN, number, at(minutes), "503")
 
 
-def step_of(run: Run, *known: Fact, at_min: float, **changes: Any) -> Step:
+def step_of(run: Run, *known: RunEvent, at_min: float, **changes: Any) -> Step:
     """Return the step, and see that asking twice answers the same."""
-    asked_with: Situation = situation(run, *known, now=at(at_min), **changes)
+    asked_with: ReconcileInput = given(run, *known, now=at(at_min), **changes)
     step = decide(asked_with)
     assert decide(asked_with) == step
     return step
@@ -72,8 +72,8 @@ def words(step: Step) -> str:
             return f"End {step.outcome}" + (" retry" if step.retry else "")
         case Conclude():
             return f"Conclude {step.outcome}"
-        case SetWish():
-            return f"SetWish {step.kind}"
+        case RequestStop():
+            return f"RequestStop {step.kind}"
         case Dispatch() | DeleteRayJobs():
             return f"{type(step).__name__} {step.number}"
         case Search():
@@ -88,12 +88,12 @@ def _more(step: Step) -> str:
     return " force" * forced + " last" * last
 
 
-def row(expected: str, why: str, run: Run, *known: Fact, at_min: float, **changes: Any) -> Any:
+def row(expected: str, why: str, run: Run, *known: RunEvent, at_min: float, **changes: Any) -> Any:
     return pytest.param(run, known, at_min, changes, expected, id=f"{why}: {expected}")
 
 
-def stopping(kind: WishKind = WishKind.CANCEL, *, rayjob: bool = True) -> Run:
-    return dispatched(rayjob=rayjob, wish=a_wish(kind))
+def stopping(kind: StopReason = StopReason.CANCEL, *, rayjob: bool = True) -> Run:
+    return dispatched(rayjob=rayjob, stop_request=a_wish(kind))
 
 
 STOP = stopping()

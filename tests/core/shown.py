@@ -7,10 +7,10 @@ from typing import Any
 from bot.core.model.ids import Json, RepoId, RunId, Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Pull, StoredSelection
-from bot.core.model.queue import Place
+from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Outcome, Run, State, Wish, WishKind
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Outcome, Run, State, StopReason, StopRequest
 from bot.core.model.snapshot import Label, Pool, Snapshot
 from bot.core.report import Context
 from bot.core.report.views import GateView, SuiteView
@@ -77,15 +77,17 @@ def done(outcome: Outcome, why: str, **changes: Any) -> Run:
     return live(**{**base, **changes})
 
 
-def fact(clock: str, text: str, key: str = "", **data: Any) -> Fact:
-    return Fact(RunId("01J5"), "runner", key or f"{clock}{text}", at(clock), {**data, "text": text})
+def run_event(clock: str, text: str, key: str = "", **data: Any) -> RunEvent:
+    return RunEvent(
+        RunId("01J5"), "runner", key or f"{clock}{text}", at(clock), {**data, "text": text}
+    )
 
 
 STORY = (
-    fact("14:02", "dispatched"),
-    fact("14:03", "on runner `a3-16-0007`"),
-    fact("14:05", "RayJob `verl-9f8e7d6-1-multinode` Initializing"),
-    fact("14:09", "Running"),
+    run_event("14:02", "dispatched"),
+    run_event("14:03", "on runner `a3-16-0007`"),
+    run_event("14:05", "RayJob `verl-9f8e7d6-1-multinode` Initializing"),
+    run_event("14:09", "Running"),
 )
 
 
@@ -94,8 +96,8 @@ def rayjob(**changes: Any) -> RayJob:
     return replace(made, **changes)
 
 
-def suite(run: Run, *facts: Fact, jobs: tuple[RayJob, ...] = ()) -> SuiteView:
-    return SuiteView(run, facts, jobs)
+def suite(run: Run, *run_events: RunEvent, jobs: tuple[RayJob, ...] = ()) -> SuiteView:
+    return SuiteView(run, run_events, jobs)
 
 
 OOM: Json = {
@@ -152,8 +154,8 @@ HCCL: Json = {
 NOTHING: Json = {"class_": "unknown", "tail": ["step:3 - loss:0.1", "the log stops @here #1"]}
 
 
-def wish(kind: WishKind, by: str = "", reason: str = "") -> Wish:
-    return Wish(kind, by, reason, at("14:20"))
+def stop_request(kind: StopReason, by: str = "", reason: str = "") -> StopRequest:
+    return StopRequest(kind, by, reason, at("14:20"))
 
 
 def cost(nodes: int = 1, npus: int = 8, hours: float = 8, where: str = "") -> Json:
@@ -231,5 +233,5 @@ def other(name: str, base: Run, **changes: Any) -> Run:
     return replace(base, suite=name, id=RunId(f"01J-{name}"), snapshot=snapshot, **changes)
 
 
-QUEUED = run(place=Place("label:linux-aarch64-a3-16", 1))
+QUEUED = run(place=QueuePosition("label:linux-aarch64-a3-16", 1))
 LATER = NOW + timedelta(days=1)

@@ -129,7 +129,7 @@ async def offline(world: World) -> list[dict[str, Any]]:
         await world.bot.step("sweeper")()
         metric = next(iter(world.bot.parts.metrics.offline.collect()))
     assert len(metric.samples) == len(health.offline)
-    return [{"label": quiet.label, "since": quiet.since} for _, quiet in health.offline]
+    return [{"label": offline.label, "since": offline.since} for _, offline in health.offline]
 
 
 async def test_a_busy_label_does_not_look_offline(world: World) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.core.planning.plan import BY_ITSELF
-from bot.core.queue.scheduler import Pause
+from bot.core.queue.state import Pause
 from bot.ports.api import RunQuery
 from bot.ports.operator import AuditQuery
 from bot.services.operator import No, Operator, Retried
@@ -42,7 +42,7 @@ async def test_a_paused_label_says_who_why_and_until_and_runs_again_when_resumed
     either_world: World,
 ) -> None:
     world, operator = either_world, kim(either_world)
-    going = world.open_pull(path="verl/going.py")
+    runnable = world.open_pull(path="verl/going.py")
     await world.settle()
     until = world.clock.now().replace(hour=23, minute=0, second=0, microsecond=0)
     assert await operator.pause(f"label:{LABEL}", "maintenance", until) is None
@@ -57,9 +57,9 @@ async def test_a_paused_label_says_who_why_and_until_and_runs_again_when_resumed
     said = f"{LABEL} is paused by kim: a new driver"
     assert world.check("unit", pull.head_sha).title == f"Queued: {said}"
     assert said in (world.gate(pull.head_sha).summary or "")
-    assert [run.inputs["sha"] for run in world.github.runs()] == [going.head_sha]
+    assert [run.inputs["sha"] for run in world.github.runs()] == [runnable.head_sha]
     await world.finish("success")  # what runs goes on
-    assert world.check("unit", going.head_sha).conclusion == "success"
+    assert world.check("unit", runnable.head_sha).conclusion == "success"
     assert isinstance(await operator.resume(f"label:{LABEL}"), Pause)
     await world.settle()  # no time passes: those who wait were poked
     assert [run.inputs["sha"] for run in world.github.runs()][1:] == [pull.head_sha]

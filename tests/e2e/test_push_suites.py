@@ -88,8 +88,10 @@ async def test_which_pushes_run_what(repo: World) -> None:
         store, known = repo.bot.parts.store, await repo.bot.parts.store.active_repos()
         found = await store.runs_at(known[0].id, Sha(sha))
         assert sorted(item.run.suite for item in found) == suites
-        wants = {(want.source, want.rank) for item in found for want in item.wants}
-        assert wants == ({(f"push:{branch or 'main'}", rank)} if suites else set())
+        claimants = {
+            (claimant.source, claimant.rank) for item in found for claimant in item.claimants
+        }
+        assert claimants == ({(f"push:{branch or 'main'}", rank)} if suites else set())
 
 
 async def test_a_push_that_comes_late_starts_nothing_and_drops_nothing(repo: World) -> None:

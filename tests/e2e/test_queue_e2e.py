@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from bot.core.model.ids import RepoId
 from bot.core.planning.plan import AuditEntry
-from bot.core.queue.scheduler import Pause, Taken
+from bot.core.queue.state import Acquired, Pause
 from bot.ports.errors import Transient
 from bot.ports.lease import Lease
 from bot.ports.operator import AuditQuery
@@ -101,7 +101,7 @@ async def test_a_place_taken_by_a_bot_that_died_is_used_once(world: World) -> No
         await world.bot.step("inbox")()
         found = await store.claim_runs("dead", world.clock.now(), lease_s=LEASE_S, limit=9)
         claimed = next(iter(found), None)
-    assert await store.take(claimed.run, needs_of(claimed.run), world.clock.now()) == Taken(0)
+    assert await store.take(claimed.run, needs_of(claimed.run), world.clock.now()) == Acquired(0)
     await world.restart()
     await world.pass_time(LEASE_S + 1)
     assert started(world) == [pull.head_sha]

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.app import Parts
-from bot.services.loop import Loop
+from bot.services.loop import Worker
 from tests.e2e.world import World
 
 
@@ -31,7 +31,7 @@ async def test_a_poisoned_delivery_is_parked_and_blocks_nobody(world: World) -> 
     def wrap(parts: Parts) -> Parts:
         github: Any = Poisoned(parts.github, 1)
         poisoned.append(github)
-        return replace(parts, github=github, loop=Loop("lenient", parts.metrics))
+        return replace(parts, github=github, loop=Worker("lenient", parts.metrics))
 
     world.wrap = wrap
     await world.restart()

@@ -11,7 +11,7 @@ from pathlib import Path
 from aiohttp import web
 
 from bot.app import Parts, make_runner, open_loops, open_parts
-from bot.services.workers import Loops
+from bot.services.workers import WorkerPool
 from bot.settings import Settings
 from bot.sim import ManualClock, SimGitHub, SimOptions
 from bot.sim.model import CheckRun, Pull, Run
@@ -123,7 +123,7 @@ class Bot:
     """One process's worth of the bot, without the process."""
 
     parts: Parts
-    loops: Loops
+    loops: WorkerPool
     stack: AsyncExitStack
     grip: Grip
 

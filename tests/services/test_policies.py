@@ -10,7 +10,7 @@ import pytest
 
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo
-from bot.core.planning.plan import Changes
+from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import PolicyAt
 from bot.ports.github import FileText, GitHub
 from bot.services.policies import Broken, Policies
@@ -88,7 +88,7 @@ async def test_a_warm_policy_costs_no_call_until_a_push_or_ten_minutes(store: St
     await read.of(REPO, "main")
     await read.of(REPO, "main")
     assert files.asked == ["main"]
-    await store.commit(Changes(forget_policy=(REPO.id, "main")), NOW, done=None)
+    await store.commit(Plan(forget_policy=(REPO.id, "main")), NOW, done=None)
     await read.of(REPO, "main")
     assert files.asked == ["main"] * 2
     await clock.advance(timedelta(minutes=10).total_seconds())

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from bot.ports.wake import Topic
-from bot.services.loop import Loop
-from bot.services.workers import Loops, Turn
+from bot.services.loop import Worker
+from bot.services.workers import LoopSpec, WorkerPool
 from bot.sim import ManualClock
 from bot.store.wake import LocalWake
 from bot.telemetry import Metrics
@@ -29,10 +29,10 @@ class Patient(LocalWake):
         await super().wait(topic, 600.0)
 
 
-def made(*steps: Step, strict: bool = False) -> tuple[Loops, LocalWake, Metrics]:
+def made(*steps: Step, strict: bool = False) -> tuple[WorkerPool, LocalWake, Metrics]:
     wake, metrics = Patient(), Metrics()
-    turns = [Turn(f"loop-{n}", step, Topic.RUNNER) for n, step in enumerate(steps)]
-    return Loops(turns, wake, Loop("me", metrics, strict=strict), Skipping()), wake, metrics
+    turns = [LoopSpec(f"loop-{n}", step, Topic.RUNNER) for n, step in enumerate(steps)]
+    return WorkerPool(turns, wake, Worker("me", metrics, strict=strict), Skipping()), wake, metrics
 
 
 async def test_a_step_that_raises_is_counted_and_the_loop_goes_on() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 from bot.core.model.deliveries import Delivery
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.repos import Repo
-from bot.core.model.runs import Run, State, Want
+from bot.core.model.runs import Claimant, Run, State
 from bot.core.model.snapshot import Label, Snapshot
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.store import Store
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, 890123, tzinfo=UTC)
@@ -54,9 +54,9 @@ def run(suite: str = "ppo", **more: Any) -> Run:
     return Run(**{**fields, **more})
 
 
-def want(of: Run, source: str = "pr:1", **more: Any) -> Want:
+def claimant(of: Run, source: str = "pr:1", **more: Any) -> Claimant:
     """Make a want of a run."""
-    return Want(of.id, source, **more)
+    return Claimant(of.id, source, **more)
 
 
 def delivery(guid: str, **more: Any) -> Delivery:
@@ -75,8 +75,8 @@ def delivery(guid: str, **more: Any) -> Delivery:
 
 async def put(store: Store, *made: Run, source: str = "pr:1", at: datetime = NOW) -> None:
     """Store runs with one want each, as the inbox does."""
-    new_runs = tuple((item, (want(item, source),)) for item in made)
-    assert await store.commit(Changes(repo=REPO, new_runs=new_runs), at, done=None)
+    new_runs = tuple((item, (claimant(item, source),)) for item in made)
+    assert await store.commit(Plan(repo=REPO, new_runs=new_runs), at, done=None)
 
 
 def done(item: Run, **more: Any) -> Run:

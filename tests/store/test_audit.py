@@ -8,7 +8,7 @@ import pytest
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.repos import Repo
 from bot.core.planning.plan import BY_ITSELF, AuditEntry
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.ports.operator import AuditQuery
 from bot.ports.runner import SaveRun
 from bot.store import Store
@@ -19,7 +19,7 @@ ENTRY = AuditEntry(NOW, "kim", "start unit", True, "trust", REPO.id, 1, SHA, "gu
 
 
 async def write(store: Store, *entries: AuditEntry) -> None:
-    assert await store.commit(Changes(audit=entries), NOW, done=None)
+    assert await store.commit(Plan(audit=entries), NOW, done=None)
 
 
 async def listed(store: Store, query: AuditQuery | None = None) -> list[AuditEntry]:
@@ -29,7 +29,7 @@ async def listed(store: Store, query: AuditQuery | None = None) -> list[AuditEnt
 @pytest.fixture
 async def filled(store: Store) -> Store:
     for repo in (REPO, OTHER):
-        await store.commit(Changes(repo=repo), NOW, done=None)
+        await store.commit(Plan(repo=repo), NOW, done=None)
     await write(
         store,
         replace(ENTRY, what="one"),

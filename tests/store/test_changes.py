@@ -6,19 +6,19 @@ from sqlalchemy import select
 
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.pulls import Pull
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Outcome, Run, State, Want, Wish, WishKind
-from bot.ports.inbox import AuditEntry, Changes, DropWant, RunWants
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Claimant, Outcome, Run, State, StopReason, StopRequest
+from bot.ports.inbox import AuditEntry, DropClaimant, Plan, RunClaimants
 from bot.ports.lease import Lease
 from bot.ports.runner import ClaimedRun, SaveRun
 from bot.ports.wake import Topic
 from bot.store import Store
 from bot.store.tables import audit
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, REPO, SHA, after, delivery, done, put, run, want
+from tests.store.rows import NOW, REPO, SHA, after, claimant, delivery, done, put, run
 from tests.store.wakes import Pokes
 
-CANCEL = Wish(WishKind.CANCEL, by="ann", reason="cancelled by ann", at=NOW)
+CANCEL = StopRequest(StopReason.CANCEL, by="ann", reason="cancelled by ann", at=NOW)
 
 
 async def claim(store: Store, at: float = 0, owner: str = "me") -> ClaimedRun:
@@ -32,21 +32,21 @@ async def rest(store: Store, claimed: ClaimedRun, run: Run | None = None) -> Non
 
 
 async def commit(store: Store, **changes: object) -> None:
-    assert await store.commit(Changes(**changes), NOW, done=None)  # type: ignore[arg-type]
+    assert await store.commit(Plan(**changes), NOW, done=None)  # type: ignore[arg-type]
 
 
-async def stored(store: Store) -> tuple[RunWants, ...]:
+async def stored(store: Store) -> tuple[RunClaimants, ...]:
     return await store.runs_at(REPO.id, SHA)
 
 
 async def test_a_new_run_is_stored_with_its_wants_and_is_due(store: Store) -> None:
     made = run(number=1, origin="a push", not_before=after(60), dispatch_id="D1")
-    wants = (want(made, "pr:1"), want(made, "pin:5", auto=False, by="ann"))
-    await commit(store, repo=REPO, new_runs=((made, wants),))
+    claimants = (claimant(made, "pr:1"), claimant(made, "pin:5", auto=False, by="ann"))
+    await commit(store, repo=REPO, new_runs=((made, claimants),))
     claimed = await claim(store)
     assert claimed.run == made
-    assert set(claimed.wants) == set(wants)
-    assert (claimed.facts, claimed.rayjobs) == ((), ())
+    assert set(claimed.claimants) == set(claimants)
+    assert (claimed.run_events, claimed.rayjobs) == ((), ())
 
 
 async def test_wants_of_a_new_run_go_to_the_open_one(store: Store) -> None:
@@ -54,9 +54,9 @@ async def test_wants_of_a_new_run_go_to_the_open_one(store: Store) -> None:
     await put(store, first, source="pr:1")
     await rest(store, await claim(store))
     await put(store, second, source="pr:2")
-    ((found, wants),) = [(item.run, item.wants) for item in await stored(store)]
+    ((found, claimants),) = [(item.run, item.claimants) for item in await stored(store)]
     assert found == first
-    assert [item.source for item in wants] == ["pr:1", "pr:2"]
+    assert [item.source for item in claimants] == ["pr:1", "pr:2"]
     assert (await claim(store)).run.id == first.id  # it was poked
 
 
@@ -78,13 +78,13 @@ async def test_other_suites_shas_and_repositories_have_runs_of_their_own(store: 
 async def test_the_last_want_gone_supersedes_and_pokes(store: Store) -> None:
     made = run()
     await put(store, made, source="pr:1")
-    await commit(store, add_wants=(want(made, "pr:2"),))
+    await commit(store, add_claimants=(claimant(made, "pr:2"),))
     await rest(store, await claim(store))
-    await commit(store, drop_wants=(DropWant(made.id, "pr:1", "closed"),))
+    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),))
     assert await store.claim_runs("me", NOW, lease_s=30, limit=9) == ()
-    await commit(store, drop_wants=(DropWant(made.id, "pr:2", "superseded by 9f8e7d6"),))
-    assert (await claim(store)).run.wish == Wish(
-        WishKind.SUPERSEDE, by="", reason="superseded by 9f8e7d6", at=NOW
+    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:2", "superseded by 9f8e7d6"),))
+    assert (await claim(store)).run.stop_request == StopRequest(
+        StopReason.SUPERSEDE, by="", reason="superseded by 9f8e7d6", at=NOW
     )
 
 
@@ -92,7 +92,7 @@ async def test_dropping_a_want_that_is_not_there_changes_nothing(store: Store) -
     made = run()
     await commit(store, new_runs=((made, ()),))
     await rest(store, await claim(store))
-    await commit(store, drop_wants=(DropWant(made.id, "pr:1", "closed"),))
+    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),))
     assert await store.claim_runs("me", NOW, lease_s=30, limit=9) == ()
 
 
@@ -101,19 +101,19 @@ async def test_a_want_that_moves_in_one_commit_supersedes_nothing(store: Store) 
     await put(store, made, source="pr:1")
     await commit(
         store,
-        add_wants=(want(made, "group:x"),),
-        drop_wants=(DropWant(made.id, "pr:1", "closed"),),
+        add_claimants=(claimant(made, "group:x"),),
+        drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),),
     )
-    assert (await claim(store)).run.wish is None
+    assert (await claim(store)).run.stop_request is None
 
 
 async def test_the_first_wish_stays(store: Store) -> None:
     made = run()
     await put(store, made)
-    await commit(store, wishes=((made.id, CANCEL),))
-    await commit(store, wishes=((made.id, replace(CANCEL, by="bob")),))
-    await commit(store, drop_wants=(DropWant(made.id, "pr:1", "closed"),))
-    assert (await claim(store)).run.wish == CANCEL
+    await commit(store, stop_requests=((made.id, CANCEL),))
+    await commit(store, stop_requests=((made.id, replace(CANCEL, by="bob")),))
+    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),))
+    assert (await claim(store)).run.stop_request == CANCEL
 
 
 async def superseded(store: Store, state: State = State.QUEUED) -> Run:
@@ -122,7 +122,7 @@ async def superseded(store: Store, state: State = State.QUEUED) -> Run:
     await put(store, made)
     claimed = await claim(store)
     await rest(store, claimed, replace(made, state=state))
-    await commit(store, drop_wants=(DropWant(made.id, "pr:1", "closed"),))
+    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),))
     return made
 
 
@@ -131,40 +131,40 @@ async def test_a_want_again_before_the_dispatch_takes_the_supersede_wish_back(
 ) -> None:
     made = await superseded(store)
     reader = await claim(store)
-    assert reader.run.wish is not None
-    await commit(store, add_wants=(want(made, "pr:2"),))
+    assert reader.run.stop_request is not None
+    await commit(store, add_claimants=(claimant(made, "pr:2"),))
     again = await claim(store, owner="other")
-    assert again.run.wish is None
+    assert again.run.stop_request is None
     ended = done(reader.run, outcome=Outcome.SUPERSEDED)
     assert not await store.save_run(reader.lease, SaveRun(ended, due=None), NOW)
 
 
 async def test_a_want_again_after_the_dispatch_leaves_the_wish(store: Store) -> None:
     made = await superseded(store, State.DISPATCHING)
-    await commit(store, add_wants=(want(made, "pr:2"),))
-    wish = (await claim(store)).run.wish
-    assert wish is not None
-    assert wish.kind is WishKind.SUPERSEDE
+    await commit(store, add_claimants=(claimant(made, "pr:2"),))
+    stop_request = (await claim(store)).run.stop_request
+    assert stop_request is not None
+    assert stop_request.kind is StopReason.SUPERSEDE
 
 
 async def test_a_want_does_not_take_a_persons_cancel_back(store: Store) -> None:
     made = run()
     await put(store, made)
-    await commit(store, wishes=((made.id, CANCEL),))
-    await commit(store, add_wants=(want(made, "pr:2"),))
-    assert (await claim(store)).run.wish == CANCEL
+    await commit(store, stop_requests=((made.id, CANCEL),))
+    await commit(store, add_claimants=(claimant(made, "pr:2"),))
+    assert (await claim(store)).run.stop_request == CANCEL
 
 
 async def test_a_new_fact_is_kept_and_pokes_a_known_one_does_neither(store: Store) -> None:
     made = run()
     await put(store, made)
     await rest(store, await claim(store))
-    fact = Fact(made.id, "webhook", "completed", NOW, {"conclusion": "success"})
-    await commit(store, facts=(fact, replace(fact, source="poll")))
+    run_event = RunEvent(made.id, "webhook", "completed", NOW, {"conclusion": "success"})
+    await commit(store, run_events=(run_event, replace(run_event, source="poll")))
     claimed = await claim(store)
-    assert claimed.facts == (replace(fact, source="poll"), fact)
+    assert claimed.run_events == (replace(run_event, source="poll"), run_event)
     await rest(store, claimed)
-    await commit(store, facts=(replace(fact, data={"conclusion": "failure"}),))
+    await commit(store, run_events=(replace(run_event, data={"conclusion": "failure"}),))
     assert await store.claim_runs("me", NOW, lease_s=30, limit=9) == ()
 
 
@@ -174,14 +174,14 @@ async def test_facts_wants_and_wishes_of_a_done_run_do_not_wake_it(store: Store)
     await rest(store, await claim(store), done(made, outcome=Outcome.SUCCESS))
     await commit(
         store,
-        facts=(Fact(made.id, "webhook", "late", NOW),),
-        add_wants=(want(made, "pr:2"),),
-        wishes=((made.id, CANCEL),),
-        drop_wants=(DropWant(made.id, "pr:1", "closed"),),
+        run_events=(RunEvent(made.id, "webhook", "late", NOW),),
+        add_claimants=(claimant(made, "pr:2"),),
+        stop_requests=((made.id, CANCEL),),
+        drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),),
     )
     assert await store.claim_runs("me", after(99), lease_s=30, limit=9) == ()
     (found,) = await stored(store)
-    assert found.run.wish is None
+    assert found.run.stop_request is None
 
 
 async def test_facts_of_a_run_that_was_pruned_are_dropped(store: Store) -> None:
@@ -189,17 +189,17 @@ async def test_facts_of_a_run_that_was_pruned_are_dropped(store: Store) -> None:
     await put(store, made)
     await commit(
         store,
-        facts=(
-            Fact(RunId("nobody"), "webhook", "completed", NOW),
-            Fact(made.id, "webhook", "completed", NOW),
+        run_events=(
+            RunEvent(RunId("nobody"), "webhook", "completed", NOW),
+            RunEvent(made.id, "webhook", "completed", NOW),
         ),
     )
-    assert [fact.run_id for fact in (await claim(store)).facts] == [made.id]
+    assert [run_event.run_id for run_event in (await claim(store)).run_events] == [made.id]
 
 
 async def test_wants_of_a_run_that_was_pruned_are_dropped(store: Store) -> None:
-    await commit(store, add_wants=(Want(RunId("nobody"), "pr:1"),))
-    assert await store.wanted_by(REPO.id, "pr:1") == ()
+    await commit(store, add_claimants=(Claimant(RunId("nobody"), "pr:1"),))
+    assert await store.runs_of_claimant(REPO.id, "pr:1") == ()
 
 
 async def test_a_lost_delivery_lease_writes_nothing(store: Store) -> None:
@@ -207,7 +207,7 @@ async def test_a_lost_delivery_lease_writes_nothing(store: Store) -> None:
     ((lease, _),) = await store.claim_deliveries("me", NOW, lease_s=30, limit=1)
     await store.claim_deliveries("other", after(31), lease_s=30, limit=1)
     made = run()
-    changes = Changes(repo=REPO, new_runs=((made, (want(made),)),))
+    changes = Plan(repo=REPO, new_runs=((made, (claimant(made),)),))
     assert not await store.commit(changes, after(32), done=lease)
     assert not await store.commit(changes, after(32), done=Lease("999", "me", 1))
     assert await stored(store) == ()
@@ -227,12 +227,12 @@ async def test_a_commit_pokes_those_it_has_work_for(store_factory: StoreFactory)
     pokes = Pokes()
     store = await store_factory(wake=pokes)
     await commit(store, repo=REPO)
-    assert pokes.taken() == []
+    assert pokes.acquired() == []
     made = run()
     await put(store, made)
-    assert pokes.taken() == [Topic.REPORTER, Topic.RUNNER]
-    await commit(store, wishes=((made.id, CANCEL),))
-    assert pokes.taken() == [Topic.RUNNER]
+    assert pokes.acquired() == [Topic.REPORTER, Topic.RUNNER]
+    await commit(store, stop_requests=((made.id, CANCEL),))
+    assert pokes.acquired() == [Topic.RUNNER]
 
 
 async def test_what_was_decided_on_a_head_is_not_written_once_it_has_moved(store: Store) -> None:
@@ -241,9 +241,9 @@ async def test_what_was_decided_on_a_head_is_not_written_once_it_has_moved(store
     await commit(store, basis=old, audit=(entry("in time"),))
     for moved in (replace(old, head_sha=Sha("b" * 40)), replace(old, open=False)):
         await commit(store, pull=moved)
-        late = Changes(basis=old, audit=(entry("too late"),))
+        late = Plan(basis=old, audit=(entry("too late"),))
         assert not await store.commit(late, NOW, done=None)
-    unknown = Changes(basis=replace(old, number=2), audit=(entry("never"),))
+    unknown = Plan(basis=replace(old, number=2), audit=(entry("never"),))
     assert not await store.commit(unknown, NOW, done=None)
     said = await store.audit_since(REPO.id, "ann", NOW)
     assert [item.what for item in said] == ["in time"]

@@ -7,9 +7,9 @@ from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Pull, StoredSelection
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Outcome, Run, State
-from bot.ports.inbox import Changes, Gate
+from bot.ports.inbox import Gate, Plan
 from bot.ports.reporter import DueCheck, GateView, SuiteView
 from bot.ports.runner import SaveRun
 from bot.ports.wake import Topic
@@ -37,12 +37,14 @@ async def show(store: Store, due: DueCheck, at: float = 0, *, ended: bool = Fals
 
 
 async def touch(store: Store, gate: Gate = GATE, at: float = 0) -> None:
-    assert await store.commit(Changes(repo=REPO, gates=(gate,)), after(at), done=None)
+    assert await store.commit(Plan(repo=REPO, gates=(gate,)), after(at), done=None)
 
 
 async def save(store: Store, row: Run, at: float = 0, **more: object) -> None:
     """Let the runner save the run that is due."""
-    await store.commit(Changes(facts=(Fact(row.id, "test", str(at), NOW),)), after(at), done=None)
+    await store.commit(
+        Plan(run_events=(RunEvent(row.id, "test", str(at), NOW),)), after(at), done=None
+    )
     (claimed,) = await store.claim_runs("runner", after(at), lease_s=30, limit=1)
     saved = SaveRun(row, **{"due": None, **more})  # type: ignore[arg-type]
     assert await store.save_run(claimed.lease, saved, after(at))
@@ -92,11 +94,14 @@ async def test_a_new_run_has_a_check_that_is_due(store: Store) -> None:
 async def test_a_suite_is_shown_with_its_story_and_its_rayjobs(store: Store) -> None:
     made = run()
     await put(store, made)
-    job, fact = RayJob("j", made.id, "log", confirmed=True), Fact(made.id, "runner", "k", NOW)
-    await save(store, made, facts=(fact,), rayjobs=(job,))
+    job, run_event = (
+        RayJob("j", made.id, "log", confirmed=True),
+        RunEvent(made.id, "runner", "k", NOW),
+    )
+    await save(store, made, run_events=(run_event,), rayjobs=(job,))
     view = (await claim(store)).view
     assert isinstance(view, SuiteView)
-    assert fact in view.facts
+    assert run_event in view.run_events
     assert view.rayjobs == (job,)
 
 
@@ -236,8 +241,8 @@ async def test_a_gate_says_what_is_known_of_its_commit(store: Store) -> None:
     selection = StoredSelection(REPO.id, SHA, 1, "p", {"suites": []})
     approval = Approval(REPO.id, SHA, "bob", Level.WRITE, "button", NOW)
     elsewhere = replace(approval, sha=Sha("b" * 40))
-    await store.commit(Changes(approval=elsewhere), NOW, done=None)
-    changes = Changes(pull=pull, selection=selection, approval=approval, gates=(GATE,))
+    await store.commit(Plan(approval=elsewhere), NOW, done=None)
+    changes = Plan(pull=pull, selection=selection, approval=approval, gates=(GATE,))
     await store.commit(changes, NOW, done=None)
     gate = next(due for due in await claims(store) if isinstance(due.view, GateView))
     assert gate.view == GateView(
@@ -336,10 +341,10 @@ async def test_a_check_given_up_is_counted_and_not_shown_by_a_run_but_by_a_touch
 async def test_nothing_is_shown_in_a_repository_that_may_not_be_called(store: Store) -> None:
     await put(store, run())
     gone = InstallationChanged(70, active=False)
-    await store.commit(Changes(installation=gone), NOW, done=None)
+    await store.commit(Plan(installation=gone), NOW, done=None)
     assert await claims(store) == ()
     back = InstallationChanged(70, active=True)
-    await store.commit(Changes(installation=back), NOW, done=None)
+    await store.commit(Plan(installation=back), NOW, done=None)
     assert len(await claims(store)) == 1
 
 
@@ -348,6 +353,6 @@ async def test_a_replaced_check_pokes_the_reporter(store_factory: StoreFactory) 
     store = await store_factory(wake=pokes)
     await touch(store)
     due = await claim(store)
-    pokes.taken()
+    pokes.acquired()
     await store.replace(due.lease, NOW)
-    assert pokes.taken() == [Topic.REPORTER]
+    assert pokes.acquired() == [Topic.REPORTER]

@@ -1,6 +1,6 @@
 """Deliveries: stored once, claimed one at a time a subject, oldest first."""
 
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.ports.lease import Lease
 from bot.store import Store
 from tests.conftest import StoreFactory
@@ -18,7 +18,7 @@ async def claim_one(store: Store, at: float = 0, owner: str = "me") -> Lease:
 
 
 async def finish(store: Store, lease: Lease, at: float = 0) -> bool:
-    return await store.commit(Changes(), after(at), done=lease, note="nothing to do")
+    return await store.commit(Plan(), after(at), done=lease, note="nothing to do")
 
 
 async def test_a_delivery_comes_back_as_it_was_stored(store: Store) -> None:

@@ -74,7 +74,7 @@ async def test_a_new_delivery_pokes_the_inbox_and_a_known_or_ignored_one_does_no
     pokes = Pokes()
     store = await store_factory(wake=pokes)
     await store.store_delivery(delivery("g"))
-    assert pokes.taken() == [Topic.INBOX]
+    assert pokes.acquired() == [Topic.INBOX]
     await store.store_delivery(delivery("g"))
     await store.store_delivery(delivery("h"), ignored="not ours")
-    assert pokes.taken() == []
+    assert pokes.acquired() == []

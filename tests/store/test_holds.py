@@ -8,9 +8,9 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
-from bot.core.model.queue import Need, Place
+from bot.core.model.queue import Need, QueuePosition
 from bot.core.model.runs import Run
-from bot.core.queue.scheduler import Answer, Barred, Taken
+from bot.core.queue.state import Acquired, Answer, Blocked
 from bot.ports.runner import SaveRun
 from bot.store import Store
 from bot.store.holds import lock_places, release
@@ -52,21 +52,21 @@ async def give_back(store: Store, item: Run, *names: str) -> None:
 
 def standing(answer: Answer) -> tuple[str, int]:
     """Return what a run waits for, and how many are ahead."""
-    assert isinstance(answer, Place)
+    assert isinstance(answer, QueuePosition)
     return answer.resource, answer.ahead
 
 
 async def test_a_place_is_taken_once_however_often_it_is_asked_for(store: Store) -> None:
     (first,) = await runs(store, 1)
-    assert await store.take(first, ((SLOT,),), NOW) == Taken(0)
-    assert await store.take(first, ((SLOT,),), NOW) == Taken(0)
+    assert await store.take(first, ((SLOT,),), NOW) == Acquired(0)
+    assert await store.take(first, ((SLOT,),), NOW) == Acquired(0)
     async with store._db.read() as conn:
         assert await conn.scalar(select(func.count()).select_from(holds)) == 1
 
 
 async def test_a_full_resource_queues_behind_its_holders(store: Store) -> None:
     first, second, third = await runs(store, 3)
-    assert await store.take(first, ((SLOT,),), NOW) == Taken(0)
+    assert await store.take(first, ((SLOT,),), NOW) == Acquired(0)
     assert standing(await store.take(second, ((SLOT,),), NOW)) == ("a3", 1)
     assert standing(await store.take(third, ((SLOT,),), NOW)) == ("a3", 2)
     assert standing(await store.take(second, ((SLOT,),), NOW)) == ("a3", 1)
@@ -75,15 +75,15 @@ async def test_a_full_resource_queues_behind_its_holders(store: Store) -> None:
 async def test_the_first_alternative_that_fits_is_taken(store: Store) -> None:
     first, second, third = await runs(store, 3)
     choices = ((SLOT,), (OTHER_SLOT,))
-    assert await store.take(first, choices, NOW) == Taken(0)
-    assert await store.take(second, choices, NOW) == Taken(1)
-    assert await store.take(second, choices, NOW) == Taken(1)
+    assert await store.take(first, choices, NOW) == Acquired(0)
+    assert await store.take(second, choices, NOW) == Acquired(1)
+    assert await store.take(second, choices, NOW) == Acquired(1)
     assert standing(await store.take(third, choices, NOW)) == ("a3", 1)
 
 
 async def test_an_alternative_is_taken_whole_or_not_at_all(store: Store) -> None:
     first, second = await runs(store, 2)
-    assert await store.take(first, ((POOL,),), NOW) == Taken(0)
+    assert await store.take(first, ((POOL,),), NOW) == Acquired(0)
     wide = Need("pool:cluster", amount=32, capacity=32)
     assert standing(await store.take(second, ((OTHER_SLOT, wide),), NOW)) == ("cluster", 1)
     async with store._db.read() as conn:
@@ -92,12 +92,12 @@ async def test_an_alternative_is_taken_whole_or_not_at_all(store: Store) -> None
 
 async def test_nothing_to_need_is_always_taken(store: Store) -> None:
     (first,) = await runs(store, 1)
-    assert await store.take(first, ((),), NOW) == Taken(0)
+    assert await store.take(first, ((),), NOW) == Acquired(0)
 
 
 async def test_a_small_run_does_not_overtake_an_earlier_big_one(store: Store) -> None:
     first, big, small = await runs(store, 3)
-    assert await store.take(first, ((POOL,),), NOW) == Taken(0)
+    assert await store.take(first, ((POOL,),), NOW) == Acquired(0)
     wide = Need("pool:cluster", amount=32, capacity=32)
     assert standing(await store.take(big, ((wide,),), NOW)) == ("cluster", 1)
     assert standing(await store.take(small, ((POOL,),), NOW)) == ("cluster", 2)
@@ -110,7 +110,7 @@ async def test_an_earlier_run_that_asks_later_is_served_first(store: Store) -> N
     assert standing(await store.take(early, ((SLOT,),), NOW)) == ("a3", 1)
     await give_back(store, holder, "label:a3")
     assert standing(await store.take(late, ((SLOT,),), NOW)) == ("a3", 1)
-    assert await store.take(early, ((SLOT,),), NOW) == Taken(0)
+    assert await store.take(early, ((SLOT,),), NOW) == Acquired(0)
 
 
 async def test_runs_created_at_one_moment_are_served_by_id(store: Store) -> None:
@@ -125,8 +125,8 @@ async def test_runs_created_at_one_moment_are_served_by_id(store: Store) -> None
 async def test_resources_are_of_a_repository(store: Store) -> None:
     (ours,) = await runs(store, 1)
     (theirs,) = await runs(store, 1, repo_id=RepoId(8))
-    assert await store.take(ours, ((SLOT,),), NOW) == Taken(0)
-    assert await store.take(theirs, ((SLOT,),), NOW) == Taken(0)
+    assert await store.take(ours, ((SLOT,),), NOW) == Acquired(0)
+    assert await store.take(theirs, ((SLOT,),), NOW) == Acquired(0)
 
 
 async def test_giving_back_pokes_those_who_wait_there_and_nobody_else(store: Store) -> None:
@@ -136,7 +136,7 @@ async def test_giving_back_pokes_those_who_wait_there_and_nobody_else(store: Sto
     await store.take(elsewhere, ((OTHER_SLOT,),), NOW)
     await give_back(store, holder, "label:a3")
     assert await poked(store) == ["s1"]
-    assert await store.take(waits, ((SLOT,),), NOW) == Taken(0)
+    assert await store.take(waits, ((SLOT,),), NOW) == Acquired(0)
 
 
 async def test_a_run_that_leaves_the_queue_lets_the_next_one_in(store: Store) -> None:
@@ -147,7 +147,7 @@ async def test_a_run_that_leaves_the_queue_lets_the_next_one_in(store: Store) ->
     await store.take(second, ((POOL,),), NOW)
     await give_back(store, first)
     assert await poked(store) == ["s2"]
-    assert await store.take(second, ((POOL,),), NOW) == Taken(0)
+    assert await store.take(second, ((POOL,),), NOW) == Acquired(0)
 
 
 async def test_only_the_first_of_a_long_queue_are_poked(store: Store) -> None:
@@ -164,11 +164,11 @@ async def test_a_late_runner_takes_nothing_for_a_done_run(store: Store) -> None:
     claimed = (await store.claim_runs("me", NOW, lease_s=30, limit=1))[0]
     end = SaveRun(done(claimed.run), due=None, release_all=True)
     assert await store.save_run(claimed.lease, end, NOW)
-    assert isinstance(await store.take(claimed.run, ((SLOT,),), NOW), Barred)
-    assert await store.take(next_one, ((SLOT,),), NOW) == Taken(0)
-    assert isinstance(await store.take(claimed.run, ((SLOT,),), NOW), Barred)
+    assert isinstance(await store.take(claimed.run, ((SLOT,),), NOW), Blocked)
+    assert await store.take(next_one, ((SLOT,),), NOW) == Acquired(0)
+    assert isinstance(await store.take(claimed.run, ((SLOT,),), NOW), Blocked)
     await give_back(store, next_one, "label:a3")
-    assert await store.take(next_one, ((SLOT,),), NOW) == Taken(0)
+    assert await store.take(next_one, ((SLOT,),), NOW) == Acquired(0)
 
 
 async def used(store: Store) -> int:
@@ -189,12 +189,14 @@ async def test_holds_never_exceed_the_capacity_whoever_takes_at_once(
             *(stores[n % 2].take(item, ((need,),), NOW) for n, item in enumerate(waiting))
         )
         most = max(most, await used(stores[0]))
-        taken = [item for item, answer in zip(waiting, answers, strict=True) if answer == Taken(0)]
-        assert taken, "the first in the queue is always served"
+        acquired = [
+            item for item, answer in zip(waiting, answers, strict=True) if answer == Acquired(0)
+        ]
+        assert acquired, "the first in the queue is always served"
         assert most <= 7
-        waiting = [item for item in waiting if item not in taken]
+        waiting = [item for item in waiting if item not in acquired]
         await asyncio.gather(
-            *(give_back(stores[n % 2], i, "pool:cluster") for n, i in enumerate(taken))
+            *(give_back(stores[n % 2], i, "pool:cluster") for n, i in enumerate(acquired))
         )
     assert most == 6
 
@@ -227,7 +229,7 @@ async def test_whatever_the_order_capacity_holds_and_nobody_overtakes(
         used_now = sum(amounts[item] for item in holding)
         earlier = sum(amounts[item] for item in queued if item < index)
         fits = index in holding or used_now + earlier + amounts[index] <= 4
-        assert (answer == Taken(0)) == fits
+        assert (answer == Acquired(0)) == fits
         (holding if fits else queued).add(index)
         if fits:
             queued.discard(index)

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.core.model.ids import RunId
-from bot.core.queue.scheduler import Taken
+from bot.core.queue.state import Acquired
 from bot.ports.api import RunQuery
 from bot.store import Store
 from tests.store.rows import NOW, put, run
@@ -29,7 +29,7 @@ async def on(store: Store, label: str) -> list[str]:
 
 async def test_runs_are_found_by_the_label_they_took_or_wait_for(store: Store) -> None:
     holder, waits, both = await runs(store, 3)
-    assert await store.take(holder, ((SLOT,),), NOW) == Taken(0)
+    assert await store.take(holder, ((SLOT,),), NOW) == Acquired(0)
     await put(store, run("took", label="a2"))
     await store.take(waits, ((SLOT,),), NOW)
     await store.take(both, ((SLOT, OTHER_SLOT),), NOW)

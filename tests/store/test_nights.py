@@ -11,10 +11,10 @@ from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.runs import Outcome, State
 from bot.core.planning.plan import AuditEntry
 from bot.core.planning.schedule import Cron, Night, NightState, Schedule, due, night_source
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.store import Store
 from tests.conftest import StoreFactory
-from tests.store.rows import REPO, SHA, after, run, want
+from tests.store.rows import REPO, SHA, after, claimant, run
 
 AT = datetime(2026, 3, 4, 17, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -23,14 +23,14 @@ NIGHT = Night(REPO.id, "a2", AT, NightState.STARTED, SHA, "2 suites started")
 SOURCE = night_source("a2", AT)
 
 
-def started(*suites: str) -> Changes:
+def started(*suites: str) -> Plan:
     """Return what a night starts."""
     new = [run(suite) for suite in suites]
-    return Changes(new_runs=tuple((one, (want(one, SOURCE),)) for one in new))
+    return Plan(new_runs=tuple((one, (claimant(one, SOURCE),)) for one in new))
 
 
 async def scheduled(store: Store, *rows: Cron) -> None:
-    await store.commit(Changes(repo=REPO), AT, done=None)
+    await store.commit(Plan(repo=REPO), AT, done=None)
     await store.save_schedule(Schedule(put=rows or (ROW,)))
 
 
@@ -100,7 +100,7 @@ async def test_a_changed_time_replaces_the_old_one_and_a_gone_one_is_dropped(sto
 
 async def test_a_time_that_another_replica_has_moved_on_is_not_moved_back(store: Store) -> None:
     await scheduled(store)
-    await store.fire(ROW, AT + DAY, NIGHT, Changes(), AT)
+    await store.fire(ROW, AT + DAY, NIGHT, Plan(), AT)
     await store.save_schedule(Schedule(put=(ROW,)))
     assert (await store.nights_due(AT)).crons == ()
 
@@ -110,7 +110,7 @@ async def test_a_clock_set_back_gets_its_time_back_but_no_night_twice(store: Sto
     skipped = replace(NIGHT, state=NightState.SKIPPED, sha="", note="too late")
     ahead = replace(ROW, next=AT + DAY)
     for night, begun in ((skipped, True), (NIGHT, True), (NIGHT, False)):
-        assert await store.fire(ROW, ahead.next, night, Changes(), AT) is begun
+        assert await store.fire(ROW, ahead.next, night, Plan(), AT) is begun
         await store.put_back(replace(ahead, next=AT + 9 * DAY), ROW)  # not what it is now
         assert (await store.nights_due(AT)).crons == ()
         await store.put_back(ahead, ROW)
@@ -127,11 +127,11 @@ async def test_repositories_come_with_their_policy_and_times_unless_suspended(
     policy = StoredPolicy(REPO.id, "main", "b" * 40, "version: 1", AT)
     other = StoredPolicy(REPO.id, "v1", "c" * 40, "version: 1", AT)
     for row in (policy, other):
-        await store.commit(Changes(policy=row), AT, done=None)
+        await store.commit(Plan(policy=row), AT, done=None)
     (timed,) = await store.timed_repos()
     assert (timed.repo, timed.policy, timed.crons) == (REPO, policy, (ROW,))
     gone = Repo(RepoId(8), "x", "y", "main", active=False)
-    await store.commit(Changes(repo=gone), AT, done=None)
+    await store.commit(Plan(repo=gone), AT, done=None)
     assert [item.repo.id for item in await store.timed_repos()] == [REPO.id]
 
 
@@ -170,10 +170,10 @@ async def test_an_open_night_comes_with_its_runs_until_it_is_settled(store: Stor
 async def test_ended_runs_still_tell_how_a_night_went(store: Store) -> None:
     await scheduled(store)
     ended = run("one", state=State.DONE, outcome=Outcome.SUCCESS)
-    changes = Changes(new_runs=((ended, (want(ended, SOURCE),)),))
+    changes = Plan(new_runs=((ended, (claimant(ended, SOURCE),)),))
     await store.fire(ROW, AT + DAY, NIGHT, changes, AT)
     (item,) = await store.runs_of_night(REPO.id, SOURCE)
-    assert (item.run.outcome, item.wants[0].source) == (Outcome.SUCCESS, SOURCE)
+    assert (item.run.outcome, item.claimants[0].source) == (Outcome.SUCCESS, SOURCE)
 
 
 async def test_old_nights_are_forgotten_but_for_those_that_go_on(store: Store) -> None:
@@ -182,7 +182,7 @@ async def test_old_nights_are_forgotten_but_for_those_that_go_on(store: Store) -
     for days, state in enumerate(past):
         night = replace(NIGHT, at=AT - days * DAY, state=state)
         row = (await store.list_nights(each=1))[0].cron
-        await store.fire(row, row.next + DAY, night, Changes(), AT)
+        await store.fire(row, row.next + DAY, night, Plan(), AT)
     await store.prune_nights(AT + DAY)
     (told,) = await store.list_nights(each=5)
     assert [night.state for night in told.nights] == [NightState.STARTED]

@@ -7,8 +7,8 @@ from bot.core.model.queue import Need
 from bot.core.model.repos import StoredPolicy
 from bot.core.model.snapshot import Pool
 from bot.core.planning.plan import AuditEntry
-from bot.core.queue.scheduler import Barred, Pause, Taken
-from bot.ports.inbox import Changes
+from bot.core.queue.state import Acquired, Blocked, Pause
+from bot.ports.inbox import Plan
 from bot.ports.operator import Known
 from bot.store import Store
 from bot.store.tables import audit
@@ -28,10 +28,10 @@ async def test_a_pause_bars_its_label_until_it_is_resumed(store: Store) -> None:
     assert await store.pause(PAUSE, entry()) is None
     assert await store.list_pauses(NOW) == (PAUSE,)
     why = "a3 is paused by kim: maintenance"
-    assert await store.take(first, ((SLOT,),), NOW) == Barred(why, None, "pause")
+    assert await store.take(first, ((SLOT,),), NOW) == Blocked(why, None, "pause")
     assert await store.resume("label:a3", entry("resume")) == PAUSE
     assert await store.list_pauses(NOW) == ()
-    assert await store.take(first, ((SLOT,),), NOW) == Taken(0)
+    assert await store.take(first, ((SLOT,),), NOW) == Acquired(0)
 
 
 async def test_a_pause_takes_the_place_of_the_one_before(store: Store) -> None:
@@ -78,5 +78,5 @@ async def test_policies_and_snapshots_tell_what_there_is(store: Store) -> None:
     await put(store, run("ppo", snapshot=frozen))
     for ref, text in (("main", "version: 1"), ("v0.1", None)):
         row = StoredPolicy(REPO.id, ref, "b", text, NOW)
-        assert await store.commit(Changes(policy=row), NOW, done=None)
+        assert await store.commit(Plan(policy=row), NOW, done=None)
     assert await store.known() == Known(("version: 1",), (frozen,))

@@ -11,20 +11,21 @@ from sqlalchemy import select
 
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.pulls import Pull
-from bot.core.model.queue import Alternatives, Need, Place
-from bot.core.model.runs import Rank, State, Want
+from bot.core.model.queue import Alternatives, Need, QueuePosition
+from bot.core.model.runs import Claimant, Rank, State
 from bot.core.planning.plan import AuditEntry
-from bot.core.queue.scheduler import Pause, Scene, Taken, going
+from bot.core.queue.scheduler import runnable
+from bot.core.queue.state import Acquired, Pause, QueueState
 from bot.core.runs.offline import JobSeen, JobState
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.ports.runner import ClaimedRun, SaveRun
 from bot.services.runs.runner import LEASE_S, look_again
 from bot.store import Store
 from bot.store.changes import poke_runs
-from bot.store.scene import read_scene
+from bot.store.queue_state import read_queue_state
 from bot.store.tables import holds, queue, runs
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, REPO, done, run, snapshot, want
+from tests.store.rows import NOW, REPO, claimant, done, run, snapshot
 
 SLOTS = {"label:a2": 2, "label:a3": 1, "pool:cluster": 32}
 A2, A3 = Need("label:a2", 1, 2), Need("label:a3", 1, 1)
@@ -58,10 +59,10 @@ class Day:
         """Return either replica."""
         return self.dice.choice(self.stores)
 
-    async def scene(self) -> Scene:
+    async def queue_state(self) -> QueueState:
         """Return what decides now."""
         async with self.stores[0]._db.read() as conn:
-            return await read_scene(conn, REPO.id, self.now)
+            return await read_queue_state(conn, REPO.id, self.now)
 
     async def arrive(self) -> None:
         """A run arrives, of one of four pull requests."""
@@ -72,8 +73,8 @@ class Day:
         made = run("s", sha=sha, created_at=self.now, number=number, snapshot=frozen, forced=forced)
         self.needs[made.id] = self.dice.choice(NEEDS)
         rank = self.dice.choice(list(Rank))
-        wanted = want(made, f"pr:{number}", rank=rank)
-        await self.store.commit(Changes(new_runs=((made, (wanted,)),)), self.now, done=None)
+        wanted = claimant(made, f"pr:{number}", rank=rank)
+        await self.store.commit(Plan(new_runs=((made, (wanted,)),)), self.now, done=None)
 
     async def settle(self) -> None:
         """Let both replicas take every step that is due, until nobody is."""
@@ -104,9 +105,9 @@ class Day:
             assert isinstance(
                 await self.store.take(item.run, self.needs[item.run.id], self.now), type(answer)
             )
-        if isinstance(answer, Taken):
+        if isinstance(answer, Acquired):
             if item.run.id not in self.placed and not item.run.forced:
-                assert (await self.scene()).spent.total < HOURS
+                assert (await self.queue_state()).spent.total < HOURS
             self.placed.add(item.run.id)
             started = replace(item.run, state=State.RUNNING, label="a", npus=8, started_at=self.now)
             save = SaveRun(started, due=None)
@@ -126,8 +127,10 @@ class Day:
 
     async def pick(self, *, holding: bool) -> ClaimedRun | None:
         """Claim one of those who hold places, or of those who wait."""
-        scene = await self.scene()
-        ids = sorted(item.run_id for item in (scene.holders if holding else scene.waiting))
+        queue_state = await self.queue_state()
+        ids = sorted(
+            item.run_id for item in (queue_state.holders if holding else queue_state.waiting)
+        )
         return await self.claim(self.dice.choice(ids)) if ids else None
 
     async def end(self) -> None:
@@ -157,10 +160,12 @@ class Day:
 
     async def command(self) -> None:
         """Somebody asks for a run that waits."""
-        ids = sorted(item.run_id for item in (await self.scene()).waiting)
+        ids = sorted(item.run_id for item in (await self.queue_state()).waiting)
         if ids:
-            added = Want(self.dice.choice(ids), "pr:1", auto=False, by="kim", rank=Rank.APPROVED)
-            await self.store.commit(Changes(add_wants=(added,)), self.now, done=None)
+            added = Claimant(
+                self.dice.choice(ids), "pr:1", auto=False, by="kim", rank=Rank.APPROVED
+            )
+            await self.store.commit(Plan(add_claimants=(added,)), self.now, done=None)
 
     async def pause(self) -> None:
         """Somebody pauses a resource, for an hour or until it is resumed."""
@@ -180,9 +185,9 @@ class Day:
     async def others(self) -> None:
         """A job of another workflow takes a free runner, or gives one back."""
         label = self.dice.choice(["label:a2", "label:a3"])
-        scene = await self.scene()
-        used = Counter(scene.occupied)
-        for holder in scene.holders:
+        queue_state = await self.queue_state()
+        used = Counter(queue_state.occupied)
+        for holder in queue_state.holders:
             used.update(dict(holder.amounts))
         if self.jobs and self.dice.random() < 0.6:
             job = self.jobs.pop()
@@ -210,9 +215,9 @@ class Day:
 
     async def check(self) -> None:
         """Places hold; whoever may go is due now, or in the hands of a replica."""
-        scene = await self.scene()
-        used = Counter(scene.occupied)
-        for holder in scene.holders:
+        queue_state = await self.queue_state()
+        used = Counter(queue_state.occupied)
+        for holder in queue_state.holders:
             used.update(dict(holder.amounts))
         assert all(used[name] <= capacity for name, capacity in SLOTS.items()), used
         async with self.stores[0]._db.read() as conn:
@@ -223,13 +228,13 @@ class Day:
                 assert (
                     await conn.scalars(select(table.c.run_id).where(table.c.run_id.in_(over)))
                 ).all() == []
-        assert going(scene).keys() <= acting
+        assert runnable(queue_state).keys() <= acting
 
     async def check_settled(self) -> None:
         """Nobody who may go is left, but who is in the hands of a replica that died."""
         async with self.stores[0]._db.read() as conn:
             leased = set(await conn.scalars(select(runs.c.id).where(runs.c.lease_until > self.now)))
-        assert going(await self.scene()).keys() <= leased
+        assert runnable(await self.queue_state()).keys() <= leased
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -239,7 +244,7 @@ async def test_no_place_is_lost_or_given_twice_whatever_happens(
     day = Day([await store_factory(), await store_factory()], random.Random(seed))
     pulls = [Pull(REPO.id, n, Sha("a" * 40), REPO.id, "main", f"a{n % 2}") for n in range(1, 5)]
     for pull in pulls:
-        await day.store.commit(Changes(repo=REPO, pull=pull), NOW, done=None)
+        await day.store.commit(Plan(repo=REPO, pull=pull), NOW, done=None)
     acts: list[Callable[[], Awaitable[None]]] = [
         *[day.arrive] * 9,
         *[day.end] * 5,
@@ -263,23 +268,23 @@ async def test_no_place_is_lost_or_given_twice_whatever_happens(
 
 async def test_a_want_that_is_added_again_is_a_persons_and_never_a_lesser_one(store: Store) -> None:
     made = run("s")
-    await store.commit(Changes(new_runs=((made, (want(made),)),)), NOW, done=None)
-    person = Want(made.id, "pr:1", auto=False, by="kim", rank=Rank.APPROVED)
-    for added in (person, want(made), replace(person, by="lee", rank=Rank.NIGHTLY)):
-        await store.commit(Changes(add_wants=(added,)), NOW, done=None)
+    await store.commit(Plan(new_runs=((made, (claimant(made),)),)), NOW, done=None)
+    person = Claimant(made.id, "pr:1", auto=False, by="kim", rank=Rank.APPROVED)
+    for added in (person, claimant(made), replace(person, by="lee", rank=Rank.NIGHTLY)):
+        await store.commit(Plan(add_claimants=(added,)), NOW, done=None)
     [claimed] = await store.claim_runs("me", NOW, lease_s=LEASE_S, limit=9)
-    assert claimed.wants == (person,)
+    assert claimed.claimants == (person,)
 
 
 async def test_a_run_that_is_asked_for_moves_up(store: Store) -> None:
     holder, first, asked = made = [run(name) for name in "abc"]
     for item in made:
-        await store.commit(Changes(new_runs=((item, (want(item),)),)), NOW, done=None)
+        await store.commit(Plan(new_runs=((item, (claimant(item),)),)), NOW, done=None)
         await store.take(item, ((A3,),), NOW)
-    person = Want(asked.id, "pr:1", auto=False, by="kim", rank=Rank.APPROVED)
-    await store.commit(Changes(add_wants=(person,)), NOW, done=None)
+    person = Claimant(asked.id, "pr:1", auto=False, by="kim", rank=Rank.APPROVED)
+    await store.commit(Plan(add_claimants=(person,)), NOW, done=None)
     answer = await store.take(asked, ((A3,),), NOW)
-    assert isinstance(answer, Place)
+    assert isinstance(answer, QueuePosition)
     assert answer.ahead == 1  # the holder; `first` was asked for by nobody
     assert holder.id < first.id < asked.id
 
@@ -288,7 +293,7 @@ async def test_who_may_start_goes_before_whoever_is_overdue_to_look(store: Store
     """After an outage everybody is due; who may go must not go to the end of that line."""
     holder, *waiting = [run(f"s{n}") for n in range(6)]
     for item in (holder, *waiting):
-        await store.commit(Changes(new_runs=((item, (want(item, "x"),)),)), NOW, done=None)
+        await store.commit(Plan(new_runs=((item, (claimant(item, "x"),)),)), NOW, done=None)
         await store.take(item, ((A3,),), NOW)
     later = NOW + timedelta(hours=1)
     [first, *others] = await store.claim_runs("me", NOW, lease_s=LEASE_S, limit=9)

@@ -4,10 +4,10 @@ import asyncio
 import subprocess
 import sys
 
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.store import Store
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, REPO, SHA, after, delivery, put, run, want
+from tests.store.rows import NOW, REPO, SHA, after, claimant, delivery, put, run
 
 _CLAIM_AND_DIE = """
 import asyncio, os, signal, sys
@@ -51,13 +51,13 @@ async def test_commits_at_once_make_one_open_run_with_every_want(
 ) -> None:
     stores = [await store_factory(), await store_factory()]
 
-    def commit(n: int) -> Changes:
+    def commit(n: int) -> Plan:
         made = run()
-        return Changes(repo=REPO, new_runs=((made, (want(made, f"pr:{n}"),)),))
+        return Plan(repo=REPO, new_runs=((made, (claimant(made, f"pr:{n}"),)),))
 
     await asyncio.gather(*(stores[n % 2].commit(commit(n), NOW, done=None) for n in range(12)))
     (found,) = await stores[0].runs_at(REPO.id, SHA)
-    assert {item.source for item in found.wants} == {f"pr:{n}" for n in range(12)}
+    assert {item.source for item in found.claimants} == {f"pr:{n}" for n in range(12)}
 
 
 async def test_a_poll_is_taken_once_whoever_asks(store_factory: StoreFactory) -> None:

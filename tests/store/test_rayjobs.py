@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
 from bot.ports.follower import ClaimedRayJob, SaveRayJob
 from bot.ports.runner import ClaimedRun, SaveRun
@@ -99,7 +99,7 @@ async def test_a_lost_lease_writes_nothing(store: Store) -> None:
     late = await claim(store)
     fresh = await claim(store, 30, "other")
     save = SaveRayJob(
-        replace(late.rayjob, lines=9), facts=(Fact(made.id, "watch", "k", NOW),), poke=True
+        replace(late.rayjob, lines=9), run_events=(RunEvent(made.id, "watch", "k", NOW),), poke=True
     )
     assert not await store.save_rayjob(late.lease, save, after(31))
     assert await store.claim_runs("runner", after(31), lease_s=30, limit=1) == ()
@@ -125,15 +125,15 @@ async def test_news_pokes_the_run_and_shows_progress(store_factory: StoreFactory
     (check,) = await store.claim_checks("me", NOW, lease_s=30, limit=1)
     await store.shown(check.lease, github_id=1, version=1, ended=False, now=NOW)
     claimed = await claim(store)
-    pokes.taken()
-    fact = Fact(made.id, "watch", "final", NOW)
-    save = SaveRayJob(claimed.rayjob, facts=(fact,), poke=True, progress=True, keep_s=30)
+    pokes.acquired()
+    run_event = RunEvent(made.id, "watch", "final", NOW)
+    save = SaveRayJob(claimed.rayjob, run_events=(run_event,), poke=True, progress=True, keep_s=30)
     assert await store.save_rayjob(claimed.lease, save, NOW)
-    assert pokes.taken() == [Topic.REPORTER, Topic.RUNNER]
-    assert (await claim_run(store)).facts == (fact,)
+    assert pokes.acquired() == [Topic.REPORTER, Topic.RUNNER]
+    assert (await claim_run(store)).run_events == (run_event,)
     assert len(await store.claim_checks("me", after(60), lease_s=30, limit=1)) == 1
     assert await store.save_rayjob(claimed.lease, SaveRayJob(claimed.rayjob, keep_s=30), NOW)
-    assert pokes.taken() == []
+    assert pokes.acquired() == []
 
 
 async def test_one_id_in_two_runs_is_two_rows(store: Store) -> None:

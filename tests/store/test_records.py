@@ -9,17 +9,17 @@ from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Head, Pull, StoredSelection
 from bot.core.model.repos import StoredPolicy
 from bot.core.model.runs import Outcome, Run
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.ports.runner import SaveRun
 from bot.store import Store
-from tests.store.rows import NOW, REPO, SHA, after, done, put, run, want
+from tests.store.rows import NOW, REPO, SHA, after, claimant, done, put, run
 
 OTHER = Sha("b" * 40)
 PULL = Pull(REPO.id, 1, SHA, 8, "main", "ann", draft=True, changed_files=3, updated_at=NOW)
 
 
 async def commit(store: Store, **changes: object) -> None:
-    assert await store.commit(Changes(**changes), NOW, done=None)  # type: ignore[arg-type]
+    assert await store.commit(Plan(**changes), NOW, done=None)  # type: ignore[arg-type]
 
 
 async def test_a_repository_is_renamed_and_keeps_its_installation(store: Store) -> None:
@@ -158,25 +158,25 @@ async def test_runs_are_found_by_what_they_are_known_by(store: Store) -> None:
     assert await store.run_of_check(REPO.id, first.id) == first
     assert await store.run_of_check(RepoId(1), first.id) is None
     assert await store.run_of_check(REPO.id, "unknown") is None
-    assert [item.run for item in await store.wanted_by(REPO.id, "pr:1")] == [first, ended]
-    assert await store.wanted_by(RepoId(1), "pr:1") == ()
+    assert [item.run for item in await store.runs_of_claimant(REPO.id, "pr:1")] == [first, ended]
+    assert await store.runs_of_claimant(RepoId(1), "pr:1") == ()
 
 
 async def test_the_open_runs_that_a_pull_request_pinned_are_found(store: Store) -> None:
     pinned = await live(store, run("a", number=1), actions_run_id=9)
     await live(store, run("b", number=1), actions_run_id=8)
-    await store.commit(Changes(add_wants=(want(pinned, "pin:5"),)), NOW, done=None)
-    assert [item.run for item in await store.pinned_by(REPO.id, 1)] == [pinned]
-    assert await store.pinned_by(REPO.id, 2) == ()
-    assert await store.pinned_by(RepoId(1), 1) == ()
+    await store.commit(Plan(add_claimants=(claimant(pinned, "pin:5"),)), NOW, done=None)
+    assert [item.run for item in await store.pinned_runs(REPO.id, 1)] == [pinned]
+    assert await store.pinned_runs(REPO.id, 2) == ()
+    assert await store.pinned_runs(RepoId(1), 1) == ()
 
 
 async def test_the_latest_attempt_of_an_actions_run_is_found(store: Store) -> None:
     first = await live(store, run(), actions_run_id=9)
-    await store.commit(Changes(add_wants=(want(first, "x"),)), NOW, done=None)
+    await store.commit(Plan(add_claimants=(claimant(first, "x"),)), NOW, done=None)
     (claimed,) = await store.claim_runs("me", NOW, lease_s=30, limit=9)
     ended = done(first, outcome=Outcome.FAILURE)
     assert await store.save_run(claimed.lease, SaveRun(ended, due=None), NOW)
     second = await live(store, run(attempt=2), actions_run_id=9, actions_attempt=2)
     assert await store.run_of_actions(REPO.id, 9) == second
-    assert [item.run for item in await store.wanted_by(REPO.id, "pr:1")] == [second]
+    assert [item.run for item in await store.runs_of_claimant(REPO.id, "pr:1")] == [second]

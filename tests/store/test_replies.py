@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome, Run
-from bot.ports.inbox import Changes, Reply
+from bot.ports.inbox import Plan, Reply
 from bot.ports.reporter import DueReply
 from bot.ports.runner import SaveRun
 from bot.store import Store
-from tests.store.rows import NOW, REPO, after, done, put, run, want
+from tests.store.rows import NOW, REPO, after, claimant, done, put, run
 
 REPLY = Reply(REPO.id, 77, 1, "`/ascend-e2e ppo` on 9f8e7d6")
 
@@ -23,7 +23,7 @@ async def claim(store: Store, at: float = 0, owner: str = "me") -> DueReply:
 
 
 async def say(store: Store, reply: Reply = REPLY) -> None:
-    assert await store.commit(Changes(repo=REPO, replies=(reply,)), NOW, done=None)
+    assert await store.commit(Plan(repo=REPO, replies=(reply,)), NOW, done=None)
 
 
 async def show(store: Store, due: DueReply) -> None:
@@ -123,7 +123,7 @@ async def test_a_reply_lists_the_open_run_that_took_the_want(store: Store) -> No
     made, again = run(), run()
     await put(store, made)
     reply = replace(REPLY, run_ids=(again.id, RunId("pruned")))
-    changes = Changes(new_runs=((again, (want(again, "pin:77"),)),), replies=(reply,))
+    changes = Plan(new_runs=((again, (claimant(again, "pin:77"),)),), replies=(reply,))
     assert await store.commit(changes, NOW, done=None)
     assert (await claim(store)).runs == (made,)
 
@@ -147,6 +147,6 @@ async def test_a_reply_that_failed_for_now_is_due_later(store: Store) -> None:
 async def test_a_comment_with_a_reply_row_is_answered(store: Store) -> None:
     assert not await store.answered(77)
     reply = Reply(REPO.id, comment_id=77, number=1, head="hello", run_ids=())
-    await store.commit(Changes(repo=REPO, replies=(reply,)), NOW, done=None)
+    await store.commit(Plan(repo=REPO, replies=(reply,)), NOW, done=None)
     assert await store.answered(77)
     assert not await store.answered(78)

@@ -3,20 +3,20 @@
 from dataclasses import replace
 
 from bot.core.model.ids import Sha
-from bot.core.model.queue import Need, Place
+from bot.core.model.queue import Need, QueuePosition
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Outcome, Run, State, Wish, WishKind
-from bot.core.queue.scheduler import Taken
-from bot.ports.inbox import Changes, DropWant
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Outcome, Run, State, StopReason, StopRequest
+from bot.core.queue.state import Acquired
+from bot.ports.inbox import DropClaimant, Plan
 from bot.ports.runner import ClaimedRun, SaveRun
 from bot.ports.wake import Topic
 from bot.store import Store
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, REPO, SHA, after, done, put, run, want
+from tests.store.rows import NOW, REPO, SHA, after, claimant, done, put, run
 from tests.store.wakes import Pokes
 
-WISH = Wish(WishKind.STALL, by="", reason="no output", at=NOW)
+WISH = StopRequest(StopReason.STALL, by="", reason="no output", at=NOW)
 
 
 async def claims(store: Store, at: float = 0, owner: str = "me") -> tuple[ClaimedRun, ...]:
@@ -56,8 +56,8 @@ async def test_every_field_that_moves_is_saved(store: Store) -> None:
         actions_run_id=9,
         actions_attempt=2,
         actions_url="https://example.org/9",
-        wish=WISH,
-        place=Place("a3", 2),
+        stop_request=WISH,
+        place=QueuePosition("a3", 2),
         dispatched_at=after(2),
         started_at=after(3),
         ended_at=after(4),
@@ -95,9 +95,9 @@ async def test_a_lost_lease_writes_nothing(store: Store) -> None:
     late = await one(store)
     fresh = await claim(store, 30, "other")
     moved = replace(late.run, state=State.RUNNING)
-    fact = Fact(late.run.id, "runner", "k", NOW)
-    assert not await save(store, late, moved, facts=(fact,), retry=run(attempt=2))
-    assert not await store.note(late.lease, moved, (fact,), NOW)
+    run_event = RunEvent(late.run.id, "runner", "k", NOW)
+    assert not await save(store, late, moved, run_events=(run_event,), retry=run(attempt=2))
+    assert not await store.note(late.lease, moved, (run_event,), NOW)
     assert not await store.renew(late.lease, NOW, lease_s=99)
     assert await attempts(store) == [late.run]
     assert await save(store, fresh)
@@ -118,11 +118,11 @@ async def test_a_lease_given_back_cannot_be_used_again(store: Store) -> None:
 async def test_a_note_writes_at_once_and_keeps_the_lease(store: Store) -> None:
     claimed = await one(store)
     intent = replace(claimed.run, state=State.DISPATCHING, dispatch_id="D")
-    fact = Fact(intent.id, "runner", "dispatching", NOW)
-    assert await store.note(claimed.lease, intent, (fact,), NOW)
+    run_event = RunEvent(intent.id, "runner", "dispatching", NOW)
+    assert await store.note(claimed.lease, intent, (run_event,), NOW)
     assert await store.run_of_dispatch("D") == intent
     assert await claims(store, 29, "other") == ()
-    assert (await claim(store, 30, "other")).facts == (fact,)
+    assert (await claim(store, 30, "other")).run_events == (run_event,)
 
 
 async def test_a_renewed_lease_lasts_longer(store: Store) -> None:
@@ -134,18 +134,18 @@ async def test_a_renewed_lease_lasts_longer(store: Store) -> None:
 
 async def test_a_poke_during_a_claim_keeps_the_run_due(store: Store) -> None:
     claimed = await one(store)
-    fact = Fact(claimed.run.id, "webhook", "completed", NOW)
-    assert await store.commit(Changes(facts=(fact,)), NOW, done=None)
+    run_event = RunEvent(claimed.run.id, "webhook", "completed", NOW)
+    assert await store.commit(Plan(run_events=(run_event,)), NOW, done=None)
     assert await save(store, claimed, due=after(600))
-    assert (await claim(store)).facts == (fact,)
+    assert (await claim(store)).run_events == (run_event,)
 
 
 async def test_a_wish_that_came_during_a_claim_survives_the_save(store: Store) -> None:
     claimed = await one(store)
-    wishes = ((claimed.run.id, WISH),)
-    assert await store.commit(Changes(wishes=wishes), NOW, done=None)
+    stop_requests = ((claimed.run.id, WISH),)
+    assert await store.commit(Plan(stop_requests=stop_requests), NOW, done=None)
     assert await save(store, claimed, replace(claimed.run, why="moved"))
-    assert (await claim(store)).run.wish == WISH
+    assert (await claim(store)).run.stop_request == WISH
 
 
 async def test_a_done_run_is_never_claimed_saved_or_noted_again(store: Store) -> None:
@@ -157,14 +157,14 @@ async def test_a_done_run_is_never_claimed_saved_or_noted_again(store: Store) ->
 
 async def test_a_retry_is_the_next_attempt_with_the_same_wants(store: Store) -> None:
     claimed = await one(store)
-    added = want(claimed.run, "pin:5", auto=False, by="ann")
-    await store.commit(Changes(add_wants=(added,)), NOW, done=None)
+    added = claimant(claimed.run, "pin:5", auto=False, by="ann")
+    await store.commit(Plan(add_claimants=(added,)), NOW, done=None)
     retry = run(attempt=2, origin="retry: HCCL", retries=1)
     ended = done(claimed.run, outcome=Outcome.FAILURE)
     assert await save(store, claimed, ended, retry=retry)
     again = await claim(store)
     assert again.run == retry
-    assert {(item.source, item.auto, item.by) for item in again.wants} == {
+    assert {(item.source, item.auto, item.by) for item in again.claimants} == {
         ("pr:1", True, ""),
         ("pin:5", False, "ann"),
     }
@@ -183,9 +183,9 @@ async def test_rayjobs_are_added_once_and_known_ones_are_left_alone(store: Store
 
 async def test_facts_are_told_in_the_order_of_their_times(store: Store) -> None:
     claimed = await one(store)
-    facts = [Fact(claimed.run.id, "runner", key, after(n)) for n, key in enumerate("cab")]
-    assert await save(store, claimed, facts=tuple(reversed(facts)), due=NOW)
-    assert (await claim(store)).facts == tuple(facts)
+    run_events = [RunEvent(claimed.run.id, "runner", key, after(n)) for n, key in enumerate("cab")]
+    assert await save(store, claimed, run_events=tuple(reversed(run_events)), due=NOW)
+    assert (await claim(store)).run_events == tuple(run_events)
 
 
 async def test_a_run_wanted_again_while_it_ends_superseded_is_looked_at_again(
@@ -193,44 +193,44 @@ async def test_a_run_wanted_again_while_it_ends_superseded_is_looked_at_again(
 ) -> None:
     claimed = await one(store)
     await save(store, claimed, replace(claimed.run, state=State.RUNNING))
-    gone = DropWant(claimed.run.id, "pr:1", "closed")
-    await store.commit(Changes(drop_wants=(gone,)), NOW, done=None)
+    gone = DropClaimant(claimed.run.id, "pr:1", "closed")
+    await store.commit(Plan(drop_claimants=(gone,)), NOW, done=None)
     ending = await claim(store)
-    assert ending.wants == ()
-    await store.commit(Changes(add_wants=(want(ending.run, "pr:2"),)), NOW, done=None)
+    assert ending.claimants == ()
+    await store.commit(Plan(add_claimants=(claimant(ending.run, "pr:2"),)), NOW, done=None)
     ended = done(ending.run, outcome=Outcome.SUPERSEDED)
     assert not await save(store, ending, ended)
     seen = await claim(store)
-    assert [item.source for item in seen.wants] == ["pr:2"]
+    assert [item.source for item in seen.claimants] == ["pr:2"]
     assert await save(store, seen, ended, retry=run(attempt=2))
     assert [item.state for item in await attempts(store)] == [State.DONE, State.QUEUED]
 
 
 async def test_a_done_run_gives_its_places_to_those_who_wait(store: Store) -> None:
-    holder, waiter = run("a"), run("b")
-    await put(store, holder, waiter)
+    holder, pending = run("a"), run("b")
+    await put(store, holder, pending)
     first, second = await claims(store)
     needs = ((Need("label:x", 1, 1),),)
-    assert await store.take(holder, needs, NOW) == Taken(0)
-    assert isinstance(await store.take(waiter, needs, NOW), Place)
+    assert await store.take(holder, needs, NOW) == Acquired(0)
+    assert isinstance(await store.take(pending, needs, NOW), QueuePosition)
     assert await save(store, second)
     assert await claims(store) == ()
     assert await save(store, first, done(holder), release_all=True)
-    assert (await claim(store)).run == waiter
-    assert await store.take(waiter, needs, NOW) == Taken(0)
+    assert (await claim(store)).run == pending
+    assert await store.take(pending, needs, NOW) == Acquired(0)
 
 
 async def test_a_save_pokes_those_it_has_work_for(store_factory: StoreFactory) -> None:
     pokes = Pokes()
     store = await store_factory(wake=pokes)
     claimed = await one(store)
-    pokes.taken()
+    pokes.acquired()
     await save(store, claimed, due=NOW)
-    assert pokes.taken() == []
+    assert pokes.acquired() == []
     job = RayJob("job", claimed.run.id, "workflow", confirmed=True)
     await save(store, await claim(store), rayjobs=(job,), progress=True, due=NOW)
-    assert pokes.taken() == [Topic.FOLLOWER, Topic.REPORTER]
+    assert pokes.acquired() == [Topic.FOLLOWER, Topic.REPORTER]
     await save(store, await claim(store), release=("label:x",), due=NOW)
-    assert pokes.taken() == [Topic.RUNNER]
+    assert pokes.acquired() == [Topic.RUNNER]
     await save(store, await claim(store), done(claimed.run))
-    assert pokes.taken() == [Topic.REPORTER]
+    assert pokes.acquired() == [Topic.REPORTER]

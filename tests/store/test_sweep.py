@@ -5,9 +5,9 @@ from dataclasses import replace
 from bot.core.github.events import InstallationChanged
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Outcome
-from bot.ports.inbox import Changes, Gate
+from bot.ports.inbox import Gate, Plan
 from bot.ports.runner import SaveRun
 from bot.store import Store
 from tests.store.rows import NOW, REPO, SHA, after, delivery, done, put, run
@@ -27,7 +27,7 @@ async def test_live_runs_are_the_open_dispatched_ones_of_active_repositories(
     assert await store.live_runs(REPO.id) == (live,)
     assert await store.live_repos() == (REPO,)
     gone = InstallationChanged(70, active=False)
-    await store.commit(Changes(installation=gone), NOW, done=None)
+    await store.commit(Plan(installation=gone), NOW, done=None)
     assert await store.live_repos() == ()
 
 
@@ -52,8 +52,8 @@ async def test_old_done_rows_are_pruned_in_batches_and_live_ones_stay(store: Sto
         for item in await store.claim_runs("me", NOW, lease_s=30, limit=9)
         if item.run.suite == "old"
     )
-    fact = Fact(old.run.id, "runner", "k", NOW)
-    end = SaveRun(done(old.run, outcome=Outcome.SUCCESS), due=None, facts=(fact,))
+    run_event = RunEvent(old.run.id, "runner", "k", NOW)
+    end = SaveRun(done(old.run, outcome=Outcome.SUCCESS), due=None, run_events=(run_event,))
     await store.save_run(old.lease, end, NOW)
     assert await store.prune(NOW, limit=3) == 0
     assert await store.prune(after(1), limit=3) == 4
@@ -67,11 +67,11 @@ async def test_a_settled_gate_is_pruned_unless_its_commit_is_a_head(store: Store
     gone = Sha("b" * 40)
     pull = Pull(REPO.id, 1, SHA, REPO.id, "main", "ann")
     gates = (Gate(REPO.id, SHA, 1), Gate(REPO.id, gone, 1))
-    await store.commit(Changes(repo=REPO, pull=pull, gates=gates), NOW, done=None)
+    await store.commit(Plan(repo=REPO, pull=pull, gates=gates), NOW, done=None)
     for due in await store.claim_checks("me", NOW, lease_s=30, limit=9):
         await store.shown(due.lease, github_id=1, version=1, ended=True, now=NOW)
     assert await store.prune(after(1), limit=9) == 1
-    await store.commit(Changes(gates=gates[:1]), after(2), done=None)
+    await store.commit(Plan(gates=gates[:1]), after(2), done=None)
     (kept,) = await store.claim_checks("me", after(2), lease_s=30, limit=9)
     assert kept.github_id == 1
 

@@ -8,16 +8,16 @@ from sqlalchemy import func, select
 
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run, State
 from bot.ports.api import Accepted, Announced, Refusal, RunQuery, Why
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.ports.runner import SaveRun
 from bot.ports.wake import Topic
 from bot.store import Store
 from bot.store.tables_scarce import tokens
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, REPO, after, done, put, run, want
+from tests.store.rows import NOW, REPO, after, claimant, done, put, run
 from tests.store.wakes import Pokes
 
 UNTIL = after(330)
@@ -25,8 +25,8 @@ UNTIL = after(330)
 
 def announced(of: Run, job_id: str = "rj-1", jti: str = "j-1", **more: Any) -> Announced:
     job = RayJob(job_id, of.id, "announcement", confirmed=False, **more)
-    fact = Fact(of.id, "announcement", f"rayjob:{job_id}", NOW, {"text": job_id})
-    return Announced(job, (fact,), jti, UNTIL)
+    run_event = RunEvent(of.id, "announcement", f"rayjob:{job_id}", NOW, {"text": job_id})
+    return Announced(job, (run_event,), jti, UNTIL)
 
 
 def why(answer: Accepted | Refusal) -> Why | bool:
@@ -45,9 +45,9 @@ async def test_an_announced_rayjob_is_followed_at_once(store_factory: StoreFacto
     await put(store, one)
     [claimed] = await store.claim_runs("r", NOW, lease_s=30, limit=1)
     await store.save_run(claimed.lease, SaveRun(claimed.run, due=None), NOW)
-    pokes.taken()
+    pokes.acquired()
     assert await store.add_announced(announced(one), NOW) == Accepted(new=True)
-    assert pokes.taken() == [Topic.FOLLOWER, Topic.RUNNER]
+    assert pokes.acquired() == [Topic.FOLLOWER, Topic.RUNNER]
     [job] = await store.claim_rayjobs("f", NOW, lease_s=30, limit=9)
     assert (job.rayjob.job_id, job.rayjob.seen, job.rayjob.confirmed) == (
         "rj-1",
@@ -55,7 +55,7 @@ async def test_an_announced_rayjob_is_followed_at_once(store_factory: StoreFacto
         False,
     )
     [again] = await store.claim_runs("r", NOW, lease_s=30, limit=9)
-    assert [fact.key for fact in again.facts] == ["rayjob:rj-1"]
+    assert [run_event.key for run_event in again.run_events] == ["rayjob:rj-1"]
 
 
 async def test_a_token_proves_one_rayjob_and_repeats_change_nothing(store: Store) -> None:
@@ -134,7 +134,7 @@ async def test_runs_are_listed_by_what_people_know_of_them(store: Store) -> None
     three = run(repo_id=elsewhere.id, sha=Sha("b" * 40))
     await put(store, one)
     await put(store, two, source="pr:2")
-    changes = Changes(repo=elsewhere, new_runs=((three, (want(three, "pr:1"),)),))
+    changes = Plan(repo=elsewhere, new_runs=((three, (claimant(three, "pr:1"),)),))
     assert await store.commit(changes, NOW, done=None)
     cases: list[tuple[RunQuery, list[Run]]] = [
         (RunQuery(), [three, two, one]),
@@ -164,7 +164,7 @@ async def test_a_runs_story_holds_its_wants_facts_and_rayjobs(store: Store) -> N
     await store.add_announced(announced(one), NOW)
     story = await store.run_story(one.id)
     assert story is not None
-    assert (story.run, story.repo, story.wants) == (one, REPO, (want(one),))
-    assert [fact.key for fact in story.facts] == ["rayjob:rj-1"]
+    assert (story.run, story.repo, story.claimants) == (one, REPO, (claimant(one),))
+    assert [run_event.key for run_event in story.run_events] == ["rayjob:rj-1"]
     assert [job.job_id for job in story.rayjobs] == ["rj-1"]
     assert await store.run_story(RunId("NONE")) is None

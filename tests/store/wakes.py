@@ -16,7 +16,7 @@ class Pokes(LocalWake):
         self._poked += topics
         super().poke(*topics)
 
-    def taken(self) -> list[Topic]:
+    def acquired(self) -> list[Topic]:
         """Return the topics poked since the last look, sorted."""
         poked, self._poked = sorted(set(self._poked)), []
         return poked

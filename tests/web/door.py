@@ -15,7 +15,7 @@ from aiohttp import web
 from sqlalchemy import select
 
 from bot.app import Parts, make_runner, open_loops, open_parts
-from bot.services.workers import Loops
+from bot.services.workers import WorkerPool
 from bot.settings import Settings
 from bot.sim import ManualClock
 from bot.sim.auth import key_pair
@@ -40,7 +40,7 @@ class Door:
     port: int
     http: aiohttp.ClientSession
     parts: Parts
-    loops: Loops
+    loops: WorkerPool
     clock: ManualClock
 
     @property

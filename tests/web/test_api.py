@@ -13,12 +13,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from sqlalchemy import text
 
-from bot.core.model.queue import Place
+from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Run, State, Wish, WishKind
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Run, State, StopReason, StopRequest
 from bot.ports.api import Announced
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.sim import ManualClock
 from bot.sim.auth import key_pair
 from bot.web.announcements import MAX_BODY
@@ -35,17 +35,17 @@ DIGEST = {**DIGEST, "title": LINE, "cause": LINE, "tail": [LINE], "hint": "Use l
 
 async def put_story(door: Door) -> Run:
     """Store a run with everything that a run can have."""
-    wish = Wish(WishKind.CANCEL, "mia", "enough", NOW)
+    stop_request = StopRequest(StopReason.CANCEL, "mia", "enough", NOW)
     more: dict[str, Any] = {
-        "wish": wish,
-        "place": Place("linux-aarch64-a3-16", 2, NOW),
+        "stop_request": stop_request,
+        "place": QueuePosition("linux-aarch64-a3-16", 2, NOW),
         "actions_run_id": 9,
     }
     one = run(number=1, state=State.CANCELLING, dispatched_at=NOW, **more)
     await put(door.parts.store, one)
-    log = Fact(one.id, "runner", "log:1", NOW, {"final": "FAILED", "digest": DIGEST})
-    said = Fact(one.id, "runner", "end:1", NOW, {"conclusion": "failure", "text": "it ended"})
-    assert await door.parts.store.commit(Changes(facts=(log, said)), NOW, done=None)
+    log = RunEvent(one.id, "runner", "log:1", NOW, {"final": "FAILED", "digest": DIGEST})
+    said = RunEvent(one.id, "runner", "end:1", NOW, {"conclusion": "failure", "text": "it ended"})
+    assert await door.parts.store.commit(Plan(run_events=(log, said)), NOW, done=None)
     job = RayJob("rj-1", one.id, "announcement", confirmed=True, digest=DIGEST)
     await door.parts.store.add_announced(Announced(job, (), "j-1", NOW), NOW)
     return one

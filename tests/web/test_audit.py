@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.core.planning.plan import AuditEntry
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from tests.databases import SqliteTemplate
 from tests.store.rows import REPO, SHA
 from tests.web.door import Door, open_door
@@ -17,7 +17,7 @@ async def fill(door: Door) -> None:
         AuditEntry(now, "kim", "start unit", False, "trust", REPO.id, 1, SHA, "guid-1"),
         AuditEntry(now, "lee", "pause all: x", True, "operator"),
     )
-    assert await door.parts.store.commit(Changes(repo=REPO, audit=entries), now, done=None)
+    assert await door.parts.store.commit(Plan(repo=REPO, audit=entries), now, done=None)
 
 
 async def test_decisions_are_listed_whole_and_by_every_filter(door: Door) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.services.loop import Loop
-from bot.services.workers import STUCK_AFTER, Loops, Turn
+from bot.services.loop import Worker
+from bot.services.workers import STUCK_AFTER, LoopSpec, WorkerPool
 from bot.sim import ManualClock
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -64,8 +64,8 @@ async def test_a_loop_that_hangs_is_named(door: Door) -> None:
         await stop.wait()
         return False
 
-    loop = Loop("one", Metrics(), strict=True)
-    loops = Loops([Turn("hanging", hang, None)], door.parts.wake, loop, clock)
+    loop = Worker("one", Metrics(), strict=True)
+    loops = WorkerPool([LoopSpec("hanging", hang, None)], door.parts.wake, loop, clock)
     running = asyncio.create_task(loops.run(stop))
     await begun.wait()
     assert loops.stuck() == ()

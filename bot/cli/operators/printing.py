@@ -13,7 +13,7 @@ from rich.text import Text
 
 from bot.core.messages.words import clock, duration, ordinal
 from bot.core.model.runs import Run, State
-from bot.core.queue.scheduler import Pause
+from bot.core.queue.state import Pause
 from bot.core.report.markdown import one_line
 
 _UNBOUND = 10_000  # columns where nobody looks: one row is one line, for grep
@@ -65,7 +65,7 @@ def state(run: Run) -> str:
     """Return where a run stands, in a word or two: its outcome once it is done."""
     if run.outcome:
         return run.outcome.value
-    if run.wish and run.state in {State.QUEUED, State.NEEDS_APPROVAL}:
+    if run.stop_request and run.state in {State.QUEUED, State.NEEDS_APPROVAL}:
         return "stopping"
     if run.place:
         return f"{ordinal(run.place.ahead + 1)} in the queue"

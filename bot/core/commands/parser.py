@@ -17,7 +17,7 @@ from bot.core.commands.types import (
     Run,
     Status,
 )
-from bot.core.messages import Texts
+from bot.core.messages import Messages
 from bot.core.report.markdown import code
 
 NAME = "/ascend-e2e"
@@ -50,7 +50,7 @@ _OPTIONS: dict[str, dict[str, bool]] = {
     "approve": {"--sha": True},
 }
 _NAMED = {"run", "rerun", "cancel", "explain"}  # verbs that suites may follow
-_say = Texts()
+_say = Messages()
 
 
 class _MistakeError(Exception):

@@ -126,17 +126,17 @@ class Reader:
             return
         inside = self.traces.inside(line.stream)
         if self.pytest.take(line, self.segment, inside=inside):
-            self._want(line.no, _FOLLOW_REPORT if self.pytest.section == "report" else _FOLLOW)
+            self._claimant(line.no, _FOLLOW_REPORT if self.pytest.section == "report" else _FOLLOW)
             return
         if self._verdict(line):
             return
         if self.traces.take(line, self.segment):
-            self._want(line.no, _FOLLOW_TRACE if self.traces.busy else _FOLLOW * 2)
+            self._claimant(line.no, _FOLLOW_TRACE if self.traces.busy else _FOLLOW * 2)
             self._echo(line)
             return
         self._judge(line)
 
-    def _want(self, no: int, lines: int) -> None:
+    def _claimant(self, no: int, lines: int) -> None:
         self.until = max(self.until, no + lines)
 
     def noise(self, text: str) -> bool:
@@ -172,7 +172,7 @@ class Reader:
             self.pytest.leave()
             self.board.notes.clear()
             self._script = line.no + _MAX_SCRIPT
-            self._want(line.no, _MAX_SCRIPT)
+            self._claimant(line.no, _MAX_SCRIPT)
             if _SHOWS.search(line.text):
                 self.evidence.add(self.segment)
 
@@ -263,7 +263,7 @@ class Reader:
                 self._means = _NOTHING
             case Role.NOISE_BLOCK:
                 self.traces.mute(line.stream)
-                self._want(line.no, 2)
+                self._claimant(line.no, 2)
             case Role.NOTE:
                 self.board.notes.add(signature.name)
             case Role.KILL:
@@ -277,7 +277,7 @@ class Reader:
         if any(_THROUGHPUT.search(raw) for _, raw in self._before()):
             self.clock.seen(line.no, line.wall)
         self.board.kill(self._failure(line, Kind.LINE, signature))
-        self._want(line.no, 2)
+        self._claimant(line.no, 2)
 
     @staticmethod
     def _is_minor(failure: Failure, line: Line) -> bool:
@@ -304,7 +304,7 @@ class Reader:
         elif self._is_minor(failure, line):
             self._means = _REPEATS
         self.traces.watch(failure, line)
-        self._want(line.no, _FOLLOW)
+        self._claimant(line.no, _FOLLOW)
 
 
 def _is_cann(match: re.Match[str]) -> bool:

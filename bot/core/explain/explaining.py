@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from bot.core.messages import Texts
+from bot.core.messages import Messages
 from bot.core.messages.words import listing, number
 from bot.core.model.levels import Level
 from bot.core.planning.permissions import level_for
@@ -103,14 +103,14 @@ def starts(suite: Suite) -> Starts:
     return Starts.COMMAND if suite.started_by(Trigger.COMMAND) else Starts.ELSEWHERE
 
 
-def how(say: Texts, item: Explanation) -> str:
+def how(say: Messages, item: Explanation) -> str:
     """Say what starts the suite, and for whose changes it starts by itself."""
     if item.author is None:
         return say(f"starts_{item.starts}")
     return say("starts_author", level=say(f"level_{item.author}"))
 
 
-def who(say: Texts, item: Explanation) -> str:
+def who(say: Messages, item: Explanation) -> str:
     """Say who may start the suite by a command, or re-run what GitHub starts."""
     if item.level is None:
         return say("who_nobody")
@@ -121,14 +121,14 @@ def who(say: Texts, item: Explanation) -> str:
     return say("who_rerun", who=text) if item.starts is Starts.GITHUB else text
 
 
-def where(say: Texts, cost: Cost) -> str:
+def where(say: Messages, cost: Cost) -> str:
     """Say where a run takes place, and on how much of it."""
     if cost.nodes == 1:
         return cost.where
     return say("cost_nodes", nodes=cost.nodes, npus=cost.npus, where=cost.where)
 
 
-def hours(say: Texts, cost: Cost) -> str:
+def hours(say: Messages, cost: Cost) -> str:
     """Say what a run can cost at most."""
     return say("cost_hours", hours=number(cost.npu_hours))
 

@@ -10,7 +10,7 @@ from bot.core.messages.en import EN
 TABLES: Mapping[str, Mapping[str, str]] = {"en": EN}
 
 
-class Texts:
+class Messages:
     """Says sentences in one language; values go in as they are, so they must be safe already."""
 
     def __init__(self, language: str = "en", tables: Mapping[str, Mapping[str, str]] = TABLES):

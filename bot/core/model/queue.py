@@ -28,7 +28,7 @@ class Ahead:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueuePosition:
     """A run's place in the queue of a resource."""
 
     resource: str  # a label's or a pool's name

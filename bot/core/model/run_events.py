@@ -7,7 +7,7 @@ from bot.core.model.ids import Json, RunId
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class RunEvent:
     """Something learned about a run; unique by (run, source, key), kept for the timeline."""
 
     run_id: RunId

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 
 from bot.core.model.ids import RepoId, RunId, Sha
-from bot.core.model.queue import Place
+from bot.core.model.queue import QueuePosition
 from bot.core.model.snapshot import Snapshot
 
 
@@ -33,7 +33,7 @@ class Outcome(StrEnum):
     BROKEN = "broken"
 
 
-class WishKind(StrEnum):
+class StopReason(StrEnum):
     """Why a run should stop."""
 
     CANCEL = "cancel"  # a person asked
@@ -44,10 +44,10 @@ class WishKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class StopRequest:
     """A cancel is a wish on the row, read at each step; the first one stays."""
 
-    kind: WishKind
+    kind: StopReason
     by: str  # login, "" for the bot itself
     reason: str
     at: datetime
@@ -91,15 +91,15 @@ class Run:
     actions_run_id: int | None = None
     actions_attempt: int = 1
     actions_url: str = ""
-    wish: Wish | None = None
-    place: Place | None = None
+    stop_request: StopRequest | None = None
+    place: QueuePosition | None = None
     dispatched_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class Claimant:
     """For whom a run runs: ``pr:N``, ``group:SHA``, ``nightly:NAME@TIME``, ``pin:COMMENT``."""
 
     run_id: RunId

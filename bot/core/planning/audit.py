@@ -5,24 +5,24 @@ from datetime import datetime
 
 from bot.core.model.ids import Json, RepoId
 from bot.core.model.pulls import StoredSelection
-from bot.core.planning.plan import BY_ITSELF, AuditEntry, Changes, DropWant
+from bot.core.planning.plan import BY_ITSELF, AuditEntry, DropClaimant, Plan
 from bot.core.report.views import Gate
 
 
-def audited(changes: Changes, now: datetime, delivery: str | None) -> Changes:
+def audited(changes: Plan, now: datetime, delivery: str | None) -> Plan:
     """Return the change with the bot's own decisions, and which delivery led to them all."""
     entries = (*changes.audit, *_decisions(changes, now))
     return replace(changes, audit=tuple(replace(item, delivery=delivery) for item in entries))
 
 
-def _decisions(changes: Changes, now: datetime) -> list[AuditEntry]:
+def _decisions(changes: Plan, now: datetime) -> list[AuditEntry]:
     chosen = changes.selection
     found = [_chosen(chosen, now)] if chosen else []
     if chosen is None:
         found += _started(changes, now)
     found += [_broken(gate, now) for gate in changes.gates if gate.policy_errors]
     repo_id = changes.repo.id if changes.repo else None
-    found += [_dropped(drop, repo_id, now) for drop in changes.drop_wants]
+    found += [_dropped(drop, repo_id, now) for drop in changes.drop_claimants]
     return [entry for entry in found if entry]
 
 
@@ -50,14 +50,16 @@ def _by_rule(data: Json) -> tuple[bool, str]:
     return bool(data.get("trusted")), f"trust: {data.get('trust_reason') or ''}"
 
 
-def _started(changes: Changes, now: datetime) -> list[AuditEntry]:
+def _started(changes: Plan, now: datetime) -> list[AuditEntry]:
     """Return what started by itself for no pull request: a push, a merge group, a night."""
     found = []
-    for run, wants in changes.new_runs:
-        for want in wants[:1]:
-            if want.auto:
+    for run, claimants in changes.new_runs:
+        for claimant in claimants[:1]:
+            if claimant.auto:
                 where = (run.repo_id, run.number, run.sha)
-                entry = AuditEntry(now, BY_ITSELF, f"start {run.suite}", True, want.source, *where)
+                entry = AuditEntry(
+                    now, BY_ITSELF, f"start {run.suite}", True, claimant.source, *where
+                )
                 found.append(entry)
     return found
 
@@ -68,7 +70,7 @@ def _broken(gate: Gate, now: datetime) -> AuditEntry:
     return AuditEntry(now, BY_ITSELF, "start nothing", False, rule, *where)
 
 
-def _dropped(drop: DropWant, repo_id: RepoId | None, now: datetime) -> AuditEntry:
+def _dropped(drop: DropClaimant, repo_id: RepoId | None, now: datetime) -> AuditEntry:
     """Return that a run is no longer wanted; the last want gone, it is stopped."""
     kind, _, name = drop.source.partition(":")
     number = int(name) if kind == "pr" else None

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.core.model.ids import RepoId, RunId, Sha
-from bot.core.model.runs import Outcome, Rank, Run, State, Want
+from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.snapshot import Snapshot
-from bot.core.planning.plan import Changes, DropWant, RunWants
+from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.pull_request import PolicyAt, snapshot
 from bot.core.policy import Policy, Trigger
 from bot.core.policy.selection import ChangedFile, Selection, select
@@ -37,9 +37,9 @@ class Commit:
         """Return the suite as it is now; no pull request's limit holds for it."""
         return replace(snapshot(self.at, suite, self.files, reason), per_pull=None)
 
-    def want(self, run_id: RunId) -> Want:
+    def claimant(self, run_id: RunId) -> Claimant:
         """Return the want of this commit."""
-        return Want(run_id, self.source, rank=self.rank)
+        return Claimant(run_id, self.source, rank=self.rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +62,26 @@ def select_unlisted(policy: Policy, trigger: Trigger) -> Selection:
     return replace(found, choices=named)
 
 
-def latest(runs: Iterable[RunWants]) -> dict[str, Run]:
+def latest(runs: Iterable[RunClaimants]) -> dict[str, Run]:
     """Return each suite's latest attempt."""
     return {item.run.suite: item.run for item in sorted(runs, key=lambda item: item.run.attempt)}
 
 
 def start(
-    commit: Commit, suites: Suites, runs: tuple[RunWants, ...], now: datetime, new_id: NewId
-) -> Changes:
+    commit: Commit, suites: Suites, runs: tuple[RunClaimants, ...], now: datetime, new_id: NewId
+) -> Plan:
     """Return the new runs, and the open ones to join; ``runs`` are all attempts at the commit."""
     before = latest(runs)
-    new_runs: list[tuple[Run, tuple[Want, ...]]] = []
-    joined: list[Want] = []
+    new_runs: list[tuple[Run, tuple[Claimant, ...]]] = []
+    joined: list[Claimant] = []
     for name, reason in suites.reasons.items():
         frozen, found = commit.freeze(name, reason), before.get(name)
         if found and found.state is not State.DONE:
-            joined.append(commit.want(found.id))
+            joined.append(commit.claimant(found.id))
         elif found is None or suites.anew(found, frozen):
             run = _new_run(commit, frozen, found, now, new_id)
-            new_runs.append((run, (commit.want(run.id),)))
-    return Changes(new_runs=tuple(new_runs), add_wants=tuple(joined))
+            new_runs.append((run, (commit.claimant(run.id),)))
+    return Plan(new_runs=tuple(new_runs), add_claimants=tuple(joined))
 
 
 def _new_run(
@@ -99,43 +99,47 @@ def _new_run(
     )
 
 
-def drops(runs: Iterable[RunWants], source: str, why: str) -> tuple[DropWant, ...]:
+def drops(runs: Iterable[RunClaimants], source: str, why: str) -> tuple[DropClaimant, ...]:
     """Return the drops of one want, of open runs and of ended ones."""
     return tuple(
-        DropWant(item.run.id, source, why)
+        DropClaimant(item.run.id, source, why)
         for item in runs
-        if any(want.source == source for want in item.wants)
+        if any(claimant.source == source for claimant in item.claimants)
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RerunCandidate:
     """The latest attempt of a suite that somebody may have run again, and for whom it ran."""
 
     run: Run
-    wants: tuple[Want, ...]
+    claimants: tuple[Claimant, ...]
 
 
-def may_run_again(runs: tuple[RunWants, ...], *, group: bool) -> dict[str, Again]:
+def may_run_again(runs: tuple[RunClaimants, ...], *, group: bool) -> dict[str, RerunCandidate]:
     """Return each suite's latest attempt for a push, a night, or a ``group`` that still waits."""
     kinds = tuple(kind for kind in SOURCES if group or kind != "group:")
-    found: dict[str, Again] = {}
+    found: dict[str, RerunCandidate] = {}
     for item in sorted(runs, key=lambda item: item.run.attempt):
-        wants = tuple(want for want in item.wants if want.source.startswith(kinds))
-        if wants:
-            found[item.run.suite] = Again(item.run, wants)
+        claimants = tuple(
+            claimant for claimant in item.claimants if claimant.source.startswith(kinds)
+        )
+        if claimants:
+            found[item.run.suite] = RerunCandidate(item.run, claimants)
     return found
 
 
-def wants_again(again: Again, run_id: RunId, who: str) -> tuple[Want, ...]:
+def claimants_again(again: RerunCandidate, run_id: RunId, who: str) -> tuple[Claimant, ...]:
     """Return the wants of the next attempt, which a person asked for."""
     return tuple(
-        Want(run_id, want.source, auto=False, by=who, rank=min(want.rank, Rank.APPROVED))
-        for want in again.wants
+        Claimant(
+            run_id, claimant.source, auto=False, by=who, rank=min(claimant.rank, Rank.APPROVED)
+        )
+        for claimant in again.claimants
     )
 
 
-def to_run_again(known: dict[str, Again], clicked: Run | None) -> list[str]:
+def to_run_again(known: dict[str, RerunCandidate], clicked: Run | None) -> list[str]:
     """Return what a click asks for: its suite, or (None) all that ended and did not pass."""
     ended = [name for name, item in known.items() if item.run.state is State.DONE]
     if clicked is not None:

@@ -13,7 +13,7 @@ from bot.core.model.pulls import StoredSelection
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.snapshot import Snapshot
 from bot.core.planning.commits import Commit, NewId, Suites, drops, latest, start
-from bot.core.planning.plan import Changes, RunWants
+from bot.core.planning.plan import Plan, RunClaimants
 from bot.core.planning.pull_request import essence, runs_again, suite_row
 from bot.core.policy import Mode, Start, Suite, Tier
 from bot.core.policy.selection import Choice, Selection
@@ -39,14 +39,14 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Reused:
     """Suites that passed on a commit with the very same files."""
 
     sha: Sha
     suites: frozenset[str]
 
 
-NOTHING_TAKEN = Taken(Sha(""), frozenset())
+NOTHING_REUSED = Reused(Sha(""), frozenset())
 
 
 def group_source(sha: Sha) -> str:
@@ -83,7 +83,7 @@ def _starts(suite: Suite) -> bool:
     return suite.start is Start.DISPATCH and (suite.tier is Tier.STANDARD or suite.is_required)
 
 
-def passed(group: Group, at_head: tuple[RunWants, ...]) -> frozenset[str]:
+def passed(group: Group, at_head: tuple[RunClaimants, ...]) -> frozenset[str]:
     """Return the needed suites whose latest attempt that counts passed at another commit.
 
     It has to be the same work: the suite as the policy has it now, on one of its labels.
@@ -110,21 +110,21 @@ def _same(run: Run, frozen: Snapshot) -> bool:
 
 
 def plan_group(
-    group: Group, runs: tuple[RunWants, ...], taken: Taken, now: datetime, new_id: NewId
-) -> Changes:
+    group: Group, runs: tuple[RunClaimants, ...], reused: Reused, now: datetime, new_id: NewId
+) -> Plan:
     """Return what a group's request for checks leads to; ``runs`` are those at its commit."""
     commit, policy = group.commit, group.commit.at.policy
     asked = needed(group) if policy.mode is Mode.ON else ()
-    reasons = {item.suite: item.reason for item in asked if item.suite not in taken.suites}
+    reasons = {item.suite: item.reason for item in asked if item.suite not in reused.suites}
     suites = Suites(reasons, lambda run, frozen: runs_again(run, frozen, fresh=False))
     return replace(
         start(commit, suites, runs, now, new_id),
-        selection=_selection(group, taken),
+        selection=_selection(group, reused),
         gates=(Gate(commit.repo_id, commit.sha, 0, name=policy.gate.name),),
     )
 
 
-def _selection(group: Group, taken: Taken) -> StoredSelection:
+def _selection(group: Group, reused: Reused) -> StoredSelection:
     commit, policy = group.commit, group.commit.at.policy
     data: Json = {
         "policy": {"ref": commit.at.ref, "sha": commit.at.sha},
@@ -135,18 +135,18 @@ def _selection(group: Group, taken: Taken) -> StoredSelection:
         "gate": policy.gate.name,
         "changed_files": group.changed_files,
         "truncated": group.selection.truncated,
-        "suites": [_row(group, choice, taken) for choice in group.selection.choices],
+        "suites": [_row(group, choice, reused) for choice in group.selection.choices],
         "group": {"number": group.number},
     }
     return StoredSelection(commit.repo_id, commit.sha, 0, commit.at.sha, data)
 
 
-def _row(group: Group, choice: Choice, taken: Taken) -> Json:
+def _row(group: Group, choice: Choice, reused: Reused) -> Json:
     policy = group.commit.at.policy
     suite, row = policy.suites[choice.suite], suite_row(policy, choice)
     ours = suite.start is Start.DISPATCH
     row |= {"required": row["required"] and ours, "auto": _starts(suite)}
-    return row | ({"passed_at": taken.sha} if choice.suite in taken.suites else {})
+    return row | ({"passed_at": reused.sha} if choice.suite in reused.suites else {})
 
 
 def is_over(row: StoredSelection | None) -> bool:
@@ -160,12 +160,12 @@ def alive(rows: Iterable[StoredSelection]) -> StoredSelection | None:
 
 
 def end_group(
-    row: StoredSelection, runs: tuple[RunWants, ...], reason: str, now: datetime
-) -> Changes:
+    row: StoredSelection, runs: tuple[RunClaimants, ...], reason: str, now: datetime
+) -> Plan:
     """Return what the end of a group leads to: nobody wants its runs, its gate stays as it is."""
     why = _ENDS.get(reason, "the merge group was given up")
-    return Changes(
+    return Plan(
         selection=replace(row, data={**row.data, "over": now.isoformat()}),
-        drop_wants=drops(runs, group_source(row.sha), why),
+        drop_claimants=drops(runs, group_source(row.sha), why),
         gates=(Gate(row.repo_id, row.sha, 0, closed=why),),
     )

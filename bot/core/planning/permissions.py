@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 
-from bot.core.messages import Texts
+from bot.core.messages import Messages
 from bot.core.messages.words import duration
 from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Outcome, Run, State
-from bot.core.planning.plan import RunWants
+from bot.core.planning.plan import RunClaimants
 from bot.core.planning.pull_request import short
 from bot.core.planning.trust import Person, Trusted
 from bot.core.policy import Mode, Policy, Start, Suite, Tier, Trigger, Trust
@@ -41,7 +41,7 @@ def level_for(rule: Trust, suite: Suite) -> Level:
     return rule.heavy if suite.tier is Tier.HEAVY else rule.standard
 
 
-def guess(say: Texts, word: str, known: Iterable[str]) -> str:
+def guess(say: Messages, word: str, known: Iterable[str]) -> str:
     """Return `Did you mean …? ` for the nearest of ``known``, else what lists them."""
     near = get_close_matches(word, list(known), n=1)
     if near:
@@ -55,7 +55,7 @@ def by_command(suite: Suite) -> bool:
 
 
 def named(
-    say: Texts,
+    say: Messages,
     policy: Policy,
     words: tuple[str, ...],
     *,
@@ -81,7 +81,7 @@ def named(
     return names, refusals
 
 
-def _not_by_command(say: Texts, word: str, suites: list[Suite]) -> Refusal:
+def _not_by_command(say: Messages, word: str, suites: list[Suite]) -> Refusal:
     """Say why no command starts what ``word`` stands for."""
     if all(suite.start is Start.NATIVE for suite in suites):
         again = code(f"{COMMAND} rerun {word}")
@@ -90,7 +90,7 @@ def _not_by_command(say: Texts, word: str, suites: list[Suite]) -> Refusal:
 
 
 def commit_for(
-    say: Texts, command: str, pull: Pull, heads: tuple[Head, ...], wanted: str | None
+    say: Messages, command: str, pull: Pull, heads: tuple[Head, ...], wanted: str | None
 ) -> Sha | Refusal:
     """Return the commit that ``--sha`` names: the head or a former head of this pull request.
 
@@ -108,7 +108,7 @@ def commit_for(
 
 
 def head_seen(
-    say: Texts, command: str, heads: tuple[Head, ...], written_at: datetime, *, trusted: bool
+    say: Messages, command: str, heads: tuple[Head, ...], written_at: datetime, *, trusted: bool
 ) -> Refusal | None:
     """Refuse a command that does not name its commit when its author may not have seen it.
 
@@ -134,7 +134,7 @@ def head_seen(
 
 
 def first_head_seen(
-    say: Texts, command: str, pull: Pull, written_at: datetime, *, trusted: bool
+    say: Messages, command: str, pull: Pull, written_at: datetime, *, trusted: bool
 ) -> Refusal | None:
     """Refuse when no head was known as the comment was written and the last change is young."""
     changed_at = pull.updated_at
@@ -152,7 +152,7 @@ class Allowed:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Requester:
     """What is asked: by whom, on which commit, whose commit it is, and whether it is trusted."""
 
     person: Person
@@ -161,15 +161,15 @@ class Asked:
     trust: Trusted
 
 
-def may_start(say: Texts, policy: Policy, name: str, asked: Asked) -> Allowed | Refusal:
+def may_start(say: Messages, policy: Policy, name: str, requester: Requester) -> Allowed | Refusal:
     """Tell whether somebody may start a suite on a commit."""
     if policy.mode is Mode.DRY_RUN:
         return Refusal(say("refuse_dry_run"))
     if name not in policy.suites:
         return Refusal(say("refuse_gone", suite=code(name)))
-    rule, suite, person = policy.trust, policy.suites[name], asked.person
+    rule, suite, person = policy.trust, policy.suites[name], requester.person
     needed = level_for(rule, suite)
-    again = f"{COMMAND} {name} --sha {asked.sha[:SHA_CHARS]}"
+    again = f"{COMMAND} {name} --sha {requester.sha[:SHA_CHARS]}"
     if not person.may_start(needed):
         text = say(
             "refuse_level",
@@ -180,20 +180,20 @@ def may_start(say: Texts, policy: Policy, name: str, asked: Asked) -> Allowed | 
             command=code(again),
         )
         return Refusal(text)
-    if asked.trust.trusted or suite.start is Start.NATIVE:  # GitHub's own rules let it run
+    if requester.trust.trusted or suite.start is Start.NATIVE:  # GitHub's own rules let it run
         return Allowed()
-    refusal = may_approve(say, rule, asked)
+    refusal = may_approve(say, rule, requester)
     return refusal or Allowed(approves=True)
 
 
-def may_approve(say: Texts, rule: Trust, asked: Asked) -> Refusal | None:
+def may_approve(say: Messages, rule: Trust, requester: Requester) -> Refusal | None:
     """Refuse an approval by somebody without the level, or of one's own commit."""
-    again = code(f"{COMMAND} approve --sha {asked.sha[:SHA_CHARS]}")
-    needed, level = say(f"level_{rule.approve}"), say(f"level_{asked.person.level}")
-    values = {"sha": code(short(asked.sha)), "needed": needed, "command": again}
-    if not asked.person.level.at_least(rule.approve):
+    again = code(f"{COMMAND} approve --sha {requester.sha[:SHA_CHARS]}")
+    needed, level = say(f"level_{rule.approve}"), say(f"level_{requester.person.level}")
+    values = {"sha": code(short(requester.sha)), "needed": needed, "command": again}
+    if not requester.person.level.at_least(rule.approve):
         return Refusal(say("refuse_approve", level=level, **values))
-    if asked.person.login.casefold() in asked.own:
+    if requester.person.login.casefold() in requester.own:
         return Refusal(say("refuse_own", **values))
     return None
 
@@ -205,7 +205,7 @@ def may_cancel(policy: Policy, run: Run, person: Person, author: str) -> bool:
     return person.may_start(needed) or person.login.casefold() == author.casefold()
 
 
-def latest(runs: tuple[RunWants, ...]) -> dict[str, Run]:
+def latest(runs: tuple[RunClaimants, ...]) -> dict[str, Run]:
     """Return each suite's latest attempt."""
     return newest(item.run for item in runs)
 
@@ -215,7 +215,7 @@ def newest(runs: Iterable[Run]) -> dict[str, Run]:
     return {run.suite: run for run in sorted(runs, key=lambda run: run.attempt)}
 
 
-def not_green(runs: tuple[RunWants, ...]) -> list[str]:
+def not_green(runs: tuple[RunClaimants, ...]) -> list[str]:
     """Return the suites whose latest attempt has ended and did not pass."""
     return [
         name

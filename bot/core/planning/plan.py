@@ -7,8 +7,8 @@ from bot.core.github.events import InstallationChanged
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.pulls import Approval, Head, Pull, StoredSelection
 from bot.core.model.repos import Repo, StoredPolicy
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Run, Want, Wish
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Claimant, Run, StopRequest
 from bot.core.report.views import Gate, Proposal, Reply
 
 BY_ITSELF = "ascend-ci[bot]"
@@ -16,7 +16,7 @@ BY_ITSELF = "ascend-ci[bot]"
 
 
 @dataclass(frozen=True, slots=True)
-class DropWant:
+class DropClaimant:
     """Take a want off a run; the last one gone, the run is superseded for ``reason``."""
 
     run_id: RunId
@@ -25,15 +25,15 @@ class DropWant:
 
 
 @dataclass(frozen=True, slots=True)
-class RunWants:
+class RunClaimants:
     """A run with those who want it."""
 
     run: Run
-    wants: tuple[Want, ...]
+    claimants: tuple[Claimant, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RepublishCheck:
     """Show an ended check run anew with a remark: GitHub has set its suite back to queued.
 
     ``run_id`` None means the gate of the commit. An open check run is left alone.
@@ -61,7 +61,7 @@ class AuditEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class Plan:
     """All that one delivery (or one sweep) leads to, committed in one transaction.
 
     New runs are skipped when an open one of that (repository, SHA, suite) exists: their wants
@@ -78,15 +78,17 @@ class Changes:
     forget_policy: tuple[RepoId, str] | None = None  # repository, branch
     selection: StoredSelection | None = None
     approval: Approval | None = None
-    new_runs: tuple[tuple[Run, tuple[Want, ...]], ...] = ()
-    add_wants: tuple[Want, ...] = ()
-    drop_wants: tuple[DropWant, ...] = ()
-    wishes: tuple[tuple[RunId, Wish], ...] = ()  # the first stays, before one to supersede
+    new_runs: tuple[tuple[Run, tuple[Claimant, ...]], ...] = ()
+    add_claimants: tuple[Claimant, ...] = ()
+    drop_claimants: tuple[DropClaimant, ...] = ()
+    stop_requests: tuple[
+        tuple[RunId, StopRequest], ...
+    ] = ()  # the first stays, before one to supersede
     forced: tuple[tuple[RunId, str], ...] = ()  # who overrides the limits for what waits
-    facts: tuple[Fact, ...] = ()
+    run_events: tuple[RunEvent, ...] = ()
     gates: tuple[Gate, ...] = ()
     replies: tuple[Reply, ...] = ()
     proposal: Proposal | None = None
-    again: tuple[Again, ...] = ()
+    republish: tuple[RepublishCheck, ...] = ()
     audit: tuple[AuditEntry, ...] = ()
     installation: InstallationChanged | None = None  # its repositories become (in)active

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from bot.core.model.ids import Json, RunId, Sha
 from bot.core.model.pulls import Pull, StoredSelection
-from bot.core.model.runs import Outcome, Rank, Run, State, Want
+from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.snapshot import Label, Pool, Snapshot
-from bot.core.planning.plan import Changes, DropWant, RunWants
+from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.trust import Trusted
 from bot.core.policy import Mode, Policy, Start, Suite, Tier
 from bot.core.policy.selection import ChangedFile, Choice, Selection, touches_environment
@@ -30,7 +30,7 @@ class PolicyAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Evaluation:
     """A pull request's head, what its files select and whether it is trusted."""
 
     pull: Pull
@@ -53,11 +53,11 @@ def short(sha: str) -> str:
     return sha[:7]
 
 
-def rank_of(chosen: Chosen) -> Rank:
+def rank_of(evaluation: Evaluation) -> Rank:
     """Return the class in which a pull request's own runs wait."""
-    if chosen.at.release:
+    if evaluation.at.release:
         return Rank.RELEASE
-    return Rank.APPROVED if chosen.trust.approved else Rank.AUTOMATIC
+    return Rank.APPROVED if evaluation.trust.approved else Rank.AUTOMATIC
 
 
 def starts_by_itself(suite: Suite) -> bool:
@@ -65,24 +65,24 @@ def starts_by_itself(suite: Suite) -> bool:
     return suite.tier is Tier.STANDARD and suite.start is Start.DISPATCH
 
 
-def selection_row(chosen: Chosen) -> StoredSelection:
+def selection_row(evaluation: Evaluation) -> StoredSelection:
     """Return what is kept of a selection: all that the gate says."""
-    policy = chosen.at.policy
+    policy = evaluation.at.policy
     data: Json = {
-        "policy": {"ref": chosen.at.ref, "sha": chosen.at.sha},
+        "policy": {"ref": evaluation.at.ref, "sha": evaluation.at.sha},
         "mode": policy.mode.value,
-        "trusted": chosen.trust.trusted if chosen.trust.looked_at else None,
-        "trust_reason": chosen.trust.why,
+        "trusted": evaluation.trust.trusted if evaluation.trust.looked_at else None,
+        "trust_reason": evaluation.trust.why,
         "approve": policy.trust.approve.value,
-        "draft": chosen.pull.draft and not policy.drafts,
+        "draft": evaluation.pull.draft and not policy.drafts,
         "gate": policy.gate.name,
-        "changed_files": max(len(chosen.files), chosen.pull.changed_files),
-        "truncated": chosen.selection.truncated,
-        "protected": list(chosen.selection.protected[:FILES_KEPT]),
-        "suites": [suite_row(policy, choice) for choice in chosen.selection.choices],
+        "changed_files": max(len(evaluation.files), evaluation.pull.changed_files),
+        "truncated": evaluation.selection.truncated,
+        "protected": list(evaluation.selection.protected[:FILES_KEPT]),
+        "suites": [suite_row(policy, choice) for choice in evaluation.selection.choices],
     }
-    pull = chosen.pull
-    return StoredSelection(pull.repo_id, pull.head_sha, pull.number, chosen.at.sha, data)
+    pull = evaluation.pull
+    return StoredSelection(pull.repo_id, pull.head_sha, pull.number, evaluation.at.sha, data)
 
 
 def suite_row(policy: Policy, choice: Choice) -> Json:
@@ -146,63 +146,67 @@ def _label(policy: Policy, name: str) -> Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class ExistingRuns:
     """What is there: every attempt at the head, and the open runs this pull request wants."""
 
-    at_head: tuple[RunWants, ...]
-    wanted: tuple[RunWants, ...]
+    at_head: tuple[RunClaimants, ...]
+    wanted: tuple[RunClaimants, ...]
 
 
-def plan(chosen: Chosen, present: Present, now: datetime, new_id: Callable[[], str]) -> Changes:
+def plan(
+    evaluation: Evaluation, present: ExistingRuns, now: datetime, new_id: Callable[[], str]
+) -> Plan:
     """Return the difference between what should run for a pull request and what does."""
-    pull = chosen.pull
-    ours, githubs = _desired(chosen)
-    starting = [*(ours if may_start(chosen) else []), *githubs]
-    new_runs: list[tuple[Run, tuple[Want, ...]]] = []
-    add_wants: list[Want] = []
+    pull = evaluation.pull
+    ours, githubs = _desired(evaluation)
+    starting = [*(ours if may_start(evaluation) else []), *githubs]
+    new_runs: list[tuple[Run, tuple[Claimant, ...]]] = []
+    add_claimants: list[Claimant] = []
     for choice in starting:
         found = _latest(present.at_head, choice.suite)
-        frozen = snapshot(chosen.at, choice.suite, chosen.files, choice.reason)
+        frozen = snapshot(evaluation.at, choice.suite, evaluation.files, choice.reason)
         if found and found.run.state is not State.DONE:
-            add_wants.append(_want(chosen, found.run.id))
-        elif found is None or runs_again(found.run, frozen, fresh=chosen.fresh):
-            new_runs.append(_new_run(chosen, frozen, found, now, new_id))
+            add_claimants.append(_claimant(evaluation, found.run.id))
+        elif found is None or runs_again(found.run, frozen, fresh=evaluation.fresh):
+            new_runs.append(_new_run(evaluation, frozen, found, now, new_id))
     kept = {choice.suite for choice in (*ours, *githubs)}
-    return Changes(
+    return Plan(
         pull=pull,
-        selection=selection_row(chosen),
+        selection=selection_row(evaluation),
         new_runs=tuple(new_runs),
-        add_wants=tuple(add_wants),
-        drop_wants=tuple(_drops(chosen, present, kept)),
-        gates=(Gate(pull.repo_id, pull.head_sha, pull.number, name=chosen.at.policy.gate.name),),
+        add_claimants=tuple(add_claimants),
+        drop_claimants=tuple(_drops(evaluation, present, kept)),
+        gates=(
+            Gate(pull.repo_id, pull.head_sha, pull.number, name=evaluation.at.policy.gate.name),
+        ),
     )
 
 
-def _desired(chosen: Chosen) -> tuple[list[Choice], list[Choice]]:
+def _desired(evaluation: Evaluation) -> tuple[list[Choice], list[Choice]]:
     """Return the selected suites that start by themselves here, and those GitHub starts."""
-    policy = chosen.at.policy
-    selected = [choice for choice in chosen.selection.choices if choice.selected]
+    policy = evaluation.at.policy
+    selected = [choice for choice in evaluation.selection.choices if choice.selected]
     ours = [choice for choice in selected if starts_by_itself(policy.suites[choice.suite])]
     started = [choice for choice in selected if policy.suites[choice.suite].start is Start.NATIVE]
     return ours, started if policy.mode is Mode.ON else []
 
 
-def may_start(chosen: Chosen) -> bool:
+def may_start(evaluation: Evaluation) -> bool:
     """Tell whether anything of this head starts by itself."""
-    policy = chosen.at.policy
-    awake = policy.drafts or not chosen.pull.draft
-    return chosen.trust.trusted and awake and policy.mode is Mode.ON
+    policy = evaluation.at.policy
+    awake = policy.drafts or not evaluation.pull.draft
+    return evaluation.trust.trusted and awake and policy.mode is Mode.ON
 
 
-def waiting(chosen: Chosen) -> tuple[str, ...]:
+def waiting(evaluation: Evaluation) -> tuple[str, ...]:
     """Return the suites that an approval of this head would start."""
-    trusted = replace(chosen, trust=Trusted(True, "as if approved"))
-    if chosen.trust.trusted or not may_start(trusted):
+    trusted = replace(evaluation, trust=Trusted(True, "as if approved"))
+    if evaluation.trust.trusted or not may_start(trusted):
         return ()
-    return tuple(choice.suite for choice in _desired(chosen)[0])
+    return tuple(choice.suite for choice in _desired(evaluation)[0])
 
 
-def _latest(runs: tuple[RunWants, ...], suite: str) -> RunWants | None:
+def _latest(runs: tuple[RunClaimants, ...], suite: str) -> RunClaimants | None:
     attempts = [item for item in runs if item.run.suite == suite]
     return max(attempts, key=lambda item: item.run.attempt, default=None)
 
@@ -230,14 +234,14 @@ def essence(frozen: Snapshot) -> Snapshot:
 
 
 def _new_run(
-    chosen: Chosen,
+    evaluation: Evaluation,
     frozen: Snapshot,
-    before: RunWants | None,
+    before: RunClaimants | None,
     now: datetime,
     new_id: Callable[[], str],
-) -> tuple[Run, tuple[Want, ...]]:
-    pull, policy = chosen.pull, chosen.at.policy
-    waits = chosen.pushed and not frozen.native
+) -> tuple[Run, tuple[Claimant, ...]]:
+    pull, policy = evaluation.pull, evaluation.at.policy
+    waits = evaluation.pushed and not frozen.native
     wait = timedelta(seconds=policy.limits.debounce_seconds) if waits else timedelta()
     run = Run(
         id=RunId(new_id()),
@@ -247,31 +251,31 @@ def _new_run(
         attempt=before.run.attempt + 1 if before else 1,
         snapshot=frozen,
         created_at=now,
-        origin=chosen.origin,
+        origin=evaluation.origin,
         number=pull.number,
         not_before=now + wait if wait else None,
     )
-    return run, (_want(chosen, run.id),)
+    return run, (_claimant(evaluation, run.id),)
 
 
-def _want(chosen: Chosen, run_id: RunId) -> Want:
-    return Want(run_id, pr_source(chosen.pull.number), rank=rank_of(chosen))
+def _claimant(evaluation: Evaluation, run_id: RunId) -> Claimant:
+    return Claimant(run_id, pr_source(evaluation.pull.number), rank=rank_of(evaluation))
 
 
-def _drops(chosen: Chosen, present: Present, kept: set[str]) -> list[DropWant]:
+def _drops(evaluation: Evaluation, present: ExistingRuns, kept: set[str]) -> list[DropClaimant]:
     """Return the wants that no longer hold: of other commits, and of suites not chosen now."""
-    pull, policy = chosen.pull, chosen.at.policy
+    pull, policy = evaluation.pull, evaluation.at.policy
     source = pr_source(pull.number)
     drops = []
     for item in present.wanted:
         run = item.run
-        auto = any(want.auto for want in item.wants if want.source == source)
+        auto = any(claimant.auto for claimant in item.claimants if claimant.source == source)
         if run.sha != pull.head_sha:
-            drops.append(DropWant(run.id, source, f"superseded by {short(pull.head_sha)}"))
+            drops.append(DropClaimant(run.id, source, f"superseded by {short(pull.head_sha)}"))
         elif auto and run.suite not in kept:
-            drops.append(DropWant(run.id, source, "the new base does not select this suite"))
+            drops.append(DropClaimant(run.id, source, "the new base does not select this suite"))
         elif auto and pull.draft and not policy.drafts and _may_wait(run):
-            drops.append(DropWant(run.id, source, "the pull request became a draft"))
+            drops.append(DropClaimant(run.id, source, "the pull request became a draft"))
     return drops
 
 
@@ -280,12 +284,12 @@ def _may_wait(run: Run) -> bool:
     return run.state is State.QUEUED and not run.snapshot.native
 
 
-def close(pull: Pull, wanted: tuple[RunWants, ...], why: str) -> Changes:
+def close(pull: Pull, wanted: tuple[RunClaimants, ...], why: str) -> Plan:
     """Return what closing a pull request leads to: nobody wants its runs any more."""
     source = pr_source(pull.number)
-    drops = tuple(DropWant(item.run.id, source, why) for item in wanted)
+    drops = tuple(DropClaimant(item.run.id, source, why) for item in wanted)
     gate = Gate(pull.repo_id, pull.head_sha, pull.number, closed=why)
-    return Changes(pull=replace(pull, open=False), drop_wants=drops, gates=(gate,))
+    return Plan(pull=replace(pull, open=False), drop_claimants=drops, gates=(gate,))
 
 
 def leave(sha: Sha, pull: Pull) -> Gate:

@@ -14,7 +14,7 @@ from bot.core.messages.words import count, duration, listing
 from bot.core.model.ids import RepoId
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.planning.commits import Commit, NewId, Suites, latest, start
-from bot.core.planning.plan import Changes, RunWants
+from bot.core.planning.plan import Plan, RunClaimants
 from bot.core.policy import Nightly
 from bot.core.policy.selection import nightly_suites
 
@@ -134,16 +134,16 @@ def due(row: Cron, now: datetime) -> Due | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FiringPlan:
     """What a night starts, and what is kept of it."""
 
     night: Night
-    changes: Changes
+    changes: Plan
 
 
-def left_out(night: Night, state: NightState, *notes: str) -> Plan:
+def left_out(night: Night, state: NightState, *notes: str) -> FiringPlan:
     """Return a night that starts nothing, and why."""
-    return Plan(replace(night, state=state, note=_joined(night.note, *notes)), Changes())
+    return FiringPlan(replace(night, state=state, note=_joined(night.note, *notes)), Plan())
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +155,8 @@ class Make:
 
 
 def plan_night(
-    night: Night, commit: Commit, entry: Nightly, runs: tuple[RunWants, ...], make: Make
-) -> Plan:
+    night: Night, commit: Commit, entry: Nightly, runs: tuple[RunClaimants, ...], make: Make
+) -> FiringPlan:
     """Return what a night starts at its branch's head; ``runs`` are all attempts there."""
     before = latest(runs)
     names = nightly_suites(commit.at.policy, entry)
@@ -164,7 +164,7 @@ def plan_night(
     suites = Suites(reasons, lambda _run, _frozen: True)
     changes = start(commit, suites, runs, make.now, make.new_id)
     note = _joined(night.note, _started(changes, before))
-    return Plan(replace(night, state=NightState.STARTED, sha=commit.sha, note=note), changes)
+    return FiringPlan(replace(night, state=NightState.STARTED, sha=commit.sha, note=note), changes)
 
 
 def _reason(entry: Nightly, before: Run | None) -> str:
@@ -175,11 +175,11 @@ def _reason(entry: Nightly, before: Run | None) -> str:
     return f"{reason}, which measures anew: attempt {before.attempt} {ended} on this very commit"
 
 
-def _started(changes: Changes, before: dict[str, Run]) -> str:
+def _started(changes: Plan, before: dict[str, Run]) -> str:
     """Say what was started, what was joined, and what ran before on the same commit."""
     new = [run for run, _ in changes.new_runs]
     again = [run.suite for run in new if run.attempt > 1]
-    ids = {want.run_id for want in changes.add_wants}
+    ids = {claimant.run_id for claimant in changes.add_claimants}
     joined = [run.suite for run in before.values() if run.id in ids]
     parts = [f"{count(len(new), 'suite')} started" if new else ""]
     parts += [f"run anew on a commit that had them: {listing(again)}" if again else ""]
@@ -191,13 +191,15 @@ def _joined(*notes: str) -> str:
     return "; ".join(note[:NO_ROOM_FOR] for note in notes if note)
 
 
-def results(night: Night, wanted: Iterable[RunWants]) -> dict[str, Run]:
+def results(night: Night, wanted: Iterable[RunClaimants]) -> dict[str, Run]:
     """Return each suite's latest attempt of those that a night wants."""
     source = night_source(night.name, night.at)
-    return latest(item for item in wanted if any(want.source == source for want in item.wants))
+    return latest(
+        item for item in wanted if any(claimant.source == source for claimant in item.claimants)
+    )
 
 
-def settled(night: Night, wanted: tuple[RunWants, ...]) -> Night | None:
+def settled(night: Night, wanted: tuple[RunClaimants, ...]) -> Night | None:
     """Return the night as done, None while a suite of it goes on.
 
     A successor waits for its want in the same transaction, so no retry is missed.

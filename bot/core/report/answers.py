@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from bot.core.explain.explaining import Explanation, Starts, explain_selection, hours, where, who
-from bot.core.messages import Texts
+from bot.core.messages import Messages
 from bot.core.planning.permissions import guess
-from bot.core.planning.pull_request import Chosen, may_start, short
+from bot.core.planning.pull_request import Evaluation, may_start, short
 from bot.core.policy import Mode
 from bot.core.policy.selection import suites_named
 from bot.core.report.markdown import code, plain, prose, table
@@ -21,13 +21,15 @@ HEAD = (
 )
 
 
-def explained(say: Texts, chosen: Chosen, words: tuple[str, ...], stands: Mapping[str, str]) -> str:
+def explained(
+    say: Messages, evaluation: Evaluation, words: tuple[str, ...], stands: Mapping[str, str]
+) -> str:
     """Return the table of a commit's suites, who may start what, and how far it is.
 
     ``words`` are names and globs of suites, none: all; what names no suite is said. ``stands``
     says of a suite where its latest attempt stands, as Markdown made safe.
     """
-    policy = chosen.at.policy
+    policy = evaluation.at.policy
     named = {word: suites_named(policy, word) for word in words}
     parts = [
         say("unknown_suite", suite=code(word), guess=guess(say, word, policy.suites)).strip()
@@ -36,32 +38,32 @@ def explained(say: Texts, chosen: Chosen, words: tuple[str, ...], stands: Mappin
     ]
     names = {name for found in named.values() for name in found}
     if names or not words:
-        key = "explain_trusted" if chosen.trust.trusted else "explain_untrusted"
-        sha = code(short(chosen.pull.head_sha))
-        parts.append(say(key, sha=sha, why=prose(chosen.trust.why)))
-        items = explain_selection(policy, chosen.selection, names)
-        parts.append(table(map(say, HEAD), (_row(say, chosen, item, stands) for item in items)))
+        key = "explain_trusted" if evaluation.trust.trusted else "explain_untrusted"
+        sha = code(short(evaluation.pull.head_sha))
+        parts.append(say(key, sha=sha, why=prose(evaluation.trust.why)))
+        items = explain_selection(policy, evaluation.selection, names)
+        parts.append(table(map(say, HEAD), (_row(say, evaluation, item, stands) for item in items)))
     return "\n\n".join(parts)
 
 
 def _row(
-    say: Texts, chosen: Chosen, item: Explanation, stands: Mapping[str, str]
+    say: Messages, evaluation: Evaluation, item: Explanation, stands: Mapping[str, str]
 ) -> tuple[str, ...]:
     return (
         code(item.suite),
         say("yes" if item.selected else "no"),
         prose(item.reason),
-        _starts(say, chosen, item.starts),
+        _starts(say, evaluation, item.starts),
         plain(who(say, item)),
         f"{hours(say, item.cost)}, {plain(where(say, item.cost))}",
         stands.get(item.suite, ""),
     )
 
 
-def _starts(say: Texts, chosen: Chosen, starts: Starts) -> str:
+def _starts(say: Messages, evaluation: Evaluation, starts: Starts) -> str:
     """Say what starts a suite on this very commit."""
-    if starts is not Starts.ITSELF or may_start(chosen):
+    if starts is not Starts.ITSELF or may_start(evaluation):
         return say(f"starts_{starts}")
-    if chosen.at.policy.mode is Mode.DRY_RUN:
+    if evaluation.at.policy.mode is Mode.DRY_RUN:
         return say("starts_dry_run")
-    return say("starts_draft" if chosen.trust.trusted else "starts_approval")
+    return say("starts_draft" if evaluation.trust.trusted else "starts_approval")

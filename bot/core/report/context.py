@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from bot.core.messages import Texts
+from bot.core.messages import Messages
 from bot.core.messages.words import short
 from bot.core.model.runs import Run
 from bot.core.report import markdown
@@ -28,12 +28,12 @@ class Context:
     redact: tuple[str, ...] = ()  # the policy's `log.redact`
 
 
-class Pen:
+class MarkdownWriter:
     """Writes sentences; everything from outside goes through ``prose``, ``code`` or ``redact``."""
 
     def __init__(self, ctx: Context, redact: tuple[str, ...] = ()) -> None:
         self.ctx = ctx
-        self.say = Texts(ctx.language)
+        self.say = Messages(ctx.language)
         self.redact = Redactor((*ctx.redact, *redact))
 
     def prose(self, text: str) -> str:

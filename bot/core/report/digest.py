@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.core.model.ids import Json
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.report.views import Annotation, SuiteView
 
 UNKNOWN = "unknown"
@@ -47,7 +47,7 @@ class Pace:
 
 def best(view: SuiteView) -> tuple[Shown | None, str]:
     """Return the digest that tells the most, and why the Actions log was not read ("")."""
-    log = _log(view.facts)
+    log = _log(view.run_events)
     found = [job.digest for job in view.rayjobs if job.digest]
     if isinstance(log.get("digest"), dict):
         found.append(log["digest"])
@@ -67,10 +67,10 @@ def cause_of(view: SuiteView) -> str:
     return shown.title
 
 
-def _log(facts: Iterable[Fact]) -> Json:
+def _log(run_events: Iterable[RunEvent]) -> Json:
     """Return what the last look into the Actions log found."""
-    logs = [fact for fact in facts if fact.key.startswith("log:")]
-    return max(logs, key=lambda fact: fact.at).data if logs else {}
+    logs = [run_event for run_event in run_events if run_event.key.startswith("log:")]
+    return max(logs, key=lambda run_event: run_event.at).data if logs else {}
 
 
 def read(data: Mapping[str, Any]) -> Shown:

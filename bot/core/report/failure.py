@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bot.core.messages.words import between, capital, count, number
 from bot.core.model.runs import Outcome, Run
-from bot.core.report.context import Pen, sentences
+from bot.core.report.context import MarkdownWriter, sentences
 from bot.core.report.digest import UNKNOWN, Shown
 from bot.core.report.markdown import clean, cut_bytes, table
 from bot.core.report.sections import Block, Rows, Section, Whole
@@ -15,114 +15,122 @@ MESSAGE_BYTES = 60_000  # of an annotation; GitHub takes 64 KB
 TITLE_CHARS = 255
 
 
-def failure_summary(pen: Pen, view: SuiteView, told: Shown | None) -> tuple[Section | None, ...]:
+def failure_summary(
+    writer: MarkdownWriter, view: SuiteView, told: Shown | None
+) -> tuple[Section | None, ...]:
     """Return the headline, the cause and what to do next."""
     run = view.run
     return (
-        Whole(_headline(pen, run, told)),
-        _cause(pen, run, told),
-        Whole(_next(pen, run, told)),
+        Whole(_headline(writer, run, told)),
+        _cause(writer, run, told),
+        Whole(_next(writer, run, told)),
     )
 
 
-def _headline(pen: Pen, run: Run, told: Shown | None) -> str:
+def _headline(writer: MarkdownWriter, run: Run, told: Shown | None) -> str:
     """Return ``**Out of NPU memory** · not retried: … · attempt 1 of … on …, 22 min``."""
     span = between(run.started_at or run.dispatched_at, run.ended_at)
-    attempt = pen.say(
+    attempt = writer.say(
         "what_short",
         attempt=run.attempt,
-        suite=pen.code(run.suite),
-        where=pen.code(where(run)),
+        suite=writer.code(run.suite),
+        where=writer.code(where(run)),
         span=f", {span}" if span else "",
     )
-    return " · ".join((f"**{_kind(pen, run, told)}**", retry_words(pen, run, told), attempt))
+    return " · ".join((f"**{_kind(writer, run, told)}**", retry_words(writer, run, told), attempt))
 
 
-def _kind(pen: Pen, run: Run, told: Shown | None) -> str:
+def _kind(writer: MarkdownWriter, run: Run, told: Shown | None) -> str:
     if run.outcome not in {Outcome.FAILURE, Outcome.TIMED_OUT}:
-        return pen.say("not_yours")
+        return writer.say("not_yours")
     if told is None or (told.kind == UNKNOWN and run.outcome is Outcome.TIMED_OUT):
-        return capital(pen.say(f"row_{run.outcome}"))
+        return capital(writer.say(f"row_{run.outcome}"))
     key = f"class_{told.kind}"
-    words = pen.say(key) if pen.say.has(key) else capital(pen.prose(told.kind.replace("_", " ")))
-    return f"{pen.say('not_yours')}** · **{words}" if told.infra else words
+    words = (
+        writer.say(key)
+        if writer.say.has(key)
+        else capital(writer.prose(told.kind.replace("_", " ")))
+    )
+    return f"{writer.say('not_yours')}** · **{words}" if told.infra else words
 
 
-def _cause(pen: Pen, run: Run, told: Shown | None) -> Section | None:
+def _cause(writer: MarkdownWriter, run: Run, told: Shown | None) -> Section | None:
     """Return the cause in the log's words, and the verdict's reason where it says more."""
-    why = capital(pen.prose(run.why))
-    cause = pen.prose(told.cause) if told else ""
-    codes = ", ".join(map(pen.code, told.codes[:6])) if told else ""
+    why = capital(writer.prose(run.why))
+    cause = writer.prose(told.cause) if told else ""
+    codes = ", ".join(map(writer.code, told.codes[:6])) if told else ""
     text = sentences(
         f"{cause}." if cause else "",
-        pen.say("codes", codes=codes) if codes else "",
+        writer.say("codes", codes=codes) if codes else "",
         f"{why}." if why else "",
-        pen.say("not_passed") if run.outcome is Outcome.BROKEN else "",
+        writer.say("not_passed") if run.outcome is Outcome.BROKEN else "",
     )
     return Whole(text) if text else None
 
 
-def _next(pen: Pen, run: Run, told: Shown | None) -> str:
-    hint = pen.prose(told.hint) if told else ""
+def _next(writer: MarkdownWriter, run: Run, told: Shown | None) -> str:
+    hint = writer.prose(told.hint) if told else ""
     return sentences(
-        pen.say("next", hint=f"{hint}.") if hint else "",
-        rerun_how(pen, run),
+        writer.say("next", hint=f"{hint}.") if hint else "",
+        rerun_how(writer, run),
     )
 
 
-def failure_text(pen: Pen, told: Shown | None, problem: str) -> list[Section | None]:
+def failure_text(writer: MarkdownWriter, told: Shown | None, problem: str) -> list[Section | None]:
     """Return the log's part: the excerpt, the traceback folded, metrics; else its end, or why not.
 
     The small and sure come first: what is long gives way (``compose``).
     """
     if told is None:
-        why = pen.prose(problem) or pen.say("log_missing")
-        return [Whole(pen.say("log_unread", why=why))]
-    excerpt = pen.redact(told.excerpt)
-    note = pen.say("cut")
+        why = writer.prose(problem) or writer.say("log_missing")
+        return [Whole(writer.say("log_unread", why=why))]
+    excerpt = writer.redact(told.excerpt)
+    note = writer.say("cut")
     sections: list[Section | None] = [Block(excerpt, note) if excerpt.strip() else None]
     if not excerpt.strip():
-        sections.append(Whole(pen.say("log_silent_end" if told.tail.strip() else "log_silent")))
-    sections += [_metrics(pen, told), _read(pen, told, problem)]
-    tail, traceback = pen.redact(told.tail), pen.redact(told.traceback)
+        sections.append(Whole(writer.say("log_silent_end" if told.tail.strip() else "log_silent")))
+    sections += [_metrics(writer, told), _read(writer, told, problem)]
+    tail, traceback = writer.redact(told.tail), writer.redact(told.traceback)
     if traceback.strip():
-        sections.append(Block(traceback, note, folded=_lines(pen, "traceback", traceback)))
+        sections.append(Block(traceback, note, folded=_lines(writer, "traceback", traceback)))
     if tail.strip() and not excerpt.strip():
-        folded = _lines(pen, "tail", tail)
+        folded = _lines(writer, "tail", tail)
         sections.append(Block(tail, note, folded=folded, keep_start=False))
     return sections
 
 
-def _lines(pen: Pen, key: str, text: str) -> str:
-    return pen.say(key, lines=count(text.strip("\n").count("\n") + 1, "line"))
+def _lines(writer: MarkdownWriter, key: str, text: str) -> str:
+    return writer.say(key, lines=count(text.strip("\n").count("\n") + 1, "line"))
 
 
-def _read(pen: Pen, told: Shown, problem: str) -> Section | None:
+def _read(writer: MarkdownWriter, told: Shown, problem: str) -> Section | None:
     """Say how much was read, and what could not be."""
-    why = pen.prose(problem)
+    why = writer.prose(problem)
     text = sentences(
-        pen.say("log_lines", lines=count(told.lines, "line")) if told.lines else "",
-        pen.say("log_unread", why=why) if why else "",
+        writer.say("log_lines", lines=count(told.lines, "line")) if told.lines else "",
+        writer.say("log_unread", why=why) if why else "",
     )
     return Whole(text) if text else None
 
 
-def _metrics(pen: Pen, told: Shown) -> Section | None:
+def _metrics(writer: MarkdownWriter, told: Shown) -> Section | None:
     if not told.metrics:
         return None
-    head = table((pen.say("metric_head"), pen.say("metric_value")), ())
-    rows = [f"| {pen.code(name)} | {number(value)} |" for name, value in told.metrics]
-    return Rows(head, tuple(rows), lambda left: pen.say("more_lines", count=left))
+    head = table((writer.say("metric_head"), writer.say("metric_value")), ())
+    rows = [f"| {writer.code(name)} | {number(value)} |" for name, value in told.metrics]
+    return Rows(head, tuple(rows), lambda left: writer.say("more_lines", count=left))
 
 
-def annotations(pen: Pen, told: Shown) -> tuple[Annotation, ...]:
+def annotations(writer: MarkdownWriter, told: Shown) -> tuple[Annotation, ...]:
     """Return the lines of the diff to point at, within GitHub's limits."""
-    title = pen.fit_title(pen.words(told.title))[:TITLE_CHARS]
+    title = writer.fit_title(writer.words(told.title))[:TITLE_CHARS]
     return tuple(
         replace(
             item,
-            message=cut_bytes(clean(pen.redact(item.message)), MESSAGE_BYTES) or title or item.path,
-            title=pen.fit_title(pen.words(item.title)) or title,
+            message=cut_bytes(clean(writer.redact(item.message)), MESSAGE_BYTES)
+            or title
+            or item.path,
+            title=writer.fit_title(writer.words(item.title)) or title,
         )
         for item in told.annotations
     )

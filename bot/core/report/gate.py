@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from bot.core.messages.words import capital, clock, count, listing, number, short
-from bot.core.report.context import SHA_CHARS, Context, Pen, sentences
+from bot.core.report.context import SHA_CHARS, Context, MarkdownWriter, sentences
 from bot.core.report.gate_title import gate_title
 from bot.core.report.markdown import table
 from bot.core.report.sections import SUMMARY_BYTES, Rows, Section, Whole, compose
@@ -29,7 +29,7 @@ _QUIET = frozenset({Kind.CLOSED, Kind.POLICY, Kind.LOOKING})  # suites say nothi
 
 def gate_check(view: GateView, ctx: Context, now: datetime) -> CheckWrite:
     """Return the whole check run of the gate."""
-    pen = Pen(ctx)
+    writer = MarkdownWriter(ctx)
     stand = standing(view)
     conclusion = CONCLUSIONS[stand.kind]
     return CheckWrite(
@@ -38,8 +38,8 @@ def gate_check(view: GateView, ctx: Context, now: datetime) -> CheckWrite:
         external_id=ctx.external_id,
         status="completed" if conclusion else "in_progress",
         conclusion=conclusion,
-        title=pen.fit_title(gate_title(pen, view, stand)),
-        summary=compose(_sections(pen, view, stand, now), SUMMARY_BYTES),
+        title=writer.fit_title(gate_title(writer, view, stand)),
+        summary=compose(_sections(writer, view, stand, now), SUMMARY_BYTES),
         completed_at=now if conclusion else None,
         buttons=_buttons(stand) if conclusion else (),
     )
@@ -53,28 +53,30 @@ def _buttons(stand: Standing) -> tuple[Button, ...]:
     return approve + rerun
 
 
-def _sections(pen: Pen, view: GateView, stand: Standing, now: datetime) -> list[Section | None]:
+def _sections(
+    writer: MarkdownWriter, view: GateView, stand: Standing, now: datetime
+) -> list[Section | None]:
     """Order: what to do first, the suites, then who and by which policy."""
     if stand.kind is Kind.POLICY:
-        return _policy_errors(pen, view)
+        return _policy_errors(writer, view)
     if stand.kind is Kind.LOOKING:
-        return [Whole(pen.say("gate_looking_why"))]
+        return [Whole(writer.say("gate_looking_why"))]
     if stand.kind is Kind.CLOSED:
-        why = pen.say("gate_closed_group" if _of_group(view) else "gate_closed_why")
-        return [Whole(f"{capital(pen.prose(view.closed))}. {why}")]
+        why = writer.say("gate_closed_group" if _of_group(view) else "gate_closed_why")
+        return [Whole(f"{capital(writer.prose(view.closed))}. {why}")]
     dry = stand.kind is Kind.DRY_RUN
     shown = tuple(filter(_shown, stand.lines))
     waiting = shown if dry else stand.at(Stand.APPROVAL)
     others = tuple(line for line in shown if line not in waiting)
     return [
-        _none(pen, view, stand),
-        Whole(pen.say("gate_dry_run_why")) if dry else None,
-        _costs(pen, waiting),
-        _approval(pen, view, stand),
-        _suites(pen, view, others, now),
-        _todo(pen, view, stand),
-        _heavy(pen, stand),
-        _footer(pen, view, now),
+        _none(writer, view, stand),
+        Whole(writer.say("gate_dry_run_why")) if dry else None,
+        _costs(writer, waiting),
+        _approval(writer, view, stand),
+        _suites(writer, view, others, now),
+        _todo(writer, view, stand),
+        _heavy(writer, stand),
+        _footer(writer, view, now),
     ]
 
 
@@ -88,24 +90,24 @@ def _shown(line: Line) -> bool:
     return line.run is not None or line.auto or line.required
 
 
-def _policy_errors(pen: Pen, view: GateView) -> list[Section | None]:
-    lines = tuple(f"- {pen.prose(error)}" for error in view.policy_errors)
-    rows = Rows("", lines, lambda left: pen.say("more_lines", count=left))
-    footer = pen.policy(pen.ctx.policy_ref, pen.ctx.policy_sha)
-    return [Whole(pen.say("gate_policy_why")), rows, Whole(footer) if footer else None]
+def _policy_errors(writer: MarkdownWriter, view: GateView) -> list[Section | None]:
+    lines = tuple(f"- {writer.prose(error)}" for error in view.policy_errors)
+    rows = Rows("", lines, lambda left: writer.say("more_lines", count=left))
+    footer = writer.policy(writer.ctx.policy_ref, writer.ctx.policy_sha)
+    return [Whole(writer.say("gate_policy_why")), rows, Whole(footer) if footer else None]
 
 
-def _none(pen: Pen, view: GateView, stand: Standing) -> Section | None:
+def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | None:
     """Say why nothing is needed."""
     if stand.kind is not Kind.NONE:
         return None
     files = _files(view)
     if stand.lines:
-        text = pen.say("gate_none_optional", files=files)
+        text = writer.say("gate_none_optional", files=files)
     else:
         looked = max(len(suites_of(item.data)) for item in view.selections)
-        text = pen.say("gate_none_why", files=files, suites=count(looked, "suite"))
-    return Whole(sentences(text, pen.say("gate_explain", command=pen.command("explain"))))
+        text = writer.say("gate_none_why", files=files, suites=count(looked, "suite"))
+    return Whole(sentences(text, writer.say("gate_explain", command=writer.command("explain"))))
 
 
 def _files(view: GateView) -> str:
@@ -113,138 +115,142 @@ def _files(view: GateView) -> str:
     return count(max((n for n in many if isinstance(n, int)), default=0), "changed file")
 
 
-def _costs(pen: Pen, lines: tuple[Line, ...]) -> Section | None:
+def _costs(writer: MarkdownWriter, lines: tuple[Line, ...]) -> Section | None:
     """Return the table that a maintainer approves: what would run, why, where, for how much."""
     if not lines:
         return None
-    head = [pen.say(key) for key in ("head_suite", "head_why", "head_where", "head_cost")]
+    head = [writer.say(key) for key in ("head_suite", "head_why", "head_where", "head_cost")]
     rows = [
         (
-            pen.code(line.suite),
-            pen.prose(line.reason),
-            _where(pen, line.cost),
-            _hours(pen, line.cost),
+            writer.code(line.suite),
+            writer.prose(line.reason),
+            _where(writer, line.cost),
+            _hours(writer, line.cost),
         )
         for line in lines
     ]
-    return _table(pen, head, rows)
+    return _table(writer, head, rows)
 
 
-def _table(pen: Pen, head: list[str], rows: Iterable[tuple[str, ...]]) -> Section:
+def _table(writer: MarkdownWriter, head: list[str], rows: Iterable[tuple[str, ...]]) -> Section:
     lines = tuple("| " + " | ".join(row) + " |" for row in rows)
-    return Rows(table(head, ()), lines, lambda left: pen.say("more_lines", count=left))
+    return Rows(table(head, ()), lines, lambda left: writer.say("more_lines", count=left))
 
 
-def _where(pen: Pen, cost: Cost) -> str:
-    where = pen.prose(cost.where)
+def _where(writer: MarkdownWriter, cost: Cost) -> str:
+    where = writer.prose(cost.where)
     if cost.nodes > 1:
-        return pen.say("cost_nodes", nodes=cost.nodes, npus=cost.npus, where=where)
+        return writer.say("cost_nodes", nodes=cost.nodes, npus=cost.npus, where=where)
     return where
 
 
-def _hours(pen: Pen, cost: Cost) -> str:
-    return pen.say("cost_hours", hours=number(cost.npu_hours)) if cost.npu_hours else ""
+def _hours(writer: MarkdownWriter, cost: Cost) -> str:
+    return writer.say("cost_hours", hours=number(cost.npu_hours)) if cost.npu_hours else ""
 
 
-def _approval(pen: Pen, view: GateView, stand: Standing) -> Section | None:
+def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | None:
     """Say why it does not run by itself, who may let it run, and how."""
     if not stand.at(Stand.APPROVAL) or stand.kind is Kind.DRY_RUN:
         return None
-    command = pen.command("approve", "--sha", view.sha[:SHA_CHARS])
+    command = writer.command("approve", "--sha", view.sha[:SHA_CHARS])
     doubted = [item.data for item in view.selections if item.data.get("trusted") is not None]
     reasons = {str(data.get("trust_reason") or "") for data in doubted} - {""}
-    why = [pen.say("gate_trust", reason=capital(pen.prose(item))) for item in sorted(reasons)]
+    why = [writer.say("gate_trust", reason=capital(writer.prose(item))) for item in sorted(reasons)]
     level = view.selections[0].data.get("approve") or "write"  # older rows do not say it
-    todo = pen.say("gate_approval_why", needed=pen.say(f"level_{level}"), command=command)
+    todo = writer.say("gate_approval_why", needed=writer.say(f"level_{level}"), command=command)
     return Whole(sentences(*why, todo))
 
 
-def _suites(pen: Pen, view: GateView, lines: tuple[Line, ...], now: datetime) -> Section | None:
+def _suites(
+    writer: MarkdownWriter, view: GateView, lines: tuple[Line, ...], now: datetime
+) -> Section | None:
     """Return the table of what runs or ran: the worst first, each with its check run."""
     if not lines:
         return None
-    head = [pen.say("head_suite"), pen.say("head_state"), pen.say("head_why"), ""]
+    head = [writer.say("head_suite"), writer.say("head_state"), writer.say("head_why"), ""]
     order = list(Stand)
     rows = [
         (
-            pen.code(line.suite),
-            _state(pen, line, now),
-            pen.prose(line.reason),
-            pen.check_link(view.check_ids.get(line.run.id) if line.run else None),
+            writer.code(line.suite),
+            _state(writer, line, now),
+            writer.prose(line.reason),
+            writer.check_link(view.check_ids.get(line.run.id) if line.run else None),
         )
         for line in sorted(lines, key=lambda line: order.index(line.stand))
     ]
-    return _table(pen, head, rows)
+    return _table(writer, head, rows)
 
 
-def _state(pen: Pen, line: Line, now: datetime) -> str:
+def _state(writer: MarkdownWriter, line: Line, now: datetime) -> str:
     if line.run:
-        return row_state(pen, line.run, now)
+        return row_state(writer, line.run, now)
     if line.passed_at:
-        return pen.say("row_passed_at", sha=pen.code(short(line.passed_at)))
+        return writer.say("row_passed_at", sha=writer.code(short(line.passed_at)))
     if line.native:
-        return pen.say("row_github")
-    return pen.say("row_command" if line.stand is Stand.COMMAND else "row_missing")
+        return writer.say("row_github")
+    return writer.say("row_command" if line.stand is Stand.COMMAND else "row_missing")
 
 
-def _todo(pen: Pen, view: GateView, stand: Standing) -> Section | None:
+def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | None:
     """Say what to type next."""
     match stand.kind:
         case Kind.FAILED:
-            command = pen.command("rerun")
+            command = writer.command("rerun")
             key = "gate_rerun_group" if _of_group(view) else "gate_rerun"
-            text = pen.say(key, command=command)
+            text = writer.say(key, command=command)
         case Kind.DRAFT:
-            text = pen.say("gate_draft_why", command=pen.command("run"))
+            text = writer.say("gate_draft_why", command=writer.command("run"))
         case Kind.GITHUB:
             urls = {line.run.actions_url for line in stand.at(Stand.GITHUB) if line.run}
-            links = [link for url in sorted(urls) if (link := pen.link("link_actions", url))]
-            text = pen.say("gate_github_why", links=listing(links, limit=20))
+            links = [link for url in sorted(urls) if (link := writer.link("link_actions", url))]
+            text = writer.say("gate_github_why", links=listing(links, limit=20))
         case Kind.COMMAND:
             names = [line.suite for line in stand.required if line.stand is Stand.COMMAND]
-            text = pen.say("gate_command_why", command=pen.command(*names))
+            text = writer.say("gate_command_why", command=writer.command(*names))
         case _:
             return None
     return Whole(text)
 
 
-def _heavy(pen: Pen, stand: Standing) -> Section | None:
+def _heavy(writer: MarkdownWriter, stand: Standing) -> Section | None:
     """List what only a command starts, with its cost, and what runs but does not count."""
     by_command = [line for line in stand.lines if line.heavy and not _shown(line)]
     parts = []
     if by_command:
-        commands = "; ".join(_heavy_one(pen, line) for line in by_command)
-        parts.append(pen.say("gate_heavy", commands=commands))
-    optional = [pen.code(line.suite) for line in stand.lines if _shown(line) and not line.required]
+        commands = "; ".join(_heavy_one(writer, line) for line in by_command)
+        parts.append(writer.say("gate_heavy", commands=commands))
+    optional = [
+        writer.code(line.suite) for line in stand.lines if _shown(line) and not line.required
+    ]
     if optional:
-        parts.append(pen.say("gate_optional", suites=listing(optional, limit=20)))
+        parts.append(writer.say("gate_optional", suites=listing(optional, limit=20)))
     return Whole(" ".join(parts)) if parts else None
 
 
-def _heavy_one(pen: Pen, line: Line) -> str:
-    command = pen.command(line.suite)
+def _heavy_one(writer: MarkdownWriter, line: Line) -> str:
+    command = writer.command(line.suite)
     if not line.cost.npu_hours:
         return command
     npus = count(line.cost.nodes * line.cost.npus, "NPU")
-    cost = pen.say("cost_short", npus=npus, hours=number(line.cost.npu_hours))
-    return pen.say("gate_heavy_one", command=command, cost=cost)
+    cost = writer.say("cost_short", npus=npus, hours=number(line.cost.npu_hours))
+    return writer.say("gate_heavy_one", command=command, cost=cost)
 
 
-def _footer(pen: Pen, view: GateView, now: datetime) -> Section | None:
+def _footer(writer: MarkdownWriter, view: GateView, now: datetime) -> Section | None:
     approvals = " ".join(
-        pen.say("gate_approved", by=pen.prose(item.by), at=clock(item.at, now))
+        writer.say("gate_approved", by=writer.prose(item.by), at=clock(item.at, now))
         for item in view.approvals
     )
     pulls = [f"#{pull.number}" for pull in view.pulls]
-    shared = pen.say("gate_shared", pulls=listing(pulls)) if len(pulls) > 1 else ""
-    text = sentences(approvals, shared, _policy(pen, view))
+    shared = writer.say("gate_shared", pulls=listing(pulls)) if len(pulls) > 1 else ""
+    text = sentences(approvals, shared, _policy(writer, view))
     return Whole(text) if text else None
 
 
-def _policy(pen: Pen, view: GateView) -> str:
+def _policy(writer: MarkdownWriter, view: GateView) -> str:
     """Name the policy of the first selection that says it, else the context's."""
     for item in view.selections:
         policy = item.data.get("policy")
         if isinstance(policy, dict):
-            return pen.policy(str(policy.get("ref") or ""), str(policy.get("sha") or ""))
-    return pen.policy(pen.ctx.policy_ref, pen.ctx.policy_sha)
+            return writer.policy(str(policy.get("ref") or ""), str(policy.get("sha") or ""))
+    return writer.policy(writer.ctx.policy_ref, writer.ctx.policy_sha)

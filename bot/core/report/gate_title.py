@@ -2,7 +2,7 @@
 
 from bot.core.messages.words import capital, count, listing, short
 from bot.core.model.runs import Outcome
-from bot.core.report.context import Pen
+from bot.core.report.context import MarkdownWriter
 from bot.core.report.standing import Kind, Line, Stand, Standing
 from bot.core.report.views import GateView
 
@@ -13,70 +13,70 @@ _ONE_RED = {
 }
 
 
-def gate_title(pen: Pen, view: GateView, stand: Standing) -> str:
+def gate_title(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
     """Return where the gate stands in a few words."""
     match stand.kind:
         case Kind.CLOSED:
-            return capital(pen.words(view.closed))
+            return capital(writer.words(view.closed))
         case Kind.DRY_RUN:
-            return _dry_run(pen, stand)
+            return _dry_run(writer, stand)
         case Kind.FAILED:
-            return _failed(pen, stand)
+            return _failed(writer, stand)
         case Kind.APPROVAL:
             suites = count(len(stand.at(Stand.APPROVAL)), "suite")
-            return pen.say("gate_approval", suites=suites, sha=short(view.sha))
+            return writer.say("gate_approval", suites=suites, sha=short(view.sha))
         case Kind.COMMAND | Kind.GITHUB:
-            names = _names(pen, _at(stand, Stand(stand.kind.value)))
+            names = _names(writer, _at(stand, Stand(stand.kind.value)))
             key = "gate_command" if stand.kind is Kind.COMMAND else "gate_github"
-            return pen.say(key, suites=names)
+            return writer.say(key, suites=names)
         case Kind.RUNNING:
-            return _running(pen, stand)
+            return _running(writer, stand)
         case Kind.PASSED:
-            return _passed(pen, stand)
+            return _passed(writer, stand)
         case _:
-            return pen.say(f"gate_{stand.kind}")
+            return writer.say(f"gate_{stand.kind}")
 
 
 def _at(stand: Standing, where: Stand) -> tuple[Line, ...]:
     return tuple(line for line in stand.required if line.stand is where)
 
 
-def _names(pen: Pen, lines: tuple[Line, ...]) -> str:
-    return pen.words(listing([line.suite for line in lines]))
+def _names(writer: MarkdownWriter, lines: tuple[Line, ...]) -> str:
+    return writer.words(listing([line.suite for line in lines]))
 
 
-def _dry_run(pen: Pen, stand: Standing) -> str:
+def _dry_run(writer: MarkdownWriter, stand: Standing) -> str:
     lines = tuple(line for line in stand.lines if line.auto)
     if not lines:
-        return pen.say("gate_dry_run_none")
-    return pen.say("gate_dry_run", suites=_names(pen, lines))
+        return writer.say("gate_dry_run_none")
+    return writer.say("gate_dry_run", suites=_names(writer, lines))
 
 
-def _failed(pen: Pen, stand: Standing) -> str:
+def _failed(writer: MarkdownWriter, stand: Standing) -> str:
     red = _at(stand, Stand.RED)
     if len(red) > 1 or red[0].run is None:
         suites = count(len(stand.required), "suite")
-        return pen.say("gate_failed", red=len(red), suites=suites, names=_names(pen, red))
-    run, suite = red[0].run, pen.words(red[0].suite)
-    if run.outcome is Outcome.CANCELLED and run.wish and run.wish.by:
-        return pen.say("gate_cancelled_by", suite=suite, by=pen.words(run.wish.by))
+        return writer.say("gate_failed", red=len(red), suites=suites, names=_names(writer, red))
+    run, suite = red[0].run, writer.words(red[0].suite)
+    if run.outcome is Outcome.CANCELLED and run.stop_request and run.stop_request.by:
+        return writer.say("gate_cancelled_by", suite=suite, by=writer.words(run.stop_request.by))
     key = _ONE_RED.get(run.outcome, "gate_failed_one") if run.outcome else "gate_broken_one"
-    return pen.say(key, suite=suite)
+    return writer.say(key, suite=suite)
 
 
-def _running(pen: Pen, stand: Standing) -> str:
+def _running(writer: MarkdownWriter, stand: Standing) -> str:
     green, total = len(_at(stand, Stand.GREEN)), len(stand.required)
     if total == 1:
-        return pen.say("gate_running_one", suite=pen.words(stand.required[0].suite))
-    still = pen.say("gate_open", count=total - green)
-    return pen.say("gate_running", green=green, suites=count(total, "suite"), open=still)
+        return writer.say("gate_running_one", suite=writer.words(stand.required[0].suite))
+    still = writer.say("gate_open", count=total - green)
+    return writer.say("gate_running", green=green, suites=count(total, "suite"), open=still)
 
 
-def _passed(pen: Pen, stand: Standing) -> str:
+def _passed(writer: MarkdownWriter, stand: Standing) -> str:
     elsewhere = {line.passed_at for line in stand.required}
     if len(elsewhere) == 1 and (sha := elsewhere.pop()):
         suites = count(len(stand.required), "suite")
-        return pen.say("gate_same_tree", sha=short(sha), suites=suites)
+        return writer.say("gate_same_tree", sha=short(sha), suites=suites)
     if len(stand.required) == 1:
-        return pen.say("gate_passed_one", suite=pen.words(stand.required[0].suite))
-    return pen.say("gate_passed", suites=f"{len(stand.required)} suites")
+        return writer.say("gate_passed_one", suite=writer.words(stand.required[0].suite))
+    return writer.say("gate_passed", suites=f"{len(stand.required)} suites")

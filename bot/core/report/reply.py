@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from bot.core.model.runs import Run
-from bot.core.report.context import Context, Pen
+from bot.core.report.context import Context, MarkdownWriter
 from bot.core.report.markdown import size, table
 from bot.core.report.sections import COMMENT_BYTES, Block, Rows, Section, Whole, compose
 from bot.core.report.views import Reply
@@ -20,30 +20,30 @@ def reply_body(
     reply: Reply, runs: Iterable[Run], check_ids: Mapping[str, int], ctx: Context, now: datetime
 ) -> str:
     """Return the whole comment; ``reply.head`` is Markdown that was made safe where it was made."""
-    pen = Pen(ctx)
+    writer = MarkdownWriter(ctx)
     marker = reply_marker(reply.comment_id)
     left = COMMENT_BYTES - size(marker) - 2
-    body = compose([_head(pen, reply), _rows(pen, runs, check_ids, now)], left)
+    body = compose([_head(writer, reply), _rows(writer, runs, check_ids, now)], left)
     return f"{body}\n\n{marker}"
 
 
-def _head(pen: Pen, reply: Reply) -> Section | None:
+def _head(writer: MarkdownWriter, reply: Reply) -> Section | None:
     """Show the head whole; one too long for a comment is no sentence of ours: as a block."""
-    head = pen.redact(reply.head)
+    head = writer.redact(reply.head)
     if size(head) <= COMMENT_BYTES // 2:
         return Whole(head) if head else None
-    return Block(head, pen.say("cut"))
+    return Block(head, writer.say("cut"))
 
 
 def _rows(
-    pen: Pen, runs: Iterable[Run], check_ids: Mapping[str, int], now: datetime
+    writer: MarkdownWriter, runs: Iterable[Run], check_ids: Mapping[str, int], now: datetime
 ) -> Section | None:
     lines = tuple(
-        f"| {pen.code(run.suite)} | {row_state(pen, run, now)} | "
-        f"{pen.check_link(check_ids.get(run.id))} |"
+        f"| {writer.code(run.suite)} | {row_state(writer, run, now)} | "
+        f"{writer.check_link(check_ids.get(run.id))} |"
         for run in runs
     )
     if not lines:
         return None
-    head = table((pen.say("head_suite"), pen.say("head_state"), ""), ())
-    return Rows(head, lines, lambda left: pen.say("more_lines", count=left))
+    head = table((writer.say("head_suite"), writer.say("head_state"), ""), ())
+    return Rows(head, lines, lambda left: writer.say("more_lines", count=left))

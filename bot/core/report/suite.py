@@ -4,7 +4,7 @@ from datetime import datetime
 
 from bot.core.messages.words import capital
 from bot.core.model.runs import Outcome, State
-from bot.core.report.context import Context, Pen, address
+from bot.core.report.context import Context, MarkdownWriter, address
 from bot.core.report.digest import Shown, best, pace
 from bot.core.report.failure import annotations, failure_summary, failure_text
 from bot.core.report.sections import SUMMARY_BYTES, TEXT_BYTES, Section, Whole, compose
@@ -31,27 +31,27 @@ _BAD = frozenset({Outcome.FAILURE, Outcome.TIMED_OUT, Outcome.BROKEN})
 def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
     """Return the whole check run that shows this run."""
     run = view.run
-    pen = Pen(ctx, run.snapshot.redact)
+    writer = MarkdownWriter(ctx, run.snapshot.redact)
     shown, problem = best(view)
     outcome = _outcome(view)
     told = shown if outcome in _BAD else None
     if outcome is None:
-        title = state_title(pen, run, pace(view.rayjobs), now)
+        title = state_title(writer, run, pace(view.rayjobs), now)
     else:
-        title = outcome_title(pen, run, outcome, told)
+        title = outcome_title(writer, run, outcome, told)
     return CheckWrite(
         name=f"Ascend / {run.suite}",
         head_sha=run.sha,
         external_id=ctx.external_id or run.id,
         status=_status(run.state),
         conclusion=_CONCLUSIONS[outcome] if outcome else None,
-        title=pen.fit_title(title),
-        summary=_summary(pen, view, outcome, told, now),
-        text=compose(failure_text(pen, told, problem), TEXT_BYTES) if outcome in _BAD else "",
-        details_url=address(pen.page(run) or run.actions_url),
+        title=writer.fit_title(title),
+        summary=_summary(writer, view, outcome, told, now),
+        text=compose(failure_text(writer, told, problem), TEXT_BYTES) if outcome in _BAD else "",
+        details_url=address(writer.page(run) or run.actions_url),
         started_at=run.started_at or run.dispatched_at,
         completed_at=(run.ended_at or now) if outcome else None,
-        annotations=annotations(pen, told) if told else (),
+        annotations=annotations(writer, told) if told else (),
         buttons=() if outcome in _NOT_AGAIN else (RERUN,),
     )
 
@@ -70,31 +70,35 @@ def _status(state: State) -> str:
 
 
 def _summary(
-    pen: Pen, view: SuiteView, outcome: Outcome | None, told: Shown | None, now: datetime
+    writer: MarkdownWriter,
+    view: SuiteView,
+    outcome: Outcome | None,
+    told: Shown | None,
+    now: datetime,
 ) -> str:
     """Order: the news, the way here, what it is, links, what to do."""
     if outcome is None:
-        news: list[Section | None] = list(now_lines(pen, view, now))
+        news: list[Section | None] = list(now_lines(writer, view, now))
     elif outcome in _BAD:
-        news = list(failure_summary(pen, view, told))
+        news = list(failure_summary(writer, view, told))
     else:
-        news = list(_ended(pen, view, outcome))
+        news = list(_ended(writer, view, outcome))
     rest: list[Section | None] = [
-        timeline(pen, view, now),
-        followed(pen, view, now),
-        what(pen, view, brief=outcome in _BAD),
-        origin(pen, view),
+        timeline(writer, view, now),
+        followed(writer, view, now),
+        what(writer, view, brief=outcome in _BAD),
+        origin(writer, view),
     ]
-    return compose([*news, *rest], SUMMARY_BYTES) or pen.say("row_" + view.run.state)
+    return compose([*news, *rest], SUMMARY_BYTES) or writer.say("row_" + view.run.state)
 
 
-def _ended(pen: Pen, view: SuiteView, outcome: Outcome) -> tuple[Section | None, ...]:
+def _ended(writer: MarkdownWriter, view: SuiteView, outcome: Outcome) -> tuple[Section | None, ...]:
     """Say which source spoke, or who ended it."""
     run = view.run
-    why = capital(pen.prose(run.why))
+    why = capital(writer.prose(run.why))
     lines = [Whole(f"{why}.") if why else None]
     if outcome is Outcome.SUPERSEDED:
-        lines.append(Whole(pen.say("not_counted")))
+        lines.append(Whole(writer.say("not_counted")))
     if outcome is not Outcome.SUCCESS:
-        lines.append(Whole(rerun_how(pen, run)))
+        lines.append(Whole(rerun_how(writer, run)))
     return tuple(lines)

@@ -6,7 +6,7 @@ from datetime import datetime
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.pulls import Approval, Pull, StoredSelection
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
 
 
@@ -97,7 +97,7 @@ class SuiteView:
     """What a suite's check run says: the run, its story, its RayJobs."""
 
     run: Run
-    facts: tuple[Fact, ...]
+    run_events: tuple[RunEvent, ...]
     rayjobs: tuple[RayJob, ...]
 
 

@@ -2,9 +2,9 @@
 
 from datetime import datetime, timedelta
 
-from bot.core.model.runs import Outcome, State, Wish, WishKind
-from bot.core.runs.observed import Evidence
-from bot.core.runs.situation import Situation
+from bot.core.model.runs import Outcome, State, StopReason, StopRequest
+from bot.core.runs.observed import Observed
+from bot.core.runs.reconcile_input import ReconcileInput
 from bot.core.runs.steps import Conclude, DeleteRayJobs, End, ReadEnd, SendCancel, Step, Wait
 
 FORCE_AFTER = timedelta(minutes=6)  # GitHub forces a cancel at 5 min
@@ -13,67 +13,71 @@ DELETE_FOR = timedelta(hours=1)
 SLOW_READ = timedelta(minutes=1)  # of a run whose end has been due for minutes: it may take hours
 
 
-def why_to_stop(situation: Situation) -> Wish | None:
+def why_to_stop(given: ReconcileInput) -> StopRequest | None:
     """Return why the run should stop: a wish, or that nobody wants it any more."""
-    wish = situation.run.wish
-    if wish and (wish.kind is not WishKind.SUPERSEDE or not situation.wanted):
-        return wish
-    if not situation.wanted:
-        return Wish(WishKind.SUPERSEDE, "", "nobody wants this run any more", situation.now)
+    stop_request = given.run.stop_request
+    if stop_request and (stop_request.kind is not StopReason.SUPERSEDE or not given.wanted):
+        return stop_request
+    if not given.wanted:
+        return StopRequest(StopReason.SUPERSEDE, "", "nobody wants this run any more", given.now)
     return None
 
 
-def _outcome(wish: Wish) -> Outcome:
+def _outcome(stop_request: StopRequest) -> Outcome:
     return {
-        WishKind.CANCEL: Outcome.CANCELLED,
-        WishKind.SUPERSEDE: Outcome.SUPERSEDED,
-        WishKind.TIME_OUT: Outcome.TIMED_OUT,
-        WishKind.STALL: Outcome.TIMED_OUT,
-        WishKind.NO_RUNNER: Outcome.BROKEN,
-    }[wish.kind]
+        StopReason.CANCEL: Outcome.CANCELLED,
+        StopReason.SUPERSEDE: Outcome.SUPERSEDED,
+        StopReason.TIME_OUT: Outcome.TIMED_OUT,
+        StopReason.STALL: Outcome.TIMED_OUT,
+        StopReason.NO_RUNNER: Outcome.BROKEN,
+    }[stop_request.kind]
 
 
-def end_stopped(situation: Situation, wish: Wish, leftover: str = "") -> End:
+def end_stopped(given: ReconcileInput, stop_request: StopRequest, leftover: str = "") -> End:
     """End a stopped run; one that is wanted again goes on as the next attempt."""
-    why = f"{wish.reason}; RayJobs may be left: {leftover}" if leftover else wish.reason
-    again = wish.kind is WishKind.SUPERSEDE and situation.wanted
+    why = (
+        f"{stop_request.reason}; RayJobs may be left: {leftover}"
+        if leftover
+        else stop_request.reason
+    )
+    again = stop_request.kind is StopReason.SUPERSEDE and given.wanted
     retry = "this commit is wanted again" if again else ""
-    return End(_outcome(wish), why, retry=retry, counts=False)
+    return End(_outcome(stop_request), why, retry=retry, counts=False)
 
 
-def cancel(situation: Situation, evidence: Evidence, wish: Wish) -> Step:
+def cancel(given: ReconcileInput, observed: Observed, stop_request: StopRequest) -> Step:
     """Cancel the Actions run, then the RayJobs; a leftover holds its place for an hour."""
-    now = situation.now
-    if not evidence.ended:
-        if evidence.cancel_at is None:
+    now = given.now
+    if not observed.ended:
+        if observed.cancel_at is None:
             return SendCancel(force=False)
-        if evidence.force_at is None and now - evidence.cancel_at >= FORCE_AFTER:
+        if observed.force_at is None and now - observed.cancel_at >= FORCE_AFTER:
             return SendCancel(force=True)
     deleting = None
-    if _must_delete(situation, evidence):
-        deleting = delete_rayjobs(situation, evidence, wish.reason)
-    if evidence.ended:
-        return deleting or _conclude_stopped(situation, evidence, wish)
+    if _must_delete(given, observed):
+        deleting = delete_rayjobs(given, observed, stop_request.reason)
+    if observed.ended:
+        return deleting or _conclude_stopped(given, observed, stop_request)
     if isinstance(deleting, DeleteRayJobs):
         return deleting
-    return _await_cancel(evidence, now, deleting)
+    return _await_cancel(observed, now, deleting)
 
 
-def _conclude_stopped(situation: Situation, evidence: Evidence, wish: Wish) -> Step:
+def _conclude_stopped(given: ReconcileInput, observed: Observed, stop_request: StopRequest) -> Step:
     """Conclude a stopped run, so that its logs are read; one that nobody wants just ends."""
-    leftover = "" if evidence.deleted else evidence.leftover
-    end = end_stopped(situation, wish, leftover)
+    leftover = "" if observed.deleted else observed.leftover
+    end = end_stopped(given, stop_request, leftover)
     if end.outcome is Outcome.SUPERSEDED:
         return end
     return Conclude(end.outcome, end.why)
 
 
-def _await_cancel(evidence: Evidence, now: datetime, deleting: Wait | None) -> Step:
+def _await_cancel(observed: Observed, now: datetime, deleting: Wait | None) -> Step:
     """Wait for the end of a cancelled run; look for it in case its webhook is lost.
 
     A delete that has to wait must not put off the force-cancel.
     """
-    since = evidence.force_at or evidence.cancel_at or now
+    since = observed.force_at or observed.cancel_at or now
     if now - since >= FORCE_AFTER:
         return ReadEnd(SLOW_READ)
     ticks = (since + DELETE_AFTER, since + FORCE_AFTER)
@@ -83,32 +87,32 @@ def _await_cancel(evidence: Evidence, now: datetime, deleting: Wait | None) -> S
     return Wait(State.CANCELLING, until, "being cancelled")
 
 
-def _must_delete(situation: Situation, evidence: Evidence) -> bool:
+def _must_delete(given: ReconcileInput, observed: Observed) -> bool:
     """Tell whether RayJobs should be deleted now: after the Actions run's end, or 60 s."""
-    if not (situation.run.snapshot.rayjob and situation.submitter) or evidence.deleted:
+    if not (given.run.snapshot.rayjob and given.submitter) or observed.deleted:
         return False
-    asked = evidence.cancel_at
-    return evidence.ended or (asked is not None and situation.now - asked >= DELETE_AFTER)
+    asked = observed.cancel_at
+    return observed.ended or (asked is not None and given.now - asked >= DELETE_AFTER)
 
 
 def delete_rayjobs(
-    situation: Situation, evidence: Evidence, why: str
+    given: ReconcileInput, observed: Observed, why: str
 ) -> DeleteRayJobs | Wait | None:
     """Return the next step of deleting RayJobs; None once done or given up after an hour."""
-    deletes = evidence.deletes
-    if evidence.deleted or not situation.submitter:
+    deletes = observed.deletes
+    if observed.deleted or not given.submitter:
         return None
     if not deletes:
         return DeleteRayJobs(1)
-    if situation.now - deletes[0] >= DELETE_FOR:
+    if given.now - deletes[0] >= DELETE_FOR:
         return None
     due = deletes[-1] + timedelta(seconds=min(5 * 2 ** len(deletes), 300))
-    if situation.now < due:
-        return Wait(State.CANCELLING, due, f"{why}; deleting its RayJobs: {evidence.leftover}")
+    if given.now < due:
+        return Wait(State.CANCELLING, due, f"{why}; deleting its RayJobs: {observed.leftover}")
     return DeleteRayJobs(len(deletes) + 1)
 
 
-def left_over(evidence: Evidence) -> str:
+def left_over(observed: Observed) -> str:
     """Return the words that name what could not be deleted."""
-    left = evidence.leftover and not evidence.deleted
-    return f"; RayJobs may be left: {evidence.leftover}" if left else ""
+    left = observed.leftover and not observed.deleted
+    return f"; RayJobs may be left: {observed.leftover}" if left else ""

@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 
 from bot.core.github.events import ActionsRunChanged
 from bot.core.model.ids import Json, Sha
-from bot.core.model.runs import Outcome, Run, State, WishKind
+from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.snapshot import Snapshot
 from bot.core.policy import Policy, Start
 from bot.core.runs.cancellation import end_stopped, why_to_stop
-from bot.core.runs.observed import Evidence
+from bot.core.runs.observed import Observed
 from bot.core.runs.offline import LOOK_AT_LABEL
-from bot.core.runs.situation import Situation
+from bot.core.runs.reconcile_input import ReconcileInput
 from bot.core.runs.steps import Bind, End, ReadEnd, Step, Wait
 
 # Two more could be of a pull request: `workflow_run` has another commit, `merge_group` its own.
@@ -37,7 +37,7 @@ _FOLDER = ".github/workflows/"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WorkflowRunInfo:
     """An Actions run as a webhook or a list tells of it."""
 
     run_id: int
@@ -51,9 +51,9 @@ class Seen:
     created_at: datetime | None
 
 
-def seen_by_webhook(event: ActionsRunChanged) -> Seen:
+def info_from_webhook(event: ActionsRunChanged) -> WorkflowRunInfo:
     """Return the Actions run of a webhook; its action is ahead of its status."""
-    return Seen(
+    return WorkflowRunInfo(
         run_id=event.run_id,
         attempt=event.attempt,
         event=event.event,
@@ -66,12 +66,12 @@ def seen_by_webhook(event: ActionsRunChanged) -> Seen:
     )
 
 
-def as_fact(seen: Seen) -> Json:
+def as_run_event(seen: WorkflowRunInfo) -> Json:
     """Return what binds a row to the Actions run."""
     return {"run": seen.run_id, "attempt": seen.attempt, "url": seen.url, "event": seen.event}
 
 
-def as_state(seen: Seen) -> Json:
+def as_state(seen: WorkflowRunInfo) -> Json:
     """Return how far the Actions run is, as facts say it."""
     return {
         "attempt": seen.attempt,
@@ -91,7 +91,7 @@ def native_suites(policy: Policy, path: str) -> tuple[str, ...]:
     )
 
 
-def may_adopt(seen: Seen, attempts: Iterable[Run]) -> bool:
+def may_adopt(seen: WorkflowRunInfo, attempts: Iterable[Run]) -> bool:
     """Tell whether an Actions run is the one to follow, among a suite's attempts at its commit.
 
     As in GitHub's own list of checks the newest counts. While one is followed another is left
@@ -109,44 +109,44 @@ def may_adopt(seen: Seen, attempts: Iterable[Run]) -> bool:
     return seen.event != "push" and seen.run_id > max(bound)
 
 
-def unstarted(situation: Situation, evidence: Evidence) -> Step:
+def unstarted(given: ReconcileInput, observed: Observed) -> Step:
     """Return the step of a run whose Actions run is not bound yet."""
-    run, stop = situation.run, why_to_stop(situation)
-    if stop and (stop.kind is WishKind.SUPERSEDE or evidence.native is None):
-        return end_stopped(situation, stop)
-    if evidence.native is not None:
-        found = evidence.native
+    run, stop = given.run, why_to_stop(given)
+    if stop and (stop.kind is StopReason.SUPERSEDE or observed.native is None):
+        return end_stopped(given, stop)
+    if observed.native is not None:
+        found = observed.native
         return Bind(found["run"], found["attempt"], found["url"], found["event"])
     until = run.created_at + START_WITHIN
-    if situation.now >= until:
+    if given.now >= until:
         return End(Outcome.BROKEN, _NOT_STARTED)
     return Wait(State.QUEUED, until, WAITS)
 
 
-def let_go(situation: Situation) -> End | None:
+def let_go(given: ReconcileInput) -> End | None:
     """End a run that nobody wants; GitHub's own goes on, unless its concurrency ends it."""
-    stop = why_to_stop(situation)
-    if stop and stop.kind is WishKind.SUPERSEDE:
-        return end_stopped(situation, stop)
+    stop = why_to_stop(given)
+    if stop and stop.kind is StopReason.SUPERSEDE:
+        return end_stopped(given, stop)
     return None
 
 
-def waiting(situation: Situation, evidence: Evidence, why: str) -> Step:
+def waiting(given: ReconcileInput, observed: Observed, why: str) -> Step:
     """Return the step of a run that no runner has taken: GitHub's limits hold, not ours."""
-    late = lost(situation)
+    late = lost(given)
     if late:
         return late
-    until = situation.now + LOOK_AT_LABEL
-    if evidence.to_approve:
+    until = given.now + LOOK_AT_LABEL
+    if observed.to_approve:
         return Wait(State.NEEDS_APPROVAL, until, TO_APPROVE)
     return Wait(State.WAITING_FOR_RUNNER, until, why)
 
 
-def lost(situation: Situation) -> ReadEnd | None:
+def lost(given: ReconcileInput) -> ReadEnd | None:
     """Return a look at a run that goes on for so long that its end may have been missed."""
-    run = situation.run
+    run = given.run
     since = run.dispatched_at or run.created_at
-    return ReadEnd(LOOK_EVERY) if situation.now - since >= LOST_AFTER else None
+    return ReadEnd(LOOK_EVERY) if given.now - since >= LOST_AFTER else None
 
 
 def on_github(snapshot: Snapshot, state: State) -> bool:

@@ -36,7 +36,7 @@ class JobSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Quiet:
+class OfflineLabel:
     """A label on which nothing begins while a run of ours waits for it."""
 
     label: str
@@ -59,9 +59,9 @@ def _may_be_ours(label: str) -> bool:
     return label not in _ANY_RUNNER and not label.startswith(_HOSTED)
 
 
-def quiet(
+def offline(
     label: str, waits_since: datetime, *, began_at: datetime | None, busy: bool, now: datetime
-) -> Quiet | None:
+) -> OfflineLabel | None:
     """Tell whether a label looks offline to a run that waits for it since ``waits_since``.
 
     ``began_at`` is when the last job began on it (None: not known), ``busy`` that one runs.
@@ -69,4 +69,4 @@ def quiet(
     last = max(began_at, waits_since) if began_at else waits_since
     if busy or now - last < OFFLINE_AFTER:
         return None
-    return Quiet(label, began_at or waits_since)
+    return OfflineLabel(label, began_at or waits_since)

@@ -7,7 +7,7 @@ take again. Times that bend it stand as constants with their reason.
 from datetime import datetime, timedelta
 
 from bot.core.messages.words import clock
-from bot.core.model.runs import Outcome, State, Wish, WishKind
+from bot.core.model.runs import Outcome, State, StopReason, StopRequest
 from bot.core.runs import native
 from bot.core.runs.cancellation import (
     SLOW_READ,
@@ -17,20 +17,20 @@ from bot.core.runs.cancellation import (
     left_over,
     why_to_stop,
 )
-from bot.core.runs.observed import Evidence, add_up
+from bot.core.runs.observed import Observed, fold
 from bot.core.runs.offline import LOOK_AT_LABEL, OFFLINE_AFTER
-from bot.core.runs.situation import Situation
+from bot.core.runs.reconcile_input import ReconcileInput
 from bot.core.runs.steps import (
+    Acquire,
     Conclude,
     Dispatch,
     End,
     FindRayJobs,
     ReadEnd,
     ReadLog,
+    RequestStop,
     Search,
-    SetWish,
     Step,
-    TakePlace,
     Wait,
 )
 from bot.core.runs.verdict import TRUSTED_ENDS, UNSEEN_AFTER, Decided, Pending, judge
@@ -45,273 +45,277 @@ LOOK_EVERY = timedelta(seconds=15)  # for RayJobs: the submit job prepares for m
 _SLOW_LOOK = timedelta(minutes=1)  # a watchdog's tick while others report
 
 
-def decide(situation: Situation) -> Step:
+def decide(given: ReconcileInput) -> Step:
     """Return the next step."""
-    evidence = add_up(situation.run, situation.facts)
-    if evidence.verdict is not None:
-        return _finishing(situation, evidence)
-    if situation.run.actions_run_id is not None:
-        return _following(situation, evidence)
-    if evidence.intents:
-        return _dispatching(situation, evidence)
-    if situation.run.snapshot.native and situation.run.rerun_of is None:
-        return native.unstarted(situation, evidence)
-    return _before_dispatch(situation)
+    observed = fold(given.run, given.run_events)
+    if observed.verdict is not None:
+        return _finishing(given, observed)
+    if given.run.actions_run_id is not None:
+        return _following(given, observed)
+    if observed.intents:
+        return _dispatching(given, observed)
+    if given.run.snapshot.native and given.run.rerun_of is None:
+        return native.unstarted(given, observed)
+    return _before_dispatch(given)
 
 
-def _before_dispatch(situation: Situation) -> Step:
-    run, now = situation.run, situation.now
-    stop = why_to_stop(situation)
+def _before_dispatch(given: ReconcileInput) -> Step:
+    run, now = given.run, given.now
+    stop = why_to_stop(given)
     if stop:
-        return end_stopped(situation, stop)
+        return end_stopped(given, stop)
     if run.not_before and now < run.not_before:
         return Wait(State.QUEUED, run.not_before, "waiting a moment for further pushes")
-    if run.snapshot.rayjob and situation.submitter_down:
-        return Wait(State.QUEUED, now + LOOK_EVERY, situation.submitter_down)
+    if run.snapshot.rayjob and given.submitter_down:
+        return Wait(State.QUEUED, now + LOOK_EVERY, given.submitter_down)
     placed = run.label or run.snapshot.native  # what GitHub started holds no place of ours
-    return Dispatch(1) if placed else TakePlace()
+    return Dispatch(1) if placed else Acquire()
 
 
-def _dispatching(situation: Situation, evidence: Evidence) -> Step:
+def _dispatching(given: ReconcileInput, observed: Observed) -> Step:
     """Find out what became of the last dispatch before anything else."""
-    if evidence.refused is not None:
-        return End(Outcome.BROKEN, evidence.refused)
-    number, now = len(evidence.intents), situation.now
-    if number not in evidence.unsent and evidence.searches < len(SEARCH_AFTER_S):
-        due = evidence.intents[-1] + timedelta(seconds=SEARCH_AFTER_S[evidence.searches])
+    if observed.refused is not None:
+        return End(Outcome.BROKEN, observed.refused)
+    number, now = len(observed.intents), given.now
+    if number not in observed.unsent and observed.searches < len(SEARCH_AFTER_S):
+        due = observed.intents[-1] + timedelta(seconds=SEARCH_AFTER_S[observed.searches])
         if now < due:
             return Wait(State.DISPATCHING, due, "looking for the dispatched run")
-        return Search(number, evidence.searches + 1)
-    stop = why_to_stop(situation)
+        return Search(number, observed.searches + 1)
+    stop = why_to_stop(given)
     if stop:
-        return end_stopped(situation, stop)
-    if now - evidence.intents[0] >= DISPATCH_FOR:
+        return end_stopped(given, stop)
+    if now - observed.intents[0] >= DISPATCH_FOR:
         why = f"GitHub took no dispatch for 10 min ({number} tries)"
-        return End(Outcome.BROKEN, why, retry=_retry(situation, evidence, Outcome.BROKEN))
+        return End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
     return Dispatch(number + 1)
 
 
-def _following(situation: Situation, evidence: Evidence) -> Step:
-    if situation.run.snapshot.native and (over := native.let_go(situation)):
+def _following(given: ReconcileInput, observed: Observed) -> Step:
+    if given.run.snapshot.native and (over := native.let_go(given)):
         return over
-    if evidence.seen_end_at and not evidence.ended:
-        return _read_end(situation, evidence, evidence.seen_end_at)
-    if _must_ask(situation, evidence):
-        return _ask_all(situation, evidence)
-    verdict = _judged(situation, evidence)
-    stop = why_to_stop(situation)
-    if isinstance(verdict, Decided) and not _stopped_by_us(evidence, stop):
-        return _conclude(situation, evidence, verdict)
-    if stop is None and not (evidence.cancel_at or evidence.deletes):
-        return _watch(situation, evidence, verdict)
-    if stop is None and evidence.cancel_at is None and _over_time(situation, evidence):
-        return _at_time_limit(situation, evidence)  # its RayJobs are being deleted
-    return cancel(situation, evidence, stop or _asked(situation))
+    if observed.seen_end_at and not observed.ended:
+        return _read_end(given, observed, observed.seen_end_at)
+    if _must_ask(given, observed):
+        return _ask_all(given, observed)
+    verdict = _judged(given, observed)
+    stop = why_to_stop(given)
+    if isinstance(verdict, Decided) and not _stopped_by_us(observed, stop):
+        return _conclude(given, observed, verdict)
+    if stop is None and not (observed.cancel_at or observed.deletes):
+        return _watch(given, observed, verdict)
+    if stop is None and observed.cancel_at is None and _over_time(given, observed):
+        return _at_time_limit(given, observed)  # its RayJobs are being deleted
+    return cancel(given, observed, stop or _asked(given))
 
 
-def _read_end(situation: Situation, evidence: Evidence, said_at: datetime) -> Step:
+def _read_end(given: ReconcileInput, observed: Observed, said_at: datetime) -> Step:
     """Read the end that was said; one that stays untrue puts off no limit and no cancel."""
-    if situation.now - said_at < DOUBT_AFTER:
+    if given.now - said_at < DOUBT_AFTER:
         return ReadEnd()
-    stop = why_to_stop(situation)
-    if stop or evidence.cancel_at:
-        step = cancel(situation, evidence, stop or _asked(situation))
+    stop = why_to_stop(given)
+    if stop or observed.cancel_at:
+        step = cancel(given, observed, stop or _asked(given))
     else:
-        step = _watch(situation, evidence, None)
+        step = _watch(given, observed, None)
     return ReadEnd(SLOW_READ) if isinstance(step, Wait | FindRayJobs) else step
 
 
-def _stopped_by_us(evidence: Evidence, stop: Wish | None) -> bool:
+def _stopped_by_us(observed: Observed, stop: StopRequest | None) -> bool:
     """Tell whether an end may be our cancel's doing: a deleted RayJob can end as FAILED."""
-    deleting = bool(evidence.deletes) and evidence.conclusion == "success"
-    return evidence.cancel_taken or (deleting and stop is not None)
+    deleting = bool(observed.deletes) and observed.conclusion == "success"
+    return observed.cancel_taken or (deleting and stop is not None)
 
 
-def _must_ask(situation: Situation, evidence: Evidence) -> bool:
+def _must_ask(given: ReconcileInput, observed: Observed) -> bool:
     """Tell whether a RayJob may exist that was never seen: green needs all of them."""
-    green = evidence.ended and evidence.conclusion == "success"
-    return green and situation.run.snapshot.rayjob and not evidence.asked and evidence.log is None
+    green = observed.ended and observed.conclusion == "success"
+    return green and given.run.snapshot.rayjob and not observed.asked and observed.log is None
 
 
-def _ask_all(situation: Situation, evidence: Evidence) -> Step:
+def _ask_all(given: ReconcileInput, observed: Observed) -> Step:
     """Ask the submitter; one that is healthy and does not answer is not waited for."""
-    waited = situation.now - (evidence.seen_end_at or situation.now)
-    answers = situation.submitter and not situation.submitter_down
+    waited = given.now - (observed.seen_end_at or given.now)
+    answers = given.submitter and not given.submitter_down
     if answers and waited < UNSEEN_AFTER:
-        return FindRayJobs(situation.now + LOOK_EVERY, last=True)
+        return FindRayJobs(given.now + LOOK_EVERY, last=True)
     return ReadLog()  # names every RayJob that was submitted, too
 
 
-def _asked(situation: Situation) -> Wish:
+def _asked(given: ReconcileInput) -> StopRequest:
     """Return why a cancel is under way that the wants no longer explain."""
-    return situation.run.wish or Wish(
-        WishKind.SUPERSEDE, "", "nobody wanted this run for a while", situation.now
+    return given.run.stop_request or StopRequest(
+        StopReason.SUPERSEDE, "", "nobody wanted this run for a while", given.now
     )
 
 
-def _judged(situation: Situation, evidence: Evidence) -> Pending | Decided | None:
-    if not evidence.ended:
+def _judged(given: ReconcileInput, observed: Observed) -> Pending | Decided | None:
+    if not observed.ended:
         return None
-    return judge(situation.run, evidence, situation.rayjobs, situation.now)
+    return judge(given.run, observed, given.rayjobs, given.now)
 
 
-def _conclude(situation: Situation, evidence: Evidence, verdict: Decided) -> Step:
+def _conclude(given: ReconcileInput, observed: Observed, verdict: Decided) -> Step:
     """Write the verdict down; a RayJob that lives on after a bad end is deleted first."""
     if verdict.outcome is Outcome.SUCCESS:
         return End(verdict.outcome, verdict.why)
-    if _may_live(situation, evidence):
-        step = delete_rayjobs(situation, evidence, verdict.why)
+    if _may_live(given, observed):
+        step = delete_rayjobs(given, observed, verdict.why)
         if step:
             return step
-    return Conclude(verdict.outcome, verdict.why + left_over(evidence))
+    return Conclude(verdict.outcome, verdict.why + left_over(observed))
 
 
-def _may_live(situation: Situation, evidence: Evidence) -> bool:
+def _may_live(given: ReconcileInput, observed: Observed) -> bool:
     """Tell whether a RayJob may outlive a bad end: seen and not ended, or not seen yet.
 
     The submitter deletes by our run and attempt, so an unconfirmed id is safe. For one that
     nobody saw, a single try has to do: most runs that failed early have none.
     """
-    if not situation.run.snapshot.rayjob:
+    if not given.run.snapshot.rayjob:
         return False
-    if not situation.rayjobs:
-        return not evidence.deletes
-    return any(job.final not in TRUSTED_ENDS for job in situation.rayjobs)
+    if not given.rayjobs:
+        return not observed.deletes
+    return any(job.final not in TRUSTED_ENDS for job in given.rayjobs)
 
 
-def _watch(situation: Situation, evidence: Evidence, verdict: Pending | Decided | None) -> Step:
+def _watch(given: ReconcileInput, observed: Observed, verdict: Pending | Decided | None) -> Step:
     """Follow a run that nobody wants stopped, up to its limits."""
-    run, now = situation.run, situation.now
-    if evidence.started_at is None and not evidence.ended:
+    run, now = given.run, given.now
+    if observed.started_at is None and not observed.ended:
         if run.snapshot.native:
-            return native.waiting(situation, evidence, _why_no_runner(situation))
-        return _wait_for_runner(situation)
-    githubs = run.snapshot.native and not evidence.ended  # its own limits hold till then
-    limit = native.lost(situation) if githubs else _limit(situation, evidence)
+            return native.waiting(given, observed, _why_no_runner(given))
+        return _wait_for_runner(given)
+    githubs = run.snapshot.native and not observed.ended  # its own limits hold till then
+    limit = native.lost(given) if githubs else _limit(given, observed)
     if limit:
         return limit
     if isinstance(verdict, Pending):
-        return _after_actions(situation, verdict)
-    look = run.snapshot.rayjob and situation.submitter and not situation.rayjobs
-    if look and not situation.submitter_down:
+        return _after_actions(given, verdict)
+    look = run.snapshot.rayjob and given.submitter and not given.rayjobs
+    if look and not given.submitter_down:
         return FindRayJobs(now + LOOK_EVERY)
     return Wait(State.RUNNING, now + _SLOW_LOOK)
 
 
-def _wait_for_runner(situation: Situation) -> Step:
-    now, since = situation.now, situation.run.dispatched_at or situation.run.created_at
+def _wait_for_runner(given: ReconcileInput) -> Step:
+    now, since = given.now, given.run.dispatched_at or given.run.created_at
     if now - since >= NO_RUNNER_AFTER:
-        return SetWish(WishKind.NO_RUNNER, "no runner took the job within 24 h")
+        return RequestStop(StopReason.NO_RUNNER, "no runner took the job within 24 h")
     look = max(since + OFFLINE_AFTER, now + LOOK_AT_LABEL)
     until = min(look, since + NO_RUNNER_AFTER)
-    return Wait(State.WAITING_FOR_RUNNER, until, _why_no_runner(situation))
+    return Wait(State.WAITING_FOR_RUNNER, until, _why_no_runner(given))
 
 
-def _why_no_runner(situation: Situation) -> str:
-    quiet, label = situation.quiet, situation.run.label
-    if quiet:
-        since = clock(quiet.since, situation.now)
-        return f"{quiet.label} looks offline: no job started on it since {since}"
+def _why_no_runner(given: ReconcileInput) -> str:
+    offline, label = given.offline, given.run.label
+    if offline:
+        since = clock(offline.since, given.now)
+        return f"{offline.label} looks offline: no job started on it since {since}"
     return f"waiting for a runner with the label {label}" if label else "waiting for a runner"
 
 
-def _limit(situation: Situation, evidence: Evidence) -> Step | None:
+def _limit(given: ReconcileInput, observed: Observed) -> Step | None:
     """Return the step at the time limit or at the stall limit, None before both."""
-    run, now = situation.run, situation.now
-    if _over_time(situation, evidence):
-        return _at_time_limit(situation, evidence)
-    alive = [job for job in situation.rayjobs if job.final is None]
+    run, now = given.run, given.now
+    if _over_time(given, observed):
+        return _at_time_limit(given, observed)
+    alive = [job for job in given.rayjobs if job.final is None]
     lines = [job.last_line_at for job in alive if job.last_line_at]
     stalled = timedelta(minutes=run.snapshot.stall_minutes)
-    if lines and now - max(lines) >= stalled and not _any_silent(situation):
-        return SetWish(
-            WishKind.STALL,
+    if lines and now - max(lines) >= stalled and not _any_silent(given):
+        return RequestStop(
+            StopReason.STALL,
             f"no output for {run.snapshot.stall_minutes} min: the job hangs",
         )
     return None
 
 
-def _over_time(situation: Situation, evidence: Evidence) -> bool:
-    run = situation.run
-    started_at = evidence.started_at or run.dispatched_at or run.created_at
-    return situation.now - started_at >= timedelta(minutes=run.snapshot.timeout_minutes)
+def _over_time(given: ReconcileInput, observed: Observed) -> bool:
+    run = given.run
+    started_at = observed.started_at or run.dispatched_at or run.created_at
+    return given.now - started_at >= timedelta(minutes=run.snapshot.timeout_minutes)
 
 
-def _any_silent(situation: Situation) -> bool:
+def _any_silent(given: ReconcileInput) -> bool:
     """Tell whether the silence may be the submitter's and not the job's."""
-    return any(job.silent_since for job in situation.rayjobs)
+    return any(job.silent_since for job in given.rayjobs)
 
 
-def _at_time_limit(situation: Situation, evidence: Evidence) -> Step:
-    verdict = _judged(situation, evidence)
+def _at_time_limit(given: ReconcileInput, observed: Observed) -> Step:
+    verdict = _judged(given, observed)
     if isinstance(verdict, Pending) and verdict.unknown:
         # It may live on, unseen, and hold its NPUs.
-        step = delete_rayjobs(situation, evidence, verdict.why)
+        step = delete_rayjobs(given, observed, verdict.why)
         if step:
             return step
-        why = f"{verdict.why}; the time limit was reached{left_over(evidence)}"
-        return End(Outcome.BROKEN, why, retry=_retry(situation, evidence, Outcome.BROKEN))
-    minutes = situation.run.snapshot.timeout_minutes
-    return SetWish(WishKind.TIME_OUT, f"the time limit of {minutes} min was reached")
+        why = f"{verdict.why}; the time limit was reached{left_over(observed)}"
+        return End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
+    minutes = given.run.snapshot.timeout_minutes
+    return RequestStop(StopReason.TIME_OUT, f"the time limit of {minutes} min was reached")
 
 
-def _after_actions(situation: Situation, verdict: Pending) -> Step:
+def _after_actions(given: ReconcileInput, verdict: Pending) -> Step:
     """Look for more evidence after the Actions run's end."""
-    now = situation.now
+    now = given.now
     if verdict.read_log:
         return ReadLog()
-    look = situation.submitter and not situation.rayjobs and not situation.submitter_down
+    look = given.submitter and not given.rayjobs and not given.submitter_down
     if look:
         return FindRayJobs(now + LOOK_EVERY)
     return Wait(State.RUNNING, now + LOOK_EVERY, verdict.why)
 
 
-def _finishing(situation: Situation, evidence: Evidence) -> Step:
+def _finishing(given: ReconcileInput, observed: Observed) -> Step:
     """Read the logs that explain the verdict, at most ten minutes long, then end."""
-    assert evidence.verdict is not None
-    outcome, why = Outcome(evidence.verdict["outcome"]), evidence.verdict["why"]
-    if outcome is Outcome.FAILURE and evidence.ended:
-        why = _said_since(situation, evidence, why)
-    since = evidence.verdict_at or situation.now
-    if situation.now - since >= FINISH_FOR:
-        return End(outcome, why, retry=_retry(situation, evidence, outcome))
-    if evidence.log is None and evidence.ended:
+    assert observed.verdict is not None
+    outcome, why = Outcome(observed.verdict["outcome"]), observed.verdict["why"]
+    if outcome is Outcome.FAILURE and observed.ended:
+        why = _said_since(given, observed, why)
+    since = observed.verdict_at or given.now
+    if given.now - since >= FINISH_FOR:
+        return End(outcome, why, retry=_retry(given, observed, outcome))
+    if observed.log is None and observed.ended:
         return ReadLog()
-    reading = [job for job in situation.rayjobs if job.confirmed and not job.complete]
+    reading = [job for job in given.rayjobs if job.confirmed and not job.complete]
     if any(job.final != "NOT_FOUND" for job in reading):
         return Wait(State.FINISHING, since + FINISH_FOR, "reading the log")
-    return End(outcome, why, retry=_retry(situation, evidence, outcome))
+    return End(outcome, why, retry=_retry(given, observed, outcome))
 
 
-def _said_since(situation: Situation, evidence: Evidence, why: str) -> str:
+def _said_since(given: ReconcileInput, observed: Observed, why: str) -> str:
     """Return the reason again: a RayJob's end may be heard after that of its workflow."""
-    verdict = _judged(situation, evidence)
+    verdict = _judged(given, observed)
     if isinstance(verdict, Decided) and verdict.outcome is Outcome.FAILURE:
-        return verdict.why + left_over(evidence)
+        return verdict.why + left_over(observed)
     return why
 
 
-def _retry(situation: Situation, evidence: Evidence, outcome: Outcome) -> str:
+def _retry(given: ReconcileInput, observed: Observed, outcome: Outcome) -> str:
     """Return why another attempt is worth its cost, "" when it is not."""
-    run = situation.run
+    run = given.run
     snapshot = run.snapshot
     spent = run.retries >= snapshot.infra_retries or not snapshot.retryable
-    cancelled = run.wish is not None and run.wish.kind is WishKind.CANCEL
-    if spent or cancelled or not situation.wanted:
+    cancelled = run.stop_request is not None and run.stop_request.kind is StopReason.CANCEL
+    if spent or cancelled or not given.wanted:
         return ""
     if outcome is Outcome.BROKEN:
         return "it was not the change's fault"
-    if outcome is Outcome.TIMED_OUT and run.wish and run.wish.kind is WishKind.STALL:
+    if (
+        outcome is Outcome.TIMED_OUT
+        and run.stop_request
+        and run.stop_request.kind is StopReason.STALL
+    ):
         return "the job hung"
-    if outcome is Outcome.FAILURE and _infra(situation, evidence):
+    if outcome is Outcome.FAILURE and _infra(given, observed):
         return "the infrastructure failed, not the change"
     return ""
 
 
-def _infra(situation: Situation, evidence: Evidence) -> bool:
+def _infra(given: ReconcileInput, observed: Observed) -> bool:
     """Tell whether the digest of the failed job says that the infrastructure was at fault."""
-    digests = [job.digest for job in situation.rayjobs if job.digest]
-    log = evidence.log or {}
+    digests = [job.digest for job in given.rayjobs if job.digest]
+    log = observed.log or {}
     if log.get("digest"):
         digests.append(log["digest"])
     known = [digest for digest in digests if digest.get("class_") not in {None, "unknown"}]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.core.model.runs import Outcome, State, WishKind
+from bot.core.model.runs import Outcome, State, StopReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class TakePlace:
+class Acquire:
     """Take a runner's slot and the pool's NPUs, or queue for them."""
 
 
@@ -70,10 +70,10 @@ class DeleteRayJobs:
 
 
 @dataclass(frozen=True, slots=True)
-class SetWish:
+class RequestStop:
     """Stop the run: a limit is reached."""
 
-    kind: WishKind
+    kind: StopReason
     reason: str
 
 
@@ -109,6 +109,6 @@ class Bind:
 
 
 Asking = ReadEnd | FindRayJobs | ReadLog | SendCancel | DeleteRayJobs  # of the witnesses
-Saving = Wait | SetWish | Conclude | End | Bind  # needs nobody but the ledger
-Starting = TakePlace | Dispatch | Search
+Saving = Wait | RequestStop | Conclude | End | Bind  # needs nobody but the ledger
+Starting = Acquire | Dispatch | Search
 Step = Asking | Saving | Starting

@@ -7,7 +7,7 @@ within a minute the natural order counts, and only then who was heard first.
 from collections.abc import Iterable
 from datetime import datetime
 
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 
 _BEGIN, _SENT, _APPROVAL, _RUNNER, _RAYJOB, _ENDING, _END, _AFTER, _NEXT = range(0, 90, 10)
 _KINDS = {
@@ -28,21 +28,26 @@ _KINDS = {
 _STATES = ("", "new", "pending", "initializing", "waiting", "running")  # of a RayJob, then its end
 
 
-def in_order(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+def in_order(run_events: Iterable[RunEvent]) -> tuple[RunEvent, ...]:
     """Return the facts by minute, then as a run goes, then as they were heard."""
-    return tuple(sorted(facts, key=_place))
+    return tuple(sorted(run_events, key=_place))
 
 
-def told(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+def told(run_events: Iterable[RunEvent]) -> tuple[RunEvent, ...]:
     """Return the facts that have a text, in order; a dispatch that was taken is told once."""
-    known = in_order(facts)
-    sent = any(fact.key.startswith("dispatched:") for fact in known)
-    lines = (fact for fact in known if fact.data.get("text"))
-    return tuple(fact for fact in lines if not (sent and fact.key == "dispatch:1"))
+    known = in_order(run_events)
+    sent = any(run_event.key.startswith("dispatched:") for run_event in known)
+    lines = (run_event for run_event in known if run_event.data.get("text"))
+    return tuple(run_event for run_event in lines if not (sent and run_event.key == "dispatch:1"))
 
 
-def _place(fact: Fact) -> tuple[datetime, int, datetime, str]:
-    return fact.at.replace(second=0, microsecond=0), _rank(fact.key), fact.at, fact.key
+def _place(run_event: RunEvent) -> tuple[datetime, int, datetime, str]:
+    return (
+        run_event.at.replace(second=0, microsecond=0),
+        _rank(run_event.key),
+        run_event.at,
+        run_event.key,
+    )
 
 
 def _rank(key: str) -> int:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Outcome, Run
-from bot.core.runs.observed import Evidence
+from bot.core.runs.observed import Observed
 
 # A RayJob that no source has seen this long after the Actions run's end will not be seen.
 UNSEEN_AFTER = timedelta(minutes=2)
@@ -41,40 +41,40 @@ class Decided:
 
 
 def judge(
-    run: Run, evidence: Evidence, rayjobs: tuple[RayJob, ...], now: datetime
+    run: Run, observed: Observed, rayjobs: tuple[RayJob, ...], now: datetime
 ) -> Pending | Decided:
     """Judge a run whose Actions run has ended (``evidence.ended``)."""
-    if evidence.conclusion == "success":
-        return _too_early(run, evidence) or _green(run, evidence, rayjobs, now)
-    if evidence.conclusion == "cancelled":
-        return _cancelled(run, evidence)
+    if observed.conclusion == "success":
+        return _too_early(run, observed) or _green(run, observed, rayjobs, now)
+    if observed.conclusion == "cancelled":
+        return _cancelled(run, observed)
     outcome, why = _ENDS.get(
-        evidence.conclusion or "",
-        (Outcome.BROKEN, f"the Actions run ended with `{evidence.conclusion}`"),
+        observed.conclusion or "",
+        (Outcome.BROKEN, f"the Actions run ended with `{observed.conclusion}`"),
     )
-    bad = _bad(evidence, rayjobs) if run.snapshot.rayjob else []
+    bad = _bad(observed, rayjobs) if run.snapshot.rayjob else []
     if outcome is Outcome.FAILURE and bad:
         return Decided(outcome, _worst(bad).why)  # it says more than that the workflow failed
     return Decided(outcome, why)
 
 
 def _green(
-    run: Run, evidence: Evidence, rayjobs: tuple[RayJob, ...], now: datetime
+    run: Run, observed: Observed, rayjobs: tuple[RayJob, ...], now: datetime
 ) -> Pending | Decided:
     if run.snapshot.rayjob:
-        return _by_rayjobs(evidence, rayjobs, now)
+        return _by_rayjobs(observed, rayjobs, now)
     return Decided(Outcome.SUCCESS, "The Actions run passed.")
 
 
-def _ran(evidence: Evidence) -> timedelta | None:
-    if evidence.started_at is None or evidence.seen_end_at is None:
+def _ran(observed: Observed) -> timedelta | None:
+    if observed.started_at is None or observed.seen_end_at is None:
         return None
-    return evidence.seen_end_at - evidence.started_at
+    return observed.seen_end_at - observed.started_at
 
 
-def _too_early(run: Run, evidence: Evidence) -> Decided | None:
+def _too_early(run: Run, observed: Observed) -> Decided | None:
     """Disbelieve a green end sooner than ``min_minutes``: something was skipped."""
-    ran = _ran(evidence)
+    ran = _ran(observed)
     limit = timedelta(minutes=run.snapshot.min_minutes)
     if not limit or (ran is not None and ran >= limit):
         return None
@@ -84,9 +84,9 @@ def _too_early(run: Run, evidence: Evidence) -> Decided | None:
     )
 
 
-def _cancelled(run: Run, evidence: Evidence) -> Decided:
+def _cancelled(run: Run, observed: Observed) -> Decided:
     """GitHub ends a job that ran into its own time limit as cancelled, too."""
-    ran = _ran(evidence)
+    ran = _ran(observed)
     limit = timedelta(minutes=run.snapshot.timeout_minutes) - timedelta(minutes=1)
     if ran is not None and ran >= limit:
         minutes = run.snapshot.timeout_minutes
@@ -95,19 +95,19 @@ def _cancelled(run: Run, evidence: Evidence) -> Decided:
 
 
 def _by_rayjobs(
-    evidence: Evidence, rayjobs: tuple[RayJob, ...], now: datetime
+    observed: Observed, rayjobs: tuple[RayJob, ...], now: datetime
 ) -> Pending | Decided:
     """Let the RayJob's best evidence decide a green Actions run."""
     if not rayjobs:
-        return _never_seen(evidence, now)
-    bad = _bad(evidence, rayjobs)
+        return _never_seen(observed, now)
+    bad = _bad(observed, rayjobs)
     if bad:
         return _worst(bad)
-    ends = _ends(evidence, rayjobs)
+    ends = _ends(observed, rayjobs)
     known = [end for _, end in ends if end]
     doubtful = [job for job, end in ends if end is None]
     if doubtful:
-        return _unended(doubtful[0], evidence)
+        return _unended(doubtful[0], observed)
     return Decided(Outcome.SUCCESS, f"The RayJob succeeded, {known[0].source}.")
 
 
@@ -120,14 +120,14 @@ class _End:
     message: str
 
 
-def _ends(evidence: Evidence, rayjobs: tuple[RayJob, ...]) -> list[tuple[RayJob, _End | None]]:
-    said = (evidence.log or {}).get("final") if len(rayjobs) == 1 else None
+def _ends(observed: Observed, rayjobs: tuple[RayJob, ...]) -> list[tuple[RayJob, _End | None]]:
+    said = (observed.log or {}).get("final") if len(rayjobs) == 1 else None
     return [(job, _end(job, said)) for job in rayjobs]
 
 
-def _bad(evidence: Evidence, rayjobs: tuple[RayJob, ...]) -> list[_End]:
+def _bad(observed: Observed, rayjobs: tuple[RayJob, ...]) -> list[_End]:
     """Return the ends that are known and no success."""
-    return [end for _, end in _ends(evidence, rayjobs) if end and end.status != "SUCCEEDED"]
+    return [end for _, end in _ends(observed, rayjobs) if end and end.status != "SUCCEEDED"]
 
 
 def _end(job: RayJob, said: str | None) -> _End | None:
@@ -153,26 +153,26 @@ def _worst(ends: list[_End]) -> Decided:
     return Decided(outcome, f"The RayJob ended {end.status}, {end.source}{detail}")
 
 
-def _unended(job: RayJob, evidence: Evidence) -> Pending:
+def _unended(job: RayJob, observed: Observed) -> Pending:
     """Tell a RayJob that lives on from one whose end can't be known."""
     if not job.confirmed:
         why = f"the RayJob `{job.job_id}` is not confirmed by the submitter"
-        return Pending(why, read_log=evidence.log is None, unknown=True)
+        return Pending(why, read_log=observed.log is None, unknown=True)
     if job.final is not None:
         why = f"the RayJob's end is unknown: {job.message or f'the submitter says {job.final}'}"
-        return Pending(why, read_log=evidence.log is None, unknown=True)
+        return Pending(why, read_log=observed.log is None, unknown=True)
     if job.silent_since is not None:
         since = f"{job.silent_since:%H:%M}"
         why = f"submitter unreachable since {since}"
-        return Pending(why, read_log=evidence.log is None, unknown=True)
+        return Pending(why, read_log=observed.log is None, unknown=True)
     return Pending("the RayJob runs on after its workflow has ended")
 
 
-def _never_seen(evidence: Evidence, now: datetime) -> Pending | Decided:
-    if evidence.log is None:
+def _never_seen(observed: Observed, now: datetime) -> Pending | Decided:
+    if observed.log is None:
         why = "looking for the RayJob in the Actions log"
         return Pending(why, read_log=True, unknown=True)
-    seen_end_at = evidence.seen_end_at or now
+    seen_end_at = observed.seen_end_at or now
     if now - seen_end_at < UNSEEN_AFTER:
         return Pending("looking for the RayJob")
     return Decided(Outcome.BROKEN, "the workflow ended without a RayJob")

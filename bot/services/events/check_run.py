@@ -8,25 +8,25 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.core.github.events import ButtonPressed, CheckRerequested, SuiteRerequested
-from bot.core.messages import Texts
+from bot.core.messages import Messages
 from bot.core.model.pulls import Pull
 from bot.core.model.runs import Run, State
 from bot.core.planning.permissions import (
     COMMAND,
     SHA_CHARS,
-    Asked,
+    Requester,
     latest,
     may_approve,
     not_green,
 )
-from bot.core.planning.plan import Again, AuditEntry, Changes
+from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck
 from bot.core.planning.pull_request import PolicyAt, pr_source, short
 from bot.core.report.markdown import code, prose
 from bot.ports.clock import Clock
 from bot.ports.inbox import InboxStore
 from bot.services.events.elsewhere import Elsewhere
-from bot.services.events.pull_request import Brought, Pulls
-from bot.services.events.starts import Gathered, Order, Starts, approval, gate_of, merged
+from bot.services.events.pull_request import HeadTrigger, Pulls
+from bot.services.events.starts import PlanBuilder, StartRequest, Starts, approval, gate_of, merged
 from bot.services.policies import Policies
 
 SAME_CLICK = timedelta(seconds=60)
@@ -52,7 +52,7 @@ class Clicks:
         store: InboxStore,
         policies: Policies,
         pulls: Pulls,
-        tools: tuple[Starts, Texts, Clock],
+        tools: tuple[Starts, Messages, Clock],
     ) -> None:
         self._store = store
         self._policies = policies
@@ -60,7 +60,7 @@ class Clicks:
         self._starts, self._say, self._clock = tools
         self._elsewhere = Elsewhere(store, policies, pulls, tools)
 
-    async def pressed(self, event: Click) -> Changes:
+    async def pressed(self, event: Click) -> Plan:
         """Return what a click leads to."""
         target = await self._target(event)
         pulls = await self._store.pulls_at(event.repo.id, event.sha)
@@ -71,10 +71,10 @@ class Clicks:
         if not isinstance(policy, PolicyAt):
             refused = self._entry(event, _what(target), "policy", allowed=False)
             return self._again(event, target, self._say("refuse_policy"), refused)
-        order = await self._order(event, pull, policy)
+        request = await self._request(event, pull, policy)
         if target.approves:
-            return await self._approve(event, target, order)
-        return await self._rerun(event, target, order)
+            return await self._approve(event, target, request)
+        return await self._rerun(event, target, request)
 
     async def _target(self, event: Click) -> Target:
         if isinstance(event, SuiteRerequested):
@@ -87,13 +87,13 @@ class Clicks:
                 return Target(None)
         return Target(run)
 
-    async def _without_pull(self, event: Click, target: Target) -> Changes:
+    async def _without_pull(self, event: Click, target: Target) -> Plan:
         """Answer a click on a commit of no open pull request: others may have runs there."""
         found = await self._elsewhere.pressed(event, target.run, self._same)
         if found is None:
             return await self._moved(event, target)
         if found.new_runs:
-            base = found.changes or Changes()
+            base = found.changes or Plan()
             new_runs, audit = tuple(found.new_runs), tuple(found.audit)
             return replace(base, repo=event.repo, new_runs=new_runs, audit=audit)
         text = "\n\n".join(dict.fromkeys(found.said))
@@ -101,78 +101,78 @@ class Clicks:
             text = self._say("nothing_to_rerun", sha=code(short(event.sha)))
         return self._again(event, target, text, *found.audit)
 
-    async def _moved(self, event: Click, target: Target) -> Changes:
+    async def _moved(self, event: Click, target: Target) -> Plan:
         """Answer a click on a commit that is no head any more."""
         todo = self._say("refuse_pin", command=code(f"{COMMAND} --sha {event.sha[:SHA_CHARS]}"))
         text = self._say("refuse_head", old=code(short(event.sha)), todo=todo)
         refused = self._entry(event, _what(target), "head", allowed=False)
         return self._again(event, target, text, refused)
 
-    async def _order(self, event: Click, pull: Pull, policy: PolicyAt) -> Order:
+    async def _request(self, event: Click, pull: Pull, policy: PolicyAt) -> StartRequest:
         repo, rule = event.repo, policy.policy.trust
-        head = await self._pulls.head(pull, Brought("asked", None), self._clock.now())
-        brought = Brought("asked", event.sender)
-        chosen = await self._pulls.choose(repo, pull, policy, brought, head)
+        head = await self._pulls.head(pull, HeadTrigger("asked", None), self._clock.now())
+        trigger = HeadTrigger("asked", event.sender)
+        evaluation = await self._pulls.evaluate(repo, pull, policy, trigger, head)
         person = await self._pulls.person(repo, rule, event.sender)
         own = frozenset(name.casefold() for name in (pull.author, head.pusher or "") if name)
-        asked = Asked(person, event.sha, own, chosen.trust)
+        requester = Requester(person, event.sha, own, evaluation.trust)
         runs = await self._store.runs_at(repo.id, event.sha)
         spent = await self._store.spent(repo.id, self._clock.now())
         source = pr_source(pull.number)
-        return Order(chosen, asked, source, runs, failed_only=True, spent=spent)
+        return StartRequest(evaluation, requester, source, runs, failed_only=True, spent=spent)
 
-    async def _approve(self, event: Click, target: Target, order: Order) -> Changes:
+    async def _approve(self, event: Click, target: Target, request: StartRequest) -> Plan:
         """Approve the commit that the button names, and start what was waiting for it."""
-        now, policy = self._clock.now(), order.chosen.at.policy
-        refusal = may_approve(self._say, policy.trust, order.asked)
+        now, policy = self._clock.now(), request.evaluation.at.policy
+        refusal = may_approve(self._say, policy.trust, request.requester)
         entry = self._entry(event, "approve", "approve", allowed=refusal is None)
-        entry = replace(entry, number=order.chosen.pull.number)
+        entry = replace(entry, number=request.evaluation.pull.number)
         if refusal:
             return self._again(event, target, refusal.text, entry)
-        into = Gathered(audit=[entry])
-        into.approval = approval(event.repo.id, order.asked, "button", now)
-        await self._pulls.start_approved(order, into, now)
-        return self._done(event, order, into)
+        builder = PlanBuilder(audit=[entry])
+        builder.approval = approval(event.repo.id, request.requester, "button", now)
+        await self._pulls.start_approved(request, builder, now)
+        return self._done(event, request, builder)
 
-    async def _rerun(self, event: Click, target: Target, order: Order) -> Changes:
+    async def _rerun(self, event: Click, target: Target, request: StartRequest) -> Plan:
         """Start the clicked suite again, or on the gate every one that is not green."""
-        names = [target.run.suite] if target.run else not_green(order.runs)
-        known = order.chosen.at.policy.suites
+        names = [target.run.suite] if target.run else not_green(request.runs)
+        known = request.evaluation.at.policy.suites
         open_ones = {
-            name for name, run in latest(order.runs).items() if run.state is not State.DONE
+            name for name, run in latest(request.runs).items() if run.state is not State.DONE
         }
         names = [name for name in names if name in known and name not in open_ones]
         fresh = [name for name in names if not await self._same(event, name)]
-        into = Gathered()
+        builder = PlanBuilder()
         now = self._clock.now()
-        self._starts.start(order, fresh, into, now)
-        await self._pulls.start_approved(order, into, now)
-        if into.new_runs:
-            return self._done(event, order, into)
+        self._starts.start(request, fresh, builder, now)
+        await self._pulls.start_approved(request, builder, now)
+        if builder.new_runs:
+            return self._done(event, request, builder)
         if names and not fresh:
-            into.said.append(self._say("merged_click"))
-        if not into.audit:
+            builder.said.append(self._say("merged_click"))
+        if not builder.audit:
             rule = "same click" if names else "nothing to run"
             entry = self._entry(event, _what(target), rule, allowed=False)
-            into.audit.append(replace(entry, number=order.chosen.pull.number))
-        text = "\n\n".join(into.said) or self._nothing(order)
-        return self._again(event, target, text, *into.audit)
+            builder.audit.append(replace(entry, number=request.evaluation.pull.number))
+        text = "\n\n".join(builder.said) or self._nothing(request)
+        return self._again(event, target, text, *builder.audit)
 
-    def _done(self, event: Click, order: Order, into: Gathered) -> Changes:
+    def _done(self, event: Click, request: StartRequest, builder: PlanBuilder) -> Plan:
         """Return what a click starts, if its commit is the head to the end.
 
         A push is another subject, so it may be handled in the same moment.
         """
-        changes = merged(into, gate_of(order))
-        return replace(changes, repo=event.repo, pull=None, basis=order.chosen.pull)
+        changes = merged(builder, gate_of(request))
+        return replace(changes, repo=event.repo, pull=None, basis=request.evaluation.pull)
 
-    def _nothing(self, order: Order) -> str:
+    def _nothing(self, request: StartRequest) -> str:
         """Say why a click on the gate starts nothing: green, running, or waiting for approval."""
-        sha = code(short(order.asked.sha))
-        if order.asked.trust.trusted:
+        sha = code(short(request.requester.sha))
+        if request.requester.trust.trusted:
             return self._say("nothing_to_rerun", sha=sha)
-        again = code(f"{COMMAND} approve --sha {order.asked.sha[:SHA_CHARS]}")
-        why = prose(order.asked.trust.why)
+        again = code(f"{COMMAND} approve --sha {request.requester.sha[:SHA_CHARS]}")
+        why = prose(request.requester.trust.why)
         return self._say("refuse_trust", sha=sha, why=why, command=again)
 
     async def _same(self, event: Click, name: str) -> bool:
@@ -184,11 +184,11 @@ class Clicks:
             for entry in done
         )
 
-    def _again(self, event: Click, target: Target, remark: str, *audit: AuditEntry) -> Changes:
+    def _again(self, event: Click, target: Target, remark: str, *audit: AuditEntry) -> Plan:
         """Show what was clicked anew, with the reason why nothing was started."""
         run_id = target.run.id if target.run else None
-        again = Again(event.repo.id, event.sha, run_id, remark)
-        return Changes(repo=event.repo, again=(again,), audit=audit)
+        again = RepublishCheck(event.repo.id, event.sha, run_id, remark)
+        return Plan(repo=event.repo, republish=(again,), audit=audit)
 
     def _entry(self, event: Click, what: str, rule: str, *, allowed: bool) -> AuditEntry:
         return AuditEntry(

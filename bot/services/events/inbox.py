@@ -26,7 +26,7 @@ from bot.core.github.payloads import parse
 from bot.core.model.deliveries import Delivery
 from bot.core.model.repos import Repo
 from bot.core.planning.audit import audited
-from bot.core.planning.plan import Changes
+from bot.core.planning.plan import Plan
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.inbox import InboxStore
@@ -37,7 +37,7 @@ from bot.services.events.merge_group import Groups
 from bot.services.events.pull_request import Pulls
 from bot.services.events.push import Pushes
 from bot.services.events.workflow_run import Actions
-from bot.services.loop import Loop
+from bot.services.loop import Worker
 from bot.telemetry import get_log
 
 LEASE_S = 30
@@ -61,7 +61,7 @@ class Cases:
 class Inbox:
     """Handles deliveries, one at a time a subject."""
 
-    def __init__(self, store: InboxStore, cases: Cases, clock: Clock, loop: Loop) -> None:
+    def __init__(self, store: InboxStore, cases: Cases, clock: Clock, loop: Worker) -> None:
         self._store = store
         self._cases = cases
         self._clock = clock
@@ -116,14 +116,14 @@ class Inbox:
     def _due(self, seconds: float) -> datetime:
         return self._clock.now() + timedelta(seconds=min(seconds, _LONGEST_WAIT_S))
 
-    async def _lead(self, delivery: Delivery) -> Changes:
+    async def _lead(self, delivery: Delivery) -> Plan:
         """Return what a delivery leads to."""
         payload = json.loads(delivery.body or b"{}")
         event = parse(delivery.event, payload, None)
         if isinstance(event, Ignored | Malformed):
-            return Changes()  # stored by an older version that read more
+            return Plan()  # stored by an older version that read more
         if not isinstance(event, InstallationChanged) and await self._left_out(event.repo):
-            return Changes()
+            return Plan()
         return await self._case(event)
 
     async def _left_out(self, told: Repo) -> bool:
@@ -133,7 +133,7 @@ class Inbox:
             return False
         return told.installation_id is None or known.installation_id in {None, told.installation_id}
 
-    async def _case(self, event: Event) -> Changes:
+    async def _case(self, event: Event) -> Plan:
         match event:
             case PullChanged():
                 return await self._cases.pulls.changed(event)
@@ -155,8 +155,8 @@ class Inbox:
                 assert_never(event)
 
 
-def _noted(event: RepoChanged | InstallationChanged) -> Changes:
+def _noted(event: RepoChanged | InstallationChanged) -> Plan:
     """Return what is only written down."""
     if isinstance(event, RepoChanged):
-        return Changes(repo=event.repo)
-    return Changes(installation=event)
+        return Plan(repo=event.repo)
+    return Plan(installation=event)

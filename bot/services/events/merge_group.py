@@ -9,9 +9,9 @@ from bot.core.model.repos import Repo
 from bot.core.model.runs import Rank
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.merge_group import (
-    NOTHING_TAKEN,
+    NOTHING_REUSED,
     Group,
-    Taken,
+    Reused,
     end_group,
     group_origin,
     group_source,
@@ -20,7 +20,7 @@ from bot.core.planning.merge_group import (
     plan_group,
     pull_of,
 )
-from bot.core.planning.plan import Changes
+from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import PolicyAt
 from bot.core.policy import Mode, Trigger
 from bot.core.policy.selection import select
@@ -52,40 +52,40 @@ class Groups:
         self._clock = clock
         self._new_id = new_id
 
-    async def changed(self, event: MergeGroupChanged) -> Changes:
+    async def changed(self, event: MergeGroupChanged) -> Plan:
         """Return what the merge queue's word leads to; its end may overtake its beginning."""
         row = await self._row(event)
         if event.action == "destroyed":
             return await self._ended(event, row)
         if is_over(row):
-            return Changes(repo=event.repo)
+            return Plan(repo=event.repo)
         return await self._asked(event)
 
     async def _row(self, event: MergeGroupChanged) -> StoredSelection | None:
         rows = await self._store.selections(event.repo.id, event.head_sha)
         return next((row for row in rows if row.number == 0), None)
 
-    async def _ended(self, event: MergeGroupChanged, row: StoredSelection | None) -> Changes:
+    async def _ended(self, event: MergeGroupChanged, row: StoredSelection | None) -> Plan:
         if row is None and await self._policy(event) is None:
-            return Changes(repo=event.repo)  # a repository that is none of ours
+            return Plan(repo=event.repo)  # a repository that is none of ours
         runs = await self._store.runs_at(event.repo.id, event.head_sha)
         row = row or StoredSelection(event.repo.id, event.head_sha, 0, "", {"group": {}})
         return replace(end_group(row, runs, event.reason, self._clock.now()), repo=event.repo)
 
-    async def _asked(self, event: MergeGroupChanged) -> Changes:
+    async def _asked(self, event: MergeGroupChanged) -> Plan:
         policy = await self._policy(event)
         if policy is None:
-            return Changes(repo=event.repo)
+            return Plan(repo=event.repo)
         if isinstance(policy, Broken):
             errors = tuple(f"`{policy.ref}` {error}" for error in policy.errors)
             gate = Gate(event.repo.id, event.head_sha, 0, policy_errors=errors)
-            return Changes(repo=event.repo, gates=(gate,))
+            return Plan(repo=event.repo, gates=(gate,))
         return await self._plan(event, policy)
 
     async def _policy(self, event: MergeGroupChanged) -> PolicyAt | Broken | None:
         return await self._policies.of(event.repo, event.base_ref.removeprefix(_HEADS))
 
-    async def _plan(self, event: MergeGroupChanged, at: PolicyAt) -> Changes:
+    async def _plan(self, event: MergeGroupChanged, at: PolicyAt) -> Plan:
         repo, number = event.repo, pull_of(event.head_ref)
         pull = await self._pull(repo, number)
         listed = await self._files(event, pull)
@@ -103,10 +103,10 @@ class Groups:
         if pull is None and listed.truncated:
             selection = select_unlisted(at.policy, Trigger.PULL_REQUEST)
         group = Group(commit, number, selection, changed)
-        taken = await self._taken(event, group, pull) if at.policy.mode is Mode.ON else None
+        reused = await self._taken(event, group, pull) if at.policy.mode is Mode.ON else None
         runs = await self._store.runs_at(repo.id, event.head_sha)
         now = self._clock.now()
-        changes = plan_group(group, runs, taken or NOTHING_TAKEN, now, self._new_id)
+        changes = plan_group(group, runs, reused or NOTHING_REUSED, now, self._new_id)
         return replace(changes, repo=repo)
 
     async def _pull(self, repo: Repo, number: int | None) -> Pull | None:
@@ -127,11 +127,11 @@ class Groups:
 
     async def _taken(
         self, event: MergeGroupChanged, group: Group, pull: Pull | None
-    ) -> Taken | None:
+    ) -> Reused | None:
         """Return what passed on the pull request's head, if the group has the very same files."""
         if pull is None or not event.tree:
             return None
         suites = passed(group, await self._store.runs_at(event.repo.id, pull.head_sha))
         if not suites or await self._github.tree(event.repo, pull.head_sha) != event.tree:
             return None
-        return Taken(pull.head_sha, suites)
+        return Reused(pull.head_sha, suites)

@@ -8,11 +8,11 @@ from bot.core.github.events import PullChanged
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.repos import Repo
-from bot.core.planning.plan import Changes, DropWant
+from bot.core.planning.plan import DropClaimant, Plan
 from bot.core.planning.pull_request import (
-    Chosen,
+    Evaluation,
+    ExistingRuns,
     PolicyAt,
-    Present,
     close,
     leave,
     plan,
@@ -28,14 +28,14 @@ from bot.ports.clock import Clock
 from bot.ports.github import ChangedFiles, GitHub
 from bot.ports.inbox import InboxStore
 from bot.services.events.policy_change import Proposals
-from bot.services.events.starts import Gathered, Order
+from bot.services.events.starts import PlanBuilder, StartRequest
 from bot.services.policies import Broken, Policies
 
 _FRESH = {"opened", "reopened", "synchronize", "found"}
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class HeadTrigger:
     """How a head came to be looked at: the action, who sent it, and from which base it moved."""
 
     action: str  # the webhook's, "found" after a lost one, "asked" by a person's command or click
@@ -61,7 +61,7 @@ class Pulls:
         self._clock = clock
         self._new_id = new_id
 
-    async def changed(self, event: PullChanged) -> Changes:
+    async def changed(self, event: PullChanged) -> Plan:
         """Return what a pull request's webhook leads to."""
         known = await self._store.pull(event.repo.id, event.pull.number)
         pull, sender = event.pull, event.sender or None
@@ -70,32 +70,32 @@ class Pulls:
             sender = sender if pull.head_sha == event.pull.head_sha else None
         if not pull.open:
             return await self.closed(event.repo, pull)
-        return await self.look(event.repo, pull, Brought(event.action, sender))
+        return await self.look(event.repo, pull, HeadTrigger(event.action, sender))
 
     async def closed(
         self, repo: Repo, pull: Pull, why: str = "the pull request was closed"
-    ) -> Changes:
+    ) -> Plan:
         """Return what a closed pull request leads to."""
-        wanted = await self._store.wanted_by(repo.id, pr_source(pull.number))
+        wanted = await self._store.runs_of_claimant(repo.id, pr_source(pull.number))
         changes = close(pull, wanted, why)
         shared = await self._others_at(pull, pull)
         return replace(changes, repo=repo, gates=() if shared else changes.gates)
 
-    async def look(self, repo: Repo, pull: Pull, brought: Brought) -> Changes:
+    async def look(self, repo: Repo, pull: Pull, trigger: HeadTrigger) -> Plan:
         """Return what an open pull request's head leads to."""
         now = self._clock.now()
         policy = await self._policies.of(repo, pull.base_ref)
-        head = await self.head(pull, brought, now)
+        head = await self.head(pull, trigger, now)
         if policy is None:
             # A repository without a policy is none of ours, but for what its last one began.
-            return Changes(repo=repo, drop_wants=await self._moved_on(pull))
+            return Plan(repo=repo, drop_claimants=await self._moved_on(pull))
         if isinstance(policy, Broken):
             changes = await self._broken(pull, policy)
             listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
             files = listed.files
         else:
-            chosen = await self.choose(repo, pull, policy, brought, head)
-            changes, files = await self.plan(chosen, now), chosen.files
+            evaluation = await self.evaluate(repo, pull, policy, trigger, head)
+            changes, files = await self.plan(evaluation, now), evaluation.files
         gates = (*changes.gates, *await self.left(pull))
         proposal = await self._proposals.of(repo, pull, policy, files)
         return replace(changes, repo=repo, head=head, gates=gates, proposal=proposal)
@@ -112,32 +112,32 @@ class Pulls:
         pulls = await self._store.pulls_at(at.repo_id, at.head_sha)
         return any(other.number != besides.number for other in pulls)
 
-    async def head(self, pull: Pull, brought: Brought, now: datetime) -> Head:
+    async def head(self, pull: Pull, trigger: HeadTrigger, now: datetime) -> Head:
         """Return the head with the one who brought it: a commit keeps its first pusher."""
         known = await self._store.heads(pull.repo_id, pull.number)
         for head in reversed(known):
             if head.sha == pull.head_sha and head.pusher:
                 # A commit that comes back is as new as one that nobody has seen.
                 return head if head is known[-1] else replace(head, seen_at=now)
-        pushed = brought.action in {"opened", "synchronize"}
-        pusher = brought.sender if pushed else None
+        pushed = trigger.action in {"opened", "synchronize"}
+        pusher = trigger.sender if pushed else None
         return Head(pull.repo_id, pull.number, pull.head_sha, pusher, now)
 
-    async def _broken(self, pull: Pull, policy: Broken) -> Changes:
+    async def _broken(self, pull: Pull, policy: Broken) -> Plan:
         """Return a gate that lists the policy's errors; nothing starts."""
         errors = tuple(f"`{policy.ref}` {error}" for error in policy.errors)
         gate = Gate(pull.repo_id, pull.head_sha, pull.number, policy_errors=errors)
-        return Changes(pull=pull, gates=(gate,), drop_wants=await self._moved_on(pull))
+        return Plan(pull=pull, gates=(gate,), drop_claimants=await self._moved_on(pull))
 
-    async def _moved_on(self, pull: Pull) -> tuple[DropWant, ...]:
+    async def _moved_on(self, pull: Pull) -> tuple[DropClaimant, ...]:
         """Return the wants at other commits: whatever the policy, they are not the head's."""
-        wanted = await self._store.wanted_by(pull.repo_id, pr_source(pull.number))
+        wanted = await self._store.runs_of_claimant(pull.repo_id, pr_source(pull.number))
         gone = tuple(item for item in wanted if item.run.sha != pull.head_sha)
-        return close(pull, gone, f"superseded by {short(pull.head_sha)}").drop_wants
+        return close(pull, gone, f"superseded by {short(pull.head_sha)}").drop_claimants
 
-    async def choose(
-        self, repo: Repo, pull: Pull, at: PolicyAt, brought: Brought, head: Head
-    ) -> Chosen:
+    async def evaluate(
+        self, repo: Repo, pull: Pull, at: PolicyAt, trigger: HeadTrigger, head: Head
+    ) -> Evaluation:
         """Return what a head's files select, and whether it is trusted.
 
         Trust costs calls: it is asked for when something starts by itself, or a person asked.
@@ -147,21 +147,21 @@ class Pulls:
         protected = selection.protected or touches_protected(listed.files, POLICY_PATH)
         trust = Trusted(True, "nothing starts by itself", looked_at=False)
         wanted_suites = [at.policy.suites[name] for name in selection.selected]
-        asked = brought.action == "asked"
-        if asked or any(starts_by_itself(suite) for suite in wanted_suites):
+        requester = trigger.action == "asked"
+        if requester or any(starts_by_itself(suite) for suite in wanted_suites):
             trust = await self._trust(repo, pull, at.policy.trust, head, protected)
             by_files = trust.trusted and not trust.approved
             if by_files and not await self._are_of_head(repo, pull, listed):
                 trust = Trusted(False, "the head moved while its files were listed")
-        return Chosen(
+        return Evaluation(
             pull=pull,
             at=at,
             selection=selection,
             files=listed.files,
             trust=trust,
-            origin=_origin(pull, brought),
-            fresh=brought.action in _FRESH,
-            pushed=brought.action == "synchronize",
+            origin=_origin(pull, trigger),
+            fresh=trigger.action in _FRESH,
+            pushed=trigger.action == "synchronize",
         )
 
     async def _are_of_head(self, repo: Repo, pull: Pull, listed: ChangedFiles) -> bool:
@@ -173,29 +173,35 @@ class Pulls:
             return listed.truncated or listed.heads == {pull.head_sha}
         return (await self._github.pull(repo, pull.number)).head_sha == pull.head_sha
 
-    async def plan(self, chosen: Chosen, now: datetime) -> Changes:
+    async def plan(self, evaluation: Evaluation, now: datetime) -> Plan:
         """Return the difference between what a head should run and what runs."""
-        pull = chosen.pull
-        present = Present(
+        pull = evaluation.pull
+        present = ExistingRuns(
             at_head=await self._store.runs_at(pull.repo_id, pull.head_sha),
-            wanted=await self._store.wanted_by(pull.repo_id, pr_source(pull.number)),
+            wanted=await self._store.runs_of_claimant(pull.repo_id, pr_source(pull.number)),
         )
-        return plan(chosen, present, now, self._new_id)
+        return plan(evaluation, present, now, self._new_id)
 
-    async def start_approved(self, order: Order, into: Gathered, now: datetime) -> None:
+    async def start_approved(
+        self, request: StartRequest, builder: PlanBuilder, now: datetime
+    ) -> None:
         """Start what was waiting for the approval of the head that ``into`` holds, if it does.
 
         Suites that the approver has started by name are there already.
         """
-        chosen = order.chosen
-        if into.changes or into.approval is None or into.approval.sha != chosen.pull.head_sha:
+        evaluation = request.evaluation
+        if (
+            builder.changes
+            or builder.approval is None
+            or builder.approval.sha != evaluation.pull.head_sha
+        ):
             return
-        trust = Trusted(True, f"approved by {into.approval.by}")
-        changes = await self.plan(replace(chosen, trust=trust), now)
-        named = {run.suite for run, _ in into.new_runs}
+        trust = Trusted(True, f"approved by {builder.approval.by}")
+        changes = await self.plan(replace(evaluation, trust=trust), now)
+        named = {run.suite for run, _ in builder.new_runs}
         waiting = tuple(item for item in changes.new_runs if item[0].suite not in named)
-        into.changes = replace(changes, new_runs=waiting)
-        into.run_ids += [run.id for run, _ in waiting]
+        builder.changes = replace(changes, new_runs=waiting)
+        builder.run_ids += [run.id for run, _ in waiting]
 
     async def _trust(
         self, repo: Repo, pull: Pull, rule: Trust, head: Head, protected: tuple[str, ...]
@@ -232,11 +238,11 @@ def _out_of_order(event: PullChanged, known: Pull | None) -> bool:
     return seen is not None and said is not None and said < seen
 
 
-def _origin(pull: Pull, brought: Brought) -> str:
-    if brought.action == "synchronize":
+def _origin(pull: Pull, trigger: HeadTrigger) -> str:
+    if trigger.action == "synchronize":
         return f"a push of {short(pull.head_sha)}"
-    if brought.action == "found":
+    if trigger.action == "found":
         return f"{short(pull.head_sha)}, found as the head"
-    if brought.action == "asked":
-        return f"the approval of {brought.sender}"
-    return f"the pull request being {brought.action.replace('_', ' ')}"
+    if trigger.action == "asked":
+        return f"the approval of {trigger.sender}"
+    return f"the pull request being {trigger.action.replace('_', ' ')}"

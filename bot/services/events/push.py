@@ -6,7 +6,7 @@ from dataclasses import replace
 from bot.core.github.events import Pushed
 from bot.core.model.runs import Rank
 from bot.core.planning.commits import Commit, select_unlisted
-from bot.core.planning.plan import Changes
+from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import PolicyAt, short
 from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
 from bot.core.policy import Policy, Trigger
@@ -38,10 +38,10 @@ class Pushes:
         self._clock = clock
         self._new_id = new_id
 
-    async def pushed(self, event: Pushed) -> Changes:
+    async def pushed(self, event: Pushed) -> Plan:
         """Return what a push leads to."""
         await self._policies.pushed(event.repo, event.branch)
-        wanted = await self._store.wanted_by(event.repo.id, push_source(event.branch))
+        wanted = await self._store.runs_of_claimant(event.repo.id, push_source(event.branch))
         commit = None if event.deleted else await self._commit(event)
         reasons: dict[str, str] = {}
         if commit:
@@ -49,14 +49,14 @@ class Pushes:
             commit = replace(commit, files=listed.files)
             reasons = _reasons(commit, listed)
         if (reasons or wanted) and not await self._is_newest(event):
-            return Changes(repo=event.repo)
+            return Plan(repo=event.repo)
         after = None if event.deleted else event.after
-        changes = Changes(repo=event.repo, drop_wants=left_behind(wanted, event.branch, after))
+        changes = Plan(repo=event.repo, drop_claimants=left_behind(wanted, event.branch, after))
         if not (commit and reasons):
             return changes
         runs = await self._store.runs_at(event.repo.id, event.after)
         started = plan_push(commit, reasons, runs, self._clock.now(), self._new_id)
-        return replace(changes, new_runs=started.new_runs, add_wants=started.add_wants)
+        return replace(changes, new_runs=started.new_runs, add_claimants=started.add_claimants)
 
     async def _commit(self, event: Pushed) -> Commit | None:
         """Return the pushed commit; None when no suite can run on it."""
@@ -77,8 +77,8 @@ class Pushes:
 
     async def _files_of(self, event: Pushed, policy: Policy) -> ChangedFiles:
         """Return the changed files, asked for when they decide anything."""
-        asked = [suite for suite in policy.suites.values() if suite.started_by(Trigger.PUSH)]
-        return await self._files(event) if any(suite.paths for suite in asked) else _NO_FILES
+        requester = [suite for suite in policy.suites.values() if suite.started_by(Trigger.PUSH)]
+        return await self._files(event) if any(suite.paths for suite in requester) else _NO_FILES
 
     async def _files(self, event: Pushed) -> ChangedFiles:
         """Compare with the commit before; what can't be compared may have changed anything."""

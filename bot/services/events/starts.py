@@ -5,15 +5,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bot.core.messages import Texts
+from bot.core.messages import Messages
 from bot.core.messages.words import clock, number
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
-from bot.core.model.runs import Rank, Run, State, Want, Wish
-from bot.core.planning.permissions import COMMAND, Allowed, Asked, Refusal, latest, may_start
-from bot.core.planning.plan import AuditEntry, Changes, RunWants
-from bot.core.planning.pull_request import Chosen, short, snapshot
+from bot.core.model.runs import Claimant, Rank, Run, State, StopRequest
+from bot.core.planning.permissions import COMMAND, Allowed, Refusal, Requester, latest, may_start
+from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
+from bot.core.planning.pull_request import Evaluation, short, snapshot
 from bot.core.policy import Start, Suite
 from bot.core.policy.selection import may_set
 from bot.core.queue.usage import Spent, used
@@ -25,19 +25,19 @@ BY_COMMAND = "{who}, by command"  # what started it
 
 
 @dataclass(slots=True)
-class Gathered:
+class PlanBuilder:
     """What the commands of a comment, or one click, add up to."""
 
-    new_runs: list[tuple[Run, tuple[Want, ...]]] = field(default_factory=list)
-    add_wants: list[Want] = field(default_factory=list)
+    new_runs: list[tuple[Run, tuple[Claimant, ...]]] = field(default_factory=list)
+    add_claimants: list[Claimant] = field(default_factory=list)
     run_ids: list[RunId] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     audit: list[AuditEntry] = field(default_factory=list)
     refusals: int = 0
-    wishes: list[tuple[RunId, Wish]] = field(default_factory=list)
+    stop_requests: list[tuple[RunId, StopRequest]] = field(default_factory=list)
     forced: list[tuple[RunId, str]] = field(default_factory=list)
     approval: Approval | None = None
-    changes: Changes | None = None  # of a plan made on the way
+    changes: Plan | None = None  # of a plan made on the way
 
     def refuse(self, refusal: Refusal) -> None:
         """Say why something was not started."""
@@ -59,18 +59,18 @@ class Gathered:
         return tuple(replace(item, allowed=False) for item in entries)
 
     def _done(self) -> tuple[int, bool]:
-        made = len(self.new_runs) + len(self.add_wants) + len(self.wishes)
+        made = len(self.new_runs) + len(self.add_claimants) + len(self.stop_requests)
         return made, self.approval is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class StartRequest:
     """One commit on which suites are asked for."""
 
-    chosen: Chosen
-    asked: Asked
+    evaluation: Evaluation
+    requester: Requester
     source: str  # the want: `pr:N`, or `pin:COMMENT` for a former head
-    runs: tuple[RunWants, ...]  # at that commit
+    runs: tuple[RunClaimants, ...]  # at that commit
     failed_only: bool = False  # re-run failed jobs where GitHub can
     runner: str | None = None  # the label asked for, None: any of the suite's
     settings: tuple[tuple[str, str], ...] = ()  # inputs to set, in the order given
@@ -81,57 +81,63 @@ class Order:
 class Starts:
     """Makes the runs that people ask for."""
 
-    def __init__(self, say: Texts, new_id: Callable[[], str]) -> None:
+    def __init__(self, say: Messages, new_id: Callable[[], str]) -> None:
         self._say = say
         self._new_id = new_id
 
-    def start(self, order: Order, names: list[str], into: Gathered, now: datetime) -> None:
+    def start(
+        self, request: StartRequest, names: list[str], builder: PlanBuilder, now: datetime
+    ) -> None:
         """Start suites, join those that are open already, and say what may not be started."""
         for name in names:
-            answer, rule = self._decide(order, name, now)
-            entry = _entry(order, name, rule, now)
+            answer, rule = self._decide(request, name, now)
+            entry = _entry(request, name, rule, now)
             if isinstance(answer, Refusal):
-                into.audit.append(replace(entry, allowed=False))
-                into.refuse(answer)
+                builder.audit.append(replace(entry, allowed=False))
+                builder.refuse(answer)
                 continue
-            into.audit.append(entry)
+            builder.audit.append(entry)
             if answer.approves:
-                into.audit.append(replace(entry, what="approve", rule="approve"))
-                into.approval = approval(order.chosen.pull.repo_id, order.asked, "start", now)
-            self._add(order, name, into, now)
+                builder.audit.append(replace(entry, what="approve", rule="approve"))
+                builder.approval = approval(
+                    request.evaluation.pull.repo_id, request.requester, "start", now
+                )
+            self._add(request, name, builder, now)
 
-    def _decide(self, order: Order, name: str, now: datetime) -> tuple[Allowed | Refusal, str]:
+    def _decide(
+        self, request: StartRequest, name: str, now: datetime
+    ) -> tuple[Allowed | Refusal, str]:
         """Return whether a suite may be started, and by which rule."""
-        answer = may_start(self._say, order.chosen.at.policy, name, order.asked)
+        answer = may_start(self._say, request.evaluation.at.policy, name, request.requester)
         if isinstance(answer, Refusal):
             return answer, "trust"
-        if misfit := self._misfit(order, name):
+        if misfit := self._misfit(request, name):
             return misfit, "policy"
-        if beyond := self._beyond(order, name, now):
+        if beyond := self._beyond(request, name, now):
             return beyond, "limits.npu_hours_per_day"
         return answer, "trust"
 
-    def _misfit(self, order: Order, name: str) -> Refusal | None:
+    def _misfit(self, request: StartRequest, name: str) -> Refusal | None:
         """Refuse a label that the suite does not run on, and inputs that nobody may set."""
-        suite = order.chosen.at.policy.suites[name]
-        if order.runner is not None and order.runner not in suite.runners:
+        suite = request.evaluation.at.policy.suites[name]
+        if request.runner is not None and request.runner not in suite.runners:
             known = ", ".join(code(label) for label in suite.runners)
-            values = {"suite": code(name), "label": code(order.runner), "known": known}
+            values = {"suite": code(name), "label": code(request.runner), "known": known}
             return Refusal(self._say("refuse_runner", **values))
-        if suite.start is Start.NATIVE and _on_github(order, name) is None:
-            sha = code(short(order.asked.sha))
+        if suite.start is Start.NATIVE and _on_github(request, name) is None:
+            sha = code(short(request.requester.sha))
             return Refusal(self._say("refuse_unstarted", suite=code(name), sha=sha))
-        for key, value in order.settings:
+        for key, value in request.settings:
             if not may_set(suite, key, value):
                 return self._not_settable(name, suite, key, value)
-        before = latest(order.runs).get(name)
+        before = latest(request.runs).get(name)
         if before is None or before.state is State.DONE:
             return None
         values = {"suite": code(name), "command": code(f"{COMMAND} cancel {name}")}
-        if order.settings:
+        if request.settings:
             return Refusal(self._say("refuse_set_open", **values))
-        if order.runner is not None and _may_run_elsewhere(before, order.runner):
-            label = code(order.runner)
+        if request.runner is not None and _may_run_elsewhere(before, request.runner):
+            label = code(request.runner)
             return Refusal(self._say("refuse_runner_open", label=label, **values))
         return None
 
@@ -142,68 +148,71 @@ class Starts:
             return Refusal(self._say("refuse_set_none", **values))
         return Refusal(self._say("refuse_set", may=may, **values))
 
-    def _beyond(self, order: Order, name: str, now: datetime) -> Refusal | None:
+    def _beyond(self, request: StartRequest, name: str, now: datetime) -> Refusal | None:
         """Refuse what the day's NPU-hours do not allow, and a force by who may not use it."""
-        limit, person = order.chosen.at.policy.limits.npu_hours_per_day, order.asked.person
-        if order.force:
+        limit, person = (
+            request.evaluation.at.policy.limits.npu_hours_per_day,
+            request.requester.person,
+        )
+        if request.force:
             if person.level.at_least(Level.MAINTAIN):
                 return None
             level = self._say(f"level_{person.level}")
             return Refusal(self._say("refuse_force", suite=code(name), level=level))
-        if order.spent.total < limit:
+        if request.spent.total < limit:
             return None
-        until = order.spent.below(limit, now)
+        until = request.spent.below(limit, now)
         values = {
             "suite": code(name),
-            "spent": used(order.spent.total),
+            "spent": used(request.spent.total),
             "limit": number(limit),
             "when": self._say("refuse_hours_when", at=clock(until, now)) if until else "",
             "command": code(f"{COMMAND} {name} --force"),
         }
         return Refusal(self._say("refuse_hours", **values))
 
-    def _add(self, order: Order, name: str, into: Gathered, now: datetime) -> None:
-        before = latest(order.runs).get(name)
+    def _add(self, request: StartRequest, name: str, builder: PlanBuilder, now: datetime) -> None:
+        before = latest(request.runs).get(name)
         if before is not None and before.state is not State.DONE:
-            into.run_ids.append(before.id)
-            into.add_wants.append(self._want(before.id, order))
-            into.forced += [(before.id, order.asked.person.login)] if order.force else []
+            builder.run_ids.append(before.id)
+            builder.add_claimants.append(self._claimant(before.id, request))
+            builder.forced += [(before.id, request.requester.person.login)] if request.force else []
             return
-        run = self._new_run(order, name, before, now)
-        into.run_ids.append(run.id)
-        into.new_runs.append((run, (self._want(run.id, order),)))
+        run = self._new_run(request, name, before, now)
+        builder.run_ids.append(run.id)
+        builder.new_runs.append((run, (self._claimant(run.id, request),)))
 
-    def _want(self, run_id: RunId, order: Order) -> Want:
-        who = order.asked.person.login
-        return Want(run_id, order.source, auto=False, by=who, rank=Rank.APPROVED)
+    def _claimant(self, run_id: RunId, request: StartRequest) -> Claimant:
+        who = request.requester.person.login
+        return Claimant(run_id, request.source, auto=False, by=who, rank=Rank.APPROVED)
 
-    def _new_run(self, order: Order, name: str, before: Run | None, now: datetime) -> Run:
-        chosen, who = order.chosen, order.asked.person.login
-        choice = chosen.selection.choice(name)
+    def _new_run(self, request: StartRequest, name: str, before: Run | None, now: datetime) -> Run:
+        evaluation, who = request.evaluation, request.requester.person.login
+        choice = evaluation.selection.choice(name)
         reason = choice.reason if choice and choice.selected else ASKED.format(who=who)
-        frozen = snapshot(chosen.at, name, chosen.files, reason)
-        if order.runner:
-            only = tuple(label for label in frozen.labels if label.name == order.runner)
+        frozen = snapshot(evaluation.at, name, evaluation.files, reason)
+        if request.runner:
+            only = tuple(label for label in frozen.labels if label.name == request.runner)
             frozen = replace(frozen, labels=only)
-        if order.settings:
-            inputs = {**frozen.inputs, **dict(order.settings)}
-            altered = tuple(f"{key}={value}" for key, value in order.settings)
+        if request.settings:
+            inputs = {**frozen.inputs, **dict(request.settings)}
+            altered = tuple(f"{key}={value}" for key, value in request.settings)
             frozen = replace(frozen, inputs=inputs, altered=altered)
         run = Run(
             id=RunId(self._new_id()),
-            repo_id=chosen.pull.repo_id,
-            sha=order.asked.sha,
+            repo_id=evaluation.pull.repo_id,
+            sha=request.requester.sha,
             suite=name,
             attempt=before.attempt + 1 if before else 1,
             snapshot=frozen,
             created_at=now,
             origin=who,
-            number=chosen.pull.number,
-            forced=who if order.force else "",
+            number=evaluation.pull.number,
+            forced=who if request.force else "",
         )
         if frozen.native:
-            before = _on_github(order, name)
-        return continued(run, before) if order.failed_only and before else run
+            before = _on_github(request, name)
+        return continued(run, before) if request.failed_only and before else run
 
     def again(self, before: Run, who: str, now: datetime) -> Run:
         """Return the next attempt of a run of no pull request, with its own snapshot."""
@@ -221,21 +230,21 @@ class Starts:
         return continued(run, before)
 
 
-def _entry(order: Order, name: str, rule: str, now: datetime) -> AuditEntry:
+def _entry(request: StartRequest, name: str, rule: str, now: datetime) -> AuditEntry:
     """Return the audit's row of a start that is allowed."""
-    verb = "rerun" if order.failed_only else "start"
-    options = " --force" if order.force else ""
-    options += "".join(f" --set {key}={value}" for key, value in order.settings)
-    pull = order.chosen.pull
+    verb = "rerun" if request.failed_only else "start"
+    options = " --force" if request.force else ""
+    options += "".join(f" --set {key}={value}" for key, value in request.settings)
+    pull = request.evaluation.pull
     return AuditEntry(
         at=now,
-        who=order.asked.person.login,
+        who=request.requester.person.login,
         what=f"{verb} {name}{options}",
         allowed=True,
         rule=rule,
         repo_id=pull.repo_id,
         number=pull.number,
-        sha=order.asked.sha,
+        sha=request.requester.sha,
     )
 
 
@@ -245,9 +254,9 @@ def _may_run_elsewhere(run: Run, label: str) -> bool:
     return names != [label]
 
 
-def _on_github(order: Order, name: str) -> Run | None:
+def _on_github(request: StartRequest, name: str) -> Run | None:
     """Return the latest attempt of a suite that GitHub has started, None when it never has."""
-    found = [item.run for item in order.runs if item.run.suite == name]
+    found = [item.run for item in request.runs if item.run.suite == name]
     started = [run for run in found if run.actions_run_id is not None]
     return max(started, key=lambda run: run.attempt, default=None)
 
@@ -267,28 +276,33 @@ def continued(run: Run, before: Run) -> Run:
     )
 
 
-def approval(repo_id: RepoId, asked: Asked, via: str, now: datetime) -> Approval:
+def approval(repo_id: RepoId, requester: Requester, via: str, now: datetime) -> Approval:
     """Return the record of somebody's approval of a commit."""
-    person = asked.person
-    return Approval(repo_id, asked.sha, person.login, person.level, via, now)
+    person = requester.person
+    return Approval(repo_id, requester.sha, person.login, person.level, via, now)
 
 
-def gate_of(order: Order) -> Gate:
+def gate_of(request: StartRequest) -> Gate:
     """Return the gate of the commit, to be looked at anew."""
-    pull = order.chosen.pull
-    return Gate(pull.repo_id, order.asked.sha, pull.number, name=order.chosen.at.policy.gate.name)
+    pull = request.evaluation.pull
+    return Gate(
+        pull.repo_id,
+        request.requester.sha,
+        pull.number,
+        name=request.evaluation.at.policy.gate.name,
+    )
 
 
-def merged(gathered: Gathered, gate: Gate) -> Changes:
+def merged(gathered: PlanBuilder, gate: Gate) -> Plan:
     """Return one change out of all that was gathered."""
-    base = gathered.changes or Changes()
+    base = gathered.changes or Plan()
     gates = base.gates if any(item.sha == gate.sha for item in base.gates) else (*base.gates, gate)
     return replace(
         base,
         approval=gathered.approval,
         new_runs=(*base.new_runs, *gathered.new_runs),
-        add_wants=(*base.add_wants, *gathered.add_wants),
-        wishes=(*base.wishes, *gathered.wishes),
+        add_claimants=(*base.add_claimants, *gathered.add_claimants),
+        stop_requests=(*base.stop_requests, *gathered.stop_requests),
         forced=(*base.forced, *gathered.forced),
         gates=gates,
         audit=(*base.audit, *gathered.audit),

@@ -7,13 +7,13 @@ from datetime import datetime
 
 from bot.core.github.events import ActionsJobChanged, ActionsRunChanged
 from bot.core.model.ids import RunId
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Run, State, Want
-from bot.core.planning.plan import BY_ITSELF, AuditEntry, Changes
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Claimant, Run, State
+from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
 from bot.core.planning.pull_request import pr_source
 from bot.core.report.views import Gate
 from bot.core.runs import observed
-from bot.core.runs.native import seen_by_webhook
+from bot.core.runs.native import info_from_webhook
 from bot.core.runs.offline import JobSeen, job_state, own_labels
 from bot.ports.clock import Clock
 from bot.ports.errors import Transient
@@ -43,20 +43,22 @@ class Actions:
         self._natives = natives
         self._clock, self._new_id = tools
 
-    async def run_changed(self, event: ActionsRunChanged) -> Changes:
+    async def run_changed(self, event: ActionsRunChanged) -> Plan:
         """Return what a workflow run's event leads to."""
         run = await self._store.run_of_actions(event.repo.id, event.run_id)
         if run is None:
             cancelled = await self._cancel_stray(event)
-            found = await self._natives.seen(event.repo, seen_by_webhook(event), observed.WEBHOOK)
+            found = await self._natives.seen(event.repo, info_from_webhook(event), observed.WEBHOOK)
             return replace(found, audit=(*found.audit, *cancelled))
         if event.attempt > run.actions_attempt:
             return await self._adopt(event, run)
         if run.state is State.DONE:
-            return Changes(repo=event.repo, audit=await self._cancel_late(event, run))
-        return Changes(repo=event.repo, facts=(run_fact("webhook", event, run, self._clock.now()),))
+            return Plan(repo=event.repo, audit=await self._cancel_late(event, run))
+        return Plan(
+            repo=event.repo, run_events=(webhook_event("webhook", event, run, self._clock.now()),)
+        )
 
-    async def _adopt(self, event: ActionsRunChanged, before: Run) -> Changes:
+    async def _adopt(self, event: ActionsRunChanged, before: Run) -> Plan:
         """Follow a re-run that somebody started in the Actions tab, as the next attempt."""
         now = self._clock.now()
         if before.state is not State.DONE:
@@ -64,8 +66,8 @@ class Actions:
                 reason = "the attempt before this one has not ended here yet"
                 raise Transient(reason, retry_after_s=_SOON_S)
             data = {"attempt": before.actions_attempt, "status": "completed", "conclusion": None}
-            fact = observed.actions(observed.WEBHOOK, before.id, now, data)
-            return Changes(repo=event.repo, facts=(fact,))
+            run_event = observed.actions(observed.WEBHOOK, before.id, now, data)
+            return Plan(repo=event.repo, run_events=(run_event,))
         run = Run(
             id=RunId(self._new_id()),
             repo_id=before.repo_id,
@@ -84,29 +86,29 @@ class Actions:
             dispatched_at=now,
         )
         what = f"rerun {run.suite} in the Actions tab"
-        return Changes(
+        return Plan(
             repo=event.repo,
             new_runs=((run, await self._wants(run, event.actor)),),
-            facts=(run_fact(observed.WEBHOOK, event, run, now),),
+            run_events=(webhook_event(observed.WEBHOOK, event, run, now),),
             gates=(Gate(run.repo_id, run.sha, run.number or 0),),
             audit=(_entry(run, event.actor or "somebody", what, "adopted", now),),
         )
 
-    async def _wants(self, run: Run, by: str) -> tuple[Want, ...]:
+    async def _wants(self, run: Run, by: str) -> tuple[Claimant, ...]:
         """Return for whom an adopted run runs: the pull requests at its commit, else itself."""
         pulls = await self._store.pulls_at(run.repo_id, run.sha)
         sources = [pr_source(pull.number) for pull in pulls]
         return tuple(
-            Want(run.id, source, auto=False, by=by)
+            Claimant(run.id, source, auto=False, by=by)
             for source in sources or [f"pin:actions-{run.actions_run_id}"]
         )
 
-    async def job_changed(self, event: ActionsJobChanged) -> Changes:
+    async def job_changed(self, event: ActionsJobChanged) -> Plan:
         """Return what a job's event leads to."""
         run = await self._store.run_of_actions(event.repo.id, event.run_id)
         await self._see(event, known=run is not None)
         if run is None or run.state is State.DONE:
-            return Changes(repo=event.repo)
+            return Plan(repo=event.repo)
         data = {
             "id": event.job_id,
             "attempt": event.attempt,
@@ -115,8 +117,8 @@ class Actions:
             "runner": event.runner,
             "name": event.name,
         }
-        return Changes(
-            repo=event.repo, facts=(observed.job("webhook", run.id, self._clock.now(), data),)
+        return Plan(
+            repo=event.repo, run_events=(observed.job("webhook", run.id, self._clock.now(), data),)
         )
 
     async def _see(self, event: ActionsJobChanged, *, known: bool) -> None:
@@ -165,7 +167,7 @@ def _entry(run: Run, who: str, what: str, rule: str, now: datetime) -> AuditEntr
     return AuditEntry(now, who, what, True, rule, run.repo_id, run.number, run.sha)
 
 
-def run_fact(source: str, event: ActionsRunChanged, run: Run, now: datetime) -> Fact:
+def webhook_event(source: str, event: ActionsRunChanged, run: Run, now: datetime) -> RunEvent:
     """Return what a webhook said of a run that is ours."""
     data = {
         "attempt": event.attempt,

@@ -10,7 +10,7 @@ from bot.ports.follower import ClaimedRayJob, FollowerStore
 from bot.ports.logs import LogFiles
 from bot.ports.rayjobs import RayJobs
 from bot.ports.wake import Topic, Wake
-from bot.services.loop import Loop
+from bot.services.loop import Worker
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.log import RayJobLog
 from bot.services.rayjobs.reader import RayJobReader
@@ -33,7 +33,7 @@ class Follower:
         rayjobs: RayJobs,
         logs: LogFiles,
         digesters: Digesters,
-        process: tuple[Clock, Wake, Loop],
+        process: tuple[Clock, Wake, Worker],
     ) -> None:
         self._store = store
         self._clock, self._wake, self._loop = process

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.rayjob import FinalStatus
 from bot.core.report.redaction import Redactor
 from bot.ports.clock import Clock
@@ -38,7 +38,7 @@ class RayJobRow:
         self._lease = claimed.lease
         self._clock = clock
         self._log = log
-        self._facts: tuple[Fact, ...] = ()
+        self._facts: tuple[RunEvent, ...] = ()
         self._poke = False
         self._progress = False
         self._has_problem = False
@@ -59,8 +59,8 @@ class RayJobRow:
 
     def note(self, key: str, text: str) -> None:
         """Add a line to the run's timeline, shown with the next progress."""
-        fact = Fact(self.job.run_id, WATCH, key, self._clock.now(), {"text": text})
-        self._facts += (fact,)
+        run_event = RunEvent(self.job.run_id, WATCH, key, self._clock.now(), {"text": text})
+        self._facts += (run_event,)
         self.changed = self.urgent = self._progress = True
 
     def end(self, word: FinalStatus, message: str, *, source: str) -> None:
@@ -115,14 +115,14 @@ class RayJobRow:
     async def _save(self, *, keep_s: float | None, due: datetime | None) -> bool:
         """Save; False when the database can't be reached now. Raises `LeaseLost`."""
         async with self._lock:
-            facts, poke, progress = self._facts, self._poke, self._progress
-            save = SaveRayJob(self.job, facts, poke, progress, keep_s, due)
+            run_events, poke, progress = self._facts, self._poke, self._progress
+            save = SaveRayJob(self.job, run_events, poke, progress, keep_s, due)
             self._facts, self._poke, self._progress = (), False, False
             self.changed = self.urgent = False
             try:
                 held = await self._store.save_rayjob(self._lease, save, self._clock.now())
             except Transient as error:
-                self._facts = facts + self._facts
+                self._facts = run_events + self._facts
                 self._poke, self._progress = self._poke or poke, self._progress or progress
                 self.changed = True
                 self._log.warning("a RayJob could not be saved", why=str(error))

@@ -7,7 +7,7 @@ from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Run, State
 from bot.core.planning.audit import audited
-from bot.core.planning.plan import Changes, DropWant
+from bot.core.planning.plan import DropClaimant, Plan
 from bot.core.planning.pull_request import short
 from bot.core.runs import observed
 from bot.core.runs.dispatch_inputs import inputs_of, refusal
@@ -17,7 +17,7 @@ from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import ActionsRun, GitHub
 from bot.ports.inbox import InboxStore
 from bot.ports.runner import ClaimedRun
-from bot.services.runs.ledger import Ledger, Moved
+from bot.services.runs.ledger import Ledger, StepResult
 
 _FIRST_LOOK = timedelta(seconds=2)  # the soonest that GitHub's lists may show a new run
 _RERUN_WITHIN = timedelta(days=30)  # GitHub's limits for re-runs
@@ -40,7 +40,7 @@ class Dispatcher:
     async def dispatch(self, claimed: ClaimedRun, repo: Repo, step: Dispatch) -> None:
         """Dispatch, unless the head moved or the pull request was closed meanwhile."""
         if await self._left(claimed, repo):
-            await self._ledger.moved(claimed, Moved(claimed.run, self._clock.now()))
+            await self._ledger.moved(claimed, StepResult(claimed.run, self._clock.now()))
             return
         run = claimed.run
         failed_only = run.rerun_of is not None and await self._can_rerun(repo, run)
@@ -61,21 +61,25 @@ class Dispatcher:
     async def _left(self, claimed: ClaimedRun, repo: Repo) -> bool:
         """Drop the wants of pull requests that moved on; tell whether any was dropped."""
         drops = []
-        for want in claimed.wants:
-            kind, _, number = want.source.partition(":")
+        for claimant in claimed.claimants:
+            kind, _, number = claimant.source.partition(":")
             if kind != "pr":
                 continue
             pull = await self._pull(claimed.run, repo, int(number))
             if pull is None:
-                drops.append(DropWant(want.run_id, want.source, "the pull request is gone"))
+                drops.append(
+                    DropClaimant(claimant.run_id, claimant.source, "the pull request is gone")
+                )
             elif not pull.open:
-                drops.append(DropWant(want.run_id, want.source, "the pull request was closed"))
+                drops.append(
+                    DropClaimant(claimant.run_id, claimant.source, "the pull request was closed")
+                )
             elif pull.head_sha != claimed.run.sha:
                 why = f"superseded by {short(pull.head_sha)}"
-                drops.append(DropWant(want.run_id, want.source, why))
+                drops.append(DropClaimant(claimant.run_id, claimant.source, why))
         if drops:
             now = self._clock.now()
-            changes = audited(Changes(repo=repo, drop_wants=tuple(drops)), now, None)
+            changes = audited(Plan(repo=repo, drop_claimants=tuple(drops)), now, None)
             await self._store.commit(replace(changes, repo=None), now, done=None)
         return bool(drops)
 
@@ -95,17 +99,17 @@ class Dispatcher:
         try:
             answer = await self._start(repo, run, failed_only=failed_only)
         except Lost:
-            await self._ledger.moved(claimed, Moved(run, self._clock.now() + _FIRST_LOOK))
+            await self._ledger.moved(claimed, StepResult(run, self._clock.now() + _FIRST_LOOK))
         except Transient as error:
             wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
             now = self._clock.now()
-            fact = observed.unsent(run, number, now, str(error))
+            run_event = observed.unsent(run, number, now, str(error))
             waiting = replace(run, why=f"GitHub does not take the dispatch now: {error}")
-            await self._ledger.moved(claimed, Moved(waiting, now + wait, (fact,)))
+            await self._ledger.moved(claimed, StepResult(waiting, now + wait, (run_event,)))
         except Permanent as error:
             now = self._clock.now()
-            fact = observed.refused(run, now, refusal(run, error.status, str(error)))
-            await self._ledger.moved(claimed, Moved(run, now, (fact,)))
+            run_event = observed.refused(run, now, refusal(run, error.status, str(error)))
+            await self._ledger.moved(claimed, StepResult(run, now, (run_event,)))
         else:
             await self._answered(claimed, run, answer)
 
@@ -140,7 +144,7 @@ class Dispatcher:
     async def _answered(self, claimed: ClaimedRun, run: Run, answer: ActionsRun | None) -> None:
         """Take the run GitHub named; an older server names none, so it is looked for."""
         if answer is None:
-            await self._ledger.moved(claimed, Moved(run, self._clock.now() + _FIRST_LOOK))
+            await self._ledger.moved(claimed, StepResult(run, self._clock.now() + _FIRST_LOOK))
         else:
             await self._adopt(claimed, run, answer, found=False)
 
@@ -156,8 +160,8 @@ class Dispatcher:
             (item for item in listed if run.id in item.display_title), key=lambda item: item.id
         )
         if not ours:
-            fact = observed.searched(run, step.number, step.search, now)
-            await self._ledger.moved(claimed, Moved(run, now, (fact,)))
+            run_event = observed.searched(run, step.number, step.search, now)
+            await self._ledger.moved(claimed, StepResult(run, now, (run_event,)))
             return
         for double in ours[1:]:
             await self._github.cancel(repo, double.id)
@@ -172,8 +176,8 @@ class Dispatcher:
             await self._adopt(claimed, run, seen, found=True)
             return
         now = self._clock.now()
-        fact = observed.searched(run, step.number, step.search, now)
-        await self._ledger.moved(claimed, Moved(run, now, (fact,)))
+        run_event = observed.searched(run, step.number, step.search, now)
+        await self._ledger.moved(claimed, StepResult(run, now, (run_event,)))
 
     async def _adopt(
         self, claimed: ClaimedRun, run: Run, actions: ActionsRun, *, found: bool
@@ -187,5 +191,5 @@ class Dispatcher:
             actions_url=actions.html_url,
             why="",
         )
-        fact = observed.dispatched(run, now, found=found)
-        await self._ledger.moved(claimed, Moved(run, now, (fact,)))
+        run_event = observed.dispatched(run, now, found=found)
+        await self._ledger.moved(claimed, StepResult(run, now, (run_event,)))

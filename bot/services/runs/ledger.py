@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.core.model.ids import RunId
-from bot.core.model.queue import Place
+from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Outcome, Run, State, Wish
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Outcome, Run, State, StopRequest
 from bot.core.planning.plan import BY_ITSELF, AuditEntry
-from bot.core.queue.scheduler import Barred
+from bot.core.queue.state import Blocked
 from bot.core.report.digest import cause_of
 from bot.core.report.views import SuiteView
 from bot.core.runs import observed
-from bot.core.runs.observed import add_up
-from bot.core.runs.steps import Bind, Conclude, End, SetWish, Wait
+from bot.core.runs.observed import fold
+from bot.core.runs.steps import Bind, Conclude, End, RequestStop, Wait
 from bot.ports.clock import Clock
 from bot.ports.runner import ClaimedRun, RunnerStore, SaveRun
 from bot.ports.wake import Topic, Wake
@@ -27,12 +27,12 @@ _SHOWN_AT_ONCE = {State.NEEDS_APPROVAL, State.RUNNING, State.CANCELLING, State.D
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class StepResult:
     """What a step changed: the run's new row, what was learned, and when to look again."""
 
     run: Run
     due: datetime | None
-    facts: tuple[Fact, ...] = ()
+    run_events: tuple[RunEvent, ...] = ()
     rayjobs: tuple[RayJob, ...] = ()
     release: tuple[str, ...] = ()
     release_all: bool = False
@@ -46,7 +46,7 @@ def _gist(why: str) -> str:
 
 
 def _cause(claimed: ClaimedRun) -> str:
-    return cause_of(SuiteView(claimed.run, claimed.facts, claimed.rayjobs))
+    return cause_of(SuiteView(claimed.run, claimed.run_events, claimed.rayjobs))
 
 
 class Ledger:
@@ -67,14 +67,14 @@ class Ledger:
         self._new_id = new_id
         self._log = get_log("ledger")
 
-    async def intend(self, claimed: ClaimedRun, run: Run, fact: Fact) -> bool:
+    async def intend(self, claimed: ClaimedRun, run: Run, run_event: RunEvent) -> bool:
         """Write an intent before its call and keep the lease; False: the lease was lost."""
-        return await self._store.note(claimed.lease, run, (fact,), self._clock.now())
+        return await self._store.note(claimed.lease, run, (run_event,), self._clock.now())
 
-    async def moved(self, claimed: ClaimedRun, moved: Moved) -> None:
+    async def moved(self, claimed: ClaimedRun, moved: StepResult) -> None:
         """Save a step's result."""
         before, run = claimed.run, moved.run
-        seen = add_up(run, (*claimed.facts, *moved.facts))
+        seen = fold(run, (*claimed.run_events, *moved.run_events))
         run = replace(run, started_at=run.started_at or seen.started_at)
         changed = run.state is not before.state
         # Ahead of a long queue places shift all the time: how they do is mere progress.
@@ -85,7 +85,7 @@ class Ledger:
             SaveRun(
                 run=run,
                 due=moved.due,
-                facts=moved.facts,
+                run_events=moved.run_events,
                 rayjobs=moved.rayjobs,
                 release=moved.release,
                 release_all=moved.release_all,
@@ -101,26 +101,28 @@ class Ledger:
         idle = step.state is State.QUEUED  # what can't start holds nothing and stands in no way
         if idle:
             run = replace(run, label=None, npus=0, place=None)
-        await self.moved(claimed, Moved(run, step.until, release_all=idle))
+        await self.moved(claimed, StepResult(run, step.until, release_all=idle))
 
-    async def queued(self, claimed: ClaimedRun, answer: Place | Barred, due: datetime) -> None:
+    async def queued(
+        self, claimed: ClaimedRun, answer: QueuePosition | Blocked, due: datetime
+    ) -> None:
         """Save a run's place in a queue, or the rule that bars it."""
-        place = answer if isinstance(answer, Place) else None
-        why = answer.why if isinstance(answer, Barred) else ""
+        place = answer if isinstance(answer, QueuePosition) else None
+        why = answer.why if isinstance(answer, Blocked) else ""
         run = replace(claimed.run, state=State.QUEUED, place=place, why=why)
         news = _gist(why) != _gist(claimed.run.why)
-        if isinstance(answer, Place) or not news:
-            await self.moved(claimed, Moved(run, due))
+        if isinstance(answer, QueuePosition) or not news:
+            await self.moved(claimed, StepResult(run, due))
             return
         entry = self._entry(run, "start", answer.rule, allowed=False)
-        await self.moved(claimed, Moved(run, due, audit=(entry,), news=True))
+        await self.moved(claimed, StepResult(run, due, audit=(entry,), news=True))
 
-    async def wish(self, claimed: ClaimedRun, step: SetWish) -> None:
+    async def stop_request(self, claimed: ClaimedRun, step: RequestStop) -> None:
         """Save that a limit is reached: the run should stop."""
         now = self._clock.now()
-        run = replace(claimed.run, wish=Wish(step.kind, "", step.reason, now))
+        run = replace(claimed.run, stop_request=StopRequest(step.kind, "", step.reason, now))
         entry = self._entry(run, "cancel", f"limit: {step.reason}", allowed=True)
-        await self.moved(claimed, Moved(run, now, audit=(entry,)))
+        await self.moved(claimed, StepResult(run, now, audit=(entry,)))
 
     def _entry(self, run: Run, verb: str, rule: str, *, allowed: bool) -> AuditEntry:
         """Return what a rule decided about a run, for the audit; each attempt is one of its own."""
@@ -142,16 +144,16 @@ class Ledger:
             dispatched_at=now,
         )
         told = {"text": f"started by GitHub on {step.event}"}
-        fact = Fact(run.id, observed.RUNNER, f"dispatched:{step.attempt}", now, told)
-        await self.moved(claimed, Moved(run, now, (fact,)))
+        run_event = RunEvent(run.id, observed.RUNNER, f"dispatched:{step.attempt}", now, told)
+        await self.moved(claimed, StepResult(run, now, (run_event,)))
 
     async def conclude(self, claimed: ClaimedRun, step: Conclude) -> None:
         """Save the verdict; from here on only logs are read."""
         now = self._clock.now()
         self._alarm(claimed)
         run = replace(claimed.run, state=State.FINISHING, why=step.why)
-        fact = observed.decided(run, now, step.outcome, step.why)
-        await self.moved(claimed, Moved(run, now, (fact,)))
+        run_event = observed.decided(run, now, step.outcome, step.why)
+        await self.moved(claimed, StepResult(run, now, (run_event,)))
 
     async def end(self, claimed: ClaimedRun, step: End) -> None:
         """Save the end and, where it is worth it, the next attempt, in one transaction."""
@@ -171,7 +173,7 @@ class Ledger:
         retry = self._next_attempt(run, step, now) if step.retry else None
         if retry:
             note = {"text": f"attempt {retry.attempt} follows: {step.retry}"}
-            told: tuple[Fact, ...] = (Fact(run.id, observed.RUNNER, "retried", now, note),)
+            told: tuple[RunEvent, ...] = (RunEvent(run.id, observed.RUNNER, "retried", now, note),)
         else:
             told = ()
         save = SaveRun(run, None, told, release_all=True, retry=retry, show=True)
@@ -179,7 +181,7 @@ class Ledger:
 
     def _alarm(self, claimed: ClaimedRun) -> None:
         """Tell operators of RayJobs that nothing deletes any more."""
-        seen = add_up(claimed.run, claimed.facts)
+        seen = fold(claimed.run, claimed.run_events)
         if seen.leftover and not seen.deleted:
             self._metrics.leftovers.inc()
             told = {"run": claimed.run.id, "actions_run": claimed.run.actions_run_id}

@@ -6,8 +6,8 @@ from datetime import datetime
 from bot.core.model.ids import RunId
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
-from bot.core.model.runs import Run, Want
-from bot.core.planning.plan import Changes
+from bot.core.model.runs import Claimant, Run
+from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import PolicyAt, pr_source, snapshot
 from bot.core.policy import Mode
 from bot.core.report.views import Gate
@@ -17,8 +17,8 @@ from bot.core.runs.native import (
     LATE_PULL,
     ORIGIN,
     UNREQUESTED,
-    Seen,
-    as_fact,
+    WorkflowRunInfo,
+    as_run_event,
     as_state,
     may_adopt,
     native_suites,
@@ -42,27 +42,27 @@ class Natives:
         self._clock = clock
         self._new_id = new_id
 
-    async def seen(self, repo: Repo, seen: Seen, source: str) -> Changes:
+    async def seen(self, repo: Repo, seen: WorkflowRunInfo, source: str) -> Plan:
         """Return what an Actions run leads to that is bound to no row.
 
         Raises ``Transient`` while its pull request may only be late: webhooks overtake each other.
         """
         if seen.event not in EVENTS:
-            return Changes(repo=repo)
+            return Plan(repo=repo)
         pulls = await self._store.pulls_at(repo.id, seen.sha)
         base = pulls[0].base_ref if pulls else repo.default_branch
         at = await self._policies.of(repo, base)
         if not isinstance(at, PolicyAt) or at.policy.mode is not Mode.ON:
-            return Changes(repo=repo)
+            return Plan(repo=repo)
         names = native_suites(at.policy, seen.path)
         if not names:
-            return Changes(repo=repo)
+            return Plan(repo=repo)
         if not pulls:
             self._wait_for_pull(seen)
-            return Changes(repo=repo)
+            return Plan(repo=repo)
         return await self._adopt(repo, seen, (at, names, pulls), source)
 
-    def _wait_for_pull(self, seen: Seen) -> None:
+    def _wait_for_pull(self, seen: WorkflowRunInfo) -> None:
         """Have the delivery come again soon while its pull request may be on its way."""
         young = seen.created_at and self._clock.now() - seen.created_at < LATE_PULL
         if young and seen.event != "push":  # most pushes are of no pull request
@@ -72,10 +72,10 @@ class Natives:
     async def _adopt(
         self,
         repo: Repo,
-        seen: Seen,
+        seen: WorkflowRunInfo,
         found: tuple[PolicyAt, tuple[str, ...], tuple[Pull, ...]],
         source: str,
-    ) -> Changes:
+    ) -> Plan:
         at, names, pulls = found
         now = self._clock.now()
         known = [item.run for item in await self._store.runs_at(repo.id, seen.sha)]
@@ -85,20 +85,22 @@ class Natives:
             if not may_adopt(seen, attempts):
                 continue
             run = self._run(seen, at, name, (pulls[0], len(attempts)), now)
-            wants = tuple(Want(run.id, pr_source(pull.number), auto=False) for pull in pulls)
-            new_runs.append((run, wants))
-            told.append(observed.native(source, run.id, now, as_fact(seen)))
+            claimants = tuple(
+                Claimant(run.id, pr_source(pull.number), auto=False) for pull in pulls
+            )
+            new_runs.append((run, claimants))
+            told.append(observed.native(source, run.id, now, as_run_event(seen)))
             told.append(observed.actions(source, run.id, now, as_state(seen)))
         gate = Gate(repo.id, seen.sha, pulls[0].number, name=at.policy.gate.name)
-        return Changes(
+        return Plan(
             repo=repo,
             new_runs=tuple(new_runs),
-            facts=tuple(told),
+            run_events=tuple(told),
             gates=(gate,) if new_runs else (),
         )
 
     def _run(
-        self, seen: Seen, at: PolicyAt, name: str, place: tuple[Pull, int], now: datetime
+        self, seen: WorkflowRunInfo, at: PolicyAt, name: str, place: tuple[Pull, int], now: datetime
     ) -> Run:
         """Return a row for it; where one waits already, the store takes that one instead."""
         pull, before = place

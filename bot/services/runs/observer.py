@@ -17,12 +17,12 @@ from bot.ports.rayjobs import RayJobs
 from bot.ports.runner import ClaimedRun
 from bot.services.rayjobs.digesters import Digesters, as_row
 from bot.services.rayjobs.seen import unconfirmed
-from bot.services.runs.ledger import Ledger, Moved
+from bot.services.runs.ledger import Ledger, StepResult
 
 _GONE = "deleted"  # our word for a run that GitHub no longer knows
 
 
-class Witnesses:
+class RunObserver:
     """Carries out the steps that ask what became of a dispatched run."""
 
     def __init__(
@@ -58,15 +58,15 @@ class Witnesses:
         if seen.status == "completed" and not asks:
             await self._ended(claimed, run, seen.conclusion)
         else:
-            await self._ledger.moved(claimed, Moved(run, self._clock.now() + step.again))
+            await self._ledger.moved(claimed, StepResult(run, self._clock.now() + step.again))
 
     async def _ended(self, claimed: ClaimedRun, run: Run, conclusion: str | None) -> None:
         """Note the end; the label's slot is free unless a detached RayJob holds it as its pool."""
         now = self._clock.now()
         label_is_pool = run.snapshot.rayjob and run.snapshot.pool is None
         release = () if label_is_pool or run.label is None else (f"label:{run.label}",)
-        fact = observed.ended(run, now, conclusion)
-        await self._ledger.moved(claimed, Moved(run, now, (fact,), release=release))
+        run_event = observed.ended(run, now, conclusion)
+        await self._ledger.moved(claimed, StepResult(run, now, (run_event,), release=release))
 
     async def find_rayjobs(self, claimed: ClaimedRun, step: FindRayJobs) -> None:
         """Ask the submitter which RayJobs this Actions run attempt has."""
@@ -83,7 +83,7 @@ class Witnesses:
         due = now if new or step.last else step.then
         if run.state is State.WAITING_FOR_RUNNER:  # its job has begun, or nobody would ask
             run = replace(run, state=State.RUNNING, why="")
-        await self._ledger.moved(claimed, Moved(run, due, tuple(noted), rayjobs=new))
+        await self._ledger.moved(claimed, StepResult(run, due, tuple(noted), rayjobs=new))
 
     async def send_cancel(self, claimed: ClaimedRun, repo: Repo, step: SendCancel) -> None:
         """Ask GitHub to cancel; a run that can't be cancelled has ended: its end is read."""
@@ -91,17 +91,17 @@ class Witnesses:
         assert run.actions_run_id is not None
         call = self._github.force_cancel if step.force else self._github.cancel
         try:
-            taken = await call(repo, run.actions_run_id)
+            acquired = await call(repo, run.actions_run_id)
         except Permanent as error:
             if error.status != 404:
                 raise
-            taken = False  # deleted on GitHub; its end is read as such
+            acquired = False  # deleted on GitHub; its end is read as such
         now = self._clock.now()
-        noted = [observed.cancel_sent(run, now, force=step.force, taken=taken)]
-        if not taken:
+        noted = [observed.cancel_sent(run, now, force=step.force, taken=acquired)]
+        if not acquired:
             data = {"attempt": run.actions_attempt, "status": "completed", "conclusion": None}
             noted.append(observed.actions("api", run.id, now, data))
-        await self._ledger.moved(claimed, Moved(run, now, tuple(noted)))
+        await self._ledger.moved(claimed, StepResult(run, now, tuple(noted)))
 
     async def delete_rayjobs(self, claimed: ClaimedRun, step: DeleteRayJobs) -> None:
         """Delete the RayJobs of this attempt; the answer counts, not the sending."""
@@ -114,8 +114,8 @@ class Witnesses:
         except (Transient, Permanent) as error:
             problem = str(error) or type(error).__name__
         now = self._clock.now()
-        fact = observed.rayjobs_deleted(run, step.number, now, problem)
-        await self._ledger.moved(claimed, Moved(run, now, (fact,)))
+        run_event = observed.rayjobs_deleted(run, step.number, now, problem)
+        await self._ledger.moved(claimed, StepResult(run, now, (run_event,)))
 
     async def read_log(self, claimed: ClaimedRun, repo: Repo) -> None:
         """Read the Actions log of the job that tells most: RayJob markers and a digest."""
@@ -132,8 +132,8 @@ class Witnesses:
         new: tuple[RayJob, ...] = ()
         if job_id and job_id not in known:
             new = (unconfirmed(run, job_id, "log", submitter=self._rayjobs is not None),)
-        fact = observed.log_read(run, now, data)
-        await self._ledger.moved(claimed, Moved(run, now, (fact,), rayjobs=new))
+        run_event = observed.log_read(run, now, data)
+        await self._ledger.moved(claimed, StepResult(run, now, (run_event,), rayjobs=new))
 
     async def _log_of(self, run: Run, repo: Repo, jobs: tuple[ActionsJob, ...]) -> Json:
         job = _telling(jobs)

@@ -7,23 +7,23 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from bot.core.model.queue import Need, Place
+from bot.core.model.queue import Need, QueuePosition
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.snapshot import Snapshot
 from bot.core.policy.admission import fitting, limits_now, too_big
-from bot.core.queue.scheduler import Barred, Taken
+from bot.core.queue.state import Acquired, Blocked
 from bot.core.runs import reconcile, steps
-from bot.core.runs.offline import Quiet
-from bot.core.runs.situation import Situation
+from bot.core.runs.offline import OfflineLabel
+from bot.core.runs.reconcile_input import ReconcileInput
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.runner import ClaimedRun, RunnerStore
-from bot.services.loop import Loop
+from bot.services.loop import Worker
 from bot.services.policies import Policies
 from bot.services.runs.dispatcher import Dispatcher
-from bot.services.runs.ledger import Ledger, Moved
-from bot.services.runs.observer import Witnesses
+from bot.services.runs.ledger import Ledger, StepResult
+from bot.services.runs.observer import RunObserver
 from bot.services.runs.submitter_health import SubmitterHealth
 from bot.telemetry import get_log
 
@@ -43,10 +43,10 @@ class Runner:
     def __init__(
         self,
         store: RunnerStore,
-        tools: tuple[Ledger, Dispatcher, Witnesses, Policies],
+        tools: tuple[Ledger, Dispatcher, RunObserver, Policies],
         health: SubmitterHealth | None,
         clock: Clock,
-        loop: Loop,
+        loop: Worker,
     ) -> None:
         """``health`` None: no submitter is configured."""
         self._store = store
@@ -90,7 +90,7 @@ class Runner:
         if run.state is State.QUEUED:
             await self._ledger.wait(claimed, steps.Wait(State.QUEUED, until, why))
         else:
-            await self._ledger.moved(claimed, Moved(replace(run, why=why), until))
+            await self._ledger.moved(claimed, StepResult(replace(run, why=why), until))
 
     @asynccontextmanager
     async def _keeping(self, claimed: ClaimedRun) -> AsyncIterator[None]:
@@ -115,38 +115,38 @@ class Runner:
             return
         await self._carry_out(claimed, repo, reconcile.decide(await self._situation(claimed)))
 
-    async def _situation(self, claimed: ClaimedRun) -> Situation:
+    async def _situation(self, claimed: ClaimedRun) -> ReconcileInput:
         down = ""
         if self._health is not None and claimed.run.snapshot.rayjob:
             down = await self._health.down()
-        return Situation(
+        return ReconcileInput(
             run=claimed.run,
-            wanted=bool(claimed.wants),
-            facts=claimed.facts,
+            wanted=bool(claimed.claimants),
+            run_events=claimed.run_events,
             rayjobs=claimed.rayjobs,
             now=self._clock.now(),
             submitter=self._health is not None,
             submitter_down=down,
-            quiet=await self._quiet(claimed.run),
+            offline=await self._quiet(claimed.run),
         )
 
-    async def _quiet(self, run: Run) -> Quiet | None:
+    async def _quiet(self, run: Run) -> OfflineLabel | None:
         """Tell whether the label that a run waits for looks offline."""
         labels = [run.label] if run.label else [label.name for label in run.snapshot.labels]
         if run.state is not State.WAITING_FOR_RUNNER or not run.dispatched_at or len(labels) > 1:
             return None
         now = self._clock.now()
-        return await self._store.quiet_label(run.repo_id, labels[0], run.dispatched_at, now)
+        return await self._store.offline_label(run.repo_id, labels[0], run.dispatched_at, now)
 
     async def _carry_out(self, claimed: ClaimedRun, repo: Repo, step: steps.Step) -> None:
         match step:
-            case steps.TakePlace():
+            case steps.Acquire():
                 await self._take_place(claimed)
             case steps.Dispatch():
                 await self._dispatcher.dispatch(claimed, repo, step)
             case steps.Search():
                 await self._dispatcher.search(claimed, repo, step)
-            case steps.Wait() | steps.SetWish() | steps.Conclude() | steps.End() | steps.Bind():
+            case steps.Wait() | steps.RequestStop() | steps.Conclude() | steps.End() | steps.Bind():
                 await self._save(claimed, step)
             case _:
                 await self._ask(claimed, repo, step)
@@ -155,8 +155,8 @@ class Runner:
         match step:
             case steps.Wait():
                 await self._ledger.wait(claimed, step)
-            case steps.SetWish():
-                await self._ledger.wish(claimed, step)
+            case steps.RequestStop():
+                await self._ledger.stop_request(claimed, step)
             case steps.Conclude():
                 await self._ledger.conclude(claimed, step)
             case steps.End():
@@ -189,14 +189,14 @@ class Runner:
             await self._ledger.wait(claimed, steps.Wait(State.QUEUED, now + _LOOK_AT_QUEUE, why))
             return
         limited = replace(run, snapshot=fitting(frozen))
-        taken = await self._store.take(limited, needs_of(limited), now)
-        if isinstance(taken, Taken):
-            label = limited.snapshot.labels[taken.choice].name
+        acquired = await self._store.take(limited, needs_of(limited), now)
+        if isinstance(acquired, Acquired):
+            label = limited.snapshot.labels[acquired.choice].name
             npus = run.snapshot.nodes * run.snapshot.npus_at(label)
             placed = replace(run, label=label, npus=npus, place=None, why="")
-            await self._ledger.moved(claimed, Moved(placed, now))
+            await self._ledger.moved(claimed, StepResult(placed, now))
         else:
-            await self._ledger.queued(claimed, taken, look_again(taken, now))
+            await self._ledger.queued(claimed, acquired, look_again(acquired, now))
 
     async def _limited(self, run: Run) -> Snapshot:
         """Return the run's snapshot with today's limits, as far as they are known."""
@@ -204,10 +204,10 @@ class Runner:
         return limits_now(run.snapshot, policy) if policy else run.snapshot
 
 
-def look_again(answer: Place | Barred, now: datetime) -> datetime:
+def look_again(answer: QueuePosition | Blocked, now: datetime) -> datetime:
     """Return when a run that got no place asks again: at the latest when its bar is lifted."""
     due = now + (_LOOK_FAR_BACK if answer.ahead > _FAR_BACK else _LOOK_AT_QUEUE)
-    until = answer.until if isinstance(answer, Barred) else None
+    until = answer.until if isinstance(answer, Blocked) else None
     return min(due, until) if until else due
 
 

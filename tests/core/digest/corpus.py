@@ -57,16 +57,17 @@ def digest(case: Case, chunk: int = 1 << 20) -> Digest:
 
 def differences(case: Case, found: Digest) -> list[str]:
     """List what differs; alternatives that the case names are tolerated."""
-    want = case.expected
-    lines = [want["root_cause_line"], *_list(want, "root_cause_line_alternatives")]
-    classes = [want["class"], *_list(want, "class_alternatives")]
-    place = want.get("annotation")
+    claimant = case.expected
+    lines = [claimant["root_cause_line"], *_list(claimant, "root_cause_line_alternatives")]
+    classes = [claimant["class"], *_list(claimant, "class_alternatives")]
+    place = claimant.get("annotation")
     first = found.annotations[0] if found.annotations else None
     excerpt = _ANSI.sub("", found.excerpt)
     checks = {
         f"class {found.class_} not in {classes}": found.class_ in classes,
-        f"infra {found.infra}": found.infra is want["infra"],
-        f"codes {found.codes}, not {want['codes']}": set(_list(want, "codes")) <= set(found.codes),
+        f"infra {found.infra}": found.infra is claimant["infra"],
+        f"codes {found.codes}, not {claimant['codes']}": set(_list(claimant, "codes"))
+        <= set(found.codes),
         "ERR99999 reported": "ERR99999" not in found.codes,
         f"root {found.root_cause_line} not in {lines}: {found.cause}": found.root_cause_line
         in lines,
@@ -75,13 +76,15 @@ def differences(case: Case, found: Digest) -> list[str]:
         "excerpt is longer than 60 lines": len(found.excerpt_lines) <= 60,
     }
     wrong = [what for what, right in checks.items() if not right]
-    wrong += [f"lacks {t!r}" for t in _list(want, "excerpt_must_contain") if str(t) not in excerpt]
+    wrong += [
+        f"lacks {t!r}" for t in _list(claimant, "excerpt_must_contain") if str(t) not in excerpt
+    ]
     return wrong + [
-        f"has {t!r}" for t in _list(want, "excerpt_must_not_contain") if str(t) in excerpt
+        f"has {t!r}" for t in _list(claimant, "excerpt_must_not_contain") if str(t) in excerpt
     ]
 
 
-def _list(want: dict[str, object], key: str) -> list[object]:
-    value = want.get(key, [])
+def _list(claimant: dict[str, object], key: str) -> list[object]:
+    value = claimant.get(key, [])
     assert isinstance(value, list)
     return value

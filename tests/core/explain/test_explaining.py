@@ -6,7 +6,7 @@ import pytest
 
 from bot.core.explain import explaining
 from bot.core.explain.explaining import Cost, Explanation, Starts, explain, explain_selection
-from bot.core.messages import Texts
+from bot.core.messages import Messages
 from bot.core.model.levels import Level
 from bot.core.policy import Policy, Tier
 from bot.core.policy.selection import ChangedFile, select
@@ -28,7 +28,7 @@ suites:
 POLICY = loaded(TEXT)
 FILES = [ChangedFile("src/a.py"), ChangedFile("src/b.md"), ChangedFile("src/c.py")]
 LISTED = "permission, or listed in the policy"
-say = Texts()
+say = Messages()
 
 
 def one(name: str, policy: Policy = POLICY) -> Explanation:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.core import report
-from bot.core.messages import TABLES, Texts, words
+from bot.core.messages import TABLES, Messages, words
 from bot.core.messages.en import EN
 from bot.core.model.runs import Outcome, State
 
@@ -15,7 +15,7 @@ NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "want"),
+    ("seconds", "claimant"),
     [
         (-3, "0 s"),
         (0.4, "0 s"),
@@ -30,15 +30,15 @@ NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)
         (183_600, "2 d 3 h"),
     ],
 )
-def test_a_duration_has_two_units_at_most(seconds: float, want: str) -> None:
-    assert words.duration(seconds) == want
+def test_a_duration_has_two_units_at_most(seconds: float, claimant: str) -> None:
+    assert words.duration(seconds) == claimant
 
 
 @pytest.mark.parametrize(
-    ("seconds", "want"), [(41, "41 s"), (61, "2 min"), (328, "6 min"), (7_300, "2 h 2 min")]
+    ("seconds", "claimant"), [(41, "41 s"), (61, "2 min"), (328, "6 min"), (7_300, "2 h 2 min")]
 )
-def test_an_estimate_is_rounded_up_to_minutes(seconds: float, want: str) -> None:
-    assert words.about(seconds) == want
+def test_an_estimate_is_rounded_up_to_minutes(seconds: float, claimant: str) -> None:
+    assert words.about(seconds) == claimant
 
 
 def test_a_span_needs_both_ends() -> None:
@@ -47,36 +47,36 @@ def test_a_span_needs_both_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "want"),
+    ("at", "claimant"),
     [
         (NOW.replace(hour=9, minute=5), "09:05"),
         (NOW.replace(day=3), "3 Aug 15:02"),
         (NOW.replace(year=2025), "2025-08-22 15:02"),
     ],
 )
-def test_a_time_has_its_date_only_when_it_is_not_today(at: datetime, want: str) -> None:
-    assert words.clock(at, NOW) == want
+def test_a_time_has_its_date_only_when_it_is_not_today(at: datetime, claimant: str) -> None:
+    assert words.clock(at, NOW) == claimant
 
 
 @pytest.mark.parametrize(
-    ("number", "want"),
+    ("number", "claimant"),
     [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (13, "13th"),
      (21, "21st"), (102, "102nd"), (111, "111th")],
 )  # fmt: skip
-def test_ordinals(number: int, want: str) -> None:
-    assert words.ordinal(number) == want
+def test_ordinals(number: int, claimant: str) -> None:
+    assert words.ordinal(number) == claimant
 
 
 @pytest.mark.parametrize(
-    ("value", "want"),
+    ("value", "claimant"),
     [(32.0, "32"), (1200, "1,200"), (59.13, "59.1"), (0.01234, "0.012"), (-2.55, "-2.5")],
 )
-def test_numbers(value: float, want: str) -> None:
-    assert words.number(value) == want
+def test_numbers(value: float, claimant: str) -> None:
+    assert words.number(value) == claimant
 
 
 @pytest.mark.parametrize(
-    ("items", "want"),
+    ("items", "claimant"),
     [
         ([], ""),
         (["a"], "a"),
@@ -85,8 +85,8 @@ def test_numbers(value: float, want: str) -> None:
         (["a", "b", "c", "d", "e"], "a, b, c and 2 more"),
     ],
 )
-def test_lists(items: list[str], want: str) -> None:
-    assert words.listing(items) == want
+def test_lists(items: list[str], claimant: str) -> None:
+    assert words.listing(items) == claimant
 
 
 def test_counts_and_cases() -> None:
@@ -101,9 +101,9 @@ def test_counts_and_cases() -> None:
 
 def test_another_language_says_in_english_what_it_lacks() -> None:
     tables = {"en": {"a": "one {n}", "b": "two"}, "zz": {"b": "zwei"}}
-    say = Texts("zz", tables)
+    say = Messages("zz", tables)
     assert [say("a", n=1), say("b")] == ["one 1", "zwei"]
-    assert Texts("none", tables)("b") == "two"
+    assert Messages("none", tables)("b") == "two"
     assert say.has("a")
     assert not say.has("c")
 
@@ -111,9 +111,8 @@ def test_another_language_says_in_english_what_it_lacks() -> None:
 def _used() -> set[str]:
     """Return every word in quotes in the sources that say something."""
     bot = Path(report.__file__).parents[2]
-    says = [*bot.glob("core/*.py"), *bot.glob("services/*.py")]
-    says += [*bot.glob("core/render/*.py"), *bot.glob("core/commands/*.py")]
-    says += [*bot.glob("core/policy/*.py")]
+    says = [*bot.glob("core/**/*.py"), *bot.glob("services/**/*.py")]
+    says = [path for path in says if path.name != "en.py"]
     return set(re.findall(r"""["']([a-z_]+)["']""", "".join(path.read_text() for path in says)))
 
 

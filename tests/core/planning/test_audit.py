@@ -8,9 +8,9 @@ import pytest
 from bot.core.model.ids import Json, RepoId, RunId, Sha
 from bot.core.model.pulls import StoredSelection
 from bot.core.model.repos import Repo
-from bot.core.model.runs import Want
+from bot.core.model.runs import Claimant
 from bot.core.planning.audit import audited
-from bot.core.planning.plan import BY_ITSELF, AuditEntry, Changes, DropWant
+from bot.core.planning.plan import BY_ITSELF, AuditEntry, DropClaimant, Plan
 from bot.core.report.views import Gate
 from tests.core.building import a_run
 
@@ -29,7 +29,7 @@ def selection(**more: Any) -> StoredSelection:
     return StoredSelection(REPO.id, SHA, 3, "p", data)
 
 
-def told(changes: Changes) -> list[tuple[str, bool, str]]:
+def told(changes: Plan) -> list[tuple[str, bool, str]]:
     found = audited(changes, NOW, "guid").audit
     assert {item.delivery for item in found} <= {"guid"}
     return [(item.what, item.allowed, item.rule) for item in found]
@@ -45,22 +45,22 @@ def told(changes: Changes) -> list[tuple[str, bool, str]]:
     ],
 )
 def test_a_head_is_one_decision_with_its_rule(more: Json, allowed: bool, rule: str) -> None:
-    changes = Changes(selection=selection(**more), new_runs=((a_run(), ()),))
+    changes = Plan(selection=selection(**more), new_runs=((a_run(), ()),))
     assert told(changes) == [("start unit", allowed, rule)]
     [entry] = audited(changes, NOW, None).audit
     assert (entry.who, entry.repo_id, entry.number, entry.sha) == (BY_ITSELF, REPO.id, 3, SHA)
 
 
 def test_a_head_that_selects_nothing_is_no_decision() -> None:
-    assert told(Changes(selection=selection(suites=[]))) == []
+    assert told(Plan(selection=selection(suites=[]))) == []
 
 
 def test_what_starts_for_no_pull_request_names_what_wants_it() -> None:
     auto, asked = a_run(), a_run()
-    changes = Changes(
+    changes = Plan(
         new_runs=(
-            (auto, (Want(auto.id, "push:main"),)),
-            (asked, (Want(asked.id, "pr:1", auto=False, by="kim"),)),
+            (auto, (Claimant(auto.id, "push:main"),)),
+            (asked, (Claimant(asked.id, "pr:1", auto=False, by="kim"),)),
             (asked, ()),
         )
     )
@@ -69,20 +69,23 @@ def test_what_starts_for_no_pull_request_names_what_wants_it() -> None:
 
 def test_a_broken_policy_starts_nothing() -> None:
     gates = (Gate(REPO.id, SHA, 3, policy_errors=("line 1", "line 2")), Gate(REPO.id, SHA, 3))
-    assert told(Changes(gates=gates)) == [("start nothing", False, "policy: line 1")]
+    assert told(Plan(gates=gates)) == [("start nothing", False, "policy: line 1")]
 
 
 def test_who_no_longer_wants_a_run_is_told_with_the_reason() -> None:
-    drops = (DropWant(RunId("R"), "pr:3", "closed"), DropWant(RunId("R"), "push:main", "newer"))
-    changes = Changes(repo=REPO, drop_wants=drops)
+    drops = (
+        DropClaimant(RunId("R"), "pr:3", "closed"),
+        DropClaimant(RunId("R"), "push:main", "newer"),
+    )
+    changes = Plan(repo=REPO, drop_claimants=drops)
     assert told(changes) == [
         ("drop pr:3 of R", True, "closed"),
         ("drop push:main of R", True, "newer"),
     ]
     assert [item.number for item in audited(changes, NOW, None).audit] == [3, None]
-    assert audited(Changes(drop_wants=drops), NOW, None).audit[0].repo_id is None
+    assert audited(Plan(drop_claimants=drops), NOW, None).audit[0].repo_id is None
 
 
 def test_what_people_did_keeps_its_place_and_learns_its_delivery() -> None:
     entry = AuditEntry(NOW, "kim", "approve", True, "approve")
-    assert told(Changes(audit=(entry,), selection=selection()))[0] == ("approve", True, "approve")
+    assert told(Plan(audit=(entry,), selection=selection()))[0] == ("approve", True, "approve")

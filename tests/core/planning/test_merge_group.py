@@ -9,19 +9,19 @@ import pytest
 
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.pulls import StoredSelection
-from bot.core.model.runs import Outcome, Rank, Run, State, Want
+from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.planning.commits import (
     UNLISTED,
     Commit,
+    claimants_again,
     may_run_again,
     select_unlisted,
     to_run_again,
-    wants_again,
 )
 from bot.core.planning.merge_group import (
-    NOTHING_TAKEN,
+    NOTHING_REUSED,
     Group,
-    Taken,
+    Reused,
     alive,
     end_group,
     group_origin,
@@ -32,7 +32,7 @@ from bot.core.planning.merge_group import (
     plan_group,
     pull_of,
 )
-from bot.core.planning.plan import RunWants
+from bot.core.planning.plan import RunClaimants
 from bot.core.planning.pull_request import PolicyAt
 from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
 from bot.core.policy import Policy, Trigger
@@ -73,7 +73,7 @@ def a_group(text: str = POLICY) -> Group:
     return Group(commit, 7, select(commit.at.policy, FILES), 1)
 
 
-def attempt(group: Group, suite: str, **changes: Any) -> RunWants:
+def attempt(group: Group, suite: str, **changes: Any) -> RunClaimants:
     """Return an ended green attempt of a suite as the group's policy has it."""
     frozen = group.commit.freeze(suite, "for a reason of its own")
     frozen = replace(frozen, **changes.pop("frozen", {}), per_pull=4)
@@ -90,7 +90,7 @@ def attempt(group: Group, suite: str, **changes: Any) -> RunWants:
         label=frozen.labels[0].name,
     )
     run = replace(made, **changes)
-    return RunWants(run, (Want(run.id, group_source(SHA)), Want(run.id, "pr:7")))
+    return RunClaimants(run, (Claimant(run.id, group_source(SHA)), Claimant(run.id, "pr:7")))
 
 
 @pytest.mark.parametrize(
@@ -114,15 +114,15 @@ def test_a_group_needs_what_starts_by_itself_and_whatever_its_gate_requires() ->
 
 def test_a_group_starts_its_suites_before_all_others_and_names_no_pull_request() -> None:
     group = a_group()
-    changes = plan_group(group, (), NOTHING_TAKEN, T0, new_ids())
+    changes = plan_group(group, (), NOTHING_REUSED, T0, new_ids())
     runs = [run for run, _ in changes.new_runs]
     assert [run.suite for run in runs] == NEEDED
     assert {(run.number, run.origin, run.attempt) for run in runs} == {
         (None, "the merge group of #7", 1)
     }
     assert {run.snapshot.per_pull for run in runs} == {None}
-    wants = {want for _, wants in changes.new_runs for want in wants}
-    assert {(want.source, want.rank, want.auto) for want in wants} == {
+    claimants = {claimant for _, claimants in changes.new_runs for claimant in claimants}
+    assert {(claimant.source, claimant.rank, claimant.auto) for claimant in claimants} == {
         (f"group:{SHA}", Rank.GROUP, True)
     }
     (gate,) = changes.gates
@@ -130,8 +130,8 @@ def test_a_group_starts_its_suites_before_all_others_and_names_no_pull_request()
 
 
 def test_the_row_of_a_group_holds_all_that_its_gate_says() -> None:
-    taken = Taken(OLD_SHA, frozenset({"unit"}))
-    row = plan_group(a_group(), (), taken, T0, new_ids()).selection
+    reused = Reused(OLD_SHA, frozenset({"unit"}))
+    row = plan_group(a_group(), (), reused, T0, new_ids()).selection
     assert row is not None
     assert (row.number, row.policy_sha) == (0, "b" * 40)
     data = row.data
@@ -157,8 +157,8 @@ def test_the_row_of_a_group_holds_all_that_its_gate_says() -> None:
 
 
 def test_what_is_taken_over_does_not_run_again() -> None:
-    taken = Taken(OLD_SHA, frozenset({"unit", "must"}))
-    changes = plan_group(a_group(), (), taken, T0, new_ids())
+    reused = Reused(OLD_SHA, frozenset({"unit", "must"}))
+    changes = plan_group(a_group(), (), reused, T0, new_ids())
     assert [run.suite for run, _ in changes.new_runs] == ["extra"]
 
 
@@ -169,13 +169,13 @@ def test_a_request_that_comes_twice_starts_only_what_was_dropped_meanwhile() -> 
         attempt(group, "extra", sha=SHA, outcome=Outcome.SUPERSEDED),
         attempt(group, "must", sha=SHA, outcome=Outcome.FAILURE),
     )
-    changes = plan_group(group, there, NOTHING_TAKEN, T0, new_ids())
+    changes = plan_group(group, there, NOTHING_REUSED, T0, new_ids())
     assert [(run.suite, run.attempt) for run, _ in changes.new_runs] == [("extra", 2)]
-    assert [want.run_id for want in changes.add_wants] == [there[0].run.id]
+    assert [claimant.run_id for claimant in changes.add_claimants] == [there[0].run.id]
 
 
 def test_a_dry_run_starts_nothing_for_a_group() -> None:
-    changes = plan_group(a_group(f"{POLICY}mode: dry_run\n"), (), NOTHING_TAKEN, T0, new_ids())
+    changes = plan_group(a_group(f"{POLICY}mode: dry_run\n"), (), NOTHING_REUSED, T0, new_ids())
     assert (changes.new_runs, changes.selection is not None) == ((), True)
 
 
@@ -221,12 +221,14 @@ def test_the_latest_attempt_that_counts_decides_what_is_taken_over() -> None:
 )
 def test_the_end_of_a_group_drops_its_wants_and_no_others(reason: str, why: str) -> None:
     group = a_group()
-    row = plan_group(group, (), NOTHING_TAKEN, T0, new_ids()).selection
+    row = plan_group(group, (), NOTHING_REUSED, T0, new_ids()).selection
     assert row is not None
     item = attempt(group, "unit", sha=SHA)
-    other = RunWants(item.run, (Want(item.run.id, "pr:7"),))
+    other = RunClaimants(item.run, (Claimant(item.run.id, "pr:7"),))
     changes = end_group(row, (item, other), reason, T0)
-    assert [(drop.source, drop.reason) for drop in changes.drop_wants] == [(f"group:{SHA}", why)]
+    assert [(drop.source, drop.reason) for drop in changes.drop_claimants] == [
+        (f"group:{SHA}", why)
+    ]
     (gate,) = changes.gates
     assert (gate.closed, gate.name) == (why, "")
     assert changes.selection is not None
@@ -268,7 +270,7 @@ def test_a_dry_run_selects_nothing_for_a_push() -> None:
 
 def test_a_later_push_and_the_end_of_a_branch_leave_the_older_runs_behind() -> None:
     run = attempt(a_group(), "unit").run
-    item = RunWants(run, (Want(run.id, "push:main"), Want(run.id, "pr:7")))
+    item = RunClaimants(run, (Claimant(run.id, "push:main"), Claimant(run.id, "pr:7")))
     told = [
         [(drop.source, drop.reason) for drop in left_behind((item,), "main", sha)]
         for sha in (SHA, OLD_SHA, None)
@@ -286,10 +288,12 @@ def test_what_runs_for_others_than_a_pull_request_may_be_run_again() -> None:
     mine = attempt(a_group(), "must").run
     open_one = attempt(a_group(), "docs", state=State.QUEUED, outcome=None).run
     runs = (
-        RunWants(run, (Want(run.id, f"group:{SHA}", rank=Rank.GROUP), Want(run.id, "pr:7"))),
-        RunWants(green, (Want(green.id, "nightly:a@b", rank=Rank.NIGHTLY),)),
-        RunWants(mine, (Want(mine.id, "pin:4"),)),
-        RunWants(open_one, (Want(open_one.id, "push:main"),)),
+        RunClaimants(
+            run, (Claimant(run.id, f"group:{SHA}", rank=Rank.GROUP), Claimant(run.id, "pr:7"))
+        ),
+        RunClaimants(green, (Claimant(green.id, "nightly:a@b", rank=Rank.NIGHTLY),)),
+        RunClaimants(mine, (Claimant(mine.id, "pin:4"),)),
+        RunClaimants(open_one, (Claimant(open_one.id, "push:main"),)),
     )
     known = may_run_again(runs, group=True)
     assert list(known) == ["unit", "extra", "docs"]
@@ -298,7 +302,7 @@ def test_what_runs_for_others_than_a_pull_request_may_be_run_again() -> None:
     assert to_run_again(known, green) == ["extra"]
     assert to_run_again(known, open_one) == []
     new = RunId("NEW")
-    assert wants_again(known["unit"], new, "ann") == (
-        Want(new, f"group:{SHA}", auto=False, by="ann", rank=Rank.GROUP),
+    assert claimants_again(known["unit"], new, "ann") == (
+        Claimant(new, f"group:{SHA}", auto=False, by="ann", rank=Rank.GROUP),
     )
-    assert wants_again(known["extra"], new, "ann")[0].rank == Rank.APPROVED
+    assert claimants_again(known["extra"], new, "ann")[0].rank == Rank.APPROVED

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.messages import Texts
+from bot.core.messages import Messages
 from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Outcome, State
 from bot.core.planning.permissions import (
     Allowed,
-    Asked,
     Refusal,
+    Requester,
     commit_for,
     first_head_seen,
     head_seen,
@@ -24,12 +24,12 @@ from bot.core.planning.permissions import (
     named,
     not_green,
 )
-from bot.core.planning.plan import RunWants
+from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Person, Trusted
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, a_run, at
 from tests.core.policies import loaded, with_suite
 
-SAY = Texts()
+SAY = Messages()
 POLICY = loaded(
     with_suite()
     + "  nightly:\n    workflow: n.yml\n    runners: [npu-16]\n    tier: heavy\n"
@@ -48,9 +48,11 @@ def heads(*times: float) -> tuple[Head, ...]:
     )
 
 
-def asked(level: Level, *, trusted: bool = True, login: str = "bob", listed: bool = False) -> Asked:
+def requester(
+    level: Level, *, trusted: bool = True, login: str = "bob", listed: bool = False
+) -> Requester:
     person = Person(login, level, listed)
-    return Asked(person, SHA, frozenset({"ann"}), Trusted(trusted, "why"))
+    return Requester(person, SHA, frozenset({"ann"}), Trusted(trusted, "why"))
 
 
 def text_of(answer: object) -> str:
@@ -158,23 +160,23 @@ def test_without_a_known_head_the_last_change_counts(
 @pytest.mark.parametrize(
     ("suite", "who", "allowed"),
     [
-        ("unit", asked(Level.TRIAGE), Allowed()),
-        ("unit", asked(Level.PULL), "needs triage permission here, and you have read."),
-        ("unit", asked(Level.NONE), "you have no permission"),
-        ("nightly", asked(Level.TRIAGE), "needs write permission"),
-        ("nightly", asked(Level.NONE, listed=True), Allowed()),
-        ("unit", asked(Level.WRITE, trusted=False), Allowed(approves=True)),
-        ("unit", asked(Level.TRIAGE, trusted=False), "Approving"),
+        ("unit", requester(Level.TRIAGE), Allowed()),
+        ("unit", requester(Level.PULL), "needs triage permission here, and you have read."),
+        ("unit", requester(Level.NONE), "you have no permission"),
+        ("nightly", requester(Level.TRIAGE), "needs write permission"),
+        ("nightly", requester(Level.NONE, listed=True), Allowed()),
+        ("unit", requester(Level.WRITE, trusted=False), Allowed(approves=True)),
+        ("unit", requester(Level.TRIAGE, trusted=False), "Approving"),
         (
             "unit",
-            asked(Level.PULL, trusted=False, listed=True),
+            requester(Level.PULL, trusted=False, listed=True),
             "write permission here, and you have read.",
         ),
-        ("unit", asked(Level.ADMIN, trusted=False, login="Ann"), "your own commit"),
-        ("gone", asked(Level.ADMIN), "not in the policy"),
+        ("unit", requester(Level.ADMIN, trusted=False, login="Ann"), "your own commit"),
+        ("gone", requester(Level.ADMIN), "not in the policy"),
     ],
 )
-def test_who_may_start_a_suite(suite: str, who: Asked, allowed: Allowed | str) -> None:
+def test_who_may_start_a_suite(suite: str, who: Requester, allowed: Allowed | str) -> None:
     answer = may_start(SAY, POLICY, suite, who)
     assert allowed in text_of(answer) if isinstance(allowed, str) else answer == allowed
 
@@ -183,13 +185,13 @@ def test_a_dry_run_starts_nothing() -> None:
     dry = POLICY.model_copy(update={"mode": "dry_run"})
     policy = loaded(with_suite() + "mode: dry_run\n")
     assert dry.mode == policy.mode
-    assert "dry_run" in text_of(may_start(SAY, policy, "unit", asked(Level.ADMIN)))
+    assert "dry_run" in text_of(may_start(SAY, policy, "unit", requester(Level.ADMIN)))
 
 
 def test_approving_needs_the_level_and_another_person() -> None:
-    assert may_approve(SAY, RULE, asked(Level.WRITE)) is None
-    assert "needs write" in text_of(may_approve(SAY, RULE, asked(Level.TRIAGE)))
-    assert "own commit" in text_of(may_approve(SAY, RULE, asked(Level.ADMIN, login="ANN")))
+    assert may_approve(SAY, RULE, requester(Level.WRITE)) is None
+    assert "needs write" in text_of(may_approve(SAY, RULE, requester(Level.TRIAGE)))
+    assert "own commit" in text_of(may_approve(SAY, RULE, requester(Level.ADMIN, login="ANN")))
 
 
 @pytest.mark.parametrize(
@@ -212,6 +214,6 @@ def test_what_is_not_green_is_the_latest_attempt_that_ended_badly() -> None:
     again = replace(first, attempt=2, outcome=Outcome.SUCCESS)
     other = replace(first, suite="other")
     live = replace(first, suite="live", state=State.RUNNING, outcome=None)
-    runs = tuple(RunWants(run, ()) for run in (again, first, other, live))
+    runs = tuple(RunClaimants(run, ()) for run in (again, first, other, live))
     assert latest(runs)["unit"] == again
     assert not_green(runs) == ["other"]

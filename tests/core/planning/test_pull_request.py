@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.model.ids import RunId, Sha
-from bot.core.model.runs import Outcome, Rank, Run, State, Want
+from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.snapshot import Pool
-from bot.core.planning.plan import Changes, DropWant, RunWants
+from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.pull_request import (
-    Chosen,
+    Evaluation,
+    ExistingRuns,
     PolicyAt,
-    Present,
     close,
     leave,
     plan,
@@ -63,8 +63,8 @@ OWN = (ChangedFile("own/a.py"),)
 GITHUBS = snapshot(AT, "own", OWN, "another reason")
 
 
-def chosen(files: tuple[ChangedFile, ...] = SRC, **changes: Any) -> Chosen:
-    made = Chosen(
+def evaluation(files: tuple[ChangedFile, ...] = SRC, **changes: Any) -> Evaluation:
+    made = Evaluation(
         pull=a_pull(),
         at=AT,
         selection=select(POLICY, files),
@@ -81,151 +81,168 @@ def with_policy(**changes: Any) -> PolicyAt:
     return replace(AT, policy=POLICY.model_copy(update=changes))
 
 
-def there(*, wants: tuple[str, ...] = ("pr:5",), auto: bool = True, **changes: Any) -> RunWants:
+def there(
+    *, claimants: tuple[str, ...] = ("pr:5",), auto: bool = True, **changes: Any
+) -> RunClaimants:
     """Return a run that is there, with those who want it."""
     base: dict[str, Any] = {"state": State.RUNNING, "snapshot": SAME, "suite": "unit", "sha": SHA}
     base = {"id": RunId("there"), "attempt": 1, **base, **changes}
     run = Run(repo_id=REPO, created_at=at(), **base)
-    return RunWants(run, tuple(Want(run.id, source, auto) for source in wants))
+    return RunClaimants(run, tuple(Claimant(run.id, source, auto) for source in claimants))
 
 
-def done(outcome: Outcome, **changes: Any) -> RunWants:
-    return there(state=State.DONE, outcome=outcome, wants=(), **changes)
+def done(outcome: Outcome, **changes: Any) -> RunClaimants:
+    return there(state=State.DONE, outcome=outcome, claimants=(), **changes)
 
 
-def planned(of: Chosen, *present: RunWants, wanted: tuple[RunWants, ...] | None = None) -> Changes:
+def planned(
+    of: Evaluation, *present: RunClaimants, wanted: tuple[RunClaimants, ...] | None = None
+) -> Plan:
     ids = count(1)
-    open_ones = tuple(item for item in present if item.run.state is not State.DONE and item.wants)
+    open_ones = tuple(
+        item for item in present if item.run.state is not State.DONE and item.claimants
+    )
     at_head = tuple(item for item in present if item.run.sha == of.pull.head_sha)
-    found = Present(at_head, open_ones if wanted is None else wanted)
+    found = ExistingRuns(at_head, open_ones if wanted is None else wanted)
     return plan(of, found, at(), lambda: f"new-{next(ids)}")
 
 
-def in_words(changes: Changes) -> str:
+def in_words(changes: Plan) -> str:
     """Return what is started, wanted and dropped, in short."""
     new = [f"+{run.suite}#{run.attempt}" for run, _ in changes.new_runs]
-    wants = [f"~{want.run_id}" for want in changes.add_wants]
-    return " ".join([*new, *wants, *(f"-{drop.run_id}" for drop in changes.drop_wants)])
+    claimants = [f"~{claimant.run_id}" for claimant in changes.add_claimants]
+    return " ".join([*new, *claimants, *(f"-{drop.run_id}" for drop in changes.drop_claimants)])
 
 
 CHANGED = replace(SAME, timeout_minutes=1)
 DRAFT: dict[str, Any] = {"pull": a_pull(draft=True), "fresh": False}
 QUEUED = there(state=State.QUEUED)
-OTHERS = there(wants=("pr:6",))
+OTHERS = there(claimants=("pr:6",))
 CASES = [
-    pytest.param(chosen(), (), "+unit#1", id="opened: selected standard suites start, heavy not"),
-    pytest.param(chosen(BOTH), (), "+unit#1 +two#1", id="two suites"),
-    pytest.param(chosen((ChangedFile("x"),)), (), "", id="nothing of ours"),
-    pytest.param(chosen(), (there(),), "~there", id="the same again: nothing starts twice"),
-    pytest.param(chosen(), (OTHERS,), "~there", id="two pull requests, one SHA: one run"),
-    pytest.param(chosen(), (there(sha=OLD_SHA),), "+unit#1 -there", id="synchronize: old goes"),
     pytest.param(
-        chosen(),
+        evaluation(), (), "+unit#1", id="opened: selected standard suites start, heavy not"
+    ),
+    pytest.param(evaluation(BOTH), (), "+unit#1 +two#1", id="two suites"),
+    pytest.param(evaluation((ChangedFile("x"),)), (), "", id="nothing of ours"),
+    pytest.param(evaluation(), (there(),), "~there", id="the same again: nothing starts twice"),
+    pytest.param(evaluation(), (OTHERS,), "~there", id="two pull requests, one SHA: one run"),
+    pytest.param(evaluation(), (there(sha=OLD_SHA),), "+unit#1 -there", id="synchronize: old goes"),
+    pytest.param(
+        evaluation(),
         (there(sha=OLD_SHA, auto=False),),
         "+unit#1 -there",
         id="synchronize: what a person asked for goes too",
     ),
     *(
-        pytest.param(chosen(), (done(outcome),), "", id=f"force-push back: {outcome} counts")
+        pytest.param(evaluation(), (done(outcome),), "", id=f"force-push back: {outcome} counts")
         for outcome in (Outcome.SUCCESS, Outcome.FAILURE, Outcome.TIMED_OUT)
     ),
     *(
         pytest.param(
-            chosen(), (done(outcome),), "+unit#2", id=f"force-push back: {outcome} runs again"
+            evaluation(), (done(outcome),), "+unit#2", id=f"force-push back: {outcome} runs again"
         )
         for outcome in (Outcome.CANCELLED, Outcome.SUPERSEDED, Outcome.BROKEN)
     ),
     pytest.param(
-        chosen(), (done(Outcome.SUCCESS, snapshot=CHANGED),), "+unit#2", id="snapshot changed"
+        evaluation(), (done(Outcome.SUCCESS, snapshot=CHANGED),), "+unit#2", id="snapshot changed"
     ),
     pytest.param(
-        chosen(),
+        evaluation(),
         (done(Outcome.BROKEN), done(Outcome.SUCCESS, attempt=2, id=RunId("second"))),
         "",
         id="the latest attempt counts",
     ),
     pytest.param(
-        chosen(fresh=False), (done(Outcome.CANCELLED),), "", id="retarget: a cancelled one stays"
+        evaluation(fresh=False),
+        (done(Outcome.CANCELLED),),
+        "",
+        id="retarget: a cancelled one stays",
     ),
     pytest.param(
-        chosen(fresh=False),
+        evaluation(fresh=False),
         (done(Outcome.SUCCESS, snapshot=CHANGED),),
         "",
         id="retarget: what is done stays",
     ),
     pytest.param(
-        chosen(fresh=False), (done(Outcome.SUPERSEDED),), "+unit#2", id="ready: superseded again"
+        evaluation(fresh=False),
+        (done(Outcome.SUPERSEDED),),
+        "+unit#2",
+        id="ready: superseded again",
     ),
     pytest.param(
-        chosen(BOTH, fresh=False), (there(),), "+two#1 ~there", id="retarget: newly selected"
+        evaluation(BOTH, fresh=False), (there(),), "+two#1 ~there", id="retarget: newly selected"
     ),
     pytest.param(
-        chosen((ChangedFile("two/b"),), fresh=False),
+        evaluation((ChangedFile("two/b"),), fresh=False),
         (there(),),
         "+two#1 -there",
         id="retarget: no longer selected",
     ),
     pytest.param(
-        chosen((ChangedFile("two/b"),), fresh=False),
+        evaluation((ChangedFile("two/b"),), fresh=False),
         (there(auto=False),),
         "+two#1",
         id="retarget: a person's stays",
     ),
-    pytest.param(chosen(pull=a_pull(draft=True)), (), "", id="a draft starts nothing"),
-    pytest.param(chosen(**DRAFT), (QUEUED,), "-there", id="to draft: a queued one goes"),
-    pytest.param(chosen(**DRAFT), (there(),), "", id="to draft: a running one goes on"),
+    pytest.param(evaluation(pull=a_pull(draft=True)), (), "", id="a draft starts nothing"),
+    pytest.param(evaluation(**DRAFT), (QUEUED,), "-there", id="to draft: a queued one goes"),
+    pytest.param(evaluation(**DRAFT), (there(),), "", id="to draft: a running one goes on"),
     pytest.param(
-        chosen(**DRAFT), (there(state=State.QUEUED, auto=False),), "", id="to draft: a person's"
+        evaluation(**DRAFT), (there(state=State.QUEUED, auto=False),), "", id="to draft: a person's"
     ),
     pytest.param(
-        chosen(pull=a_pull(draft=True), at=with_policy(drafts=True)),
+        evaluation(pull=a_pull(draft=True), at=with_policy(drafts=True)),
         (),
         "+unit#1",
         id="drafts: true",
     ),
-    pytest.param(chosen(trust=NO), (), "", id="untrusted: nothing starts"),
-    pytest.param(chosen(OWN), (), "+own#1", id="GitHub starts it: a row waits"),
-    pytest.param(chosen(OWN, trust=NO), (), "+own#1", id="GitHub starts it for strangers, too"),
+    pytest.param(evaluation(trust=NO), (), "", id="untrusted: nothing starts"),
+    pytest.param(evaluation(OWN), (), "+own#1", id="GitHub starts it: a row waits"),
+    pytest.param(evaluation(OWN, trust=NO), (), "+own#1", id="GitHub starts it for strangers, too"),
     pytest.param(
-        chosen(OWN, pull=a_pull(draft=True)), (), "+own#1", id="GitHub starts it for drafts, too"
+        evaluation(OWN, pull=a_pull(draft=True)),
+        (),
+        "+own#1",
+        id="GitHub starts it for drafts, too",
     ),
     pytest.param(
-        chosen(OWN, **DRAFT),
+        evaluation(OWN, **DRAFT),
         (there(suite="own", state=State.QUEUED, snapshot=GITHUBS),),
         "~there",
         id="to draft: what GitHub starts waits on",
     ),
     pytest.param(
-        chosen(OWN, at=with_policy(mode=Mode.DRY_RUN)), (), "", id="dry run: GitHub's are left"
+        evaluation(OWN, at=with_policy(mode=Mode.DRY_RUN)), (), "", id="dry run: GitHub's are left"
     ),
     pytest.param(
-        chosen(fresh=False),
+        evaluation(fresh=False),
         (there(suite="own", state=State.QUEUED, snapshot=GITHUBS),),
         "+unit#1 -there",
         id="retarget: GitHub's is not selected any more",
     ),
-    pytest.param(chosen(trust=NO), (there(sha=OLD_SHA),), "-there", id="untrusted: old goes"),
+    pytest.param(evaluation(trust=NO), (there(sha=OLD_SHA),), "-there", id="untrusted: old goes"),
     pytest.param(
-        chosen(at=with_policy(mode=Mode.DRY_RUN)), (there(sha=OLD_SHA),), "-there", id="dry run"
+        evaluation(at=with_policy(mode=Mode.DRY_RUN)), (there(sha=OLD_SHA),), "-there", id="dry run"
     ),
 ]
 
 
 @pytest.mark.parametrize(("of", "present", "expected"), CASES)
-def test_a_plan(of: Chosen, present: tuple[RunWants, ...], expected: str) -> None:
+def test_a_plan(of: Evaluation, present: tuple[RunClaimants, ...], expected: str) -> None:
     assert in_words(planned(of, *present)) == expected
 
 
 @pytest.mark.parametrize(
     ("of", "item", "reason"),
     [
-        (chosen(), there(sha=OLD_SHA), "superseded by 9999999"),
-        (chosen((ChangedFile("x"),)), there(), "the new base does not select this suite"),
-        (chosen(**DRAFT), QUEUED, "the pull request became a draft"),
+        (evaluation(), there(sha=OLD_SHA), "superseded by 9999999"),
+        (evaluation((ChangedFile("x"),)), there(), "the new base does not select this suite"),
+        (evaluation(**DRAFT), QUEUED, "the pull request became a draft"),
     ],
 )
-def test_a_dropped_want_says_why(of: Chosen, item: RunWants, reason: str) -> None:
-    assert planned(of, item).drop_wants == (DropWant(RunId("there"), "pr:5", reason),)
+def test_a_dropped_want_says_why(of: Evaluation, item: RunClaimants, reason: str) -> None:
+    assert planned(of, item).drop_claimants == (DropClaimant(RunId("there"), "pr:5", reason),)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +250,7 @@ def test_a_dropped_want_says_why(of: Chosen, item: RunWants, reason: str) -> Non
 )
 def test_only_a_push_is_debounced(pushed: bool, seconds: int, due: object) -> None:
     limits = POLICY.limits.model_copy(update={"debounce_seconds": seconds})
-    changes = planned(chosen(pushed=pushed, at=with_policy(limits=limits)))
+    changes = planned(evaluation(pushed=pushed, at=with_policy(limits=limits)))
     assert changes.new_runs[0][0].not_before == due
 
 
@@ -249,15 +266,15 @@ def test_a_run_waits_in_the_class_of_its_branch_and_trust(
     release: bool, trust: Trusted, rank: Rank
 ) -> None:
     at = replace(AT, release=release)
-    [(_, wants)] = planned(chosen(at=at, trust=trust)).new_runs
-    assert [want.rank for want in wants] == [rank]
+    [(_, claimants)] = planned(evaluation(at=at, trust=trust)).new_runs
+    assert [claimant.rank for claimant in claimants] == [rank]
 
 
 def test_a_new_run_knows_what_made_it() -> None:
-    changes = planned(chosen())
-    ((run, wants),) = changes.new_runs
+    changes = planned(evaluation())
+    ((run, claimants),) = changes.new_runs
     assert (run.id, run.sha, run.number, run.origin) == ("new-1", SHA, 5, "a push of 9999999")
-    assert wants == (Want(RunId("new-1"), "pr:5"),)
+    assert claimants == (Claimant(RunId("new-1"), "pr:5"),)
     assert changes.gates == (Gate(REPO, SHA, 5, name="ascend-ci"),)
     assert changes.pull == a_pull()
 
@@ -284,7 +301,7 @@ def test_dispatch_ref_may_be_a_branch_of_its_own() -> None:
 
 def test_the_selection_row_holds_all_that_the_gate_says() -> None:
     pull = a_pull(draft=True, changed_files=3100)
-    row = selection_row(chosen(BOTH, pull=pull, trust=NO))
+    row = selection_row(evaluation(BOTH, pull=pull, trust=NO))
     assert (row.repo_id, row.sha, row.number, row.policy_sha) == (REPO, SHA, 5, "p" * 40)
     suites = {item.pop("name"): item for item in row.data.pop("suites")}
     assert row.data == {
@@ -311,21 +328,21 @@ def test_the_selection_row_holds_all_that_the_gate_says() -> None:
 @pytest.mark.parametrize(
     ("of", "names"),
     [
-        (chosen(BOTH, trust=NO), ("unit", "two")),  # no heavy one, and none that GitHub starts
-        (chosen(BOTH), ()),
-        (chosen(BOTH, trust=NO, pull=a_pull(draft=True)), ()),
-        (chosen(BOTH, trust=NO, at=with_policy(mode=Mode.DRY_RUN)), ()),
+        (evaluation(BOTH, trust=NO), ("unit", "two")),  # no heavy one, and none that GitHub starts
+        (evaluation(BOTH), ()),
+        (evaluation(BOTH, trust=NO, pull=a_pull(draft=True)), ()),
+        (evaluation(BOTH, trust=NO, at=with_policy(mode=Mode.DRY_RUN)), ()),
     ],
 )
 def test_an_approval_would_start_what_waits_for_it_alone(
-    of: Chosen, names: tuple[str, ...]
+    of: Evaluation, names: tuple[str, ...]
 ) -> None:
     assert waiting(of) == names
 
 
 def test_closing_drops_every_want_and_closes_the_gate() -> None:
     changes = close(a_pull(), (there(), there(id=RunId("b"))), "the pull request was closed")
-    assert [drop.run_id for drop in changes.drop_wants] == ["there", "b"]
+    assert [drop.run_id for drop in changes.drop_claimants] == ["there", "b"]
     assert changes.pull
     assert not changes.pull.open
     assert changes.gates == (Gate(REPO, SHA, 5, closed="the pull request was closed"),)
@@ -359,7 +376,7 @@ RUNS = st.lists(
 
 @given(RUNS, st.booleans(), st.booleans(), st.booleans())
 def test_a_plan_makes_no_second_open_run_and_leaves_no_want_behind(
-    runs: list[RunWants], trusted: bool, fresh: bool, draft: bool
+    runs: list[RunClaimants], trusted: bool, fresh: bool, draft: bool
 ) -> None:
     latest = {(item.run.sha, item.run.suite): item.run.attempt for item in runs}
     for item in runs:
@@ -372,7 +389,7 @@ def test_a_plan_makes_no_second_open_run_and_leaves_no_want_behind(
         if item.run.state is State.DONE or item.run.attempt == latest[item.run.sha, item.run.suite]
     ]
     pull = a_pull(draft=draft)
-    of = chosen(BOTH, trust=YES if trusted else NO, fresh=fresh, pull=pull)
+    of = evaluation(BOTH, trust=YES if trusted else NO, fresh=fresh, pull=pull)
     changes = planned(of, *present)
     is_open: set[tuple[Sha, str]] = {
         (item.run.sha, item.run.suite) for item in present if item.run.state is not State.DONE
@@ -382,7 +399,7 @@ def test_a_plan_makes_no_second_open_run_and_leaves_no_want_behind(
     assert len(made) == len(set(made))
     assert set(made) <= {(SHA, "unit"), (SHA, "two")}
     assert not made or (trusted and not draft)
-    dropped = {drop.run_id for drop in changes.drop_wants}
+    dropped = {drop.run_id for drop in changes.drop_claimants}
     old = {
         item.run.id
         for item in present

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.model.ids import RunId
-from bot.core.model.runs import Outcome, Rank, Run, State, Want
+from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.planning.commits import Commit
-from bot.core.planning.plan import RunWants
+from bot.core.planning.plan import RunClaimants
 from bot.core.planning.pull_request import PolicyAt
 from bot.core.planning.schedule import (
     CATCH_UP,
@@ -68,7 +68,7 @@ def a_commit() -> Commit:
     return Commit(REPO, SHA, at, SOURCE, Rank.NIGHTLY, "the nightly a2 of 2026-08-22 17:00")
 
 
-def attempt(suite: str, number: int, outcome: Outcome | None, *sources: str) -> RunWants:
+def attempt(suite: str, number: int, outcome: Outcome | None, *sources: str) -> RunClaimants:
     run = Run(
         id=RunId(f"OLD-{suite}-{number}"),
         repo_id=REPO,
@@ -80,7 +80,7 @@ def attempt(suite: str, number: int, outcome: Outcome | None, *sources: str) -> 
         state=State.DONE if outcome else State.RUNNING,
         outcome=outcome,
     )
-    return RunWants(run, tuple(Want(run.id, source) for source in sources))
+    return RunClaimants(run, tuple(Claimant(run.id, source) for source in sources))
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_a_night_starts_its_suites_last_and_says_how_many() -> None:
         ("n-two", 1, None),
     ]
     assert {run.snapshot.reason for run in runs} == {"the nightly `a2`"}
-    wants = {want for _, wants in plan.changes.new_runs for want in wants}
-    assert {(want.source, want.rank) for want in wants} == {(SOURCE, Rank.NIGHTLY)}
+    claimants = {claimant for _, claimants in plan.changes.new_runs for claimant in claimants}
+    assert {(claimant.source, claimant.rank) for claimant in claimants} == {(SOURCE, Rank.NIGHTLY)}
 
 
 def test_what_ran_on_the_commit_is_measured_anew_and_what_is_open_joined() -> None:
@@ -207,7 +207,7 @@ def test_what_ran_on_the_commit_is_measured_anew_and_what_is_open_joined() -> No
     assert run.snapshot.reason == (
         "the nightly `a2`, which measures anew: attempt 2 passed on this very commit"
     )
-    assert [want.run_id for want in plan.changes.add_wants] == ["OLD-n-two-1"]
+    assert [claimant.run_id for claimant in plan.changes.add_claimants] == ["OLD-n-two-1"]
     assert plan.night.note == (
         "the service was away; 1 suite started; run anew on a commit that had them: n-one;"
         " joined an open attempt: n-two"
@@ -242,10 +242,10 @@ def test_a_night_is_done_when_the_last_attempt_of_each_of_its_suites_is() -> Non
     assert source == SOURCE
     first = attempt("n-one", 1, Outcome.BROKEN, source)
     second = attempt("n-one", 2, Outcome.SUCCESS, source)
-    going = attempt("n-two", 1, None, source)
+    runnable = attempt("n-two", 1, None, source)
     ended = attempt("n-two", 1, Outcome.FAILURE, source, "pr:1")
     foreign = attempt("other", 1, None, "nightly:a3@2026-08-22T17:00:00Z")
-    assert settled(started, (first, second, going)) is None
+    assert settled(started, (first, second, runnable)) is None
     done = settled(started, (second, first, ended, foreign))
     assert done == replace(
         started, state=NightState.DONE, note="2 suites started; 1 of 2 suites passed"

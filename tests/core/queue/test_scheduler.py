@@ -7,22 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.core.model.ids import RunId
-from bot.core.model.queue import Ahead, Need, Place
+from bot.core.model.queue import Ahead, Need, QueuePosition
 from bot.core.model.runs import Rank
-from bot.core.queue.scheduler import (
-    AGE,
-    RESERVE_AFTER,
-    Barred,
-    Holder,
-    Pause,
-    Scene,
-    Taken,
-    Waiter,
-    decide,
-    give,
-    going,
-    order,
-)
+from bot.core.queue.scheduler import AGE, RESERVE_AFTER, acquire, decide, order, runnable
+from bot.core.queue.state import Acquired, Blocked, Holder, Pause, PendingRun, QueueState
 from bot.core.queue.usage import Usage, spent
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -36,12 +24,12 @@ def pool(amount: int) -> Need:
     return Need("pool:cluster", amount, 32)
 
 
-def waits(name: str, *needs: tuple[Need, ...], **more: object) -> Waiter:
+def waits(name: str, *needs: tuple[Need, ...], **more: object) -> PendingRun:
     """Make a waiter; those made with a higher ``minutes`` came later."""
     minutes = more.pop("minutes", 0)
     assert isinstance(minutes, int)
     fields = {"since": NOW + minutes * MINUTE - timedelta(minutes=20), "rank": Rank.AUTOMATIC}
-    return Waiter(RunId(name), name, needs=needs or ((SLOT,),), **{**fields, **more})  # type: ignore[arg-type]
+    return PendingRun(RunId(name), name, needs=needs or ((SLOT,),), **{**fields, **more})  # type: ignore[arg-type]
 
 
 def holds(name: str, *amounts: tuple[str, int], **more: object) -> Holder:
@@ -50,41 +38,46 @@ def holds(name: str, *amounts: tuple[str, int], **more: object) -> Holder:
     return Holder(RunId(name), name, since, amounts or (("label:a3", 1),), **more)  # type: ignore[arg-type]
 
 
-def names(waiters: Iterable[Waiter]) -> list[str]:
+def names(pending_runs: Iterable[PendingRun]) -> list[str]:
     """Return the waiters' names."""
-    return [item.run_id for item in waiters]
+    return [item.run_id for item in pending_runs]
 
 
 def test_the_class_goes_before_the_time() -> None:
     ranks = [Rank.NIGHTLY, Rank.AUTOMATIC, Rank.APPROVED, Rank.RELEASE, Rank.GROUP]
     waiting = tuple(waits(rank.name, rank=rank, minutes=i) for i, rank in enumerate(ranks))
-    assert names(order(Scene(NOW, waiting))) == [rank.name for rank in reversed(ranks)]
+    assert names(order(QueueState(NOW, waiting))) == [rank.name for rank in reversed(ranks)]
 
 
 def test_who_waits_long_moves_up_past_every_newcomer() -> None:
     old = waits("night", rank=Rank.NIGHTLY, since=NOW - 5 * AGE)
-    assert names(order(Scene(NOW, (waits("group", rank=Rank.GROUP), old)))) == ["night", "group"]
+    assert names(order(QueueState(NOW, (waits("group", rank=Rank.GROUP), old)))) == [
+        "night",
+        "group",
+    ]
 
 
 def test_ones_second_run_comes_after_everybodys_first() -> None:
     greedy = [waits(f"a{n}", author="ann", number=1, minutes=n) for n in range(3)]
-    scene = Scene(NOW, (*greedy, waits("b", author="bob", number=2, minutes=9)))
-    assert names(order(scene)) == ["a0", "b", "a1", "a2"]
+    queue_state = QueueState(NOW, (*greedy, waits("b", author="bob", number=2, minutes=9)))
+    assert names(order(queue_state)) == ["a0", "b", "a1", "a2"]
 
 
 def test_what_one_holds_counts_before_what_one_asks() -> None:
-    scene = Scene(
+    queue_state = QueueState(
         NOW,
         (waits("a", author="ann"), waits("b", author="bob", minutes=1)),
         holders=(holds("x", author="ann"),),
     )
-    assert names(order(scene)) == ["b", "a"]
+    assert names(order(queue_state)) == ["b", "a"]
 
 
 def test_among_equals_who_used_less_today_goes_first() -> None:
     used = spent((Usage(8, NOW - 3 * AGE, NOW - 2 * AGE, author="ann"),), NOW)
-    scene = Scene(NOW, (waits("a", author="ann"), waits("b", author="bob", minutes=1)), spent=used)
-    assert names(order(scene)) == ["b", "a"]
+    queue_state = QueueState(
+        NOW, (waits("a", author="ann"), waits("b", author="bob", minutes=1)), spent=used
+    )
+    assert names(order(queue_state)) == ["b", "a"]
 
 
 def test_the_pull_requests_of_one_author_take_turns() -> None:
@@ -93,52 +86,52 @@ def test_the_pull_requests_of_one_author_take_turns() -> None:
         waits("a1", author="ann", number=1, minutes=1),
         waits("b0", author="ann", number=2, minutes=2),
     )
-    assert names(order(Scene(NOW, waiting))) == ["a0", "b0", "a1"]
+    assert names(order(QueueState(NOW, waiting))) == ["a0", "b0", "a1"]
     used = spent((Usage(8, NOW - AGE, NOW, number=1, author="ann"),), NOW)
-    assert names(order(Scene(NOW, waiting, spent=used))) == ["b0", "a0", "a1"]
+    assert names(order(QueueState(NOW, waiting, spent=used))) == ["b0", "a0", "a1"]
 
 
 def test_the_first_free_label_in_order_of_preference_is_taken() -> None:
-    waiter = waits("w", (SLOT,), (OTHER,))
-    assert decide(Scene(NOW, (waiter,)), waiter.run_id) == Taken(0)
-    scene = Scene(NOW, (waiter,), holders=(holds("x"),))
-    assert decide(scene, waiter.run_id) == Taken(1)
+    pending = waits("w", (SLOT,), (OTHER,))
+    assert decide(QueueState(NOW, (pending,)), pending.run_id) == Acquired(0)
+    queue_state = QueueState(NOW, (pending,), holders=(holds("x"),))
+    assert decide(queue_state, pending.run_id) == Acquired(1)
 
 
 def test_two_runs_get_two_labels_in_one_walk() -> None:
     one, two, three = (waits(name, (SLOT,), (OTHER,), minutes=n) for n, name in enumerate("abc"))
-    assert going(Scene(NOW, (one, two, three))) == {"a": 0, "b": 1}
+    assert runnable(QueueState(NOW, (one, two, three))) == {"a": 0, "b": 1}
 
 
 def test_what_an_earlier_run_waits_for_is_not_given_to_a_later_one() -> None:
     big, small = waits("big", (pool(32),)), waits("small", (pool(8),), minutes=1)
-    scene = Scene(NOW, (big, small), holders=(holds("x", ("pool:cluster", 8)),))
-    assert going(scene) == {}
+    queue_state = QueueState(NOW, (big, small), holders=(holds("x", ("pool:cluster", 8)),))
+    assert runnable(queue_state) == {}
 
 
 def test_a_label_is_used_while_an_earlier_run_lacks_its_pool() -> None:
     big, small = waits("big", (SLOT, pool(32))), waits("small", minutes=1)
-    scene = Scene(NOW, (big, small), holders=(holds("x", ("pool:cluster", 8)),))
-    assert going(scene) == {"small": 0}
+    queue_state = QueueState(NOW, (big, small), holders=(holds("x", ("pool:cluster", 8)),))
+    assert runnable(queue_state) == {"small": 0}
 
 
 def test_who_has_waited_long_keeps_what_is_free_of_what_it_needs() -> None:
     big = waits("big", (SLOT, pool(32)), since=NOW - RESERVE_AFTER)
     small = waits("small", minutes=1)
-    scene = Scene(NOW, (big, small), holders=(holds("x", ("pool:cluster", 8)),))
-    assert going(scene) == {}
+    queue_state = QueueState(NOW, (big, small), holders=(holds("x", ("pool:cluster", 8)),))
+    assert runnable(queue_state) == {}
 
 
 def test_jobs_of_others_occupy_a_label_and_are_counted() -> None:
-    waiter = waits("w")
-    scene = Scene(NOW, (waiter,), occupied={"label:a3": 1})
-    assert decide(scene, waiter.run_id) == Place("a3", 1, others=1)
+    pending = waits("w")
+    queue_state = QueueState(NOW, (pending,), occupied={"label:a3": 1})
+    assert decide(queue_state, pending.run_id) == QueuePosition("a3", 1, others=1)
 
 
 def test_a_paused_label_is_passed_over() -> None:
     pause = Pause("label:a3", "kim", "maintenance", None, NOW)
-    waiter = waits("w", (SLOT,), (OTHER,))
-    assert decide(Scene(NOW, (waiter,), pauses=(pause,)), waiter.run_id) == Taken(1)
+    pending = waits("w", (SLOT,), (OTHER,))
+    assert decide(QueueState(NOW, (pending,), pauses=(pause,)), pending.run_id) == Acquired(1)
 
 
 def test_a_pause_of_everything_bars_with_who_why_and_until() -> None:
@@ -147,17 +140,17 @@ def test_a_pause_of_everything_bars_with_who_why_and_until() -> None:
         Pause("label:else", "jo", "", None, NOW),
         Pause("all", "kim", "cluster upgrade", until, NOW),
     )
-    waiter = waits("w")
-    answer = decide(Scene(NOW, (waiter,), pauses=pauses), waiter.run_id)
+    pending = waits("w")
+    answer = decide(QueueState(NOW, (pending,), pauses=pauses), pending.run_id)
     why = "everything is paused by kim until 12:01: cluster upgrade"
-    assert answer == Barred(why, until, "pause")
-    assert decide(Scene(until, (waiter,), pauses=pauses), waiter.run_id) == Taken(0)
+    assert answer == Blocked(why, until, "pause")
+    assert decide(QueueState(until, (pending,), pauses=pauses), pending.run_id) == Acquired(0)
 
 
 def test_no_hours_at_all_bar_without_a_time() -> None:
-    scene = Scene(NOW, (waits("w", hours=0.0),))
+    queue_state = QueueState(NOW, (waits("w", hours=0.0),))
     why = "the policy allows no NPU-hours"
-    assert decide(scene, RunId("w")) == Barred(why, None, "limits.npu_hours_per_day")
+    assert decide(queue_state, RunId("w")) == Blocked(why, None, "limits.npu_hours_per_day")
 
 
 @pytest.mark.parametrize(
@@ -172,9 +165,9 @@ def test_small_limits_are_told_with_their_parts(
     npus: int, minutes: int, limit: float, said: str
 ) -> None:
     usage = Usage(npus, NOW - minutes * MINUTE, NOW)
-    scene = Scene(NOW, (waits("w", hours=limit),), spent=spent((usage,), NOW))
-    answer = decide(scene, RunId("w"))
-    assert isinstance(answer, Barred)
+    queue_state = QueueState(NOW, (waits("w", hours=limit),), spent=spent((usage,), NOW))
+    answer = decide(queue_state, RunId("w"))
+    assert isinstance(answer, Blocked)
     assert answer.why.startswith(said)
 
 
@@ -185,18 +178,20 @@ def test_of_several_pauses_the_one_that_decides_is_named() -> None:
         Pause("label:a2", "jo", "short", NOW + MINUTE, NOW),
         Pause("pool:cluster", "lee", "longer", NOW + 2 * MINUTE, NOW),
     )
-    waiter = waits("w", (SLOT,), (OTHER, pool(8)))
-    answer = decide(Scene(NOW, (waiter,), pauses=pauses), waiter.run_id)
-    assert isinstance(answer, Barred)
+    pending = waits("w", (SLOT,), (OTHER, pool(8)))
+    answer = decide(QueueState(NOW, (pending,), pauses=pauses), pending.run_id)
+    assert isinstance(answer, Blocked)
     assert answer.why.endswith("by lee until 12:02: longer")
 
 
 def test_a_paused_run_stands_in_nobodys_way() -> None:
     first, second = waits("first", (SLOT, pool(8))), waits("second", minutes=1)
     pause = Pause("pool:cluster", "kim", "upgrade", None, NOW)
-    scene = Scene(NOW, (first, second), pauses=(pause,))
-    assert decide(scene, first.run_id) == Barred("cluster is paused by kim: upgrade", rule="pause")
-    assert going(scene) == {"second": 0}
+    queue_state = QueueState(NOW, (first, second), pauses=(pause,))
+    assert decide(queue_state, first.run_id) == Blocked(
+        "cluster is paused by kim: upgrade", rule="pause"
+    )
+    assert runnable(queue_state) == {"second": 0}
 
 
 def test_only_the_first_in_line_keeps_what_is_free_for_itself() -> None:
@@ -205,36 +200,38 @@ def test_only_the_first_in_line_keeps_what_is_free_for_itself() -> None:
     long_ago = -int(RESERVE_AFTER / MINUTE)
     two_nodes = [waits(f"w{n}", (label, pool(32)), minutes=long_ago + n) for n in range(3)]
     small = waits("small", (label,))
-    scene = Scene(NOW, (*two_nodes, small), holders=(holds("x", ("pool:cluster", 32)),))
-    assert going(scene) == {"small": 0}
-    assert going(replace(scene, waiting=(*scene.waiting, waits("then", (label,))))) == {"small": 0}
+    queue_state = QueueState(NOW, (*two_nodes, small), holders=(holds("x", ("pool:cluster", 32)),))
+    assert runnable(queue_state) == {"small": 0}
+    assert runnable(
+        replace(queue_state, waiting=(*queue_state.waiting, waits("then", (label,))))
+    ) == {"small": 0}
 
 
 def test_a_pull_request_has_so_many_runs_at_once() -> None:
     wide = Need("label:wide", 1, 9)
     waiting = tuple(waits(f"w{n}", (wide,), number=7, per_pull=2, minutes=n) for n in range(3))
-    scene = Scene(NOW, waiting, holders=(holds("x", ("label:wide", 1), number=7),))
-    assert going(scene) == {"w0": 0}
+    queue_state = QueueState(NOW, waiting, holders=(holds("x", ("label:wide", 1), number=7),))
+    assert runnable(queue_state) == {"w0": 0}
     why = "2 runs of this pull request are going, 2 may at once"
-    assert decide(scene, RunId("w1")) == Barred(why, rule="limits.runs_per_pr", ahead=1)
+    assert decide(queue_state, RunId("w1")) == Blocked(why, rule="limits.runs_per_pr", ahead=1)
 
 
 def test_the_hours_of_the_day_bar_all_but_forced_runs() -> None:
     used = spent((Usage(10, NOW - timedelta(hours=10), NOW),), NOW)
     waiting = (waits("w", hours=100), waits("forced", (OTHER,), minutes=1))
-    scene = Scene(NOW, waiting, spent=used)
+    queue_state = QueueState(NOW, waiting, spent=used)
     until = NOW + timedelta(hours=14, minutes=30)
     why = "100 of 100 NPU-hours of 24 h are used, until about 5 Mar 02:30"
-    assert decide(scene, RunId("w")) == Barred(why, until, "limits.npu_hours_per_day")
-    assert decide(scene, RunId("forced")) == Taken(0)
+    assert decide(queue_state, RunId("w")) == Blocked(why, until, "limits.npu_hours_per_day")
+    assert decide(queue_state, RunId("forced")) == Acquired(0)
 
 
 def test_a_place_names_who_is_ahead_and_when_it_will_be_ones_turn() -> None:
     usual = {"x": 30 * MINUTE, "first": 15 * MINUTE}
     waiting = (waits("first", number=3), waits("me", minutes=1))
-    scene = Scene(NOW, waiting, holders=(holds("x", number=2),), usual=usual)
-    place = decide(scene, RunId("me"))
-    assert place == Place(
+    queue_state = QueueState(NOW, waiting, holders=(holds("x", number=2),), usual=usual)
+    place = decide(queue_state, RunId("me"))
+    assert place == QueuePosition(
         "a3",
         2,
         start_at=NOW + 35 * MINUTE,
@@ -246,32 +243,32 @@ def test_a_place_names_who_is_ahead_and_when_it_will_be_ones_turn() -> None:
 
 
 def test_without_a_usual_time_there_is_no_estimate() -> None:
-    scene = Scene(NOW, (waits("me"),), holders=(holds("x"),))
-    place = decide(scene, RunId("me"))
-    assert isinstance(place, Place)
+    queue_state = QueueState(NOW, (waits("me"),), holders=(holds("x"),))
+    place = decide(queue_state, RunId("me"))
+    assert isinstance(place, QueuePosition)
     assert place.start_at is None
 
 
 def test_an_overdue_run_is_expected_to_need_a_little_more() -> None:
-    scene = Scene(NOW, (waits("me"),), holders=(holds("x"),), usual={"x": 9 * MINUTE})
-    place = decide(scene, RunId("me"))
-    assert isinstance(place, Place)
+    queue_state = QueueState(NOW, (waits("me"),), holders=(holds("x"),), usual={"x": 9 * MINUTE})
+    place = decide(queue_state, RunId("me"))
+    assert isinstance(place, QueuePosition)
     assert place.start_at == NOW + 5 * MINUTE
 
 
 def test_a_far_estimate_is_coarser() -> None:
-    scene = Scene(NOW, (waits("me"),), holders=(holds("x"),), usual={"x": 95 * MINUTE})
-    place = decide(scene, RunId("me"))
-    assert isinstance(place, Place)
+    queue_state = QueueState(NOW, (waits("me"),), holders=(holds("x"),), usual={"x": 95 * MINUTE})
+    place = decide(queue_state, RunId("me"))
+    assert isinstance(place, QueuePosition)
     assert place.start_at == NOW + 90 * MINUTE
 
 
 def test_an_estimate_beyond_what_can_be_told_is_none() -> None:
     usual = {"w": MINUTE, "x": MINUTE}
     waiting = [replace(waits("w", minutes=n), run_id=RunId(f"w{n:03}")) for n in range(150)]
-    scene = Scene(NOW, tuple(waiting), holders=(holds("x"),), usual=usual)
-    place = decide(scene, RunId("w149"))
-    assert isinstance(place, Place)
+    queue_state = QueueState(NOW, tuple(waiting), holders=(holds("x"),), usual=usual)
+    place = decide(queue_state, RunId("w149"))
+    assert isinstance(place, QueuePosition)
     assert (place.ahead, place.start_at, len(place.before)) == (150, None, 3)
 
 
@@ -280,9 +277,9 @@ def test_an_estimate_looks_no_hundred_ends_ahead() -> None:
         replace(holds("o", ("label:wide", 1)), run_id=RunId(f"o{number}")) for number in range(100)
     ]
     usual = {"o": MINUTE, "x": 60 * MINUTE}
-    scene = Scene(NOW, (waits("me"),), holders=(*others, holds("x")), usual=usual)
-    place = decide(scene, RunId("me"))
-    assert isinstance(place, Place)
+    queue_state = QueueState(NOW, (waits("me"),), holders=(*others, holds("x")), usual=usual)
+    place = decide(queue_state, RunId("me"))
+    assert isinstance(place, QueuePosition)
     assert (place.ahead, place.start_at) == (1, None)
 
 
@@ -290,9 +287,9 @@ def test_the_crowd_for_other_places_is_no_part_of_an_estimate() -> None:
     crowd = [replace(waits("c", (OTHER,)), run_id=RunId(f"c{number:03}")) for number in range(200)]
     busy = (holds("x"), holds("y", ("label:a2", 1)))
     usual = {"x": 30 * MINUTE, "y": 30 * MINUTE, "c": MINUTE}
-    scene = Scene(NOW, (*crowd, waits("me", minutes=1)), holders=busy, usual=usual)
-    place = decide(scene, RunId("me"))
-    assert isinstance(place, Place)
+    queue_state = QueueState(NOW, (*crowd, waits("me", minutes=1)), holders=busy, usual=usual)
+    place = decide(queue_state, RunId("me"))
+    assert isinstance(place, QueuePosition)
     assert (place.ahead, place.start_at) == (1, NOW + 20 * MINUTE)
 
 
@@ -302,9 +299,9 @@ def test_a_rivals_rivals_are_part_of_an_estimate() -> None:
     minutes = {"x": 30, "y": 50, "first": 60, "both": 10}
     usual = {suite: count * MINUTE for suite, count in minutes.items()}
     busy = (holds("x", ("label:a2", 1)), holds("y"))
-    scene = Scene(NOW, (first, both, waits("me")), busy, usual=usual)
-    place = decide(scene, RunId("me"))
-    assert isinstance(place, Place)
+    queue_state = QueueState(NOW, (first, both, waits("me")), busy, usual=usual)
+    place = decide(queue_state, RunId("me"))
+    assert isinstance(place, QueuePosition)
     assert place.start_at == NOW + 90 * MINUTE  # x 20, first 60, both 10
 
 
@@ -315,19 +312,19 @@ def test_who_takes_a_place_changes_whose_turn_it_is() -> None:
         waits("y1", (one,), author="y", minutes=2),
         waits("x2", (two,), author="x", minutes=3),
     )
-    scene = Scene(NOW, waiting)
-    assert going(scene).keys() == {"x1", "x2"}
-    assert give(scene, RunId("x2")) == (Taken(0), {"y1"})  # x has had a turn by now
-    assert give(scene, RunId("y1"))[1] == {"x1", "x2"}
+    queue_state = QueueState(NOW, waiting)
+    assert runnable(queue_state).keys() == {"x1", "x2"}
+    assert acquire(queue_state, RunId("x2")) == (Acquired(0), {"y1"})  # x has had a turn by now
+    assert acquire(queue_state, RunId("y1"))[1] == {"x1", "x2"}
 
 
 def test_who_is_barred_knows_how_many_wait_before_it() -> None:
     pause = Pause("all", "kim", "upgrade", None, NOW)
     waiting = tuple(waits(f"w{number}", minutes=number) for number in range(3))
-    answer = decide(Scene(NOW, waiting, pauses=(pause,)), RunId("w2"))
-    assert isinstance(answer, Barred)
+    answer = decide(QueueState(NOW, waiting, pauses=(pause,)), RunId("w2"))
+    assert isinstance(answer, Blocked)
     assert answer.ahead == 2
 
 
 def test_nothing_to_need_is_always_taken() -> None:
-    assert decide(Scene(NOW, (waits("w", ()),)), RunId("w")) == Taken(0)
+    assert decide(QueueState(NOW, (waits("w", ()),)), RunId("w")) == Acquired(0)

@@ -11,17 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from bot.core.model.ids import RunId
 from bot.core.model.queue import Alternatives, Need
 from bot.core.model.runs import Rank
-from bot.core.queue.scheduler import (
-    AGE,
-    Holder,
-    Pause,
-    Scene,
-    Taken,
-    Waiter,
-    decide,
-    going,
-    order,
-)
+from bot.core.queue.scheduler import AGE, decide, order, runnable
+from bot.core.queue.state import Acquired, Holder, Pause, PendingRun, QueueState
 from bot.core.queue.usage import Usage, spent
 
 START = datetime(2026, 3, 4, tzinfo=UTC)
@@ -47,20 +38,20 @@ class Day(RuleBasedStateMachine):
     def begin(self) -> None:
         """Start with nothing."""
         self.now = START
-        self.waiting: list[Waiter] = []
+        self.waiting: list[PendingRun] = []
         self.holders: list[Holder] = []
         self.usages: list[Usage] = []
         self.pauses: list[Pause] = []
         self.others: Counter[str] = Counter()
         self.count = 0
 
-    def scene(self) -> Scene:
+    def queue_state(self) -> QueueState:
         """Return what decides now."""
         ongoing = [
             Usage(self._npus(item), item.since, None, item.number, item.author)
             for item in self.holders
         ]
-        return Scene(
+        return QueueState(
             now=self.now,
             waiting=tuple(self.waiting),
             holders=tuple(self.holders),
@@ -74,16 +65,16 @@ class Day(RuleBasedStateMachine):
 
     def _start(self) -> None:
         """Start whatever may go, one after the other, as the runner's steps do."""
-        while going(self.scene()):
-            scene = self.scene()
-            run_id, choice = next(iter(going(scene).items()))
-            assert decide(scene, run_id) == Taken(choice)
-            waiter = next(item for item in self.waiting if item.run_id == run_id)
-            assert scene.spent.total < LIMIT or waiter.hours is None
-            self.waiting.remove(waiter)
-            amounts = tuple((need.resource, need.amount) for need in waiter.needs[choice])
+        while runnable(self.queue_state()):
+            queue_state = self.queue_state()
+            run_id, choice = next(iter(runnable(queue_state).items()))
+            assert decide(queue_state, run_id) == Acquired(choice)
+            pending = next(item for item in self.waiting if item.run_id == run_id)
+            assert queue_state.spent.total < LIMIT or pending.hours is None
+            self.waiting.remove(pending)
+            amounts = tuple((need.resource, need.amount) for need in pending.needs[choice])
             self.holders.append(
-                Holder(run_id, waiter.suite, self.now, amounts, waiter.number, waiter.author)
+                Holder(run_id, pending.suite, self.now, amounts, pending.number, pending.author)
             )
 
     @rule(
@@ -95,7 +86,7 @@ class Day(RuleBasedStateMachine):
     def arrive(self, needs: Alternatives, rank: Rank, pull: int, *, forced: bool) -> None:
         """A run arrives."""
         self.count += 1
-        waiter = Waiter(
+        pending = PendingRun(
             run_id=RunId(f"r{self.count:04}"),
             suite="s",
             since=self.now,
@@ -106,7 +97,7 @@ class Day(RuleBasedStateMachine):
             per_pull=PER_PULL,
             hours=None if forced else LIMIT,
         )
-        self.waiting.append(waiter)
+        self.waiting.append(pending)
         self._start()
 
     @precondition(lambda self: self.holders)
@@ -157,11 +148,13 @@ class Day(RuleBasedStateMachine):
     @invariant()
     def no_place_is_wasted(self) -> None:
         """Who is first of all that nothing bars, and fits, is not waiting."""
-        scene = self.scene()
-        assert going(scene) == {}
-        for waiter in order(scene):
-            if waiter.per_pull is None or isinstance(decide(scene, waiter.run_id), Taken):
-                raise AssertionError(waiter)
+        queue_state = self.queue_state()
+        assert runnable(queue_state) == {}
+        for pending in order(queue_state):
+            if pending.per_pull is None or isinstance(
+                decide(queue_state, pending.run_id), Acquired
+            ):
+                raise AssertionError(pending)
 
     def teardown(self) -> None:
         """Nobody more arrives: everybody is served in the end."""
@@ -182,20 +175,20 @@ TestDay.settings = settings(
 
 
 def test_a_large_nightly_run_is_served_under_a_stream_of_urgent_small_ones() -> None:
-    night = Waiter(RunId("night"), "night", START, Rank.NIGHTLY, NEEDS[4], author="cron")
+    night = PendingRun(RunId("night"), "night", START, Rank.NIGHTLY, NEEDS[4], author="cron")
     waiting, holders, now = [night], list[Holder](), START
     for minute in range(0, 40 * 60, 60):  # as much work as there are places
         now = START + minute * MINUTE
         holders = [item for item in holders if now - item.since < timedelta(hours=1)]
         for kind in (0, 1, 3):
             name = RunId(f"u{minute}-{kind}")
-            waiting.append(Waiter(name, "u", now, Rank.GROUP, NEEDS[kind], author=name))
-        while taken := going(Scene(now, tuple(waiting), tuple(holders))):
-            run_id, choice = next(iter(taken.items()))
-            waiter = next(item for item in waiting if item.run_id == run_id)
-            waiting.remove(waiter)
-            amounts = tuple((need.resource, need.amount) for need in waiter.needs[choice])
-            holders.append(Holder(run_id, waiter.suite, now, amounts))
+            waiting.append(PendingRun(name, "u", now, Rank.GROUP, NEEDS[kind], author=name))
+        while acquired := runnable(QueueState(now, tuple(waiting), tuple(holders))):
+            run_id, choice = next(iter(acquired.items()))
+            pending = next(item for item in waiting if item.run_id == run_id)
+            waiting.remove(pending)
+            amounts = tuple((need.resource, need.amount) for need in pending.needs[choice])
+            holders.append(Holder(run_id, pending.suite, now, amounts))
         if night not in waiting:
             break
     assert now - START <= (Rank.NIGHTLY + 1) * AGE + timedelta(hours=3)
@@ -204,6 +197,6 @@ def test_a_large_nightly_run_is_served_under_a_stream_of_urgent_small_ones() -> 
 def test_a_forced_run_is_bound_by_places_all_the_same() -> None:
     held = Holder(RunId("h"), "s", START, (("label:a3", 1),))
     forced = replace(
-        Waiter(RunId("f"), "s", START, Rank.GROUP, NEEDS[1]), hours=None, per_pull=None
+        PendingRun(RunId("f"), "s", START, Rank.GROUP, NEEDS[1]), hours=None, per_pull=None
     )
-    assert going(Scene(START, (forced,), (held,))) == {}
+    assert runnable(QueueState(START, (forced,), (held,))) == {}

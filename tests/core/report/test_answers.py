@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.messages import Texts
-from bot.core.planning.pull_request import Chosen, PolicyAt
+from bot.core.messages import Messages
+from bot.core.planning.pull_request import Evaluation, PolicyAt
 from bot.core.planning.trust import Trusted
 from bot.core.policy.selection import ChangedFile, select
 from bot.core.report.answers import explained
@@ -17,13 +17,13 @@ TEXT = (
     + "  nightly: {workflow: n.yml, runners: [npu-16], tier: heavy, pool: cluster, nodes: 2}\n"
     + "  own: {workflow: o.yml, runners: [npu-8], start: native, paths: ['b/**']}\n"
 )
-say = Texts()
+say = Messages()
 
 
-def chosen(*, trusted: bool, mode: str = "on", draft: bool = False) -> Chosen:
+def evaluation(*, trusted: bool, mode: str = "on", draft: bool = False) -> Evaluation:
     policy = loaded(f"{TEXT}mode: {mode}\n")
     files = (ChangedFile("a.py"),)
-    return Chosen(
+    return Evaluation(
         pull=replace(a_pull(), draft=draft),
         at=PolicyAt(policy, "main", "p" * 40),
         selection=select(policy, files),
@@ -36,7 +36,7 @@ def chosen(*, trusted: bool, mode: str = "on", draft: bool = False) -> Chosen:
 
 
 def test_each_suite_says_why_who_and_at_what_cost() -> None:
-    assert explained(say, chosen(trusted=True), (), {"unit": "queued"}).splitlines() == [
+    assert explained(say, evaluation(trusted=True), (), {"unit": "queued"}).splitlines() == [
         "`9999999` is trusted: author and pusher may start runs here.",
         "",
         "| suite | selected | why | starts | who may start it | cost | state |",
@@ -59,12 +59,12 @@ def test_each_suite_says_why_who_and_at_what_cost() -> None:
 @pytest.mark.parametrize(
     ("at", "starts"),
     [
-        (chosen(trusted=False), "after an approval"),
-        (chosen(trusted=True, draft=True), "when ready for review"),
-        (chosen(trusted=True, mode="dry_run"), "never: dry run"),
+        (evaluation(trusted=False), "after an approval"),
+        (evaluation(trusted=True, draft=True), "when ready for review"),
+        (evaluation(trusted=True, mode="dry_run"), "never: dry run"),
     ],
 )
-def test_what_keeps_a_suite_from_starting_by_itself_is_said(at: Chosen, starts: str) -> None:
+def test_what_keeps_a_suite_from_starting_by_itself_is_said(at: Evaluation, starts: str) -> None:
     text = explained(say, at, ("unit",), {})
     assert f"| {starts} |" in text
     assert "nightly" not in text
@@ -72,7 +72,7 @@ def test_what_keeps_a_suite_from_starting_by_itself_is_said(at: Chosen, starts: 
 
 
 def test_globs_stand_for_suites_and_what_names_none_is_said_before_the_rest() -> None:
-    text = explained(say, chosen(trusted=True), ("n*", "unti", "n*", "zzz@bob"), {})
+    text = explained(say, evaluation(trusted=True), ("n*", "unti", "n*", "zzz@bob"), {})
     assert text.startswith(
         "No suite `unti`. Did you mean `unit`?\n\n"
         "No suite `zzz@bob`. `/ascend-e2e explain` lists the suites.\n\n`9999"
@@ -82,6 +82,6 @@ def test_globs_stand_for_suites_and_what_names_none_is_said_before_the_rest() ->
 
 
 def test_when_no_word_names_a_suite_there_is_no_table() -> None:
-    assert explained(say, chosen(trusted=True), ("unti",), {}) == (
+    assert explained(say, evaluation(trusted=True), ("unti",), {}) == (
         "No suite `unti`. Did you mean `unit`?"
     )

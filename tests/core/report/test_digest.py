@@ -42,7 +42,7 @@ def test_any_row_is_read(data: Json) -> None:
 
 
 @pytest.mark.parametrize(
-    ("progress", "want"),
+    ("progress", "claimant"),
     [
         ({"step": 7, "total": 15, "seconds_per_step": 41.0}, Pace(7, 15, 41.0, 328.0)),
         ({"step": 16, "total": 15, "seconds_per_step": 41.0}, Pace(16, 15, 41.0, 0.0)),
@@ -53,12 +53,12 @@ def test_any_row_is_read(data: Json) -> None:
         ({}, None),
     ],
 )
-def test_progress(progress: Any, want: Pace | None) -> None:
-    assert pace((s.rayjob(), s.rayjob(progress=progress))) == want
+def test_progress(progress: Any, claimant: Pace | None) -> None:
+    assert pace((s.rayjob(), s.rayjob(progress=progress))) == claimant
 
 
 def test_a_known_cause_goes_before_an_unknown_one_whatever_its_source() -> None:
-    log = s.fact("14:25", "", "log:1", digest=s.HCCL, problem="")
+    log = s.run_event("14:25", "", "log:1", digest=s.HCCL, problem="")
     shown, problem = best(s.suite(s.run(), log, jobs=(s.rayjob(digest=s.NOTHING),)))
     assert shown is not None
     assert (shown.kind, problem) == ("hccl_comm", "")
@@ -82,7 +82,7 @@ def test_a_table_names_the_cause_without_its_place(digest: Json | None, cause: s
 
 
 def test_the_last_look_into_the_log_counts() -> None:
-    old = s.fact("14:01", "", "log:1", problem="not there yet")
-    new = s.fact("14:02", "", "log:2", problem="expired")
+    old = s.run_event("14:01", "", "log:1", problem="not there yet")
+    new = s.run_event("14:02", "", "log:2", problem="expired")
     assert best(s.suite(s.run(), new, old)) == (None, "expired")
     assert best(s.suite(s.run())) == (None, "")

@@ -79,9 +79,9 @@ TABLE: list[tuple[str, GateView, GateState]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("claim", "view", "want"), TABLE, ids=[row[0] for row in TABLE])
-def test_the_gate_stands(claim: str, view: GateView, want: GateState) -> None:
-    assert gate_state(view) == want, claim
+@pytest.mark.parametrize(("claim", "view", "claimant"), TABLE, ids=[row[0] for row in TABLE])
+def test_the_gate_stands(claim: str, view: GateView, claimant: GateState) -> None:
+    assert gate_state(view) == claimant, claim
 
 
 @pytest.mark.parametrize("outcome", Outcome)
@@ -95,13 +95,13 @@ def test_no_open_run_is_green(state: State) -> None:
     assert gate_state(s.gate(UNTRUSTED, runs=(s.run(state=state),))) != GREEN
 
 
-@pytest.mark.parametrize(("claim", "view", "want"), TABLE, ids=[row[0] for row in TABLE])
+@pytest.mark.parametrize(("claim", "view", "claimant"), TABLE, ids=[row[0] for row in TABLE])
 def test_the_check_run_shows_where_the_gate_stands(
-    claim: str, view: GateView, want: GateState
+    claim: str, view: GateView, claimant: GateState
 ) -> None:
     check = gate_check(view, s.CTX, s.NOW)
-    assert GateState(check.status, check.conclusion) == want, claim
-    assert (check.completed_at is None) == (want == OPEN)
+    assert GateState(check.status, check.conclusion) == claimant, claim
+    assert (check.completed_at is None) == (claimant == OPEN)
     assert check.summary
 
 
@@ -112,7 +112,7 @@ def test_the_gate_is_named_as_the_policy_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("view", "want"),
+    ("view", "claimant"),
     [
         (s.gate(UNTRUSTED), ["approve"]),
         (s.gate(ONE, runs=(FAILED,)), ["rerun_failed"]),
@@ -124,9 +124,9 @@ def test_the_gate_is_named_as_the_policy_says() -> None:
         (s.gate(s.selection(s.chosen(), mode="dry_run", trusted=False)), []),
     ],
 )
-def test_buttons(view: GateView, want: list[str]) -> None:
+def test_buttons(view: GateView, claimant: list[str]) -> None:
     buttons = gate_check(view, s.CTX, s.NOW).buttons
-    assert [button.identifier for button in buttons] == want
+    assert [button.identifier for button in buttons] == claimant
     assert all(len(b.label) <= 20 and len(b.description) <= 40 for b in buttons)
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.messages import Texts
+from bot.core.messages import Messages
 from bot.core.model.ids import RunId
 from bot.core.model.levels import Level
-from bot.core.model.queue import Ahead, Place
-from bot.core.model.runs import Outcome, State, WishKind
+from bot.core.model.queue import Ahead, QueuePosition
+from bot.core.model.runs import Outcome, State, StopReason
 from bot.core.policy.changes import Comparison
 from bot.core.report import gate_check, render_policy_check, reply_body, suite_check
 from bot.core.report.markdown import code
@@ -28,7 +28,7 @@ SUITES: dict[str, SuiteView] = {
     "queued-place": s.suite(s.QUEUED),
     "queued-ahead": s.suite(
         s.run(
-            place=Place(
+            place=QueuePosition(
                 "linux-aarch64-a3-16",
                 7,
                 start_at=s.NOW + timedelta(minutes=40),
@@ -42,8 +42,8 @@ SUITES: dict[str, SuiteView] = {
             )
         )
     ),
-    "queued-others": s.suite(s.run(place=Place("linux-aarch64-a3-16", 2, others=2))),
-    "queued-capacity": s.suite(s.run(place=Place("pool:a2-cluster", 0))),
+    "queued-others": s.suite(s.run(place=QueuePosition("linux-aarch64-a3-16", 2, others=2))),
+    "queued-capacity": s.suite(s.run(place=QueuePosition("pool:a2-cluster", 0))),
     "queued-submitter": s.suite(s.run(why="submitter unreachable since 14:41")),
     "queued-bare": s.suite(s.run(origin="", snapshot=replace(s.SNAPSHOT, reason="", title=""))),
     "dispatching": s.suite(s.run(state=State.DISPATCHING, why="looking for the dispatched run")),
@@ -72,10 +72,16 @@ SUITES: dict[str, SuiteView] = {
         jobs=(s.rayjob(deployment="Running", silent_since=s.at("14:41")),),
     ),
     "cancelling-person": s.suite(
-        s.live(state=State.CANCELLING, wish=s.wish(WishKind.CANCEL, "carol", "asked by carol"))
+        s.live(
+            state=State.CANCELLING,
+            stop_request=s.stop_request(StopReason.CANCEL, "carol", "asked by carol"),
+        )
     ),
     "cancelling-superseded": s.suite(
-        s.live(state=State.CANCELLING, wish=s.wish(WishKind.SUPERSEDE, "", "superseded by 0a1b2c3"))
+        s.live(
+            state=State.CANCELLING,
+            stop_request=s.stop_request(StopReason.SUPERSEDE, "", "superseded by 0a1b2c3"),
+        )
     ),
     "cancelling-bare": s.suite(s.live(state=State.CANCELLING)),
     "finishing": s.suite(s.live(state=State.FINISHING, why="reading the log"), *s.STORY),
@@ -92,7 +98,7 @@ SUITES: dict[str, SuiteView] = {
     ),
     "failure-retried": s.suite(
         s.done(Outcome.FAILURE, "The Actions run failed.", retry="the infrastructure failed"),
-        s.fact("14:25", "", "log:1", digest=s.HCCL, problem=""),
+        s.run_event("14:25", "", "log:1", digest=s.HCCL, problem=""),
     ),
     "failure-spent": s.suite(
         s.done(Outcome.FAILURE, "The Actions run failed.", attempt=2, retries=1),
@@ -108,7 +114,7 @@ SUITES: dict[str, SuiteView] = {
     ),
     "failure-no-digest": s.suite(
         s.done(Outcome.FAILURE, "The Actions run failed."),
-        s.fact("14:25", "", "log:1", problem="GitHub answered 410: the log has expired"),
+        s.run_event("14:25", "", "log:1", problem="GitHub answered 410: the log has expired"),
     ),
     "failure-nothing": s.suite(s.done(Outcome.FAILURE, "")),
     "failure-tail": s.suite(
@@ -120,13 +126,18 @@ SUITES: dict[str, SuiteView] = {
         jobs=(s.rayjob(digest={"class": "solar_flare", "title": "Too bright"}),),
     ),
     "timed-out-limit": s.suite(
-        s.done(Outcome.TIMED_OUT, "", wish=s.wish(WishKind.TIME_OUT), started_at=s.at("10:25"))
+        s.done(
+            Outcome.TIMED_OUT,
+            "",
+            stop_request=s.stop_request(StopReason.TIME_OUT),
+            started_at=s.at("10:25"),
+        )
     ),
     "timed-out-stall": s.suite(
         s.done(
             Outcome.TIMED_OUT,
             "no output for 45 min",
-            wish=s.wish(WishKind.STALL),
+            stop_request=s.stop_request(StopReason.STALL),
             retry="the job hung",
         ),
         jobs=(s.rayjob(digest=s.NOTHING),),
@@ -135,7 +146,11 @@ SUITES: dict[str, SuiteView] = {
         s.done(Outcome.TIMED_OUT, "The Actions run reached its time limit.")
     ),
     "cancelled-person": s.suite(
-        s.done(Outcome.CANCELLED, "cancelled by carol", wish=s.wish(WishKind.CANCEL, "carol"))
+        s.done(
+            Outcome.CANCELLED,
+            "cancelled by carol",
+            stop_request=s.stop_request(StopReason.CANCEL, "carol"),
+        )
     ),
     "cancelled-github": s.suite(
         s.done(Outcome.CANCELLED, "The Actions run was cancelled on GitHub.")
@@ -161,7 +176,7 @@ SUITES: dict[str, SuiteView] = {
         jobs=(s.rayjob(digest=s.NOTHING, silent_since=s.at("14:41")),),
     ),
     "broken-unasked": s.suite(
-        s.done(Outcome.BROKEN, "", wish=s.wish(WishKind.CANCEL, "carol")),
+        s.done(Outcome.BROKEN, "", stop_request=s.stop_request(StopReason.CANCEL, "carol")),
     ),
     "done-without-outcome": s.suite(s.live(state=State.DONE)),
 }
@@ -216,7 +231,11 @@ GATES: dict[str, GateView] = {
     "failed-cancelled": s.gate(
         s.selection(s.chosen()),
         runs=(
-            s.done(Outcome.CANCELLED, "cancelled by carol", wish=s.wish(WishKind.CANCEL, "carol")),
+            s.done(
+                Outcome.CANCELLED,
+                "cancelled by carol",
+                stop_request=s.stop_request(StopReason.CANCEL, "carol"),
+            ),
         ),
     ),
     "failed-cancelled-github": s.gate(
@@ -234,7 +253,7 @@ GATES: dict[str, GateView] = {
 
 
 def _refusals() -> str:
-    say = Texts()
+    say = Messages()
     return "\n\n".join(
         (
             say(
@@ -283,7 +302,7 @@ def _reply() -> str:
         s.other("old", s.done(Outcome.SUCCESS, "", started_at=None)),
         s.other("odd", s.live(state=State.DONE)),
     )
-    head = Texts()(
+    head = Messages()(
         "reply_for", command=code("/ascend-e2e multinode-ppo nightly-gspo-*"), sha="9f8e7d6"
     )
     reply = Reply(s.REPO, 5, 7013, head, tuple(run.id for run in runs))

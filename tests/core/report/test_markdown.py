@@ -77,16 +77,16 @@ def test_prose_does_nothing_but_show_code(text: str) -> None:
 @settings(max_examples=300)
 def test_inline_code_holds_all_of_the_text(text: str) -> None:
     made = markdown.code(text)
-    want = markdown.one_line(text)
-    assert bool(made) == bool(want)
+    claimant = markdown.one_line(text)
+    assert bool(made) == bool(claimant)
     if made:
         tokens = inline(made)
-        if "|" in want:
+        if "|" in claimant:
             assert [tokens[0].content, tokens[-1].content] == ["<code>", "</code>"]
-            assert visible(tokens[1:-1]) == want
+            assert visible(tokens[1:-1]) == claimant
         else:
             assert [token.type for token in tokens] == ["code_inline"]
-            assert tokens[0].content == want
+            assert tokens[0].content == claimant
 
 
 @given(NASTY, NASTY, NASTY)
@@ -140,7 +140,7 @@ def test_no_character_of_unicode_stays_invisible() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "want"),
+    ("text", "claimant"),
     [
         ("\x1b[1;31mred\x1b[0m x", "red x"),
         ("\x1b]8;;http://x\x07link\x1b]8;;\x1b\\", "link"),
@@ -151,12 +151,12 @@ def test_no_character_of_unicode_stays_invisible() -> None:
         ("tab\tstays", "tab\tstays"),
     ],
 )
-def test_cleaned_text(text: str, want: str) -> None:
-    assert markdown.clean(text) == want
+def test_cleaned_text(text: str, claimant: str) -> None:
+    assert markdown.clean(text) == claimant
 
 
 @pytest.mark.parametrize(
-    ("text", "want"),
+    ("text", "claimant"),
     [
         ("", ""),
         ("plain", "`plain`"),
@@ -166,12 +166,12 @@ def test_cleaned_text(text: str, want: str) -> None:
         ("two\nlines", "`two lines`"),
     ],
 )
-def test_inline_code(text: str, want: str) -> None:
-    assert markdown.code(text) == want
+def test_inline_code(text: str, claimant: str) -> None:
+    assert markdown.code(text) == claimant
 
 
 @pytest.mark.parametrize(
-    ("text", "want"),
+    ("text", "claimant"),
     [
         ("`a/b.py` matches `a/**`", "`a/b.py` matches `a/**`"),
         ("by @bob, see #12", "by @\u200bbob, see #\u200b12"),
@@ -185,8 +185,8 @@ def test_inline_code(text: str, want: str) -> None:
         ("see https://x.example", "see https\u200b://x.example"),
     ],
 )
-def test_prose(text: str, want: str) -> None:
-    assert markdown.prose(text) == want
+def test_prose(text: str, claimant: str) -> None:
+    assert markdown.prose(text) == claimant
 
 
 def test_a_title_is_cut_at_its_limit() -> None:

@@ -85,9 +85,9 @@ TEXTS = st.lists(st.one_of(st.sampled_from(_WORDS), st.text(max_size=3)), max_si
 EXTRA = ("hunter2secret", "hunter2", "345")
 
 
-@pytest.mark.parametrize(("text", "want"), SECRETS)
-def test_a_secret_is_taken_out(text: str, want: str) -> None:
-    assert Redactor()(text) == want
+@pytest.mark.parametrize(("text", "claimant"), SECRETS)
+def test_a_secret_is_taken_out(text: str, claimant: str) -> None:
+    assert Redactor()(text) == claimant
 
 
 @pytest.mark.parametrize("text", INNOCENT)

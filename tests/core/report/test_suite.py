@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.model.ids import Json, RunId
-from bot.core.model.queue import Place
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Outcome, Run, State, WishKind
+from bot.core.model.queue import QueuePosition
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.report import Context, gate_check, reply_body, reply_marker, suite_check
 from bot.core.report.failure import MESSAGE_BYTES
 from bot.core.report.views import CheckWrite, Reply, SuiteView
@@ -30,27 +30,29 @@ PAIRS: list[tuple[State, Outcome | None]] = [
 def views(draw: st.DrawFn) -> SuiteView:
     text = draw(LONG)
     state, outcome = draw(st.sampled_from(PAIRS))
-    wish = draw(st.sampled_from([None, *WishKind]))
+    stop_request = draw(st.sampled_from([None, *StopReason]))
     run = s.live(
         state=state,
         outcome=outcome,
         why=draw(st.sampled_from(["", text])),
         origin=text,
         label=draw(st.sampled_from([None, text])),
-        place=draw(st.sampled_from([None, Place(text, 3)])),
-        wish=s.wish(wish, draw(st.sampled_from(["", text])), text) if wish else None,
+        place=draw(st.sampled_from([None, QueuePosition(text, 3)])),
+        stop_request=s.stop_request(stop_request, draw(st.sampled_from(["", text])), text)
+        if stop_request
+        else None,
         started_at=draw(st.sampled_from([None, s.at("14:03")])),
         snapshot=replace(s.SNAPSHOT, title=text, reason=text),
         actions_url=draw(st.sampled_from(["", f"https://x/{text[:99]}", f"javascript:{text[:9]}"])),
     )
     keys = draw(st.dictionaries(st.sampled_from(KEYS), JSON | st.just(text)))
     digest: Json = {**draw(st.sampled_from([{}, s.OOM, s.HCCL])), **keys}
-    facts = tuple(
-        Fact(RunId("01J5"), "x", f"log:{n}", s.NOW, {"text": text, "problem": text})
+    run_events = tuple(
+        RunEvent(RunId("01J5"), "x", f"log:{n}", s.NOW, {"text": text, "problem": text})
         for n in range(draw(st.integers(0, 20)))
     )
     job = s.rayjob(digest=digest, message=text, status=text, silent_since=s.NOW)
-    return s.suite(run, *facts, jobs=(job,) * draw(st.integers(0, 3)))
+    return s.suite(run, *run_events, jobs=(job,) * draw(st.integers(0, 3)))
 
 
 def assert_within_limits(check: CheckWrite) -> None:
@@ -166,20 +168,20 @@ def test_no_secret_of_an_annotation_or_a_tail_is_shown() -> None:
 def _leaky(digest: Json) -> SuiteView:
     snapshot = replace(s.SNAPSHOT, redact=("hunter2secret",))
     run = s.done(Outcome.FAILURE, f"why {TOKEN}", origin=TOKEN, snapshot=snapshot)
-    return s.suite(run, s.fact("14:01", TOKEN), jobs=(s.rayjob(digest=digest),))
+    return s.suite(run, s.run_event("14:01", TOKEN), jobs=(s.rayjob(digest=digest),))
 
 
 def test_an_annotation_without_words_takes_the_title_or_the_path() -> None:
     note = {"path": "a.py", "line": 1}
-    for title, want in (("Broken", "Broken"), ("", "a.py")):
+    for title, claimant in (("Broken", "Broken"), ("", "a.py")):
         digest = {"title": title, "annotations": [note]}
         check = suite_check(_leaky(digest), s.CTX, s.NOW)
-        assert [item.message for item in check.annotations] == [want]
+        assert [item.message for item in check.annotations] == [claimant]
 
 
 def test_a_long_story_keeps_its_start_and_its_end() -> None:
-    facts = [s.fact(f"14:{n:02}", f"event {n}") for n in range(30)]
-    summary = suite_check(s.suite(s.live(), *reversed(facts)), s.CTX, s.NOW).summary
+    run_events = [s.run_event(f"14:{n:02}", f"event {n}") for n in range(30)]
+    summary = suite_check(s.suite(s.live(), *reversed(run_events)), s.CTX, s.NOW).summary
     assert "14:00 event 0 · 14:19 event 19 · " in summary
     assert "14:29 event 29" in summary
 
@@ -244,6 +246,6 @@ def test_a_reply_that_is_no_sentence_of_ours_is_shown_as_a_block() -> None:
 
 def test_a_suite_without_a_pool_runs_on_its_label() -> None:
     snapshot = replace(s.SNAPSHOT, pool=None)
-    for label, want in (("a3-16", "a3-16"), (None, "linux-aarch64-a2b3-8")):
+    for label, claimant in (("a3-16", "a3-16"), (None, "linux-aarch64-a2b3-8")):
         check = suite_check(s.suite(s.run(snapshot=snapshot, label=label)), s.CTX, s.NOW)
-        assert f"on `{want}`." in check.summary
+        assert f"on `{claimant}`." in check.summary

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from bot.core.github.events import ActionsRunChanged
-from bot.core.messages import Texts
+from bot.core.messages import Messages
 from bot.core.model.levels import Level
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.snapshot import Label
-from bot.core.planning.permissions import Allowed, Asked, Refusal, may_start
+from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.trust import Person, Trusted
 from bot.core.report import Context, gate_check
 from bot.core.runs import observed
@@ -20,12 +20,12 @@ from bot.core.runs.dispatch_inputs import refusal
 from bot.core.runs.native import (
     TO_APPROVE,
     WAITS,
-    Seen,
-    as_fact,
+    WorkflowRunInfo,
+    as_run_event,
     as_state,
+    info_from_webhook,
     may_adopt,
     native_suites,
-    seen_by_webhook,
 )
 from bot.core.runs.steps import Bind, Dispatch, ReadEnd, Wait
 from tests.core import shown
@@ -54,7 +54,7 @@ suites:
   unit: {workflow: unit.yml, runners: [npu-8]}
   own: {workflow: own.yml, runners: [npu-8], paths: ["own/**"], start: native}
 """)
-SEEN = Seen(
+SEEN = WorkflowRunInfo(
     run_id=50,
     attempt=1,
     event="pull_request",
@@ -65,7 +65,7 @@ SEEN = Seen(
     url="https://x/50",
     created_at=at(),
 )
-NATIVE = observed.native("webhook", RUN.id, at(1), as_fact(SEEN))
+NATIVE = observed.native("webhook", RUN.id, at(1), as_run_event(SEEN))
 
 
 def native(run: Run) -> Run:
@@ -140,16 +140,16 @@ def test_a_webhooks_action_is_what_counts() -> None:
         actor="ann",
         created_at=at(),
     )
-    assert seen_by_webhook(event) == SEEN
+    assert info_from_webhook(event) == SEEN
     assert as_state(SEEN)["status"] == "in_progress"
 
 
-def held(minutes: float = 2) -> Fact:
+def held(minutes: float = 2) -> RunEvent:
     data = {"attempt": 1, "status": "completed", "conclusion": "action_required"}
     return observed.actions("webhook", RUN.id, at(minutes), data)
 
 
-def job(status: str, minutes: float) -> Fact:
+def job(status: str, minutes: float) -> RunEvent:
     data = {"id": 1, "attempt": 1, "status": status, "runner": "", "name": "x", "conclusion": None}
     return observed.job("webhook", RUN.id, at(minutes), data)
 
@@ -160,8 +160,15 @@ def job(status: str, minutes: float) -> Fact:
         ("waits", WAITING, (), 9, {}, "Wait queued"),
         ("never started", WAITING, (), 10, {}, "End broken"),
         ("not wanted", WAITING, (), 1, {"wanted": False}, "End superseded"),
-        ("cancelled", replace(WAITING, wish=a_wish()), (), 1, {}, "End cancelled"),
-        ("cancelled as it starts", replace(WAITING, wish=a_wish()), (NATIVE,), 1, {}, "Bind"),
+        ("cancelled", replace(WAITING, stop_request=a_wish()), (), 1, {}, "End cancelled"),
+        (
+            "cancelled as it starts",
+            replace(WAITING, stop_request=a_wish()),
+            (NATIVE,),
+            1,
+            {},
+            "Bind",
+        ),
         ("started, not wanted", WAITING, (NATIVE,), 1, {"wanted": False}, "End superseded"),
         ("started", WAITING, (NATIVE,), 1, {}, "Bind"),
         ("run again", replace(WAITING, rerun_of=99), (), 1, {}, "Dispatch 1"),
@@ -181,7 +188,7 @@ def job(status: str, minutes: float) -> Fact:
             "Wait waiting_for_runner",
         ),
         ("nobody wants it", BOUND, (started(),), 5, {"wanted": False}, "End superseded"),
-        ("cancelled by a person", replace(BOUND, wish=a_wish()), (), 11, {}, "SendCancel"),
+        ("cancelled by a person", replace(BOUND, stop_request=a_wish()), (), 11, {}, "SendCancel"),
         ("passed", BOUND, (started(), ended("success")), 31, {}, "End success"),
         ("failed", BOUND, (started(), ended("failure")), 31, {}, "Conclude failure"),
     ],
@@ -189,7 +196,7 @@ def job(status: str, minutes: float) -> Fact:
 def test_a_step(
     claim: str,
     run: Run,
-    known: tuple[Fact, ...],
+    known: tuple[RunEvent, ...],
     at_min: float,
     changes: dict[str, Any],
     expected: str,
@@ -200,7 +207,7 @@ def test_a_step(
 def test_it_says_what_it_waits_for() -> None:
     assert step_of(WAITING, at_min=1) == Wait(State.QUEUED, at(10), WAITS)
     assert step_of(BOUND, held(), at_min=3) == Wait(State.NEEDS_APPROVAL, at(8), TO_APPROVE)
-    newer = observed.native("poll", RUN.id, at(2), as_fact(replace(SEEN, run_id=51)))
+    newer = observed.native("poll", RUN.id, at(2), as_run_event(replace(SEEN, run_id=51)))
     bound = step_of(WAITING, newer, NATIVE, at_min=2)
     assert bound == Bind(51, 1, "https://x/50", "pull_request")
     assert step_of(BOUND, at_min=1440) == ReadEnd(again=at(60) - at())
@@ -216,10 +223,10 @@ def test_an_infrastructures_failure_is_tried_again_as_others_are() -> None:
 
 @pytest.mark.parametrize("level", [Level.PULL, Level.TRIAGE])
 def test_a_rerun_needs_the_tiers_level_and_no_approval(level: Level) -> None:
-    asked = Asked(Person("ann", level), SHA, frozenset({"bob"}), Trusted(False, "a stranger"))
-    answer = may_start(Texts(), POLICY, "own", asked)
+    asked = Requester(Person("ann", level), SHA, frozenset({"bob"}), Trusted(False, "a stranger"))
+    answer = may_start(Messages(), POLICY, "own", asked)
     assert answer == Allowed() if level is Level.TRIAGE else isinstance(answer, Refusal)
-    assert isinstance(may_start(Texts(), POLICY, "unit", asked), Refusal)
+    assert isinstance(may_start(Messages(), POLICY, "unit", asked), Refusal)
 
 
 def test_a_refused_rerun_says_what_github_runs_again() -> None:

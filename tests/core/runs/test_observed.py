@@ -5,10 +5,10 @@ from datetime import datetime
 
 import pytest
 
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
 from bot.core.runs import observed
-from bot.core.runs.observed import Evidence, add_up
+from bot.core.runs.observed import Observed, fold
 from tests.core.building import RUN, asked, at, dispatched, ended, log, started, told
 
 LATER = dispatched(actions_attempt=2)
@@ -18,11 +18,11 @@ JOB = {"id": 1, "attempt": 1, "status": "in_progress", "runner": "r"}
 @pytest.mark.parametrize(
     ("known", "run", "expected"),
     [
-        pytest.param((), RUN, Evidence(), id="nothing known"),
+        pytest.param((), RUN, Observed(), id="nothing known"),
         pytest.param(
             (observed.dispatching(RUN, 1, at(1)), observed.dispatching(RUN, 2, at(3))),
             RUN,
-            Evidence(intents=(at(1), at(3))),
+            Observed(intents=(at(1), at(3))),
             id="intents in order",
         ),
         pytest.param(
@@ -34,43 +34,43 @@ JOB = {"id": 1, "attempt": 1, "status": "in_progress", "runner": "r"}
                 observed.searched(RUN, 2, 2, at(5)),
             ),
             RUN,
-            Evidence(intents=(at(1), at(3)), searches=2),
+            Observed(intents=(at(1), at(3)), searches=2),
             id="searches since the last intent",
         ),
         pytest.param(
             (observed.unsent(RUN, 3, at(1), "limit"), observed.refused(RUN, at(2), "no ref")),
             RUN,
-            Evidence(unsent=frozenset({3}), refused="no ref"),
+            Observed(unsent=frozenset({3}), refused="no ref"),
             id="not taken, refused",
         ),
         pytest.param(
             (started(2), observed.job("webhook", RUN.id, at(1), JOB)),
             RUN,
-            Evidence(started_at=at(1)),
+            Observed(started_at=at(1)),
             id="started by the first word",
         ),
         pytest.param(
             (told("completed", at(2)), told("completed", at(1), source="poll")),
             RUN,
-            Evidence(seen_end_at=at(1)),
+            Observed(seen_end_at=at(1)),
             id="a webhook's end is seen, not believed",
         ),
         pytest.param(
             (ended("failure", 3),),
             RUN,
-            Evidence(seen_end_at=at(3), ended=True, conclusion="failure"),
+            Observed(seen_end_at=at(3), ended=True, conclusion="failure"),
             id="read: believed",
         ),
         pytest.param(
             (started(1), ended("success", 2), log("SUCCEEDED"), asked()),
             LATER,
-            Evidence(),
+            Observed(),
             id="another attempt's facts are not ours",
         ),
         pytest.param(
             (asked(), log("SUCCEEDED")),
             RUN,
-            Evidence(asked=True, log={"final": "SUCCEEDED", "digest": None}),
+            Observed(asked=True, log={"final": "SUCCEEDED", "digest": None}),
             id="witnesses asked",
         ),
         pytest.param(
@@ -80,7 +80,7 @@ JOB = {"id": 1, "attempt": 1, "status": "in_progress", "runner": "r"}
                 observed.rayjobs_deleted(RUN, 1, at(2), "503"),
             ),
             RUN,
-            Evidence(
+            Observed(
                 cancel_at=at(1),
                 force_at=at(7),
                 cancel_taken=True,
@@ -92,7 +92,7 @@ JOB = {"id": 1, "attempt": 1, "status": "in_progress", "runner": "r"}
         pytest.param(
             (observed.cancel_sent(RUN, at(1), force=False, taken=False),),
             RUN,
-            Evidence(cancel_at=at(1)),
+            Observed(cancel_at=at(1)),
             id="nothing to cancel",
         ),
         pytest.param(
@@ -101,46 +101,46 @@ JOB = {"id": 1, "attempt": 1, "status": "in_progress", "runner": "r"}
                 observed.rayjobs_deleted(RUN, 9, at(8), "503"),
             ),
             RUN,
-            Evidence(deletes=(at(8), at(9)), deleted=True),
+            Observed(deletes=(at(8), at(9)), deleted=True),
             id="the last delete counts, by number",
         ),
         pytest.param(
             (observed.decided(RUN, at(3), "failure", "it failed"),),
             RUN,
-            Evidence(verdict={"outcome": "failure", "why": "it failed"}, verdict_at=at(3)),
+            Observed(verdict={"outcome": "failure", "why": "it failed"}, verdict_at=at(3)),
             id="decided",
         ),
         pytest.param(
             observed.announced(RUN, at(2), "log:1"),
             RUN,
-            Evidence(started_at=at(2)),
+            Observed(started_at=at(2)),
             id="a workflow that announces its RayJob has begun",
         ),
         pytest.param(
             (
-                Fact(RUN.id, "watch", "log:1", at(1), {"final": "SUCCEEDED"}),
-                Fact(RUN.id, "watch", "verdict", at(1), {"outcome": "success", "why": ""}),
-                Fact(RUN.id, "webhook", "job:1:queued", at(1), {"attempt": 1}),
+                RunEvent(RUN.id, "watch", "log:1", at(1), {"final": "SUCCEEDED"}),
+                RunEvent(RUN.id, "watch", "verdict", at(1), {"outcome": "success", "why": ""}),
+                RunEvent(RUN.id, "webhook", "job:1:queued", at(1), {"attempt": 1}),
             ),
             RUN,
-            Evidence(),
+            Observed(),
             id="keys like ours from another source say nothing",
         ),
     ],
 )
-def test_facts_add_up(known: tuple[Fact, ...], run: Run, expected: Evidence) -> None:
-    assert add_up(run, known) == expected
+def test_facts_add_up(known: tuple[RunEvent, ...], run: Run, expected: Observed) -> None:
+    assert fold(run, known) == expected
     mixed = [*known, *known]
     random.Random(1).shuffle(mixed)
-    assert add_up(run, tuple(mixed)) == expected
+    assert fold(run, tuple(mixed)) == expected
 
 
-def text(fact: Fact) -> str:
-    return str(fact.data["text"])
+def text(run_event: RunEvent) -> str:
+    return str(run_event.data["text"])
 
 
 @pytest.mark.parametrize(
-    ("fact", "expected"),
+    ("run_event", "expected"),
     [
         (observed.dispatching(RUN, 1, at()), "dispatching"),
         (observed.dispatching(RUN, 2, at()), "dispatching again (try 2)"),
@@ -160,8 +160,8 @@ def text(fact: Fact) -> str:
         (observed.rayjobs_deleted(RUN, 1, at(), "503"), "deleting the RayJobs failed: 503"),
     ],
 )
-def test_a_fact_reads_as_a_line_of_the_timeline(fact: Fact, expected: str) -> None:
-    assert text(fact) == expected
+def test_a_fact_reads_as_a_line_of_the_timeline(run_event: RunEvent, expected: str) -> None:
+    assert text(run_event) == expected
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.core.runs.offline import JobState, Quiet, job_state, own_labels, quiet
+from bot.core.runs.offline import JobState, OfflineLabel, job_state, offline, own_labels
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 
@@ -47,5 +47,5 @@ def test_a_label_is_quiet_when_nothing_began_for_half_an_hour_and_nothing_runs(
     waits: int, began: int | None, busy: bool, since: int | None
 ) -> None:
     began_at = None if began is None else ago(began)
-    found = quiet("a3", ago(waits), began_at=began_at, busy=busy, now=NOW)
-    assert found == (None if since is None else Quiet("a3", ago(since)))
+    found = offline("a3", ago(waits), began_at=began_at, busy=busy, now=NOW)
+    assert found == (None if since is None else OfflineLabel("a3", ago(since)))

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Run, State, WishKind
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Run, State, StopReason
 from bot.core.runs import observed
-from bot.core.runs.offline import Quiet
+from bot.core.runs.offline import OfflineLabel
 from bot.core.runs.steps import Wait
 from tests.core.building import (
     LABEL,
@@ -29,26 +29,26 @@ from tests.core.moving import (
 )
 
 QUEUED = [
-    row("TakePlace", "no place yet", a_run(), at_min=0),
+    row("Acquire", "no place yet", a_run(), at_min=0),
     row("Dispatch 1", "a place taken", a_run(label=LABEL), at_min=0),
     row("Wait queued", "debounce", a_run(not_before=at(1)), at_min=0),
-    row("TakePlace", "debounce over", a_run(not_before=at(1)), at_min=1),
+    row("Acquire", "debounce over", a_run(not_before=at(1)), at_min=1),
     row("Wait queued", "submitter down", a_run(rayjob=True), at_min=0, submitter_down="down"),
-    row("TakePlace", "submitter down, no RayJob", a_run(), at_min=0, submitter_down="down"),
-    row("End cancelled", "cancelled", a_run(wish=a_wish()), at_min=11),
+    row("Acquire", "submitter down, no RayJob", a_run(), at_min=0, submitter_down="down"),
+    row("End cancelled", "cancelled", a_run(stop_request=a_wish()), at_min=11),
     row("End superseded", "nobody wants it", a_run(label=LABEL), at_min=1, wanted=False),
-    row("TakePlace", "wanted again", a_run(wish=a_wish(WishKind.SUPERSEDE)), at_min=11),
+    row("Acquire", "wanted again", a_run(stop_request=a_wish(StopReason.SUPERSEDE)), at_min=11),
     row(
         "End superseded",
         "superseded",
-        a_run(wish=a_wish(WishKind.SUPERSEDE)),
+        a_run(stop_request=a_wish(StopReason.SUPERSEDE)),
         at_min=11,
         wanted=False,
     ),
 ]
 
 
-def lost(number: int, searches: int) -> tuple[Fact, ...]:
+def lost(number: int, searches: int) -> tuple[RunEvent, ...]:
     """Return ``number`` dispatches a minute apart; the last was looked for so often."""
     intents = [observed.dispatching(RUN, n + 1, at(n)) for n in range(number)]
     looks = [
@@ -60,7 +60,7 @@ def lost(number: int, searches: int) -> tuple[Fact, ...]:
 
 
 SENT = a_run(label=LABEL, state=State.DISPATCHING, dispatched_at=at(0))
-STOPPED = a_run(label=LABEL, state=State.DISPATCHING, wish=a_wish())
+STOPPED = a_run(label=LABEL, state=State.DISPATCHING, stop_request=a_wish())
 NOT_TAKEN = observed.unsent(RUN, 1, at(0), "limit")
 DISPATCHING = [
     row("Wait dispatching", "lost, 1 s", SENT, *lost(1, 0), at_min=1 / 60),
@@ -91,7 +91,7 @@ OVER = a_rayjob("SUCCEEDED", last_line_at=at(5))
 WATCHED = [
     row("Wait waiting_for_runner", "no runner yet", PLAIN, at_min=5),
     row("Wait waiting_for_runner", "nearly a day", PLAIN, at_min=1439),
-    row("SetWish no_runner", "a day", PLAIN, at_min=1440),
+    row("RequestStop no_runner", "a day", PLAIN, at_min=1440),
     row(
         "Wait waiting_for_runner", "not told", dispatched(label=None, dispatched_at=None), at_min=5
     ),
@@ -115,10 +115,10 @@ WATCHED = [
     row("Wait running", "no submitter", RAY, started(), at_min=5, submitter=False),
     row("Wait running", "its RayJob is known", RAY, started(), at_min=5, rayjobs=(QUIET,)),
     row("Wait running", "nearly the limit", PLAIN, started(), at_min=59.9),
-    row("SetWish time_out", "the limit", PLAIN, started(), at_min=60),
-    row("SetWish time_out", "the limit counts from the start", PLAIN, started(30), at_min=90),
+    row("RequestStop time_out", "the limit", PLAIN, started(), at_min=60),
+    row("RequestStop time_out", "the limit counts from the start", PLAIN, started(30), at_min=90),
     row("Wait running", "nearly stalled", RAY, started(), at_min=24.9, rayjobs=(QUIET,)),
-    row("SetWish stall", "stalled", RAY, started(), at_min=25, rayjobs=(QUIET,)),
+    row("RequestStop stall", "stalled", RAY, started(), at_min=25, rayjobs=(QUIET,)),
     row("Wait running", "silent is not stalled", RAY, started(), at_min=25, rayjobs=(SILENT,)),
     row("Wait running", "an ended RayJob cannot stall", RAY, started(), at_min=25, rayjobs=(OVER,)),
     row(
@@ -133,7 +133,7 @@ WATCHED = [
     [*QUEUED, *DISPATCHING, *WATCHED],
 )
 def test_a_step(
-    run: Run, known: tuple[Fact, ...], at_min: float, changes: dict[str, Any], expected: str
+    run: Run, known: tuple[RunEvent, ...], at_min: float, changes: dict[str, Any], expected: str
 ) -> None:
     assert words(step_of(run, *known, at_min=at_min, **changes)) == expected
 
@@ -148,6 +148,6 @@ def test_waiting_says_why_and_until_when() -> None:
     for at_min, until in ((5, 30), (28, 33), (1437, 1440)):  # a look at the label is due by then
         step = step_of(PLAIN, at_min=at_min)
         assert step == Wait(State.WAITING_FOR_RUNNER, at(until), waits)
-    offline = step_of(PLAIN, at_min=40, quiet=Quiet(LABEL, at(2)))
+    offline = step_of(PLAIN, at_min=40, offline=OfflineLabel(LABEL, at(2)))
     why = f"{LABEL} looks offline: no job started on it since 12:02"
     assert offline == Wait(State.WAITING_FOR_RUNNER, at(45), why)

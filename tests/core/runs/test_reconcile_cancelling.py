@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Outcome, Run, WishKind
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Outcome, Run, StopReason
 from bot.core.runs.steps import Conclude, End, Step, Wait
 from tests.core.building import (
     a_rayjob,
@@ -45,7 +45,7 @@ SAID_UNTRUE = [
     row("SendCancel force", "untrue, 6 min", STOP, SAID, CANCEL, DELETED, at_min=16),
     row("ReadEnd", "wanted again", PLAIN, SAID, CANCEL, at_min=15),
     row("ReadEnd", "nobody stops it", PLAIN, started(), SAID, at_min=59),
-    row("SetWish time_out", "the limit comes all the same", PLAIN, started(), SAID, at_min=60),
+    row("RequestStop time_out", "the limit comes all the same", PLAIN, started(), SAID, at_min=60),
 ]
 CANCELLING = [
     row("SendCancel", "waiting for a runner", STOP, at_min=10),
@@ -158,7 +158,7 @@ CANCELLING = [
     row(
         "Conclude timed_out",
         "time limit",
-        stopping(WishKind.TIME_OUT),
+        stopping(StopReason.TIME_OUT),
         CANCEL,
         DELETED,
         ended("cancelled", 12),
@@ -167,7 +167,7 @@ CANCELLING = [
     row(
         "Conclude timed_out",
         "stall",
-        stopping(WishKind.STALL),
+        stopping(StopReason.STALL),
         CANCEL,
         DELETED,
         ended("cancelled", 12),
@@ -176,7 +176,7 @@ CANCELLING = [
     row(
         "Conclude broken",
         "no runner",
-        stopping(WishKind.NO_RUNNER),
+        stopping(StopReason.NO_RUNNER),
         CANCEL,
         DELETED,
         ended("cancelled", 12),
@@ -203,7 +203,7 @@ CANCELLING = [
     row(
         "Wait waiting_for_runner",
         "wanted again, nothing sent",
-        dispatched(wish=a_wish(WishKind.SUPERSEDE)),
+        dispatched(stop_request=a_wish(StopReason.SUPERSEDE)),
         at_min=12,
     ),
     row(
@@ -224,7 +224,7 @@ CANCELLING = [
     [*CANCELLING, *SAID_UNTRUE],
 )
 def test_a_step(
-    run: Run, known: tuple[Fact, ...], at_min: float, changes: dict[str, Any], expected: str
+    run: Run, known: tuple[RunEvent, ...], at_min: float, changes: dict[str, Any], expected: str
 ) -> None:
     assert words(step_of(run, *known, at_min=at_min, **changes)) == expected
 
@@ -269,4 +269,6 @@ def test_a_next_attempt_because_it_is_wanted_again_costs_no_retry() -> None:
 
 def test_who_cancelled_is_what_the_run_says() -> None:
     step = step_of(STOP, CANCEL, DELETED, ended("cancelled", 12), at_min=12)
-    assert step == Conclude(Outcome.CANCELLED, STOP.wish.reason if STOP.wish else "")
+    assert step == Conclude(
+        Outcome.CANCELLED, STOP.stop_request.reason if STOP.stop_request else ""
+    )

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Outcome, Run, WishKind
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Outcome, Run, StopReason
 from bot.core.runs import observed
 from bot.core.runs.steps import End
 from tests.core.building import (
@@ -114,7 +114,7 @@ AFTER = [
         "DeleteRayJobs 1", "by hand on GitHub", RAY, ended("cancelled"), at_min=30, rayjobs=(LIVE,)
     ),
     row(
-        "SetWish time_out",
+        "RequestStop time_out",
         "detached, at the limit",
         RAY,
         *GREEN,
@@ -166,12 +166,12 @@ AT_LIMIT = [
 ]
 
 
-def verdict(outcome: Outcome, minutes: float = 30) -> Fact:
+def verdict(outcome: Outcome, minutes: float = 30) -> RunEvent:
     return observed.decided(RUN, at(minutes), outcome, "so it is")
 
 
 RED = (ended("failure"), verdict(Outcome.FAILURE))
-STALLED = dispatched(wish=a_wish(WishKind.STALL))
+STALLED = dispatched(stop_request=a_wish(StopReason.STALL))
 FINISHING = [
     row("ReadLog", "the log is not read", PLAIN, *RED, at_min=30),
     row("End failure", "the change's fault", PLAIN, *RED, log(digest=CHANGE), at_min=31),
@@ -247,7 +247,7 @@ FINISHING = [
     row(
         "End timed_out",
         "at the limit",
-        dispatched(wish=a_wish(WishKind.TIME_OUT)),
+        dispatched(stop_request=a_wish(StopReason.TIME_OUT)),
         ended("cancelled"),
         verdict(Outcome.TIMED_OUT),
         log(),
@@ -279,7 +279,7 @@ FINISHING = [
     [*AFTER, *AT_LIMIT, *FINISHING],
 )
 def test_a_step(
-    run: Run, known: tuple[Fact, ...], at_min: float, changes: dict[str, Any], expected: str
+    run: Run, known: tuple[RunEvent, ...], at_min: float, changes: dict[str, Any], expected: str
 ) -> None:
     assert words(step_of(run, *known, at_min=at_min, **changes)) == expected
 

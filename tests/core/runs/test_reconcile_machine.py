@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
-from bot.core.model.runs import Outcome, State, Wish, WishKind
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Outcome, State, StopReason, StopRequest
 from bot.core.runs import observed
 from bot.core.runs.reconcile import SEARCH_AFTER_S, decide
-from bot.core.runs.situation import Situation
+from bot.core.runs.reconcile_input import ReconcileInput
 from bot.core.runs.steps import (
+    Acquire,
     Conclude,
     DeleteRayJobs,
     Dispatch,
@@ -22,11 +23,10 @@ from bot.core.runs.steps import (
     FindRayJobs,
     ReadEnd,
     ReadLog,
+    RequestStop,
     Search,
     SendCancel,
-    SetWish,
     Step,
-    TakePlace,
     Wait,
 )
 from tests.core.building import LABEL, T0, a_run
@@ -44,7 +44,7 @@ class World(RuleBasedStateMachine):
         super().__init__()
         self.now, self.wanted, self.down = T0, True, ""
         self.run = a_run(rayjob=True)
-        self.facts: dict[tuple[str, str], Fact] = {}
+        self.run_events: dict[tuple[str, str], RunEvent] = {}
         self.rayjobs: dict[str, RayJob] = {}
         self.submitted: dict[str, str | None] = {}  # what the submitter knows: id, final
         self.actions: list[str | None] = []  # GitHub's runs of ours; None while not ended
@@ -56,17 +56,17 @@ class World(RuleBasedStateMachine):
 
     # -- the runner --------------------------------------------------------------------------------
 
-    def _situation(self) -> Situation:
-        known = [*self.facts.values()]
+    def _situation(self) -> ReconcileInput:
+        known = [*self.run_events.values()]
         self.mixer.shuffle(known)
         jobs = tuple(self.rayjobs.values())
-        return Situation(
+        return ReconcileInput(
             self.run, self.wanted, tuple(known), jobs, self.now, submitter_down=self.down
         )
 
-    def _note(self, *noted: Fact) -> None:
-        for fact in noted:
-            self.facts.setdefault((fact.source, fact.key), fact)
+    def _note(self, *noted: RunEvent) -> None:
+        for run_event in noted:
+            self.run_events.setdefault((run_event.source, run_event.key), run_event)
 
     def _settle(self) -> datetime | None:
         """Take steps until the run waits; return when it wants to be looked at."""
@@ -87,11 +87,16 @@ class World(RuleBasedStateMachine):
             case Wait():
                 self.run = replace(self.run, state=step.state)
                 return step.until
-            case TakePlace():
+            case Acquire():
                 self.run = replace(self.run, label=LABEL)
-            case SetWish():
-                assert self.run.wish is None or self.run.wish.kind is WishKind.SUPERSEDE
-                self.run = replace(self.run, wish=Wish(step.kind, "", step.reason, self.now))
+            case RequestStop():
+                assert (
+                    self.run.stop_request is None
+                    or self.run.stop_request.kind is StopReason.SUPERSEDE
+                )
+                self.run = replace(
+                    self.run, stop_request=StopRequest(step.kind, "", step.reason, self.now)
+                )
             case Conclude():
                 self._note(observed.decided(self.run, self.now, step.outcome, step.why))
             case End():
@@ -113,7 +118,7 @@ class World(RuleBasedStateMachine):
         self.run = replace(self.run, state=State.DONE, outcome=step.outcome)
 
     def _starting(self, step: Dispatch | Search) -> None:
-        number = len([key for _, key in self.facts if key.startswith("dispatch:")])
+        number = len([key for _, key in self.run_events if key.startswith("dispatch:")])
         if isinstance(step, Search):
             assert step.number == number
             if self.actions and self.searchable:
@@ -121,7 +126,7 @@ class World(RuleBasedStateMachine):
             else:
                 self._note(observed.searched(self.run, number, step.search, self.now))
             return
-        looked = [key for _, key in self.facts if key.startswith(f"search:{number}:")]
+        looked = [key for _, key in self.run_events if key.startswith(f"search:{number}:")]
         assert not number or len(looked) == len(SEARCH_AFTER_S)
         assert step.number == number + 1
         self.run = replace(self.run, dispatched_at=self.run.dispatched_at or self.now)
@@ -190,8 +195,10 @@ class World(RuleBasedStateMachine):
 
     @rule()
     def somebody_cancels(self) -> None:
-        first = self.run.wish or Wish(WishKind.CANCEL, "ann", "cancelled by ann", self.now)
-        self.run = replace(self.run, wish=first)
+        first = self.run.stop_request or StopRequest(
+            StopReason.CANCEL, "ann", "cancelled by ann", self.now
+        )
+        self.run = replace(self.run, stop_request=first)
         self._settle()
 
     @precondition(lambda self: self.run.actions_run_id)
@@ -236,7 +243,7 @@ class World(RuleBasedStateMachine):
 
     @rule(word=WORDS)
     def the_log_will_say(self, word: str) -> None:
-        read = any(key == "log:1" for _, key in self.facts)
+        read = any(key == "log:1" for _, key in self.run_events)
         self.log_says = self.log_says if read else word
 
     # -- what always holds -------------------------------------------------------------------------

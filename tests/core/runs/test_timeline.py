@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.runs.timeline import in_order, told
 from tests.core.building import RUN, at
 
@@ -40,22 +40,22 @@ GOES = (
 )
 
 
-def fact(key: str, second: int, text: str = "x") -> Fact:
-    return Fact(RUN.id, "runner", key, at(0) + timedelta(seconds=second), {"text": text})
+def run_event(key: str, second: int, text: str = "x") -> RunEvent:
+    return RunEvent(RUN.id, "runner", key, at(0) + timedelta(seconds=second), {"text": text})
 
 
 def test_within_a_minute_facts_stand_as_a_run_goes() -> None:
-    heard = [fact(key, second) for second, key in enumerate(HEARD)]
+    heard = [run_event(key, second) for second, key in enumerate(HEARD)]
     assert tuple(item.key for item in in_order(heard)) == GOES
 
 
 def test_between_minutes_time_decides() -> None:
-    keys = [item.key for item in in_order([fact("dispatch:2", 61), fact("end:1", 59)])]
+    keys = [item.key for item in in_order([run_event("dispatch:2", 61), run_event("end:1", 59)])]
     assert keys == ["end:1", "dispatch:2"]
 
 
 def test_a_dispatch_is_told_once_and_what_has_no_text_is_not_told() -> None:
-    begun = [fact("dispatch:1", 0), fact("search:1:1", 2, text="")]
+    begun = [run_event("dispatch:1", 0), run_event("search:1:1", 2, text="")]
     assert [item.key for item in told(begun)] == ["dispatch:1"]
-    sent = [*begun, fact("dispatch:2", 3), fact("dispatched:1", 5)]
+    sent = [*begun, run_event("dispatch:2", 3), run_event("dispatched:1", 5)]
     assert [item.key for item in told(sent)] == ["dispatch:2", "dispatched:1"]

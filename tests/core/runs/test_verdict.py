@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Outcome
-from bot.core.runs.observed import Evidence
+from bot.core.runs.observed import Observed
 from bot.core.runs.verdict import Decided, Pending, judge
 from tests.core.building import a_rayjob, at, dispatched
 
@@ -18,9 +18,9 @@ SILENT: dict[str, Any] = {"silent_since": at(5)}
 OTHER: dict[str, Any] = {"job_id": "job-2"}
 
 
-def seen(conclusion: str | None, *, read: bool = False, final: str | None = None) -> Evidence:
+def seen(conclusion: str | None, *, read: bool = False, final: str | None = None) -> Observed:
     """Return the end of an Actions run after 30 min; ``read``: its log, with this last word."""
-    return Evidence(
+    return Observed(
         started_at=at(0),
         seen_end_at=at(30),
         ended=True,
@@ -120,11 +120,11 @@ BY_RAYJOB = [
 ]
 
 
-@pytest.mark.parametrize(("evidence", "jobs", "expected"), BY_RAYJOB)
+@pytest.mark.parametrize(("observed", "jobs", "expected"), BY_RAYJOB)
 def test_a_green_actions_run_waits_for_its_rayjob(
-    evidence: Evidence, jobs: list[RayJob], expected: str
+    observed: Observed, jobs: list[RayJob], expected: str
 ) -> None:
-    assert says(judge(RAY, evidence, tuple(jobs), at(31))) == expected
+    assert says(judge(RAY, observed, tuple(jobs), at(31))) == expected
 
 
 @pytest.mark.parametrize(
@@ -179,10 +179,10 @@ def test_without_a_rayjob_the_actions_run_alone_makes_green() -> None:
     ],
 )
 def test_a_green_end_too_soon_is_not_believed(least: int, started: bool, expected: str) -> None:
-    evidence = GREEN if started else replace(GREEN, started_at=None)
-    assert says(judge(dispatched(min_minutes=least), evidence, (), at(31))) == expected
+    observed = GREEN if started else replace(GREEN, started_at=None)
+    assert says(judge(dispatched(min_minutes=least), observed, (), at(31))) == expected
     ray = dispatched(rayjob=True, min_minutes=least)
-    assert says(judge(ray, evidence, (a_rayjob("SUCCEEDED"),), at(31))) == expected
+    assert says(judge(ray, observed, (a_rayjob("SUCCEEDED"),), at(31))) == expected
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ JOBS = st.builds(
     silent_since=st.sampled_from([None, at(5)]),
 )
 ENDS = st.builds(
-    Evidence,
+    Observed,
     started_at=st.sampled_from([None, at(0)]),
     seen_end_at=st.sampled_from([None, at(30)]),
     ended=st.just(True),
@@ -238,16 +238,16 @@ def test_a_rayjob_that_failed_with_its_workflow_is_named(final: str) -> None:
 
 
 @given(ENDS, st.lists(JOBS, max_size=3), st.integers(0, 3000))
-def test_no_answer_is_never_green(evidence: Evidence, jobs: list[RayJob], minutes: int) -> None:
-    verdict = judge(RAY, evidence, tuple(jobs), at(minutes))
+def test_no_answer_is_never_green(observed: Observed, jobs: list[RayJob], minutes: int) -> None:
+    verdict = judge(RAY, observed, tuple(jobs), at(minutes))
     if not (isinstance(verdict, Decided) and verdict.outcome is Outcome.SUCCESS):
         return
     by_submitter = all(job.confirmed and job.final == "SUCCEEDED" for job in jobs)
-    said = (evidence.log or {}).get("final") == "SUCCEEDED"
+    said = (observed.log or {}).get("final") == "SUCCEEDED"
     no_answer = len(jobs) == 1 and (
         jobs[0].silent_since
         or (jobs[0].confirmed and jobs[0].final in {"NOT_FOUND", "STOPPED", "ODD"})
     )
-    assert evidence.conclusion == "success"
+    assert observed.conclusion == "success"
     assert jobs
     assert by_submitter or (said and no_answer)

@@ -14,22 +14,22 @@ from bot.adapters.rayjobs import Limits, open_rayjobs
 from bot.core.digest import Digester, load_signatures
 from bot.core.model.ids import Json
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run, State
-from bot.core.runs.observed import Evidence
+from bot.core.runs.observed import Observed
 from bot.core.runs.verdict import Decided, Pending, judge
 from bot.ports.follower import FollowerStore
-from bot.ports.inbox import Changes
+from bot.ports.inbox import Plan
 from bot.ports.logs import LogFiles as LogFilesPort
 from bot.ports.rayjobs import RayJobs
 from bot.ports.runner import SaveRun
-from bot.services.loop import Loop
+from bot.services.loop import Worker
 from bot.services.rayjobs.digesters import Digesters, as_row
 from bot.services.rayjobs.follower import SAVE_S, Follower
 from bot.store import Store
 from bot.store.rows import load_all
-from bot.store.tables import facts as facts_table
 from bot.store.tables import rayjobs as rayjobs_table
+from bot.store.tables import run_events as facts_table
 from bot.store.wake import LocalWake
 from bot.telemetry import Metrics
 from tests.store.rows import NOW, put, run, snapshot
@@ -102,7 +102,7 @@ class World:
     logs: LogFilesPort
 
     def follower(self, owner: str = "one", *, store: FollowerStore | None = None) -> Follower:
-        loop = Loop(owner, Metrics(), strict=True)
+        loop = Worker(owner, Metrics(), strict=True)
         digesters = Digesters(SHIPPED)
         process = (self.clock, LocalWake(), loop)
         return Follower(store or self.store, self.rayjobs, self.logs, digesters, process)
@@ -136,17 +136,17 @@ class World:
             [job] = await load_all(conn, RayJob, rayjobs_table)
         return job
 
-    async def facts(self) -> list[Fact]:
+    async def run_events(self) -> list[RunEvent]:
         async with self.store._db.read() as conn:
-            return await load_all(conn, Fact, facts_table)
+            return await load_all(conn, RunEvent, facts_table)
 
     async def texts(self) -> list[str]:
-        return [fact.data["text"] for fact in await self.facts()]
+        return [run_event.data["text"] for run_event in await self.run_events()]
 
     async def poke(self) -> None:
         """Make the run due, as any fact does."""
-        told = Fact(self.run.id, "test", "poke", self.clock.now())
-        assert await self.store.commit(Changes(facts=(told,)), self.clock.now(), done=None)
+        told = RunEvent(self.run.id, "test", "poke", self.clock.now())
+        assert await self.store.commit(Plan(run_events=(told,)), self.clock.now(), done=None)
 
     async def is_poked(self) -> bool:
         return bool(await self.store.claim_runs("look", self.clock.now(), lease_s=0, limit=1))
@@ -159,8 +159,8 @@ class World:
 
     def verdict(self, row: RayJob, log: Json | None = None) -> Pending | Decided:
         """Judge a run whose workflow was green."""
-        evidence = Evidence(ended=True, conclusion="success", log=log or {}, asked=True)
-        return judge(self.run, evidence, (row,), self.clock.now())
+        observed = Observed(ended=True, conclusion="success", log=log or {}, asked=True)
+        return judge(self.run, observed, (row,), self.clock.now())
 
 
 @asynccontextmanager

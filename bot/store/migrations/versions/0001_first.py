@@ -61,7 +61,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Drop every table."""
     tables = (
-        "wants reply_runs rayjobs facts checks selections runs resources "
+        "claimants reply_runs rayjobs run_events checks selections runs resources "
         "repos replies pulls polls policies heads deliveries audit approvals"
     )
     for table in tables.split():
@@ -242,7 +242,7 @@ def _runs() -> None:
         sa.Column("actions_run_id", sa.BigInteger()),
         sa.Column("actions_attempt", sa.Integer(), nullable=False),
         sa.Column("actions_url", sa.Text(), nullable=False),
-        sa.Column("wish", sa.Text()),
+        sa.Column("stop_request", sa.Text()),
         sa.Column("place", sa.Text()),
         sa.Column("dispatched_at", sa.BigInteger()),
         sa.Column("started_at", sa.BigInteger()),
@@ -312,7 +312,7 @@ def _checks() -> None:
 
 def _facts() -> None:
     op.create_table(
-        "facts",
+        "run_events",
         sa.Column("run_id", sa.Text(), nullable=False),
         sa.Column("source", sa.Text(), nullable=False),
         sa.Column("key", sa.Text(), nullable=False),
@@ -366,7 +366,7 @@ def _reply_runs() -> None:
 
 def _wants() -> None:
     op.create_table(
-        "wants",
+        "claimants",
         sa.Column("run_id", sa.Text(), nullable=False),
         sa.Column("source", sa.Text(), nullable=False),
         sa.Column("auto", sa.Boolean(), nullable=False),
@@ -375,4 +375,4 @@ def _wants() -> None:
         _runs_key(),
         sa.PrimaryKeyConstraint("run_id", "source"),
     )
-    op.create_index("wants_source", "wants", ["source"])
+    op.create_index("wants_source", "claimants", ["source"])

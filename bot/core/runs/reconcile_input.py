@@ -4,20 +4,20 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import Fact
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
-from bot.core.runs.offline import Quiet
+from bot.core.runs.offline import OfflineLabel
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class ReconcileInput:
     """All that the next step depends on."""
 
     run: Run
     wanted: bool
-    facts: tuple[Fact, ...]
+    run_events: tuple[RunEvent, ...]
     rayjobs: tuple[RayJob, ...]
     now: datetime
     submitter: bool = True  # one is configured
     submitter_down: str = ""  # since when and why it can't be used, in words
-    quiet: Quiet | None = None  # the label looks offline
+    offline: OfflineLabel | None = None  # the label looks offline

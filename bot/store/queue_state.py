@@ -10,10 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.queue import Alternatives
 from bot.core.model.runs import Outcome, Rank, Run, State
-from bot.core.queue.scheduler import Holder, Pause, Scene, Waiter
+from bot.core.queue.state import Holder, Pause, PendingRun, QueueState
 from bot.core.queue.usage import WINDOW, Usage, spent
 from bot.store.rows import load, load_all
-from bot.store.tables import holds, pulls, queue, runs, wants
+from bot.store.tables import claimants, holds, pulls, queue, runs
 from bot.store.tables_scarce import jobs_seen, pauses
 
 _FORGOTTEN = timedelta(hours=24)  # a job whose end nobody told us no longer occupies its label
@@ -28,10 +28,10 @@ _author = func.coalesce(
 )
 
 
-async def read_scene(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> Scene:
+async def read_queue_state(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> QueueState:
     """Return who holds and who waits in a repository, and what limits them."""
-    waiting = await load_all(conn, Waiter, queue, queue.c.repo_id == repo_id)
-    return Scene(
+    waiting = await load_all(conn, PendingRun, queue, queue.c.repo_id == repo_id)
+    return QueueState(
         now=now,
         waiting=tuple(waiting),
         holders=await _holders(conn, repo_id),
@@ -42,12 +42,12 @@ async def read_scene(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> S
     )
 
 
-async def waiter_of(conn: AsyncConnection, run: Run, needs: Alternatives) -> Waiter:
+async def pending_of(conn: AsyncConnection, run: Run, needs: Alternatives) -> PendingRun:
     """Return a run as one who waits: its class comes from those who want it now."""
-    rank = await conn.scalar(select(func.min(wants.c.rank)).where(wants.c.run_id == run.id))
+    rank = await conn.scalar(select(func.min(claimants.c.rank)).where(claimants.c.run_id == run.id))
     author = await conn.scalar(select(_author).where(runs.c.id == run.id))
     frozen = run.snapshot
-    return Waiter(
+    return PendingRun(
         run_id=run.id,
         suite=run.suite,
         since=run.created_at,
@@ -128,4 +128,4 @@ async def _usual(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> dict[
     seconds: defaultdict[str, list[float]] = defaultdict(list)
     for suite, started_at, ended_at in await conn.execute(query):
         seconds[suite].append((ended_at - started_at).total_seconds())
-    return {suite: timedelta(seconds=median(taken)) for suite, taken in seconds.items()}
+    return {suite: timedelta(seconds=median(acquired)) for suite, acquired in seconds.items()}

@@ -1,0 +1,83 @@
+"""The queue of one repository as values: what waits, what holds places, and what a run gets."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from bot.core.model.ids import RunId
+from bot.core.model.queue import Alternatives, QueuePosition
+from bot.core.queue.usage import Spent
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRun:
+    """A run that waits for a place."""
+
+    run_id: RunId
+    suite: str
+    since: datetime
+    rank: int  # `model.Rank`, the best of its wants
+    needs: Alternatives
+    number: int | None = None
+    author: str = ""
+    per_pull: int | None = None  # how many runs of its pull request may go at once
+    hours: float | None = None  # NPU-hours a day; None: not bound by them (forced)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A run that holds places."""
+
+    run_id: RunId
+    suite: str
+    since: datetime
+    amounts: tuple[tuple[str, int], ...]  # resource, amount
+    number: int | None = None
+    author: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Somebody's word that nothing starts on a resource ("label:X", "pool:Y", "all")."""
+
+    resource: str
+    by: str
+    reason: str
+    until: datetime | None  # None: until somebody resumes
+    at: datetime
+
+    def holds(self, now: datetime) -> bool:
+        """Tell whether it is in force."""
+        return self.until is None or now < self.until
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """Everything that decides who goes next in one repository."""
+
+    now: datetime
+    waiting: tuple[PendingRun, ...]
+    holders: tuple[Holder, ...] = ()
+    occupied: dict[str, int] = field(default_factory=dict)  # by jobs that are not ours
+    pauses: tuple[Pause, ...] = ()
+    spent: Spent = field(default_factory=Spent)
+    usual: dict[str, timedelta] = field(default_factory=dict)  # by suite
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """The places were taken; ``choice`` is the index of the alternative that fitted."""
+
+    choice: int
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A rule keeps the run from starting, whatever is free; ``until`` None: nobody knows."""
+
+    why: str
+    until: datetime | None = None
+    rule: str = ""  # the rule's name, for the audit: unlike ``why``, it stays the same
+    ahead: int = 0  # how many wait before it, for whatever
+
+
+Answer = Acquired | QueuePosition | Blocked
