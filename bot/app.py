@@ -45,7 +45,7 @@ from bot.services.runs.native import Natives
 from bot.services.runs.observer import RunObserver
 from bot.services.runs.runner import Runner
 from bot.services.runs.submitter_health import SubmitterHealth
-from bot.services.schedules import Nightlies
+from bot.services.schedules import Schedules
 from bot.services.sweeper import Habits, Sweeper
 from bot.services.workers import LoopSpec, WorkerPool
 from bot.settings import Settings, pages_of
@@ -163,13 +163,13 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     sweeper = Sweeper(
         store, (github, logs), (pulls, natives), (clock, parts.wake, parts.loop), habits
     )
-    nightlies = Nightlies(store, github, policies, (clock, parts.loop, parts.new_id))
+    schedules = Schedules(store, github, policies, (clock, parts.loop, parts.new_id))
     turns = [
         *(LoopSpec(f"inbox-{n}", inbox.step, Topic.INBOX) for n in range(_INBOXES)),
         *(LoopSpec(f"runner-{n}", runner.step, Topic.RUNNER) for n in range(_RUNNERS)),
         *(LoopSpec(f"reporter-{n}", reporter.step, Topic.REPORTER) for n in range(_REPORTERS)),
         LoopSpec("sweeper", sweeper.step, None),
-        LoopSpec("nightlies", nightlies.step, None),
+        LoopSpec("nightlies", schedules.step, None),
     ]
     async with AsyncExitStack() as stack:
         if parts.rayjobs is not None:

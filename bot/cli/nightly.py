@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.cli.operators.desk import Desk
-    from bot.core.planning.schedule import Night
-    from bot.ports.nights import ScheduleListing
+    from bot.core.planning.schedule import Firing
+    from bot.ports.schedules import ScheduleListing
 
 Row = tuple[
-    "ScheduleListing", "Night | None", dict[str, str]
+    "ScheduleListing", "Firing | None", dict[str, str]
 ]  # a time, a night of it, its suites' ends
 
 
@@ -41,7 +41,7 @@ def listing(repo: str | None, each: int, *, as_json: bool) -> None:
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
 
     async def work(desk: "Desk") -> "tuple[list[Row], datetime]":
-        told = [item for item in await desk.store.list_nights(each=each) if _is_of(item, repo)]
+        told = [item for item in await desk.store.list_schedules(each=each) if _is_of(item, repo)]
         rows = [row for item in told for row in await _rows(desk, item)]
         return rows, desk.now
 
@@ -65,36 +65,36 @@ def run(name: str, repo: str | None, by: str, *, as_json: bool) -> None:
     from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
 
-    async def work(desk: "Desk") -> "tuple[ScheduleListing, Night]":
+    async def work(desk: "Desk") -> "tuple[ScheduleListing, Firing]":
         return await _ask(desk, name, repo, by)
 
-    told, night = operate(work, who=by)
+    told, firing = operate(work, who=by)
     if as_json:
-        print_json({"repo": told.repo.full_name, "name": night.name, "at": _iso(night.at)})
+        print_json({"repo": told.repo.full_name, "name": firing.name, "at": _iso(firing.at)})
     else:
-        click.echo(f"The service starts {night.name} of {told.repo.full_name}.")
+        click.echo(f"The service starts {firing.name} of {told.repo.full_name}.")
 
 
 async def _ask(
     desk: "Desk", name: str, repo: str | None, by: str
-) -> "tuple[ScheduleListing, Night]":
+) -> "tuple[ScheduleListing, Firing]":
     """Write the row that the service fires, and who asked for it."""
     from bot.core.planning.plan import AuditEntry  # noqa: PLC0415
-    from bot.core.planning.schedule import Night, NightState  # noqa: PLC0415
+    from bot.core.planning.schedule import Firing, FiringState  # noqa: PLC0415
 
-    told = _one(await desk.store.list_nights(each=1), name, repo)
+    told = _one(await desk.store.list_schedules(each=1), name, repo)
     at, note = desk.now.replace(microsecond=0), f"asked for by {by}"
-    night = Night(told.cron.repo_id, name, at, NightState.ASKED, note=note)
+    firing = Firing(told.schedule.repo_id, name, at, FiringState.ASKED, note=note)
     entry = AuditEntry(
         desk.now,
         by,
         f"nightly {name}",
         allowed=True,
         rule="operator",
-        repo_id=night.repo_id,
+        repo_id=firing.repo_id,
     )
-    await desk.store.ask_night(night, entry)
-    return told, night
+    await desk.store.ask_firing(firing, entry)
+    return told, firing
 
 
 def _one(told: "Sequence[ScheduleListing]", name: str, repo: str | None) -> "ScheduleListing":
@@ -102,12 +102,12 @@ def _one(told: "Sequence[ScheduleListing]", name: str, repo: str | None) -> "Sch
     from bot.cli.operators.desk import WRONG_USE, leave  # noqa: PLC0415
 
     here = [item for item in told if _is_of(item, repo)]
-    found = [item for item in here if item.cron.name == name]
+    found = [item for item in here if item.schedule.name == name]
     if len(found) > 1:
         names = ", ".join(item.repo.full_name for item in found)
         leave(WRONG_USE, f"{name} is a night of {names}: say which by --repo")
     if not found:
-        known = ", ".join(dict.fromkeys(item.cron.name for item in here)) or "none"
+        known = ", ".join(dict.fromkeys(item.schedule.name for item in here)) or "none"
         leave(WRONG_USE, f"no policy that is known has a night {name}; known: {known}")
     return found[0]
 
@@ -118,34 +118,34 @@ def _is_of(item: "ScheduleListing", repo: str | None) -> bool:
 
 
 async def _rows(desk: "Desk", item: "ScheduleListing") -> "list[Row]":
-    from bot.core.planning.schedule import night_source, results  # noqa: PLC0415
+    from bot.core.planning.schedule import firing_source, results  # noqa: PLC0415
 
     rows: list[Row] = []
-    for night in item.nights:
-        source = night_source(night.name, night.at)
-        ran = results(night, await desk.store.runs_of_night(night.repo_id, source))
+    for firing in item.firings:
+        source = firing_source(firing.name, firing.at)
+        ran = results(firing, await desk.store.runs_of_firing(firing.repo_id, source))
         ends = {name: (run.outcome or run.state).value for name, run in sorted(ran.items())}
-        rows.append((item, night, ends))
+        rows.append((item, firing, ends))
     return rows or [(item, None, {})]
 
 
 def _as_json(rows: "list[Row]") -> list[dict[str, Any]]:
     """Return one object a time, with its nights, newest first."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for item, night, ends in rows:
+    for item, firing, ends in rows:
         one = found.setdefault(
-            (item.repo.full_name, item.cron.name),
+            (item.repo.full_name, item.schedule.name),
             {
                 "repo": item.repo.full_name,
-                "name": item.cron.name,
-                "cron": item.cron.cron,
-                "next": _iso(item.cron.next),
+                "name": item.schedule.name,
+                "cron": item.schedule.cron,
+                "next": _iso(item.schedule.next),
                 "nights": [],
             },
         )
-        if night is not None:
-            told = {"at": _iso(night.at), "state": night.state.value, "sha": night.sha or None}
-            one["nights"].append({**told, "note": night.note, "suites": ends})
+        if firing is not None:
+            told = {"at": _iso(firing.at), "state": firing.state.value, "sha": firing.sha or None}
+            one["nights"].append({**told, "note": firing.note, "suites": ends})
     return list(found.values())
 
 
@@ -158,16 +158,16 @@ def _print(rows: "list[Row]", now: datetime) -> None:
         [
             (
                 item.repo.full_name,
-                item.cron.name,
-                item.cron.cron,
-                when(item.cron.next, now),
-                when(night.at, now) if night else "",
-                night.state.value if night else "",
-                night.sha[:7] if night else "",
+                item.schedule.name,
+                item.schedule.cron,
+                when(item.schedule.next, now),
+                when(firing.at, now) if firing else "",
+                firing.state.value if firing else "",
+                firing.sha[:7] if firing else "",
                 ", ".join(f"{name} {end}" for name, end in ends.items()),
-                night.note if night else "",
+                firing.note if firing else "",
             )
-            for item, night, ends in rows
+            for item, firing, ends in rows
         ],
         whole=("cron", "next", "last"),
     )

@@ -69,7 +69,7 @@ class SweeperStore(InboxStore, Protocol):
         """Forget jobs of which nothing was heard for two days."""
         ...
 
-    async def prune_nights(self, before: datetime) -> None:
+    async def prune_firings(self, before: datetime) -> None:
         """Forget nights that are older, but for those that go on."""
         ...
 

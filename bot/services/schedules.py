@@ -18,17 +18,17 @@ from bot.core.planning.audit import audited
 from bot.core.planning.commits import Commit
 from bot.core.planning.pull_request import PolicyAt
 from bot.core.planning.schedule import (
-    Cron,
+    Firing,
     FiringPlan,
+    FiringState,
     Make,
-    Night,
-    NightState,
+    Schedule,
     due,
+    firing_source,
     left_out,
-    night_source,
-    plan_night,
+    plan_firing,
     ran_ahead,
-    schedule,
+    schedule_change,
     settled,
 )
 from bot.core.policy import Mode, Nightly
@@ -36,7 +36,7 @@ from bot.core.policy.selection import nightly_suites
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import GitHub
-from bot.ports.nights import NightStore, Timed
+from bot.ports.schedules import RepoSchedules, ScheduleStore
 from bot.services.loop import Worker
 from bot.services.policies import Broken, Policies
 from bot.telemetry import get_log
@@ -49,12 +49,12 @@ _FAILED_AGAIN = timedelta(minutes=5)
 _NOT_HERE = "the app may not act in this repository now"
 
 
-class Nightlies:
+class Schedules:
     """Keeps times in line with the policies, and fires them."""
 
     def __init__(
         self,
-        store: NightStore,
+        store: ScheduleStore,
         github: GitHub,
         policies: Policies,
         tools: tuple[Clock, Worker, Callable[[], str]],
@@ -74,11 +74,11 @@ class Nightlies:
         if self._next_look is None or now >= self._next_look:
             self._next_look = now + _LOOK_EVERY
             await self._look(now)
-        found = await self._store.nights_due(now)
-        for repo, cron in found.crons:
-            await self._guarded(repo, cron.name, partial(self._fire, repo, cron))
-        for repo, night in found.asked:
-            await self._guarded(repo, night.name, partial(self._fire_asked, repo, night))
+        found = await self._store.schedules_due(now)
+        for repo, schedule in found.schedules:
+            await self._guarded(repo, schedule.name, partial(self._fire, repo, schedule))
+        for repo, firing in found.asked:
+            await self._guarded(repo, firing.name, partial(self._fire_asked, repo, firing))
         return False
 
     async def _guarded(self, repo: Repo, name: str, work: Callable[[], Awaitable[None]]) -> None:
@@ -86,7 +86,7 @@ class Nightlies:
         key, now = (repo.id, name), self._clock.now()
         if self._waits.get(key, now) > now:
             return
-        log = self._log.bind(repo=repo.full_name, night=name)
+        log = self._log.bind(repo=repo.full_name, schedule=name)
         try:
             await work()
         except Transient as error:
@@ -101,22 +101,22 @@ class Nightlies:
 
     async def _look(self, now: datetime) -> None:
         """Bring the times in line with the policies, and settle the nights that are done."""
-        for timed in await self._store.timed_repos():
-            for seen, row in ran_ahead(timed.crons, now):
-                self._log.warning("a time lay too far ahead", repo=timed.repo.id, night=row.name)
+        for timed in await self._store.repos_with_schedules():
+            for seen, row in ran_ahead(timed.schedules, now):
+                self._log.warning("a time lay too far ahead", repo=timed.repo.id, schedule=row.name)
                 await self._store.put_back(seen, row)
             try:
                 await self._align(timed, now)
             except (Transient, Permanent) as error:
                 log = self._log.bind(repo=timed.repo.full_name)
                 log.warning("a policy could not be read for its nights", why=str(error))
-        for night, runs in await self._store.open_nights():
-            done = settled(night, runs)
+        for firing, runs in await self._store.open_firings():
+            done = settled(firing, runs)
             if done is not None:
-                await self._store.settle_night(done)
+                await self._store.settle_firing(done)
                 self._tell(done)
 
-    async def _align(self, timed: Timed, now: datetime) -> None:
+    async def _align(self, timed: RepoSchedules, now: datetime) -> None:
         """Make one repository's times those of its policy; one that has errors leaves them."""
         repo, row = timed.repo, timed.policy
         every_s = _UNKNOWN_EVERY_S if row is None else _KNOWN_EVERY_S
@@ -129,87 +129,93 @@ class Nightlies:
             self._in_line[repo.id] = (row.ref, row.blob_sha)
         if isinstance(found, Broken):
             return
-        change = schedule(repo.id, _entries(found), timed.crons, now)
+        change = schedule_change(repo.id, _entries(found), timed.schedules, now)
         if change.put or change.drop:
-            await self._store.save_schedule(change)
+            await self._store.save_schedules(change)
 
-    async def _fire(self, repo: Repo, cron: Cron) -> None:
+    async def _fire(self, repo: Repo, schedule: Schedule) -> None:
         """Start the night whose time has come, or say why not; its policy may be another now."""
         now = self._clock.now()
-        found = due(cron, now)
+        found = due(schedule, now)
         if found is None:
             return
-        night = Night(repo.id, cron.name, found.at, NightState.SKIPPED, note=found.note)
+        firing = Firing(repo.id, schedule.name, found.at, FiringState.SKIPPED, note=found.note)
         if found.too_late or not repo.active:
-            plan = left_out(night, NightState.SKIPPED, "" if repo.active else _NOT_HERE)
+            plan = left_out(firing, FiringState.SKIPPED, "" if repo.active else _NOT_HERE)
         else:
             at = await self._policies.of(repo, repo.default_branch)
-            entry = _entry(at, cron.name)
-            if not isinstance(at, Broken) and (entry is None or entry.cron != cron.cron):
-                await self._store.save_schedule(schedule(repo.id, _entries(at), (cron,), now))
+            entry = _entry(at, schedule.name)
+            if not isinstance(at, Broken) and (entry is None or entry.cron != schedule.cron):
+                await self._store.save_schedules(
+                    schedule_change(repo.id, _entries(at), (schedule,), now)
+                )
                 return
-            plan = await self._plan(repo, night, at)
+            plan = await self._plan(repo, firing, at)
         changes = audited(plan.changes, now, None)
-        if await self._store.fire(cron, found.then, plan.night, changes, now):
-            self._tell(plan.night)
+        if await self._store.fire(schedule, found.then, plan.firing, changes, now):
+            self._tell(plan.firing)
 
-    async def _fire_asked(self, repo: Repo, night: Night) -> None:
+    async def _fire_asked(self, repo: Repo, firing: Firing) -> None:
         """Start a night that an operator asked for."""
         if repo.active:
             at = await self._policies.of(repo, repo.default_branch)
-            plan = await self._plan(repo, night, at)
+            plan = await self._plan(repo, firing, at)
         else:
-            plan = left_out(night, NightState.SKIPPED, _NOT_HERE)
+            plan = left_out(firing, FiringState.SKIPPED, _NOT_HERE)
         now = self._clock.now()
-        if await self._store.fire_asked(plan.night, audited(plan.changes, now, None), now):
-            self._tell(plan.night)
+        if await self._store.fire_asked(plan.firing, audited(plan.changes, now, None), now):
+            self._tell(plan.firing)
 
-    async def _plan(self, repo: Repo, night: Night, at: PolicyAt | Broken | None) -> FiringPlan:
+    async def _plan(self, repo: Repo, firing: Firing, at: PolicyAt | Broken | None) -> FiringPlan:
         """Return what a night starts on the head of its branch, or why it starts nothing."""
-        entry = _entry(at, night.name)
+        entry = _entry(at, firing.name)
         if isinstance(at, Broken):
-            return left_out(night, NightState.REFUSED, "the policy has errors")
+            return left_out(firing, FiringState.REFUSED, "the policy has errors")
         if entry is None:
-            return left_out(night, NightState.REFUSED, "the policy has no night of this name now")
+            return left_out(firing, FiringState.REFUSED, "the policy has no night of this name now")
         branch = entry.ref or repo.default_branch
         own = await self._policies.of(repo, branch)
         if not isinstance(own, PolicyAt):
-            return left_out(night, NightState.REFUSED, f"the policy of {branch} has errors")
+            return left_out(firing, FiringState.REFUSED, f"the policy of {branch} has errors")
         names = nightly_suites(own.policy, entry)
         if not names:
-            return left_out(night, NightState.REFUSED, "it names no suite with the trigger nightly")
+            return left_out(
+                firing, FiringState.REFUSED, "it names no suite with the trigger nightly"
+            )
         if own.policy.mode is Mode.DRY_RUN:
             would = f"dry run: would run {listing(names)} on {branch}"
-            return left_out(night, NightState.SKIPPED, would)
-        return await self._start(repo, night, own, entry)
+            return left_out(firing, FiringState.SKIPPED, would)
+        return await self._start(repo, firing, own, entry)
 
-    async def _start(self, repo: Repo, night: Night, own: PolicyAt, entry: Nightly) -> FiringPlan:
+    async def _start(self, repo: Repo, firing: Firing, own: PolicyAt, entry: Nightly) -> FiringPlan:
         branch = entry.ref or repo.default_branch
         try:
             tip = await self._github.tip(repo, branch)
         except Permanent as error:
-            return left_out(night, NightState.REFUSED, f"GitHub refuses to name its head: {error}")
+            return left_out(
+                firing, FiringState.REFUSED, f"GitHub refuses to name its head: {error}"
+            )
         if tip is None:
-            return left_out(night, NightState.REFUSED, f"there is no branch {branch}")
+            return left_out(firing, FiringState.REFUSED, f"there is no branch {branch}")
         commit = Commit(
             repo_id=repo.id,
             sha=tip,
             at=own,
-            source=night_source(night.name, night.at),
+            source=firing_source(firing.name, firing.at),
             rank=Rank.NIGHTLY,
-            origin=f"the nightly {night.name} of {night.at:%Y-%m-%d %H:%M}",
+            origin=f"the nightly {firing.name} of {firing.at:%Y-%m-%d %H:%M}",
         )
         runs = await self._store.runs_at(repo.id, tip)
-        return plan_night(night, commit, entry, runs, Make(self._clock.now(), self._new_id))
+        return plan_firing(firing, commit, entry, runs, Make(self._clock.now(), self._new_id))
 
-    def _tell(self, night: Night) -> None:
+    def _tell(self, firing: Firing) -> None:
         self._log.info(
             "a night",
-            repo_id=night.repo_id,
-            night=night.name,
-            at=night.at.isoformat(),
-            state=night.state.value,
-            note=night.note,
+            repo_id=firing.repo_id,
+            schedule=firing.name,
+            at=firing.at.isoformat(),
+            state=firing.state.value,
+            note=firing.note,
         )
 
 

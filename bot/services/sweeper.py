@@ -185,7 +185,7 @@ class Sweeper:
         before = self._clock.now() - self._habits.retention
         await self._store.prune_tokens(self._clock.now())
         await self._store.prune_jobs(self._clock.now())
-        await self._store.prune_nights(before)
+        await self._store.prune_firings(before)
         await self._logs.prune(before)
         while await self._store.prune(before, limit=_PRUNE_AT_ONCE):
             await self._clock.sleep(0.05)  # let others write

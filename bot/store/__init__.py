@@ -18,12 +18,12 @@ from bot.store.holds import HoldRows
 from bot.store.ids import ulid
 from bot.store.jobs_seen import JobRows
 from bot.store.migrate import migrate
-from bot.store.nights import NightRows
 from bot.store.pauses import PauseRows
 from bot.store.rayjobs import RayJobRows
 from bot.store.reader import ReaderRows
 from bot.store.replies import ReplyRows
 from bot.store.runs import RunRows
+from bot.store.schedules import ScheduleRows
 from bot.store.showing import ShowingRows
 from bot.store.sweep import SweepRows
 from bot.store.tokens import TokenRows
@@ -34,7 +34,7 @@ __all__ = ["Store", "migrate"]
 
 class Store(
     DeliveryRows,
-    NightRows,
+    ScheduleRows,
     ReaderRows,
     RunRows,
     HoldRows,

@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Index, Table, Text
 
-from bot.core.planning.schedule import NightState
+from bot.core.planning.schedule import FiringState
 from bot.store.columns import Plain, Time, Word
 from bot.store.tables import metadata
 
@@ -32,8 +32,8 @@ pauses = Table(
     Column("at", Time, nullable=False),
 )
 
-crons = Table(
-    "crons",
+schedules = Table(
+    "schedules",
     metadata,
     Column("repo_id", BigInteger, primary_key=True, autoincrement=False),
     Column("name", Text, primary_key=True),
@@ -41,13 +41,13 @@ crons = Table(
     Column("next", Time, nullable=False),
 )
 
-nights = Table(
-    "nights",
+firings = Table(
+    "firings",
     metadata,
     Column("repo_id", BigInteger, primary_key=True, autoincrement=False),
     Column("name", Text, primary_key=True),
     Column("at", Time, primary_key=True),  # the planned time
-    Column("state", Word(NightState), nullable=False),
+    Column("state", Word(FiringState), nullable=False),
     Column("sha", Text, nullable=False),
     Column("note", Plain, nullable=False),
 )

@@ -14,14 +14,14 @@ from bot.cli import main
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Outcome, State
-from bot.core.planning.schedule import Cron, Night, NightState, Schedule, night_source
+from bot.core.planning.schedule import Firing, FiringState, Schedule, ScheduleChange, firing_source
 from bot.ports.inbox import Plan
 from bot.store import Store
 from tests.databases import SqliteTemplate
 from tests.store.rows import NOW, REPO, SHA, claimant, run
 
 AT = NOW.replace(hour=17, minute=0, second=0, microsecond=0)
-ROW = Cron(REPO.id, "a2", "0 17 * * *", AT)
+ROW = Schedule(REPO.id, "a2", "0 17 * * *", AT)
 OTHER = Repo(RepoId(8), "other", "fork", "main", installation_id=80)
 Seed = Callable[[Store], Awaitable[None]]
 
@@ -48,13 +48,13 @@ async def seed(store: Store) -> None:
     """Write two times, and a night of the first one."""
     for repo in (REPO, OTHER):
         await store.commit(Plan(repo=repo), NOW, done=None)
-    await store.save_schedule(Schedule(put=(ROW, replace(ROW, name="a3"))))
+    await store.save_schedules(ScheduleChange(put=(ROW, replace(ROW, name="a3"))))
     ended = run("one", state=State.DONE, outcome=Outcome.FAILURE)
     runnable = run("two")
-    source = night_source("a2", AT)
+    source = firing_source("a2", AT)
     changes = Plan(new_runs=tuple((one, (claimant(one, source),)) for one in (ended, runnable)))
-    night = Night(REPO.id, "a2", AT, NightState.STARTED, SHA, "2 suites started")
-    await store.fire(ROW, AT + timedelta(days=1), night, changes, AT)
+    firing = Firing(REPO.id, "a2", AT, FiringState.STARTED, SHA, "2 suites started")
+    await store.fire(ROW, AT + timedelta(days=1), firing, changes, AT)
 
 
 def nightly(url: str, *words: str) -> Result:
@@ -99,9 +99,9 @@ def test_a_run_is_asked_for_in_somebodys_name_and_leaves_the_time_alone(url: str
     assert answer.stdout == "The service starts a3 of owner/name.\n"
 
     async def check(store: Store) -> None:
-        ((repo, night),) = (await store.nights_due(AT - timedelta(days=9))).asked
-        assert (repo, night.name, night.note) == (REPO, "a3", "asked for by ann")
-        assert [item.cron.next for item in await store.list_nights(each=1)][1] == AT
+        ((repo, firing),) = (await store.schedules_due(AT - timedelta(days=9))).asked
+        assert (repo, firing.name, firing.note) == (REPO, "a3", "asked for by ann")
+        assert [item.schedule.next for item in await store.list_schedules(each=1)][1] == AT
         (entry,) = await store.audit_since(REPO.id, "ann", NOW)
         assert (entry.what, entry.rule, entry.allowed) == ("nightly a3", "operator", True)
 
@@ -127,7 +127,7 @@ def test_a_night_that_nobody_knows_is_wrong_use(url: str, words: list[str], says
 
 def test_a_name_of_two_repositories_needs_one_named(url: str) -> None:
     async def second(store: Store) -> None:
-        await store.save_schedule(Schedule(put=(replace(ROW, repo_id=OTHER.id),)))
+        await store.save_schedules(ScheduleChange(put=(replace(ROW, repo_id=OTHER.id),)))
 
     on(url, second)
     answer = nightly(url, "run", "a2")

@@ -7,7 +7,7 @@ from datetime import timedelta
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.core.planning.schedule import Night, NightState, night_source, results
+from bot.core.planning.schedule import Firing, FiringState, firing_source, results
 from bot.sim.faults import Fault
 from tests.e2e.world import POLICY, World
 
@@ -44,10 +44,12 @@ async def at_hour(world: World, hour: int = 17, later: timedelta = timedelta()) 
     await nightlies(world, (then + later - now).total_seconds())
 
 
-async def nights(world: World) -> list[Night]:
+async def firings(world: World) -> list[Firing]:
     """Return the nights of all names, oldest first."""
-    told = await world.bot.parts.store.list_nights(each=9)
-    return sorted((night for item in told for night in item.nights), key=lambda night: night.at)
+    told = await world.bot.parts.store.list_schedules(each=9)
+    return sorted(
+        (firing for item in told for firing in item.firings), key=lambda firing: firing.at
+    )
 
 
 async def end(world: World, suite: str, conclusion: str) -> None:
@@ -68,21 +70,21 @@ async def test_a_night_runs_its_suites_on_the_head_of_its_branch(world: World) -
     assert world.github.runs() == []
     await at_hour(world)
     assert {run.inputs["sha"] for run in world.github.runs()} == {sha}
-    (night,) = await nights(world)
-    assert (night.state, night.sha, night.note) == ("started", sha, "2 suites started")
+    (firing,) = await firings(world)
+    assert (firing.state, firing.sha, firing.note) == ("started", sha, "2 suites started")
     await end(world, "a2b3-8", "success")
     await end(world, "a3-16", "failure")
     assert world.check("unit", sha).conclusion == "success"
     failed = world.check("nightly-grpo", sha)
     assert failed.conclusion == "failure"
-    assert f"Started by the nightly a2 of {night.at:%Y-%m-%d} 17:00." in (failed.summary or "")
+    assert f"Started by the nightly a2 of {firing.at:%Y-%m-%d} 17:00." in (failed.summary or "")
     assert world.github.check("ascend-ci", sha) is None
     await nightlies(world, 61)
-    (night,) = await nights(world)
-    assert night.state is NightState.DONE
-    assert night.note == "2 suites started; 1 of 2 suites passed"
-    source = night_source(night.name, night.at)
-    found = results(night, await world.bot.parts.store.runs_of_night(night.repo_id, source))
+    (firing,) = await firings(world)
+    assert firing.state is FiringState.DONE
+    assert firing.note == "2 suites started; 1 of 2 suites passed"
+    source = firing_source(firing.name, firing.at)
+    found = results(firing, await world.bot.parts.store.runs_of_firing(firing.repo_id, source))
     assert {name: str(run.outcome) for name, run in found.items()} == {
         "unit": "success",
         "nightly-grpo": "failure",
@@ -101,9 +103,9 @@ async def test_the_next_night_measures_the_same_commit_anew_and_joins_what_is_op
     await end(world, "a2b3-8", "success")
     first = world.check("nightly-grpo", sha)
     await at_hour(world, 20)
-    night = (await nights(world))[-1]
-    assert "1 suite started" in night.note
-    assert "joined an open attempt: nightly-grpo" in night.note
+    firing = (await firings(world))[-1]
+    assert "1 suite started" in firing.note
+    assert "joined an open attempt: nightly-grpo" in firing.note
     assert world.check("nightly-grpo", sha).id == first.id
     summary = world.check("unit", sha).summary or ""
     assert "measures anew: attempt 1 passed on this very commit" in summary
@@ -116,28 +118,30 @@ async def test_a_short_absence_is_caught_up_once_and_a_long_one_is_said(world: W
     await world.restart()
     await at_hour(world, later=timedelta(hours=1, minutes=30))
     await nightlies(world)
-    (night,) = await nights(world)
-    assert (night.state, night.sha) == (NightState.STARTED, sha)
-    assert "caught up 1 h 30 min late, for all times missed" in night.note
+    (firing,) = await firings(world)
+    assert (firing.state, firing.sha) == (FiringState.STARTED, sha)
+    assert "caught up 1 h 30 min late, for all times missed" in firing.note
     assert len(world.github.runs()) == 2
     await end(world, "a2b3-8", "success")
     await end(world, "a3-16", "success")
     await at_hour(world, later=timedelta(hours=2, minutes=1))
-    night = (await nights(world))[-1]
-    assert (night.state, night.sha) == (NightState.SKIPPED, "")
-    assert night.note == "the service was away: not caught up 2 h 1 min late"
+    firing = (await firings(world))[-1]
+    assert (firing.state, firing.sha) == (FiringState.SKIPPED, "")
+    assert firing.note == "the service was away: not caught up 2 h 1 min late"
     assert len(world.github.runs()) == 2
 
 
 async def test_a_clock_that_ran_a_day_ahead_for_a_while_loses_no_night(world: World) -> None:
     await policy(world, NIGHTLY)
     await at_hour(world, 18)  # the night is over
-    store, before = world.bot.parts.store, len(await nights(world))
-    (told,) = await store.list_nights(each=1)
-    await store.put_back(told.cron, replace(told.cron, next=told.cron.next + timedelta(days=2)))
+    store, before = world.bot.parts.store, len(await firings(world))
+    (told,) = await store.list_schedules(each=1)
+    await store.put_back(
+        told.schedule, replace(told.schedule, next=told.schedule.next + timedelta(days=2))
+    )
     await nightlies(world, 61)
     await at_hour(world, 17)
-    assert len(await nights(world)) == before + 1
+    assert len(await firings(world)) == before + 1
 
 
 async def test_whatever_starts_nothing_is_a_row_that_says_why(world: World) -> None:
@@ -155,16 +159,16 @@ async def test_whatever_starts_nothing_is_a_row_that_says_why(world: World) -> N
         if text:
             await policy(world, text.replace("REF", "main").replace("0 17 *", f"0 {hour} *"))
         await at_hour(world, hour)
-        night = (await nights(world))[-1]
-        assert (night.at.hour, night.state.value) == (hour, state)
-        assert note in night.note
+        firing = (await firings(world))[-1]
+        assert (firing.at.hour, firing.state.value) == (hour, state)
+        assert note in firing.note
     assert len(world.github.runs()) == 1
     world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": "suites: 3\n"})
     await world.settle()
     await at_hour(world, 20)
-    assert ((await nights(world))[-1].note) == "the policy has errors"
+    assert ((await firings(world))[-1].note) == "the policy has errors"
     await policy(world, POLICY)
-    assert await world.bot.parts.store.list_nights(each=1) == ()
+    assert await world.bot.parts.store.list_schedules(each=1) == ()
 
 
 async def test_a_suspended_repository_has_its_nights_skipped(world: World) -> None:
@@ -174,8 +178,8 @@ async def test_a_suspended_repository_has_its_nights_skipped(world: World) -> No
     await world.settle()
     world.github.calls.clear()
     await at_hour(world)
-    (night,) = await nights(world)
-    assert (night.state.value, night.note) == (
+    (firing,) = await firings(world)
+    assert (firing.state.value, firing.note) == (
         "skipped",
         "the app may not act in this repository now",
     )
@@ -189,30 +193,30 @@ async def test_a_lost_push_and_an_unreachable_github_change_no_night(world: Worl
     world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": moved})
     await world.settle()
     await at_hour(world)
-    assert await nights(world) == []
+    assert await firings(world) == []
     world.github.faults.inject(Fault("502", "GET", "*/branches/main", times=99))
     await at_hour(world, later=timedelta(minutes=31))
-    assert await nights(world) == []
+    assert await firings(world) == []
     world.github.faults.clear()
     await nightlies(world, 61)
-    (night,) = await nights(world)
-    assert (night.at.minute, night.state) == (30, NightState.STARTED)
+    (firing,) = await firings(world)
+    assert (firing.at.minute, firing.state) == (30, FiringState.STARTED)
 
 
 async def test_a_night_that_an_operator_asks_for_starts_now_and_its_time_stays(
     world: World,
 ) -> None:
     sha = await policy(world, NIGHTLY)
-    (before,) = await world.bot.parts.store.list_nights(each=1)
+    (before,) = await world.bot.parts.store.list_schedules(each=1)
     env = {"DATABASE_URL": world.settings.database_url}
     words = ["nightly", "run", "a2", "--by", "ann"]
     answer = await asyncio.to_thread(CliRunner().invoke, main, words, env=env)
     assert answer.exit_code == 0, answer.output
     for _ in range(2):
         await nightlies(world)
-    (told,) = await world.bot.parts.store.list_nights(each=9)
-    assert told.cron == before.cron
-    (night,) = told.nights
-    assert (night.state, night.sha) == (NightState.STARTED, sha)
-    assert night.note == "asked for by ann; 2 suites started"
+    (told,) = await world.bot.parts.store.list_schedules(each=9)
+    assert told.schedule == before.schedule
+    (firing,) = told.firings
+    assert (firing.state, firing.sha) == (FiringState.STARTED, sha)
+    assert firing.note == "asked for by ann; 2 suites started"
     assert len(world.github.runs()) == 2

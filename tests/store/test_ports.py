@@ -4,10 +4,10 @@ from bot.ports.api import AnnouncementStore, ApiStore
 from bot.ports.follower import FollowerStore
 from bot.ports.hooks import HooksStore
 from bot.ports.inbox import InboxStore
-from bot.ports.nights import NightLister, NightStore
 from bot.ports.operator import OperatorStore
 from bot.ports.reporter import ReporterStore
 from bot.ports.runner import RunnerStore
+from bot.ports.schedules import ScheduleLister, ScheduleStore
 from bot.ports.sweeper import SweeperStore
 from bot.store import Store
 
@@ -22,9 +22,9 @@ def _api(store: Store) -> tuple[ApiStore, AnnouncementStore, OperatorStore]:
     return store, store, store
 
 
-def _nights(store: Store) -> tuple[NightStore, NightLister]:
+def _schedules(store: Store) -> tuple[ScheduleStore, ScheduleLister]:
     return store, store
 
 
 async def test_one_store_serves_every_port(store: Store) -> None:
-    assert {*_ports(store), *_api(store), *_nights(store)} == {store}
+    assert {*_ports(store), *_api(store), *_schedules(store)} == {store}

@@ -23,7 +23,7 @@ _ON_TIME = timedelta(minutes=5)  # not worth a word
 NO_ROOM_FOR = 500  # characters of a note that repeats what others said
 
 
-class NightState(StrEnum):
+class FiringState(StrEnum):
     """How far a night is."""
 
     ASKED = "asked"  # an operator wants it now; the service starts it
@@ -34,7 +34,7 @@ class NightState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Cron:
+class Schedule:
     """When a night of a repository comes next."""
 
     repo_id: RepoId
@@ -44,18 +44,18 @@ class Cron:
 
 
 @dataclass(frozen=True, slots=True)
-class Night:
+class Firing:
     """One night: its planned time, and what became of it."""
 
     repo_id: RepoId
     name: str
     at: datetime
-    state: NightState
+    state: FiringState
     sha: str = ""  # the head of its branch then, "" when nothing was started
     note: str = ""
 
 
-def night_source(name: str, at: datetime) -> str:
+def firing_source(name: str, at: datetime) -> str:
     """Return the want of a night."""
     return f"nightly:{name}@{at:%Y-%m-%dT%H:%M:%SZ}"
 
@@ -71,27 +71,29 @@ def _last(cron: str, now: datetime) -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class ScheduleChange:
     """The difference between a repository's rows and its policy."""
 
-    put: tuple[Cron, ...] = ()
-    drop: tuple[Cron, ...] = ()
+    put: tuple[Schedule, ...] = ()
+    drop: tuple[Schedule, ...] = ()
 
 
-def schedule(
-    repo_id: RepoId, entries: Iterable[Nightly], rows: Iterable[Cron], now: datetime
-) -> Schedule:
+def schedule_change(
+    repo_id: RepoId, entries: Iterable[Nightly], rows: Iterable[Schedule], now: datetime
+) -> ScheduleChange:
     """Return what brings the rows in line; a new or changed time never fires for what is past."""
     known, wanted = {row.name: row for row in rows}, {entry.name: entry for entry in entries}
     put = [
-        Cron(repo_id, name, entry.cron, following(entry.cron, now))
+        Schedule(repo_id, name, entry.cron, following(entry.cron, now))
         for name, entry in wanted.items()
         if name not in known or known[name].cron != entry.cron
     ]
-    return Schedule(tuple(put), tuple(row for name, row in known.items() if name not in wanted))
+    return ScheduleChange(
+        tuple(put), tuple(row for name, row in known.items() if name not in wanted)
+    )
 
 
-def ran_ahead(rows: Iterable[Cron], now: datetime) -> tuple[tuple[Cron, Cron], ...]:
+def ran_ahead(rows: Iterable[Schedule], now: datetime) -> tuple[tuple[Schedule, Schedule], ...]:
     """Return the rows, and what they should be, whose time is not the next one that comes.
 
     A clock that ran ahead for a while has moved them on: their nights would be lost.
@@ -125,7 +127,7 @@ class Due:
         return f"the service was away: {done} {late}{more}"
 
 
-def due(row: Cron, now: datetime) -> Due | None:
+def due(row: Schedule, now: datetime) -> Due | None:
     """Return the one firing that a row asks for now, whatever was missed; None: not yet."""
     if row.next > now:
         return None
@@ -137,13 +139,13 @@ def due(row: Cron, now: datetime) -> Due | None:
 class FiringPlan:
     """What a night starts, and what is kept of it."""
 
-    night: Night
+    firing: Firing
     changes: Plan
 
 
-def left_out(night: Night, state: NightState, *notes: str) -> FiringPlan:
+def left_out(firing: Firing, state: FiringState, *notes: str) -> FiringPlan:
     """Return a night that starts nothing, and why."""
-    return FiringPlan(replace(night, state=state, note=_joined(night.note, *notes)), Plan())
+    return FiringPlan(replace(firing, state=state, note=_joined(firing.note, *notes)), Plan())
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +156,8 @@ class Make:
     new_id: NewId
 
 
-def plan_night(
-    night: Night, commit: Commit, entry: Nightly, runs: tuple[RunClaimants, ...], make: Make
+def plan_firing(
+    firing: Firing, commit: Commit, entry: Nightly, runs: tuple[RunClaimants, ...], make: Make
 ) -> FiringPlan:
     """Return what a night starts at its branch's head; ``runs`` are all attempts there."""
     before = latest(runs)
@@ -163,8 +165,10 @@ def plan_night(
     reasons = {name: _reason(entry, before.get(name)) for name in names}
     suites = Suites(reasons, lambda _run, _frozen: True)
     changes = start(commit, suites, runs, make.now, make.new_id)
-    note = _joined(night.note, _started(changes, before))
-    return FiringPlan(replace(night, state=NightState.STARTED, sha=commit.sha, note=note), changes)
+    note = _joined(firing.note, _started(changes, before))
+    return FiringPlan(
+        replace(firing, state=FiringState.STARTED, sha=commit.sha, note=note), changes
+    )
 
 
 def _reason(entry: Nightly, before: Run | None) -> str:
@@ -191,22 +195,22 @@ def _joined(*notes: str) -> str:
     return "; ".join(note[:NO_ROOM_FOR] for note in notes if note)
 
 
-def results(night: Night, wanted: Iterable[RunClaimants]) -> dict[str, Run]:
+def results(firing: Firing, wanted: Iterable[RunClaimants]) -> dict[str, Run]:
     """Return each suite's latest attempt of those that a night wants."""
-    source = night_source(night.name, night.at)
+    source = firing_source(firing.name, firing.at)
     return latest(
         item for item in wanted if any(claimant.source == source for claimant in item.claimants)
     )
 
 
-def settled(night: Night, wanted: tuple[RunClaimants, ...]) -> Night | None:
+def settled(firing: Firing, wanted: tuple[RunClaimants, ...]) -> Firing | None:
     """Return the night as done, None while a suite of it goes on.
 
     A successor waits for its want in the same transaction, so no retry is missed.
     """
-    found = results(night, wanted)
+    found = results(firing, wanted)
     if any(run.state is not State.DONE for run in found.values()):
         return None
     green = sum(run.outcome is Outcome.SUCCESS for run in found.values())
-    note = _joined(night.note, f"{green} of {count(len(found), 'suite')} passed")
-    return replace(night, state=NightState.DONE, note=note)
+    note = _joined(firing.note, f"{green} of {count(len(found), 'suite')} passed")
+    return replace(firing, state=FiringState.DONE, note=note)

@@ -17,18 +17,18 @@ from bot.core.planning.plan import RunClaimants
 from bot.core.planning.pull_request import PolicyAt
 from bot.core.planning.schedule import (
     CATCH_UP,
-    Cron,
+    Firing,
+    FiringState,
     Make,
-    Night,
-    NightState,
+    Schedule,
     due,
+    firing_source,
     following,
     left_out,
-    night_source,
-    plan_night,
+    plan_firing,
     ran_ahead,
     results,
-    schedule,
+    schedule_change,
     settled,
 )
 from bot.core.policy import Nightly
@@ -38,8 +38,8 @@ from tests.core.policies import loaded
 AT = datetime(2026, 8, 22, 17, 0, tzinfo=UTC)
 AWAY = "the service was away"
 DAILY = "0 17 * * *"
-ROW = Cron(REPO, "a2", DAILY, AT)
-NIGHT = Night(REPO, "a2", AT, NightState.SKIPPED)
+ROW = Schedule(REPO, "a2", DAILY, AT)
+FIRING = Firing(REPO, "a2", AT, FiringState.SKIPPED)
 SOURCE = "nightly:a2@2026-08-22T17:00:00Z"
 ENTRY = Nightly(name="a2", cron=DAILY, suites=("n-*",))
 POLICY = """
@@ -139,7 +139,7 @@ def test_whenever_the_service_looks_each_time_fires_once_or_is_left_out_for_a_la
     cron: str, looks: list[int]
 ) -> None:
     start = AT - timedelta(minutes=7)
-    row = Cron(REPO, "a2", cron, following(cron, start))
+    row = Schedule(REPO, "a2", cron, following(cron, start))
     fired: list[datetime] = []
     for minutes in sorted(looks):
         now = start + timedelta(minutes=minutes, seconds=17)
@@ -166,10 +166,10 @@ def test_times_follow_the_policy_and_keep_what_has_not_changed() -> None:
     rows = (ROW, replace(ROW, name="gone"), replace(ROW, name="moved"))
     entries = (ENTRY, Nightly(name="moved", cron="0 5 * * *"), Nightly(name="new"))
     now = AT + hours(30)  # the first one is overdue: it is left to fire
-    found = schedule(REPO, entries, rows, now)
+    found = schedule_change(REPO, entries, rows, now)
     assert found.put == (
-        Cron(REPO, "moved", "0 5 * * *", AT + hours(36)),
-        Cron(REPO, "new", DAILY, AT + hours(48)),
+        Schedule(REPO, "moved", "0 5 * * *", AT + hours(36)),
+        Schedule(REPO, "new", DAILY, AT + hours(48)),
     )
     assert found.drop == (rows[1],)
 
@@ -182,8 +182,10 @@ def test_a_time_that_a_clock_set_back_has_left_far_ahead_is_told() -> None:
 
 
 def test_a_night_starts_its_suites_last_and_says_how_many() -> None:
-    plan = plan_night(NIGHT, a_commit(), ENTRY, (), Make(AT, new_ids()))
-    assert plan.night == replace(NIGHT, state=NightState.STARTED, sha=SHA, note="2 suites started")
+    plan = plan_firing(FIRING, a_commit(), ENTRY, (), Make(AT, new_ids()))
+    assert plan.firing == replace(
+        FIRING, state=FiringState.STARTED, sha=SHA, note="2 suites started"
+    )
     runs = [run for run, _ in plan.changes.new_runs]
     assert [(run.suite, run.attempt, run.number) for run in runs] == [
         ("n-one", 1, None),
@@ -200,15 +202,15 @@ def test_what_ran_on_the_commit_is_measured_anew_and_what_is_open_joined() -> No
         attempt("n-one", 2, Outcome.SUCCESS),
         attempt("n-two", 1, None, "nightly:a2@yesterday"),
     )
-    late = replace(NIGHT, note="the service was away")
-    plan = plan_night(late, a_commit(), ENTRY, before, Make(AT, new_ids()))
+    late = replace(FIRING, note="the service was away")
+    plan = plan_firing(late, a_commit(), ENTRY, before, Make(AT, new_ids()))
     ((run, _),) = plan.changes.new_runs
     assert (run.suite, run.attempt) == ("n-one", 3)
     assert run.snapshot.reason == (
         "the nightly `a2`, which measures anew: attempt 2 passed on this very commit"
     )
     assert [claimant.run_id for claimant in plan.changes.add_claimants] == ["OLD-n-two-1"]
-    assert plan.night.note == (
+    assert plan.firing.note == (
         "the service was away; 1 suite started; run anew on a commit that had them: n-one;"
         " joined an open attempt: n-two"
     )
@@ -216,29 +218,29 @@ def test_what_ran_on_the_commit_is_measured_anew_and_what_is_open_joined() -> No
 
 def test_a_red_attempt_is_not_said_to_have_passed() -> None:
     before = (attempt("n-one", 1, Outcome.FAILURE), attempt("n-two", 1, None))
-    plan = plan_night(NIGHT, a_commit(), ENTRY, before, Make(AT, new_ids()))
+    plan = plan_firing(FIRING, a_commit(), ENTRY, before, Make(AT, new_ids()))
     assert "attempt 1 ended on this very commit" in plan.changes.new_runs[0][0].snapshot.reason
-    alone = plan_night(NIGHT, a_commit(), ENTRY, before[1:] * 2, Make(AT, new_ids()))
-    assert alone.night.note == "1 suite started; joined an open attempt: n-two"
+    alone = plan_firing(FIRING, a_commit(), ENTRY, before[1:] * 2, Make(AT, new_ids()))
+    assert alone.firing.note == "1 suite started; joined an open attempt: n-two"
 
 
 def test_a_night_that_only_joins_starts_nothing_of_its_own() -> None:
     before = (attempt("n-one", 1, None), attempt("n-two", 1, None))
-    plan = plan_night(NIGHT, a_commit(), ENTRY, before, Make(AT, new_ids()))
+    plan = plan_firing(FIRING, a_commit(), ENTRY, before, Make(AT, new_ids()))
     assert plan.changes.new_runs == ()
-    assert plan.night.note == "joined an open attempt: n-one and n-two"
+    assert plan.firing.note == "joined an open attempt: n-one and n-two"
 
 
 def test_a_night_left_out_keeps_its_reasons() -> None:
-    late = replace(NIGHT, note="the service was away")
-    plan = left_out(late, NightState.REFUSED, "", "there is no branch v1")
-    assert plan.night.note == "the service was away; there is no branch v1"
-    assert (plan.night.state, plan.changes.new_runs) == (NightState.REFUSED, ())
+    late = replace(FIRING, note="the service was away")
+    plan = left_out(late, FiringState.REFUSED, "", "there is no branch v1")
+    assert plan.firing.note == "the service was away; there is no branch v1"
+    assert (plan.firing.state, plan.changes.new_runs) == (FiringState.REFUSED, ())
 
 
 def test_a_night_is_done_when_the_last_attempt_of_each_of_its_suites_is() -> None:
-    started = replace(NIGHT, state=NightState.STARTED, sha=SHA, note="2 suites started")
-    source = night_source("a2", AT)
+    started = replace(FIRING, state=FiringState.STARTED, sha=SHA, note="2 suites started")
+    source = firing_source("a2", AT)
     assert source == SOURCE
     first = attempt("n-one", 1, Outcome.BROKEN, source)
     second = attempt("n-one", 2, Outcome.SUCCESS, source)
@@ -248,6 +250,6 @@ def test_a_night_is_done_when_the_last_attempt_of_each_of_its_suites_is() -> Non
     assert settled(started, (first, second, runnable)) is None
     done = settled(started, (second, first, ended, foreign))
     assert done == replace(
-        started, state=NightState.DONE, note="2 suites started; 1 of 2 suites passed"
+        started, state=FiringState.DONE, note="2 suites started; 1 of 2 suites passed"
     )
     assert list(results(started, (first, second, foreign))) == ["n-one"]

@@ -17,14 +17,14 @@ def upgrade() -> None:
     _queue()
     _jobs_seen()
     _pauses()
-    _crons()
-    _nights()
+    _schedules()
+    _firings()
     _tokens()
 
 
 def downgrade() -> None:
     """Drop the tables."""
-    for table in ["tokens", "nights", "crons", "pauses", "jobs_seen", "queue", "holds"]:
+    for table in ["tokens", "firings", "schedules", "pauses", "jobs_seen", "queue", "holds"]:
         op.drop_table(table)
 
 
@@ -88,9 +88,9 @@ def _pauses() -> None:
     )
 
 
-def _crons() -> None:
+def _schedules() -> None:
     op.create_table(
-        "crons",
+        "schedules",
         sa.Column("repo_id", sa.BigInteger(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("cron", sa.Text(), nullable=False),
@@ -99,9 +99,9 @@ def _crons() -> None:
     )
 
 
-def _nights() -> None:
+def _firings() -> None:
     op.create_table(
-        "nights",
+        "firings",
         sa.Column("repo_id", sa.BigInteger(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
