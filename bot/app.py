@@ -20,6 +20,7 @@ from bot.adapters.logs import LogFiles
 from bot.adapters.oidc import OidcIssuer
 from bot.adapters.rayjobs import Limits, open_rayjobs
 from bot.core.messages import Messages
+from bot.core.planning.starts import Starts
 from bot.ports.clock import Clock
 from bot.ports.errors import ListenError
 from bot.ports.rayjobs import RayJobs
@@ -31,7 +32,6 @@ from bot.services.events.merge_group import Groups
 from bot.services.events.policy_change import Proposals
 from bot.services.events.pull_request import Pulls
 from bot.services.events.push import Pushes
-from bot.services.events.starts import Starts
 from bot.services.events.workflow_run import Actions
 from bot.services.loop import Worker
 from bot.services.policies import Policies

@@ -8,13 +8,13 @@ from bot.core.model.ids import RunId
 from bot.core.model.runs import Claimant, Rank, Run, State, StopReason, StopRequest
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.pull_request import pr_source
+from bot.core.planning.starts import continued
 from bot.core.policy import PolicyErrors, load_policy
 from bot.core.queue.state import Pause
 from bot.core.report.views import Gate
 from bot.ports.api import RunQuery, RunStory
 from bot.ports.clock import Clock
 from bot.ports.operator import OperatorStore
-from bot.services.events.starts import continued
 
 RULE = "operator"  # the audit's: who may use the database may do this
 MIN_ID = 4  # characters of an id: fewer name a run by accident

@@ -21,12 +21,12 @@ from bot.core.planning.permissions import (
 )
 from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck
 from bot.core.planning.pull_request import PolicyAt, pr_source, short
+from bot.core.planning.starts import PlanBuilder, StartRequest, Starts, approval, gate_of, merged
 from bot.core.report.markdown import code, prose
 from bot.ports.clock import Clock
 from bot.ports.inbox import InboxStore
 from bot.services.events.elsewhere import Elsewhere
 from bot.services.events.pull_request import HeadTrigger, Pulls
-from bot.services.events.starts import PlanBuilder, StartRequest, Starts, approval, gate_of, merged
 from bot.services.policies import Policies
 
 SAME_CLICK = timedelta(seconds=60)

@@ -10,12 +10,12 @@ from bot.core.planning.merge_group import alive
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.pull_request import PolicyAt
+from bot.core.planning.starts import PlanBuilder, Starts
 from bot.core.planning.trust import Trusted
 from bot.core.report.views import Gate
 from bot.ports.clock import Clock
 from bot.ports.inbox import InboxStore
 from bot.services.events.pull_request import Pulls
-from bot.services.events.starts import PlanBuilder, Starts
 from bot.services.policies import Policies
 
 Click = CheckRerequested | SuiteRerequested | ButtonPressed

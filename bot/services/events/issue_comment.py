@@ -30,6 +30,7 @@ from bot.core.planning.permissions import (
 )
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.pull_request import Evaluation, PolicyAt, pr_source, short, waiting
+from bot.core.planning.starts import PlanBuilder, StartRequest, Starts, approval, gate_of, merged
 from bot.core.planning.trust import Person, Trusted
 from bot.core.policy import Limits, Tier
 from bot.core.policy.selection import Selection
@@ -42,7 +43,6 @@ from bot.ports.clock import Clock
 from bot.ports.github import GitHub
 from bot.ports.inbox import InboxStore
 from bot.services.events.pull_request import HeadTrigger, Pulls
-from bot.services.events.starts import PlanBuilder, StartRequest, Starts, approval, gate_of, merged
 from bot.services.policies import Broken, Policies
 
 RECEIPT = "eyes"

@@ -20,6 +20,7 @@ from bot.core.planning.pull_request import (
     short,
     starts_by_itself,
 )
+from bot.core.planning.starts import PlanBuilder, StartRequest
 from bot.core.planning.trust import Person, Trusted, trust_sha
 from bot.core.policy import Trust
 from bot.core.policy.selection import POLICY_PATH, select, touches_protected
@@ -28,7 +29,6 @@ from bot.ports.clock import Clock
 from bot.ports.github import ChangedFiles, GitHub
 from bot.ports.inbox import InboxStore
 from bot.services.events.policy_change import Proposals
-from bot.services.events.starts import PlanBuilder, StartRequest
 from bot.services.policies import Broken, Policies
 
 _FRESH = {"opened", "reopened", "synchronize", "found"}
