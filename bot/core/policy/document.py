@@ -5,11 +5,12 @@ no alias can multiply and no nesting can exhaust the stack.
 """
 
 import re
-from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+
+from bot.core.policy.composing import Lines, UnreadableError, compose, decode
 
 # A policy of 100 suites is about 40 kB; more than this is a mistake or an attack.
 MAX_BYTES = 64 * 1024
@@ -29,10 +30,6 @@ _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = frozenset(_TAG + name for name in ("str", "timestamp", "value", "merge"))
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"[-+]?([0-9]{1,18}\.[0-9]{0,18}|\.[0-9]{1,18})")
-_UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-# libyaml's where it was built; both compose the same nodes.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,119 +59,49 @@ class Document:
         return min(self.lines.get(path, 1), self.count)
 
 
-class _Refused(Exception):  # noqa: N818  # never leaves this module
-    """The file as a whole cannot be read."""
-
-    def __init__(self, message: str, line: int = 1) -> None:
-        super().__init__(message)
-        self.message = message
-        self.line = line
-
-
 def read(source: str | bytes) -> Document:
-    """Return what ``source`` says; what cannot be read is among its ``problems``."""
-    document = Document(count=_count(source))
+    """Return the contents of ``source``; its ``problems`` tell the parts that can't be read."""
+    document = Document()
     try:
-        text = _decode(source)
-        breaks = [at for at, char in enumerate(text) if char == "\n"]
-        _Builder(document, breaks).run(text)
-    except _Refused as refused:
-        line = min(refused.line, document.count)
-        document.problems.append(Problem((), refused.message, line))
+        lines = decode(source, MAX_BYTES)
+        document.count = lines.count
+        _Builder(document, lines).run()
+    except UnreadableError as error:
+        document.problems.append(Problem((), error.message, error.line))
     return document
-
-
-def _count(source: str | bytes) -> int:
-    """Return the number of lines, at least one."""
-    if isinstance(source, bytes):
-        return max(1, source.count(b"\n") + (not source.endswith(b"\n")))
-    return max(1, source.count("\n") + (not source.endswith("\n")))
-
-
-def _decode(source: str | bytes) -> str:
-    try:
-        raw = source.encode() if isinstance(source, str) else source
-        text = raw.decode("utf-8-sig")
-    except UnicodeEncodeError as error:
-        msg = "holds half of a surrogate pair, which is no Unicode text"
-        raise _Refused(msg) from error
-    except UnicodeDecodeError as error:
-        line = source[: error.start].count(b"\n") + 1 if isinstance(source, bytes) else 1
-        msg = f"is not UTF-8: byte {error.start + 1} starts no character"
-        raise _Refused(msg, line) from error
-    if len(raw) > MAX_BYTES:
-        msg = f"has {len(raw):,} bytes; at most {MAX_BYTES:,} are read"
-        raise _Refused(msg)
-    odd = _UNPRINTABLE.search(text)
-    if odd:
-        line = text.count("\n", 0, odd.start()) + 1
-        msg = f"holds the character U+{ord(odd.group()):04X}, which YAML does not allow"
-        raise _Refused(msg, line)
-    return text
 
 
 class _Builder:
     """Builds one document; a class because lines, budget and problems go along everywhere."""
 
-    def __init__(self, document: Document, breaks: list[int]) -> None:
+    def __init__(self, document: Document, lines: Lines) -> None:
         self._document = document
-        self._breaks = breaks
+        self._lines = lines
         self._values = 0
 
-    def run(self, text: str) -> None:
-        """Fill the document from ``text``."""
-        try:
-            self._measure(text)
-            root = yaml.compose(text, Loader=_LOADER)
-        except yaml.MarkedYAMLError as error:
-            raise self._syntax(error, text) from error
+    def run(self) -> None:
+        """Fill the document from the text."""
+        root = compose(self._lines, max_depth=MAX_DEPTH, max_aliases=MAX_ALIASES)
         if root is None or root.tag == _TAG + "null":
             msg = "is empty: a policy needs at least `version` and `runners`"
-            raise _Refused(msg)
+            raise UnreadableError(msg)
         if not isinstance(root, yaml.MappingNode):
             msg = "is not a mapping: a policy begins with `version: 1`"
-            raise _Refused(msg, self._line(root.start_mark))
+            raise UnreadableError(msg, self._line(root))
         self._document.data = self._build(root, ())
 
-    def _measure(self, text: str) -> None:
-        """Refuse what would be dear to compose: it is recursive, events are not."""
-        depth = aliases = 0
-        for event in yaml.parse(text, Loader=_LOADER):
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-            elif isinstance(event, yaml.AliasEvent):
-                aliases += 1
-            if depth > MAX_DEPTH:
-                msg = f"is nested more than {MAX_DEPTH} deep"
-                raise _Refused(msg, self._line(event.start_mark))
-            if aliases > MAX_ALIASES:
-                msg = f"has more than {MAX_ALIASES} aliases (`*name`)"
-                raise _Refused(msg, self._line(event.start_mark))
-
-    def _syntax(self, error: yaml.MarkedYAMLError, text: str) -> _Refused:
-        mark = error.problem_mark or error.context_mark
-        line = self._line(mark) if mark else 1
-        shown = text.split("\n")[min(line, self._document.count) - 1]
-        if "\t" in shown[: len(shown) - len(shown.lstrip())]:
-            return _Refused("a tab cannot indent in YAML; use spaces", line)
-        words = ", ".join(part for part in (error.context, error.problem) if part)
-        return _Refused(f"is not valid YAML: {words or 'it cannot be read'}", line)
-
-    def _line(self, mark: Any) -> int:
-        """Return the line of ``mark`` by newlines alone, as editors and GitHub count."""
-        return min(bisect_left(self._breaks, mark.index) + 1, self._document.count)
+    def _line(self, node: Any) -> int:
+        return self._lines.at(node.start_mark)
 
     def _complain(self, path: Path, message: str, node: Any) -> None:
-        line = self._line(node.start_mark)
+        line = self._line(node)
         self._document.problems.append(Problem(path, message, line))
 
     def _build(self, node: Any, path: Path) -> Any:
         self._values += 1
         if self._values > MAX_VALUES or len(path) > MAX_DEPTH:
             msg = "grows too large, or without end, when its aliases (`*name`) are followed"
-            raise _Refused(msg, self._line(node.start_mark))
+            raise UnreadableError(msg, self._line(node))
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         kind = "map" if isinstance(node, yaml.MappingNode) else "seq"
@@ -186,7 +113,7 @@ class _Builder:
     def _sequence(self, node: Any, path: Path) -> list[Any]:
         items = []
         for index, item in enumerate(node.value):
-            self._document.lines[(*path, index)] = self._line(item.start_mark)
+            self._document.lines[(*path, index)] = self._line(item)
             items.append(self._build(item, (*path, index)))
         return items
 
@@ -201,7 +128,7 @@ class _Builder:
                 first = self._document.lines[here]
                 self._complain(here, f"is written twice, first on line {first}", key_node)
                 continue
-            self._document.lines[here] = self._line(key_node.start_mark)
+            self._document.lines[here] = self._line(key_node)
             out[key] = self._build(value_node, here)
         return out
 

@@ -16,6 +16,11 @@ LAUGHS = "a: &a [x, x]\n" + "".join(
 )
 
 
+TWO_DOCUMENTS = (
+    "is not valid YAML: expected a single document in the stream, but found another document"
+)
+
+
 def refused(raw: bytes | str) -> tuple[int, str]:
     found = read(Source("w.yml", raw if isinstance(raw, bytes) else raw.encode()))
     assert isinstance(found, Missed)
@@ -30,11 +35,15 @@ def refused(raw: bytes | str) -> tuple[int, str]:
         (b"\n- a\n", 2, "is no mapping, so it is no workflow"),
         (b"null", 1, "is no mapping, so it is no workflow"),
         (b"a: 1\nb: \xff\n", 2, "is not UTF-8: byte 9 starts no character"),
-        (b"a:\n\tb: 1\n", 2, "is not valid YAML: a tab cannot indent"),
+        (b"a:\n\tb: 1\n", 2, "a tab cannot indent in YAML; use spaces"),
         (b"a: 1\n  b: 2\n", 2, "is not valid YAML: mapping values are not allowed in this context"),
         (b"a: *b\n", 1, "is not valid YAML: found undefined alias"),
-        (b"a: 1\n---\nb: 1\n", 2, "is not valid YAML: but found another document"),
-        (b"a: b\x00c\n", 1, "holds a character that YAML does not allow"),
+        (
+            b"a: 1\n---\nb: 1\n",
+            2,
+            TWO_DOCUMENTS,
+        ),
+        (b"a: b\x00c\n", 1, "holds the character U+0000, which YAML does not allow"),
         (b"a: 1\nb: 2\na: 3\n", 3, "has `a` twice, first on line 1; GitHub refuses it"),
         (b"a: 1\nb: {on: 1, on: 2}\n", 2, "has `on` twice, first on line 2; GitHub refuses it"),
         (
@@ -49,7 +58,7 @@ def refused(raw: bytes | str) -> tuple[int, str]:
         ),
         (b"a: &x [*x]\n", 1, "holds an alias that leads into itself"),
         (b"a: " + b"[" * 100, 1, f"is nested more than {MAX_DEPTH} deep"),
-        (b"#" * (MAX_BYTES + 1), 1, "is larger than 262,144 bytes, which is no workflow"),
+        (b"#" * (MAX_BYTES + 1), 1, "has 262,145 bytes; at most 262,144 are read"),
     ],
     ids=range(17),
 )
