@@ -193,8 +193,8 @@ def _pulls(parts: Parts, policies: Policies) -> Pulls:
 def _cases(parts: Parts, policies: Policies, pulls: Pulls, natives: Natives) -> Cases:
     """Return what the inbox does with each kind of event."""
     store, github, clock, new_id = parts.store, parts.github, parts.clock, parts.new_id
-    say = Messages()
-    tools = (Starts(say, new_id), say, clock)
+    messages = Messages()
+    tools = (Starts(messages, new_id), messages, clock)
     return Cases(
         pulls,
         Actions(store, github, policies, natives, (clock, new_id)),

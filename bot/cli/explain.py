@@ -87,15 +87,15 @@ def _named(policy: Policy, words: Sequence[str]) -> set[str]:
 
 def _print(items: Sequence[Explanation]) -> None:
     """Print two lines a suite: whether and why, then what starts it, for whom, at what cost."""
-    say = Messages()
+    messages = Messages()
     width = max((len(item.suite) for item in items), default=0)
     for item in items:
         more = f" and {len(item.files) - 1} more" if len(item.files) > 1 else ""
         answer = click.style("yes", "green") if item.selected else click.style("no ", dim=True)
         click.echo(f"{answer}  {item.suite:{width}}  {item.reason}{more}")
-        cost = f"{hours(say, item.cost)}, {where(say, item.cost)}"
-        starter = "" if item.starts is Starts.GITHUB else f"{say('head_who')}: "
-        start = f"{say('head_starts')}: {how(say, item)} · {starter}{who(say, item)}"
-        click.echo(f"     {start} · {say('head_cost')}: {cost}")
+        cost = f"{hours(messages, item.cost)}, {where(messages, item.cost)}"
+        starter = "" if item.starts is Starts.GITHUB else f"{messages('head_who')}: "
+        start = f"{messages('head_starts')}: {how(messages, item)} · {starter}{who(messages, item)}"
+        click.echo(f"     {start} · {messages('head_cost')}: {cost}")
     count = sum(item.selected for item in items)
     click.echo(f"{count} of {len(items)} suites selected")

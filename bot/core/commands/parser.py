@@ -50,7 +50,7 @@ _OPTIONS: dict[str, dict[str, bool]] = {
     "approve": {"--sha": True},
 }
 _NAMED = {"run", "rerun", "cancel", "explain"}  # verbs that suites may follow
-_say = Messages()
+_messages = Messages()
 
 
 class _MistakeError(Exception):
@@ -72,7 +72,7 @@ def parse(body: str) -> tuple[Command | Mistake, ...]:
     found: list[Command | Mistake] = []
     for line, rest in _command_lines(body):
         if len(found) == MAX_COMMANDS:
-            found.append(Mistake(line, _say("mistake_many", limit=MAX_COMMANDS)))
+            found.append(Mistake(line, _messages("mistake_many", limit=MAX_COMMANDS)))
             break
         found.append(_read(line, rest))
     return tuple(found)
@@ -81,12 +81,12 @@ def parse(body: str) -> tuple[Command | Mistake, ...]:
 def help_text(verb: str | None) -> str:
     """Return how to type one command, or all of them; of a word that is none, that it is none."""
     verbs = [verb] if verb in USAGE else list(USAGE)
-    lines = "\n".join(f"- {code(USAGE[name])}: {_say(f'help_{name}')}" for name in verbs)
+    lines = "\n".join(f"- {code(USAGE[name])}: {_messages(f'help_{name}')}" for name in verbs)
     if verb is None or verb in USAGE:
         return lines
     near = get_close_matches(verb, VERBS, n=1)
-    guess = _say("guess", guess=code(f"{NAME} help {near[0]}")) if near else ""
-    return f"{_say('unknown_topic', word=code(verb), guess=guess)}\n\n{lines}"
+    guess = _messages("guess", guess=code(f"{NAME} help {near[0]}")) if near else ""
+    return f"{_messages('unknown_topic', word=code(verb), guess=guess)}\n\n{lines}"
 
 
 def _command_lines(body: str) -> Iterator[tuple[str, str]]:
@@ -98,16 +98,16 @@ def _command_lines(body: str) -> Iterator[tuple[str, str]]:
 
 def _read(line: str, rest: str) -> Command | Mistake:
     if len(line) > MAX_LINE:
-        return Mistake(line[:MAX_LINE], _say("mistake_long", limit=MAX_LINE))
+        return Mistake(line[:MAX_LINE], _messages("mistake_long", limit=MAX_LINE))
     try:
         return _command(line, _taken_apart(rest.split()))
     except _MistakeError as mistake:
-        return Mistake(line, f"{mistake} {_say('nothing_started')}")
+        return Mistake(line, f"{mistake} {_messages('nothing_started')}")
 
 
 def _taken_apart(words: list[str]) -> _Line:
     if len(words) > MAX_WORDS:
-        raise _MistakeError(_say("mistake_words", limit=MAX_WORDS))
+        raise _MistakeError(_messages("mistake_words", limit=MAX_WORDS))
     verb = words[0].lower() if words else "run"
     line = _Line(verb if verb in USAGE else "run")
     rest = iter(words[1:] if words and verb in USAGE else words)
@@ -121,10 +121,12 @@ def _taken_apart(words: list[str]) -> _Line:
 
 def _word(line: _Line, word: str) -> None:
     if not _SUITE.fullmatch(word):
-        raise _MistakeError(_say("mistake_word", word=code(word)))
+        raise _MistakeError(_messages("mistake_word", word=code(word)))
     near = get_close_matches(word.lower(), VERBS, n=1, cutoff=0.75)
     if not (line.words or line.options) and line.verb == "run" and near and near[0] != "run":
-        raise _MistakeError(_say("mistake_verb", word=code(word), near=code(f"{NAME} {near[0]}")))
+        raise _MistakeError(
+            _messages("mistake_verb", word=code(word), near=code(f"{NAME} {near[0]}"))
+        )
     line.words.append(word)
 
 
@@ -133,20 +135,24 @@ def _option(line: _Line, word: str, rest: Iterator[str]) -> None:
     known = _OPTIONS.get(line.verb, {})
     if name not in known:
         near = get_close_matches(name, list(known), n=1)
-        guess = _say("guess", guess=code(near[0])) if near else ""
+        guess = _messages("guess", guess=code(near[0])) if near else ""
         usage = code(USAGE[line.verb])
-        raise _MistakeError(_say("mistake_option", option=code(name), guess=guess, usage=usage))
+        raise _MistakeError(
+            _messages("mistake_option", option=code(name), guess=guess, usage=usage)
+        )
     if known[name] and not equals:
         value = next(rest, "")
     if known[name] is not bool(value):
-        raise _MistakeError(_say("mistake_value", option=code(name), usage=code(USAGE[line.verb])))
+        raise _MistakeError(
+            _messages("mistake_value", option=code(name), usage=code(USAGE[line.verb]))
+        )
     if name == "--set":
         key, text = _setting(value)
         if key in dict(line.settings):
-            raise _MistakeError(_say("mistake_twice", option=code(f"{name} {key}")))
+            raise _MistakeError(_messages("mistake_twice", option=code(f"{name} {key}")))
         line.settings.append((key, text))
     elif name in line.options:
-        raise _MistakeError(_say("mistake_twice", option=code(name)))
+        raise _MistakeError(_messages("mistake_twice", option=code(name)))
     else:
         line.options[name] = _checked(name, value)
 
@@ -154,18 +160,18 @@ def _option(line: _Line, word: str, rest: Iterator[str]) -> None:
 def _setting(value: str) -> tuple[str, str]:
     found = _SETTING.fullmatch(value)
     if not found:
-        raise _MistakeError(_say("mistake_setting", value=code(value)))
+        raise _MistakeError(_messages("mistake_setting", value=code(value)))
     return found[1], found[2]
 
 
 def _checked(name: str, value: str) -> str:
     if name == "--runner" and not _LABEL.fullmatch(value):
-        raise _MistakeError(_say("mistake_word", word=code(value)))
+        raise _MistakeError(_messages("mistake_word", word=code(value)))
     if name != "--sha":
         return value
     sha = value.lower()
     if not _SHA.fullmatch(sha) or not MIN_SHA <= len(sha) <= 64:
-        raise _MistakeError(_say("mistake_sha", sha=code(value), least=MIN_SHA))
+        raise _MistakeError(_messages("mistake_sha", sha=code(value), least=MIN_SHA))
     return sha
 
 
@@ -173,7 +179,7 @@ def _command(line: str, parts: _Line) -> Command:
     words = tuple(parts.words)
     if words and parts.verb not in {*_NAMED, "help"}:
         usage = code(USAGE[parts.verb])
-        raise _MistakeError(_say("mistake_extra", word=code(words[0]), usage=usage))
+        raise _MistakeError(_messages("mistake_extra", word=code(words[0]), usage=usage))
     match parts.verb:
         case "rerun":
             return Rerun(line, words, parts.options.get("--sha"))

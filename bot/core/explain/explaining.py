@@ -103,34 +103,38 @@ def starts(suite: Suite) -> Starts:
     return Starts.COMMAND if suite.started_by(Trigger.COMMAND) else Starts.ELSEWHERE
 
 
-def how(say: Messages, item: Explanation) -> str:
+def how(messages: Messages, item: Explanation) -> str:
     """Say what starts the suite, and for whose changes it starts by itself."""
     if item.author is None:
-        return say(f"starts_{item.starts}")
-    return say("starts_author", level=say(f"level_{item.author}"))
+        return messages(f"starts_{item.starts}")
+    return messages("starts_author", level=messages(f"level_{item.author}"))
 
 
-def who(say: Messages, item: Explanation) -> str:
+def who(messages: Messages, item: Explanation) -> str:
     """Say who may start the suite by a command, or re-run what GitHub starts."""
     if item.level is None:
-        return say("who_nobody")
+        return messages("who_nobody")
     anybody = item.level is Level.PULL
-    text = say("who_anybody") if anybody else say("who_level", level=say(f"level_{item.level}"))
+    text = (
+        messages("who_anybody")
+        if anybody
+        else messages("who_level", level=messages(f"level_{item.level}"))
+    )
     if item.listed and not anybody:
-        text = say("who_listed", who=text)
-    return say("who_rerun", who=text) if item.starts is Starts.GITHUB else text
+        text = messages("who_listed", who=text)
+    return messages("who_rerun", who=text) if item.starts is Starts.GITHUB else text
 
 
-def where(say: Messages, cost: Cost) -> str:
+def where(messages: Messages, cost: Cost) -> str:
     """Say where a run takes place, and on how much of it."""
     if cost.nodes == 1:
         return cost.where
-    return say("cost_nodes", nodes=cost.nodes, npus=cost.npus, where=cost.where)
+    return messages("cost_nodes", nodes=cost.nodes, npus=cost.npus, where=cost.where)
 
 
-def hours(say: Messages, cost: Cost) -> str:
+def hours(messages: Messages, cost: Cost) -> str:
     """Say what a run can cost at most."""
-    return say("cost_hours", hours=number(cost.npu_hours))
+    return messages("cost_hours", hours=number(cost.npu_hours))
 
 
 def to_json(item: Explanation) -> dict[str, Any]:

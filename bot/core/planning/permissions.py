@@ -41,12 +41,12 @@ def level_for(rule: Trust, suite: Suite) -> Level:
     return rule.heavy if suite.tier is Tier.HEAVY else rule.standard
 
 
-def guess(say: Messages, word: str, known: Iterable[str]) -> str:
+def guess(messages: Messages, word: str, known: Iterable[str]) -> str:
     """Return `Did you mean …? ` for the nearest of ``known``, else what lists them."""
     near = get_close_matches(word, list(known), n=1)
     if near:
-        return say("guess", guess=code(near[0]))
-    return say("guess_none", command=code(f"{COMMAND} explain"))
+        return messages("guess", guess=code(near[0]))
+    return messages("guess_none", command=code(f"{COMMAND} explain"))
 
 
 def by_command(suite: Suite) -> bool:
@@ -55,7 +55,7 @@ def by_command(suite: Suite) -> bool:
 
 
 def named(
-    say: Messages,
+    messages: Messages,
     policy: Policy,
     words: tuple[str, ...],
     *,
@@ -73,24 +73,26 @@ def named(
         found = suites_named(policy, word, left)
         startable = [name for name in found if not to_start or by_command(policy.suites[name])]
         if found and not startable:
-            refusals.append(_not_by_command(say, word, [policy.suites[name] for name in found]))
+            refusals.append(
+                _not_by_command(messages, word, [policy.suites[name] for name in found])
+            )
         elif not found:
-            near = guess(say, word, (*policy.suites, *left))
-            refusals.append(Refusal(say("refuse_suite", suite=code(word), guess=near)))
+            near = guess(messages, word, (*policy.suites, *left))
+            refusals.append(Refusal(messages("refuse_suite", suite=code(word), guess=near)))
         names += [name for name in startable if name not in names]
     return names, refusals
 
 
-def _not_by_command(say: Messages, word: str, suites: list[Suite]) -> Refusal:
+def _not_by_command(messages: Messages, word: str, suites: list[Suite]) -> Refusal:
     """Say why no command starts what ``word`` stands for."""
     if all(suite.start is Start.NATIVE for suite in suites):
         again = code(f"{COMMAND} rerun {word}")
-        return Refusal(say("refuse_native", suite=code(word), command=again))
-    return Refusal(say("refuse_no_command", suite=code(word)))
+        return Refusal(messages("refuse_native", suite=code(word), command=again))
+    return Refusal(messages("refuse_no_command", suite=code(word)))
 
 
 def commit_for(
-    say: Messages, command: str, pull: Pull, heads: tuple[Head, ...], wanted: str | None
+    messages: Messages, command: str, pull: Pull, heads: tuple[Head, ...], wanted: str | None
 ) -> Sha | Refusal:
     """Return the commit that ``--sha`` names: the head or a former head of this pull request.
 
@@ -104,11 +106,16 @@ def commit_for(
         return found[0]
     bare = _SHA_OPTION.sub("", command)
     again = code(f"{bare} --sha {pull.head_sha[:SHA_CHARS]}")
-    return Refusal(say("refuse_sha", sha=code(wanted), command=again))
+    return Refusal(messages("refuse_sha", sha=code(wanted), command=again))
 
 
 def head_seen(
-    say: Messages, command: str, heads: tuple[Head, ...], written_at: datetime, *, trusted: bool
+    messages: Messages,
+    command: str,
+    heads: tuple[Head, ...],
+    written_at: datetime,
+    *,
+    trusted: bool,
 ) -> Refusal | None:
     """Refuse a command that does not name its commit when its author may not have seen it.
 
@@ -125,23 +132,23 @@ def head_seen(
         "command": code(f"{command} --sha {new.sha[:SHA_CHARS]}"),
     }
     if moved_at > written_at:
-        return Refusal(say("refuse_moved_after", **values))
+        return Refusal(messages("refuse_moved_after", **values))
     before = written_at - moved_at
     if not trusted and before < UNSEEN:
         span = duration(before.total_seconds())
-        return Refusal(say("refuse_moved", span=span, **values))
+        return Refusal(messages("refuse_moved", span=span, **values))
     return None
 
 
 def first_head_seen(
-    say: Messages, command: str, pull: Pull, written_at: datetime, *, trusted: bool
+    messages: Messages, command: str, pull: Pull, written_at: datetime, *, trusted: bool
 ) -> Refusal | None:
     """Refuse when no head was known as the comment was written and the last change is young."""
     changed_at = pull.updated_at
     if trusted or changed_at is None or written_at - changed_at >= UNSEEN:
         return None
     again = code(f"{command} --sha {pull.head_sha[:SHA_CHARS]}")
-    return Refusal(say("refuse_unseen", new=code(short(pull.head_sha)), command=again))
+    return Refusal(messages("refuse_unseen", new=code(short(pull.head_sha)), command=again))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,40 +168,42 @@ class Requester:
     trust: Trusted
 
 
-def may_start(say: Messages, policy: Policy, name: str, requester: Requester) -> Allowed | Refusal:
+def may_start(
+    messages: Messages, policy: Policy, name: str, requester: Requester
+) -> Allowed | Refusal:
     """Tell whether somebody may start a suite on a commit."""
     if policy.mode is Mode.DRY_RUN:
-        return Refusal(say("refuse_dry_run"))
+        return Refusal(messages("refuse_dry_run"))
     if name not in policy.suites:
-        return Refusal(say("refuse_gone", suite=code(name)))
+        return Refusal(messages("refuse_gone", suite=code(name)))
     rule, suite, person = policy.trust, policy.suites[name], requester.person
     needed = level_for(rule, suite)
     again = f"{COMMAND} {name} --sha {requester.sha[:SHA_CHARS]}"
     if not person.may_start(needed):
-        text = say(
+        text = messages(
             "refuse_level",
             suite=code(name),
             tier=suite.tier.value,
-            needed=say(f"level_{needed}"),
-            level=say(f"level_{person.level}"),
+            needed=messages(f"level_{needed}"),
+            level=messages(f"level_{person.level}"),
             command=code(again),
         )
         return Refusal(text)
     if requester.trust.trusted or suite.start is Start.NATIVE:  # GitHub's own rules let it run
         return Allowed()
-    refusal = may_approve(say, rule, requester)
+    refusal = may_approve(messages, rule, requester)
     return refusal or Allowed(approves=True)
 
 
-def may_approve(say: Messages, rule: Trust, requester: Requester) -> Refusal | None:
+def may_approve(messages: Messages, rule: Trust, requester: Requester) -> Refusal | None:
     """Refuse an approval by somebody without the level, or of one's own commit."""
     again = code(f"{COMMAND} approve --sha {requester.sha[:SHA_CHARS]}")
-    needed, level = say(f"level_{rule.approve}"), say(f"level_{requester.person.level}")
+    needed, level = messages(f"level_{rule.approve}"), messages(f"level_{requester.person.level}")
     values = {"sha": code(short(requester.sha)), "needed": needed, "command": again}
     if not requester.person.level.at_least(rule.approve):
-        return Refusal(say("refuse_approve", level=level, **values))
+        return Refusal(messages("refuse_approve", level=level, **values))
     if requester.person.login.casefold() in requester.own:
-        return Refusal(say("refuse_own", **values))
+        return Refusal(messages("refuse_own", **values))
     return None
 
 

@@ -81,8 +81,8 @@ class StartRequest:
 class Starts:
     """Makes the runs that people ask for."""
 
-    def __init__(self, say: Messages, new_id: Callable[[], str]) -> None:
-        self._say = say
+    def __init__(self, messages: Messages, new_id: Callable[[], str]) -> None:
+        self._messages = messages
         self._new_id = new_id
 
     def start(
@@ -108,7 +108,7 @@ class Starts:
         self, request: StartRequest, name: str, now: datetime
     ) -> tuple[Allowed | Refusal, str]:
         """Return whether a suite may be started, and by which rule."""
-        answer = may_start(self._say, request.evaluation.at.policy, name, request.requester)
+        answer = may_start(self._messages, request.evaluation.at.policy, name, request.requester)
         if isinstance(answer, Refusal):
             return answer, "trust"
         if misfit := self._misfit(request, name):
@@ -123,10 +123,10 @@ class Starts:
         if request.runner is not None and request.runner not in suite.runners:
             known = ", ".join(code(label) for label in suite.runners)
             values = {"suite": code(name), "label": code(request.runner), "known": known}
-            return Refusal(self._say("refuse_runner", **values))
+            return Refusal(self._messages("refuse_runner", **values))
         if suite.start is Start.NATIVE and _on_github(request, name) is None:
             sha = code(short(request.requester.sha))
-            return Refusal(self._say("refuse_unstarted", suite=code(name), sha=sha))
+            return Refusal(self._messages("refuse_unstarted", suite=code(name), sha=sha))
         for key, value in request.settings:
             if not may_set(suite, key, value):
                 return self._not_settable(name, suite, key, value)
@@ -135,18 +135,18 @@ class Starts:
             return None
         values = {"suite": code(name), "command": code(f"{COMMAND} cancel {name}")}
         if request.settings:
-            return Refusal(self._say("refuse_set_open", **values))
+            return Refusal(self._messages("refuse_set_open", **values))
         if request.runner is not None and _may_run_elsewhere(before, request.runner):
             label = code(request.runner)
-            return Refusal(self._say("refuse_runner_open", label=label, **values))
+            return Refusal(self._messages("refuse_runner_open", label=label, **values))
         return None
 
     def _not_settable(self, name: str, suite: Suite, key: str, value: str) -> Refusal:
         may = ", ".join(f"{code(one)} ({code(glob)})" for one, glob in suite.settable.items())
         values = {"suite": code(name), "key": code(key), "value": code(value)}
         if not may:
-            return Refusal(self._say("refuse_set_none", **values))
-        return Refusal(self._say("refuse_set", may=may, **values))
+            return Refusal(self._messages("refuse_set_none", **values))
+        return Refusal(self._messages("refuse_set", may=may, **values))
 
     def _beyond(self, request: StartRequest, name: str, now: datetime) -> Refusal | None:
         """Refuse what the day's NPU-hours do not allow, and a force by who may not use it."""
@@ -157,8 +157,8 @@ class Starts:
         if request.force:
             if person.level.at_least(Level.MAINTAIN):
                 return None
-            level = self._say(f"level_{person.level}")
-            return Refusal(self._say("refuse_force", suite=code(name), level=level))
+            level = self._messages(f"level_{person.level}")
+            return Refusal(self._messages("refuse_force", suite=code(name), level=level))
         if request.spent.total < limit:
             return None
         until = request.spent.below(limit, now)
@@ -166,10 +166,10 @@ class Starts:
             "suite": code(name),
             "spent": used(request.spent.total),
             "limit": number(limit),
-            "when": self._say("refuse_hours_when", at=clock(until, now)) if until else "",
+            "when": self._messages("refuse_hours_when", at=clock(until, now)) if until else "",
             "command": code(f"{COMMAND} {name} --force"),
         }
-        return Refusal(self._say("refuse_hours", **values))
+        return Refusal(self._messages("refuse_hours", **values))
 
     def _add(self, request: StartRequest, name: str, builder: PlanBuilder, now: datetime) -> None:
         before = latest(request.runs).get(name)

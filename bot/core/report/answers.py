@@ -22,7 +22,7 @@ HEAD = (
 
 
 def explained(
-    say: Messages, evaluation: Evaluation, words: tuple[str, ...], stands: Mapping[str, str]
+    messages: Messages, evaluation: Evaluation, words: tuple[str, ...], stands: Mapping[str, str]
 ) -> str:
     """Return the table of a commit's suites, who may start what, and how far it is.
 
@@ -32,7 +32,9 @@ def explained(
     policy = evaluation.at.policy
     named = {word: suites_named(policy, word) for word in words}
     parts = [
-        say("unknown_suite", suite=code(word), guess=guess(say, word, policy.suites)).strip()
+        messages(
+            "unknown_suite", suite=code(word), guess=guess(messages, word, policy.suites)
+        ).strip()
         for word, found in named.items()
         if not found
     ]
@@ -40,30 +42,32 @@ def explained(
     if names or not words:
         key = "explain_trusted" if evaluation.trust.trusted else "explain_untrusted"
         sha = code(short(evaluation.pull.head_sha))
-        parts.append(say(key, sha=sha, why=prose(evaluation.trust.why)))
+        parts.append(messages(key, sha=sha, why=prose(evaluation.trust.why)))
         items = explain_selection(policy, evaluation.selection, names)
-        parts.append(table(map(say, HEAD), (_row(say, evaluation, item, stands) for item in items)))
+        parts.append(
+            table(map(messages, HEAD), (_row(messages, evaluation, item, stands) for item in items))
+        )
     return "\n\n".join(parts)
 
 
 def _row(
-    say: Messages, evaluation: Evaluation, item: Explanation, stands: Mapping[str, str]
+    messages: Messages, evaluation: Evaluation, item: Explanation, stands: Mapping[str, str]
 ) -> tuple[str, ...]:
     return (
         code(item.suite),
-        say("yes" if item.selected else "no"),
+        messages("yes" if item.selected else "no"),
         prose(item.reason),
-        _starts(say, evaluation, item.starts),
-        plain(who(say, item)),
-        f"{hours(say, item.cost)}, {plain(where(say, item.cost))}",
+        _starts(messages, evaluation, item.starts),
+        plain(who(messages, item)),
+        f"{hours(messages, item.cost)}, {plain(where(messages, item.cost))}",
         stands.get(item.suite, ""),
     )
 
 
-def _starts(say: Messages, evaluation: Evaluation, starts: Starts) -> str:
+def _starts(messages: Messages, evaluation: Evaluation, starts: Starts) -> str:
     """Say what starts a suite on this very commit."""
     if starts is not Starts.ITSELF or may_start(evaluation):
-        return say(f"starts_{starts}")
+        return messages(f"starts_{starts}")
     if evaluation.at.policy.mode is Mode.DRY_RUN:
-        return say("starts_dry_run")
-    return say("starts_draft" if evaluation.trust.trusted else "starts_approval")
+        return messages("starts_dry_run")
+    return messages("starts_draft" if evaluation.trust.trusted else "starts_approval")

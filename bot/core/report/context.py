@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from bot.core.messages import Messages
+from bot.core.messages import Field, Messages
 from bot.core.messages.words import short
 from bot.core.model.runs import Run
 from bot.core.report import markdown
@@ -33,12 +33,16 @@ class MarkdownWriter:
 
     def __init__(self, ctx: Context, redact: tuple[str, ...] = ()) -> None:
         self.ctx = ctx
-        self.say = Messages(ctx.language)
+        self.messages = Messages(ctx.language)
         self.redact = Redactor((*ctx.redact, *redact))
+
+    def text(self, key: str, /, **fields: Field) -> str:
+        """Return the sentence ``key`` in the reader's language; its fields are Markdown."""
+        return self.messages(key, **fields)
 
     def prose(self, text: str) -> str:
         """Return words with their `code`, as Markdown without a full stop at the end."""
-        return markdown.prose(self.redact(text)).rstrip(". ")
+        return markdown.prose(self.redact(self.messages.render(text))).rstrip(". ")
 
     def code(self, text: str) -> str:
         """Return inline code."""
@@ -46,7 +50,7 @@ class MarkdownWriter:
 
     def words(self, text: str) -> str:
         """Return plain words for a title: no Markdown is read there."""
-        return markdown.title(self.redact(text).replace("`", "")).rstrip(". ")
+        return markdown.title(self.redact(self.messages.render(text)).replace("`", "")).rstrip(". ")
 
     def fit_title(self, text: str) -> str:
         """Return a title within GitHub's limit."""
@@ -59,7 +63,7 @@ class MarkdownWriter:
     def link(self, key: str, url: str) -> str:
         """Return a link, "" without an address."""
         url = address(url)
-        return f"[{self.say(key)}](<{url}>)" if url else ""
+        return f"[{self.text(key)}](<{url}>)" if url else ""
 
     def check_link(self, check_id: int | None) -> str:
         """Return the link to a check run, "" when it is not shown yet."""
@@ -75,7 +79,7 @@ class MarkdownWriter:
         """Return the sentence that names the policy, "" when it is not known."""
         if not (ref and sha):
             return ""
-        return self.say("policy", ref=self.code(ref), sha=self.code(short(sha)))
+        return self.text("policy", ref=self.code(ref), sha=self.code(short(sha)))
 
 
 def address(url: str) -> str:

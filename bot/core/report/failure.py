@@ -30,7 +30,7 @@ def failure_summary(
 def _headline(writer: MarkdownWriter, run: Run, told: Shown | None) -> str:
     """Return ``**Out of NPU memory** · not retried: … · attempt 1 of … on …, 22 min``."""
     span = between(run.started_at or run.dispatched_at, run.ended_at)
-    attempt = writer.say(
+    attempt = writer.text(
         "what_short",
         attempt=run.attempt,
         suite=writer.code(run.suite),
@@ -42,16 +42,16 @@ def _headline(writer: MarkdownWriter, run: Run, told: Shown | None) -> str:
 
 def _kind(writer: MarkdownWriter, run: Run, told: Shown | None) -> str:
     if run.outcome not in {Outcome.FAILURE, Outcome.TIMED_OUT}:
-        return writer.say("not_yours")
+        return writer.text("not_yours")
     if told is None or (told.kind == UNKNOWN and run.outcome is Outcome.TIMED_OUT):
-        return capital(writer.say(f"row_{run.outcome}"))
+        return capital(writer.text(f"row_{run.outcome}"))
     key = f"class_{told.kind}"
     words = (
-        writer.say(key)
-        if writer.say.has(key)
+        writer.text(key)
+        if writer.messages.has(key)
         else capital(writer.prose(told.kind.replace("_", " ")))
     )
-    return f"{writer.say('not_yours')}** · **{words}" if told.infra else words
+    return f"{writer.text('not_yours')}** · **{words}" if told.infra else words
 
 
 def _cause(writer: MarkdownWriter, run: Run, told: Shown | None) -> Section | None:
@@ -61,9 +61,9 @@ def _cause(writer: MarkdownWriter, run: Run, told: Shown | None) -> Section | No
     codes = ", ".join(map(writer.code, told.codes[:6])) if told else ""
     text = sentences(
         f"{cause}." if cause else "",
-        writer.say("codes", codes=codes) if codes else "",
+        writer.text("codes", codes=codes) if codes else "",
         f"{why}." if why else "",
-        writer.say("not_passed") if run.outcome is Outcome.BROKEN else "",
+        writer.text("not_passed") if run.outcome is Outcome.BROKEN else "",
     )
     return Whole(text) if text else None
 
@@ -71,7 +71,7 @@ def _cause(writer: MarkdownWriter, run: Run, told: Shown | None) -> Section | No
 def _next(writer: MarkdownWriter, run: Run, told: Shown | None) -> str:
     hint = writer.prose(told.hint) if told else ""
     return sentences(
-        writer.say("next", hint=f"{hint}.") if hint else "",
+        writer.text("next", hint=f"{hint}.") if hint else "",
         rerun_how(writer, run),
     )
 
@@ -82,13 +82,13 @@ def failure_text(writer: MarkdownWriter, told: Shown | None, problem: str) -> li
     The small and sure come first: what is long gives way (``compose``).
     """
     if told is None:
-        why = writer.prose(problem) or writer.say("log_missing")
-        return [Whole(writer.say("log_unread", why=why))]
+        why = writer.prose(problem) or writer.text("log_missing")
+        return [Whole(writer.text("log_unread", why=why))]
     excerpt = writer.redact(told.excerpt)
-    note = writer.say("cut")
+    note = writer.text("cut")
     sections: list[Section | None] = [Block(excerpt, note) if excerpt.strip() else None]
     if not excerpt.strip():
-        sections.append(Whole(writer.say("log_silent_end" if told.tail.strip() else "log_silent")))
+        sections.append(Whole(writer.text("log_silent_end" if told.tail.strip() else "log_silent")))
     sections += [_metrics(writer, told), _read(writer, told, problem)]
     tail, traceback = writer.redact(told.tail), writer.redact(told.traceback)
     if traceback.strip():
@@ -100,15 +100,15 @@ def failure_text(writer: MarkdownWriter, told: Shown | None, problem: str) -> li
 
 
 def _lines(writer: MarkdownWriter, key: str, text: str) -> str:
-    return writer.say(key, lines=count(text.strip("\n").count("\n") + 1, "line"))
+    return writer.text(key, lines=count(text.strip("\n").count("\n") + 1, "line"))
 
 
 def _read(writer: MarkdownWriter, told: Shown, problem: str) -> Section | None:
     """Say how much was read, and what could not be."""
     why = writer.prose(problem)
     text = sentences(
-        writer.say("log_lines", lines=count(told.lines, "line")) if told.lines else "",
-        writer.say("log_unread", why=why) if why else "",
+        writer.text("log_lines", lines=count(told.lines, "line")) if told.lines else "",
+        writer.text("log_unread", why=why) if why else "",
     )
     return Whole(text) if text else None
 
@@ -116,9 +116,9 @@ def _read(writer: MarkdownWriter, told: Shown, problem: str) -> Section | None:
 def _metrics(writer: MarkdownWriter, told: Shown) -> Section | None:
     if not told.metrics:
         return None
-    head = table((writer.say("metric_head"), writer.say("metric_value")), ())
+    head = table((writer.text("metric_head"), writer.text("metric_value")), ())
     rows = [f"| {writer.code(name)} | {number(value)} |" for name, value in told.metrics]
-    return Rows(head, tuple(rows), lambda left: writer.say("more_lines", count=left))
+    return Rows(head, tuple(rows), lambda left: writer.text("more_lines", count=left))
 
 
 def annotations(writer: MarkdownWriter, told: Shown) -> tuple[Annotation, ...]:

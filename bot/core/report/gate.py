@@ -60,9 +60,9 @@ def _sections(
     if stand.kind is Kind.POLICY:
         return _policy_errors(writer, view)
     if stand.kind is Kind.LOOKING:
-        return [Whole(writer.say("gate_looking_why"))]
+        return [Whole(writer.text("gate_looking_why"))]
     if stand.kind is Kind.CLOSED:
-        why = writer.say("gate_closed_group" if _of_group(view) else "gate_closed_why")
+        why = writer.text("gate_closed_group" if _of_group(view) else "gate_closed_why")
         return [Whole(f"{capital(writer.prose(view.closed))}. {why}")]
     dry = stand.kind is Kind.DRY_RUN
     shown = tuple(filter(_shown, stand.lines))
@@ -70,7 +70,7 @@ def _sections(
     others = tuple(line for line in shown if line not in waiting)
     return [
         _none(writer, view, stand),
-        Whole(writer.say("gate_dry_run_why")) if dry else None,
+        Whole(writer.text("gate_dry_run_why")) if dry else None,
         _costs(writer, waiting),
         _approval(writer, view, stand),
         _suites(writer, view, others, now),
@@ -92,9 +92,9 @@ def _shown(line: Line) -> bool:
 
 def _policy_errors(writer: MarkdownWriter, view: GateView) -> list[Section | None]:
     lines = tuple(f"- {writer.prose(error)}" for error in view.policy_errors)
-    rows = Rows("", lines, lambda left: writer.say("more_lines", count=left))
+    rows = Rows("", lines, lambda left: writer.text("more_lines", count=left))
     footer = writer.policy(writer.ctx.policy_ref, writer.ctx.policy_sha)
-    return [Whole(writer.say("gate_policy_why")), rows, Whole(footer) if footer else None]
+    return [Whole(writer.text("gate_policy_why")), rows, Whole(footer) if footer else None]
 
 
 def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | None:
@@ -103,11 +103,11 @@ def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | 
         return None
     files = _files(view)
     if stand.lines:
-        text = writer.say("gate_none_optional", files=files)
+        text = writer.text("gate_none_optional", files=files)
     else:
         looked = max(len(suites_of(item.data)) for item in view.selections)
-        text = writer.say("gate_none_why", files=files, suites=count(looked, "suite"))
-    return Whole(sentences(text, writer.say("gate_explain", command=writer.command("explain"))))
+        text = writer.text("gate_none_why", files=files, suites=count(looked, "suite"))
+    return Whole(sentences(text, writer.text("gate_explain", command=writer.command("explain"))))
 
 
 def _files(view: GateView) -> str:
@@ -119,7 +119,7 @@ def _costs(writer: MarkdownWriter, lines: tuple[Line, ...]) -> Section | None:
     """Return the table that a maintainer approves: what would run, why, where, for how much."""
     if not lines:
         return None
-    head = [writer.say(key) for key in ("head_suite", "head_why", "head_where", "head_cost")]
+    head = [writer.text(key) for key in ("head_suite", "head_why", "head_where", "head_cost")]
     rows = [
         (
             writer.code(line.suite),
@@ -134,18 +134,18 @@ def _costs(writer: MarkdownWriter, lines: tuple[Line, ...]) -> Section | None:
 
 def _table(writer: MarkdownWriter, head: list[str], rows: Iterable[tuple[str, ...]]) -> Section:
     lines = tuple("| " + " | ".join(row) + " |" for row in rows)
-    return Rows(table(head, ()), lines, lambda left: writer.say("more_lines", count=left))
+    return Rows(table(head, ()), lines, lambda left: writer.text("more_lines", count=left))
 
 
 def _where(writer: MarkdownWriter, cost: Cost) -> str:
     where = writer.prose(cost.where)
     if cost.nodes > 1:
-        return writer.say("cost_nodes", nodes=cost.nodes, npus=cost.npus, where=where)
+        return writer.text("cost_nodes", nodes=cost.nodes, npus=cost.npus, where=where)
     return where
 
 
 def _hours(writer: MarkdownWriter, cost: Cost) -> str:
-    return writer.say("cost_hours", hours=number(cost.npu_hours)) if cost.npu_hours else ""
+    return writer.text("cost_hours", hours=number(cost.npu_hours)) if cost.npu_hours else ""
 
 
 def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | None:
@@ -155,9 +155,11 @@ def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Sectio
     command = writer.command("approve", "--sha", view.sha[:SHA_CHARS])
     doubted = [item.data for item in view.selections if item.data.get("trusted") is not None]
     reasons = {str(data.get("trust_reason") or "") for data in doubted} - {""}
-    why = [writer.say("gate_trust", reason=capital(writer.prose(item))) for item in sorted(reasons)]
+    why = [
+        writer.text("gate_trust", reason=capital(writer.prose(item))) for item in sorted(reasons)
+    ]
     level = view.selections[0].data.get("approve") or "write"  # older rows do not say it
-    todo = writer.say("gate_approval_why", needed=writer.say(f"level_{level}"), command=command)
+    todo = writer.text("gate_approval_why", needed=writer.text(f"level_{level}"), command=command)
     return Whole(sentences(*why, todo))
 
 
@@ -167,7 +169,7 @@ def _suites(
     """Return the table of what runs or ran: the worst first, each with its check run."""
     if not lines:
         return None
-    head = [writer.say("head_suite"), writer.say("head_state"), writer.say("head_why"), ""]
+    head = [writer.text("head_suite"), writer.text("head_state"), writer.text("head_why"), ""]
     order = list(Stand)
     rows = [
         (
@@ -185,10 +187,10 @@ def _state(writer: MarkdownWriter, line: Line, now: datetime) -> str:
     if line.run:
         return row_state(writer, line.run, now)
     if line.passed_at:
-        return writer.say("row_passed_at", sha=writer.code(short(line.passed_at)))
+        return writer.text("row_passed_at", sha=writer.code(short(line.passed_at)))
     if line.native:
-        return writer.say("row_github")
-    return writer.say("row_command" if line.stand is Stand.COMMAND else "row_missing")
+        return writer.text("row_github")
+    return writer.text("row_command" if line.stand is Stand.COMMAND else "row_missing")
 
 
 def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | None:
@@ -197,16 +199,16 @@ def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | 
         case Kind.FAILED:
             command = writer.command("rerun")
             key = "gate_rerun_group" if _of_group(view) else "gate_rerun"
-            text = writer.say(key, command=command)
+            text = writer.text(key, command=command)
         case Kind.DRAFT:
-            text = writer.say("gate_draft_why", command=writer.command("run"))
+            text = writer.text("gate_draft_why", command=writer.command("run"))
         case Kind.GITHUB:
             urls = {line.run.actions_url for line in stand.at(Stand.GITHUB) if line.run}
             links = [link for url in sorted(urls) if (link := writer.link("link_actions", url))]
-            text = writer.say("gate_github_why", links=listing(links, limit=20))
+            text = writer.text("gate_github_why", links=listing(links, limit=20))
         case Kind.COMMAND:
             names = [line.suite for line in stand.required if line.stand is Stand.COMMAND]
-            text = writer.say("gate_command_why", command=writer.command(*names))
+            text = writer.text("gate_command_why", command=writer.command(*names))
         case _:
             return None
     return Whole(text)
@@ -218,12 +220,12 @@ def _heavy(writer: MarkdownWriter, stand: Standing) -> Section | None:
     parts = []
     if by_command:
         commands = "; ".join(_heavy_one(writer, line) for line in by_command)
-        parts.append(writer.say("gate_heavy", commands=commands))
+        parts.append(writer.text("gate_heavy", commands=commands))
     optional = [
         writer.code(line.suite) for line in stand.lines if _shown(line) and not line.required
     ]
     if optional:
-        parts.append(writer.say("gate_optional", suites=listing(optional, limit=20)))
+        parts.append(writer.text("gate_optional", suites=listing(optional, limit=20)))
     return Whole(" ".join(parts)) if parts else None
 
 
@@ -232,17 +234,17 @@ def _heavy_one(writer: MarkdownWriter, line: Line) -> str:
     if not line.cost.npu_hours:
         return command
     npus = count(line.cost.nodes * line.cost.npus, "NPU")
-    cost = writer.say("cost_short", npus=npus, hours=number(line.cost.npu_hours))
-    return writer.say("gate_heavy_one", command=command, cost=cost)
+    cost = writer.text("cost_short", npus=npus, hours=number(line.cost.npu_hours))
+    return writer.text("gate_heavy_one", command=command, cost=cost)
 
 
 def _footer(writer: MarkdownWriter, view: GateView, now: datetime) -> Section | None:
     approvals = " ".join(
-        writer.say("gate_approved", by=writer.prose(item.by), at=clock(item.at, now))
+        writer.text("gate_approved", by=writer.prose(item.by), at=clock(item.at, now))
         for item in view.approvals
     )
     pulls = [f"#{pull.number}" for pull in view.pulls]
-    shared = writer.say("gate_shared", pulls=listing(pulls)) if len(pulls) > 1 else ""
+    shared = writer.text("gate_shared", pulls=listing(pulls)) if len(pulls) > 1 else ""
     text = sentences(approvals, shared, _policy(writer, view))
     return Whole(text) if text else None
 

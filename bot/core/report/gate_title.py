@@ -24,17 +24,17 @@ def gate_title(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
             return _failed(writer, stand)
         case Kind.APPROVAL:
             suites = count(len(stand.at(Stand.APPROVAL)), "suite")
-            return writer.say("gate_approval", suites=suites, sha=short(view.sha))
+            return writer.text("gate_approval", suites=suites, sha=short(view.sha))
         case Kind.COMMAND | Kind.GITHUB:
             names = _names(writer, _at(stand, Stand(stand.kind.value)))
             key = "gate_command" if stand.kind is Kind.COMMAND else "gate_github"
-            return writer.say(key, suites=names)
+            return writer.text(key, suites=names)
         case Kind.RUNNING:
             return _running(writer, stand)
         case Kind.PASSED:
             return _passed(writer, stand)
         case _:
-            return writer.say(f"gate_{stand.kind}")
+            return writer.text(f"gate_{stand.kind}")
 
 
 def _at(stand: Standing, where: Stand) -> tuple[Line, ...]:
@@ -48,35 +48,35 @@ def _names(writer: MarkdownWriter, lines: tuple[Line, ...]) -> str:
 def _dry_run(writer: MarkdownWriter, stand: Standing) -> str:
     lines = tuple(line for line in stand.lines if line.auto)
     if not lines:
-        return writer.say("gate_dry_run_none")
-    return writer.say("gate_dry_run", suites=_names(writer, lines))
+        return writer.text("gate_dry_run_none")
+    return writer.text("gate_dry_run", suites=_names(writer, lines))
 
 
 def _failed(writer: MarkdownWriter, stand: Standing) -> str:
     red = _at(stand, Stand.RED)
     if len(red) > 1 or red[0].run is None:
         suites = count(len(stand.required), "suite")
-        return writer.say("gate_failed", red=len(red), suites=suites, names=_names(writer, red))
+        return writer.text("gate_failed", red=len(red), suites=suites, names=_names(writer, red))
     run, suite = red[0].run, writer.words(red[0].suite)
     if run.outcome is Outcome.CANCELLED and run.stop_request and run.stop_request.by:
-        return writer.say("gate_cancelled_by", suite=suite, by=writer.words(run.stop_request.by))
+        return writer.text("gate_cancelled_by", suite=suite, by=writer.words(run.stop_request.by))
     key = _ONE_RED.get(run.outcome, "gate_failed_one") if run.outcome else "gate_broken_one"
-    return writer.say(key, suite=suite)
+    return writer.text(key, suite=suite)
 
 
 def _running(writer: MarkdownWriter, stand: Standing) -> str:
     green, total = len(_at(stand, Stand.GREEN)), len(stand.required)
     if total == 1:
-        return writer.say("gate_running_one", suite=writer.words(stand.required[0].suite))
-    still = writer.say("gate_open", count=total - green)
-    return writer.say("gate_running", green=green, suites=count(total, "suite"), open=still)
+        return writer.text("gate_running_one", suite=writer.words(stand.required[0].suite))
+    still = writer.text("gate_open", count=total - green)
+    return writer.text("gate_running", green=green, suites=count(total, "suite"), open=still)
 
 
 def _passed(writer: MarkdownWriter, stand: Standing) -> str:
     elsewhere = {line.passed_at for line in stand.required}
     if len(elsewhere) == 1 and (sha := elsewhere.pop()):
         suites = count(len(stand.required), "suite")
-        return writer.say("gate_same_tree", sha=short(sha), suites=suites)
+        return writer.text("gate_same_tree", sha=short(sha), suites=suites)
     if len(stand.required) == 1:
-        return writer.say("gate_passed_one", suite=writer.words(stand.required[0].suite))
-    return writer.say("gate_passed", suites=f"{len(stand.required)} suites")
+        return writer.text("gate_passed_one", suite=writer.words(stand.required[0].suite))
+    return writer.text("gate_passed", suites=f"{len(stand.required)} suites")

@@ -65,20 +65,20 @@ def _conclusion(comparison: Comparison) -> str:
 
 def _title(writer: MarkdownWriter, comparison: Comparison) -> str:
     if comparison.errors:
-        return writer.say("policy_errors", errors=count(len(comparison.errors), "error"))
+        return writer.text("policy_errors", errors=count(len(comparison.errors), "error"))
     if comparison.deleted:
-        return writer.say("policy_deleted")
+        return writer.text("policy_deleted")
     if comparison.before is Before.BROKEN:
-        return writer.say("policy_fixed")
+        return writer.text("policy_fixed")
     if comparison.before is Before.NONE:
         suites = [item for item in comparison.changes if item.path.startswith("suites.")]
-        return writer.say("policy_first", suites=count(len(suites), "suite"))
+        return writer.text("policy_first", suites=count(len(suites), "suite"))
     if not comparison.changes:
-        return writer.say("policy_same")
+        return writer.text("policy_same")
     changes = count(len(comparison.changes), "change")
     loosened = len(comparison.loosened)
     key = "policy_loosened" if loosened else "policy_changed"
-    return writer.say(key, changes=changes, rules=count(loosened, "rule"))
+    return writer.text(key, changes=changes, rules=count(loosened, "rule"))
 
 
 def _sections(writer: MarkdownWriter, comparison: Comparison) -> list[Section | None]:
@@ -95,14 +95,14 @@ def _sections(writer: MarkdownWriter, comparison: Comparison) -> list[Section | 
 
 def _why(writer: MarkdownWriter, comparison: Comparison) -> Section | None:
     if comparison.errors:
-        return Whole(writer.say("policy_errors_why"))
+        return Whole(writer.text("policy_errors_why"))
     if comparison.deleted:
-        return Whole(writer.say("policy_deleted_why", gate=writer.code(writer.ctx.gate)))
+        return Whole(writer.text("policy_deleted_why", gate=writer.code(writer.ctx.gate)))
     if comparison.before is Before.BROKEN:
-        return Whole(writer.say("policy_fixed_why"))
+        return Whole(writer.text("policy_fixed_why"))
     if comparison.before is Before.NONE:
-        return Whole(writer.say("policy_first_why"))
-    return None if comparison.changes else Whole(writer.say("policy_same_why"))
+        return Whole(writer.text("policy_first_why"))
+    return None if comparison.changes else Whole(writer.text("policy_same_why"))
 
 
 def _kind(writer: MarkdownWriter, comparison: Comparison, kind: Kind) -> Section | None:
@@ -113,8 +113,8 @@ def _told(writer: MarkdownWriter, head: str, lines: Iterable[str]) -> Section | 
     told = tuple(lines)
     if not told:
         return None
-    title = f"{writer.say(head)}\n" if head else ""
-    return Rows(title, told, lambda left: writer.say("more_lines", count=left))
+    title = f"{writer.text(head)}\n" if head else ""
+    return Rows(title, told, lambda left: writer.text("more_lines", count=left))
 
 
 def _error(writer: MarkdownWriter, error: PolicyError) -> str:
@@ -123,10 +123,10 @@ def _error(writer: MarkdownWriter, error: PolicyError) -> str:
 
 def _line(writer: MarkdownWriter, change: Change) -> str:
     """Return one change: its path, what the rule is for, and what became of it."""
-    what = f" ({writer.say(change.what)})" if change.what else ""
+    what = f" ({writer.text(change.what)})" if change.what else ""
     told = ", ".join(_parts(writer, change))
     key = "change_told" if told else "change_line"
-    return writer.say(key, path=writer.code(change.path), what=what, told=told)
+    return writer.text(key, path=writer.code(change.path), what=what, told=told)
 
 
 def _parts(writer: MarkdownWriter, change: Change) -> Iterable[str]:
@@ -134,18 +134,18 @@ def _parts(writer: MarkdownWriter, change: Change) -> Iterable[str]:
         yield _value(writer, change.kind, *change.value)
     added = _items(writer, change.added)
     if added:
-        yield added if change.kind is Kind.ADDED else writer.say("change_added", items=added)
+        yield added if change.kind is Kind.ADDED else writer.text("change_added", items=added)
     if change.removed:
-        yield writer.say("change_removed", items=_items(writer, change.removed))
+        yield writer.text("change_removed", items=_items(writer, change.removed))
 
 
 def _value(writer: MarkdownWriter, kind: Kind, old: str, new: str) -> str:
     if kind is Kind.ADDED:
         return _code(writer, new)
     if kind is Kind.REMOVED:
-        return writer.say("change_was", old=_code(writer, old))
-    default = writer.say("change_default")
-    return writer.say(
+        return writer.text("change_was", old=_code(writer, old))
+    default = writer.text("change_default")
+    return writer.text(
         "change_value", old=_code(writer, old) or default, new=_code(writer, new) or default
     )
 
@@ -160,7 +160,7 @@ def _code(writer: MarkdownWriter, value: str) -> str:
 
 def _simulate(writer: MarkdownWriter, comparison: Comparison) -> Section | None:
     if any(change.path.endswith(".paths") for change in comparison.changes):
-        return Whole(writer.say("policy_simulate", command=writer.code(_SIMULATE)))
+        return Whole(writer.text("policy_simulate", command=writer.code(_SIMULATE)))
     return None
 
 
@@ -171,13 +171,13 @@ def _holds(writer: MarkdownWriter, comparison: Comparison) -> Section | None:
     ctx = writer.ctx
     known = ctx.policy_ref and ctx.policy_sha
     policy = (
-        writer.say(
+        writer.text(
             "policy_that", ref=writer.code(ctx.policy_ref), sha=writer.code(ctx.policy_sha[:7])
         )
         if known
-        else writer.say("policy_now")
+        else writer.text("policy_now")
     )
-    return Whole(writer.say("policy_holds", policy=policy))
+    return Whole(writer.text("policy_holds", policy=policy))
 
 
 def _annotations(writer: MarkdownWriter, comparison: Comparison, path: str) -> Iterable[Annotation]:

@@ -32,7 +32,7 @@ def _head(writer: MarkdownWriter, reply: Reply) -> Section | None:
     head = writer.redact(reply.head)
     if size(head) <= COMMENT_BYTES // 2:
         return Whole(head) if head else None
-    return Block(head, writer.say("cut"))
+    return Block(head, writer.text("cut"))
 
 
 def _rows(
@@ -45,5 +45,5 @@ def _rows(
     )
     if not lines:
         return None
-    head = table((writer.say("head_suite"), writer.say("head_state"), ""), ())
-    return Rows(head, lines, lambda left: writer.say("more_lines", count=left))
+    head = table((writer.text("head_suite"), writer.text("head_state"), ""), ())
+    return Rows(head, lines, lambda left: writer.text("more_lines", count=left))

@@ -31,7 +31,7 @@ def now_lines(writer: MarkdownWriter, view: SuiteView, now: datetime) -> tuple[S
     # Comments reach only what runs for a pull request.
     stoppable = run.state not in {State.CANCELLING, State.FINISHING} and run.number is not None
     command = writer.command("cancel", run.suite)
-    how = writer.say("cancel_how", command=command) if stoppable else ""
+    how = writer.text("cancel_how", command=command) if stoppable else ""
     return (Whole(parts) if parts else None, Whole(how) if how else None)
 
 
@@ -42,37 +42,37 @@ def _place(writer: MarkdownWriter, run: Run, now: datetime) -> str:
         return ""
     name = writer.code(resource(run))
     if place.ahead <= 0:
-        return writer.say("queued_capacity", resource=name)
+        return writer.text("queued_capacity", resource=name)
     named = [_ahead(writer, item, now) for item in place.before]
     if place.others:
         jobs = count(place.others, "job")
-        named.append(writer.say("ahead_others", jobs=jobs))
+        named.append(writer.text("ahead_others", jobs=jobs))
     if not named:
-        return writer.say("queued_ahead", ahead=count(place.ahead, "run"), resource=name)
+        return writer.text("queued_ahead", ahead=count(place.ahead, "run"), resource=name)
     before, more = ", ".join(named), place.ahead - place.others - len(place.before)
     if more > 0:
-        before = writer.say("queued_more", before=before, more=number(more))
-    return writer.say("queued_before", resource=name, before=before)
+        before = writer.text("queued_more", before=before, more=number(more))
+    return writer.text("queued_before", resource=name, before=before)
 
 
 def _ahead(writer: MarkdownWriter, item: Ahead, now: datetime) -> str:
     name = writer.prose(item.suite)
     if item.number is not None:
-        name = writer.say("ahead_pull", number=f"#{item.number}", suite=name)
+        name = writer.text("ahead_pull", number=f"#{item.number}", suite=name)
     usual = duration(item.usual.total_seconds()) if item.usual else ""
     if item.since is None:
         key = "ahead_waits_usual" if usual else "ahead_waits"
-        return writer.say(key, name=name, usual=usual)
+        return writer.text(key, name=name, usual=usual)
     span = duration((now - item.since).total_seconds())
     key = "ahead_runs_usual" if usual else "ahead_runs"
-    return writer.say(key, name=name, span=span, usual=usual)
+    return writer.text(key, name=name, span=span, usual=usual)
 
 
 def _waiting(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     if run.state is not State.WAITING_FOR_RUNNER or run.dispatched_at is None:
         return ""
     label = writer.code(run.label or where(run))
-    return writer.say("waiting_since", at=clock(run.dispatched_at, now), label=label)
+    return writer.text("waiting_since", at=clock(run.dispatched_at, now), label=label)
 
 
 def _why(writer: MarkdownWriter, run: Run) -> str:
@@ -82,13 +82,13 @@ def _why(writer: MarkdownWriter, run: Run) -> str:
     if why.startswith("waiting "):
         return f"{capital(why)}."
     waits = run.state in {State.NEEDS_APPROVAL, State.QUEUED, State.WAITING_FOR_RUNNER}
-    return writer.say("waiting_why" if waits else "now_why", why=why)
+    return writer.text("waiting_why" if waits else "now_why", why=why)
 
 
 def _limit(writer: MarkdownWriter, run: Run) -> str:
     if run.state is not State.RUNNING:
         return ""
-    return writer.say("limit", limit=duration(run.snapshot.timeout_minutes * 60))
+    return writer.text("limit", limit=duration(run.snapshot.timeout_minutes * 60))
 
 
 def timeline(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section | None:
@@ -117,12 +117,12 @@ def followed(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section 
 def _rayjob(writer: MarkdownWriter, job: RayJob, now: datetime) -> str:
     name = writer.code(job.job_id)
     status = job.final or job.deployment or job.status
-    status = writer.prose(status) if status else writer.say("rayjob_unheard")
+    status = writer.prose(status) if status else writer.text("rayjob_unheard")
     if job.final is None and job.silent_since:
-        return writer.say("silent", job=name, at=clock(job.silent_since, now))
-    line = writer.say("rayjob" if job.confirmed else "rayjob_unconfirmed", job=name, status=status)
+        return writer.text("silent", job=name, at=clock(job.silent_since, now))
+    line = writer.text("rayjob" if job.confirmed else "rayjob_unconfirmed", job=name, status=status)
     if job.final is None and job.last_line_at:
-        line += " " + writer.say("last_output", at=clock(job.last_line_at, now))
+        line += " " + writer.text("last_output", at=clock(job.last_line_at, now))
     return line
 
 
@@ -131,10 +131,10 @@ def what(writer: MarkdownWriter, view: SuiteView, *, brief: bool) -> Section:
     run = view.run
     name = writer.prose(run.snapshot.title)
     reason = writer.prose(run.snapshot.reason)
-    why = writer.say("selected", reason=reason) if reason else ""
+    why = writer.text("selected", reason=reason) if reason else ""
     if brief:
         return Whole(sentences(f"{name}." if name else "", why))
-    text = writer.say(
+    text = writer.text(
         "what",
         attempt=run.attempt,
         suite=writer.code(run.suite),
@@ -146,7 +146,7 @@ def what(writer: MarkdownWriter, view: SuiteView, *, brief: bool) -> Section:
 
 def _altered(writer: MarkdownWriter, run: Run) -> str:
     inputs = ", ".join(writer.code(item) for item in run.snapshot.altered)
-    return writer.say("altered", inputs=inputs) if inputs else ""
+    return writer.text("altered", inputs=inputs) if inputs else ""
 
 
 def origin(writer: MarkdownWriter, view: SuiteView) -> Section | None:
@@ -155,8 +155,8 @@ def origin(writer: MarkdownWriter, view: SuiteView) -> Section | None:
     unstarted = run.snapshot.native and run.actions_run_id is None  # what selected it started none
     began = "" if unstarted else writer.prose(run.origin)
     text = sentences(
-        writer.say("started_by", origin=began) if began else "",
-        writer.say("forced", who=writer.prose(run.forced)) if run.forced else "",
+        writer.text("started_by", origin=began) if began else "",
+        writer.text("forced", who=writer.prose(run.forced)) if run.forced else "",
         _altered(writer, run),
         writer.policy(run.snapshot.policy_ref, run.snapshot.policy_sha),
     )

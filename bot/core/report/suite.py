@@ -89,7 +89,7 @@ def _summary(
         what(writer, view, brief=outcome in _BAD),
         origin(writer, view),
     ]
-    return compose([*news, *rest], SUMMARY_BYTES) or writer.say("row_" + view.run.state)
+    return compose([*news, *rest], SUMMARY_BYTES) or writer.text("row_" + view.run.state)
 
 
 def _ended(writer: MarkdownWriter, view: SuiteView, outcome: Outcome) -> tuple[Section | None, ...]:
@@ -98,7 +98,7 @@ def _ended(writer: MarkdownWriter, view: SuiteView, outcome: Outcome) -> tuple[S
     why = capital(writer.prose(run.why))
     lines = [Whole(f"{why}.") if why else None]
     if outcome is Outcome.SUPERSEDED:
-        lines.append(Whole(writer.say("not_counted")))
+        lines.append(Whole(writer.text("not_counted")))
     if outcome is not Outcome.SUCCESS:
         lines.append(Whole(rerun_how(writer, run)))
     return tuple(lines)

@@ -36,13 +36,13 @@ def where(run: Run) -> str:
 def progress(writer: MarkdownWriter, pace: Pace) -> str:
     """Return ``Step 7 of 15, 41 s a step, about 6 min left``."""
     if pace.total is None:
-        out = writer.say("step_open", step=number(pace.step))
+        out = writer.text("step_open", step=number(pace.step))
     else:
-        out = writer.say("step", step=number(pace.step), total=number(pace.total))
+        out = writer.text("step", step=number(pace.step), total=number(pace.total))
     if pace.step_s:
-        out += writer.say("step_pace", pace=duration(pace.step_s))
+        out += writer.text("step_pace", pace=duration(pace.step_s))
     if pace.left_s:
-        out += writer.say("step_left", left=about(pace.left_s))
+        out += writer.text("step_left", left=about(pace.left_s))
     return out
 
 
@@ -53,13 +53,13 @@ def state_title(writer: MarkdownWriter, run: Run, pace: Pace | None, now: dateti
         case State.QUEUED:
             return _queued(writer, run, why, now)
         case State.WAITING_FOR_RUNNER:
-            return writer.say("waiting_for_runner", label=writer.words(run.label or where(run)))
+            return writer.text("waiting_for_runner", label=writer.words(run.label or where(run)))
         case State.RUNNING:
             return _running(writer, run, pace, why, now)
         case State.CANCELLING:
             return _cancelling(writer, run, why)
         case _:
-            return writer.say(run.state.value)
+            return writer.text(run.state.value)
 
 
 def _queued(writer: MarkdownWriter, run: Run, why: str, now: datetime) -> str:
@@ -67,31 +67,31 @@ def _queued(writer: MarkdownWriter, run: Run, why: str, now: datetime) -> str:
         place, name = ordinal(run.place.ahead + 1), writer.words(resource(run))
         if run.place.start_at and run.place.start_at > now:
             wait = about((run.place.start_at - now).total_seconds())
-            return writer.say("queued_place_at", ordinal=place, resource=name, wait=wait)
-        return writer.say("queued_place", ordinal=place, resource=name)
-    return writer.say("queued_why", why=why) if why else writer.say("queued")
+            return writer.text("queued_place_at", ordinal=place, resource=name, wait=wait)
+        return writer.text("queued_place", ordinal=place, resource=name)
+    return writer.text("queued_why", why=why) if why else writer.text("queued")
 
 
 def _running(writer: MarkdownWriter, run: Run, pace: Pace | None, why: str, now: datetime) -> str:
     """Prefer what is wrong to how far it is: the progress stands in the summary as well."""
     if why:
-        return writer.say("running_why", why=why)
+        return writer.text("running_why", why=why)
     if pace:
         return progress(writer, pace)
     if run.started_at:
-        return writer.say("running_since", at=clock(run.started_at, now))
-    return writer.say("running")
+        return writer.text("running_since", at=clock(run.started_at, now))
+    return writer.text("running")
 
 
 def _cancelling(writer: MarkdownWriter, run: Run, why: str) -> str:
     stop_request = run.stop_request
     if stop_request and stop_request.kind is StopReason.CANCEL and stop_request.by:
-        return writer.say("cancelling_cancel", by=writer.words(stop_request.by))
+        return writer.text("cancelling_cancel", by=writer.words(stop_request.by))
     reason = writer.words(stop_request.reason) if stop_request and stop_request.reason else why
     return (
-        writer.say("cancelling_other", why=reason)
+        writer.text("cancelling_other", why=reason)
         if reason
-        else capital(writer.say("row_cancelling"))
+        else capital(writer.text("row_cancelling"))
     )
 
 
@@ -101,7 +101,7 @@ def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, shown: Sho
     match outcome:
         case Outcome.SUCCESS:
             span = between(run.started_at, run.ended_at)
-            return writer.say("success_in", span=span) if span else writer.say("success")
+            return writer.text("success_in", span=span) if span else writer.text("success")
         case Outcome.FAILURE:
             return _failed(writer, run, shown, why)
         case Outcome.TIMED_OUT:
@@ -111,15 +111,15 @@ def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, shown: Sho
         case Outcome.SUPERSEDED:
             return _named(writer, "superseded", why)
         case Outcome.BROKEN:
-            why = why or writer.say("broken_unknown")
-            return _with_suffix(writer.say("broken", why=why), retry_suffix(writer, run))
+            why = why or writer.text("broken_unknown")
+            return _with_suffix(writer.text("broken", why=why), retry_suffix(writer, run))
     assert_never(outcome)
 
 
 def _failed(writer: MarkdownWriter, run: Run, shown: Shown | None, why: str) -> str:
     told = writer.words(shown.title) if shown else ""
     if not told:
-        told = writer.say("failure", why=why) if why else writer.say("failure_unknown")
+        told = writer.text("failure", why=why) if why else writer.text("failure_unknown")
     return _with_suffix(told, retry_suffix(writer, run))
 
 
@@ -131,23 +131,23 @@ def _with_suffix(text: str, suffix: str) -> str:
 def _timed_out(writer: MarkdownWriter, run: Run, why: str) -> str:
     kind = run.stop_request.kind if run.stop_request else None
     if kind is StopReason.STALL:
-        return writer.say("timed_out_stall", limit=duration(run.snapshot.stall_minutes * 60))
+        return writer.text("timed_out_stall", limit=duration(run.snapshot.stall_minutes * 60))
     if kind is StopReason.TIME_OUT or not why:
-        return writer.say("timed_out_limit", limit=duration(run.snapshot.timeout_minutes * 60))
-    return writer.say("timed_out", why=why)
+        return writer.text("timed_out_limit", limit=duration(run.snapshot.timeout_minutes * 60))
+    return writer.text("timed_out", why=why)
 
 
 def _cancelled(writer: MarkdownWriter, run: Run, why: str) -> str:
     if run.stop_request and run.stop_request.kind is StopReason.CANCEL and run.stop_request.by:
-        return writer.say("cancelled_by", by=writer.words(run.stop_request.by))
+        return writer.text("cancelled_by", by=writer.words(run.stop_request.by))
     return _named(writer, "cancelled", why)
 
 
 def _named(writer: MarkdownWriter, key: str, why: str) -> str:
     """Say the outcome once: the reason often begins with its name."""
-    if why.lower().startswith(writer.say(f"row_{key}")):
+    if why.lower().startswith(writer.text(f"row_{key}")):
         return capital(why)
-    return writer.say(key, why=why) if why else capital(writer.say(f"row_{key}"))
+    return writer.text(key, why=why) if why else capital(writer.text(f"row_{key}"))
 
 
 def retry_suffix(writer: MarkdownWriter, run: Run) -> str:
@@ -155,61 +155,63 @@ def retry_suffix(writer: MarkdownWriter, run: Run) -> str:
     if not run.retry:
         return ""
     attempts = run.snapshot.infra_retries + 1
-    return writer.say("retrying_title", attempt=run.retries + 2, attempts=attempts)
+    return writer.text("retrying_title", attempt=run.retries + 2, attempts=attempts)
 
 
 def retry_words(writer: MarkdownWriter, run: Run, shown: Shown | None) -> str:
     """Return whether another attempt follows, and why not."""
     infra = shown is not None and shown.infra
     if run.retry:
-        return writer.say("retry_next", attempt=run.attempt + 1)
+        return writer.text("retry_next", attempt=run.attempt + 1)
     if run.stop_request and run.stop_request.kind is StopReason.CANCEL:
-        return writer.say("retry_unwanted")
+        return writer.text("retry_unwanted")
     if run.outcome is Outcome.FAILURE and not infra:
         known = shown is not None and shown.kind != UNKNOWN
-        return writer.say("retry_not_infra" if known else "retry_unproven")
+        return writer.text("retry_not_infra" if known else "retry_unproven")
     if run.outcome is Outcome.TIMED_OUT and not (
         run.stop_request and run.stop_request.kind is StopReason.STALL
     ):
-        return writer.say("retry_not_stalled")
+        return writer.text("retry_not_stalled")
     if not run.snapshot.retryable:
-        return writer.say("retry_environment")
+        return writer.text("retry_environment")
     if run.retries < run.snapshot.infra_retries or not run.snapshot.infra_retries:
-        return writer.say("retry_none")
+        return writer.text("retry_none")
     retries = count(run.snapshot.infra_retries, "automatic retry is", "automatic retries are")
-    return writer.say("retry_spent", retries=retries)
+    return writer.text("retry_spent", retries=retries)
 
 
 def row_state(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     """Return a run's state for a table's cell: Markdown, a few words and the reason."""
     state = _row_word(writer, run, now)
     if run.attempt > 1:
-        state = writer.say("row_attempt", state=state, attempt=run.attempt)
+        state = writer.text("row_attempt", state=state, attempt=run.attempt)
     offline = run.outcome is Outcome.SUCCESS or run.place is not None
     why = "" if offline else lower(writer.prose(run.cause or run.why))
     if why.lower().startswith(state):
         return why  # "cancelled by carol" says it once
-    return writer.say("row_why", state=state, why=why) if why else state
+    return writer.text("row_why", state=state, why=why) if why else state
 
 
 def _row_word(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     if run.outcome is Outcome.SUCCESS:
         span = between(run.started_at, run.ended_at)
-        return writer.say("row_success_in", span=span) if span else writer.say("row_success")
+        return writer.text("row_success_in", span=span) if span else writer.text("row_success")
     if run.outcome:
-        return writer.say(f"row_{run.outcome}")
+        return writer.text(f"row_{run.outcome}")
     if run.state is State.QUEUED and run.place:
         place = ordinal(run.place.ahead + 1)
-        return writer.say("row_queued_place", ordinal=place, resource=writer.prose(resource(run)))
+        return writer.text("row_queued_place", ordinal=place, resource=writer.prose(resource(run)))
     if run.state is State.RUNNING and run.started_at:
-        return writer.say("row_running_since", at=clock(run.started_at, now))
+        return writer.text("row_running_since", at=clock(run.started_at, now))
     return (
-        writer.say(f"row_{run.state}") if run.state is not State.DONE else writer.say("row_broken")
+        writer.text(f"row_{run.state}")
+        if run.state is not State.DONE
+        else writer.text("row_broken")
     )
 
 
 def rerun_how(writer: MarkdownWriter, run: Run) -> str:
     """Say how to run it again; comments reach only what runs for a pull request."""
     if run.number is None:
-        return writer.say("rerun_button")
-    return writer.say("rerun_how", command=writer.command("rerun", run.suite))
+        return writer.text("rerun_button")
+    return writer.text("rerun_how", command=writer.command("rerun", run.suite))

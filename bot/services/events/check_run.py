@@ -57,7 +57,7 @@ class Clicks:
         self._store = store
         self._policies = policies
         self._pulls = pulls
-        self._starts, self._say, self._clock = tools
+        self._starts, self._messages, self._clock = tools
         self._elsewhere = Elsewhere(store, policies, pulls, tools)
 
     async def pressed(self, event: Click) -> Plan:
@@ -70,7 +70,7 @@ class Clicks:
         policy = await self._policies.of(event.repo, pull.base_ref)
         if not isinstance(policy, PolicyAt):
             refused = self._entry(event, _what(target), "policy", allowed=False)
-            return self._again(event, target, self._say("refuse_policy"), refused)
+            return self._again(event, target, self._messages("refuse_policy"), refused)
         request = await self._request(event, pull, policy)
         if target.approves:
             return await self._approve(event, target, request)
@@ -98,13 +98,15 @@ class Clicks:
             return replace(base, repo=event.repo, new_runs=new_runs, audit=audit)
         text = "\n\n".join(dict.fromkeys(found.said))
         if not text:
-            text = self._say("nothing_to_rerun", sha=code(short(event.sha)))
+            text = self._messages("nothing_to_rerun", sha=code(short(event.sha)))
         return self._again(event, target, text, *found.audit)
 
     async def _moved(self, event: Click, target: Target) -> Plan:
         """Answer a click on a commit that is no head any more."""
-        todo = self._say("refuse_pin", command=code(f"{COMMAND} --sha {event.sha[:SHA_CHARS]}"))
-        text = self._say("refuse_head", old=code(short(event.sha)), todo=todo)
+        todo = self._messages(
+            "refuse_pin", command=code(f"{COMMAND} --sha {event.sha[:SHA_CHARS]}")
+        )
+        text = self._messages("refuse_head", old=code(short(event.sha)), todo=todo)
         refused = self._entry(event, _what(target), "head", allowed=False)
         return self._again(event, target, text, refused)
 
@@ -124,7 +126,7 @@ class Clicks:
     async def _approve(self, event: Click, target: Target, request: StartRequest) -> Plan:
         """Approve the commit that the button names, and start what was waiting for it."""
         now, policy = self._clock.now(), request.evaluation.at.policy
-        refusal = may_approve(self._say, policy.trust, request.requester)
+        refusal = may_approve(self._messages, policy.trust, request.requester)
         entry = self._entry(event, "approve", "approve", allowed=refusal is None)
         entry = replace(entry, number=request.evaluation.pull.number)
         if refusal:
@@ -150,7 +152,7 @@ class Clicks:
         if builder.new_runs:
             return self._done(event, request, builder)
         if names and not fresh:
-            builder.said.append(self._say("merged_click"))
+            builder.said.append(self._messages("merged_click"))
         if not builder.audit:
             rule = "same click" if names else "nothing to run"
             entry = self._entry(event, _what(target), rule, allowed=False)
@@ -170,10 +172,10 @@ class Clicks:
         """Say why a click on the gate starts nothing: green, running, or waiting for approval."""
         sha = code(short(request.requester.sha))
         if request.requester.trust.trusted:
-            return self._say("nothing_to_rerun", sha=sha)
+            return self._messages("nothing_to_rerun", sha=sha)
         again = code(f"{COMMAND} approve --sha {request.requester.sha[:SHA_CHARS]}")
         why = prose(request.requester.trust.why)
-        return self._say("refuse_trust", sha=sha, why=why, command=again)
+        return self._messages("refuse_trust", sha=sha, why=why, command=again)
 
     async def _same(self, event: Click, name: str) -> bool:
         """Tell whether this person had that suite re-run on that commit a moment ago."""

@@ -35,7 +35,7 @@ class Elsewhere:
         self._store = store
         self._policies = policies
         self._pulls = pulls
-        self._starts, self._say, self._clock = tools
+        self._starts, self._messages, self._clock = tools
 
     async def pressed(self, event: Click, run: Run | None, same: Same) -> PlanBuilder | None:
         """Return what a click adds up to; None: nothing runs at this commit for anybody now."""
@@ -47,7 +47,7 @@ class Elsewhere:
         builder = PlanBuilder()
         for name in to_run_again(known, run):
             if await same(event, name):
-                builder.said.append(self._say("merged_click"))
+                builder.said.append(self._messages("merged_click"))
             else:
                 await self._start(event, known[name], builder)
         if row and builder.new_runs:
@@ -60,13 +60,13 @@ class Elsewhere:
         before, now = again.run, self._clock.now()
         at = await self._policies.of(event.repo, before.snapshot.policy_ref)
         if not isinstance(at, PolicyAt):
-            builder.refuse(Refusal(self._say("refuse_policy")))
+            builder.refuse(Refusal(self._messages("refuse_policy")))
             return
         person = await self._pulls.person(event.repo, at.policy.trust, event.sender)
         requester = Requester(
             person, event.sha, frozenset(), Trusted(True, "it runs for no pull request")
         )
-        answer = may_start(self._say, at.policy, before.suite, requester)
+        answer = may_start(self._messages, at.policy, before.suite, requester)
         entry = AuditEntry(
             at=now,
             who=event.sender,

@@ -86,7 +86,7 @@ class Comments:
         self._github = github
         self._policies = policies
         self._pulls = pulls
-        self._starts, self._say, self._clock = tools
+        self._starts, self._messages, self._clock = tools
 
     async def created(self, event: CommentCreated) -> Plan:
         """Return what a new comment leads to; one without a command leads to nothing.
@@ -107,7 +107,7 @@ class Comments:
             return Plan(repo=event.repo, audit=tuple(builder.audit))
         await self._github.react(event.repo, event.comment_id, RECEIPT)
         if isinstance(policy, Broken):
-            builder.said.append(self._say("refuse_policy"))
+            builder.said.append(self._messages("refuse_policy"))
             return self._answer(event, builder, Plan(audit=builder.barred("policy")))
         return await self._under(event, admitted.commands, builder, (pull, policy))
 
@@ -166,7 +166,7 @@ class Comments:
             dropped = count(admitted.dropped, "more is", "more are")
             what = f"{count(admitted.dropped, 'command')} dropped"
             audit.append(replace(self._entry(event, pull, what), allowed=False, rule=RATE))
-            said.append(self._say("refuse_rate", limit=admitted.limit, commands=dropped))
+            said.append(self._messages("refuse_rate", limit=admitted.limit, commands=dropped))
         return PlanBuilder(said=said, audit=audit)
 
     async def _carry_out(
@@ -200,7 +200,7 @@ class Comments:
             request, runner=command.runner, settings=command.settings, force=command.force
         )
         policy = context.evaluation.at.policy
-        names, refusals = named(self._say, policy, command.suites)
+        names, refusals = named(self._messages, policy, command.suites)
         if _refused(refusals, builder):
             return
         if not command.suites:
@@ -208,7 +208,7 @@ class Comments:
         if not names:
             known = ", ".join(code(name) for name in policy.suites)
             sha = code(short(request.requester.sha))
-            builder.said.append(self._say("nothing_selected", sha=sha, names=known))
+            builder.said.append(self._messages("nothing_selected", sha=sha, names=known))
         await self._start(request, command.line, names, builder)
 
     async def _rerun(
@@ -218,14 +218,14 @@ class Comments:
         if request is None:
             return
         policy = context.evaluation.at.policy
-        names, refusals = named(self._say, policy, command.suites, to_start=False)
+        names, refusals = named(self._messages, policy, command.suites, to_start=False)
         if _refused(refusals, builder):
             return
         if not command.suites:
             names = not_green(request.runs)
         if not names:
             sha = code(short(request.requester.sha))
-            builder.said.append(self._say("nothing_to_rerun", sha=sha))
+            builder.said.append(self._messages("nothing_to_rerun", sha=sha))
         await self._start(replace(request, failed_only=True), command.line, names, builder)
 
     async def _start(
@@ -234,7 +234,7 @@ class Comments:
         """Start suites, under a line that says which command on which commit."""
         if names:
             sha = code(short(request.requester.sha))
-            builder.said.append(self._say("reply_for", command=code(line), sha=sha))
+            builder.said.append(self._messages("reply_for", command=code(line), sha=sha))
         now = self._clock.now()
         self._starts.start(request, names, builder, now)
         await self._pulls.start_approved(request, builder, now)
@@ -243,7 +243,7 @@ class Comments:
         self, line: str, sha: str | None, context: CommandContext, builder: PlanBuilder
     ) -> StartRequest | None:
         """Return the commit that a command means, None when it has to name it first."""
-        found = commit_for(self._say, line, context.evaluation.pull, context.heads, sha)
+        found = commit_for(self._messages, line, context.evaluation.pull, context.heads, sha)
         if isinstance(found, Refusal):
             builder.refuse(found)
             return None
@@ -258,12 +258,12 @@ class Comments:
     def _unseen(self, line: str, context: CommandContext, *, trusted: bool) -> Refusal | None:
         """Refuse a command whose author may not have seen the head."""
         written_at = context.event.created_at
-        moved = head_seen(self._say, line, context.heads, written_at, trusted=trusted)
+        moved = head_seen(self._messages, line, context.heads, written_at, trusted=trusted)
         late = context.heads[-1].seen_at.replace(microsecond=0) > written_at
         if moved or not late:
             return moved
         return first_head_seen(
-            self._say, line, context.evaluation.pull, written_at, trusted=trusted
+            self._messages, line, context.evaluation.pull, written_at, trusted=trusted
         )
 
     async def _request(self, context: CommandContext, sha: Sha) -> StartRequest:
@@ -303,11 +303,11 @@ class Comments:
         head = context.evaluation.pull.head_sha
         if request.requester.sha != head:
             again = code(f"{COMMAND} approve --sha {head[:SHA_CHARS]}")
-            todo = self._say("refuse_head_now", new=code(short(head)), command=again)
+            todo = self._messages("refuse_head_now", new=code(short(head)), command=again)
             old = code(short(request.requester.sha))
-            builder.refuse(Refusal(self._say("refuse_head", old=old, todo=todo)))
+            builder.refuse(Refusal(self._messages("refuse_head", old=old, todo=todo)))
             return
-        refusal = may_approve(self._say, context.evaluation.at.policy.trust, request.requester)
+        refusal = may_approve(self._messages, context.evaluation.at.policy.trust, request.requester)
         entry = self._entry(context.event, context.evaluation.pull, "approve")
         builder.audit.append(replace(entry, allowed=refusal is None, rule="approve"))
         if refusal:
@@ -316,7 +316,7 @@ class Comments:
         now = self._clock.now()
         builder.approval = approval(context.event.repo.id, request.requester, "command", now)
         await self._pulls.start_approved(request, builder, now)
-        builder.said.append(self._say("approved", sha=code(short(head))))
+        builder.said.append(self._messages("approved", sha=code(short(head))))
 
     async def _cancel(
         self, command: commands.Cancel, context: CommandContext, builder: PlanBuilder
@@ -326,7 +326,7 @@ class Comments:
         wanted += await self._store.pinned_runs(pull.repo_id, pull.number)
         ours = {item.run.id: item.run for item in wanted}
         left = {run.suite for run in ours.values()}
-        names, refusals = named(self._say, policy, command.suites, to_start=False, left=left)
+        names, refusals = named(self._messages, policy, command.suites, to_start=False, left=left)
         if _refused(refusals, builder):
             return
         targets = [run for run in ours.values() if not command.suites or run.suite in names]
@@ -349,9 +349,9 @@ class Comments:
         policy = context.evaluation.at.policy
         suite = policy.suites.get(run.suite)
         needed = level_for(policy.trust, suite) if suite else policy.trust.heavy
-        words = (self._say(f"level_{level}") for level in (needed, context.person.level))
+        words = (self._messages(f"level_{level}") for level in (needed, context.person.level))
         values = dict(zip(("needed", "level"), words, strict=True))
-        return Refusal(self._say("refuse_cancel", suite=code(run.suite), **values))
+        return Refusal(self._messages("refuse_cancel", suite=code(run.suite), **values))
 
     async def _explain(
         self, command: commands.Explain, context: CommandContext, builder: PlanBuilder
@@ -360,7 +360,7 @@ class Comments:
         runs = latest(await self._store.runs_at(repo.id, evaluation.pull.head_sha))
         writer, now = MarkdownWriter(Context(repo.full_name)), self._clock.now()
         stands = {name: row_state(writer, run, now) for name, run in runs.items()}
-        builder.said.append(explained(self._say, evaluation, command.suites, stands))
+        builder.said.append(explained(self._messages, evaluation, command.suites, stands))
 
     async def _status(self, context: CommandContext, builder: PlanBuilder) -> None:
         runs = await self._store.runs_at(context.event.repo.id, context.evaluation.pull.head_sha)
@@ -374,8 +374,8 @@ class Comments:
         evaluation, waits = context.evaluation, set(waiting(context.evaluation))
         sha = code(short(evaluation.pull.head_sha))
         if waits.intersection(names) if names else waits:
-            return self._say("nothing_yet", sha=sha, why=prose(evaluation.trust.why))
-        return self._say(key, sha=sha)
+            return self._messages("nothing_yet", sha=sha, why=prose(evaluation.trust.why))
+        return self._messages(key, sha=sha)
 
     def _entry(self, event: CommentCreated, pull: Pull, what: str) -> AuditEntry:
         return AuditEntry(

@@ -28,7 +28,7 @@ suites:
 POLICY = loaded(TEXT)
 FILES = [ChangedFile("src/a.py"), ChangedFile("src/b.md"), ChangedFile("src/c.py")]
 LISTED = "permission, or listed in the policy"
-say = Messages()
+messages = Messages()
 
 
 def one(name: str, policy: Policy = POLICY) -> Explanation:
@@ -85,7 +85,11 @@ def test_a_list_that_is_not_whole_selects_all_that_have_paths() -> None:
 )
 def test_what_starts_a_suite_and_who_may(name: str, starts: str, how: str, who: str) -> None:
     item = one(name)
-    assert (item.starts, explaining.how(say, item), explaining.who(say, item)) == (starts, how, who)
+    assert (item.starts, explaining.how(messages, item), explaining.who(messages, item)) == (
+        starts,
+        how,
+        who,
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,16 +104,16 @@ def test_who_may_start_follows_the_trust_rules_and_the_listed_count_as_write(
     trust: str, unit: str, dear: str
 ) -> None:
     policy = with_trust(trust)
-    assert explaining.who(say, one("unit", policy)) == unit
-    assert explaining.who(say, one("dear", policy)) == dear
+    assert explaining.who(messages, one("unit", policy)) == unit
+    assert explaining.who(messages, one("dear", policy)) == dear
 
 
 def test_the_cost_is_that_of_the_first_label_up_to_the_time_limit() -> None:
-    assert explaining.hours(say, one("dear").cost) == "up to 64 NPU-hours"
-    assert explaining.where(say, one("dear").cost) == "npu-16"
-    assert explaining.where(say, one("own").cost) == "npu-8 and npu-16"
-    assert explaining.hours(say, one("both").cost) == "up to 12 NPU-hours"
-    assert explaining.where(say, one("both").cost) == "2 nodes × 4 NPUs, cluster"
+    assert explaining.hours(messages, one("dear").cost) == "up to 64 NPU-hours"
+    assert explaining.where(messages, one("dear").cost) == "npu-16"
+    assert explaining.where(messages, one("own").cost) == "npu-8 and npu-16"
+    assert explaining.hours(messages, one("both").cost) == "up to 12 NPU-hours"
+    assert explaining.where(messages, one("both").cost) == "2 nodes × 4 NPUs, cluster"
 
 
 def test_as_json_it_is_plain_values() -> None:

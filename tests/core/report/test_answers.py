@@ -17,7 +17,7 @@ TEXT = (
     + "  nightly: {workflow: n.yml, runners: [npu-16], tier: heavy, pool: cluster, nodes: 2}\n"
     + "  own: {workflow: o.yml, runners: [npu-8], start: native, paths: ['b/**']}\n"
 )
-say = Messages()
+messages = Messages()
 
 
 def evaluation(*, trusted: bool, mode: str = "on", draft: bool = False) -> Evaluation:
@@ -36,7 +36,7 @@ def evaluation(*, trusted: bool, mode: str = "on", draft: bool = False) -> Evalu
 
 
 def test_each_suite_says_why_who_and_at_what_cost() -> None:
-    assert explained(say, evaluation(trusted=True), (), {"unit": "queued"}).splitlines() == [
+    assert explained(messages, evaluation(trusted=True), (), {"unit": "queued"}).splitlines() == [
         "`9999999` is trusted: author and pusher may start runs here.",
         "",
         "| suite | selected | why | starts | who may start it | cost | state |",
@@ -65,14 +65,14 @@ def test_each_suite_says_why_who_and_at_what_cost() -> None:
     ],
 )
 def test_what_keeps_a_suite_from_starting_by_itself_is_said(at: Evaluation, starts: str) -> None:
-    text = explained(say, at, ("unit",), {})
+    text = explained(messages, at, ("unit",), {})
     assert f"| {starts} |" in text
     assert "nightly" not in text
     assert ("is not trusted" in text) is (starts == "after an approval")
 
 
 def test_globs_stand_for_suites_and_what_names_none_is_said_before_the_rest() -> None:
-    text = explained(say, evaluation(trusted=True), ("n*", "unti", "n*", "zzz@bob"), {})
+    text = explained(messages, evaluation(trusted=True), ("n*", "unti", "n*", "zzz@bob"), {})
     assert text.startswith(
         "No suite `unti`. Did you mean `unit`?\n\n"
         "No suite `zzz@bob`. `/ascend-e2e explain` lists the suites.\n\n`9999"
@@ -82,6 +82,6 @@ def test_globs_stand_for_suites_and_what_names_none_is_said_before_the_rest() ->
 
 
 def test_when_no_word_names_a_suite_there_is_no_table() -> None:
-    assert explained(say, evaluation(trusted=True), ("unti",), {}) == (
+    assert explained(messages, evaluation(trusted=True), ("unti",), {}) == (
         "No suite `unti`. Did you mean `unit`?"
     )

@@ -253,10 +253,10 @@ GATES: dict[str, GateView] = {
 
 
 def _refusals() -> str:
-    say = Messages()
+    messages = Messages()
     return "\n\n".join(
         (
-            say(
+            messages(
                 "refuse_level",
                 suite=code("nightly-gspo-qwen3-8b"),
                 tier="heavy",
@@ -264,17 +264,17 @@ def _refusals() -> str:
                 level=Level.TRIAGE,
                 command=code("/ascend-e2e nightly-gspo-qwen3-8b --sha 9f8e7d6c5b4a"),
             ),
-            say(
+            messages(
                 "refuse_moved",
                 old="1111111",
                 new="2222222",
                 span="4 s",
                 command=code("/ascend-e2e approve --sha 222222233333"),
             ),
-            say(
+            messages(
                 "refuse_suite",
                 suite=code("multinod-ppo"),
-                guess=say("guess", guess=code("multinode-ppo")),
+                guess=messages("guess", guess=code("multinode-ppo")),
             ),
         )
     )

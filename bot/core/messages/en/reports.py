@@ -1,6 +1,8 @@
-"""English. No exclamation marks, no emoji; a number has its unit, a refusal says what to type."""
+"""Check runs: suites, the gate, explanations."""
 
-EN: dict[str, str] = {
+REPORTS = {
+    "nothing": "",
+    "quote": "{text}",
     # -- a suite's title -----------------------------------------------------------------------
     "queued": "Queued",
     "queued_place": "Queued: {ordinal} for {resource}",
@@ -209,61 +211,6 @@ EN: dict[str, str] = {
     "explain_trusted": "{sha} is trusted: {why}.",
     "explain_untrusted": "{sha} is not trusted: {why}.",
     "unknown_suite": "No suite {suite}. {guess}",
-    # -- a change of the policy ------------------------------------------------------------------
-    "policy_errors": "The policy has {errors}",
-    "policy_errors_why": "Once merged, nothing starts until they are fixed:",
-    "policy_deleted": "The policy is deleted",
-    "policy_deleted_why": "Once merged, nothing is started, followed or gated here, unless the "
-    "server has a policy of its own. Branch protection that requires {gate} blocks every merge.",
-    "policy_same": "No rule changes",
-    "policy_same_why": "The file says the same as before.",
-    "policy_first": "A first policy with {suites}",
-    "policy_first_why": "There is none yet, so all of it is new.",
-    "policy_fixed": "No errors",
-    "policy_fixed_why": "The policy that holds has errors, so there is nothing to compare with.",
-    "policy_loosened": "Loosens {rules} ({changes} in all)",
-    "policy_changed": "{changes}, none loosens a rule",
-    "policy_holds": "Until this is merged, {policy} holds for every pull request, this one too.",
-    "policy_that": "the policy of {ref} at {sha}",
-    "policy_now": "the policy in force",
-    "policy_simulate": "What changed paths come to: {command}.",
-    "kind_loosened": "**Loosened**: more people may do something, more may be spent, or less is "
-    "needed to be green.",
-    "kind_tightened": "**Tightened**",
-    "kind_removed": "**Removed**",
-    "kind_added": "**Added**",
-    "kind_changed": "**Changed**",
-    "kind_warnings": "**Hardly meant**",
-    "change_line": "- {path}{what}",
-    "change_told": "- {path}{what}: {told}",
-    "change_value": "{new}, was {old}",
-    "change_was": "was {old}",
-    "change_added": "{items} added",
-    "change_removed": "{items} removed",
-    "change_default": "the default",
-    "what_order": "in another order",
-    "what_mode": "`dry_run` starts nothing, and its gate passes whatever the change does",
-    "what_branches": "bases whose own policy counts",
-    "what_dispatch_ref": "branch whose workflows run: who may push there decides what runs",
-    "what_drafts": "drafts start suites",
-    "what_auto": "whose changes start suites by themselves",
-    "what_standard": "who may start standard suites",
-    "what_heavy": "who may start heavy suites",
-    "what_approve": "who may approve a stranger's commit",
-    "what_listed": "may start as if with write permission",
-    "what_runs_per_pr": "runs of one pull request at once",
-    "what_npu_hours": "in any 24 hours",
-    "what_commands": "of one person",
-    "what_gate": "to be required in the branch protection, under its new name",
-    "what_tier": "`standard` suites start by themselves, and by more people",
-    "what_settable": "what `--set` may set it to",
-    "what_rayjob": "whether the RayJob's end counts, not the workflow's alone",
-    "what_min_minutes": "green sooner is not believed",
-    "what_required": "counts for the gate",
-    "what_required_removed": "counted for the gate",
-    "what_redact": "how many values are never shown",
-    "what_suite": "tier, and NPU-hours of a run at most",
-    "what_cost": "NPU-hours of a run at most",
     # -- levels, as GitHub's pages name them -----------------------------------------------------
     "level_none": "no permission",
     "level_pull": "read",
@@ -271,81 +218,4 @@ EN: dict[str, str] = {
     "level_write": "write",
     "level_maintain": "maintain",
     "level_admin": "admin",
-    # -- replies and refusals ------------------------------------------------------------------
-    "reply_for": "{command} on {sha}",
-    "refuse_level": "{suite} is a {tier} suite: starting it needs {needed} permission here, and "
-    "you have {level}. Ask somebody with {needed} permission to comment {command}.",
-    "refuse_moved": "The head moved from {old} to {new} {span} before your comment. "
-    "If you mean the new one: {command}.",
-    "refuse_moved_after": "The head moved from {old} to {new} after your comment was written. "
-    "If you mean the new one: {command}.",
-    "refuse_suite": "No suite {suite}. {guess}Nothing was started.",
-    "nothing_started": "Nothing was started.",
-    "mistake_many": "More than {limit} commands in one comment: the rest was not looked at.",
-    "mistake_long": "A command of more than {limit} characters: nothing was started.",
-    "refuse_dry_run": "The policy says `mode: dry_run`: nothing is started here.",
-    "refuse_gone": "{suite} is not in the policy any more. Nothing was started.",
-    "mistake_words": "More than {limit} words in one command.",
-    "mistake_word": "{word} is no name of a suite.",
-    "mistake_verb": "{word} is no command. Did you mean {near}?",
-    "mistake_option": "{option} is not known here. {guess}It is {usage}.",
-    "mistake_value": "{option} has a value too few or too many: {usage}.",
-    "mistake_twice": "{option} is given twice.",
-    "mistake_setting": "{value} is no KEY=VALUE.",
-    "mistake_sha": "{sha} is no commit: at least {least} hex digits are needed.",
-    "mistake_extra": "{word} is one word too many: {usage}.",
-    "help_run": "start suites; none named: those that the files of the head select",
-    "help_rerun": "run suites again; none named: all that are not green",
-    "help_cancel": "stop suites; none named: all of this pull request",
-    "help_approve": "let this commit run here; the approval holds for it alone",
-    "help_explain": "say why suites are selected or not, who may start them, and their cost",
-    "help_status": "say how the latest attempts stand",
-    "help_help": "say what can be typed",
-    "unknown_topic": "No command {word}. {guess}What can be typed:",
-    "refuse_native": "{suite} is started by GitHub itself. To run it again: {command}. "
-    "Nothing was started.",
-    "refuse_unstarted": "GitHub has not started {suite} on {sha}, so there is nothing to run "
-    "again. Its workflow's own filters say when it starts.",
-    "refuse_no_command": "{suite} is not started by commands: its policy lacks the trigger "
-    "`command`. Nothing was started.",
-    "refuse_sha": "{sha} is no commit of this pull request that was its head. "
-    "For the head: {command}.",
-    "refuse_unseen": "The head {new} may be newer than what you saw. If you mean it: {command}.",
-    "refuse_approve": "Approving {sha} needs {needed} permission here, and you have {level}. "
-    "Ask somebody with {needed} permission to comment {command}.",
-    "refuse_own": "{sha} is your own commit: somebody else with {needed} permission has to "
-    "approve it: {command}.",
-    "refuse_head": "{old} is not the head of an open pull request any more. "
-    "Nothing was started. {todo}",
-    "refuse_pin": "To run that commit all the same: {command}.",
-    "refuse_head_now": "The head is {new}: {command}.",
-    "refuse_cancel": "Cancelling {suite} needs {needed} permission here, and you have {level}.",
-    "refuse_rate": "More than {limit} commands in a minute: {commands} not looked at.",
-    "refuse_policy": "The policy has errors, listed in the gate: nothing was started.",
-    "refuse_set": "{key} of {suite} may not be set to {value}: it was not started. "
-    "Settable: {may}.",
-    "refuse_set_none": "Nothing of {suite} may be set, so not {key} either: it was not started.",
-    "refuse_set_open": "An attempt of {suite} is open on this commit, with other inputs. "
-    "Cancel it first: {command}.",
-    "refuse_runner_open": "An attempt of {suite} is open on this commit, not for {label} alone. "
-    "Cancel it first: {command}.",
-    "refuse_force": "`--force` needs maintain permission here, and you have {level}: "
-    "{suite} was not started.",
-    "refuse_hours": "{spent} of {limit} NPU-hours of the last 24 h are used: {suite} was not "
-    "started.{when} Somebody with maintain permission can override it: {command}.",
-    "refuse_hours_when": " There is room again at {at}.",
-    "refuse_runner": "{suite} does not run on {label}, only on {known}. It was not started.",
-    "nothing_runs": "Nothing has run on {sha}.",
-    "refuse_trust": "{sha} waits for an approval ({why}). Press **Approve & run** on the gate, "
-    "or comment {command}.",
-    "nothing_selected": "No suite is selected by the files of {sha}, so nothing was started. "
-    "Name one: {names}.",
-    "nothing_to_rerun": "Every suite of {sha} that has run is green or still runs; "
-    "nothing was started.",
-    "nothing_yet": "Nothing has started: {sha} waits for an approval ({why}).",
-    "nothing_to_cancel": "Nothing of this pull request runs or waits.",
-    "approved": "{sha} is approved by you; the approval holds for this commit only.",
-    "merged_click": "The same click came less than 60 s ago; it counts once.",
-    "guess": "Did you mean {guess}? ",
-    "guess_none": "{command} lists the suites. ",
 }

@@ -1,0 +1,10 @@
+"""English. No exclamation marks, no emoji; a number has its unit, a refusal says what to type.
+
+`{n} suite | {n} suites` is the form for one and the form for more.
+"""
+
+from bot.core.messages.en.policy import POLICY
+from bot.core.messages.en.replies import REPLIES
+from bot.core.messages.en.reports import REPORTS
+
+EN = {**REPORTS, **REPLIES, **POLICY}

@@ -1,0 +1,80 @@
+"""Replies to comments: refusals, mistakes, help."""
+
+REPLIES = {
+    "reply_for": "{command} on {sha}",
+    "refuse_level": "{suite} is a {tier} suite: starting it needs {needed} permission here, and "
+    "you have {level}. Ask somebody with {needed} permission to comment {command}.",
+    "refuse_moved": "The head moved from {old} to {new} {span} before your comment. "
+    "If you mean the new one: {command}.",
+    "refuse_moved_after": "The head moved from {old} to {new} after your comment was written. "
+    "If you mean the new one: {command}.",
+    "refuse_suite": "No suite {suite}. {guess}Nothing was started.",
+    "nothing_started": "Nothing was started.",
+    "mistake_many": "More than {limit} commands in one comment: the rest was not looked at.",
+    "mistake_long": "A command of more than {limit} characters: nothing was started.",
+    "refuse_dry_run": "The policy says `mode: dry_run`: nothing is started here.",
+    "refuse_gone": "{suite} is not in the policy any more. Nothing was started.",
+    "mistake_words": "More than {limit} words in one command.",
+    "mistake_word": "{word} is no name of a suite.",
+    "mistake_verb": "{word} is no command. Did you mean {near}?",
+    "mistake_option": "{option} is not known here. {guess}It is {usage}.",
+    "mistake_value": "{option} has a value too few or too many: {usage}.",
+    "mistake_twice": "{option} is given twice.",
+    "mistake_setting": "{value} is no KEY=VALUE.",
+    "mistake_sha": "{sha} is no commit: at least {least} hex digits are needed.",
+    "mistake_extra": "{word} is one word too many: {usage}.",
+    "help_run": "start suites; none named: those that the files of the head select",
+    "help_rerun": "run suites again; none named: all that are not green",
+    "help_cancel": "stop suites; none named: all of this pull request",
+    "help_approve": "let this commit run here; the approval holds for it alone",
+    "help_explain": "say why suites are selected or not, who may start them, and their cost",
+    "help_status": "say how the latest attempts stand",
+    "help_help": "say what can be typed",
+    "unknown_topic": "No command {word}. {guess}What can be typed:",
+    "refuse_native": "{suite} is started by GitHub itself. To run it again: {command}. "
+    "Nothing was started.",
+    "refuse_unstarted": "GitHub has not started {suite} on {sha}, so there is nothing to run "
+    "again. Its workflow's own filters say when it starts.",
+    "refuse_no_command": "{suite} is not started by commands: its policy lacks the trigger "
+    "`command`. Nothing was started.",
+    "refuse_sha": "{sha} is no commit of this pull request that was its head. "
+    "For the head: {command}.",
+    "refuse_unseen": "The head {new} may be newer than what you saw. If you mean it: {command}.",
+    "refuse_approve": "Approving {sha} needs {needed} permission here, and you have {level}. "
+    "Ask somebody with {needed} permission to comment {command}.",
+    "refuse_own": "{sha} is your own commit: somebody else with {needed} permission has to "
+    "approve it: {command}.",
+    "refuse_head": "{old} is not the head of an open pull request any more. "
+    "Nothing was started. {todo}",
+    "refuse_pin": "To run that commit all the same: {command}.",
+    "refuse_head_now": "The head is {new}: {command}.",
+    "refuse_cancel": "Cancelling {suite} needs {needed} permission here, and you have {level}.",
+    "refuse_rate": "More than {limit} commands in a minute: {commands} not looked at.",
+    "refuse_policy": "The policy has errors, listed in the gate: nothing was started.",
+    "refuse_set": "{key} of {suite} may not be set to {value}: it was not started. "
+    "Settable: {may}.",
+    "refuse_set_none": "Nothing of {suite} may be set, so not {key} either: it was not started.",
+    "refuse_set_open": "An attempt of {suite} is open on this commit, with other inputs. "
+    "Cancel it first: {command}.",
+    "refuse_runner_open": "An attempt of {suite} is open on this commit, not for {label} alone. "
+    "Cancel it first: {command}.",
+    "refuse_force": "`--force` needs maintain permission here, and you have {level}: "
+    "{suite} was not started.",
+    "refuse_hours": "{spent} of {limit} NPU-hours of the last 24 h are used: {suite} was not "
+    "started.{when} Somebody with maintain permission can override it: {command}.",
+    "refuse_hours_when": " There is room again at {at}.",
+    "refuse_runner": "{suite} does not run on {label}, only on {known}. It was not started.",
+    "nothing_runs": "Nothing has run on {sha}.",
+    "refuse_trust": "{sha} waits for an approval ({why}). Press **Approve & run** on the gate, "
+    "or comment {command}.",
+    "nothing_selected": "No suite is selected by the files of {sha}, so nothing was started. "
+    "Name one: {names}.",
+    "nothing_to_rerun": "Every suite of {sha} that has run is green or still runs; "
+    "nothing was started.",
+    "nothing_yet": "Nothing has started: {sha} waits for an approval ({why}).",
+    "nothing_to_cancel": "Nothing of this pull request runs or waits.",
+    "approved": "{sha} is approved by you; the approval holds for this commit only.",
+    "merged_click": "The same click came less than 60 s ago; it counts once.",
+    "guess": "Did you mean {guess}? ",
+    "guess_none": "{command} lists the suites. ",
+}
