@@ -33,7 +33,6 @@ from bot.services.events.policy_change import Proposals
 from bot.services.events.pull_request import Pulls
 from bot.services.events.push import Pushes
 from bot.services.events.workflow_run import Actions
-from bot.services.loop import Worker
 from bot.services.policies import Policies
 from bot.services.rayjobs.announcements import Announcements
 from bot.services.rayjobs.digesters import Digesters
@@ -47,7 +46,7 @@ from bot.services.runs.runner import Runner
 from bot.services.runs.submitter_health import SubmitterHealth
 from bot.services.schedules import Schedules
 from bot.services.sweeper import Habits, Sweeper
-from bot.services.workers import LoopSpec, WorkerPool
+from bot.services.workers import LoopSpec, Worker, WorkerPool
 from bot.settings import Settings, pages_of
 from bot.store import Store, migrate
 from bot.store.ids import ulid
@@ -164,7 +163,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
         store, (github, logs), (pulls, natives), (clock, parts.wake, parts.loop), habits
     )
     schedules = Schedules(store, github, policies, (clock, parts.loop, parts.new_id))
-    turns = [
+    specs = [
         *(LoopSpec(f"inbox-{n}", inbox.step, Topic.INBOX) for n in range(_INBOXES)),
         *(LoopSpec(f"runner-{n}", runner.step, Topic.RUNNER) for n in range(_RUNNERS)),
         *(LoopSpec(f"reporter-{n}", reporter.step, Topic.REPORTER) for n in range(_REPORTERS)),
@@ -181,8 +180,8 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
                 (clock, parts.wake, parts.loop),
             )
             await stack.enter_async_context(follower)
-            turns.append(LoopSpec("follower", follower.step, Topic.FOLLOWER))
-        yield WorkerPool(turns, parts.wake, parts.loop, clock)
+            specs.append(LoopSpec("follower", follower.step, Topic.FOLLOWER))
+        yield WorkerPool(specs, parts.wake, parts.loop, clock)
 
 
 def _pulls(parts: Parts, policies: Policies) -> Pulls:

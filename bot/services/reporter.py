@@ -20,7 +20,7 @@ from bot.ports.clock import Clock
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import GitHub
 from bot.ports.reporter import DueCheck, DueReply, ReporterStore
-from bot.services.loop import Worker
+from bot.services.workers import Worker
 from bot.telemetry import get_log
 
 LEASE_S = 30

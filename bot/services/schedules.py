@@ -37,8 +37,8 @@ from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import GitHub
 from bot.ports.schedules import RepoSchedules, ScheduleStore
-from bot.services.loop import Worker
 from bot.services.policies import Broken, Policies
+from bot.services.workers import Worker
 from bot.telemetry import get_log
 
 _LOOK_EVERY = timedelta(minutes=1)  # at stored policies, and at nights that may be done

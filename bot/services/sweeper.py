@@ -21,8 +21,8 @@ from bot.ports.logs import LogFiles
 from bot.ports.sweeper import Health, SweeperStore
 from bot.ports.wake import Topic, Wake
 from bot.services.events.pull_request import HeadTrigger, Pulls
-from bot.services.loop import Worker
 from bot.services.runs.native import Natives
+from bot.services.workers import Worker
 from bot.telemetry import get_log
 
 _KEPT_BY_GITHUB = timedelta(days=3)  # deliveries; the first look goes so far back

@@ -1,4 +1,4 @@
-"""Runs the loops of a process, tells which are stuck, and stops them between two steps."""
+"""The loops of a process: what they share, how they run, and how they stop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,18 +7,34 @@ from datetime import datetime, timedelta
 
 from bot.ports.clock import Clock
 from bot.ports.wake import Topic, Wake
-from bot.services.loop import Worker
-from bot.telemetry import get_log
+from bot.telemetry import Log, Metrics, get_log
 
-POLL_S = 1.0  # a lost wake costs this much; due times are found so as well
+POLL_S = 1.0  # the delay of a lost wake; rows that become due are found by this poll
 STUCK_AFTER = timedelta(minutes=15)  # a step that reads a large log may take minutes
-_PAUSE_S = 1.0  # after a step that raised
-STOP_WITHIN_S = 25.0  # what a step may take after SIGTERM; supervisors kill at 30 s
+_PAUSE_S = 1.0  # after a step raised
+STOP_WITHIN_S = 25.0  # how long a step may go on after SIGTERM; supervisors kill after 30 s
+
+
+class Worker:
+    """The name under which this process takes leases, and what it does when a step raises."""
+
+    def __init__(self, owner: str, metrics: Metrics, *, strict: bool = False) -> None:
+        """With ``strict`` an error is raised, not logged: a test must see it."""
+        self.owner = owner
+        self.metrics = metrics
+        self.strict = strict
+
+    def failed(self, loop: str, error: Exception, log: Log) -> None:
+        """Count an unforeseen error and log it with its traceback."""
+        if self.strict:
+            raise error
+        self.metrics.loop_errors.labels(loop).inc()
+        log.error("a step raised", loop=loop, exc_info=error)
 
 
 @dataclass(frozen=True, slots=True)
 class LoopSpec:
-    """One loop: its step, and what wakes it (None: only the clock)."""
+    """One loop: its step, and the topic that wakes it (None: only the clock wakes it)."""
 
     name: str
     step: Callable[[], Awaitable[bool]]
@@ -26,30 +42,30 @@ class LoopSpec:
 
 
 class WorkerPool:
-    """Owns one task a loop."""
+    """Runs each loop in a task of its own."""
 
-    def __init__(self, turns: list[LoopSpec], wake: Wake, loop: Worker, clock: Clock) -> None:
-        self.turns = turns
+    def __init__(self, loops: list[LoopSpec], wake: Wake, worker: Worker, clock: Clock) -> None:
+        self.loops = loops
         self._wake = wake
-        self._loop = loop
+        self._worker = worker
         self._clock = clock
-        self._round: dict[str, datetime] = {}
+        self._began_at: dict[str, datetime] = {}
         self._log = get_log("loops")
 
     def stuck(self) -> tuple[str, ...]:
-        """Return the loops that have not come round for too long."""
+        """Return the names of the loops whose step takes too long."""
         now = self._clock.now()
-        return tuple(name for name, at in self._round.items() if now - at >= STUCK_AFTER)
+        return tuple(name for name, at in self._began_at.items() if now - at >= STUCK_AFTER)
 
     def ages_s(self) -> dict[str, float]:
-        """Return how long ago each loop of this process came round."""
+        """Return for each loop how long ago its current step began."""
         now = self._clock.now()
-        return {name: (now - at).total_seconds() for name, at in self._round.items()}
+        return {name: (now - at).total_seconds() for name, at in self._began_at.items()}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run every loop until ``stop``, then let each finish its step."""
+        """Run all loops until ``stop`` is set, then wait for each to finish its step."""
         tasks = [
-            asyncio.create_task(self._drive(turn, stop), name=turn.name) for turn in self.turns
+            asyncio.create_task(self._drive(loop, stop), name=loop.name) for loop in self.loops
         ]
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -65,25 +81,25 @@ class WorkerPool:
             if isinstance(result, Exception):
                 raise result
 
-    async def _drive(self, turn: LoopSpec, stop: asyncio.Event) -> None:
+    async def _drive(self, loop: LoopSpec, stop: asyncio.Event) -> None:
         while not stop.is_set():
-            self._round[turn.name] = self._clock.now()
-            busy = await self._step(turn)
+            self._began_at[loop.name] = self._clock.now()
+            busy = await self._step(loop)
             if not busy and not stop.is_set():
-                await self._pause(turn, stop)
+                await self._pause(loop, stop)
 
-    async def _step(self, turn: LoopSpec) -> bool:
+    async def _step(self, loop: LoopSpec) -> bool:
         try:
-            return await turn.step()
-        except Exception as error:  # noqa: BLE001  a loop goes on, whatever one step met
-            self._loop.failed(turn.name, error, self._log)
+            return await loop.step()
+        except Exception as error:  # noqa: BLE001  a loop goes on after any error
+            self._worker.failed(loop.name, error, self._log)
             await self._clock.sleep(_PAUSE_S)
             return False
 
-    async def _pause(self, turn: LoopSpec, stop: asyncio.Event) -> None:
-        """Wait for a wake, a poll's time, or the stop."""
-        if turn.topic is not None:
-            await self._wake.wait(turn.topic, POLL_S)
+    async def _pause(self, loop: LoopSpec, stop: asyncio.Event) -> None:
+        """Wait for a wake, the time of a poll, or the stop."""
+        if loop.topic is not None:
+            await self._wake.wait(loop.topic, POLL_S)
             return
         try:
             async with asyncio.timeout(POLL_S):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.app import Parts
-from bot.services.loop import Worker
+from bot.services.workers import Worker
 from tests.e2e.world import World
 
 

@@ -129,7 +129,7 @@ class Bot:
 
     def step(self, name: str) -> Step:
         """Return a loop's step."""
-        return next(turn.step for turn in self.loops.turns if turn.name.startswith(name))
+        return next(loop.step for loop in self.loops.loops if loop.name.startswith(name))
 
     async def follow(self) -> bool:
         """Step the follower, if there is one; what it starts waits for the world's time."""

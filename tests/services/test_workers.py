@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from bot.ports.wake import Topic
-from bot.services.loop import Worker
-from bot.services.workers import LoopSpec, WorkerPool
+from bot.services.workers import LoopSpec, Worker, WorkerPool
 from bot.sim import ManualClock
 from bot.store.wake import LocalWake
 from bot.telemetry import Metrics

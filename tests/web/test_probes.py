@@ -6,8 +6,7 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.services.loop import Worker
-from bot.services.workers import STUCK_AFTER, LoopSpec, WorkerPool
+from bot.services.workers import STUCK_AFTER, LoopSpec, Worker, WorkerPool
 from bot.sim import ManualClock
 from bot.store import Store
 from bot.telemetry import Metrics

@@ -37,7 +37,7 @@ from bot.services.events.merge_group import Groups
 from bot.services.events.pull_request import Pulls
 from bot.services.events.push import Pushes
 from bot.services.events.workflow_run import Actions
-from bot.services.loop import Worker
+from bot.services.workers import Worker
 from bot.telemetry import get_log
 
 LEASE_S = 30

@@ -10,11 +10,11 @@ from bot.ports.follower import ClaimedRayJob, FollowerStore
 from bot.ports.logs import LogFiles
 from bot.ports.rayjobs import RayJobs
 from bot.ports.wake import Topic, Wake
-from bot.services.loop import Worker
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.log import RayJobLog
 from bot.services.rayjobs.reader import RayJobReader
 from bot.services.rayjobs.row import LEASE_S, LeaseLost, RayJobRow
+from bot.services.workers import Worker
 from bot.telemetry import Log, get_log
 
 AT_ONCE = 200  # RayJobs of one process

@@ -19,12 +19,12 @@ from bot.core.runs.reconcile_input import ReconcileInput
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.runner import ClaimedRun, RunnerStore
-from bot.services.loop import Worker
 from bot.services.policies import Policies
 from bot.services.runs.dispatcher import Dispatcher
 from bot.services.runs.ledger import Ledger, StepResult
 from bot.services.runs.observer import RunObserver
 from bot.services.runs.submitter_health import SubmitterHealth
+from bot.services.workers import Worker
 from bot.telemetry import get_log
 
 LEASE_S = 30

@@ -23,9 +23,9 @@ from bot.ports.inbox import Plan
 from bot.ports.logs import LogFiles as LogFilesPort
 from bot.ports.rayjobs import RayJobs
 from bot.ports.runner import SaveRun
-from bot.services.loop import Worker
 from bot.services.rayjobs.digesters import Digesters, as_row
 from bot.services.rayjobs.follower import SAVE_S, Follower
+from bot.services.workers import Worker
 from bot.store import Store
 from bot.store.rows import load_all
 from bot.store.tables import rayjobs as rayjobs_table
