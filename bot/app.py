@@ -25,14 +25,14 @@ from bot.ports.clock import Clock
 from bot.ports.errors import ListenError
 from bot.ports.rayjobs import RayJobs
 from bot.ports.wake import Topic, Wake
-from bot.services.events.check_run import Clicks
-from bot.services.events.inbox import Cases, Inbox
-from bot.services.events.issue_comment import Comments
-from bot.services.events.merge_group import Groups
-from bot.services.events.policy_change import Proposals
-from bot.services.events.pull_request import Pulls
+from bot.services.events.check_run import CheckRuns
+from bot.services.events.inbox import EventHandlers, Inbox
+from bot.services.events.issue_comment import IssueComments
+from bot.services.events.merge_group import MergeGroups
+from bot.services.events.policy_change import PolicyChanges
+from bot.services.events.pull_request import PullRequests
 from bot.services.events.push import Pushes
-from bot.services.events.workflow_run import Actions
+from bot.services.events.workflow_run import WorkflowRuns
 from bot.services.policies import Policies
 from bot.services.rayjobs.announcements import Announcements
 from bot.services.rayjobs.digesters import Digesters
@@ -145,11 +145,11 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     """Make the loops; a follower's streams end with them."""
     settings, store, github, clock = parts.settings, parts.store, parts.github, parts.clock
     policies = Policies(store, github, clock, _default(settings))
-    pulls = _pulls(parts, policies)
+    pulls = _pull_requests(parts, policies)
     natives = Natives(store, policies, clock, parts.new_id)
     digesters = Digesters(resources.text("signatures.yml"))
-    cases = _cases(parts, policies, pulls, natives)
-    inbox = Inbox(store, cases, clock, parts.loop)
+    handlers = _event_handlers(parts, policies, pulls, natives)
+    inbox = Inbox(store, handlers, clock, parts.loop)
     runner = _runner(parts, policies, digesters)
     where = Where(pages_of(str(settings.github_api_url)), "")
     reporter = Reporter(store, github, clock, parts.loop, where)
@@ -184,23 +184,24 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
         yield WorkerPool(specs, parts.wake, parts.loop, clock)
 
 
-def _pulls(parts: Parts, policies: Policies) -> Pulls:
-    proposals = Proposals(parts.store, parts.github, _default(parts.settings))
-    return Pulls(parts.store, parts.github, policies, proposals, parts.clock, parts.new_id)
+def _pull_requests(parts: Parts, policies: Policies) -> PullRequests:
+    changes = PolicyChanges(parts.store, parts.github, _default(parts.settings))
+    return PullRequests(parts.store, parts.github, policies, changes, parts.clock, parts.new_id)
 
 
-def _cases(parts: Parts, policies: Policies, pulls: Pulls, natives: Natives) -> Cases:
-    """Return what the inbox does with each kind of event."""
+def _event_handlers(
+    parts: Parts, policies: Policies, pulls: PullRequests, natives: Natives
+) -> EventHandlers:
     store, github, clock, new_id = parts.store, parts.github, parts.clock, parts.new_id
     messages = Messages()
     tools = (Starts(messages, new_id), messages, clock)
-    return Cases(
-        pulls,
-        Actions(store, github, policies, natives, (clock, new_id)),
-        Comments(store, github, policies, pulls, tools),
-        Clicks(store, policies, pulls, tools),
-        Groups(store, github, policies, clock, new_id),
-        Pushes(store, github, policies, clock, new_id),
+    return EventHandlers(
+        pull_requests=pulls,
+        issue_comments=IssueComments(store, github, policies, pulls, tools),
+        check_runs=CheckRuns(store, policies, pulls, tools),
+        merge_groups=MergeGroups(store, github, policies, clock, new_id),
+        pushes=Pushes(store, github, policies, clock, new_id),
+        workflow_runs=WorkflowRuns(store, github, policies, natives, (clock, new_id)),
     )
 
 

@@ -11,6 +11,7 @@ from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Outcome, Run
 from bot.core.planning.audit import audited
+from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.planning.plan import Plan
 from bot.core.runs import observed
 from bot.core.runs.native import EVENTS, LATE_PULL, WorkflowRunInfo
@@ -20,7 +21,7 @@ from bot.ports.github import ActionsRun, GitHub
 from bot.ports.logs import LogFiles
 from bot.ports.sweeper import Health, SweeperStore
 from bot.ports.wake import Topic, Wake
-from bot.services.events.pull_request import HeadTrigger, Pulls
+from bot.services.events.pull_request import PullRequests
 from bot.services.runs.native import Natives
 from bot.services.workers import Worker
 from bot.telemetry import get_log
@@ -53,7 +54,7 @@ class Sweeper:
         self,
         store: SweeperStore,
         outside: tuple[GitHub, LogFiles],
-        cases: tuple[Pulls, Natives],
+        cases: tuple[PullRequests, Natives],
         process: tuple[Clock, Wake, Worker],
         habits: Habits,
     ) -> None:
@@ -160,7 +161,9 @@ class Sweeper:
         for number, pull in listed.items():
             if number not in known or known[number].head_sha != pull.head_sha:
                 full = await self._github.pull(repo, number)  # lists lack the number of files
-                await self._commit(await self._pulls.look(repo, full, HeadTrigger("found", None)))
+                await self._commit(
+                    await self._pulls.plan_head(repo, full, HeadTrigger.FOUND_BY_LOOKING)
+                )
         for number in sorted(known.keys() - listed.keys()):
             await self._commit(await self._unlisted(repo, known[number]))
         self._wake.poke(Topic.RUNNER, Topic.REPORTER)

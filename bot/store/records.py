@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import delete, false, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.core.github.events import InstallationChanged
+from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import RunId
 from bot.core.model.pulls import Head
 from bot.core.model.repos import Repo
@@ -87,7 +87,7 @@ async def _save_head(conn: AsyncConnection, head: Head) -> None:
     )
 
 
-async def _save_installation(conn: AsyncConnection, changed: InstallationChanged) -> None:
+async def _save_installation(conn: AsyncConnection, changed: InstallationEvent) -> None:
     """Write whether an installation's repositories may be called.
 
     One that was taken out belongs to no installation: it does not come back with the others.
@@ -101,9 +101,7 @@ async def _save_installation(conn: AsyncConnection, changed: InstallationChanged
         await conn.execute(update(repos).where(repos.c.id.in_(named)).values(change))
 
 
-async def take_up_reports(
-    conn: AsyncConnection, changed: InstallationChanged, now: datetime
-) -> None:
+async def take_up_reports(conn: AsyncConnection, changed: InstallationEvent, now: datetime) -> None:
     """Show again what GitHub refused to take: it may have done so because of the suspension."""
     ours = select(repos.c.id).where(
         repos.c.active, repos.c.installation_id == changed.installation_id
@@ -112,7 +110,7 @@ async def take_up_reports(
     await conn.execute(update(checks).where(refused).values(given_up=False, due=now))
 
 
-async def runs_let_down(conn: AsyncConnection, changed: InstallationChanged) -> set[RunId]:
+async def runs_let_down(conn: AsyncConnection, changed: InstallationEvent) -> set[RunId]:
     """Return the open runs of an installation's repositories that may not be called now."""
     lost = select(repos.c.id).where(
         ~repos.c.active,

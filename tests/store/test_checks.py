@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.core.github.events import InstallationChanged
+from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Pull, StoredSelection
@@ -340,10 +340,10 @@ async def test_a_check_given_up_is_counted_and_not_shown_by_a_run_but_by_a_touch
 
 async def test_nothing_is_shown_in_a_repository_that_may_not_be_called(store: Store) -> None:
     await put(store, run())
-    gone = InstallationChanged(70, active=False)
+    gone = InstallationEvent(70, active=False)
     await store.commit(Plan(installation=gone), NOW, done=None)
     assert await claims(store) == ()
-    back = InstallationChanged(70, active=True)
+    back = InstallationEvent(70, active=True)
     await store.commit(Plan(installation=back), NOW, done=None)
     assert len(await claims(store)) == 1
 

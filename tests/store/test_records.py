@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta, timezone
 
-from bot.core.github.events import InstallationChanged
+from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Head, Pull, StoredSelection
@@ -31,7 +31,7 @@ async def test_a_repository_is_renamed_and_keeps_its_installation(store: Store) 
 
 async def test_a_late_payload_does_not_bring_a_suspended_repository_back(store: Store) -> None:
     await commit(store, repo=REPO)
-    await commit(store, installation=InstallationChanged(70, active=False))
+    await commit(store, installation=InstallationEvent(70, active=False))
     for number in (70, None):
         await commit(store, repo=replace(REPO, installation_id=number))
     assert await store.active_repos() == ()
@@ -45,11 +45,11 @@ async def test_a_suspended_installation_pokes_the_runs_of_its_repositories(store
     await put(store, run(), run(repo_id=other.id))
     for claimed in await store.claim_runs("me", NOW, lease_s=30, limit=9):
         await store.save_run(claimed.lease, SaveRun(claimed.run, due=None), NOW)
-    await commit(store, installation=InstallationChanged(70, active=False))
+    await commit(store, installation=InstallationEvent(70, active=False))
     assert await store.active_repos() == (other,)
     claimed_runs = await store.claim_runs("me", NOW, lease_s=30, limit=9)
     assert [claimed.run.repo_id for claimed in claimed_runs] == [REPO.id]
-    await commit(store, installation=InstallationChanged(70, active=True))
+    await commit(store, installation=InstallationEvent(70, active=True))
     assert await store.active_repos() == (other, REPO)
 
 
@@ -57,12 +57,12 @@ async def test_repositories_taken_from_an_installation_are_not_active(store: Sto
     other = replace(REPO, id=RepoId(3))
     await commit(store, repo=REPO)
     await commit(store, repo=other)
-    await commit(store, installation=InstallationChanged(70, gone=(REPO.id,)))
-    await commit(store, installation=InstallationChanged(70, active=True))
+    await commit(store, installation=InstallationEvent(70, gone=(REPO.id,)))
+    await commit(store, installation=InstallationEvent(70, active=True))
     assert await store.active_repos() == (other,)
-    await commit(store, installation=InstallationChanged(70, gone=(other.id,)))
+    await commit(store, installation=InstallationEvent(70, gone=(other.id,)))
     assert await store.active_repos() == ()
-    await commit(store, installation=InstallationChanged(70, back=(REPO.id,)))
+    await commit(store, installation=InstallationEvent(70, back=(REPO.id,)))
     assert await store.active_repos() == (REPO,)
 
 

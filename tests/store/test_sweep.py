@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.core.github.events import InstallationChanged
+from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.run_events import RunEvent
@@ -26,7 +26,7 @@ async def test_live_runs_are_the_open_dispatched_ones_of_active_repositories(
     await store.save_run(rows["ended"].lease, SaveRun(ended, due=None), NOW)
     assert await store.live_runs(REPO.id) == (live,)
     assert await store.live_repos() == (REPO,)
-    gone = InstallationChanged(70, active=False)
+    gone = InstallationEvent(70, active=False)
     await store.commit(Plan(installation=gone), NOW, done=None)
     assert await store.live_repos() == ()
 

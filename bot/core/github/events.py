@@ -1,7 +1,8 @@
-"""What a webhook can mean to us: one frozen value a case, and what must be handled in turn."""
+"""GitHub's events, typed: one frozen value for each, named as GitHub names the event."""
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import assert_never
 
 from bot.core.model.ids import RepoId, Sha
@@ -9,9 +10,52 @@ from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 
 
+class PullRequestAction(StrEnum):
+    """The actions of ``pull_request`` that can change what should run."""
+
+    OPENED = "opened"
+    REOPENED = "reopened"
+    SYNCHRONIZE = "synchronize"
+    EDITED = "edited"
+    CLOSED = "closed"
+    CONVERTED_TO_DRAFT = "converted_to_draft"
+    READY_FOR_REVIEW = "ready_for_review"
+
+
+class CheckRunAction(StrEnum):
+    """The actions of ``check_run`` that come from a person; all others echo our own writes."""
+
+    REREQUESTED = "rerequested"
+    REQUESTED_ACTION = "requested_action"
+
+
+class WorkflowRunAction(StrEnum):
+    """How far a workflow run is."""
+
+    REQUESTED = "requested"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+
+
+class WorkflowJobAction(StrEnum):
+    """How far a job of a workflow run is."""
+
+    QUEUED = "queued"
+    WAITING = "waiting"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+
+
+class MergeGroupAction(StrEnum):
+    """What the merge queue does with a group."""
+
+    CHECKS_REQUESTED = "checks_requested"
+    DESTROYED = "destroyed"
+
+
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """An event that leads to nothing, and why; its body is not kept."""
+    """An event that changes nothing, and why; its body is not stored."""
 
     reason: str
 
@@ -24,19 +68,19 @@ class Malformed:
 
 
 @dataclass(frozen=True, slots=True)
-class PullChanged:
+class PullRequestEvent:
     """A pull request was opened, pushed to, closed, retargeted or (un)drafted."""
 
     repo: Repo
     pull: Pull
-    action: str
+    action: PullRequestAction
     sender: str
     before: Sha | None = None  # synchronize only
     base_before: str | None = None  # edited only, when the base moved
 
 
 @dataclass(frozen=True, slots=True)
-class CommentCreated:
+class IssueCommentEvent:
     """A person wrote a comment on a pull request."""
 
     repo: Repo
@@ -48,18 +92,20 @@ class CommentCreated:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckRerequested:
-    """Somebody pressed *Re-run* on a check run of ours."""
+class CheckRunEvent:
+    """Somebody pressed *Re-run* or a button on a check run of ours."""
 
     repo: Repo
+    action: CheckRunAction
     external_id: str
     name: str
     sha: Sha
     sender: str
+    identifier: str = ""  # of the button; "" for GitHub's own *Re-run*
 
 
 @dataclass(frozen=True, slots=True)
-class SuiteRerequested:
+class CheckSuiteEvent:
     """Somebody pressed *Re-run all checks*, or *Re-run* on the only one."""
 
     repo: Repo
@@ -68,25 +114,13 @@ class SuiteRerequested:
 
 
 @dataclass(frozen=True, slots=True)
-class ButtonPressed:
-    """Somebody pressed a button of a check run of ours."""
-
-    repo: Repo
-    external_id: str
-    name: str
-    sha: Sha
-    identifier: str
-    sender: str
-
-
-@dataclass(frozen=True, slots=True)
-class ActionsRunChanged:
+class WorkflowRunEvent:
     """A workflow run was requested, started or ended."""
 
     repo: Repo
     run_id: int
     attempt: int
-    action: str  # to be trusted before `status`, which can lag behind it
+    action: WorkflowRunAction  # more reliable than `status`, which can lag behind it
     conclusion: str | None
     display_title: str
     event: str
@@ -98,14 +132,14 @@ class ActionsRunChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class ActionsJobChanged:
+class WorkflowJobEvent:
     """A job of a workflow run was queued, started or ended."""
 
     repo: Repo
     job_id: int
     run_id: int
     attempt: int
-    action: str
+    action: WorkflowJobAction
     name: str
     conclusion: str | None
     labels: tuple[str, ...]
@@ -113,7 +147,7 @@ class ActionsJobChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
+class PushEvent:
     """A branch moved (``deleted``: it is gone)."""
 
     repo: Repo
@@ -125,11 +159,11 @@ class Pushed:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeGroupChanged:
+class MergeGroupEvent:
     """The merge queue asks for checks of a group, or gave it up."""
 
     repo: Repo
-    action: str
+    action: MergeGroupAction
     head_sha: Sha
     head_ref: str
     base_sha: Sha
@@ -139,14 +173,14 @@ class MergeGroupChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class RepoChanged:
+class RepositoryEvent:
     """A repository was renamed, transferred or edited: its row follows."""
 
     repo: Repo
 
 
 @dataclass(frozen=True, slots=True)
-class InstallationChanged:
+class InstallationEvent:
     """The app was installed, suspended or removed, or given and taken repositories."""
 
     installation_id: int
@@ -156,36 +190,35 @@ class InstallationChanged:
 
 
 Event = (
-    PullChanged
-    | CommentCreated
-    | CheckRerequested
-    | SuiteRerequested
-    | ButtonPressed
-    | ActionsRunChanged
-    | ActionsJobChanged
-    | Pushed
-    | MergeGroupChanged
-    | RepoChanged
-    | InstallationChanged
+    PullRequestEvent
+    | IssueCommentEvent
+    | CheckRunEvent
+    | CheckSuiteEvent
+    | WorkflowRunEvent
+    | WorkflowJobEvent
+    | PushEvent
+    | MergeGroupEvent
+    | RepositoryEvent
+    | InstallationEvent
 )
 
 
 def subject(event: Event) -> str:
     """Return what must be handled one at a time: a pull request, a run, a commit, a repository."""
     match event:
-        case InstallationChanged():
+        case InstallationEvent():
             return f"installation:{event.installation_id}"
-        case PullChanged():
+        case PullRequestEvent():
             return f"{event.repo.id}:{event.pull.number}"
-        case CommentCreated():
+        case IssueCommentEvent():
             return f"{event.repo.id}:{event.number}"
-        case ActionsRunChanged() | ActionsJobChanged():
+        case WorkflowRunEvent() | WorkflowJobEvent():
             return f"{event.repo.id}:actions:{event.run_id}"
-        case CheckRerequested() | SuiteRerequested() | ButtonPressed():
+        case CheckRunEvent() | CheckSuiteEvent():
             return f"{event.repo.id}:sha:{event.sha}"
-        case MergeGroupChanged():
+        case MergeGroupEvent():
             return f"{event.repo.id}:sha:{event.head_sha}"
-        case Pushed() | RepoChanged():
+        case PushEvent() | RepositoryEvent():
             return str(event.repo.id)
         case _:
             assert_never(event)
@@ -193,4 +226,4 @@ def subject(event: Event) -> str:
 
 def repo_id_of(event: Event) -> RepoId | None:
     """Return the repository an event is about, None for an installation."""
-    return None if isinstance(event, InstallationChanged) else event.repo.id
+    return None if isinstance(event, InstallationEvent) else event.repo.id

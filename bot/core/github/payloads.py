@@ -5,43 +5,43 @@ Sources: GitHub's webhook documentation; the traps are named where they are met.
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TypeGuard
+from enum import StrEnum
+from typing import Any, TypeGuard, TypeVar
 
 from bot.core.github.events import (
-    ActionsJobChanged,
-    ActionsRunChanged,
-    ButtonPressed,
-    CheckRerequested,
-    CommentCreated,
+    CheckRunAction,
+    CheckRunEvent,
+    CheckSuiteEvent,
     Event,
     Ignored,
-    InstallationChanged,
+    InstallationEvent,
+    IssueCommentEvent,
     Malformed,
-    MergeGroupChanged,
-    PullChanged,
-    Pushed,
-    RepoChanged,
-    SuiteRerequested,
+    MergeGroupAction,
+    MergeGroupEvent,
+    PullRequestAction,
+    PullRequestEvent,
+    PushEvent,
+    RepositoryEvent,
+    WorkflowJobAction,
+    WorkflowJobEvent,
+    WorkflowRunAction,
+    WorkflowRunEvent,
 )
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 
 Payload = dict[str, Any]
-
-PULL_ACTIONS = {
-    "opened",
-    "reopened",
-    "synchronize",
-    "edited",
-    "closed",
-    "converted_to_draft",
-    "ready_for_review",
-}
+Action = TypeVar("Action", bound=StrEnum)
 
 
 class _WrongShapeError(Exception):
-    """A field is missing or of another type."""
+    """A field is missing or has another type."""
+
+
+class _UnusedError(Exception):
+    """The event changes nothing for us; says why."""
 
 
 def parse(name: str, payload: Payload, app_id: int | None) -> Event | Ignored | Malformed:
@@ -54,6 +54,8 @@ def parse(name: str, payload: Payload, app_id: int | None) -> Event | Ignored | 
         return Ignored(f"event {name} is not used")
     try:
         return reader(payload, app_id)
+    except _UnusedError as error:
+        return Ignored(str(error))
     except _WrongShapeError as error:
         return Malformed(str(error))
 
@@ -144,24 +146,32 @@ def _repo(payload: Payload) -> Repo:
     )
 
 
+def _action(payload: Payload, actions: type[Action], why: str) -> Action:
+    """Return the action; one that is not used is ignored, ``why`` naming it as ``{action}``."""
+    action = _text(payload, "action")
+    try:
+        return actions(action)
+    except ValueError as error:
+        raise _UnusedError(why.format(action=action)) from error
+
+
 def _by_machine(payload: Payload) -> bool:
     return bool(_maybe(payload, "sender.type") == "Bot")
 
 
 def _pull(payload: Payload, _app_id: int | None) -> Event | Ignored:
-    action = _text(payload, "action")
-    if action not in PULL_ACTIONS:
-        return Ignored(f"pull_request.{action} changes nothing for us")
+    unused = "pull_request.{action} changes nothing for us"
+    action = _action(payload, PullRequestAction, unused)
     base_before = _maybe_text(payload, "changes.base.ref.from") or None
-    if action == "edited" and base_before is None:
+    if action is PullRequestAction.EDITED and base_before is None:
         return Ignored("only the text of the pull request was edited")
     repo = _repo(payload)
-    return PullChanged(
+    return PullRequestEvent(
         repo=repo,
         pull=_pull_of(payload, repo.id),
         action=action,
         sender=_maybe_text(payload, "sender.login"),
-        before=_sha(payload, "before") if action == "synchronize" else None,
+        before=_sha(payload, "before") if action is PullRequestAction.SYNCHRONIZE else None,
         base_before=base_before,
     )
 
@@ -194,7 +204,7 @@ def _comment(payload: Payload, _app_id: int | None) -> Event | Ignored:
         return Ignored("a comment by a bot or an app")
     if not _maybe(payload, "comment.user.login"):
         return Ignored("a comment by nobody GitHub knows")
-    return CommentCreated(
+    return IssueCommentEvent(
         repo=_repo(payload),
         number=_number(payload, "issue.number"),
         comment_id=_number(payload, "comment.id"),
@@ -208,18 +218,18 @@ def _check_run(payload: Payload, app_id: int | None) -> Event | Ignored:
     other = _other_app(payload, "check_run.app.id", app_id)
     if other:
         return other
-    action = _text(payload, "action")
-    if action not in {"rerequested", "requested_action"}:
-        return Ignored(f"check_run.{action} is an echo of our own write")
-    repo = _repo(payload)
-    external_id = _maybe_text(payload, "check_run.external_id")
-    name = _text(payload, "check_run.name")
-    sha = _sha(payload, "check_run.head_sha")
-    sender = _maybe_text(payload, "sender.login")
-    if action == "rerequested":
-        return CheckRerequested(repo, external_id, name, sha, sender)
-    identifier = _text(payload, "requested_action.identifier")
-    return ButtonPressed(repo, external_id, name, sha, identifier, sender)
+    unused = "check_run.{action} is an echo of our own write"
+    action = _action(payload, CheckRunAction, unused)
+    button = action is CheckRunAction.REQUESTED_ACTION
+    return CheckRunEvent(
+        repo=_repo(payload),
+        action=action,
+        external_id=_maybe_text(payload, "check_run.external_id"),
+        name=_text(payload, "check_run.name"),
+        sha=_sha(payload, "check_run.head_sha"),
+        sender=_maybe_text(payload, "sender.login"),
+        identifier=_text(payload, "requested_action.identifier") if button else "",
+    )
 
 
 def _check_suite(payload: Payload, app_id: int | None) -> Event | Ignored:
@@ -230,7 +240,7 @@ def _check_suite(payload: Payload, app_id: int | None) -> Event | Ignored:
     if action != "rerequested":
         return Ignored(f"check_suite.{action} is not used: pull_request drives everything")
     sha = _sha(payload, "check_suite.head_sha")
-    return SuiteRerequested(_repo(payload), sha, _maybe_text(payload, "sender.login"))
+    return CheckSuiteEvent(_repo(payload), sha, _maybe_text(payload, "sender.login"))
 
 
 def _other_app(payload: Payload, path: str, app_id: int | None) -> Ignored | None:
@@ -240,10 +250,8 @@ def _other_app(payload: Payload, path: str, app_id: int | None) -> Ignored | Non
 
 
 def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
-    action = _text(payload, "action")
-    if action not in {"requested", "in_progress", "completed"}:
-        return Ignored(f"workflow_run.{action} is not used")
-    return ActionsRunChanged(
+    action = _action(payload, WorkflowRunAction, "workflow_run.{action} is not used")
+    return WorkflowRunEvent(
         repo=_repo(payload),
         run_id=_number(payload, "workflow_run.id"),
         attempt=_maybe_number(payload, "workflow_run.run_attempt") or 1,
@@ -260,11 +268,9 @@ def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
 
 
 def _workflow_job(payload: Payload, _app_id: int | None) -> Event | Ignored:
-    action = _text(payload, "action")
-    if action not in {"queued", "waiting", "in_progress", "completed"}:
-        return Ignored(f"workflow_job.{action} is not used")
+    action = _action(payload, WorkflowJobAction, "workflow_job.{action} is not used")
     labels = _maybe(payload, "workflow_job.labels")
-    return ActionsJobChanged(
+    return WorkflowJobEvent(
         repo=_repo(payload),
         job_id=_number(payload, "workflow_job.id"),
         run_id=_number(payload, "workflow_job.run_id"),
@@ -281,7 +287,7 @@ def _push(payload: Payload, _app_id: int | None) -> Event | Ignored:
     ref = _text(payload, "ref")
     if not ref.startswith("refs/heads/"):
         return Ignored("a push of something that is no branch")
-    return Pushed(
+    return PushEvent(
         repo=_repo(payload),
         branch=ref.removeprefix("refs/heads/"),
         after=_sha(payload, "after"),
@@ -299,10 +305,8 @@ def _before(payload: Payload) -> Sha | None:
 
 
 def _merge_group(payload: Payload, _app_id: int | None) -> Event | Ignored:
-    action = _text(payload, "action")
-    if action not in {"checks_requested", "destroyed"}:
-        return Ignored(f"merge_group.{action} is not used")
-    return MergeGroupChanged(
+    action = _action(payload, MergeGroupAction, "merge_group.{action} is not used")
+    return MergeGroupEvent(
         repo=_repo(payload),
         action=action,
         head_sha=_sha(payload, "merge_group.head_sha"),
@@ -317,14 +321,14 @@ def _merge_group(payload: Payload, _app_id: int | None) -> Event | Ignored:
 def _repository(payload: Payload, _app_id: int | None) -> Event | Ignored:
     repo = _repo(payload)
     if _text(payload, "action") == "deleted":
-        return InstallationChanged(repo.installation_id or 0, gone=(repo.id,))
-    return RepoChanged(repo)
+        return InstallationEvent(repo.installation_id or 0, gone=(repo.id,))
+    return RepositoryEvent(repo)
 
 
 def _installation(payload: Payload, _app_id: int | None) -> Event | Ignored:
     action = _text(payload, "action")
     active = action not in {"deleted", "suspend"}
-    return InstallationChanged(
+    return InstallationEvent(
         installation_id=_number(payload, "installation.id"),
         active=active,
         back=_listed(payload, "repositories") if active else (),  # not there at `unsuspend`
@@ -332,7 +336,7 @@ def _installation(payload: Payload, _app_id: int | None) -> Event | Ignored:
 
 
 def _installation_repositories(payload: Payload, _app_id: int | None) -> Event | Ignored:
-    return InstallationChanged(
+    return InstallationEvent(
         installation_id=_number(payload, "installation.id"),
         gone=_listed(payload, "repositories_removed"),
         back=_listed(payload, "repositories_added"),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.core.github.events import InstallationChanged
+from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.pulls import Approval, Head, Pull, StoredSelection
 from bot.core.model.repos import Repo, StoredPolicy
@@ -91,4 +91,4 @@ class Plan:
     proposal: Proposal | None = None
     republish: tuple[RepublishCheck, ...] = ()
     audit: tuple[AuditEntry, ...] = ()
-    installation: InstallationChanged | None = None  # its repositories become (in)active
+    installation: InstallationEvent | None = None  # its repositories become (in)active

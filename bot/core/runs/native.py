@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.core.github.events import ActionsRunChanged
+from bot.core.github.events import WorkflowRunEvent
 from bot.core.model.ids import Json, Sha
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.snapshot import Snapshot
@@ -51,7 +51,7 @@ class WorkflowRunInfo:
     created_at: datetime | None
 
 
-def info_from_webhook(event: ActionsRunChanged) -> WorkflowRunInfo:
+def info_from_webhook(event: WorkflowRunEvent) -> WorkflowRunInfo:
     """Return the Actions run of a webhook; its action is ahead of its status."""
     return WorkflowRunInfo(
         run_id=event.run_id,

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from bot.core import commands
 from bot.core.commands import Command, Mistake
-from bot.core.github.events import CommentCreated
+from bot.core.github.events import IssueCommentEvent
 from bot.core.messages import Messages
 from bot.core.messages.words import count
 from bot.core.model.ids import Sha
@@ -42,7 +42,7 @@ from bot.core.report.words import row_state
 from bot.ports.clock import Clock
 from bot.ports.github import GitHub
 from bot.ports.inbox import InboxStore
-from bot.services.events.pull_request import HeadTrigger, Pulls
+from bot.services.events.pull_request import PullRequests
 from bot.services.policies import Broken, Policies
 
 RECEIPT = "eyes"
@@ -64,14 +64,14 @@ class AdmittedCommands:
 class CommandContext:
     """All that the commands of one comment are decided on."""
 
-    event: CommentCreated
+    event: IssueCommentEvent
     evaluation: Evaluation  # of the head
     heads: tuple[Head, ...]  # oldest first, the head last
     person: Person
     own: frozenset[str]  # author and pusher, in lower case
 
 
-class Comments:
+class IssueComments:
     """Carries out the commands of comments."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Comments:
         store: InboxStore,
         github: GitHub,
         policies: Policies,
-        pulls: Pulls,
+        pulls: PullRequests,
         tools: tuple[Starts, Messages, Clock],
     ) -> None:
         self._store = store
@@ -88,7 +88,7 @@ class Comments:
         self._pulls = pulls
         self._starts, self._messages, self._clock = tools
 
-    async def created(self, event: CommentCreated) -> Plan:
+    async def created(self, event: IssueCommentEvent) -> Plan:
         """Return what a new comment leads to; one without a command leads to nothing.
 
         A comment counts once, whatever number of deliveries tells of it.
@@ -113,7 +113,7 @@ class Comments:
 
     async def _under(
         self,
-        event: CommentCreated,
+        event: IssueCommentEvent,
         parsed: tuple[Command | Mistake, ...],
         builder: PlanBuilder,
         at: tuple[Pull, PolicyAt],
@@ -128,27 +128,28 @@ class Comments:
         if not (builder.new_runs or builder.add_claimants or builder.approval or builder.changes):
             changes = replace(changes, gates=())
         if builder.changes:
-            changes = replace(changes, gates=(*changes.gates, *await self._pulls.left(pull)))
+            changes = replace(
+                changes, gates=(*changes.gates, *await self._pulls.gates_of_former_head(pull))
+            )
         # Without a plan the row stays as it was: a new head is still to be looked at.
         return self._answer(event, builder, replace(changes, head=context.heads[-1]))
 
-    async def _context(self, event: CommentCreated, pull: Pull, policy: PolicyAt) -> CommandContext:
-        repo, rule = event.repo, policy.policy.trust
-        head = await self._pulls.head(pull, HeadTrigger("asked", None), self._clock.now())
-        trigger = HeadTrigger("asked", event.author)
-        evaluation = await self._pulls.evaluate(repo, pull, policy, trigger, head)
-        known = await self._store.heads(repo.id, pull.number)
-        former = tuple(item for item in known if item.sha != head.sha)
+    async def _context(
+        self, event: IssueCommentEvent, pull: Pull, policy: PolicyAt
+    ) -> CommandContext:
+        asked = await self._pulls.evaluate_for(event.repo, pull, policy, event.author)
+        known = await self._store.heads(event.repo.id, pull.number)
+        former = tuple(item for item in known if item.sha != asked.head.sha)
         return CommandContext(
             event=event,
-            evaluation=evaluation,
-            heads=(*former, head),
-            person=await self._pulls.person(repo, rule, event.author),
-            own=frozenset(name.casefold() for name in (pull.author, head.pusher or "") if name),
+            evaluation=asked.evaluation,
+            heads=(*former, asked.head),
+            person=asked.person,
+            own=asked.own,
         )
 
     async def _within_rate(
-        self, event: CommentCreated, parsed: tuple[Command | Mistake, ...], limit: int
+        self, event: IssueCommentEvent, parsed: tuple[Command | Mistake, ...], limit: int
     ) -> AdmittedCommands:
         """Return the commands that count, and how many are beyond a person's rate."""
         since = self._clock.now() - MINUTE
@@ -158,7 +159,9 @@ class Comments:
         told = any(entry.rule == RATE for entry in before)
         return AdmittedCommands(parsed[:left], len(parsed[left:]), limit, told)
 
-    def _noted(self, event: CommentCreated, pull: Pull, admitted: AdmittedCommands) -> PlanBuilder:
+    def _noted(
+        self, event: IssueCommentEvent, pull: Pull, admitted: AdmittedCommands
+    ) -> PlanBuilder:
         """Write down every command; say that some are dropped."""
         audit = [self._entry(event, pull, command.line) for command in admitted.commands]
         said = []
@@ -237,7 +240,7 @@ class Comments:
             builder.said.append(self._messages("reply_for", command=code(line), sha=sha))
         now = self._clock.now()
         self._starts.start(request, names, builder, now)
-        await self._pulls.start_approved(request, builder, now)
+        await self._pulls.start_approved(request, builder)
 
     async def _request_for(
         self, line: str, sha: str | None, context: CommandContext, builder: PlanBuilder
@@ -315,7 +318,7 @@ class Comments:
             return
         now = self._clock.now()
         builder.approval = approval(context.event.repo.id, request.requester, "command", now)
-        await self._pulls.start_approved(request, builder, now)
+        await self._pulls.start_approved(request, builder)
         builder.said.append(self._messages("approved", sha=code(short(head))))
 
     async def _cancel(
@@ -377,7 +380,7 @@ class Comments:
             return self._messages("nothing_yet", sha=sha, why=prose(evaluation.trust.why))
         return self._messages(key, sha=sha)
 
-    def _entry(self, event: CommentCreated, pull: Pull, what: str) -> AuditEntry:
+    def _entry(self, event: IssueCommentEvent, pull: Pull, what: str) -> AuditEntry:
         return AuditEntry(
             at=self._clock.now(),
             who=event.author,
@@ -389,7 +392,7 @@ class Comments:
             sha=pull.head_sha,
         )
 
-    def _answer(self, event: CommentCreated, builder: PlanBuilder, changes: Plan) -> Plan:
+    def _answer(self, event: IssueCommentEvent, builder: PlanBuilder, changes: Plan) -> Plan:
         """Add the one reply of the comment."""
         reply = Reply(
             repo_id=event.repo.id,

@@ -1,9 +1,9 @@
-"""What the merge queue asks for: its commit runs what its pull request's files select."""
+"""The event `merge_group`: the queue's commit runs what the files of its pull request select."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from bot.core.github.events import MergeGroupChanged
+from bot.core.github.events import MergeGroupAction, MergeGroupEvent
 from bot.core.model.pulls import Pull, StoredSelection
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Rank
@@ -35,8 +35,8 @@ _HEADS = "refs/heads/"
 _GONE = {404, 410}
 
 
-class Groups:
-    """Answers the merge queue; only who may write can enqueue, so its commits are trusted."""
+class MergeGroups:
+    """Answers the merge queue. Its commits are trusted: only people who may write can enqueue."""
 
     def __init__(
         self,
@@ -52,27 +52,27 @@ class Groups:
         self._clock = clock
         self._new_id = new_id
 
-    async def changed(self, event: MergeGroupChanged) -> Plan:
-        """Return what the merge queue's word leads to; its end may overtake its beginning."""
-        row = await self._row(event)
-        if event.action == "destroyed":
-            return await self._ended(event, row)
+    async def changed(self, event: MergeGroupEvent) -> Plan:
+        """Plan what an event of the merge queue changes; the last one may come first."""
+        row = await self._stored_selection(event)
+        if event.action is MergeGroupAction.DESTROYED:
+            return await self._destroyed(event, row)
         if is_over(row):
             return Plan(repo=event.repo)
-        return await self._asked(event)
+        return await self._checks_requested(event)
 
-    async def _row(self, event: MergeGroupChanged) -> StoredSelection | None:
+    async def _stored_selection(self, event: MergeGroupEvent) -> StoredSelection | None:
         rows = await self._store.selections(event.repo.id, event.head_sha)
         return next((row for row in rows if row.number == 0), None)
 
-    async def _ended(self, event: MergeGroupChanged, row: StoredSelection | None) -> Plan:
+    async def _destroyed(self, event: MergeGroupEvent, row: StoredSelection | None) -> Plan:
         if row is None and await self._policy(event) is None:
-            return Plan(repo=event.repo)  # a repository that is none of ours
+            return Plan(repo=event.repo)  # a repository without a policy
         runs = await self._store.runs_at(event.repo.id, event.head_sha)
         row = row or StoredSelection(event.repo.id, event.head_sha, 0, "", {"group": {}})
         return replace(end_group(row, runs, event.reason, self._clock.now()), repo=event.repo)
 
-    async def _asked(self, event: MergeGroupChanged) -> Plan:
+    async def _checks_requested(self, event: MergeGroupEvent) -> Plan:
         policy = await self._policy(event)
         if policy is None:
             return Plan(repo=event.repo)
@@ -82,10 +82,10 @@ class Groups:
             return Plan(repo=event.repo, gates=(gate,))
         return await self._plan(event, policy)
 
-    async def _policy(self, event: MergeGroupChanged) -> PolicyAt | Broken | None:
+    async def _policy(self, event: MergeGroupEvent) -> PolicyAt | Broken | None:
         return await self._policies.of(event.repo, event.base_ref.removeprefix(_HEADS))
 
-    async def _plan(self, event: MergeGroupChanged, at: PolicyAt) -> Plan:
+    async def _plan(self, event: MergeGroupEvent, at: PolicyAt) -> Plan:
         repo, number = event.repo, pull_of(event.head_ref)
         pull = await self._pull(repo, number)
         listed = await self._files(event, pull)
@@ -103,14 +103,14 @@ class Groups:
         if pull is None and listed.truncated:
             selection = select_unlisted(at.policy, Trigger.PULL_REQUEST)
         group = Group(commit, number, selection, changed)
-        reused = await self._taken(event, group, pull) if at.policy.mode is Mode.ON else None
+        reused = await self._reused(event, group, pull) if at.policy.mode is Mode.ON else None
         runs = await self._store.runs_at(repo.id, event.head_sha)
         now = self._clock.now()
         changes = plan_group(group, runs, reused or NOTHING_REUSED, now, self._new_id)
         return replace(changes, repo=repo)
 
     async def _pull(self, repo: Repo, number: int | None) -> Pull | None:
-        """Read the pull request that the group's branch names; a later queue may name none."""
+        """Read the pull request that the name of the group's branch holds, if it holds one."""
         if number is None:
             return None
         try:
@@ -120,15 +120,15 @@ class Groups:
                 return None
             raise
 
-    async def _files(self, event: MergeGroupChanged, pull: Pull | None) -> ChangedFiles:
+    async def _files(self, event: MergeGroupEvent, pull: Pull | None) -> ChangedFiles:
         if pull is not None:
             return await self._github.pull_files(event.repo, pull.number, pull.changed_files)
         return await self._github.compare_files(event.repo, event.base_sha, event.head_sha)
 
-    async def _taken(
-        self, event: MergeGroupChanged, group: Group, pull: Pull | None
+    async def _reused(
+        self, event: MergeGroupEvent, group: Group, pull: Pull | None
     ) -> Reused | None:
-        """Return what passed on the pull request's head, if the group has the very same files."""
+        """Return the suites that passed on the pull request's head, if the files are the same."""
         if pull is None or not event.tree:
             return None
         suites = passed(group, await self._store.runs_at(event.repo.id, pull.head_sha))

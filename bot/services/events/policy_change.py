@@ -1,4 +1,4 @@
-"""A pull request that changes the policy gets a check run of its own: what it would change."""
+"""A pull request that changes the policy gets a check run that shows what it would change."""
 
 import hashlib
 
@@ -13,8 +13,8 @@ from bot.ports.inbox import InboxStore
 from bot.services.policies import Broken
 
 
-class Proposals:
-    """Reads what a pull request proposes beside what holds."""
+class PolicyChanges:
+    """Reads the policy that a pull request proposes, beside the one in force."""
 
     def __init__(self, store: InboxStore, github: GitHub, default: bytes | None) -> None:
         """``default`` is the server's own policy for repositories without one."""
@@ -22,25 +22,25 @@ class Proposals:
         self._github = github
         self._default = default.decode() if default is not None else None
 
-    async def of(
-        self, repo: Repo, pull: Pull, held: PolicyAt | Broken, files: tuple[ChangedFile, ...]
+    async def proposed(
+        self, repo: Repo, pull: Pull, in_force: PolicyAt | Broken, files: tuple[ChangedFile, ...]
     ) -> Proposal | None:
-        """Return the policy that a head proposes; None when it leaves the policy alone."""
+        """Return the policy that a head proposes; None if it does not change the policy."""
         if not any(POLICY_PATH in (file.path, file.previous_path) for file in files):
             return None
-        row = await self._store.policy(repo.id, held.ref)
+        row = await self._store.policy(repo.id, in_force.ref)
         old = row.text if row and row.text is not None else self._default
         found = await self._github.file(repo, POLICY_PATH, pull.head_sha)
         new = found.text.decode(errors="replace") if found else None
-        policy = held.policy if isinstance(held, PolicyAt) else None
+        policy = in_force.policy if isinstance(in_force, PolicyAt) else None
         return Proposal(
-            key=_key(pull, held.sha, found.blob_sha if found else ""),
+            key=_key(pull, in_force.sha, found.blob_sha if found else ""),
             repo_id=repo.id,
             sha=pull.head_sha,
             number=pull.number,
             gate=policy.gate.name if policy else "ascend-ci",
-            ref=held.ref,
-            policy_sha=held.sha,
+            ref=in_force.ref,
+            policy_sha=in_force.sha,
             old=old,
             new=new,
             redact=_redacted(policy, new),
@@ -48,13 +48,13 @@ class Proposals:
 
 
 def _key(pull: Pull, held: str, proposed: str) -> str:
-    """Return an id that is the same whenever the same two policies meet on the same commit."""
+    """Return an id that is the same for the same two policies on the same commit."""
     parts = (str(pull.repo_id), str(pull.number), pull.head_sha, held, proposed)
     return "policy-" + hashlib.sha256(" ".join(parts).encode()).hexdigest()[:40]
 
 
 def _redacted(held: Policy | None, new: str | None) -> tuple[str, ...]:
-    """Return what either policy wants kept out of reports."""
+    """Return the values that either policy keeps out of reports."""
     proposed = load_policy(new) if new is not None else None
     policies = (item for item in (held, proposed) if isinstance(item, Policy))
     return tuple(dict.fromkeys(value for policy in policies for value in policy.log.redact))

@@ -1,9 +1,9 @@
-"""What a push leads to: the branch's policy read anew, and suites that run on each push."""
+"""The event `push`: the branch's policy is read anew, and suites with that trigger run."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from bot.core.github.events import Pushed
+from bot.core.github.events import PushEvent
 from bot.core.model.runs import Rank
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.plan import Plan
@@ -17,12 +17,12 @@ from bot.ports.github import ChangedFiles, GitHub
 from bot.ports.inbox import InboxStore
 from bot.services.policies import Policies
 
-_GONE = {404, 410, 422}  # a commit to compare with that git has thrown away
+_GONE = {404, 410, 422}  # git no longer has the commit before
 _NO_FILES = ChangedFiles((), truncated=True)
 
 
 class Pushes:
-    """Runs the suites with the trigger `push` on the default branch and those the policy lists."""
+    """Runs the suites with the trigger `push`, on the default branch and the listed branches."""
 
     def __init__(
         self,
@@ -38,14 +38,14 @@ class Pushes:
         self._clock = clock
         self._new_id = new_id
 
-    async def pushed(self, event: Pushed) -> Plan:
-        """Return what a push leads to."""
+    async def pushed(self, event: PushEvent) -> Plan:
+        """Plan the runs for a push, and drop those of the commit before."""
         await self._policies.pushed(event.repo, event.branch)
         wanted = await self._store.runs_of_claimant(event.repo.id, push_source(event.branch))
         commit = None if event.deleted else await self._commit(event)
         reasons: dict[str, str] = {}
         if commit:
-            listed = await self._files_of(event, commit.at.policy)
+            listed = await self._files_if_needed(event, commit.at.policy)
             commit = replace(commit, files=listed.files)
             reasons = _reasons(commit, listed)
         if (reasons or wanted) and not await self._is_newest(event):
@@ -58,8 +58,8 @@ class Pushes:
         started = plan_push(commit, reasons, runs, self._clock.now(), self._new_id)
         return replace(changes, new_runs=started.new_runs, add_claimants=started.add_claimants)
 
-    async def _commit(self, event: Pushed) -> Commit | None:
-        """Return the pushed commit; None when no suite can run on it."""
+    async def _commit(self, event: PushEvent) -> Commit | None:
+        """Return the pushed commit; None if no suite can run on it."""
         repo, branch = event.repo, event.branch
         at = await self._policies.of(repo, repo.default_branch)
         if not isinstance(at, PolicyAt):
@@ -75,13 +75,13 @@ class Pushes:
         origin = f"the push of {short(event.after)} to {branch}"
         return Commit(repo.id, event.after, at, push_source(branch), rank, origin)
 
-    async def _files_of(self, event: Pushed, policy: Policy) -> ChangedFiles:
-        """Return the changed files, asked for when they decide anything."""
-        requester = [suite for suite in policy.suites.values() if suite.started_by(Trigger.PUSH)]
-        return await self._files(event) if any(suite.paths for suite in requester) else _NO_FILES
+    async def _files_if_needed(self, event: PushEvent, policy: Policy) -> ChangedFiles:
+        """Return the changed files; they are asked for only if a suite has path filters."""
+        suites = [suite for suite in policy.suites.values() if suite.started_by(Trigger.PUSH)]
+        return await self._files(event) if any(suite.paths for suite in suites) else _NO_FILES
 
-    async def _files(self, event: Pushed) -> ChangedFiles:
-        """Compare with the commit before; what can't be compared may have changed anything."""
+    async def _files(self, event: PushEvent) -> ChangedFiles:
+        """Compare with the commit before; without one, any file may have changed."""
         if event.before is None:
             return _NO_FILES
         try:
@@ -91,17 +91,17 @@ class Pushes:
                 return _NO_FILES
             raise
 
-    async def _is_newest(self, event: Pushed) -> bool:
-        """Tell whether the branch is still where this push left it: webhooks overtake each other.
+    async def _is_newest(self, event: PushEvent) -> bool:
+        """Return True if the branch is still at this push's commit: webhooks come in any order.
 
-        The word of a newer push has come or is to come.
+        Otherwise a newer push has an event of its own.
         """
         tip = await self._github.tip(event.repo, event.branch)
         return tip is None if event.deleted else tip == event.after
 
 
 def _reasons(commit: Commit, listed: ChangedFiles) -> dict[str, str]:
-    """Return what a push selects, with the reasons."""
+    """Return the suites that a push selects, each with its reason."""
     policy = commit.at.policy
     if listed.truncated:
         selection = select_unlisted(policy, Trigger.PUSH)

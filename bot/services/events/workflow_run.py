@@ -1,11 +1,14 @@
-"""What workflow events lead to: facts of runs we know, and a cancel of runs we should not have."""
+"""The events `workflow_run` and `workflow_job`: they tell of runs we follow.
+
+A workflow run with our id that no run of ours follows is cancelled.
+"""
 
 import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from bot.core.github.events import ActionsJobChanged, ActionsRunChanged
+from bot.core.github.events import WorkflowJobEvent, WorkflowRunAction, WorkflowRunEvent
 from bot.core.model.ids import RunId
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Claimant, Run, State
@@ -22,12 +25,12 @@ from bot.ports.inbox import InboxStore
 from bot.services.policies import Policies
 from bot.services.runs.native import Natives
 
-_SOON_S = 5.0  # when to look again for the end of the attempt before
+_SOON_S = 5.0  # the end of the attempt before should be known then
 _ULID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 
 
-class Actions:
-    """Turns what Actions says into facts; the run's own step decides what they mean."""
+class WorkflowRuns:
+    """Stores what Actions reports as events of runs; a run's own step decides what they mean."""
 
     def __init__(
         self,
@@ -43,8 +46,8 @@ class Actions:
         self._natives = natives
         self._clock, self._new_id = tools
 
-    async def run_changed(self, event: ActionsRunChanged) -> Plan:
-        """Return what a workflow run's event leads to."""
+    async def run_changed(self, event: WorkflowRunEvent) -> Plan:
+        """Plan what an event of a workflow run changes."""
         run = await self._store.run_of_actions(event.repo.id, event.run_id)
         if run is None:
             cancelled = await self._cancel_stray(event)
@@ -58,11 +61,11 @@ class Actions:
             repo=event.repo, run_events=(webhook_event("webhook", event, run, self._clock.now()),)
         )
 
-    async def _adopt(self, event: ActionsRunChanged, before: Run) -> Plan:
-        """Follow a re-run that somebody started in the Actions tab, as the next attempt."""
+    async def _adopt(self, event: WorkflowRunEvent, before: Run) -> Plan:
+        """Follow a re-run that a person started in the Actions tab, as the next attempt."""
         now = self._clock.now()
         if before.state is not State.DONE:
-            if event.action == "completed":
+            if event.action is WorkflowRunAction.COMPLETED:
                 reason = "the attempt before this one has not ended here yet"
                 raise Transient(reason, retry_after_s=_SOON_S)
             data = {"attempt": before.actions_attempt, "status": "completed", "conclusion": None}
@@ -88,14 +91,14 @@ class Actions:
         what = f"rerun {run.suite} in the Actions tab"
         return Plan(
             repo=event.repo,
-            new_runs=((run, await self._wants(run, event.actor)),),
+            new_runs=((run, await self._claimants(run, event.actor)),),
             run_events=(webhook_event(observed.WEBHOOK, event, run, now),),
             gates=(Gate(run.repo_id, run.sha, run.number or 0),),
             audit=(_entry(run, event.actor or "somebody", what, "adopted", now),),
         )
 
-    async def _wants(self, run: Run, by: str) -> tuple[Claimant, ...]:
-        """Return for whom an adopted run runs: the pull requests at its commit, else itself."""
+    async def _claimants(self, run: Run, by: str) -> tuple[Claimant, ...]:
+        """Return the claimants of an adopted run: the pull requests at its commit, else itself."""
         pulls = await self._store.pulls_at(run.repo_id, run.sha)
         sources = [pr_source(pull.number) for pull in pulls]
         return tuple(
@@ -103,10 +106,10 @@ class Actions:
             for source in sources or [f"pin:actions-{run.actions_run_id}"]
         )
 
-    async def job_changed(self, event: ActionsJobChanged) -> Plan:
-        """Return what a job's event leads to."""
+    async def job_changed(self, event: WorkflowJobEvent) -> Plan:
+        """Plan what an event of a job changes."""
         run = await self._store.run_of_actions(event.repo.id, event.run_id)
-        await self._see(event, known=run is not None)
+        await self._occupy_labels(event, known=run is not None)
         if run is None or run.state is State.DONE:
             return Plan(repo=event.repo)
         data = {
@@ -121,8 +124,8 @@ class Actions:
             repo=event.repo, run_events=(observed.job("webhook", run.id, self._clock.now(), data),)
         )
 
-    async def _see(self, event: ActionsJobChanged, *, known: bool) -> None:
-        """Keep the job as occupancy of its labels, where a policy shares them."""
+    async def _occupy_labels(self, event: WorkflowJobEvent, *, known: bool) -> None:
+        """Store that the job occupies its labels, if the repository has a policy."""
         repo, labels = event.repo, own_labels(event.labels)
         if not labels:
             return
@@ -132,9 +135,9 @@ class Actions:
         seen = JobSeen(event.job_id, repo.id, event.run_id, labels, state, now)
         await self._store.see_job(seen, now)
 
-    async def _cancel_stray(self, event: ActionsRunChanged) -> tuple[AuditEntry, ...]:
-        """Cancel a run that carries our id and is not the one we follow."""
-        if event.action == "completed" or event.event != "workflow_dispatch":
+    async def _cancel_stray(self, event: WorkflowRunEvent) -> tuple[AuditEntry, ...]:
+        """Cancel a workflow run that carries our id and is not the one we follow."""
+        if event.action is WorkflowRunAction.COMPLETED or event.event != "workflow_dispatch":
             return ()
         cancelled: list[AuditEntry] = []
         for dispatch_id in _ULID.findall(event.display_title):
@@ -146,17 +149,17 @@ class Actions:
                 cancelled += await self._cancel(event, run, "stray: not the run we follow")
         return tuple(cancelled)
 
-    async def _cancel_late(self, event: ActionsRunChanged, run: Run) -> tuple[AuditEntry, ...]:
-        """Cancel what still runs of a run that is done here; what GitHub started is left alone."""
-        late = event.action != "completed" and event.attempt == run.actions_attempt
+    async def _cancel_late(self, event: WorkflowRunEvent, run: Run) -> tuple[AuditEntry, ...]:
+        """Cancel a workflow run that goes on although its run is done here; native runs go on."""
+        late = (
+            event.action is not WorkflowRunAction.COMPLETED and event.attempt == run.actions_attempt
+        )
         if run.snapshot.native or not late:
             return ()
         return await self._cancel(event, run, "stray: the run is done here")
 
-    async def _cancel(
-        self, event: ActionsRunChanged, run: Run, rule: str
-    ) -> tuple[AuditEntry, ...]:
-        """Cancel an Actions run; what has ended meanwhile, its word coming late, is no deed."""
+    async def _cancel(self, event: WorkflowRunEvent, run: Run, rule: str) -> tuple[AuditEntry, ...]:
+        """Cancel a workflow run; one that has ended meanwhile is not recorded."""
         if not await self._github.cancel(event.repo, event.run_id):
             return ()
         what = f"cancel Actions run {event.run_id}"
@@ -167,8 +170,8 @@ def _entry(run: Run, who: str, what: str, rule: str, now: datetime) -> AuditEntr
     return AuditEntry(now, who, what, True, rule, run.repo_id, run.number, run.sha)
 
 
-def webhook_event(source: str, event: ActionsRunChanged, run: Run, now: datetime) -> RunEvent:
-    """Return what a webhook said of a run that is ours."""
+def webhook_event(source: str, event: WorkflowRunEvent, run: Run, now: datetime) -> RunEvent:
+    """Return what a webhook told of a run of ours."""
     data = {
         "attempt": event.attempt,
         "status": event.action,

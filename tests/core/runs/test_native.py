@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.core.github.events import ActionsRunChanged
+from bot.core.github.events import WorkflowRunAction, WorkflowRunEvent
 from bot.core.messages import Messages
 from bot.core.model.levels import Level
 from bot.core.model.repos import Repo
@@ -126,11 +126,11 @@ def test_the_newest_run_is_followed_one_at_a_time(
 
 
 def test_a_webhooks_action_is_what_counts() -> None:
-    event = ActionsRunChanged(
+    event = WorkflowRunEvent(
         repo=Repo(REPO, "o", "n", "main"),
         run_id=50,
         attempt=1,
-        action="in_progress",
+        action=WorkflowRunAction.IN_PROGRESS,
         conclusion=None,
         display_title="",
         event="pull_request",
