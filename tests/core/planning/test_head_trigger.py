@@ -45,4 +45,4 @@ def test_what_a_trigger_means_for_a_head(
 
 @pytest.mark.parametrize("action", PullRequestAction)
 def test_every_action_of_a_pull_request_is_a_trigger(action: PullRequestAction) -> None:
-    assert HeadTrigger(action) == action
+    assert HeadTrigger(action).value == action.value
