@@ -1,6 +1,6 @@
 """``ascend-ci show``: one run with all that is known of it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from bot.cli.operators.desk import Desk
+    from bot.core.model.run_events import RunEvent
     from bot.ports.api import RunStory
 
 
@@ -62,10 +63,7 @@ def _print(told: "RunStory", links: dict[str, str], now: "datetime") -> None:
     if told.claimants:
         print_table(("wanted by", "asked for by"), [(w.source, w.by) for w in told.claimants])
     known = in_order(told.run_events)
-    lines = [
-        (when(run_event.at, now), run_event.source, _said(run_event.data, run_event.key))
-        for run_event in known
-    ]
+    lines = [(when(run_event.at, now), run_event.source, _said(run_event)) for run_event in known]
     if lines:
         print_table(("at", "source", "what"), lines)
     if told.rayjobs:
@@ -106,5 +104,12 @@ def _facts_of(told: "RunStory", now: "datetime") -> list[tuple[str, str]]:
     ]
 
 
-def _said(data: dict[str, Any], key: str) -> str:
-    return str(data.get("text") or data.get("why") or key)
+def _said(run_event: "RunEvent") -> str:
+    from bot.core.model.run_events import DispatchUnsent, VerdictReached  # noqa: PLC0415
+    from bot.core.runs.timeline import line_of  # noqa: PLC0415
+
+    match run_event.what:
+        case DispatchUnsent(why=why) | VerdictReached(why=why) if why:
+            return why
+        case what:
+            return line_of(what) or run_event.key

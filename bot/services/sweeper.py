@@ -8,12 +8,11 @@ from functools import partial
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Outcome, Run
 from bot.core.planning.audit import audited
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.planning.plan import Plan
-from bot.core.runs import observed
 from bot.core.runs.native import EVENTS, LATE_PULL, WorkflowRunInfo
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
@@ -133,7 +132,7 @@ class Sweeper:
             again = known.outcome is Outcome.SUPERSEDED and item.conclusion != "cancelled"
             if not again or now - waits.created_at < LATE_PULL:
                 return
-        await self._commit(await self._natives.seen(repo, _seen(item), observed.POLL))
+        await self._commit(await self._natives.seen(repo, _seen(item), Source.POLL))
 
     async def _deliveries(self) -> None:
         """Have GitHub send again what it could not deliver: it never does by itself."""
@@ -249,10 +248,5 @@ def _fact(run: Run, item: ActionsRun, now: datetime) -> RunEvent:
     status = item.status if item.status in {"in_progress", "completed"} else "queued"
     if item.attempt > run.actions_attempt:
         status = "completed"
-    data = {
-        "attempt": run.actions_attempt,
-        "status": status,
-        "conclusion": item.conclusion,
-        "url": item.html_url,
-    }
-    return observed.actions(observed.POLL, run.id, now, data)
+    changed = WorkflowRunChanged(run.actions_attempt, status, item.conclusion)
+    return RunEvent(run.id, Source.POLL, now, changed)

@@ -266,7 +266,11 @@ async def add_run_events(conn: AsyncConnection, added: tuple[RunEvent, ...]) -> 
         select(runs.c.id).where(runs.c.id.in_({run_event.run_id for run_event in added}))
     )
     run_ids = set(known)
-    rows = [values(run_event) for run_event in added if run_event.run_id in run_ids]
+    rows = [
+        {**values(run_event), "key": run_event.key}
+        for run_event in added
+        if run_event.run_id in run_ids
+    ]
     if not rows:
         return set()
     query = insert(conn, run_events).on_conflict_do_nothing().returning(run_events.c.run_id)

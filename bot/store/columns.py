@@ -76,6 +76,7 @@ class Packed(TypeDecorator[Any]):
     def __init__(self, kind: Any) -> None:
         super().__init__()
         self.kind = kind
+        self._decoder = msgspec.json.Decoder(kind)
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         """Return JSON."""
@@ -83,7 +84,7 @@ class Packed(TypeDecorator[Any]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """Return the value; one that is not of ``kind`` raises ``msgspec.ValidationError``."""
-        return None if value is None else msgspec.json.decode(value, type=self.kind)
+        return None if value is None else self._decoder.decode(value)
 
 
 class Zipped(TypeDecorator[bytes]):

@@ -11,9 +11,8 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import RunEvent, WorkflowRunEnded
 from bot.core.model.runs import Outcome, Run, State, StopReason
-from bot.core.runs.observed import ENDED
 from bot.ports.lease import Lease
 from bot.ports.runner import ClaimedRun, SaveRun
 from bot.ports.wake import Topic, Wake
@@ -182,7 +181,7 @@ async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> 
     await add_run_events(conn, save.run_events)
     await add_rayjobs(conn, save.rayjobs, now)
     if run.actions_run_id is not None and any(
-        run_event.key.startswith(ENDED) for run_event in save.run_events
+        isinstance(run_event.what, WorkflowRunEnded) for run_event in save.run_events
     ):
         await jobs_over(conn, run.repo_id, run.actions_run_id)
     if save.release_all or save.release:

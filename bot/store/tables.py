@@ -19,6 +19,7 @@ from sqlalchemy import (
 from bot.core.model.ids import Json
 from bot.core.model.levels import Level
 from bot.core.model.queue import Alternatives, QueuePosition
+from bot.core.model.run_events import Source, What
 from bot.core.model.runs import Outcome, State, StopRequest
 from bot.core.model.snapshot import Snapshot
 from bot.core.report.views import Proposal
@@ -226,10 +227,10 @@ run_events = Table(
     "run_events",
     metadata,
     _of_run(),
-    Column("source", Text, primary_key=True),
+    Column("source", Word(Source), primary_key=True),
     Column("key", Text, primary_key=True),
     Column("at", Time, nullable=False),
-    Column("data", Packed(Json), nullable=False),
+    Column("data", Packed(What), key="what", nullable=False),
 )
 
 rayjobs = Table(

@@ -6,16 +6,38 @@ from typing import Any
 from bot.core.model.ids import Json
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import (
+    DispatchRefused,
+    DispatchUnsent,
+    JobChanged,
+    LogRead,
+    NativeRunSeen,
+    RayJobsDeleted,
+    RunEvent,
+    VerdictReached,
+    What,
+    WorkflowRunChanged,
+    WorkflowRunEnded,
+)
 from bot.core.model.runs import Claimant, Run
 from bot.core.queue.state import Pause
-from bot.core.runs.timeline import in_order
+from bot.core.runs.timeline import in_order, line_of
 from bot.ports.api import ListedRun, RunStory
 from bot.ports.operator import Audited
 
 _OF_DIGEST = ("infra", "codes", "hint", "root_cause_line", "lines", "bytes")  # no line of the log
-# What a fact's data may show beside its text: words and numbers of a known kind.
-_OF_FACT = ("attempt", "status", "conclusion", "outcome", "why", "final", "problem", "name")
+# The fields of an event that are shown beside its line: words and numbers of a known kind.
+_OF_EVENT: dict[type[What], tuple[str, ...]] = {
+    DispatchUnsent: ("why",),
+    DispatchRefused: ("why",),
+    NativeRunSeen: ("attempt",),
+    WorkflowRunChanged: ("attempt", "status", "conclusion"),
+    JobChanged: ("attempt", "status", "conclusion", "name"),
+    WorkflowRunEnded: ("conclusion",),
+    LogRead: ("final", "problem"),
+    RayJobsDeleted: ("problem",),
+    VerdictReached: ("outcome", "why"),
+}
 
 
 def iso(at: datetime | None) -> str | None:
@@ -132,19 +154,15 @@ def _claimant(claimant: Claimant) -> dict[str, Any]:
 
 
 def _fact(run_event: RunEvent) -> dict[str, Any]:
-    shown = {name: run_event.data[name] for name in _OF_FACT if _is_plain(run_event.data.get(name))}
-    text = str(run_event.data.get("text", ""))
+    what = run_event.what
+    fields = {name: getattr(what, name) for name in _OF_EVENT.get(type(what), ())}
     return {
         "at": iso(run_event.at),
         "source": run_event.source,
         "key": run_event.key,
-        "text": text,
-        **shown,
+        "text": line_of(what),
+        **{name: value for name, value in fields.items() if value is not None},
     }
-
-
-def _is_plain(value: object) -> bool:
-    return isinstance(value, str | int | float | bool)
 
 
 def _rayjob(job: RayJob) -> dict[str, Any]:

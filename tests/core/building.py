@@ -4,15 +4,22 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.ids import Json, RepoId, RunId, Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Pull
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import (
+    LogRead,
+    RayJobsListed,
+    RunEvent,
+    Source,
+    What,
+    WorkflowRunChanged,
+    WorkflowRunEnded,
+)
 from bot.core.model.runs import Run, State, StopReason, StopRequest
 from bot.core.model.snapshot import Label, Snapshot
 from bot.core.planning.trust import Person
-from bot.core.runs import observed
 from bot.core.runs.reconcile_input import ReconcileInput
 
 T0 = datetime(2026, 8, 22, 12, 0, tzinfo=UTC)
@@ -83,9 +90,16 @@ def dispatched(*, rayjob: bool = False, **changes: Any) -> Run:
 RUN = a_run()
 
 
-def told(status: str, when: datetime, *, attempt: int = 1, source: str = "webhook") -> RunEvent:
+def learned(what: What, when: datetime = T0, source: Source = Source.RUNNER) -> RunEvent:
+    """Return an event of the run."""
+    return RunEvent(RUN.id, source, when, what)
+
+
+def told(
+    status: str, when: datetime, *, attempt: int = 1, source: Source = Source.WEBHOOK
+) -> RunEvent:
     """Return what was said of the Actions run."""
-    return observed.actions(source, RUN.id, when, {"attempt": attempt, "status": status})
+    return learned(WorkflowRunChanged(attempt, status), when, source)
 
 
 def started(minutes: float = 0) -> RunEvent:
@@ -93,15 +107,15 @@ def started(minutes: float = 0) -> RunEvent:
 
 
 def ended(conclusion: str | None, minutes: float = 30) -> RunEvent:
-    return observed.ended(RUN, at(minutes), conclusion)
+    return learned(WorkflowRunEnded(1, conclusion), at(minutes))
 
 
-def log(final: str | None = None, minutes: float = 30, **data: Any) -> RunEvent:
-    return observed.log_read(RUN, at(minutes), {"final": final, "digest": None, **data})
+def log(final: str | None = None, minutes: float = 30, digest: Json | None = None) -> RunEvent:
+    return learned(LogRead(1, final, digest), at(minutes))
 
 
 def asked(minutes: float = 30) -> RunEvent:
-    return observed.asked(RUN, at(minutes))
+    return learned(RayJobsListed(1), at(minutes))
 
 
 def a_wish(kind: StopReason = StopReason.CANCEL, minutes: float = 10) -> StopRequest:

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import CancelSent, ForceCancelSent, RayJobsDeleted, RunEvent
 from bot.core.model.runs import Run, StopReason
-from bot.core.runs import observed
 from bot.core.runs.reconcile import decide
 from bot.core.runs.reconcile_input import ReconcileInput
 from bot.core.runs.steps import (
@@ -22,7 +21,6 @@ from bot.core.runs.steps import (
     Wait,
 )
 from tests.core.building import (
-    RUN,
     a_rayjob,
     a_wish,
     asked,
@@ -30,18 +28,16 @@ from tests.core.building import (
     dispatched,
     ended,
     given,
+    learned,
     log,
     started,
 )
 
 RAY = dispatched(rayjob=True)
 PLAIN = dispatched()
-CANCEL, FORCE = (
-    observed.cancel_sent(RUN, at(10), force=False),
-    observed.cancel_sent(RUN, at(16), force=True),
-)
-NOTHING_TO_CANCEL = observed.cancel_sent(RUN, at(10), force=False, taken=False)
-DELETED = observed.rayjobs_deleted(RUN, 1, at(11), "")
+CANCEL, FORCE = learned(CancelSent(), at(10)), learned(ForceCancelSent(), at(16))
+NOTHING_TO_CANCEL = learned(CancelSent(taken=False), at(10))
+DELETED = learned(RayJobsDeleted(1), at(11))
 INFRA, CHANGE = {"class_": "hccl_comm", "infra": True}, {"class_": "assertion", "infra": False}
 UNKNOWN = {"class_": "unknown", "infra": False}
 
@@ -52,7 +48,7 @@ UNKNOWN_END = (*GREEN, asked(), log())
 
 
 def failed_delete(number: int, minutes: float) -> RunEvent:
-    return observed.rayjobs_deleted(RUN, number, at(minutes), "503")
+    return learned(RayJobsDeleted(number, "503"), at(minutes))
 
 
 def step_of(run: Run, *known: RunEvent, at_min: float, **changes: Any) -> Step:

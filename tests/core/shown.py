@@ -9,7 +9,14 @@ from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Pull, StoredSelection
 from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import (
+    Dispatched,
+    JobChanged,
+    RayJobChanged,
+    RunEvent,
+    Source,
+    What,
+)
 from bot.core.model.runs import Outcome, Run, State, StopReason, StopRequest
 from bot.core.model.snapshot import Label, Pool, Snapshot
 from bot.core.report import Context
@@ -77,17 +84,15 @@ def done(outcome: Outcome, why: str, **changes: Any) -> Run:
     return live(**{**base, **changes})
 
 
-def run_event(clock: str, text: str, key: str = "", **data: Any) -> RunEvent:
-    return RunEvent(
-        RunId("01J5"), "runner", key or f"{clock}{text}", at(clock), {**data, "text": text}
-    )
+def run_event(clock: str, what: What) -> RunEvent:
+    return RunEvent(RunId("01J5"), Source.RUNNER, at(clock), what)
 
 
 STORY = (
-    run_event("14:02", "dispatched"),
-    run_event("14:03", "on runner `a3-16-0007`"),
-    run_event("14:05", "RayJob `verl-9f8e7d6-1-multinode` Initializing"),
-    run_event("14:09", "Running"),
+    run_event("14:02", Dispatched(1, found=False)),
+    run_event("14:03", JobChanged(7, 1, "in_progress", None, "a3-16-0007", "test")),
+    run_event("14:05", RayJobChanged("verl-9f8e7d6-1-multinode", "Initializing", "")),
+    run_event("14:09", RayJobChanged("verl-9f8e7d6-1-multinode", "Running", "RUNNING")),
 )
 
 

@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.pulls import Pull
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Claimant, Outcome, Run, State, StopReason, StopRequest
 from bot.ports.inbox import AuditEntry, DropClaimant, Plan, RunClaimants
 from bot.ports.lease import Lease
@@ -19,6 +19,7 @@ from tests.store.rows import NOW, REPO, SHA, after, claimant, delivery, done, pu
 from tests.store.wakes import Pokes
 
 CANCEL = StopRequest(StopReason.CANCEL, by="ann", reason="cancelled by ann", at=NOW)
+OVER = WorkflowRunChanged(1, "completed", "success")
 
 
 async def claim(store: Store, at: float = 0, owner: str = "me") -> ClaimedRun:
@@ -159,12 +160,14 @@ async def test_a_new_fact_is_kept_and_pokes_a_known_one_does_neither(store: Stor
     made = run()
     await put(store, made)
     await rest(store, await claim(store))
-    run_event = RunEvent(made.id, "webhook", "completed", NOW, {"conclusion": "success"})
-    await commit(store, run_events=(run_event, replace(run_event, source="poll")))
+    run_event = RunEvent(made.id, Source.WEBHOOK, NOW, OVER)
+    await commit(store, run_events=(run_event, replace(run_event, source=Source.POLL)))
     claimed = await claim(store)
-    assert claimed.run_events == (replace(run_event, source="poll"), run_event)
+    assert claimed.run_events == (replace(run_event, source=Source.POLL), run_event)
     await rest(store, claimed)
-    await commit(store, run_events=(replace(run_event, data={"conclusion": "failure"}),))
+    await commit(
+        store, run_events=(replace(run_event, what=WorkflowRunChanged(1, "completed", "failure")),)
+    )
     assert await store.claim_runs("me", NOW, lease_s=30, limit=9) == ()
 
 
@@ -174,7 +177,7 @@ async def test_facts_wants_and_wishes_of_a_done_run_do_not_wake_it(store: Store)
     await rest(store, await claim(store), done(made, outcome=Outcome.SUCCESS))
     await commit(
         store,
-        run_events=(RunEvent(made.id, "webhook", "late", NOW),),
+        run_events=(RunEvent(made.id, Source.WEBHOOK, NOW, OVER),),
         add_claimants=(claimant(made, "pr:2"),),
         stop_requests=((made.id, CANCEL),),
         drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),),
@@ -190,8 +193,8 @@ async def test_facts_of_a_run_that_was_pruned_are_dropped(store: Store) -> None:
     await commit(
         store,
         run_events=(
-            RunEvent(RunId("nobody"), "webhook", "completed", NOW),
-            RunEvent(made.id, "webhook", "completed", NOW),
+            RunEvent(RunId("nobody"), Source.WEBHOOK, NOW, OVER),
+            RunEvent(made.id, Source.WEBHOOK, NOW, OVER),
         ),
     )
     assert [run_event.run_id for run_event in (await claim(store)).run_events] == [made.id]

@@ -7,7 +7,7 @@ from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Pull, StoredSelection
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import DispatchStarted, RunEvent, Source
 from bot.core.model.runs import Outcome, Run, State
 from bot.ports.inbox import Gate, Plan
 from bot.ports.reporter import DueCheck, GateView, SuiteView
@@ -43,7 +43,9 @@ async def touch(store: Store, gate: Gate = GATE, at: float = 0) -> None:
 async def save(store: Store, row: Run, at: float = 0, **more: object) -> None:
     """Let the runner save the run that is due."""
     await store.commit(
-        Plan(run_events=(RunEvent(row.id, "test", str(at), NOW),)), after(at), done=None
+        Plan(run_events=(RunEvent(row.id, Source.RUNNER, NOW, DispatchStarted(int(at))),)),
+        after(at),
+        done=None,
     )
     (claimed,) = await store.claim_runs("runner", after(at), lease_s=30, limit=1)
     saved = SaveRun(row, **{"due": None, **more})  # type: ignore[arg-type]
@@ -96,7 +98,7 @@ async def test_a_suite_is_shown_with_its_story_and_its_rayjobs(store: Store) -> 
     await put(store, made)
     job, run_event = (
         RayJob("j", made.id, "log", confirmed=True),
-        RunEvent(made.id, "runner", "k", NOW),
+        RunEvent(made.id, Source.RUNNER, NOW, DispatchStarted(1)),
     )
     await save(store, made, run_events=(run_event,), rayjobs=(job,))
     view = (await claim(store)).view

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import RayJobSeen, RunEvent, Source
 from bot.core.model.runs import Run
 from bot.ports.follower import ClaimedRayJob, SaveRayJob
 from bot.ports.runner import ClaimedRun, SaveRun
@@ -99,7 +99,9 @@ async def test_a_lost_lease_writes_nothing(store: Store) -> None:
     late = await claim(store)
     fresh = await claim(store, 30, "other")
     save = SaveRayJob(
-        replace(late.rayjob, lines=9), run_events=(RunEvent(made.id, "watch", "k", NOW),), poke=True
+        replace(late.rayjob, lines=9),
+        run_events=(RunEvent(made.id, Source.WATCH, NOW, RayJobSeen("j")),),
+        poke=True,
     )
     assert not await store.save_rayjob(late.lease, save, after(31))
     assert await store.claim_runs("runner", after(31), lease_s=30, limit=1) == ()
@@ -126,7 +128,7 @@ async def test_news_pokes_the_run_and_shows_progress(store_factory: StoreFactory
     await store.shown(check.lease, github_id=1, version=1, ended=False, now=NOW)
     claimed = await claim(store)
     pokes.acquired()
-    run_event = RunEvent(made.id, "watch", "final", NOW)
+    run_event = RunEvent(made.id, Source.WATCH, NOW, RayJobSeen("j"))
     save = SaveRayJob(claimed.rayjob, run_events=(run_event,), poke=True, progress=True, keep_s=30)
     assert await store.save_rayjob(claimed.lease, save, NOW)
     assert pokes.acquired() == [Topic.REPORTER, Topic.RUNNER]

@@ -5,7 +5,13 @@ from dataclasses import replace
 from bot.core.model.ids import Sha
 from bot.core.model.queue import Need, QueuePosition
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import (
+    DispatchStarted,
+    RayJobSeen,
+    RunEvent,
+    Source,
+    WorkflowRunChanged,
+)
 from bot.core.model.runs import Outcome, Run, State, StopReason, StopRequest
 from bot.core.queue.state import Acquired
 from bot.ports.inbox import DropClaimant, Plan
@@ -95,7 +101,7 @@ async def test_a_lost_lease_writes_nothing(store: Store) -> None:
     late = await one(store)
     fresh = await claim(store, 30, "other")
     moved = replace(late.run, state=State.RUNNING)
-    run_event = RunEvent(late.run.id, "runner", "k", NOW)
+    run_event = RunEvent(late.run.id, Source.RUNNER, NOW, DispatchStarted(1))
     assert not await save(store, late, moved, run_events=(run_event,), retry=run(attempt=2))
     assert not await store.note(late.lease, moved, (run_event,), NOW)
     assert not await store.renew(late.lease, NOW, lease_s=99)
@@ -118,7 +124,7 @@ async def test_a_lease_given_back_cannot_be_used_again(store: Store) -> None:
 async def test_a_note_writes_at_once_and_keeps_the_lease(store: Store) -> None:
     claimed = await one(store)
     intent = replace(claimed.run, state=State.DISPATCHING, dispatch_id="D")
-    run_event = RunEvent(intent.id, "runner", "dispatching", NOW)
+    run_event = RunEvent(intent.id, Source.RUNNER, NOW, DispatchStarted(1))
     assert await store.note(claimed.lease, intent, (run_event,), NOW)
     assert await store.run_of_dispatch("D") == intent
     assert await claims(store, 29, "other") == ()
@@ -134,7 +140,7 @@ async def test_a_renewed_lease_lasts_longer(store: Store) -> None:
 
 async def test_a_poke_during_a_claim_keeps_the_run_due(store: Store) -> None:
     claimed = await one(store)
-    run_event = RunEvent(claimed.run.id, "webhook", "completed", NOW)
+    run_event = RunEvent(claimed.run.id, Source.WEBHOOK, NOW, WorkflowRunChanged(1, "completed"))
     assert await store.commit(Plan(run_events=(run_event,)), NOW, done=None)
     assert await save(store, claimed, due=after(600))
     assert (await claim(store)).run_events == (run_event,)
@@ -183,7 +189,10 @@ async def test_rayjobs_are_added_once_and_known_ones_are_left_alone(store: Store
 
 async def test_facts_are_told_in_the_order_of_their_times(store: Store) -> None:
     claimed = await one(store)
-    run_events = [RunEvent(claimed.run.id, "runner", key, after(n)) for n, key in enumerate("cab")]
+    run_events = [
+        RunEvent(claimed.run.id, Source.RUNNER, after(n), RayJobSeen(name))
+        for n, name in enumerate("cab")
+    ]
     assert await save(store, claimed, run_events=tuple(reversed(run_events)), due=NOW)
     assert (await claim(store)).run_events == tuple(run_events)
 

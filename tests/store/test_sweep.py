@@ -5,7 +5,7 @@ from dataclasses import replace
 from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import DispatchStarted, RunEvent, Source
 from bot.core.model.runs import Outcome
 from bot.ports.inbox import Gate, Plan
 from bot.ports.runner import SaveRun
@@ -52,7 +52,7 @@ async def test_old_done_rows_are_pruned_in_batches_and_live_ones_stay(store: Sto
         for item in await store.claim_runs("me", NOW, lease_s=30, limit=9)
         if item.run.suite == "old"
     )
-    run_event = RunEvent(old.run.id, "runner", "k", NOW)
+    run_event = RunEvent(old.run.id, Source.RUNNER, NOW, DispatchStarted(1))
     end = SaveRun(done(old.run, outcome=Outcome.SUCCESS), due=None, run_events=(run_event,))
     await store.save_run(old.lease, end, NOW)
     assert await store.prune(NOW, limit=3) == 0

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import RayJobAnnounced, RunEvent, Source
 from bot.core.model.runs import Run, State
 from bot.ports.api import Accepted, Announced, Refusal, RunQuery, Why
 from bot.ports.inbox import Plan
@@ -25,7 +25,7 @@ UNTIL = after(330)
 
 def announced(of: Run, job_id: str = "rj-1", jti: str = "j-1", **more: Any) -> Announced:
     job = RayJob(job_id, of.id, "announcement", confirmed=False, **more)
-    run_event = RunEvent(of.id, "announcement", f"rayjob:{job_id}", NOW, {"text": job_id})
+    run_event = RunEvent(of.id, Source.ANNOUNCEMENT, NOW, RayJobAnnounced(job_id))
     return Announced(job, (run_event,), jti, UNTIL)
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import LogRead, RunEvent, Source, WorkflowRunEnded
 from bot.core.model.runs import Run, State, StopReason, StopRequest
 from bot.ports.api import Announced
 from bot.ports.inbox import Plan
@@ -43,8 +43,8 @@ async def put_story(door: Door) -> Run:
     }
     one = run(number=1, state=State.CANCELLING, dispatched_at=NOW, **more)
     await put(door.parts.store, one)
-    log = RunEvent(one.id, "runner", "log:1", NOW, {"final": "FAILED", "digest": DIGEST})
-    said = RunEvent(one.id, "runner", "end:1", NOW, {"conclusion": "failure", "text": "it ended"})
+    log = RunEvent(one.id, Source.RUNNER, NOW, LogRead(1, "FAILED", DIGEST))
+    said = RunEvent(one.id, Source.RUNNER, NOW, WorkflowRunEnded(1, "failure"))
     assert await door.parts.store.commit(Plan(run_events=(log, said)), NOW, done=None)
     job = RayJob("rj-1", one.id, "announcement", confirmed=True, digest=DIGEST)
     await door.parts.store.add_announced(Announced(job, (), "j-1", NOW), NOW)
@@ -73,10 +73,17 @@ async def test_runs_are_listed_and_one_is_told_whole_without_a_line_of_its_log(
             "at": NOW.isoformat(),
             "source": "runner",
             "key": "end:1",
-            "text": "it ended",
+            "text": "Actions run ended: failure",
             "conclusion": "failure",
         },
-        {"at": NOW.isoformat(), "source": "runner", "key": "log:1", "text": "", "final": "FAILED"},
+        {
+            "at": NOW.isoformat(),
+            "source": "runner",
+            "key": "log:1",
+            "text": "",
+            "final": "FAILED",
+            "problem": "",
+        },
     ]
     [job] = answer.data["rayjobs"]
     assert (job["job_id"], job["seen"], job["confirmed"]) == ("rj-1", "announcement", True)

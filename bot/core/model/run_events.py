@@ -1,17 +1,268 @@
-"""What was learned about a run."""
+"""Everything that can be learned about a run, one type for each thing.
 
-from dataclasses import dataclass, field
+A row stores an event as JSON under the name of its class, so a class that is renamed no longer
+reads its old rows.
+"""
+
+from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar
+
+import msgspec
 
 from bot.core.model.ids import Json, RunId
+from bot.core.model.runs import Outcome
+
+APPROVAL = "action_required"
+
+
+class Source(StrEnum):
+    """Who told of an event."""
+
+    RUNNER = "runner"  # our own steps
+    WEBHOOK = "webhook"
+    POLL = "poll"  # a list that was read because webhooks can be lost
+    API = "api"  # GitHub's answer to a call
+    ANNOUNCEMENT = "announcement"  # the workflow itself
+    WATCH = "watch"  # the stream of a RayJob
+
+
+class _What(msgspec.Struct, frozen=True, tag=True):
+    """Something learned; ``form`` is filled with the fields that tell it from others."""
+
+    form: ClassVar[str]
+
+
+class DispatchStarted(_What, frozen=True):
+    """The intent to dispatch, written before the call; ``number`` counts the tries from 1."""
+
+    form = "dispatch:{number}"
+    number: int
+
+
+class DispatchUnsent(_What, frozen=True):
+    """GitHub did not take a dispatch, so surely nothing was started."""
+
+    form = "unsent:{number}"
+    number: int
+    why: str
+
+
+class DispatchSearched(_What, frozen=True):
+    """A search for our id after a dispatch found nothing."""
+
+    form = "search:{dispatch}:{search}"
+    dispatch: int
+    search: int
+
+
+class DispatchRefused(_What, frozen=True):
+    """GitHub refuses the dispatch for good; ``why`` is written for a maintainer."""
+
+    form = "refused"
+    why: str
+
+
+class Dispatched(_What, frozen=True):
+    """The Actions run of a dispatch is known; ``found``: by a search, after a lost answer."""
+
+    form = "dispatched:{attempt}"
+    attempt: int
+    found: bool
+
+
+class StartedByGitHub(_What, frozen=True):
+    """The run follows an Actions run that GitHub started by itself on ``event``."""
+
+    form = "dispatched:{attempt}"
+    attempt: int
+    event: str
+
+
+class NativeRunSeen(_What, frozen=True):
+    """GitHub started an Actions run by itself that this run can follow."""
+
+    form = "native:{actions_run_id}"
+    actions_run_id: int
+    attempt: int
+    url: str
+    event: str
+
+
+class WorkflowRunChanged(_What, frozen=True):
+    """The Actions run has a new status, as somebody said.
+
+    GitHub calls an Actions run that waits for an approval completed. Here that is a status of its
+    own, because the approval sets the run going.
+    """
+
+    form = "actions:{attempt}:{status}"
+    attempt: int
+    status: str
+    conclusion: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.status == "completed" and self.conclusion == APPROVAL:
+            msgspec.structs.force_setattr(self, "status", APPROVAL)
+
+
+class JobChanged(_What, frozen=True):
+    """A job of the Actions run has a new status; ``runner`` is "" before a runner takes it."""
+
+    form = "job:{job_id}:{status}"
+    job_id: int
+    attempt: int
+    status: str
+    conclusion: str | None
+    runner: str
+    name: str
+
+
+class WorkflowRunEnded(_What, frozen=True):
+    """The end of the Actions run, read from GitHub itself."""
+
+    form = "end:{attempt}"
+    attempt: int
+    conclusion: str | None
+
+
+class LogRead(_What, frozen=True):
+    """The Actions log was read; ``problem`` says why not, "" when it was."""
+
+    form = "log:{attempt}"
+    attempt: int
+    final: str | None = None  # the end of the RayJob by the log's last line
+    digest: Json | None = None
+    problem: str = ""
+
+
+class RayJobSeen(_What, frozen=True):
+    """The submitter or a log named a RayJob of this run."""
+
+    form = "rayjob:{job_id}"
+    job_id: str
+
+
+class RayJobAnnounced(_What, frozen=True):
+    """The workflow announced its RayJob."""
+
+    form = "rayjob:{job_id}"
+    job_id: str
+
+
+class RayJobsListed(_What, frozen=True):
+    """The submitter listed all RayJobs after the end of the Actions run."""
+
+    form = "asked:{attempt}"
+    attempt: int
+
+
+class RayJobChanged(_What, frozen=True):
+    """The stream or the record of a RayJob tells a new state."""
+
+    form = "rayjob:{job_id}:{deployment}:{status}"
+    job_id: str
+    deployment: str
+    status: str
+
+
+class RayJobForeign(_What, frozen=True):
+    """The record of a RayJob names another Actions run, so it is not read."""
+
+    form = "rayjob:{job_id}:foreign"
+    job_id: str
+
+
+class RayJobUnrecorded(_What, frozen=True):
+    """A RayJob is taken as ours, because the submitter keeps no records."""
+
+    form = "rayjob:{job_id}:recordless"
+    job_id: str
+
+
+class RayJobLogLost(_What, frozen=True):
+    """The log of a RayJob can't be kept."""
+
+    form = "log:{job_id}"
+    job_id: str
+    problem: str
+
+
+class CancelSent(_What, frozen=True):
+    """GitHub was asked to cancel; ``taken`` False: there was nothing left to cancel."""
+
+    form = "cancel"
+    taken: bool = True
+
+
+class ForceCancelSent(_What, frozen=True):
+    """GitHub was asked to cancel by force; ``taken`` as for a cancel."""
+
+    form = "force-cancel"
+    taken: bool = True
+
+
+class RayJobsDeleted(_What, frozen=True):
+    """The RayJobs were deleted, or not: then ``problem`` says why. Tries count from 1."""
+
+    form = "delete:{number}"
+    number: int
+    problem: str = ""
+
+
+class VerdictReached(_What, frozen=True):
+    """How the run ends is decided; from here on only logs are read."""
+
+    form = "verdict"
+    outcome: Outcome
+    why: str
+
+
+class NextAttemptMade(_What, frozen=True):
+    """The next attempt follows by itself."""
+
+    form = "retried"
+    attempt: int
+    why: str
+
+
+OfDispatch = (
+    DispatchStarted
+    | DispatchUnsent
+    | DispatchSearched
+    | DispatchRefused
+    | Dispatched
+    | StartedByGitHub
+)
+OfWorkflowRun = NativeRunSeen | WorkflowRunChanged | JobChanged | WorkflowRunEnded | LogRead
+OfRayJob = (
+    RayJobSeen
+    | RayJobAnnounced
+    | RayJobsListed
+    | RayJobChanged
+    | RayJobForeign
+    | RayJobUnrecorded
+    | RayJobLogLost
+    | RayJobsDeleted
+)
+OfEnd = CancelSent | ForceCancelSent | VerdictReached | NextAttemptMade
+What = OfDispatch | OfWorkflowRun | OfRayJob | OfEnd
 
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """Something learned about a run; unique by (run, source, key), kept for the timeline."""
+    """Something learned about a run; unique by (run, source, key), kept for the timeline.
+
+    A doubled webhook or a step taken twice adds nothing.
+    """
 
     run_id: RunId
-    source: str  # "webhook" | "poll" | "api" | "runner" | "watch" | "log"
-    key: str
+    source: Source
     at: datetime
-    data: Json = field(default_factory=dict)
+    what: What
+
+    @property
+    def key(self) -> str:
+        """Return what tells this event from others of its run and source."""
+        return self.what.form.format(**msgspec.structs.asdict(self.what))

@@ -1,9 +1,19 @@
 """The words a submitter uses for the end of a RayJob, and what each is worth."""
 
+import re
 from enum import StrEnum, unique
 from typing import NewType, Self
 
 RayJobId = NewType("RayJobId", str)
+
+_word = re.compile(r"[A-Za-z0-9_-]{1,40}").fullmatch
+
+
+def state_word(deployment: str, status: str) -> str:
+    """Return how a RayJob stands in a word, "" when nothing says so."""
+    words = [word for word in (deployment, status) if word]
+    odd = "in a state of its own" if words else ""
+    return next((word for word in words if _word(word)), odd)
 
 
 @unique

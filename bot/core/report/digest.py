@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.core.model.ids import Json
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import LogRead, RunEvent
 from bot.core.report.views import Annotation, SuiteView
 
 UNKNOWN = "unknown"
@@ -49,11 +49,11 @@ def best(view: SuiteView) -> tuple[Shown | None, str]:
     """Return the digest that tells the most, and why the Actions log was not read ("")."""
     log = _log(view.run_events)
     found = [job.digest for job in view.rayjobs if job.digest]
-    if isinstance(log.get("digest"), dict):
-        found.append(log["digest"])
+    if log and log.digest:
+        found.append(log.digest)
     shown = [read(data) for data in found]
     known = [item for item in shown if item.kind != UNKNOWN] or shown
-    return (known[0] if known else None), _text(log.get("problem"))
+    return (known[0] if known else None), log.problem if log else ""
 
 
 def cause_of(view: SuiteView) -> str:
@@ -67,10 +67,10 @@ def cause_of(view: SuiteView) -> str:
     return shown.title
 
 
-def _log(run_events: Iterable[RunEvent]) -> Json:
+def _log(run_events: Iterable[RunEvent]) -> LogRead | None:
     """Return what the last look into the Actions log found."""
-    logs = [run_event for run_event in run_events if run_event.key.startswith("log:")]
-    return max(logs, key=lambda run_event: run_event.at).data if logs else {}
+    looks = [(item.at, item.what) for item in run_events if isinstance(item.what, LogRead)]
+    return max(looks, key=lambda look: look[0])[1] if looks else None
 
 
 def read(data: Mapping[str, Any]) -> Shown:

@@ -93,16 +93,11 @@ def _limit(writer: MarkdownWriter, run: Run) -> str:
 
 def timeline(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section | None:
     """Return the story in one line: ``14:02 dispatched · 14:03 on runner `a3-16-0007```."""
-    shown = [
-        run_event
-        for run_event in told(view.run_events)
-        if writer.prose(str(run_event.data["text"]))
-    ]
+    lines = [(at, writer.prose(line)) for at, line in told(view.run_events)]
+    shown = [(at, line) for at, line in lines if line]
     if len(shown) > TIMELINE_ENTRIES:
         shown = [shown[0], *shown[1 - TIMELINE_ENTRIES :]]
-    entries = [
-        f"{clock(run_event.at, now)} {writer.prose(run_event.data['text'])}" for run_event in shown
-    ]
+    entries = [f"{clock(at, now)} {line}" for at, line in shown]
     return Whole(_JOINT.join(entries)) if entries else None
 
 

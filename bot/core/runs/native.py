@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.core.github.events import WorkflowRunEvent
-from bot.core.model.ids import Json, Sha
+from bot.core.model.ids import Sha
+from bot.core.model.run_events import NativeRunSeen, WorkflowRunChanged
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.snapshot import Snapshot
 from bot.core.policy import Policy, Start
@@ -66,19 +67,14 @@ def info_from_webhook(event: WorkflowRunEvent) -> WorkflowRunInfo:
     )
 
 
-def as_run_event(seen: WorkflowRunInfo) -> Json:
+def as_seen(seen: WorkflowRunInfo) -> NativeRunSeen:
     """Return what binds a row to the Actions run."""
-    return {"run": seen.run_id, "attempt": seen.attempt, "url": seen.url, "event": seen.event}
+    return NativeRunSeen(seen.run_id, seen.attempt, seen.url, seen.event)
 
 
-def as_state(seen: WorkflowRunInfo) -> Json:
-    """Return how far the Actions run is, as facts say it."""
-    return {
-        "attempt": seen.attempt,
-        "status": seen.status,
-        "conclusion": seen.conclusion,
-        "url": seen.url,
-    }
+def as_change(seen: WorkflowRunInfo) -> WorkflowRunChanged:
+    """Return how far the Actions run is."""
+    return WorkflowRunChanged(seen.attempt, seen.status, seen.conclusion)
 
 
 def native_suites(policy: Policy, path: str) -> tuple[str, ...]:
@@ -116,7 +112,7 @@ def unstarted(given: ReconcileInput, observed: Observed) -> Step:
         return end_stopped(given, stop)
     if observed.native is not None:
         found = observed.native
-        return Bind(found["run"], found["attempt"], found["url"], found["event"])
+        return Bind(found.actions_run_id, found.attempt, found.url, found.event)
     until = run.created_at + START_WITHIN
     if given.now >= until:
         return End(Outcome.BROKEN, _NOT_STARTED)

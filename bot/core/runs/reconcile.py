@@ -269,7 +269,7 @@ def _after_actions(given: ReconcileInput, verdict: Pending) -> Step:
 def _finishing(given: ReconcileInput, observed: Observed) -> Step:
     """Read the logs that explain the verdict, at most ten minutes long, then end."""
     assert observed.verdict is not None
-    outcome, why = Outcome(observed.verdict["outcome"]), observed.verdict["why"]
+    outcome, why = observed.verdict.outcome, observed.verdict.why
     if outcome is Outcome.FAILURE and observed.ended:
         why = _said_since(given, observed, why)
     since = observed.verdict_at or given.now
@@ -315,9 +315,8 @@ def _retry(given: ReconcileInput, observed: Observed, outcome: Outcome) -> str:
 def _infra(given: ReconcileInput, observed: Observed) -> bool:
     """Tell whether the digest of the failed job says that the infrastructure was at fault."""
     digests = [job.digest for job in given.rayjobs if job.digest]
-    log = observed.log or {}
-    if log.get("digest"):
-        digests.append(log["digest"])
+    if observed.log and observed.log.digest:
+        digests.append(observed.log.digest)
     known = [digest for digest in digests if digest.get("class_") not in {None, "unknown"}]
     return bool(known or digests) and all(
         digest.get("infra") is True for digest in known or digests

@@ -1,65 +1,179 @@
-"""A run's facts in the order in which a run goes: what is heard late stands where it belongs.
+"""A run's events in the order in which a run goes, and the line that people read for each.
 
-Facts come from several sources, each with a lag of its own, and people see whole minutes; so
-within a minute the natural order counts, and only then who was heard first.
+Events come from several sources, each with a lag of its own, and people see whole minutes. So
+within a minute the natural order counts, and only then the order of arrival.
 """
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import assert_never
 
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import (
+    CancelSent,
+    Dispatched,
+    DispatchRefused,
+    DispatchSearched,
+    DispatchStarted,
+    DispatchUnsent,
+    ForceCancelSent,
+    JobChanged,
+    LogRead,
+    NativeRunSeen,
+    NextAttemptMade,
+    OfDispatch,
+    OfEnd,
+    OfRayJob,
+    OfWorkflowRun,
+    RayJobAnnounced,
+    RayJobChanged,
+    RayJobForeign,
+    RayJobLogLost,
+    RayJobsDeleted,
+    RayJobSeen,
+    RayJobsListed,
+    RayJobUnrecorded,
+    RunEvent,
+    StartedByGitHub,
+    VerdictReached,
+    What,
+    WorkflowRunChanged,
+    WorkflowRunEnded,
+)
+from bot.core.rayjob.words import state_word
 
 _BEGIN, _SENT, _APPROVAL, _RUNNER, _RAYJOB, _ENDING, _END, _AFTER, _NEXT = range(0, 90, 10)
-_KINDS = {
-    "dispatch": _BEGIN,
-    "native": _BEGIN,
-    "unsent": _BEGIN,
-    "search": _BEGIN,
-    "refused": _SENT,
-    "dispatched": _SENT,
-    "actions": _APPROVAL,
-    "job": _RUNNER,
-    "rayjob": _RAYJOB,
-    "cancel": _ENDING,
-    "force-cancel": _ENDING,
-    "end": _END,
-    "retried": _NEXT,
+_RANKS: dict[type[What], int] = {
+    DispatchStarted: _BEGIN,
+    DispatchUnsent: _BEGIN,
+    DispatchSearched: _BEGIN,
+    NativeRunSeen: _BEGIN,
+    DispatchRefused: _SENT,
+    Dispatched: _SENT,
+    StartedByGitHub: _SENT,
+    WorkflowRunChanged: _APPROVAL,
+    JobChanged: _RUNNER,
+    RayJobSeen: _RAYJOB,
+    RayJobAnnounced: _RAYJOB,
+    CancelSent: _ENDING,
+    ForceCancelSent: _ENDING,
+    WorkflowRunEnded: _END,
+    NextAttemptMade: _NEXT,
 }
 _STATES = ("", "new", "pending", "initializing", "waiting", "running")  # of a RayJob, then its end
 
 
 def in_order(run_events: Iterable[RunEvent]) -> tuple[RunEvent, ...]:
-    """Return the facts by minute, then as a run goes, then as they were heard."""
+    """Return the events by minute, then as a run goes, then as they were heard."""
     return tuple(sorted(run_events, key=_place))
 
 
-def told(run_events: Iterable[RunEvent]) -> tuple[RunEvent, ...]:
-    """Return the facts that have a text, in order; a dispatch that was taken is told once."""
+def told(run_events: Iterable[RunEvent]) -> tuple[tuple[datetime, str], ...]:
+    """Return the times and lines of the events that have a line, in order.
+
+    The first try of a dispatch that was taken has no line: the dispatch itself has one.
+    """
     known = in_order(run_events)
-    sent = any(run_event.key.startswith("dispatched:") for run_event in known)
-    lines = (run_event for run_event in known if run_event.data.get("text"))
-    return tuple(run_event for run_event in lines if not (sent and run_event.key == "dispatch:1"))
+    sent = any(isinstance(item.what, Dispatched | StartedByGitHub) for item in known)
+    shown = [item for item in known if not (sent and item.what == DispatchStarted(1))]
+    lines = [(item.at, line_of(item.what)) for item in shown]
+    return tuple((at, line) for at, line in lines if line)
+
+
+def line_of(what: What) -> str:
+    """Return the line that people read, "" if there is none."""
+    if isinstance(what, OfDispatch):
+        return _line_of_dispatch(what)
+    if isinstance(what, OfWorkflowRun):
+        return _line_of_workflow_run(what)
+    if isinstance(what, OfRayJob):
+        return _line_of_rayjob(what)
+    return _line_of_end(what)
+
+
+def _line_of_dispatch(what: OfDispatch) -> str:
+    match what:
+        case DispatchStarted(number=number):
+            return "dispatching" if number == 1 else f"dispatching again (try {number})"
+        case DispatchUnsent() | DispatchSearched():
+            return ""
+        case DispatchRefused():
+            return "dispatch refused"
+        case Dispatched(found=found):
+            return "found by its id after a lost answer" if found else "dispatched"
+        case StartedByGitHub(event=event):
+            return f"started by GitHub on {event}"
+        case _:
+            assert_never(what)
+
+
+def _line_of_workflow_run(what: OfWorkflowRun) -> str:
+    match what:
+        case WorkflowRunChanged(status="action_required"):
+            return "waits for an approval on GitHub"
+        case JobChanged(status="in_progress", runner=runner) if runner:
+            return f"on runner `{runner}`"
+        case WorkflowRunEnded(conclusion=conclusion):
+            return f"Actions run ended: {conclusion or 'no conclusion'}"
+        case NativeRunSeen() | WorkflowRunChanged() | JobChanged() | LogRead():
+            return ""
+        case _:
+            assert_never(what)
+
+
+def _line_of_rayjob(what: OfRayJob) -> str:
+    match what:
+        case RayJobSeen(job_id=job_id):
+            return f"RayJob `{job_id}`"
+        case RayJobAnnounced(job_id=job_id):
+            return f"RayJob `{job_id}`, announced by the workflow"
+        case RayJobChanged(job_id=job_id, deployment=deployment, status=status):
+            return f"RayJob `{job_id}` {state_word(deployment, status)}"
+        case RayJobForeign(job_id=job_id):
+            return f"RayJob `{job_id}` is of another run: not read"
+        case RayJobUnrecorded(job_id=job_id):
+            return f"RayJob `{job_id}` taken as ours: the submitter keeps no records"
+        case RayJobLogLost(problem=problem):
+            return f"its log is not kept: {problem}"
+        case RayJobsDeleted(problem=problem):
+            return f"deleting the RayJobs failed: {problem}" if problem else "RayJobs deleted"
+        case RayJobsListed():
+            return ""
+        case _:
+            assert_never(what)
+
+
+def _line_of_end(what: OfEnd) -> str:
+    match what:
+        case CancelSent(taken=taken) | ForceCancelSent(taken=taken):
+            asked = "asked GitHub to cancel" + " by force" * isinstance(what, ForceCancelSent)
+            return asked if taken else f"{asked}: nothing to cancel any more"
+        case NextAttemptMade(attempt=attempt, why=why):
+            return f"attempt {attempt} follows: {why}"
+        case VerdictReached():
+            return ""
+        case _:
+            assert_never(what)
 
 
 def _place(run_event: RunEvent) -> tuple[datetime, int, datetime, str]:
-    return (
-        run_event.at.replace(second=0, microsecond=0),
-        _rank(run_event.key),
-        run_event.at,
-        run_event.key,
-    )
+    minute = run_event.at.replace(second=0, microsecond=0)
+    return minute, _rank(run_event.what), run_event.at, run_event.key
 
 
-def _rank(key: str) -> int:
-    kind, *rest = key.split(":")
-    if kind == "rayjob":
-        return _RAYJOB + _state(rest[1:])
-    if kind in {"actions", "job"} and rest[-1:] == ["completed"]:
-        return _ENDING
-    return _KINDS.get(kind, _AFTER)
+def _rank(what: What) -> int:
+    """Return where an event stands among those of its minute."""
+    match what:
+        case WorkflowRunChanged(status="completed") | JobChanged(status="completed"):
+            return _ENDING
+        case RayJobChanged(deployment=deployment, status=status):
+            return _RAYJOB + _progress(deployment or status)
+        case RayJobForeign() | RayJobUnrecorded():
+            return _RAYJOB + len(_STATES)
+        case _:
+            return _RANKS.get(type(what), _AFTER)
 
 
-def _state(words: list[str]) -> int:
-    """Rank ``deployment:status`` of a RayJob; the deployment says more where there is one."""
-    word = next((word for word in words if word), "").lower()
+def _progress(state: str) -> int:
+    """Return how far a RayJob is; its deployment's state says more than its status."""
+    word = state.lower()
     return _STATES.index(word) if word in _STATES else len(_STATES)

@@ -121,7 +121,7 @@ class _End:
 
 
 def _ends(observed: Observed, rayjobs: tuple[RayJob, ...]) -> list[tuple[RayJob, _End | None]]:
-    said = (observed.log or {}).get("final") if len(rayjobs) == 1 else None
+    said = observed.log.final if observed.log and len(rayjobs) == 1 else None
     return [(job, _end(job, said)) for job in rayjobs]
 
 

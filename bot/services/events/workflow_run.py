@@ -10,12 +10,11 @@ from datetime import datetime
 
 from bot.core.github.events import WorkflowJobEvent, WorkflowRunAction, WorkflowRunEvent
 from bot.core.model.ids import RunId
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import JobChanged, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Claimant, Run, State
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
 from bot.core.planning.pull_request import pr_source
 from bot.core.report.views import Gate
-from bot.core.runs import observed
 from bot.core.runs.native import info_from_webhook
 from bot.core.runs.offline import JobSeen, job_state, own_labels
 from bot.ports.clock import Clock
@@ -51,15 +50,13 @@ class WorkflowRuns:
         run = await self._store.run_of_actions(event.repo.id, event.run_id)
         if run is None:
             cancelled = await self._cancel_stray(event)
-            found = await self._natives.seen(event.repo, info_from_webhook(event), observed.WEBHOOK)
+            found = await self._natives.seen(event.repo, info_from_webhook(event), Source.WEBHOOK)
             return replace(found, audit=(*found.audit, *cancelled))
         if event.attempt > run.actions_attempt:
             return await self._adopt(event, run)
         if run.state is State.DONE:
             return Plan(repo=event.repo, audit=await self._cancel_late(event, run))
-        return Plan(
-            repo=event.repo, run_events=(webhook_event("webhook", event, run, self._clock.now()),)
-        )
+        return Plan(repo=event.repo, run_events=(webhook_event(event, run, self._clock.now()),))
 
     async def _adopt(self, event: WorkflowRunEvent, before: Run) -> Plan:
         """Follow a re-run that a person started in the Actions tab, as the next attempt."""
@@ -68,8 +65,8 @@ class WorkflowRuns:
             if event.action is WorkflowRunAction.COMPLETED:
                 reason = "the attempt before this one has not ended here yet"
                 raise Transient(reason, retry_after_s=_SOON_S)
-            data = {"attempt": before.actions_attempt, "status": "completed", "conclusion": None}
-            run_event = observed.actions(observed.WEBHOOK, before.id, now, data)
+            over = WorkflowRunChanged(before.actions_attempt, "completed")
+            run_event = RunEvent(before.id, Source.WEBHOOK, now, over)
             return Plan(repo=event.repo, run_events=(run_event,))
         run = Run(
             id=RunId(self._new_id()),
@@ -92,7 +89,7 @@ class WorkflowRuns:
         return Plan(
             repo=event.repo,
             new_runs=((run, await self._claimants(run, event.actor)),),
-            run_events=(webhook_event(observed.WEBHOOK, event, run, now),),
+            run_events=(webhook_event(event, run, now),),
             gates=(Gate(run.repo_id, run.sha, run.number or 0),),
             audit=(_entry(run, event.actor or "somebody", what, "adopted", now),),
         )
@@ -112,17 +109,16 @@ class WorkflowRuns:
         await self._occupy_labels(event, known=run is not None)
         if run is None or run.state is State.DONE:
             return Plan(repo=event.repo)
-        data = {
-            "id": event.job_id,
-            "attempt": event.attempt,
-            "status": event.action,
-            "conclusion": event.conclusion,
-            "runner": event.runner,
-            "name": event.name,
-        }
-        return Plan(
-            repo=event.repo, run_events=(observed.job("webhook", run.id, self._clock.now(), data),)
+        changed = JobChanged(
+            job_id=event.job_id,
+            attempt=event.attempt,
+            status=event.action,
+            conclusion=event.conclusion,
+            runner=event.runner,
+            name=event.name,
         )
+        run_event = RunEvent(run.id, Source.WEBHOOK, self._clock.now(), changed)
+        return Plan(repo=event.repo, run_events=(run_event,))
 
     async def _occupy_labels(self, event: WorkflowJobEvent, *, known: bool) -> None:
         """Store that the job occupies its labels, if the repository has a policy."""
@@ -170,12 +166,7 @@ def _entry(run: Run, who: str, what: str, rule: str, now: datetime) -> AuditEntr
     return AuditEntry(now, who, what, True, rule, run.repo_id, run.number, run.sha)
 
 
-def webhook_event(source: str, event: WorkflowRunEvent, run: Run, now: datetime) -> RunEvent:
+def webhook_event(event: WorkflowRunEvent, run: Run, now: datetime) -> RunEvent:
     """Return what a webhook told of a run of ours."""
-    data = {
-        "attempt": event.attempt,
-        "status": event.action,
-        "conclusion": event.conclusion,
-        "url": event.html_url,
-    }
-    return observed.actions(source, run.id, now, data)
+    changed = WorkflowRunChanged(event.attempt, event.action, event.conclusion)
+    return RunEvent(run.id, Source.WEBHOOK, now, changed)

@@ -4,8 +4,8 @@ Costs no call to GitHub: the token says which repository, workflow and run attem
 rows say which of them we dispatched. The id itself is believed once the submitter confirms it.
 """
 
+from bot.core.model.run_events import RayJobAnnounced, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Run, State
-from bot.core.runs import observed
 from bot.ports.api import Accepted, Announced, AnnouncementStore, Proof, Prover, Refusal, Why
 from bot.ports.clock import Clock
 from bot.services.rayjobs.seen import unconfirmed
@@ -39,8 +39,13 @@ class Announcements:
         if isinstance(run, Refusal):
             return run
         now = self._clock.now()
-        job = unconfirmed(run, job_id, observed.ANNOUNCEMENT, submitter=self._submitter)
-        told = observed.announced(run, now, job_id)
+        job = unconfirmed(run, job_id, Source.ANNOUNCEMENT, submitter=self._submitter)
+        # The workflow itself speaks, so a job of this attempt has begun.
+        begun = WorkflowRunChanged(run.actions_attempt, "in_progress")
+        told = tuple(
+            RunEvent(run.id, Source.ANNOUNCEMENT, now, what)
+            for what in (begun, RayJobAnnounced(job_id))
+        )
         return await self._store.add_announced(Announced(job, told, proof.jti, proof.until), now)
 
     def _tell(self, dispatch_id: str, answer: Accepted | Refusal) -> None:

@@ -6,12 +6,12 @@ open, and the verdict waits for it.
 """
 
 import asyncio
-import re
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import assert_never
 
+from bot.core.model.run_events import RayJobChanged, RayJobForeign, RayJobUnrecorded
 from bot.core.model.runs import Run
 from bot.core.rayjob import (
     Event,
@@ -24,6 +24,7 @@ from bot.core.rayjob import (
     StatusChange,
     StreamDecoder,
 )
+from bot.core.rayjob.words import state_word
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Silent, Transient
 from bot.ports.rayjobs import RayJobs
@@ -42,7 +43,6 @@ _HELD_OPEN_S = 20.0
 # Watches for the rest of the log of a job whose end is known by its record.
 _REST_WATCHES = 3
 _HTTP_NOT_FOUND = 404
-_word = re.compile(r"[A-Za-z0-9_-]{1,40}").fullmatch
 _WAY = {"new": 0, "initializing": 1, "pending": 1, "running": 2, "complete": 3}
 _unseen = "the submitter tells neither a final nor the job's state"
 
@@ -57,13 +57,6 @@ class _Unreachable:
 def _how_far(deployment: str, status: str) -> int | None:
     """Return how far a job is on its usual way; None off it, where it may turn back."""
     return _WAY.get((deployment or status).casefold())
-
-
-def _state(deployment: str, status: str) -> str:
-    """Return how a job stands in a word, "" when nothing says so."""
-    words = [word for word in (deployment, status) if word]
-    odd = "in a state of its own" if words else ""
-    return next((word for word in words if _word(word)), odd)
 
 
 class RayJobReader:
@@ -169,15 +162,13 @@ class RayJobReader:
         )
         if known is not None and told is not None and told < known:
             return  # a stream that begins anew tells what is over
-        before, shown = (
-            _state(self._row.job.deployment, self._row.job.status),
-            _state(deployment, status),
-        )
+        before = state_word(self._row.job.deployment, self._row.job.status)
+        deployment, status = self._row.shown(deployment), self._row.shown(status)
+        state = state_word(deployment, status)
         # A record says RUNNING where the stream says Running: one state, told once.
-        if shown and shown.casefold() != before.casefold():
-            key = f"rayjob:{self._job_id}:{deployment}:{status}"
-            self._row.note(key, f"RayJob `{self._job_id}` {shown}")
-        self._row.set(status=self._row.shown(status), deployment=self._row.shown(deployment))
+        if state and state.casefold() != before.casefold():
+            self._row.note(RayJobChanged(self._job_id, deployment, status))
+        self._row.set(status=status, deployment=deployment)
         if message and self._row.job.final is None:
             self._row.set(message=self._row.shown(message))
 
@@ -246,9 +237,7 @@ class RayJobReader:
         """Don't read a job of somebody else: its id came from a log that anybody can write to."""
         number, attempt = record.github_run_id, record.github_run_attempt
         self._row.set(message=f"it is of Actions run {number}, attempt {attempt}")
-        self._row.note(
-            f"rayjob:{self._job_id}:foreign", f"RayJob `{self._job_id}` is of another run: not read"
-        )
+        self._row.note(RayJobForeign(self._job_id))
         self._stop = True
 
     def _stateless(self) -> None:
@@ -264,10 +253,7 @@ class RayJobReader:
         """Take a job as ours whose watch speaks, where no record is to be had of whose it is."""
         if self._recordless and not self._row.job.confirmed:
             self._row.set(confirmed=True, poke=True)
-            self._row.note(
-                f"rayjob:{self._job_id}:recordless",
-                f"RayJob `{self._job_id}` taken as ours: the submitter keeps no records",
-            )
+            self._row.note(RayJobUnrecorded(self._job_id))
 
     # -- between watches ---------------------------------------------------------------------------
 

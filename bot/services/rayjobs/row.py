@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import RayJobLogLost, RunEvent, Source, What
 from bot.core.rayjob import FinalStatus
 from bot.core.report.redaction import Redactor
 from bot.ports.clock import Clock
@@ -16,7 +16,6 @@ from bot.services.rayjobs.undisturbed import undisturbed
 from bot.telemetry import Log
 
 LEASE_S = 30.0
-WATCH = "watch"  # the source of our facts
 _MAX_MESSAGE_CHARS = 1000  # a message goes into a check run's summary
 
 
@@ -57,9 +56,9 @@ class RayJobRow:
         self._poke |= poke
         self.urgent |= poke
 
-    def note(self, key: str, text: str) -> None:
-        """Add a line to the run's timeline, shown with the next progress."""
-        run_event = RunEvent(self.job.run_id, WATCH, key, self._clock.now(), {"text": text})
+    def note(self, what: What) -> None:
+        """Add an event to the run's timeline, shown with the next progress."""
+        run_event = RunEvent(self.job.run_id, Source.WATCH, self._clock.now(), what)
         self._facts += (run_event,)
         self.changed = self.urgent = self._progress = True
 
@@ -98,7 +97,7 @@ class RayJobRow:
         if mark.problem and not self._has_problem:
             self._has_problem = True
             self._log.error("a log can't be kept", why=mark.problem)
-            self.note(f"log:{self.job.job_id}", f"its log is not kept: {mark.problem}")
+            self.note(RayJobLogLost(self.job.job_id, mark.problem))
 
     def shown(self, message: str) -> str:
         """Return a message from outside as a row may hold it."""

@@ -5,11 +5,20 @@ from datetime import timedelta
 
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
+from bot.core.model.run_events import (
+    Dispatched,
+    DispatchRefused,
+    DispatchSearched,
+    DispatchStarted,
+    DispatchUnsent,
+    RunEvent,
+    Source,
+    What,
+)
 from bot.core.model.runs import Run, State
 from bot.core.planning.audit import audited
 from bot.core.planning.plan import DropClaimant, Plan
 from bot.core.planning.pull_request import short
-from bot.core.runs import observed
 from bot.core.runs.dispatch_inputs import inputs_of, refusal
 from bot.core.runs.steps import Dispatch, Search
 from bot.ports.clock import Clock
@@ -54,7 +63,7 @@ class Dispatcher:
             place=None,
             why="",
         )
-        intent = observed.dispatching(run, step.number, self._clock.now())
+        intent = self._event(run, DispatchStarted(step.number))
         if await self._ledger.intend(claimed, run, intent):
             await self._send(claimed, repo, (run, failed_only), step.number)
 
@@ -103,13 +112,12 @@ class Dispatcher:
         except Transient as error:
             wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
             now = self._clock.now()
-            run_event = observed.unsent(run, number, now, str(error))
+            run_event = self._event(run, DispatchUnsent(number, str(error)))
             waiting = replace(run, why=f"GitHub does not take the dispatch now: {error}")
             await self._ledger.moved(claimed, StepResult(waiting, now + wait, (run_event,)))
         except Permanent as error:
-            now = self._clock.now()
-            run_event = observed.refused(run, now, refusal(run, error.status, str(error)))
-            await self._ledger.moved(claimed, StepResult(run, now, (run_event,)))
+            why = refusal(run, error.status, str(error))
+            await self._learn(claimed, run, DispatchRefused(why))
         else:
             await self._answered(claimed, run, answer)
 
@@ -150,7 +158,7 @@ class Dispatcher:
 
     async def search(self, claimed: ClaimedRun, repo: Repo, step: Search) -> None:
         """Look for our id; of several runs with it the lowest is ours, the others go."""
-        run, now = claimed.run, self._clock.now()
+        run = claimed.run
         if run.rerun_of is not None:
             await self._search_rerun(claimed, repo, step)
             return
@@ -160,8 +168,7 @@ class Dispatcher:
             (item for item in listed if run.id in item.display_title), key=lambda item: item.id
         )
         if not ours:
-            run_event = observed.searched(run, step.number, step.search, now)
-            await self._ledger.moved(claimed, StepResult(run, now, (run_event,)))
+            await self._learn(claimed, run, DispatchSearched(step.number, step.search))
             return
         for double in ours[1:]:
             await self._github.cancel(repo, double.id)
@@ -175,14 +182,11 @@ class Dispatcher:
         if seen.attempt > run.actions_attempt:
             await self._adopt(claimed, run, seen, found=True)
             return
-        now = self._clock.now()
-        run_event = observed.searched(run, step.number, step.search, now)
-        await self._ledger.moved(claimed, StepResult(run, now, (run_event,)))
+        await self._learn(claimed, run, DispatchSearched(step.number, step.search))
 
     async def _adopt(
         self, claimed: ClaimedRun, run: Run, actions: ActionsRun, *, found: bool
     ) -> None:
-        now = self._clock.now()
         run = replace(
             run,
             state=State.WAITING_FOR_RUNNER,
@@ -191,5 +195,12 @@ class Dispatcher:
             actions_url=actions.html_url,
             why="",
         )
-        run_event = observed.dispatched(run, now, found=found)
-        await self._ledger.moved(claimed, StepResult(run, now, (run_event,)))
+        await self._learn(claimed, run, Dispatched(run.actions_attempt, found))
+
+    def _event(self, run: Run, what: What) -> RunEvent:
+        return RunEvent(run.id, Source.RUNNER, self._clock.now(), what)
+
+    async def _learn(self, claimed: ClaimedRun, run: Run, what: What) -> None:
+        """Save what was learned, and take the next step at once."""
+        run_event = self._event(run, what)
+        await self._ledger.moved(claimed, StepResult(run, run_event.at, (run_event,)))

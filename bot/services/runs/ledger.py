@@ -8,13 +8,18 @@ from datetime import datetime
 from bot.core.model.ids import RunId
 from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import (
+    NextAttemptMade,
+    RunEvent,
+    Source,
+    StartedByGitHub,
+    VerdictReached,
+)
 from bot.core.model.runs import Outcome, Run, State, StopRequest
 from bot.core.planning.plan import BY_ITSELF, AuditEntry
 from bot.core.queue.state import Blocked
 from bot.core.report.digest import cause_of
 from bot.core.report.views import SuiteView
-from bot.core.runs import observed
 from bot.core.runs.observed import fold
 from bot.core.runs.steps import Bind, Conclude, End, RequestStop, Wait
 from bot.ports.clock import Clock
@@ -143,8 +148,8 @@ class Ledger:
             actions_url=step.url,
             dispatched_at=now,
         )
-        told = {"text": f"started by GitHub on {step.event}"}
-        run_event = RunEvent(run.id, observed.RUNNER, f"dispatched:{step.attempt}", now, told)
+        started = StartedByGitHub(step.attempt, step.event)
+        run_event = RunEvent(run.id, Source.RUNNER, now, started)
         await self.moved(claimed, StepResult(run, now, (run_event,)))
 
     async def conclude(self, claimed: ClaimedRun, step: Conclude) -> None:
@@ -152,7 +157,8 @@ class Ledger:
         now = self._clock.now()
         self._alarm(claimed)
         run = replace(claimed.run, state=State.FINISHING, why=step.why)
-        run_event = observed.decided(run, now, step.outcome, step.why)
+        verdict = VerdictReached(step.outcome, step.why)
+        run_event = RunEvent(run.id, Source.RUNNER, now, verdict)
         await self.moved(claimed, StepResult(run, now, (run_event,)))
 
     async def end(self, claimed: ClaimedRun, step: End) -> None:
@@ -171,11 +177,10 @@ class Ledger:
             ended_at=now,
         )
         retry = self._next_attempt(run, step, now) if step.retry else None
+        told: tuple[RunEvent, ...] = ()
         if retry:
-            note = {"text": f"attempt {retry.attempt} follows: {step.retry}"}
-            told: tuple[RunEvent, ...] = (RunEvent(run.id, observed.RUNNER, "retried", now, note),)
-        else:
-            told = ()
+            follows = NextAttemptMade(retry.attempt, step.retry)
+            told = (RunEvent(run.id, Source.RUNNER, now, follows),)
         save = SaveRun(run, None, told, release_all=True, retry=retry, show=True)
         await self._save(claimed, save)
 

@@ -6,20 +6,20 @@ from datetime import datetime
 from bot.core.model.ids import RunId
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
+from bot.core.model.run_events import RunEvent, Source
 from bot.core.model.runs import Claimant, Run
 from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import PolicyAt, pr_source, snapshot
 from bot.core.policy import Mode
 from bot.core.report.views import Gate
-from bot.core.runs import observed
 from bot.core.runs.native import (
     EVENTS,
     LATE_PULL,
     ORIGIN,
     UNREQUESTED,
     WorkflowRunInfo,
-    as_run_event,
-    as_state,
+    as_change,
+    as_seen,
     may_adopt,
     native_suites,
 )
@@ -42,7 +42,7 @@ class Natives:
         self._clock = clock
         self._new_id = new_id
 
-    async def seen(self, repo: Repo, seen: WorkflowRunInfo, source: str) -> Plan:
+    async def seen(self, repo: Repo, seen: WorkflowRunInfo, source: Source) -> Plan:
         """Return what an Actions run leads to that is bound to no row.
 
         Raises ``Transient`` while its pull request may only be late: webhooks overtake each other.
@@ -74,12 +74,13 @@ class Natives:
         repo: Repo,
         seen: WorkflowRunInfo,
         found: tuple[PolicyAt, tuple[str, ...], tuple[Pull, ...]],
-        source: str,
+        source: Source,
     ) -> Plan:
         at, names, pulls = found
         now = self._clock.now()
         known = [item.run for item in await self._store.runs_at(repo.id, seen.sha)]
-        new_runs, told = [], []
+        new_runs: list[tuple[Run, tuple[Claimant, ...]]] = []
+        told: list[RunEvent] = []
         for name in names:
             attempts = [run for run in known if run.suite == name]
             if not may_adopt(seen, attempts):
@@ -89,8 +90,9 @@ class Natives:
                 Claimant(run.id, pr_source(pull.number), auto=False) for pull in pulls
             )
             new_runs.append((run, claimants))
-            told.append(observed.native(source, run.id, now, as_run_event(seen)))
-            told.append(observed.actions(source, run.id, now, as_state(seen)))
+            told += [
+                RunEvent(run.id, source, now, what) for what in (as_seen(seen), as_change(seen))
+            ]
         gate = Gate(repo.id, seen.sha, pulls[0].number, name=at.policy.gate.name)
         return Plan(
             repo=repo,

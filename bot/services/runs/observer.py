@@ -3,12 +3,24 @@
 from dataclasses import replace
 
 import bot.core.rayjob.evidence as log_evidence
-from bot.core.model.ids import Json
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
+from bot.core.model.run_events import (
+    APPROVAL,
+    CancelSent,
+    ForceCancelSent,
+    LogRead,
+    RayJobsDeleted,
+    RayJobSeen,
+    RayJobsListed,
+    RunEvent,
+    Source,
+    What,
+    WorkflowRunChanged,
+    WorkflowRunEnded,
+)
 from bot.core.model.runs import Run, State
 from bot.core.rayjob import NotOffered, RayJobRecord
-from bot.core.runs import observed
 from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
@@ -54,7 +66,7 @@ class RunObserver:
                 raise
             await self._ended(claimed, run, _GONE)
             return
-        asks = seen.conclusion == observed.APPROVAL and seen.attempt == run.actions_attempt
+        asks = seen.conclusion == APPROVAL and seen.attempt == run.actions_attempt
         if seen.status == "completed" and not asks:
             await self._ended(claimed, run, seen.conclusion)
         else:
@@ -65,7 +77,8 @@ class RunObserver:
         now = self._clock.now()
         label_is_pool = run.snapshot.rayjob and run.snapshot.pool is None
         release = () if label_is_pool or run.label is None else (f"label:{run.label}",)
-        run_event = observed.ended(run, now, conclusion)
+        ended = WorkflowRunEnded(run.actions_attempt, conclusion)
+        run_event = RunEvent(run.id, Source.RUNNER, now, ended)
         await self._ledger.moved(claimed, StepResult(run, now, (run_event,), release=release))
 
     async def find_rayjobs(self, claimed: ClaimedRun, step: FindRayJobs) -> None:
@@ -77,13 +90,14 @@ class RunObserver:
         records = () if isinstance(found, NotOffered) else found
         known = {job.job_id for job in claimed.rayjobs}
         new = tuple(_rayjob(run, item) for item in records if item.job_id not in known)
-        noted = [observed.rayjob_seen(run, now, job.job_id) for job in new]
+        noted: list[What] = [RayJobSeen(job.job_id) for job in new]
         if step.last:
-            noted.append(observed.asked(run, now))
+            noted.append(RayJobsListed(run.actions_attempt))
         due = now if new or step.last else step.then
         if run.state is State.WAITING_FOR_RUNNER:  # its job has begun, or nobody would ask
             run = replace(run, state=State.RUNNING, why="")
-        await self._ledger.moved(claimed, StepResult(run, due, tuple(noted), rayjobs=new))
+        run_events = tuple(RunEvent(run.id, Source.RUNNER, now, what) for what in noted)
+        await self._ledger.moved(claimed, StepResult(run, due, run_events, rayjobs=new))
 
     async def send_cancel(self, claimed: ClaimedRun, repo: Repo, step: SendCancel) -> None:
         """Ask GitHub to cancel; a run that can't be cancelled has ended: its end is read."""
@@ -97,10 +111,11 @@ class RunObserver:
                 raise
             acquired = False  # deleted on GitHub; its end is read as such
         now = self._clock.now()
-        noted = [observed.cancel_sent(run, now, force=step.force, taken=acquired)]
+        sent = ForceCancelSent(acquired) if step.force else CancelSent(acquired)
+        noted = [RunEvent(run.id, Source.RUNNER, now, sent)]
         if not acquired:
-            data = {"attempt": run.actions_attempt, "status": "completed", "conclusion": None}
-            noted.append(observed.actions("api", run.id, now, data))
+            over = WorkflowRunChanged(run.actions_attempt, "completed")
+            noted.append(RunEvent(run.id, Source.API, now, over))
         await self._ledger.moved(claimed, StepResult(run, now, tuple(noted)))
 
     async def delete_rayjobs(self, claimed: ClaimedRun, step: DeleteRayJobs) -> None:
@@ -114,46 +129,42 @@ class RunObserver:
         except (Transient, Permanent) as error:
             problem = str(error) or type(error).__name__
         now = self._clock.now()
-        run_event = observed.rayjobs_deleted(run, step.number, now, problem)
+        deleted = RayJobsDeleted(step.number, problem)
+        run_event = RunEvent(run.id, Source.RUNNER, now, deleted)
         await self._ledger.moved(claimed, StepResult(run, now, (run_event,)))
 
     async def read_log(self, claimed: ClaimedRun, repo: Repo) -> None:
         """Read the Actions log of the job that tells most: RayJob markers and a digest."""
         run = claimed.run
         assert run.actions_run_id is not None
+        job_id = None
         try:
             jobs = await self._github.jobs(repo, run.actions_run_id, run.actions_attempt)
-            data = await self._log_of(run, repo, jobs)
+            read, job_id = await self._log_of(run, repo, _telling(jobs))
         except Permanent as error:
-            data = {"final": None, "digest": None, "problem": f"GitHub refused the log: {error}"}
+            read = LogRead(run.actions_attempt, problem=f"GitHub refused the log: {error}")
         now = self._clock.now()
         known = {job.job_id for job in claimed.rayjobs}
-        job_id = data.get("rayjob")
         new: tuple[RayJob, ...] = ()
         if job_id and job_id not in known:
             new = (unconfirmed(run, job_id, "log", submitter=self._rayjobs is not None),)
-        run_event = observed.log_read(run, now, data)
+        run_event = RunEvent(run.id, Source.RUNNER, now, read)
         await self._ledger.moved(claimed, StepResult(run, now, (run_event,), rayjobs=new))
 
-    async def _log_of(self, run: Run, repo: Repo, jobs: tuple[ActionsJob, ...]) -> Json:
-        job = _telling(jobs)
+    async def _log_of(
+        self, run: Run, repo: Repo, job: ActionsJob | None
+    ) -> tuple[LogRead, str | None]:
+        """Read the log of a job; return what it says, and the RayJob that it names."""
         if job is None:
-            return {"final": None, "digest": None, "problem": "no job of the run has begun"}
+            return LogRead(run.actions_attempt, problem="no job of the run has begun"), None
         digester = self._digesters.of(run)
         markers = log_evidence.ActionsLog()
         async for chunk in self._github.job_log(repo, job.id):
             digester.feed(chunk)
             markers.feed(chunk)
         said = markers.end()
-        return {
-            "final": said.final.value if said.final else None,
-            "rayjob": said.job_id,
-            "digest": as_row(digester.end()),
-            "job": job.name,
-            "step": job.failed_step,
-            "url": job.html_url,
-            "problem": "",
-        }
+        final = said.final.value if said.final else None
+        return LogRead(run.actions_attempt, final, as_row(digester.end())), said.job_id
 
 
 def _rayjob(run: Run, record: RayJobRecord) -> RayJob:

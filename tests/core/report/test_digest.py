@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.model.ids import Json
+from bot.core.model.run_events import LogRead
 from bot.core.report.digest import Pace, best, cause_of, pace, read
 from tests.core import shown as s
 
@@ -58,7 +59,7 @@ def test_progress(progress: Any, claimant: Pace | None) -> None:
 
 
 def test_a_known_cause_goes_before_an_unknown_one_whatever_its_source() -> None:
-    log = s.run_event("14:25", "", "log:1", digest=s.HCCL, problem="")
+    log = s.run_event("14:25", LogRead(1, digest=s.HCCL))
     shown, problem = best(s.suite(s.run(), log, jobs=(s.rayjob(digest=s.NOTHING),)))
     assert shown is not None
     assert (shown.kind, problem) == ("hccl_comm", "")
@@ -82,7 +83,7 @@ def test_a_table_names_the_cause_without_its_place(digest: Json | None, cause: s
 
 
 def test_the_last_look_into_the_log_counts() -> None:
-    old = s.run_event("14:01", "", "log:1", problem="not there yet")
-    new = s.run_event("14:02", "", "log:2", problem="expired")
+    old = s.run_event("14:01", LogRead(1, problem="not there yet"))
+    new = s.run_event("14:02", LogRead(2, problem="expired"))
     assert best(s.suite(s.run(), new, old)) == (None, "expired")
     assert best(s.suite(s.run())) == (None, "")

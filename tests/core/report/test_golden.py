@@ -13,6 +13,7 @@ from bot.core.messages import Messages
 from bot.core.model.ids import RunId
 from bot.core.model.levels import Level
 from bot.core.model.queue import Ahead, QueuePosition
+from bot.core.model.run_events import LogRead
 from bot.core.model.runs import Outcome, State, StopReason
 from bot.core.policy.changes import Comparison
 from bot.core.report import gate_check, render_policy_check, reply_body, suite_check
@@ -98,7 +99,7 @@ SUITES: dict[str, SuiteView] = {
     ),
     "failure-retried": s.suite(
         s.done(Outcome.FAILURE, "The Actions run failed.", retry="the infrastructure failed"),
-        s.run_event("14:25", "", "log:1", digest=s.HCCL, problem=""),
+        s.run_event("14:25", LogRead(1, digest=s.HCCL)),
     ),
     "failure-spent": s.suite(
         s.done(Outcome.FAILURE, "The Actions run failed.", attempt=2, retries=1),
@@ -114,7 +115,7 @@ SUITES: dict[str, SuiteView] = {
     ),
     "failure-no-digest": s.suite(
         s.done(Outcome.FAILURE, "The Actions run failed."),
-        s.run_event("14:25", "", "log:1", problem="GitHub answered 410: the log has expired"),
+        s.run_event("14:25", LogRead(1, problem="GitHub answered 410: the log has expired")),
     ),
     "failure-nothing": s.suite(s.done(Outcome.FAILURE, "")),
     "failure-tail": s.suite(

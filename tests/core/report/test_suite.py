@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.model.ids import Json, RunId
+from bot.core.model.ids import Json
 from bot.core.model.queue import QueuePosition
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import LogRead, RayJobLogLost, RayJobsDeleted, RayJobSeen
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.report import Context, gate_check, reply_body, reply_marker, suite_check
 from bot.core.report.failure import MESSAGE_BYTES
@@ -48,8 +48,9 @@ def views(draw: st.DrawFn) -> SuiteView:
     keys = draw(st.dictionaries(st.sampled_from(KEYS), JSON | st.just(text)))
     digest: Json = {**draw(st.sampled_from([{}, s.OOM, s.HCCL])), **keys}
     run_events = tuple(
-        RunEvent(RunId("01J5"), "x", f"log:{n}", s.NOW, {"text": text, "problem": text})
+        s.run_event("14:25", what)
         for n in range(draw(st.integers(0, 20)))
+        for what in (LogRead(n, problem=text), RayJobLogLost(f"j-{n}", text))
     )
     job = s.rayjob(digest=digest, message=text, status=text, silent_since=s.NOW)
     return s.suite(run, *run_events, jobs=(job,) * draw(st.integers(0, 3)))
@@ -168,7 +169,9 @@ def test_no_secret_of_an_annotation_or_a_tail_is_shown() -> None:
 def _leaky(digest: Json) -> SuiteView:
     snapshot = replace(s.SNAPSHOT, redact=("hunter2secret",))
     run = s.done(Outcome.FAILURE, f"why {TOKEN}", origin=TOKEN, snapshot=snapshot)
-    return s.suite(run, s.run_event("14:01", TOKEN), jobs=(s.rayjob(digest=digest),))
+    return s.suite(
+        run, s.run_event("14:01", RayJobsDeleted(1, TOKEN)), jobs=(s.rayjob(digest=digest),)
+    )
 
 
 def test_an_annotation_without_words_takes_the_title_or_the_path() -> None:
@@ -180,10 +183,10 @@ def test_an_annotation_without_words_takes_the_title_or_the_path() -> None:
 
 
 def test_a_long_story_keeps_its_start_and_its_end() -> None:
-    run_events = [s.run_event(f"14:{n:02}", f"event {n}") for n in range(30)]
+    run_events = [s.run_event(f"14:{n:02}", RayJobSeen(f"job-{n}")) for n in range(30)]
     summary = suite_check(s.suite(s.live(), *reversed(run_events)), s.CTX, s.NOW).summary
-    assert "14:00 event 0 · 14:19 event 19 · " in summary
-    assert "14:29 event 29" in summary
+    assert "14:00 RayJob `job-0` · 14:19 RayJob `job-19` · " in summary
+    assert "14:29 RayJob `job-29`" in summary
 
 
 def test_a_title_that_is_cut_keeps_the_news_of_the_retry() -> None:

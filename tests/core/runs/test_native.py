@@ -9,20 +9,25 @@ from bot.core.github.events import WorkflowRunAction, WorkflowRunEvent
 from bot.core.messages import Messages
 from bot.core.model.levels import Level
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import (
+    JobChanged,
+    RunEvent,
+    Source,
+    VerdictReached,
+    WorkflowRunChanged,
+)
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.snapshot import Label
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.trust import Person, Trusted
 from bot.core.report import Context, gate_check
-from bot.core.runs import observed
 from bot.core.runs.dispatch_inputs import refusal
 from bot.core.runs.native import (
     TO_APPROVE,
     WAITS,
     WorkflowRunInfo,
-    as_run_event,
-    as_state,
+    as_change,
+    as_seen,
     info_from_webhook,
     may_adopt,
     native_suites,
@@ -32,13 +37,13 @@ from tests.core import shown
 from tests.core.building import (
     LABEL,
     REPO,
-    RUN,
     SHA,
     a_run,
     a_wish,
     at,
     dispatched,
     ended,
+    learned,
     log,
     started,
     told,
@@ -65,7 +70,7 @@ SEEN = WorkflowRunInfo(
     url="https://x/50",
     created_at=at(),
 )
-NATIVE = observed.native("webhook", RUN.id, at(1), as_run_event(SEEN))
+NATIVE = learned(as_seen(SEEN), at(1), Source.WEBHOOK)
 
 
 def native(run: Run) -> Run:
@@ -141,17 +146,16 @@ def test_a_webhooks_action_is_what_counts() -> None:
         created_at=at(),
     )
     assert info_from_webhook(event) == SEEN
-    assert as_state(SEEN)["status"] == "in_progress"
+    assert as_change(SEEN) == WorkflowRunChanged(1, "in_progress")
 
 
 def held(minutes: float = 2) -> RunEvent:
-    data = {"attempt": 1, "status": "completed", "conclusion": "action_required"}
-    return observed.actions("webhook", RUN.id, at(minutes), data)
+    said = WorkflowRunChanged(1, "completed", "action_required")
+    return learned(said, at(minutes), Source.WEBHOOK)
 
 
 def job(status: str, minutes: float) -> RunEvent:
-    data = {"id": 1, "attempt": 1, "status": status, "runner": "", "name": "x", "conclusion": None}
-    return observed.job("webhook", RUN.id, at(minutes), data)
+    return learned(JobChanged(1, 1, status, None, "", "x"), at(minutes), Source.WEBHOOK)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +186,7 @@ def job(status: str, minutes: float) -> RunEvent:
         (
             "approved, by a list",
             BOUND,
-            (held(), told("queued", at(4), source="poll")),
+            (held(), told("queued", at(4), source=Source.POLL)),
             5,
             {},
             "Wait waiting_for_runner",
@@ -207,7 +211,7 @@ def test_a_step(
 def test_it_says_what_it_waits_for() -> None:
     assert step_of(WAITING, at_min=1) == Wait(State.QUEUED, at(10), WAITS)
     assert step_of(BOUND, held(), at_min=3) == Wait(State.NEEDS_APPROVAL, at(8), TO_APPROVE)
-    newer = observed.native("poll", RUN.id, at(2), as_run_event(replace(SEEN, run_id=51)))
+    newer = learned(as_seen(replace(SEEN, run_id=51)), at(2), Source.POLL)
     bound = step_of(WAITING, newer, NATIVE, at_min=2)
     assert bound == Bind(51, 1, "https://x/50", "pull_request")
     assert step_of(BOUND, at_min=1440) == ReadEnd(again=at(60) - at())
@@ -216,7 +220,7 @@ def test_it_says_what_it_waits_for() -> None:
 
 def test_an_infrastructures_failure_is_tried_again_as_others_are() -> None:
     digest = {"class_": "hccl_comm", "infra": True}
-    verdict = observed.decided(RUN, at(30), "failure", "x")
+    verdict = learned(VerdictReached(Outcome.FAILURE, "x"), at(30))
     step = step_of(BOUND, ended("failure"), verdict, log(digest=digest), at_min=31)
     assert words(step) == "End failure retry"
 

@@ -4,19 +4,24 @@ from typing import Any
 
 import pytest
 
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import (
+    DispatchRefused,
+    DispatchSearched,
+    DispatchStarted,
+    DispatchUnsent,
+    RunEvent,
+)
 from bot.core.model.runs import Run, State, StopReason
-from bot.core.runs import observed
 from bot.core.runs.offline import OfflineLabel
 from bot.core.runs.steps import Wait
 from tests.core.building import (
     LABEL,
-    RUN,
     a_rayjob,
     a_run,
     a_wish,
     at,
     dispatched,
+    learned,
     started,
     told,
 )
@@ -50,9 +55,9 @@ QUEUED = [
 
 def lost(number: int, searches: int) -> tuple[RunEvent, ...]:
     """Return ``number`` dispatches a minute apart; the last was looked for so often."""
-    intents = [observed.dispatching(RUN, n + 1, at(n)) for n in range(number)]
+    intents = [learned(DispatchStarted(n + 1), at(n)) for n in range(number)]
     looks = [
-        observed.searched(RUN, n + 1, look + 1, at(n))
+        learned(DispatchSearched(n + 1, look + 1), at(n))
         for n in range(number)
         for look in range(searches if n == number - 1 else 4)
     ]
@@ -61,7 +66,7 @@ def lost(number: int, searches: int) -> tuple[RunEvent, ...]:
 
 SENT = a_run(label=LABEL, state=State.DISPATCHING, dispatched_at=at(0))
 STOPPED = a_run(label=LABEL, state=State.DISPATCHING, stop_request=a_wish())
-NOT_TAKEN = observed.unsent(RUN, 1, at(0), "limit")
+NOT_TAKEN = learned(DispatchUnsent(1, "limit"))
 DISPATCHING = [
     row("Wait dispatching", "lost, 1 s", SENT, *lost(1, 0), at_min=1 / 60),
     row("Search 1.1", "lost, 2 s", SENT, *lost(1, 0), at_min=2.1 / 60),
@@ -78,7 +83,7 @@ DISPATCHING = [
     row("Dispatch 11", "just before 10 min", SENT, *lost(10, 4), at_min=9.9),
     row("End broken retry", "10 min", SENT, *lost(10, 4), at_min=10),
     row("Wait dispatching", "10 min, looking first", SENT, *lost(11, 0), at_min=10.01),
-    row("End broken", "refused", SENT, *lost(1, 0), observed.refused(RUN, at(), "x"), at_min=0.1),
+    row("End broken", "refused", SENT, *lost(1, 0), learned(DispatchRefused("x")), at_min=0.1),
     row("Search 1.1", "cancelled: found first", STOPPED, *lost(1, 0), at_min=0.1),
     row("End cancelled", "cancelled: not found", STOPPED, *lost(1, 4), at_min=1),
     row("End cancelled", "cancelled: never sent", STOPPED, *lost(1, 0), NOT_TAKEN, at_min=1),

@@ -4,18 +4,17 @@ from typing import Any
 
 import pytest
 
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import RayJobsDeleted, RunEvent, VerdictReached
 from bot.core.model.runs import Outcome, Run, StopReason
-from bot.core.runs import observed
 from bot.core.runs.steps import End
 from tests.core.building import (
-    RUN,
     a_rayjob,
     a_wish,
     asked,
     at,
     dispatched,
     ended,
+    learned,
     log,
 )
 from tests.core.moving import (
@@ -141,7 +140,7 @@ AT_LIMIT = [
         "unknown end, deleted",
         RAY,
         *UNKNOWN_END,
-        observed.rayjobs_deleted(RUN, 1, at(60), ""),
+        learned(RayJobsDeleted(1), at(60)),
         at_min=60.1,
         rayjobs=(LOST,),
     ),
@@ -167,7 +166,7 @@ AT_LIMIT = [
 
 
 def verdict(outcome: Outcome, minutes: float = 30) -> RunEvent:
-    return observed.decided(RUN, at(minutes), outcome, "so it is")
+    return learned(VerdictReached(outcome, "so it is"), at(minutes))
 
 
 RED = (ended("failure"), verdict(Outcome.FAILURE))

@@ -9,9 +9,23 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import (
+    CancelSent,
+    Dispatched,
+    DispatchSearched,
+    DispatchStarted,
+    ForceCancelSent,
+    LogRead,
+    RayJobsDeleted,
+    RayJobsListed,
+    RunEvent,
+    Source,
+    VerdictReached,
+    What,
+    WorkflowRunChanged,
+    WorkflowRunEnded,
+)
 from bot.core.model.runs import Outcome, State, StopReason, StopRequest
-from bot.core.runs import observed
 from bot.core.runs.reconcile import SEARCH_AFTER_S, decide
 from bot.core.runs.reconcile_input import ReconcileInput
 from bot.core.runs.steps import (
@@ -64,9 +78,12 @@ class World(RuleBasedStateMachine):
             self.run, self.wanted, tuple(known), jobs, self.now, submitter_down=self.down
         )
 
-    def _note(self, *noted: RunEvent) -> None:
-        for run_event in noted:
-            self.run_events.setdefault((run_event.source, run_event.key), run_event)
+    def _note(self, what: What, source: Source = Source.RUNNER) -> None:
+        run_event = RunEvent(self.run.id, source, self.now, what)
+        self.run_events.setdefault((run_event.source, run_event.key), run_event)
+
+    def _count(self, kind: type[What]) -> int:
+        return sum(isinstance(run_event.what, kind) for run_event in self.run_events.values())
 
     def _settle(self) -> datetime | None:
         """Take steps until the run waits; return when it wants to be looked at."""
@@ -98,7 +115,7 @@ class World(RuleBasedStateMachine):
                     self.run, stop_request=StopRequest(step.kind, "", step.reason, self.now)
                 )
             case Conclude():
-                self._note(observed.decided(self.run, self.now, step.outcome, step.why))
+                self._note(VerdictReached(step.outcome, step.why))
             case End():
                 self._ends(step)
             case Dispatch() | Search():
@@ -118,46 +135,44 @@ class World(RuleBasedStateMachine):
         self.run = replace(self.run, state=State.DONE, outcome=step.outcome)
 
     def _starting(self, step: Dispatch | Search) -> None:
-        number = len([key for _, key in self.run_events if key.startswith("dispatch:")])
+        number = self._count(DispatchStarted)
         if isinstance(step, Search):
             assert step.number == number
             if self.actions and self.searchable:
                 self._taken(found=True)
             else:
-                self._note(observed.searched(self.run, number, step.search, self.now))
+                self._note(DispatchSearched(number, step.search))
             return
-        looked = [key for _, key in self.run_events if key.startswith(f"search:{number}:")]
-        assert not number or len(looked) == len(SEARCH_AFTER_S)
+        assert self._count(DispatchSearched) == number * len(SEARCH_AFTER_S)
         assert step.number == number + 1
         self.run = replace(self.run, dispatched_at=self.run.dispatched_at or self.now)
-        self._note(observed.dispatching(self.run, step.number, self.now))
+        self._note(DispatchStarted(step.number))
         self.actions.append(None)
         if not self.loses:
             self._taken(found=False)
 
     def _taken(self, *, found: bool) -> None:
         self.run = replace(self.run, actions_run_id=99, state=State.WAITING_FOR_RUNNER)
-        self._note(observed.dispatched(self.run, self.now, found=found))
+        self._note(Dispatched(1, found))
 
     def _ask(self, step: Step) -> datetime | None:
-        run, now = self.run, self.now
         match step:
             case ReadEnd():
                 if self.actions[0] is None:
-                    return now + step.again
-                self._note(observed.ended(run, now, self.actions[0]))
+                    return self.now + step.again
+                self._note(WorkflowRunEnded(1, self.actions[0]))
             case FindRayJobs():
                 return self._find(step)
             case ReadLog():
-                self._note(observed.log_read(run, now, {"final": self.log_says, "digest": None}))
+                self._note(LogRead(1, self.log_says))
             case SendCancel():
                 taken = self.actions[0] is None
-                self._note(observed.cancel_sent(run, now, force=step.force, taken=taken))
+                self._note(ForceCancelSent(taken) if step.force else CancelSent(taken))
                 if step.force and self.actions[0] is None:
                     self.actions[0] = "cancelled"
             case DeleteRayJobs():
                 problem = "503" if self.delete_fails else ""
-                self._note(observed.rayjobs_deleted(run, step.number, now, problem))
+                self._note(RayJobsDeleted(step.number, problem))
         return None
 
     def _find(self, step: FindRayJobs) -> datetime | None:
@@ -167,7 +182,7 @@ class World(RuleBasedStateMachine):
         for job_id in new:
             self.rayjobs[job_id] = RayJob(job_id, self.run.id, "workflow", confirmed=True)
         if step.last:
-            self._note(observed.asked(self.run, self.now))
+            self._note(RayJobsListed(1))
         return None if new or step.last else step.then
 
     # -- the world ---------------------------------------------------------------------------------
@@ -219,9 +234,8 @@ class World(RuleBasedStateMachine):
         self._said("completed", twice=False, settle=True)
 
     def _said(self, status: str, *, twice: bool, settle: bool) -> None:
-        data = {"attempt": 1, "status": status}
-        for source in ("webhook", "poll")[: 1 + twice]:
-            self._note(observed.actions(source, self.run.id, self.now, data))
+        for source in (Source.WEBHOOK, Source.POLL)[: 1 + twice]:
+            self._note(WorkflowRunChanged(1, status), source)
         if settle:
             self._settle()
 
@@ -243,8 +257,7 @@ class World(RuleBasedStateMachine):
 
     @rule(word=WORDS)
     def the_log_will_say(self, word: str) -> None:
-        read = any(key == "log:1" for _, key in self.run_events)
-        self.log_says = self.log_says if read else word
+        self.log_says = self.log_says if self._count(LogRead) else word
 
     # -- what always holds -------------------------------------------------------------------------
 

@@ -2,60 +2,137 @@
 
 from datetime import timedelta
 
-from bot.core.model.run_events import RunEvent
-from bot.core.runs.timeline import in_order, told
-from tests.core.building import RUN, at
+import pytest
 
-HEARD = (
-    "rayjob:j:Running:RUNNING",
-    "rayjob:j:New:",
-    "job:7:completed",
-    "retried",
-    "rayjob:j::PENDING",
-    "rayjob:j:Initializing:",
-    "delete:1",
-    "rayjob:j:Complete:SUCCEEDED",
-    "end:1",
-    "job:7:in_progress",
-    "rayjob:j",
-    "dispatched:1",
-    "cancel",
-    "dispatch:1",
+from bot.core.model.run_events import (
+    CancelSent,
+    Dispatched,
+    DispatchRefused,
+    DispatchSearched,
+    DispatchStarted,
+    DispatchUnsent,
+    ForceCancelSent,
+    JobChanged,
+    LogRead,
+    NativeRunSeen,
+    NextAttemptMade,
+    RayJobAnnounced,
+    RayJobChanged,
+    RayJobForeign,
+    RayJobLogLost,
+    RayJobsDeleted,
+    RayJobSeen,
+    RayJobsListed,
+    RayJobUnrecorded,
+    RunEvent,
+    StartedByGitHub,
+    VerdictReached,
+    What,
+    WorkflowRunChanged,
+    WorkflowRunEnded,
 )
+from bot.core.model.runs import Outcome
+from bot.core.runs.timeline import in_order, line_of, told
+from tests.core.building import at, learned
+
+
+def job(status: str, runner: str = "npu-3") -> JobChanged:
+    return JobChanged(7, 1, status, None, runner, "test")
+
+
 GOES = (
-    "dispatch:1",
-    "dispatched:1",
-    "job:7:in_progress",
-    "rayjob:j",
-    "rayjob:j:New:",
-    "rayjob:j::PENDING",
-    "rayjob:j:Initializing:",
-    "rayjob:j:Running:RUNNING",
-    "rayjob:j:Complete:SUCCEEDED",
-    "job:7:completed",
-    "cancel",
-    "end:1",
-    "delete:1",
-    "retried",
+    DispatchStarted(1),
+    Dispatched(1, found=False),
+    WorkflowRunChanged(1, "completed", "action_required"),
+    job("in_progress"),
+    RayJobSeen("j"),
+    RayJobChanged("j", "New", ""),
+    RayJobChanged("j", "", "PENDING"),
+    RayJobChanged("j", "Initializing", ""),
+    RayJobChanged("j", "Running", "RUNNING"),
+    RayJobChanged("j", "Complete", "SUCCEEDED"),
+    RayJobForeign("j"),
+    job("completed"),
+    CancelSent(),
+    WorkflowRunEnded(1, "success"),
+    RayJobsDeleted(1),
+    NextAttemptMade(2, "the job hung"),
 )
+HEARD = (8, 5, 11, 15, 6, 7, 14, 9, 10, 13, 3, 4, 1, 12, 2, 0)  # places in what goes before
 
 
-def run_event(key: str, second: int, text: str = "x") -> RunEvent:
-    return RunEvent(RUN.id, "runner", key, at(0) + timedelta(seconds=second), {"text": text})
+def heard(what: What, second: int) -> RunEvent:
+    return learned(what, at(0) + timedelta(seconds=second))
 
 
-def test_within_a_minute_facts_stand_as_a_run_goes() -> None:
-    heard = [run_event(key, second) for second, key in enumerate(HEARD)]
-    assert tuple(item.key for item in in_order(heard)) == GOES
+def test_within_a_minute_events_stand_as_a_run_goes() -> None:
+    run_events = [heard(GOES[place], second) for second, place in enumerate(HEARD)]
+    assert tuple(item.what for item in in_order(run_events)) == GOES
 
 
 def test_between_minutes_time_decides() -> None:
-    keys = [item.key for item in in_order([run_event("dispatch:2", 61), run_event("end:1", 59)])]
-    assert keys == ["end:1", "dispatch:2"]
+    again, end = heard(DispatchStarted(2), 61), heard(WorkflowRunEnded(1, "success"), 59)
+    assert in_order([again, end]) == (end, again)
 
 
-def test_a_dispatch_is_told_once_and_what_has_no_text_is_not_told() -> None:
-    begun = [run_event("dispatch:1", 0), run_event("search:1:1", 2, text="")]
-    assert [item.key for item in told(begun)] == ["dispatch:1"]
-    sent = [*begun, run_event("dispatch:2", 3), run_event("dispatched:1", 5)]
-    assert [item.key for item in told(sent)] == ["dispatch:2", "dispatched:1"]
+def test_a_dispatch_is_told_once_and_what_has_no_line_is_not_told() -> None:
+    begun = [heard(DispatchStarted(1), 0), heard(DispatchSearched(1, 1), 2)]
+    assert told(begun) == ((at(0), "dispatching"),)
+    sent = [*begun, heard(DispatchStarted(2), 3), heard(Dispatched(1, found=False), 5)]
+    assert [line for _, line in told(sent)] == ["dispatching again (try 2)", "dispatched"]
+
+
+@pytest.mark.parametrize(
+    ("what", "key", "line"),
+    [
+        (DispatchStarted(1), "dispatch:1", "dispatching"),
+        (DispatchStarted(2), "dispatch:2", "dispatching again (try 2)"),
+        (DispatchUnsent(2, "limit"), "unsent:2", ""),
+        (DispatchSearched(2, 3), "search:2:3", ""),
+        (DispatchRefused("no ref"), "refused", "dispatch refused"),
+        (Dispatched(1, found=False), "dispatched:1", "dispatched"),
+        (Dispatched(1, found=True), "dispatched:1", "found by its id after a lost answer"),
+        (StartedByGitHub(1, "push"), "dispatched:1", "started by GitHub on push"),
+        (NativeRunSeen(50, 1, "https://x/50", "push"), "native:50", ""),
+        (WorkflowRunChanged(2, "completed", "failure"), "actions:2:completed", ""),
+        (
+            WorkflowRunChanged(2, "completed", "action_required"),
+            "actions:2:action_required",
+            "waits for an approval on GitHub",
+        ),
+        (job("in_progress"), "job:7:in_progress", "on runner `npu-3`"),
+        (job("in_progress", ""), "job:7:in_progress", ""),
+        (job("completed"), "job:7:completed", ""),
+        (WorkflowRunEnded(1, "success"), "end:1", "Actions run ended: success"),
+        (WorkflowRunEnded(1, None), "end:1", "Actions run ended: no conclusion"),
+        (LogRead(1, "FAILED"), "log:1", ""),
+        (RayJobSeen("j-1"), "rayjob:j-1", "RayJob `j-1`"),
+        (RayJobAnnounced("j-1"), "rayjob:j-1", "RayJob `j-1`, announced by the workflow"),
+        (RayJobsListed(1), "asked:1", ""),
+        (
+            RayJobChanged("j-1", "Running", "RUNNING"),
+            "rayjob:j-1:Running:RUNNING",
+            "RayJob `j-1` Running",
+        ),
+        (RayJobForeign("j-1"), "rayjob:j-1:foreign", "RayJob `j-1` is of another run: not read"),
+        (
+            RayJobUnrecorded("j-1"),
+            "rayjob:j-1:recordless",
+            "RayJob `j-1` taken as ours: the submitter keeps no records",
+        ),
+        (RayJobLogLost("j-1", "disk full"), "log:j-1", "its log is not kept: disk full"),
+        (CancelSent(), "cancel", "asked GitHub to cancel"),
+        (ForceCancelSent(), "force-cancel", "asked GitHub to cancel by force"),
+        (
+            CancelSent(taken=False),
+            "cancel",
+            "asked GitHub to cancel: nothing to cancel any more",
+        ),
+        (RayJobsDeleted(1), "delete:1", "RayJobs deleted"),
+        (RayJobsDeleted(1, "503"), "delete:1", "deleting the RayJobs failed: 503"),
+        (VerdictReached(Outcome.FAILURE, "it failed"), "verdict", ""),
+        (NextAttemptMade(2, "the job hung"), "retried", "attempt 2 follows: the job hung"),
+    ],
+)
+def test_an_event_has_a_key_and_a_line_of_the_timeline(what: What, key: str, line: str) -> None:
+    assert (learned(what).key, line_of(what)) == (key, line)

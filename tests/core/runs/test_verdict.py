@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.model.rayjobs import RayJob
+from bot.core.model.run_events import LogRead
 from bot.core.model.runs import Outcome
 from bot.core.runs.observed import Observed
 from bot.core.runs.verdict import Decided, Pending, judge
@@ -25,7 +26,7 @@ def seen(conclusion: str | None, *, read: bool = False, final: str | None = None
         seen_end_at=at(30),
         ended=True,
         conclusion=conclusion,
-        log={"final": final} if read or final else None,
+        log=LogRead(1, final) if read or final else None,
     )
 
 
@@ -225,7 +226,7 @@ ENDS = st.builds(
     ended=st.just(True),
     conclusion=st.sampled_from([None, "success", "failure", "cancelled", "skipped"]),
     asked=st.booleans(),
-    log=st.one_of(st.none(), st.fixed_dictionaries({"final": WORDS})),
+    log=st.one_of(st.none(), st.builds(LogRead, attempt=st.just(1), final=WORDS)),
 )
 
 
@@ -243,7 +244,7 @@ def test_no_answer_is_never_green(observed: Observed, jobs: list[RayJob], minute
     if not (isinstance(verdict, Decided) and verdict.outcome is Outcome.SUCCESS):
         return
     by_submitter = all(job.confirmed and job.final == "SUCCEEDED" for job in jobs)
-    said = (observed.log or {}).get("final") == "SUCCEEDED"
+    said = observed.log is not None and observed.log.final == "SUCCEEDED"
     no_answer = len(jobs) == 1 and (
         jobs[0].silent_since
         or (jobs[0].confirmed and jobs[0].final in {"NOT_FOUND", "STOPPED", "ODD"})

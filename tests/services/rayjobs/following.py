@@ -14,9 +14,10 @@ from bot.adapters.rayjobs import Limits, open_rayjobs
 from bot.core.digest import Digester, load_signatures
 from bot.core.model.ids import Json
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import DispatchStarted, LogRead, RunEvent, Source
 from bot.core.model.runs import Run, State
 from bot.core.runs.observed import Observed
+from bot.core.runs.timeline import line_of
 from bot.core.runs.verdict import Decided, Pending, judge
 from bot.ports.follower import FollowerStore
 from bot.ports.inbox import Plan
@@ -141,11 +142,11 @@ class World:
             return await load_all(conn, RunEvent, facts_table)
 
     async def texts(self) -> list[str]:
-        return [run_event.data["text"] for run_event in await self.run_events()]
+        return [line_of(run_event.what) for run_event in await self.run_events()]
 
     async def poke(self) -> None:
         """Make the run due, as any fact does."""
-        told = RunEvent(self.run.id, "test", "poke", self.clock.now())
+        told = RunEvent(self.run.id, Source.RUNNER, self.clock.now(), DispatchStarted(99))
         assert await self.store.commit(Plan(run_events=(told,)), self.clock.now(), done=None)
 
     async def is_poked(self) -> bool:
@@ -157,9 +158,9 @@ class World:
         pieces = LogFiles(self.folder).read(self.run.id, JOB, upto=row.log_bytes)
         return b"".join([piece async for piece in pieces])
 
-    def verdict(self, row: RayJob, log: Json | None = None) -> Pending | Decided:
+    def verdict(self, row: RayJob, log: LogRead | None = None) -> Pending | Decided:
         """Judge a run whose workflow was green."""
-        observed = Observed(ended=True, conclusion="success", log=log or {}, asked=True)
+        observed = Observed(ended=True, conclusion="success", log=log or LogRead(1), asked=True)
         return judge(self.run, observed, (row,), self.clock.now())
 
 

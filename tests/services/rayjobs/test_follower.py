@@ -7,6 +7,7 @@ from typing import Literal
 
 import pytest
 
+from bot.core.model.run_events import LogRead
 from bot.core.model.runs import Outcome
 from bot.core.runs.verdict import Decided, Pending
 from tests.databases import SqliteTemplate
@@ -152,7 +153,7 @@ async def test_an_end_that_nobody_tells_is_unknown_never_green(
     verdict = restless.verdict(row)
     assert isinstance(verdict, Pending)
     assert verdict.unknown
-    by_log = restless.verdict(row, {"final": "SUCCEEDED"})
+    by_log = restless.verdict(row, LogRead(1, "SUCCEEDED"))
     assert isinstance(by_log, Decided)
     assert by_log.why == "The RayJob succeeded, as the last line of the Actions log says."
 
@@ -300,7 +301,7 @@ async def test_a_job_of_another_run_is_neither_confirmed_nor_read(
     verdict = world.verdict(row)
     assert isinstance(verdict, Pending)
     assert verdict.unknown
-    assert isinstance(world.verdict(row, {"final": "SUCCEEDED"}), Pending)
+    assert isinstance(world.verdict(row, LogRead(1, "SUCCEEDED")), Pending)
 
 
 async def test_a_record_that_names_no_run_does_not_confirm(world: World) -> None:
