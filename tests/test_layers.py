@@ -1,5 +1,6 @@
 """Who may import whom, and that the check of it finds made-up breaches."""
 
+import ast
 import subprocess
 import sys
 
@@ -157,3 +158,39 @@ def test_a_quick_command_loads_no_server(command: str) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+def _makes_runs(source: str) -> bool:
+    """Return True if a module calls the model's class Run, or reaches it through its module."""
+    tree = ast.parse(source)
+    names = {
+        name.asname or name.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "bot.core.model.runs"
+        for name in node.names
+        if name.name == "Run"
+    }
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return any(
+        (isinstance(call, ast.Name) and call.id in names) or ast.unparse(call).endswith("runs.Run")
+        for call in calls
+    )
+
+
+def test_one_module_makes_runs() -> None:
+    makers = [module for module, path in MODULES.items() if _makes_runs(path.read_text())]
+    assert makers == ["bot.core.planning.attempts"]
+
+
+@pytest.mark.parametrize(
+    ("source", "makes"),
+    [
+        ("from bot.core.model.runs import Run\nrun = Run(1)", True),
+        ("from bot.core.model.runs import Run as Row\nrun = Row(1)", True),
+        ("from bot.core.model import runs\nrun = runs.Run(1)", True),
+        ("from bot.core.model.runs import Run\nrun: Run = load(Run, row)", False),
+        ("from bot.sim.model import Run\nrun = Run(1)", False),
+    ],
+)
+def test_a_second_maker_of_runs_is_found(source: str, makes: bool) -> None:
+    assert _makes_runs(source) == makes

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.core.model.ids import RunId
-from bot.core.model.runs import Claimant, Rank, Run, State, StopReason, StopRequest
+from bot.core.model.runs import Claimant, Run, State, StopReason, StopRequest
+from bot.core.planning.attempts import AttemptMaker, audit_of, next_attempt
+from bot.core.planning.commits import claim_again
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.pull_request import pr_source
-from bot.core.planning.starts import continued
 from bot.core.policy import PolicyErrors, load_policy
 from bot.core.queue.state import Pause
 from bot.core.report.views import Gate
@@ -100,24 +101,27 @@ class Operator:
         latest = await self._latest(run)
         if latest.state is not State.DONE:
             return No(f"attempt {latest.attempt} of {run.suite} is not done: {latest.id}")
-        again = self._again(run, latest)
-        if run.snapshot.native:
-            if latest.actions_run_id is None:
-                return No(f"GitHub starts {run.suite} by itself, and has not at this commit")
-            again = continued(again, latest)
-        claimants = tuple([await self._kept(claimant, again) for claimant in story.claimants])
-        sources = {claimant.source: claimant for claimant in claimants if claimant is not None}
-        if not sources:
-            pin = f"pin:operator-{again.id}"
-            sources = {pin: Claimant(again.id, pin, auto=False, by=self._who, rank=Rank.APPROVED)}
+        if run.snapshot.native and latest.actions_run_id is None:
+            return No(f"GitHub starts {run.suite} by itself, and has not at this commit")
+        kept = [item for item in story.claimants if await self._still_holds(item, run)]
+        again_id = self._new_id()
+        pin = Claimant(run.id, f"pin:operator-{again_id}")
+        request = replace(
+            next_attempt(run, f"{self._who}, operator"),
+            claims=tuple(claim_again(claimant, self._who) for claimant in kept or [pin]),
+            before=latest,
+            continues=latest if run.snapshot.native else None,
+        )
+        again, claimants = AttemptMaker(self._clock.now(), lambda: again_id).make(request)
+        sources = tuple(claimant.source for claimant in claimants)
         entry = self._entry(f"retry {run.suite} ({run.id}) as attempt {again.attempt}", run)
         changes = Plan(
-            new_runs=((again, tuple(sources.values())),),
-            gates=await self._gates(again, set(sources)),
+            new_runs=((again, claimants),),
+            gates=await self._gates(again, sources),
             audit=(entry,),
         )
         await self._store.commit(changes, again.created_at, done=None)
-        return Retried(again.id, again.attempt, again.suite, tuple(sources))
+        return Retried(again.id, again.attempt, again.suite, sources)
 
     async def _latest(self, run: Run) -> Run:
         """Return the latest attempt of a run's suite at its commit."""
@@ -126,30 +130,15 @@ class Operator:
         same = [item for item in found if item.suite == run.suite]
         return max(same, key=lambda item: item.attempt, default=run)
 
-    def _again(self, run: Run, latest: Run) -> Run:
-        return Run(
-            id=RunId(self._new_id()),
-            repo_id=run.repo_id,
-            sha=run.sha,
-            suite=run.suite,
-            attempt=latest.attempt + 1,
-            snapshot=run.snapshot,
-            created_at=self._clock.now(),
-            origin=f"{self._who}, operator",
-            number=run.number,
-        )
-
-    async def _kept(self, claimant: Claimant, again: Run) -> Claimant | None:
-        """Return a want for the new attempt; a pull request's holds while this is its head."""
+    async def _still_holds(self, claimant: Claimant, run: Run) -> bool:
+        """Return True unless it is a pull request that is closed or has another head by now."""
         kind, _, number = claimant.source.partition(":")
-        if kind == "pr":
-            pull = await self._store.pull(again.repo_id, int(number))
-            if pull is None or not pull.open or pull.head_sha != again.sha:
-                return None
-        rank = min(claimant.rank, Rank.APPROVED)
-        return replace(claimant, run_id=again.id, auto=False, by=self._who, rank=rank)
+        if kind != "pr":
+            return True
+        pull = await self._store.pull(run.repo_id, int(number))
+        return pull is not None and pull.open and pull.head_sha == run.sha
 
-    async def _gates(self, run: Run, sources: set[str]) -> tuple[Gate, ...]:
+    async def _gates(self, run: Run, sources: tuple[str, ...]) -> tuple[Gate, ...]:
         """Return the gate that the new attempt counts for: its pull request's."""
         if run.number is None or pr_source(run.number) not in sources:
             return ()
@@ -204,7 +193,7 @@ class Operator:
         now = self._clock.now()
         if run is None:
             return AuditEntry(now, self._who, what, True, RULE)
-        return AuditEntry(now, self._who, what, True, RULE, run.repo_id, run.number, run.sha)
+        return audit_of(run, what, RULE, now, who=self._who)
 
 
 def _not_to_cancel(run: Run) -> No | None:

@@ -6,8 +6,8 @@ from weakref import WeakValueDictionary
 
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo, StoredPolicy
+from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.plan import Plan
-from bot.core.planning.pull_request import PolicyAt
 from bot.core.policy import Policy, PolicyErrors, load_policy
 from bot.core.policy.selection import POLICY_PATH, lists_branch
 from bot.ports.clock import Clock

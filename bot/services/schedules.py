@@ -14,14 +14,13 @@ from bot.core.messages.words import listing
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Rank
+from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.audit import audited
 from bot.core.planning.commits import Commit
-from bot.core.planning.pull_request import PolicyAt
 from bot.core.planning.schedule import (
     Firing,
     FiringPlan,
     FiringState,
-    Make,
     Schedule,
     due,
     firing_source,
@@ -206,7 +205,9 @@ class Schedules:
             origin=f"the nightly {firing.name} of {firing.at:%Y-%m-%d %H:%M}",
         )
         runs = await self._store.runs_at(repo.id, tip)
-        return plan_firing(firing, commit, entry, runs, Make(self._clock.now(), self._new_id))
+        return plan_firing(
+            firing, commit, entry, runs, AttemptMaker(self._clock.now(), self._new_id)
+        )
 
     def _tell(self, firing: Firing) -> None:
         self._log.info(

@@ -10,8 +10,8 @@ import pytest
 
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo
+from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.plan import Plan
-from bot.core.planning.pull_request import PolicyAt
 from bot.ports.github import FileText, GitHub
 from bot.services.policies import Broken, Policies
 from bot.sim import ManualClock

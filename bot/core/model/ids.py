@@ -6,3 +6,8 @@ RepoId = NewType("RepoId", int)
 Sha = NewType("Sha", str)
 RunId = NewType("RunId", str)
 Json = dict[str, Any]  # decoded JSON object: what a fact carries
+
+
+def short(sha: str) -> str:
+    """Return a commit as people write it."""
+    return sha[:7]

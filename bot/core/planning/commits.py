@@ -4,11 +4,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.ids import RepoId, Sha
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.snapshot import Snapshot
+from bot.core.planning.attempts import (
+    AttemptMaker,
+    AttemptRequest,
+    Claim,
+    PolicyAt,
+    next_attempt,
+    snapshot,
+)
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
-from bot.core.planning.pull_request import PolicyAt, snapshot
 from bot.core.policy import Policy, Trigger
 from bot.core.policy.selection import ChangedFile, Selection, select
 
@@ -17,8 +24,10 @@ SOURCES = ("group:", "push:", "nightly:")
 
 UNLISTED = "the changed files are too many or not known, so all paths count as touched"
 
-NewId = Callable[[], str]
-Anew = Callable[[Run, Snapshot], bool]
+# What force-pushing back to a commit finds again; everything else is run anew.
+_COUNTS_AGAIN = {Outcome.SUCCESS, Outcome.FAILURE, Outcome.TIMED_OUT}
+
+RunsAgain = Callable[[Run, Snapshot], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +37,30 @@ class Commit:
     repo_id: RepoId
     sha: Sha
     at: PolicyAt
-    source: str  # the want
+    source: str  # the claimant's
     rank: Rank
-    origin: str  # "merge group of #12"
+    origin: str  # "the merge group of #12"
     files: tuple[ChangedFile, ...] = ()
+    number: int | None = None  # the pull request of which it is the head
+    not_before: datetime | None = None  # nothing that the bot starts begins sooner
 
     def freeze(self, suite: str, reason: str) -> Snapshot:
-        """Return the suite as it is now; no pull request's limit holds for it."""
-        return replace(snapshot(self.at, suite, self.files, reason), per_pull=None)
+        """Return the suite as it is now."""
+        return snapshot(self.at, suite, self.files, reason)
 
-    def claimant(self, run_id: RunId) -> Claimant:
-        """Return the want of this commit."""
-        return Claimant(run_id, self.source, rank=self.rank)
-
-
-@dataclass(frozen=True, slots=True)
-class Suites:
-    """The suites to run, with the reason for each, and when a finished attempt does not count."""
-
-    reasons: dict[str, str]
-    anew: Anew
+    def request(self, suite: str, reason: str, before: Run | None) -> AttemptRequest:
+        """Ask for a suite here; ``before`` is its latest attempt."""
+        frozen = self.freeze(suite, reason)
+        return AttemptRequest(
+            repo_id=self.repo_id,
+            sha=self.sha,
+            number=self.number,
+            snapshot=frozen,
+            origin=self.origin,
+            claims=(Claim(self.source, rank=self.rank),),
+            before=before,
+            not_before=None if frozen.native else self.not_before,
+        )
 
 
 def select_unlisted(policy: Policy, trigger: Trigger) -> Selection:
@@ -68,34 +81,41 @@ def latest(runs: Iterable[RunClaimants]) -> dict[str, Run]:
 
 
 def start(
-    commit: Commit, suites: Suites, runs: tuple[RunClaimants, ...], now: datetime, new_id: NewId
+    commit: Commit,
+    reasons: dict[str, str],
+    runs: Iterable[RunClaimants],
+    runs_again: RunsAgain,
+    maker: AttemptMaker,
 ) -> Plan:
-    """Return the new runs, and the open ones to join; ``runs`` are all attempts at the commit."""
+    """Start suites at a commit, or join their open attempts.
+
+    ``reasons`` has each suite with the reason for it, ``runs`` are all attempts at the commit, and
+    ``runs_again`` decides about a suite whose latest attempt has ended.
+    """
     before = latest(runs)
-    new_runs: list[tuple[Run, tuple[Claimant, ...]]] = []
-    joined: list[Claimant] = []
-    for name, reason in suites.reasons.items():
-        frozen, found = commit.freeze(name, reason), before.get(name)
-        if found and found.state is not State.DONE:
-            joined.append(commit.claimant(found.id))
-        elif found is None or suites.anew(found, frozen):
-            run = _new_run(commit, frozen, found, now, new_id)
-            new_runs.append((run, (commit.claimant(run.id),)))
-    return Plan(new_runs=tuple(new_runs), add_claimants=tuple(joined))
+    requests = [commit.request(name, why, before.get(name)) for name, why in reasons.items()]
+    return maker.make_or_join(requests, runs_again)
 
 
-def _new_run(
-    commit: Commit, frozen: Snapshot, before: Run | None, now: datetime, new_id: NewId
-) -> Run:
-    return Run(
-        id=RunId(new_id()),
-        repo_id=commit.repo_id,
-        sha=commit.sha,
-        suite=frozen.suite,
-        attempt=before.attempt + 1 if before else 1,
-        snapshot=frozen,
-        created_at=now,
-        origin=commit.origin,
+def runs_again(run: Run, frozen: Snapshot, *, fresh: bool) -> bool:
+    """Tell whether an ended attempt does not count; ``fresh``: its commit came (back) just now."""
+    if run.outcome is Outcome.SUPERSEDED:
+        return True
+    if not fresh:
+        return False
+    return run.outcome not in _COUNTS_AGAIN or essence(run.snapshot) != essence(frozen)
+
+
+def essence(frozen: Snapshot) -> Snapshot:
+    """Return what makes two runs of a suite the same work."""
+    return replace(
+        frozen,
+        reason="",
+        policy_ref="",
+        policy_sha="",
+        retryable=True,
+        per_pull=None,
+        hours_per_day=None,
     )
 
 
@@ -129,14 +149,16 @@ def may_run_again(runs: tuple[RunClaimants, ...], *, group: bool) -> dict[str, R
     return found
 
 
-def claimants_again(again: RerunCandidate, run_id: RunId, who: str) -> tuple[Claimant, ...]:
-    """Return the wants of the next attempt, which a person asked for."""
-    return tuple(
-        Claimant(
-            run_id, claimant.source, auto=False, by=who, rank=min(claimant.rank, Rank.APPROVED)
-        )
-        for claimant in again.claimants
-    )
+def ask_again(candidate: RerunCandidate, who: str) -> AttemptRequest:
+    """Ask for the next attempt, for the same claimants, because a person wants it."""
+    before = candidate.run
+    claims = tuple(claim_again(claimant, who) for claimant in candidate.claimants)
+    return replace(next_attempt(before, who), claims=claims, continues=before)
+
+
+def claim_again(claimant: Claimant, who: str) -> Claim:
+    """Return the claim of the same claimant to an attempt that a person asked for."""
+    return Claim(claimant.source, auto=False, by=who, rank=Rank(min(claimant.rank, Rank.APPROVED)))
 
 
 def to_run_again(known: dict[str, RerunCandidate], clicked: Run | None) -> list[str]:

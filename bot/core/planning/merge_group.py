@@ -12,9 +12,10 @@ from bot.core.model.ids import Json, Sha
 from bot.core.model.pulls import StoredSelection
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.snapshot import Snapshot
-from bot.core.planning.commits import Commit, NewId, Suites, drops, latest, start
+from bot.core.planning.attempts import AttemptMaker
+from bot.core.planning.commits import Commit, drops, essence, latest, runs_again, start
 from bot.core.planning.plan import Plan, RunClaimants
-from bot.core.planning.pull_request import essence, runs_again, suite_row
+from bot.core.planning.pull_request import suite_row
 from bot.core.policy import Mode, Start, Suite, Tier
 from bot.core.policy.selection import Choice, Selection
 from bot.core.report.views import Gate
@@ -110,15 +111,14 @@ def _same(run: Run, frozen: Snapshot) -> bool:
 
 
 def plan_group(
-    group: Group, runs: tuple[RunClaimants, ...], reused: Reused, now: datetime, new_id: NewId
+    group: Group, runs: tuple[RunClaimants, ...], reused: Reused, maker: AttemptMaker
 ) -> Plan:
-    """Return what a group's request for checks leads to; ``runs`` are those at its commit."""
+    """Plan the runs for a merge group; ``runs`` are all attempts at its commit."""
     commit, policy = group.commit, group.commit.at.policy
     asked = needed(group) if policy.mode is Mode.ON else ()
     reasons = {item.suite: item.reason for item in asked if item.suite not in reused.suites}
-    suites = Suites(reasons, lambda run, frozen: runs_again(run, frozen, fresh=False))
     return replace(
-        start(commit, suites, runs, now, new_id),
+        start(commit, reasons, runs, lambda run, now: runs_again(run, now, fresh=False), maker),
         selection=_selection(group, reused),
         gates=(Gate(commit.repo_id, commit.sha, 0, name=policy.gate.name),),
     )

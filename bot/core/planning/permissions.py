@@ -11,12 +11,11 @@ from difflib import get_close_matches
 
 from bot.core.messages import Messages
 from bot.core.messages.words import duration
-from bot.core.model.ids import Sha
+from bot.core.model.ids import Sha, short
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.planning.plan import RunClaimants
-from bot.core.planning.pull_request import short
 from bot.core.planning.trust import Person, Trusted
 from bot.core.policy import Mode, Policy, Start, Suite, Tier, Trigger, Trust
 from bot.core.policy.selection import suites_named

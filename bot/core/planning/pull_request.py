@@ -1,32 +1,20 @@
 """What a pull request's head should run, against what runs: the difference as data."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from bot.core.model.ids import Json, RunId, Sha
+from bot.core.model.ids import Json, Sha, short
 from bot.core.model.pulls import Pull, StoredSelection
-from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
-from bot.core.model.snapshot import Label, Pool, Snapshot
+from bot.core.model.runs import Rank, Run, State
+from bot.core.planning.attempts import AttemptMaker, PolicyAt
+from bot.core.planning.commits import Commit, runs_again, start
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.trust import Trusted
 from bot.core.policy import Mode, Policy, Start, Suite, Tier
-from bot.core.policy.selection import ChangedFile, Choice, Selection, touches_environment
+from bot.core.policy.selection import ChangedFile, Choice, Selection
 from bot.core.report.views import Gate
 
 FILES_KEPT = 5  # of those that selected a suite: enough to see why
-# What force-pushing back to a commit finds again; everything else is run anew.
-_COUNTS_AGAIN = {Outcome.SUCCESS, Outcome.FAILURE, Outcome.TIMED_OUT}
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyAt:
-    """A policy and where it came from."""
-
-    policy: Policy
-    ref: str
-    sha: str
-    release: bool = False  # of a release branch: listed in the default branch's policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +34,6 @@ class Evaluation:
 def pr_source(number: int) -> str:
     """Return the want of a pull request."""
     return f"pr:{number}"
-
-
-def short(sha: str) -> str:
-    """Return a commit as people write it."""
-    return sha[:7]
 
 
 def rank_of(evaluation: Evaluation) -> Rank:
@@ -106,45 +89,6 @@ def suite_row(policy: Policy, choice: Choice) -> Json:
     }
 
 
-def snapshot(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: str) -> Snapshot:
-    """Freeze a suite for a run: later changes of the policy do not reach it."""
-    policy, suite = at.policy, at.policy.suites[name]
-    pool = Pool(suite.pool, policy.pools[suite.pool].npus) if suite.pool else None
-    return Snapshot(
-        suite=name,
-        title=suite.title or name,
-        workflow=suite.workflow,
-        ref=policy.dispatch_ref or at.ref,
-        labels=tuple(_label(policy, label) for label in suite.runners),
-        policy_ref=at.ref,
-        policy_sha=at.sha,
-        inputs=dict(suite.inputs),
-        nodes=suite.nodes,
-        npus=suite.npus,
-        pool=pool,
-        rayjob=suite.rayjob,
-        native=suite.start is Start.NATIVE,
-        tier=suite.tier.value,
-        required=suite.is_required,
-        timeout_minutes=suite.timeout_minutes,
-        stall_minutes=suite.stall_minutes,
-        min_minutes=suite.min_minutes,
-        infra_retries=suite.infra_retries,
-        per_pull=policy.limits.runs_per_pr,
-        hours_per_day=policy.limits.npu_hours_per_day,
-        retryable=not touches_environment(suite, files),
-        reason=reason,
-        repo_roots=policy.log.repo_roots,
-        redact=policy.log.redact,
-        signatures=tuple(item.as_json() for item in policy.log.signatures),
-    )
-
-
-def _label(policy: Policy, name: str) -> Label:
-    runner = policy.runners[name]
-    return Label(name, runner.npus, runner.slots, runner.chip)
-
-
 @dataclass(frozen=True, slots=True)
 class ExistingRuns:
     """What is there: every attempt at the head, and the open runs this pull request wants."""
@@ -153,32 +97,45 @@ class ExistingRuns:
     wanted: tuple[RunClaimants, ...]
 
 
-def plan(
-    evaluation: Evaluation, present: ExistingRuns, now: datetime, new_id: Callable[[], str]
-) -> Plan:
+def plan(evaluation: Evaluation, present: ExistingRuns, maker: AttemptMaker) -> Plan:
     """Return the difference between what should run for a pull request and what does."""
     pull = evaluation.pull
     ours, githubs = _desired(evaluation)
     starting = [*(ours if may_start(evaluation) else []), *githubs]
-    new_runs: list[tuple[Run, tuple[Claimant, ...]]] = []
-    add_claimants: list[Claimant] = []
-    for choice in starting:
-        found = _latest(present.at_head, choice.suite)
-        frozen = snapshot(evaluation.at, choice.suite, evaluation.files, choice.reason)
-        if found and found.run.state is not State.DONE:
-            add_claimants.append(_claimant(evaluation, found.run.id))
-        elif found is None or runs_again(found.run, frozen, fresh=evaluation.fresh):
-            new_runs.append(_new_run(evaluation, frozen, found, now, new_id))
+    reasons = {choice.suite: choice.reason for choice in starting}
+    started = start(
+        _commit(evaluation, maker.now),
+        reasons,
+        present.at_head,
+        lambda run, frozen: runs_again(run, frozen, fresh=evaluation.fresh),
+        maker,
+    )
     kept = {choice.suite for choice in (*ours, *githubs)}
-    return Plan(
+    return replace(
+        started,
         pull=pull,
         selection=selection_row(evaluation),
-        new_runs=tuple(new_runs),
-        add_claimants=tuple(add_claimants),
         drop_claimants=tuple(_drops(evaluation, present, kept)),
         gates=(
             Gate(pull.repo_id, pull.head_sha, pull.number, name=evaluation.at.policy.gate.name),
         ),
+    )
+
+
+def _commit(evaluation: Evaluation, now: datetime) -> Commit:
+    """Return the head as a commit to run suites on; a push waits for the next one to come soon."""
+    pull, limits = evaluation.pull, evaluation.at.policy.limits
+    wait = timedelta(seconds=limits.debounce_seconds) if evaluation.pushed else timedelta()
+    return Commit(
+        repo_id=pull.repo_id,
+        sha=pull.head_sha,
+        at=evaluation.at,
+        source=pr_source(pull.number),
+        rank=rank_of(evaluation),
+        origin=evaluation.origin,
+        files=evaluation.files,
+        number=pull.number,
+        not_before=now + wait if wait else None,
     )
 
 
@@ -204,62 +161,6 @@ def waiting(evaluation: Evaluation) -> tuple[str, ...]:
     if evaluation.trust.trusted or not may_start(trusted):
         return ()
     return tuple(choice.suite for choice in _desired(evaluation)[0])
-
-
-def _latest(runs: tuple[RunClaimants, ...], suite: str) -> RunClaimants | None:
-    attempts = [item for item in runs if item.run.suite == suite]
-    return max(attempts, key=lambda item: item.run.attempt, default=None)
-
-
-def runs_again(run: Run, frozen: Snapshot, *, fresh: bool) -> bool:
-    """Tell whether an ended attempt does not count; ``fresh``: its commit came (back) just now."""
-    if run.outcome is Outcome.SUPERSEDED:
-        return True
-    if not fresh:
-        return False
-    return run.outcome not in _COUNTS_AGAIN or essence(run.snapshot) != essence(frozen)
-
-
-def essence(frozen: Snapshot) -> Snapshot:
-    """Return what makes two runs of a suite the same work."""
-    return replace(
-        frozen,
-        reason="",
-        policy_ref="",
-        policy_sha="",
-        retryable=True,
-        per_pull=None,
-        hours_per_day=None,
-    )
-
-
-def _new_run(
-    evaluation: Evaluation,
-    frozen: Snapshot,
-    before: RunClaimants | None,
-    now: datetime,
-    new_id: Callable[[], str],
-) -> tuple[Run, tuple[Claimant, ...]]:
-    pull, policy = evaluation.pull, evaluation.at.policy
-    waits = evaluation.pushed and not frozen.native
-    wait = timedelta(seconds=policy.limits.debounce_seconds) if waits else timedelta()
-    run = Run(
-        id=RunId(new_id()),
-        repo_id=pull.repo_id,
-        sha=pull.head_sha,
-        suite=frozen.suite,
-        attempt=before.run.attempt + 1 if before else 1,
-        snapshot=frozen,
-        created_at=now,
-        origin=evaluation.origin,
-        number=pull.number,
-        not_before=now + wait if wait else None,
-    )
-    return run, (_claimant(evaluation, run.id),)
-
-
-def _claimant(evaluation: Evaluation, run_id: RunId) -> Claimant:
-    return Claimant(run_id, pr_source(evaluation.pull.number), rank=rank_of(evaluation))
 
 
 def _drops(evaluation: Evaluation, present: ExistingRuns, kept: set[str]) -> list[DropClaimant]:

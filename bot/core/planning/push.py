@@ -1,12 +1,11 @@
 """A push on the default or a listed branch: what it runs, and what it leaves behind."""
 
 from collections.abc import Iterable
-from datetime import datetime
 
-from bot.core.model.ids import Sha
-from bot.core.planning.commits import Commit, NewId, Suites, drops, start
+from bot.core.model.ids import Sha, short
+from bot.core.planning.attempts import AttemptMaker
+from bot.core.planning.commits import Commit, drops, runs_again, start
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
-from bot.core.planning.pull_request import runs_again, short
 from bot.core.policy import Mode
 from bot.core.policy.selection import Selection
 
@@ -36,9 +35,7 @@ def plan_push(
     commit: Commit,
     reasons: dict[str, str],
     runs: tuple[RunClaimants, ...],
-    now: datetime,
-    new_id: NewId,
+    maker: AttemptMaker,
 ) -> Plan:
-    """Return what a push starts: what counted on this very commit before is not run again."""
-    suites = Suites(reasons, lambda run, frozen: runs_again(run, frozen, fresh=True))
-    return start(commit, suites, runs, now, new_id)
+    """Plan the runs for a push; a result that counts on this very commit is not run again."""
+    return start(commit, reasons, runs, lambda run, now: runs_again(run, now, fresh=True), maker)

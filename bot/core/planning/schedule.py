@@ -13,7 +13,8 @@ from cronsim import CronSim
 from bot.core.messages.words import count, duration, listing
 from bot.core.model.ids import RepoId
 from bot.core.model.runs import Outcome, Run, State
-from bot.core.planning.commits import Commit, NewId, Suites, latest, start
+from bot.core.planning.attempts import AttemptMaker
+from bot.core.planning.commits import Commit, latest, start
 from bot.core.planning.plan import Plan, RunClaimants
 from bot.core.policy import Nightly
 from bot.core.policy.selection import nightly_suites
@@ -148,23 +149,18 @@ def left_out(firing: Firing, state: FiringState, *notes: str) -> FiringPlan:
     return FiringPlan(replace(firing, state=state, note=_joined(firing.note, *notes)), Plan())
 
 
-@dataclass(frozen=True, slots=True)
-class Make:
-    """What new rows need."""
-
-    now: datetime
-    new_id: NewId
-
-
 def plan_firing(
-    firing: Firing, commit: Commit, entry: Nightly, runs: tuple[RunClaimants, ...], make: Make
+    firing: Firing,
+    commit: Commit,
+    entry: Nightly,
+    runs: tuple[RunClaimants, ...],
+    maker: AttemptMaker,
 ) -> FiringPlan:
     """Return what a night starts at its branch's head; ``runs`` are all attempts there."""
     before = latest(runs)
     names = nightly_suites(commit.at.policy, entry)
     reasons = {name: _reason(entry, before.get(name)) for name in names}
-    suites = Suites(reasons, lambda _run, _frozen: True)
-    changes = start(commit, suites, runs, make.now, make.new_id)
+    changes = start(commit, reasons, runs, lambda _run, _frozen: True, maker)
     note = _joined(firing.note, _started(changes, before))
     return FiringPlan(
         replace(firing, state=FiringState.STARTED, sha=commit.sha, note=note), changes

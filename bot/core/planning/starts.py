@@ -1,19 +1,22 @@
 """New attempts that a person asked for, by command, click or button, on a trusted commit."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bot.core.messages import Messages
 from bot.core.messages.words import clock, number
-from bot.core.model.ids import RepoId, RunId
+from bot.core.model.ids import RepoId, RunId, short
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
 from bot.core.model.runs import Claimant, Rank, Run, State, StopRequest
+from bot.core.model.snapshot import Snapshot
+from bot.core.planning.attempts import AttemptMaker, AttemptRequest, Claim, NewId, NewRun, snapshot
+from bot.core.planning.commits import RerunCandidate, ask_again
 from bot.core.planning.permissions import COMMAND, Allowed, Refusal, Requester, latest, may_start
 from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
-from bot.core.planning.pull_request import Evaluation, short, snapshot
+from bot.core.planning.pull_request import Evaluation
 from bot.core.policy import Start, Suite
 from bot.core.policy.selection import may_set
 from bot.core.queue.usage import Spent, used
@@ -28,7 +31,7 @@ BY_COMMAND = "{who}, by command"  # what started it
 class PlanBuilder:
     """What the commands of a comment, or one click, add up to."""
 
-    new_runs: list[tuple[Run, tuple[Claimant, ...]]] = field(default_factory=list)
+    new_runs: list[NewRun] = field(default_factory=list)
     add_claimants: list[Claimant] = field(default_factory=list)
     run_ids: list[RunId] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -81,7 +84,7 @@ class StartRequest:
 class Starts:
     """Makes the runs that people ask for."""
 
-    def __init__(self, messages: Messages, new_id: Callable[[], str]) -> None:
+    def __init__(self, messages: Messages, new_id: NewId) -> None:
         self._messages = messages
         self._new_id = new_id
 
@@ -172,62 +175,52 @@ class Starts:
         return Refusal(self._messages("refuse_hours", **values))
 
     def _add(self, request: StartRequest, name: str, builder: PlanBuilder, now: datetime) -> None:
-        before = latest(request.runs).get(name)
-        if before is not None and before.state is not State.DONE:
-            builder.run_ids.append(before.id)
-            builder.add_claimants.append(self._claimant(before.id, request))
-            builder.forced += [(before.id, request.requester.person.login)] if request.force else []
-            return
-        run = self._new_run(request, name, before, now)
-        builder.run_ids.append(run.id)
-        builder.new_runs.append((run, (self._claimant(run.id, request),)))
+        maker = AttemptMaker(now, self._new_id)
+        made = maker.make_or_join([_attempt(request, name)], lambda _run, _frozen: True)
+        joined = [claimant.run_id for claimant in made.add_claimants]
+        builder.run_ids += [*joined, *(run.id for run, _ in made.new_runs)]
+        builder.new_runs += made.new_runs
+        builder.add_claimants += made.add_claimants
+        if request.force:
+            builder.forced += [(run_id, request.requester.person.login) for run_id in joined]
 
-    def _claimant(self, run_id: RunId, request: StartRequest) -> Claimant:
-        who = request.requester.person.login
-        return Claimant(run_id, request.source, auto=False, by=who, rank=Rank.APPROVED)
+    def again(self, candidate: RerunCandidate, who: str, now: datetime) -> NewRun:
+        """Make the next attempt of a run that is of no pull request, with its own snapshot."""
+        return AttemptMaker(now, self._new_id).make(ask_again(candidate, who))
 
-    def _new_run(self, request: StartRequest, name: str, before: Run | None, now: datetime) -> Run:
-        evaluation, who = request.evaluation, request.requester.person.login
-        choice = evaluation.selection.choice(name)
-        reason = choice.reason if choice and choice.selected else ASKED.format(who=who)
-        frozen = snapshot(evaluation.at, name, evaluation.files, reason)
-        if request.runner:
-            only = tuple(label for label in frozen.labels if label.name == request.runner)
-            frozen = replace(frozen, labels=only)
-        if request.settings:
-            inputs = {**frozen.inputs, **dict(request.settings)}
-            altered = tuple(f"{key}={value}" for key, value in request.settings)
-            frozen = replace(frozen, inputs=inputs, altered=altered)
-        run = Run(
-            id=RunId(self._new_id()),
-            repo_id=evaluation.pull.repo_id,
-            sha=request.requester.sha,
-            suite=name,
-            attempt=before.attempt + 1 if before else 1,
-            snapshot=frozen,
-            created_at=now,
-            origin=who,
-            number=evaluation.pull.number,
-            forced=who if request.force else "",
-        )
-        if frozen.native:
-            before = _on_github(request, name)
-        return continued(run, before) if request.failed_only and before else run
 
-    def again(self, before: Run, who: str, now: datetime) -> Run:
-        """Return the next attempt of a run of no pull request, with its own snapshot."""
-        run = Run(
-            id=RunId(self._new_id()),
-            repo_id=before.repo_id,
-            sha=before.sha,
-            suite=before.suite,
-            attempt=before.attempt + 1,
-            snapshot=before.snapshot,
-            created_at=now,
-            origin=who,
-            number=before.number,
-        )
-        return continued(run, before)
+def _attempt(request: StartRequest, name: str) -> AttemptRequest:
+    """Ask for a suite as somebody wants it."""
+    evaluation, who = request.evaluation, request.requester.person.login
+    before, frozen = latest(request.runs).get(name), _frozen(request, name)
+    earlier = _on_github(request, name) if frozen.native else before
+    return AttemptRequest(
+        repo_id=evaluation.pull.repo_id,
+        sha=request.requester.sha,
+        number=evaluation.pull.number,
+        snapshot=frozen,
+        origin=who,
+        claims=(Claim(request.source, auto=False, by=who, rank=Rank.APPROVED),),
+        before=before,
+        forced=who if request.force else "",
+        continues=earlier if request.failed_only else None,
+    )
+
+
+def _frozen(request: StartRequest, name: str) -> Snapshot:
+    """Freeze a suite with the label and the inputs that somebody asked for."""
+    evaluation, who = request.evaluation, request.requester.person.login
+    choice = evaluation.selection.choice(name)
+    reason = choice.reason if choice and choice.selected else ASKED.format(who=who)
+    frozen = snapshot(evaluation.at, name, evaluation.files, reason)
+    if request.runner:
+        only = tuple(label for label in frozen.labels if label.name == request.runner)
+        frozen = replace(frozen, labels=only)
+    if request.settings:
+        inputs = {**frozen.inputs, **dict(request.settings)}
+        altered = tuple(f"{key}={value}" for key, value in request.settings)
+        frozen = replace(frozen, inputs=inputs, altered=altered)
+    return frozen
 
 
 def _entry(request: StartRequest, name: str, rule: str, now: datetime) -> AuditEntry:
@@ -259,21 +252,6 @@ def _on_github(request: StartRequest, name: str) -> Run | None:
     found = [item.run for item in request.runs if item.run.suite == name]
     started = [run for run in found if run.actions_run_id is not None]
     return max(started, key=lambda run: run.attempt, default=None)
-
-
-def continued(run: Run, before: Run) -> Run:
-    """Let a re-run continue its Actions run, if that used a label that still fits."""
-    labels = tuple(item for item in run.snapshot.labels if item.name == before.label)
-    if before.actions_run_id is None or not (labels or run.snapshot.native):
-        return run
-    if run.snapshot.native:
-        labels = run.snapshot.labels  # GitHub chose them
-    return replace(
-        run,
-        snapshot=replace(run.snapshot, labels=labels),
-        rerun_of=before.actions_run_id,
-        actions_attempt=before.actions_attempt,
-    )
 
 
 def approval(repo_id: RepoId, requester: Requester, via: str, now: datetime) -> Approval:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from bot.core.explain.explaining import Explanation, Starts, explain_selection, hours, where, who
 from bot.core.messages import Messages
+from bot.core.model.ids import short
 from bot.core.planning.permissions import guess
-from bot.core.planning.pull_request import Evaluation, may_start, short
+from bot.core.planning.pull_request import Evaluation, may_start
 from bot.core.policy import Mode
 from bot.core.policy.selection import suites_named
 from bot.core.report.markdown import code, plain, prose, table

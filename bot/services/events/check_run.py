@@ -9,9 +9,11 @@ from datetime import timedelta
 
 from bot.core.github.events import CheckRunEvent, CheckSuiteEvent
 from bot.core.messages import Messages
+from bot.core.model.ids import short
 from bot.core.model.pulls import Pull, StoredSelection
 from bot.core.model.runs import Run, State
-from bot.core.planning.commits import RerunCandidate, claimants_again, may_run_again, to_run_again
+from bot.core.planning.attempts import PolicyAt
+from bot.core.planning.commits import RerunCandidate, may_run_again, to_run_again
 from bot.core.planning.merge_group import alive
 from bot.core.planning.permissions import (
     COMMAND,
@@ -25,7 +27,7 @@ from bot.core.planning.permissions import (
     not_green,
 )
 from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck
-from bot.core.planning.pull_request import PolicyAt, pr_source, short
+from bot.core.planning.pull_request import pr_source
 from bot.core.planning.starts import PlanBuilder, StartRequest, Starts, approval, gate_of, merged
 from bot.core.planning.trust import Trusted
 from bot.core.report.markdown import code, prose
@@ -210,8 +212,7 @@ class CheckRuns:
         if isinstance(answer, Refusal):
             builder.refuse(answer)
             return
-        run = self._starts.again(before, event.sender, self._clock.now())
-        builder.new_runs.append((run, claimants_again(candidate, run.id, event.sender)))
+        builder.new_runs.append(self._starts.again(candidate, event.sender, self._clock.now()))
 
     async def _is_repeated(self, event: Click, name: str) -> bool:
         """Return True if this person had the suite re-run on that commit a moment ago."""

@@ -9,9 +9,10 @@ from bot.core.commands import Command, Mistake
 from bot.core.github.events import IssueCommentEvent
 from bot.core.messages import Messages
 from bot.core.messages.words import count
-from bot.core.model.ids import Sha
+from bot.core.model.ids import Sha, short
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Run, StopReason, StopRequest
+from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.permissions import (
     COMMAND,
     SHA_CHARS,
@@ -29,7 +30,7 @@ from bot.core.planning.permissions import (
     not_green,
 )
 from bot.core.planning.plan import AuditEntry, Plan
-from bot.core.planning.pull_request import Evaluation, PolicyAt, pr_source, short, waiting
+from bot.core.planning.pull_request import Evaluation, pr_source, waiting
 from bot.core.planning.starts import PlanBuilder, StartRequest, Starts, approval, gate_of, merged
 from bot.core.planning.trust import Person, Trusted
 from bot.core.policy import Limits, Tier

@@ -7,6 +7,7 @@ from bot.core.github.events import MergeGroupAction, MergeGroupEvent
 from bot.core.model.pulls import Pull, StoredSelection
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Rank
+from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.merge_group import (
     NOTHING_REUSED,
@@ -21,7 +22,6 @@ from bot.core.planning.merge_group import (
     pull_of,
 )
 from bot.core.planning.plan import Plan
-from bot.core.planning.pull_request import PolicyAt
 from bot.core.policy import Mode, Trigger
 from bot.core.policy.selection import select
 from bot.core.report.views import Gate
@@ -105,8 +105,8 @@ class MergeGroups:
         group = Group(commit, number, selection, changed)
         reused = await self._reused(event, group, pull) if at.policy.mode is Mode.ON else None
         runs = await self._store.runs_at(repo.id, event.head_sha)
-        now = self._clock.now()
-        changes = plan_group(group, runs, reused or NOTHING_REUSED, now, self._new_id)
+        maker = AttemptMaker(self._clock.now(), self._new_id)
+        changes = plan_group(group, runs, reused or NOTHING_REUSED, maker)
         return replace(changes, repo=repo)
 
     async def _pull(self, repo: Repo, number: int | None) -> Pull | None:

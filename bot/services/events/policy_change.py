@@ -4,7 +4,7 @@ import hashlib
 
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
-from bot.core.planning.pull_request import PolicyAt
+from bot.core.planning.attempts import PolicyAt
 from bot.core.policy import Policy, load_policy
 from bot.core.policy.selection import POLICY_PATH, ChangedFile
 from bot.core.report.views import Proposal

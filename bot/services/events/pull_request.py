@@ -4,20 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from bot.core.github.events import PullRequestAction, PullRequestEvent
+from bot.core.model.ids import short
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.repos import Repo
+from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.head_trigger import HeadTrigger, LearnedHead
 from bot.core.planning.plan import DropClaimant, Plan
 from bot.core.planning.pull_request import (
     Evaluation,
     ExistingRuns,
-    PolicyAt,
     close,
     leave,
     plan,
     pr_source,
-    short,
     starts_by_itself,
 )
 from bot.core.planning.starts import PlanBuilder, StartRequest
@@ -195,7 +195,7 @@ class PullRequests:
             at_head=await self._store.runs_at(pull.repo_id, pull.head_sha),
             wanted=await self._store.runs_of_claimant(pull.repo_id, pr_source(pull.number)),
         )
-        return plan(evaluation, present, self._clock.now(), self._new_id)
+        return plan(evaluation, present, AttemptMaker(self._clock.now(), self._new_id))
 
     async def start_approved(self, request: StartRequest, builder: PlanBuilder) -> None:
         """Start what waited for an approval of the head, if ``builder`` holds one.

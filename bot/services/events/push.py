@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bot.core.github.events import PushEvent
+from bot.core.model.ids import short
 from bot.core.model.runs import Rank
+from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.plan import Plan
-from bot.core.planning.pull_request import PolicyAt, short
 from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
 from bot.core.policy import Policy, Trigger
 from bot.core.policy.selection import lists_branch, select
@@ -55,7 +56,7 @@ class Pushes:
         if not (commit and reasons):
             return changes
         runs = await self._store.runs_at(event.repo.id, event.after)
-        started = plan_push(commit, reasons, runs, self._clock.now(), self._new_id)
+        started = plan_push(commit, reasons, runs, AttemptMaker(self._clock.now(), self._new_id))
         return replace(changes, new_runs=started.new_runs, add_claimants=started.add_claimants)
 
     async def _commit(self, event: PushEvent) -> Commit | None:

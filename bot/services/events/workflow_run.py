@@ -9,10 +9,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.core.github.events import WorkflowJobEvent, WorkflowRunAction, WorkflowRunEvent
-from bot.core.model.ids import RunId
 from bot.core.model.run_events import JobChanged, RunEvent, Source, WorkflowRunChanged
-from bot.core.model.runs import Claimant, Run, State
-from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
+from bot.core.model.runs import Run, State
+from bot.core.planning.attempts import ActionsRun, AttemptMaker, Claim, audit_of, next_attempt
+from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.pull_request import pr_source
 from bot.core.report.views import Gate
 from bot.core.runs.native import info_from_webhook
@@ -68,39 +68,28 @@ class WorkflowRuns:
             over = WorkflowRunChanged(before.actions_attempt, "completed")
             run_event = RunEvent(before.id, Source.WEBHOOK, now, over)
             return Plan(repo=event.repo, run_events=(run_event,))
-        run = Run(
-            id=RunId(self._new_id()),
-            repo_id=before.repo_id,
-            sha=before.sha,
-            suite=before.suite,
-            attempt=before.attempt + 1,
-            snapshot=before.snapshot,
-            created_at=now,
-            state=State.WAITING_FOR_RUNNER,
-            origin=f"{event.actor or 'somebody'} in the Actions tab",
-            number=before.number,
-            label=before.label,
-            actions_run_id=event.run_id,
-            actions_attempt=event.attempt,
-            actions_url=event.html_url,
-            dispatched_at=now,
+        request = replace(
+            next_attempt(before, f"{event.actor or 'somebody'} in the Actions tab"),
+            claims=await self._claims(event, before),
+            adopts=ActionsRun(event.run_id, event.attempt, event.html_url, before.label),
         )
+        run, claimants = AttemptMaker(now, self._new_id).make(request)
         what = f"rerun {run.suite} in the Actions tab"
         return Plan(
             repo=event.repo,
-            new_runs=((run, await self._claimants(run, event.actor)),),
+            new_runs=((run, claimants),),
             run_events=(webhook_event(event, run, now),),
             gates=(Gate(run.repo_id, run.sha, run.number or 0),),
-            audit=(_entry(run, event.actor or "somebody", what, "adopted", now),),
+            audit=(audit_of(run, what, "adopted", now, who=event.actor or "somebody"),),
         )
 
-    async def _claimants(self, run: Run, by: str) -> tuple[Claimant, ...]:
-        """Return the claimants of an adopted run: the pull requests at its commit, else itself."""
-        pulls = await self._store.pulls_at(run.repo_id, run.sha)
+    async def _claims(self, event: WorkflowRunEvent, before: Run) -> tuple[Claim, ...]:
+        """Return for whom an adopted run runs: the pull requests at its commit, else itself."""
+        pulls = await self._store.pulls_at(before.repo_id, before.sha)
         sources = [pr_source(pull.number) for pull in pulls]
         return tuple(
-            Claimant(run.id, source, auto=False, by=by)
-            for source in sources or [f"pin:actions-{run.actions_run_id}"]
+            Claim(source, auto=False, by=event.actor)
+            for source in sources or [f"pin:actions-{event.run_id}"]
         )
 
     async def job_changed(self, event: WorkflowJobEvent) -> Plan:
@@ -159,11 +148,7 @@ class WorkflowRuns:
         if not await self._github.cancel(event.repo, event.run_id):
             return ()
         what = f"cancel Actions run {event.run_id}"
-        return (_entry(run, BY_ITSELF, what, rule, self._clock.now()),)
-
-
-def _entry(run: Run, who: str, what: str, rule: str, now: datetime) -> AuditEntry:
-    return AuditEntry(now, who, what, True, rule, run.repo_id, run.number, run.sha)
+        return (audit_of(run, what, rule, self._clock.now()),)
 
 
 def webhook_event(event: WorkflowRunEvent, run: Run, now: datetime) -> RunEvent:

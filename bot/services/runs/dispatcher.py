@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import (
@@ -18,7 +19,6 @@ from bot.core.model.run_events import (
 from bot.core.model.runs import Run, State
 from bot.core.planning.audit import audited
 from bot.core.planning.plan import DropClaimant, Plan
-from bot.core.planning.pull_request import short
 from bot.core.runs.dispatch_inputs import inputs_of, refusal
 from bot.core.runs.steps import Dispatch, Search
 from bot.ports.clock import Clock

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.core.model.ids import RunId
 from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import (
@@ -16,7 +15,8 @@ from bot.core.model.run_events import (
     VerdictReached,
 )
 from bot.core.model.runs import Outcome, Run, State, StopRequest
-from bot.core.planning.plan import BY_ITSELF, AuditEntry
+from bot.core.planning.attempts import AttemptMaker, audit_of, next_attempt
+from bot.core.planning.plan import AuditEntry
 from bot.core.queue.state import Blocked
 from bot.core.report.digest import cause_of
 from bot.core.report.views import SuiteView
@@ -131,10 +131,9 @@ class Ledger:
 
     def _entry(self, run: Run, verb: str, rule: str, *, allowed: bool) -> AuditEntry:
         """Return what a rule decided about a run, for the audit; each attempt is one of its own."""
-        now = self._clock.now()
         again = f" (attempt {run.attempt})" if run.attempt > 1 else ""
-        what = f"{verb} {run.suite}{again}"
-        return AuditEntry(now, BY_ITSELF, what, allowed, rule, run.repo_id, run.number, run.sha)
+        entry = audit_of(run, f"{verb} {run.suite}{again}", rule, self._clock.now())
+        return replace(entry, allowed=allowed)
 
     async def bind(self, claimed: ClaimedRun, step: Bind) -> None:
         """Save which Actions run GitHub started by itself for this run."""
@@ -193,21 +192,14 @@ class Ledger:
             self._log.error("RayJobs may be left on the cluster", why=seen.leftover, **told)
 
     def _next_attempt(self, run: Run, step: End, now: datetime) -> Run:
-        return Run(
-            id=RunId(self._new_id()),
-            repo_id=run.repo_id,
-            sha=run.sha,
-            suite=run.suite,
-            attempt=run.attempt + 1,
-            snapshot=run.snapshot,
-            created_at=now,
-            origin=f"attempt {run.attempt}: {step.retry}",
-            number=run.number,
+        """Make the next attempt; the store gives it the claimants of this one."""
+        request = replace(
+            next_attempt(run, f"attempt {run.attempt}: {step.retry}"),
             forced=run.forced,
             retries=run.retries + 1 if step.counts else run.retries,
-            rerun_of=run.actions_run_id if run.snapshot.native else None,
-            actions_attempt=run.actions_attempt if run.snapshot.native else 1,
+            continues=run if run.snapshot.native else None,
         )
+        return AttemptMaker(now, self._new_id).make(request)[0]
 
     async def _save(self, claimed: ClaimedRun, save: SaveRun) -> None:
         if not await self._store.save_run(claimed.lease, save, self._clock.now()):

@@ -1,15 +1,22 @@
 """Adopts what GitHub starts by its own path filters, as a webhook or a list tells of it."""
 
 from collections.abc import Callable
-from datetime import datetime
+from dataclasses import replace
 
-from bot.core.model.ids import RunId
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent, Source
-from bot.core.model.runs import Claimant, Run
+from bot.core.planning.attempts import (
+    AttemptMaker,
+    AttemptRequest,
+    Claim,
+    NewRun,
+    PolicyAt,
+    snapshot,
+)
+from bot.core.planning.permissions import newest
 from bot.core.planning.plan import Plan
-from bot.core.planning.pull_request import PolicyAt, pr_source, snapshot
+from bot.core.planning.pull_request import pr_source
 from bot.core.policy import Mode
 from bot.core.report.views import Gate
 from bot.core.runs.native import (
@@ -78,17 +85,16 @@ class Natives:
     ) -> Plan:
         at, names, pulls = found
         now = self._clock.now()
+        maker = AttemptMaker(now, self._new_id)
         known = [item.run for item in await self._store.runs_at(repo.id, seen.sha)]
-        new_runs: list[tuple[Run, tuple[Claimant, ...]]] = []
+        new_runs: list[NewRun] = []
         told: list[RunEvent] = []
         for name in names:
             attempts = [run for run in known if run.suite == name]
             if not may_adopt(seen, attempts):
                 continue
-            run = self._run(seen, at, name, (pulls[0], len(attempts)), now)
-            claimants = tuple(
-                Claimant(run.id, pr_source(pull.number), auto=False) for pull in pulls
-            )
+            request = _request(seen, at, name, pulls)
+            run, claimants = maker.make(replace(request, before=newest(attempts).get(name)))
             new_runs.append((run, claimants))
             told += [
                 RunEvent(run.id, source, now, what) for what in (as_seen(seen), as_change(seen))
@@ -101,19 +107,16 @@ class Natives:
             gates=(gate,) if new_runs else (),
         )
 
-    def _run(
-        self, seen: WorkflowRunInfo, at: PolicyAt, name: str, place: tuple[Pull, int], now: datetime
-    ) -> Run:
-        """Return a row for it; where one waits already, the store takes that one instead."""
-        pull, before = place
-        return Run(
-            id=RunId(self._new_id()),
-            repo_id=pull.repo_id,
-            sha=seen.sha,
-            suite=name,
-            attempt=before + 1,
-            snapshot=snapshot(at, name, (), UNREQUESTED),
-            created_at=now,
-            origin=ORIGIN.format(event=seen.event),
-            number=pull.number,
-        )
+
+def _request(
+    seen: WorkflowRunInfo, at: PolicyAt, name: str, pulls: tuple[Pull, ...]
+) -> AttemptRequest:
+    """Ask for a row of its own; where one waits already, the store takes that one instead."""
+    return AttemptRequest(
+        repo_id=pulls[0].repo_id,
+        sha=seen.sha,
+        number=pulls[0].number,
+        snapshot=snapshot(at, name, (), UNREQUESTED),
+        origin=ORIGIN.format(event=seen.event),
+        claims=tuple(Claim(pr_source(pull.number), auto=False) for pull in pulls),
+    )

@@ -1,6 +1,5 @@
 """Merge groups and pushes: what runs on their commits, what is taken over, what is dropped."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -10,10 +9,11 @@ import pytest
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.pulls import StoredSelection
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
+from bot.core.planning.attempts import AttemptMaker, Claim, PolicyAt
 from bot.core.planning.commits import (
     UNLISTED,
     Commit,
-    claimants_again,
+    ask_again,
     may_run_again,
     select_unlisted,
     to_run_again,
@@ -33,7 +33,6 @@ from bot.core.planning.merge_group import (
     pull_of,
 )
 from bot.core.planning.plan import RunClaimants
-from bot.core.planning.pull_request import PolicyAt
 from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
 from bot.core.policy import Policy, Trigger
 from bot.core.policy.selection import ChangedFile, Selection, select
@@ -57,9 +56,9 @@ FILES = (ChangedFile("src/a.py"),)
 NEEDED = ["unit", "extra", "must"]
 
 
-def new_ids() -> Callable[[], str]:
+def maker() -> AttemptMaker:
     numbers = count(1)
-    return lambda: f"NEW{next(numbers)}"
+    return AttemptMaker(T0, lambda: f"NEW{next(numbers)}")
 
 
 def a_commit(text: str = POLICY, sha: Sha = SHA, source: str = "") -> Commit:
@@ -114,13 +113,12 @@ def test_a_group_needs_what_starts_by_itself_and_whatever_its_gate_requires() ->
 
 def test_a_group_starts_its_suites_before_all_others_and_names_no_pull_request() -> None:
     group = a_group()
-    changes = plan_group(group, (), NOTHING_REUSED, T0, new_ids())
+    changes = plan_group(group, (), NOTHING_REUSED, maker())
     runs = [run for run, _ in changes.new_runs]
     assert [run.suite for run in runs] == NEEDED
     assert {(run.number, run.origin, run.attempt) for run in runs} == {
         (None, "the merge group of #7", 1)
     }
-    assert {run.snapshot.per_pull for run in runs} == {None}
     claimants = {claimant for _, claimants in changes.new_runs for claimant in claimants}
     assert {(claimant.source, claimant.rank, claimant.auto) for claimant in claimants} == {
         (f"group:{SHA}", Rank.GROUP, True)
@@ -131,7 +129,7 @@ def test_a_group_starts_its_suites_before_all_others_and_names_no_pull_request()
 
 def test_the_row_of_a_group_holds_all_that_its_gate_says() -> None:
     reused = Reused(OLD_SHA, frozenset({"unit"}))
-    row = plan_group(a_group(), (), reused, T0, new_ids()).selection
+    row = plan_group(a_group(), (), reused, maker()).selection
     assert row is not None
     assert (row.number, row.policy_sha) == (0, "b" * 40)
     data = row.data
@@ -158,7 +156,7 @@ def test_the_row_of_a_group_holds_all_that_its_gate_says() -> None:
 
 def test_what_is_taken_over_does_not_run_again() -> None:
     reused = Reused(OLD_SHA, frozenset({"unit", "must"}))
-    changes = plan_group(a_group(), (), reused, T0, new_ids())
+    changes = plan_group(a_group(), (), reused, maker())
     assert [run.suite for run, _ in changes.new_runs] == ["extra"]
 
 
@@ -169,13 +167,13 @@ def test_a_request_that_comes_twice_starts_only_what_was_dropped_meanwhile() -> 
         attempt(group, "extra", sha=SHA, outcome=Outcome.SUPERSEDED),
         attempt(group, "must", sha=SHA, outcome=Outcome.FAILURE),
     )
-    changes = plan_group(group, there, NOTHING_REUSED, T0, new_ids())
+    changes = plan_group(group, there, NOTHING_REUSED, maker())
     assert [(run.suite, run.attempt) for run, _ in changes.new_runs] == [("extra", 2)]
     assert [claimant.run_id for claimant in changes.add_claimants] == [there[0].run.id]
 
 
 def test_a_dry_run_starts_nothing_for_a_group() -> None:
-    changes = plan_group(a_group(f"{POLICY}mode: dry_run\n"), (), NOTHING_REUSED, T0, new_ids())
+    changes = plan_group(a_group(f"{POLICY}mode: dry_run\n"), (), NOTHING_REUSED, maker())
     assert (changes.new_runs, changes.selection is not None) == ((), True)
 
 
@@ -221,7 +219,7 @@ def test_the_latest_attempt_that_counts_decides_what_is_taken_over() -> None:
 )
 def test_the_end_of_a_group_drops_its_wants_and_no_others(reason: str, why: str) -> None:
     group = a_group()
-    row = plan_group(group, (), NOTHING_REUSED, T0, new_ids()).selection
+    row = plan_group(group, (), NOTHING_REUSED, maker()).selection
     assert row is not None
     item = attempt(group, "unit", sha=SHA)
     other = RunClaimants(item.run, (Claimant(item.run.id, "pr:7"),))
@@ -259,7 +257,7 @@ def test_a_push_runs_what_it_selects_unless_it_counted_on_this_commit_before() -
         attempt(group, "pushed", sha=SHA),
         attempt(group, "always", sha=SHA, outcome=Outcome.CANCELLED),
     )
-    changes = plan_push(commit, reasons, there, T0, new_ids())
+    changes = plan_push(commit, reasons, there, maker())
     assert [(run.suite, run.attempt) for run, _ in changes.new_runs] == [("always", 2)]
 
 
@@ -301,8 +299,7 @@ def test_what_runs_for_others_than_a_pull_request_may_be_run_again() -> None:
     assert to_run_again(known, None) == ["unit"]
     assert to_run_again(known, green) == ["extra"]
     assert to_run_again(known, open_one) == []
-    new = RunId("NEW")
-    assert claimants_again(known["unit"], new, "ann") == (
-        Claimant(new, f"group:{SHA}", auto=False, by="ann", rank=Rank.GROUP),
-    )
-    assert claimants_again(known["extra"], new, "ann")[0].rank == Rank.APPROVED
+    request = ask_again(known["unit"], "ann")
+    assert (request.before, request.continues, request.snapshot) == (run, run, run.snapshot)
+    assert request.claims == (Claim(f"group:{SHA}", auto=False, by="ann", rank=Rank.GROUP),)
+    assert ask_again(known["extra"], "ann").claims[0].rank is Rank.APPROVED

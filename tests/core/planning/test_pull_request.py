@@ -11,17 +11,16 @@ from hypothesis import strategies as st
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.snapshot import Pool
+from bot.core.planning.attempts import AttemptMaker, PolicyAt, snapshot
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.pull_request import (
     Evaluation,
     ExistingRuns,
-    PolicyAt,
     close,
     leave,
     plan,
     pr_source,
     selection_row,
-    snapshot,
     waiting,
 )
 from bot.core.planning.trust import Trusted
@@ -104,7 +103,7 @@ def planned(
     )
     at_head = tuple(item for item in present if item.run.sha == of.pull.head_sha)
     found = ExistingRuns(at_head, open_ones if wanted is None else wanted)
-    return plan(of, found, at(), lambda: f"new-{next(ids)}")
+    return plan(of, found, AttemptMaker(at(), lambda: f"new-{next(ids)}"))
 
 
 def in_words(changes: Plan) -> str:

@@ -1,6 +1,5 @@
 """Nights: when one fires, whatever restarts and policies come between, and what it starts."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -12,14 +11,13 @@ from hypothesis import strategies as st
 
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
+from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.commits import Commit
 from bot.core.planning.plan import RunClaimants
-from bot.core.planning.pull_request import PolicyAt
 from bot.core.planning.schedule import (
     CATCH_UP,
     Firing,
     FiringState,
-    Make,
     Schedule,
     due,
     firing_source,
@@ -58,9 +56,9 @@ def hours(many: float) -> timedelta:
     return timedelta(hours=many)
 
 
-def new_ids() -> Callable[[], str]:
+def maker() -> AttemptMaker:
     numbers = count(1)
-    return lambda: f"NEW{next(numbers)}"
+    return AttemptMaker(AT, lambda: f"NEW{next(numbers)}")
 
 
 def a_commit() -> Commit:
@@ -182,7 +180,7 @@ def test_a_time_that_a_clock_set_back_has_left_far_ahead_is_told() -> None:
 
 
 def test_a_night_starts_its_suites_last_and_says_how_many() -> None:
-    plan = plan_firing(FIRING, a_commit(), ENTRY, (), Make(AT, new_ids()))
+    plan = plan_firing(FIRING, a_commit(), ENTRY, (), maker())
     assert plan.firing == replace(
         FIRING, state=FiringState.STARTED, sha=SHA, note="2 suites started"
     )
@@ -203,7 +201,7 @@ def test_what_ran_on_the_commit_is_measured_anew_and_what_is_open_joined() -> No
         attempt("n-two", 1, None, "nightly:a2@yesterday"),
     )
     late = replace(FIRING, note="the service was away")
-    plan = plan_firing(late, a_commit(), ENTRY, before, Make(AT, new_ids()))
+    plan = plan_firing(late, a_commit(), ENTRY, before, maker())
     ((run, _),) = plan.changes.new_runs
     assert (run.suite, run.attempt) == ("n-one", 3)
     assert run.snapshot.reason == (
@@ -218,15 +216,15 @@ def test_what_ran_on_the_commit_is_measured_anew_and_what_is_open_joined() -> No
 
 def test_a_red_attempt_is_not_said_to_have_passed() -> None:
     before = (attempt("n-one", 1, Outcome.FAILURE), attempt("n-two", 1, None))
-    plan = plan_firing(FIRING, a_commit(), ENTRY, before, Make(AT, new_ids()))
+    plan = plan_firing(FIRING, a_commit(), ENTRY, before, maker())
     assert "attempt 1 ended on this very commit" in plan.changes.new_runs[0][0].snapshot.reason
-    alone = plan_firing(FIRING, a_commit(), ENTRY, before[1:] * 2, Make(AT, new_ids()))
+    alone = plan_firing(FIRING, a_commit(), ENTRY, before[1:] * 2, maker())
     assert alone.firing.note == "1 suite started; joined an open attempt: n-two"
 
 
 def test_a_night_that_only_joins_starts_nothing_of_its_own() -> None:
     before = (attempt("n-one", 1, None), attempt("n-two", 1, None))
-    plan = plan_firing(FIRING, a_commit(), ENTRY, before, Make(AT, new_ids()))
+    plan = plan_firing(FIRING, a_commit(), ENTRY, before, maker())
     assert plan.changes.new_runs == ()
     assert plan.firing.note == "joined an open attempt: n-one and n-two"
 

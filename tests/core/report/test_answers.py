@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from bot.core.messages import Messages
-from bot.core.planning.pull_request import Evaluation, PolicyAt
+from bot.core.planning.attempts import PolicyAt
+from bot.core.planning.pull_request import Evaluation
 from bot.core.planning.trust import Trusted
 from bot.core.policy.selection import ChangedFile, select
 from bot.core.report.answers import explained

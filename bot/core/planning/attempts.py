@@ -1,0 +1,197 @@
+"""The one maker of runs: a caller says what should run, and an attempt comes out of it."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.runs import Claimant, Rank, Run, State
+from bot.core.model.snapshot import Label, Pool, Snapshot
+from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
+from bot.core.policy import Policy, Start
+from bot.core.policy.selection import ChangedFile, touches_environment
+
+NewId = Callable[[], str]
+NewRun = tuple[Run, tuple[Claimant, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyAt:
+    """A policy and where it came from."""
+
+    policy: Policy
+    ref: str
+    sha: str
+    release: bool = False  # of a release branch: listed in the default branch's policy
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Why a run is wanted, before it is known which run that is."""
+
+    source: str  # as in Claimant
+    auto: bool = True  # False: a person asked
+    by: str = ""
+    rank: Rank = Rank.AUTOMATIC
+
+    def on(self, run_id: RunId) -> Claimant:
+        """Return the claimant of a run."""
+        return Claimant(run_id, self.source, self.auto, self.by, self.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionsRun:
+    """An Actions run that nobody here has started."""
+
+    id: int
+    attempt: int
+    url: str
+    label: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRequest:
+    """A suite that should run at a commit, and for whom."""
+
+    repo_id: RepoId
+    sha: Sha
+    number: int | None  # the pull request shown to people, if any
+    snapshot: Snapshot
+    origin: str  # what asks for it, in words
+    claims: tuple[Claim, ...] = ()
+    before: Run | None = None  # the suite's latest attempt at this commit
+    not_before: datetime | None = None
+    forced: str = ""  # who overrides the limits for it
+    retries: int = 0
+    continues: Run | None = None  # the failed jobs of its Actions run are to run again
+    adopts: ActionsRun | None = None
+
+
+def next_attempt(before: Run, origin: str) -> AttemptRequest:
+    """Ask for the same work at the same commit once more."""
+    return AttemptRequest(
+        repo_id=before.repo_id,
+        sha=before.sha,
+        number=before.number,
+        snapshot=before.snapshot,
+        origin=origin,
+        before=before,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptMaker:
+    """Makes attempts at one moment."""
+
+    now: datetime
+    new_id: NewId
+
+    def make(self, request: AttemptRequest) -> NewRun:
+        """Make the next attempt and its claimants."""
+        run = Run(
+            id=RunId(self.new_id()),
+            repo_id=request.repo_id,
+            sha=request.sha,
+            suite=request.snapshot.suite,
+            attempt=request.before.attempt + 1 if request.before else 1,
+            snapshot=request.snapshot,
+            created_at=self.now,
+            origin=request.origin,
+            number=request.number,
+            retries=request.retries,
+            not_before=request.not_before,
+            forced=request.forced,
+        )
+        if request.continues:
+            run = _continued(run, request.continues)
+        if request.adopts:
+            run = self._adopted(run, request.adopts)
+        return run, tuple(claim.on(run.id) for claim in request.claims)
+
+    def _adopted(self, run: Run, actions_run: ActionsRun) -> Run:
+        return replace(
+            run,
+            state=State.WAITING_FOR_RUNNER,
+            label=actions_run.label,
+            actions_run_id=actions_run.id,
+            actions_attempt=actions_run.attempt,
+            actions_url=actions_run.url,
+            dispatched_at=self.now,
+        )
+
+    def make_or_join(
+        self,
+        requests: Iterable[AttemptRequest],
+        runs_again: Callable[[Run, Snapshot], bool],
+    ) -> Plan:
+        """Make the attempts that are missing; where one is open, its claimants grow instead.
+
+        ``runs_again`` decides about a suite whose latest attempt has ended.
+        """
+        new_runs: list[NewRun] = []
+        joined: list[Claimant] = []
+        for request in requests:
+            before = request.before
+            if before and before.state is not State.DONE:
+                joined += [claim.on(before.id) for claim in request.claims]
+            elif before is None or runs_again(before, request.snapshot):
+                new_runs.append(self.make(request))
+        return Plan(new_runs=tuple(new_runs), add_claimants=tuple(joined))
+
+
+def _continued(run: Run, before: Run) -> Run:
+    """Run the Actions run of an earlier attempt again, if the label it used still fits."""
+    fitting = tuple(item for item in run.snapshot.labels if item.name == before.label)
+    if before.actions_run_id is None or not (fitting or run.snapshot.native):
+        return run
+    labels = run.snapshot.labels if run.snapshot.native else fitting  # GitHub chose a native's
+    return replace(
+        run,
+        snapshot=replace(run.snapshot, labels=labels),
+        rerun_of=before.actions_run_id,
+        actions_attempt=before.actions_attempt,
+    )
+
+
+def audit_of(run: Run, what: str, rule: str, now: datetime, *, who: str = BY_ITSELF) -> AuditEntry:
+    """Return the audit's row of something that was done to a run."""
+    return AuditEntry(now, who, what, True, rule, run.repo_id, run.number, run.sha)
+
+
+def snapshot(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: str) -> Snapshot:
+    """Freeze a suite for a run: later changes of the policy do not reach it."""
+    policy, suite = at.policy, at.policy.suites[name]
+    pool = Pool(suite.pool, policy.pools[suite.pool].npus) if suite.pool else None
+    return Snapshot(
+        suite=name,
+        title=suite.title or name,
+        workflow=suite.workflow,
+        ref=policy.dispatch_ref or at.ref,
+        labels=tuple(_label(policy, label) for label in suite.runners),
+        policy_ref=at.ref,
+        policy_sha=at.sha,
+        inputs=dict(suite.inputs),
+        nodes=suite.nodes,
+        npus=suite.npus,
+        pool=pool,
+        rayjob=suite.rayjob,
+        native=suite.start is Start.NATIVE,
+        tier=suite.tier.value,
+        required=suite.is_required,
+        timeout_minutes=suite.timeout_minutes,
+        stall_minutes=suite.stall_minutes,
+        min_minutes=suite.min_minutes,
+        infra_retries=suite.infra_retries,
+        per_pull=policy.limits.runs_per_pr,
+        hours_per_day=policy.limits.npu_hours_per_day,
+        retryable=not touches_environment(suite, files),
+        reason=reason,
+        repo_roots=policy.log.repo_roots,
+        redact=policy.log.redact,
+        signatures=tuple(item.as_json() for item in policy.log.signatures),
+    )
+
+
+def _label(policy: Policy, name: str) -> Label:
+    runner = policy.runners[name]
+    return Label(name, runner.npus, runner.slots, runner.chip)

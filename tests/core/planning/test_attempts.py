@@ -1,0 +1,147 @@
+"""The maker of attempts: what a request becomes, as a run and its claimants."""
+
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from bot.core.model.ids import RunId
+from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
+from bot.core.model.snapshot import Label
+from bot.core.planning.attempts import (
+    ActionsRun,
+    AttemptMaker,
+    AttemptRequest,
+    Claim,
+    audit_of,
+    next_attempt,
+)
+from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
+from tests.core.building import REPO, SHA, T0, a_run, a_snapshot, at
+
+LABELS = (Label("npu-8", 8, 2), Label("npu-16", 16, 1))
+ENDED = a_run(
+    id=RunId("BEFORE"),
+    attempt=3,
+    snapshot=a_snapshot(labels=LABELS),
+    state=State.DONE,
+    outcome=Outcome.FAILURE,
+    label="npu-16",
+    actions_run_id=99,
+    actions_attempt=2,
+)
+
+
+def maker() -> AttemptMaker:
+    numbers = count(1)
+    return AttemptMaker(at(5), lambda: f"NEW{next(numbers)}")
+
+
+def made(request: AttemptRequest) -> Run:
+    return maker().make(request)[0]
+
+
+def test_a_first_attempt_has_all_that_was_asked_for() -> None:
+    request = AttemptRequest(
+        repo_id=REPO,
+        sha=SHA,
+        number=5,
+        snapshot=a_snapshot(),
+        origin="a push",
+        claims=(Claim("pr:5", rank=Rank.RELEASE), Claim("pr:6", auto=False, by="kim")),
+        not_before=at(6),
+        forced="kim",
+        retries=1,
+    )
+    run, claimants = maker().make(request)
+    assert run == Run(
+        id=RunId("NEW1"),
+        repo_id=REPO,
+        sha=SHA,
+        suite="unit",
+        attempt=1,
+        snapshot=a_snapshot(),
+        created_at=at(5),
+        origin="a push",
+        number=5,
+        not_before=at(6),
+        forced="kim",
+        retries=1,
+    )
+    assert claimants == (
+        Claimant(RunId("NEW1"), "pr:5", rank=Rank.RELEASE),
+        Claimant(RunId("NEW1"), "pr:6", auto=False, by="kim"),
+    )
+
+
+def test_a_next_attempt_does_the_same_work_and_shares_nothing_else() -> None:
+    run = made(next_attempt(ENDED, "kim"))
+    assert (run.attempt, run.snapshot, run.origin) == (4, ENDED.snapshot, "kim")
+    assert (run.state, run.outcome, run.label, run.actions_run_id, run.rerun_of) == (
+        State.QUEUED,
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+def test_a_continued_actions_run_keeps_the_label_that_it_used() -> None:
+    run = made(replace(next_attempt(ENDED, "kim"), continues=ENDED))
+    assert (run.rerun_of, run.actions_attempt) == (99, 2)
+    assert [label.name for label in run.snapshot.labels] == ["npu-16"]
+
+
+@pytest.mark.parametrize("changes", [{"label": "gone"}, {"actions_run_id": None}])
+def test_an_actions_run_that_does_not_fit_any_more_is_not_continued(
+    changes: dict[str, object],
+) -> None:
+    before = replace(ENDED, **changes)  # type: ignore[arg-type]
+    run = made(replace(next_attempt(before, "kim"), continues=before))
+    assert (run.rerun_of, run.actions_attempt, run.snapshot.labels) == (None, 1, LABELS)
+
+
+def test_github_chooses_the_label_of_what_it_starts_itself() -> None:
+    before = replace(ENDED, snapshot=replace(ENDED.snapshot, native=True), label=None)
+    run = made(replace(next_attempt(before, "kim"), continues=before))
+    assert (run.rerun_of, run.snapshot.labels) == (99, LABELS)
+
+
+def test_an_adopted_actions_run_runs_already() -> None:
+    adopts = ActionsRun(99, 3, "https://github.test/99", "npu-16")
+    run = made(replace(next_attempt(ENDED, "kim in the Actions tab"), adopts=adopts))
+    assert (run.state, run.label, run.dispatched_at) == (
+        State.WAITING_FOR_RUNNER,
+        "npu-16",
+        at(5),
+    )
+    assert (run.actions_run_id, run.actions_attempt, run.actions_url) == (
+        99,
+        3,
+        "https://github.test/99",
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "runs_again", "started", "joined"),
+    [
+        (None, False, ["NEW1"], []),
+        (ENDED, True, ["NEW1"], []),
+        (ENDED, False, [], []),
+        (replace(ENDED, state=State.RUNNING, outcome=None), True, [], ["BEFORE"]),
+    ],
+)
+def test_an_open_attempt_is_joined_and_an_ended_one_runs_again_if_its_result_does_not_count(
+    before: Run | None, *, runs_again: bool, started: list[str], joined: list[str]
+) -> None:
+    request = replace(next_attempt(ENDED, "kim"), before=before, claims=(Claim("pr:5"),))
+    plan = maker().make_or_join([request], lambda _run, _now: runs_again)
+    assert [run.id for run, _ in plan.new_runs] == started
+    assert [claimant.run_id for claimant in plan.add_claimants] == joined
+    assert plan == Plan(new_runs=plan.new_runs, add_claimants=plan.add_claimants)
+
+
+def test_what_is_done_to_a_run_is_audited_with_its_place() -> None:
+    entry = audit_of(ENDED, "cancel it", "limit", T0)
+    assert entry == AuditEntry(T0, BY_ITSELF, "cancel it", True, "limit", REPO, 5, SHA)
+    assert audit_of(ENDED, "retry it", "operator", T0, who="kim").who == "kim"
