@@ -38,15 +38,12 @@ from bot.services.rayjobs.announcements import Announcements
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.follower import Follower
 from bot.services.reporter import Reporter, Where
-from bot.services.runs.dispatcher import Dispatcher
-from bot.services.runs.ledger import Ledger
 from bot.services.runs.native import Natives
-from bot.services.runs.observer import RunObserver
 from bot.services.runs.runner import Runner
 from bot.services.runs.submitter_health import SubmitterHealth
 from bot.services.schedules import Schedules
 from bot.services.sweeper import Habits, Sweeper
-from bot.services.workers import LoopSpec, Worker, WorkerPool
+from bot.services.workers import Deps, LoopSpec, Worker, WorkerPool
 from bot.settings import Settings, pages_of
 from bot.store import Store, migrate
 from bot.store.ids import ulid
@@ -86,6 +83,11 @@ class Parts:
     def new_id(self) -> str:
         """Return a new ULID."""
         return ulid(self.clock.now())
+
+    @property
+    def deps(self) -> Deps:
+        """Return what all services share."""
+        return Deps(self.store, self.github, self.clock, self.wake, self.loop, self.new_id)
 
 
 @asynccontextmanager
@@ -146,11 +148,11 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     settings, store, github, clock = parts.settings, parts.store, parts.github, parts.clock
     policies = Policies(store, github, clock, _default(settings))
     pulls = _pull_requests(parts, policies)
-    natives = Natives(store, policies, clock, parts.new_id)
+    natives = Natives(parts.deps, policies)
     digesters = Digesters(resources.text("signatures.yml"))
     handlers = _event_handlers(parts, policies, pulls, natives)
     inbox = Inbox(store, handlers, clock, parts.loop)
-    runner = _runner(parts, policies, digesters)
+    runner = Runner(parts.deps, policies, digesters, parts.rayjobs)
     where = Where(pages_of(str(settings.github_api_url)), "")
     reporter = Reporter(store, github, clock, parts.loop, where)
     habits = Habits(
@@ -172,13 +174,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     ]
     async with AsyncExitStack() as stack:
         if parts.rayjobs is not None:
-            follower = Follower(
-                store,
-                parts.rayjobs,
-                logs,
-                digesters,
-                (clock, parts.wake, parts.loop),
-            )
+            follower = Follower(parts.deps, parts.rayjobs, logs, digesters)
             await stack.enter_async_context(follower)
             specs.append(LoopSpec("follower", follower.step, Topic.FOLLOWER))
         yield WorkerPool(specs, parts.wake, parts.loop, clock)
@@ -203,15 +199,6 @@ def _event_handlers(
         pushes=Pushes(store, github, policies, clock, new_id),
         workflow_runs=WorkflowRuns(store, github, policies, natives, (clock, new_id)),
     )
-
-
-def _runner(parts: Parts, policies: Policies, digesters: Digesters) -> Runner:
-    store, github, clock = parts.store, parts.github, parts.clock
-    ledger = Ledger(store, clock, parts.wake, parts.metrics, parts.new_id)
-    dispatcher = Dispatcher(store, github, ledger, clock)
-    observer = RunObserver(github, parts.rayjobs, ledger, digesters, clock)
-    health = SubmitterHealth(parts.rayjobs, clock) if parts.rayjobs else None
-    return Runner(store, (ledger, dispatcher, observer, policies), health, clock, parts.loop)
 
 
 def make_web(parts: Parts, loops: WorkerPool) -> web.Application:
@@ -250,7 +237,7 @@ def make_api(parts: Parts, loops: WorkerPool) -> web.Application:
     guard = Guard(settings.dashboard, token.get_secret_value() if token else None)
     submitter = SubmitterHealth(parts.rayjobs, clock).down if parts.rayjobs else None
     health = Depends(store, clock, parts.heard.state, submitter, loops.ages_s, loops.stuck)
-    announcer = Announcements(store, parts.issuer, clock, submitter=parts.rayjobs is not None)
+    announcer = Announcements(parts.deps, parts.issuer, submitter=parts.rayjobs is not None)
     runs = RunsApi(store)
     return api_app(
         [

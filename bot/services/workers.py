@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.ports.clock import Clock
+from bot.ports.github import GitHub
 from bot.ports.wake import Topic, Wake
+from bot.store import Store
 from bot.telemetry import Log, Metrics, get_log
 
 POLL_S = 1.0  # the delay of a lost wake; rows that become due are found by this poll
@@ -30,6 +32,18 @@ class Worker:
             raise error
         self.metrics.loop_errors.labels(loop).inc()
         log.error("a step raised", loop=loop, exc_info=error)
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    """What all services of a process share."""
+
+    store: Store
+    github: GitHub
+    clock: Clock
+    wake: Wake
+    worker: Worker
+    new_id: Callable[[], str]  # an id that sorts by its time
 
 
 @dataclass(frozen=True, slots=True)

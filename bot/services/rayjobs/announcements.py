@@ -6,22 +6,20 @@ rows say which of them we dispatched. The id itself is believed once the submitt
 
 from bot.core.model.run_events import RayJobAnnounced, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Run, State
-from bot.ports.api import Accepted, Announced, AnnouncementStore, Proof, Prover, Refusal, Why
-from bot.ports.clock import Clock
+from bot.ports.api import Accepted, Announced, Proof, Prover, Refusal, Why
 from bot.services.rayjobs.seen import unconfirmed
+from bot.services.workers import Deps
 from bot.telemetry import get_log
 
 
 class Announcements:
     """Implements ``Announcer``."""
 
-    def __init__(
-        self, store: AnnouncementStore, prover: Prover, clock: Clock, *, submitter: bool
-    ) -> None:
-        """``submitter`` tells whether there is one that can confirm a RayJob."""
-        self._store = store
+    def __init__(self, deps: Deps, prover: Prover, *, submitter: bool) -> None:
+        """``submitter``: there is one, which can confirm a RayJob."""
+        self._store = deps.store
+        self._clock = deps.clock
         self._prover = prover
-        self._clock = clock
         self._submitter = submitter
         self._log = get_log("announcements")
 

@@ -1,20 +1,21 @@
 """Follows RayJobs under leases of their own: one task each, all ended with their owner."""
 
 import asyncio
+from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
 from bot.ports.clock import Clock
-from bot.ports.follower import ClaimedRayJob, FollowerStore
+from bot.ports.follower import ClaimedRayJob
 from bot.ports.logs import LogFiles
 from bot.ports.rayjobs import RayJobs
-from bot.ports.wake import Topic, Wake
+from bot.ports.wake import Topic
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.log import RayJobLog
 from bot.services.rayjobs.reader import RayJobReader
 from bot.services.rayjobs.row import LEASE_S, LeaseLost, RayJobRow
-from bot.services.workers import Worker
+from bot.services.workers import Deps
 from bot.telemetry import Log, get_log
 
 AT_ONCE = 200  # RayJobs of one process
@@ -24,20 +25,25 @@ _AGAIN = timedelta(minutes=1)  # after an error that nobody foresaw
 _SAVE_AGAIN_S = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Outside:
+    """What RayJobs and their logs are read with."""
+
+    rayjobs: RayJobs
+    logs: LogFiles
+    digesters: Digesters
+    clock: Clock
+
+
 class Follower:
     """Claims RayJobs and reads each to its end. Enter it to run, leave it to stop."""
 
-    def __init__(
-        self,
-        store: FollowerStore,
-        rayjobs: RayJobs,
-        logs: LogFiles,
-        digesters: Digesters,
-        process: tuple[Clock, Wake, Worker],
-    ) -> None:
-        self._store = store
-        self._clock, self._wake, self._loop = process
-        self._tools = (rayjobs, logs, digesters, self._clock)
+    def __init__(self, deps: Deps, rayjobs: RayJobs, logs: LogFiles, digesters: Digesters) -> None:
+        self._store = deps.store
+        self._clock = deps.clock
+        self._wake = deps.wake
+        self._worker = deps.worker
+        self._outside = _Outside(rayjobs, logs, digesters, deps.clock)
         self._group = asyncio.TaskGroup()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._log = get_log("follower")
@@ -63,7 +69,7 @@ class Follower:
         if room <= 0:
             return False
         claimed = await self._store.claim_rayjobs(
-            self._loop.owner, self._clock.now(), lease_s=LEASE_S, limit=room
+            self._worker.owner, self._clock.now(), lease_s=LEASE_S, limit=room
         )
         for item in claimed:
             former = self._tasks.get(item.lease.key)
@@ -91,7 +97,7 @@ class Follower:
         run = claimed.run
         log = self._log.bind(run=run.id, suite=run.suite, sha=run.sha, rayjob=claimed.rayjob.job_id)
         row = RayJobRow(self._store, claimed, self._clock, log)
-        reading = _Reading(claimed, row, self._tools, log)
+        reading = _Reading(claimed, row, self._outside, log)
         try:
             await reading.run()
         except asyncio.CancelledError:
@@ -99,7 +105,7 @@ class Follower:
             raise
         except Exception as error:  # noqa: BLE001  one broken log must not stop the others
             await reading.leave(_AGAIN)
-            self._loop.failed("follower", error, log)
+            self._worker.failed("follower", error, log)
 
 
 class _Reading:
@@ -109,12 +115,13 @@ class _Reading:
         self,
         claimed: ClaimedRayJob,
         row: RayJobRow,
-        tools: tuple[RayJobs, LogFiles, Digesters, Clock],
+        outside: _Outside,
         log: Log,
     ) -> None:
         self._claimed = claimed
         self._row = row
-        self._rayjobs, self._logs, self._digesters, self._clock = tools
+        self._outside = outside
+        self._clock = outside.clock
         self._job_log: RayJobLog | None = None
         self._log = log
 
@@ -144,9 +151,10 @@ class _Reading:
     async def _read(self) -> RayJobLog:
         run = self._claimed.run
         self._job_log = job_log = await RayJobLog.restore(
-            self._logs, self._digesters, run, self._claimed.rayjob
+            self._outside.logs, self._outside.digesters, run, self._claimed.rayjob
         )
-        await RayJobReader(run, self._row, job_log, self._rayjobs, self._clock, self._log).read()
+        rayjobs = self._outside.rayjobs
+        await RayJobReader(run, self._row, job_log, rayjobs, self._clock, self._log).read()
         return job_log
 
     async def _finish(self, job_log: RayJobLog) -> None:

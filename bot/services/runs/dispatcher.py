@@ -21,12 +21,11 @@ from bot.core.planning.audit import audited
 from bot.core.planning.plan import DropClaimant, Plan
 from bot.core.runs.dispatch_inputs import inputs_of, refusal
 from bot.core.runs.steps import Dispatch, Search
-from bot.ports.clock import Clock
 from bot.ports.errors import Lost, Permanent, Transient
-from bot.ports.github import ActionsRun, GitHub
-from bot.ports.inbox import InboxStore
+from bot.ports.github import ActionsRun
 from bot.ports.runner import ClaimedRun
 from bot.services.runs.ledger import Ledger, StepResult
+from bot.services.workers import Deps
 
 _FIRST_LOOK = timedelta(seconds=2)  # the soonest that GitHub's lists may show a new run
 _RERUN_WITHIN = timedelta(days=30)  # GitHub's limits for re-runs
@@ -40,11 +39,11 @@ _CLOCKS_DIFFER = timedelta(seconds=60)  # GitHub's clock and ours, when listing 
 class Dispatcher:
     """Carries out `Dispatch` and `Search`."""
 
-    def __init__(self, store: InboxStore, github: GitHub, ledger: Ledger, clock: Clock) -> None:
-        self._store = store
-        self._github = github
+    def __init__(self, deps: Deps, ledger: Ledger) -> None:
+        self._store = deps.store
+        self._github = deps.github
+        self._clock = deps.clock
         self._ledger = ledger
-        self._clock = clock
 
     async def dispatch(self, claimed: ClaimedRun, repo: Repo, step: Dispatch) -> None:
         """Dispatch, unless the head moved or the pull request was closed meanwhile."""

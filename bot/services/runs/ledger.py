@@ -1,7 +1,6 @@
 """The one writer of a run's state: what a step led to becomes the run's next row."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -22,10 +21,10 @@ from bot.core.report.digest import cause_of
 from bot.core.report.views import SuiteView
 from bot.core.runs.observed import fold
 from bot.core.runs.steps import Bind, Conclude, End, RequestStop, Wait
-from bot.ports.clock import Clock
-from bot.ports.runner import ClaimedRun, RunnerStore, SaveRun
-from bot.ports.wake import Topic, Wake
-from bot.telemetry import Metrics, get_log
+from bot.ports.runner import ClaimedRun, SaveRun
+from bot.ports.wake import Topic
+from bot.services.workers import Deps
+from bot.telemetry import get_log
 
 # States whose begin a person should see at once; the others are shown with the next progress.
 _SHOWN_AT_ONCE = {State.NEEDS_APPROVAL, State.RUNNING, State.CANCELLING, State.DONE}
@@ -57,19 +56,12 @@ def _cause(claimed: ClaimedRun) -> str:
 class Ledger:
     """Folds facts into rows and saves them under the run's lease."""
 
-    def __init__(
-        self,
-        store: RunnerStore,
-        clock: Clock,
-        wake: Wake,
-        metrics: Metrics,
-        new_id: Callable[[], str],
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._wake = wake
-        self._metrics = metrics
-        self._new_id = new_id
+    def __init__(self, deps: Deps) -> None:
+        self._store = deps.store
+        self._clock = deps.clock
+        self._wake = deps.wake
+        self._metrics = deps.worker.metrics
+        self._new_id = deps.new_id
         self._log = get_log("ledger")
 
     async def intend(self, claimed: ClaimedRun, run: Run, run_event: RunEvent) -> bool:

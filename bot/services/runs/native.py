@@ -1,6 +1,5 @@
 """Adopts what GitHub starts by its own path filters, as a webhook or a list tells of it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from bot.core.model.pulls import Pull
@@ -30,10 +29,9 @@ from bot.core.runs.native import (
     may_adopt,
     native_suites,
 )
-from bot.ports.clock import Clock
 from bot.ports.errors import Transient
-from bot.ports.inbox import InboxStore
 from bot.services.policies import Policies
+from bot.services.workers import Deps
 
 _SOON_S = 1.0  # when to look again for the pull request
 
@@ -41,13 +39,11 @@ _SOON_S = 1.0  # when to look again for the pull request
 class Natives:
     """Finds out whose an Actions run is that nobody here has started."""
 
-    def __init__(
-        self, store: InboxStore, policies: Policies, clock: Clock, new_id: Callable[[], str]
-    ) -> None:
-        self._store = store
+    def __init__(self, deps: Deps, policies: Policies) -> None:
+        self._store = deps.store
         self._policies = policies
-        self._clock = clock
-        self._new_id = new_id
+        self._clock = deps.clock
+        self._new_id = deps.new_id
 
     async def seen(self, repo: Repo, seen: WorkflowRunInfo, source: Source) -> Plan:
         """Return what an Actions run leads to that is bound to no row.

@@ -22,14 +22,14 @@ from bot.core.model.run_events import (
 from bot.core.model.runs import Run, State
 from bot.core.rayjob import NotOffered, RayJobRecord
 from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
-from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
-from bot.ports.github import ActionsJob, GitHub
+from bot.ports.github import ActionsJob
 from bot.ports.rayjobs import RayJobs
 from bot.ports.runner import ClaimedRun
 from bot.services.rayjobs.digesters import Digesters, as_row
 from bot.services.rayjobs.seen import unconfirmed
 from bot.services.runs.ledger import Ledger, StepResult
+from bot.services.workers import Deps
 
 _GONE = "deleted"  # our word for a run that GitHub no longer knows
 
@@ -38,18 +38,13 @@ class RunObserver:
     """Carries out the steps that ask what became of a dispatched run."""
 
     def __init__(
-        self,
-        github: GitHub,
-        rayjobs: RayJobs | None,
-        ledger: Ledger,
-        digesters: Digesters,
-        clock: Clock,
+        self, deps: Deps, ledger: Ledger, digesters: Digesters, rayjobs: RayJobs | None
     ) -> None:
-        self._github = github
-        self._rayjobs = rayjobs
+        self._github = deps.github
+        self._clock = deps.clock
         self._ledger = ledger
         self._digesters = digesters
-        self._clock = clock
+        self._rayjobs = rayjobs
 
     async def read_end(self, claimed: ClaimedRun, repo: Repo, step: ReadEnd) -> None:
         """Believe the end of the Actions run after one look at it."""

@@ -16,15 +16,16 @@ from bot.core.queue.state import Acquired, Blocked
 from bot.core.runs import reconcile, steps
 from bot.core.runs.offline import OfflineLabel
 from bot.core.runs.reconcile_input import ReconcileInput
-from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
-from bot.ports.runner import ClaimedRun, RunnerStore
+from bot.ports.rayjobs import RayJobs
+from bot.ports.runner import ClaimedRun
 from bot.services.policies import Policies
+from bot.services.rayjobs.digesters import Digesters
 from bot.services.runs.dispatcher import Dispatcher
 from bot.services.runs.ledger import Ledger, StepResult
 from bot.services.runs.observer import RunObserver
 from bot.services.runs.submitter_health import SubmitterHealth
-from bot.services.workers import Worker
+from bot.services.workers import Deps
 from bot.telemetry import get_log
 
 LEASE_S = 30
@@ -41,25 +42,23 @@ class Runner:
     """Claims runs, decides each one's next step and carries it out."""
 
     def __init__(
-        self,
-        store: RunnerStore,
-        tools: tuple[Ledger, Dispatcher, RunObserver, Policies],
-        health: SubmitterHealth | None,
-        clock: Clock,
-        loop: Worker,
+        self, deps: Deps, policies: Policies, digesters: Digesters, rayjobs: RayJobs | None
     ) -> None:
-        """``health`` None: no submitter is configured."""
-        self._store = store
-        self._ledger, self._dispatcher, self._witnesses, self._policies = tools
-        self._health = health
-        self._clock = clock
-        self._loop = loop
+        """``rayjobs`` None: no submitter is configured."""
+        self._store = deps.store
+        self._policies = policies
+        self._ledger = Ledger(deps)
+        self._dispatcher = Dispatcher(deps, self._ledger)
+        self._observer = RunObserver(deps, self._ledger, digesters, rayjobs)
+        self._health = SubmitterHealth(rayjobs, deps.clock) if rayjobs else None
+        self._clock = deps.clock
+        self._worker = deps.worker
         self._log = get_log("runner")
 
     async def step(self) -> bool:
         """Take one step of what is due; tell whether there was anything."""
         claimed = await self._store.claim_runs(
-            self._loop.owner, self._clock.now(), lease_s=LEASE_S, limit=BATCH
+            self._worker.owner, self._clock.now(), lease_s=LEASE_S, limit=BATCH
         )
         async with asyncio.TaskGroup() as group:
             for item in claimed:
@@ -79,7 +78,7 @@ class Runner:
             log.error("a step was refused", why=str(error), status=error.status)
             await self._later(claimed, f"GitHub refuses: {error}", _REFUSED_AGAIN)
         except Exception as error:  # noqa: BLE001  one broken run must not stop the others
-            self._loop.failed("runner", error, log)
+            self._worker.failed("runner", error, log)
             await self._later(claimed, claimed.run.why, _REFUSED_AGAIN)
 
     async def _later(self, claimed: ClaimedRun, why: str, wait: timedelta) -> None:
@@ -169,15 +168,15 @@ class Runner:
     async def _ask(self, claimed: ClaimedRun, repo: Repo, step: steps.Asking) -> None:
         match step:
             case steps.ReadEnd():
-                await self._witnesses.read_end(claimed, repo, step)
+                await self._observer.read_end(claimed, repo, step)
             case steps.FindRayJobs():
-                await self._witnesses.find_rayjobs(claimed, step)
+                await self._observer.find_rayjobs(claimed, step)
             case steps.ReadLog():
-                await self._witnesses.read_log(claimed, repo)
+                await self._observer.read_log(claimed, repo)
             case steps.SendCancel():
-                await self._witnesses.send_cancel(claimed, repo, step)
+                await self._observer.send_cancel(claimed, repo, step)
             case steps.DeleteRayJobs():
-                await self._witnesses.delete_rayjobs(claimed, step)
+                await self._observer.delete_rayjobs(claimed, step)
             case _:
                 assert_never(step)
 

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bot import resources
 from bot.adapters.logs import LogFiles
@@ -26,8 +26,9 @@ from bot.ports.rayjobs import RayJobs
 from bot.ports.runner import SaveRun
 from bot.services.rayjobs.digesters import Digesters, as_row
 from bot.services.rayjobs.follower import SAVE_S, Follower
-from bot.services.workers import Worker
+from bot.services.workers import Deps, Worker
 from bot.store import Store
+from bot.store.ids import ulid
 from bot.store.rows import load_all
 from bot.store.tables import rayjobs as rayjobs_table
 from bot.store.tables import run_events as facts_table
@@ -103,10 +104,16 @@ class World:
     logs: LogFilesPort
 
     def follower(self, owner: str = "one", *, store: FollowerStore | None = None) -> Follower:
-        loop = Worker(owner, Metrics(), strict=True)
-        digesters = Digesters(SHIPPED)
-        process = (self.clock, LocalWake(), loop)
-        return Follower(store or self.store, self.rayjobs, self.logs, digesters, process)
+        unasked: Any = None
+        deps = Deps(
+            store=cast("Store", store or self.store),
+            github=unasked,
+            clock=self.clock,
+            wake=LocalWake(),
+            worker=Worker(owner, Metrics(), strict=True),
+            new_id=lambda: ulid(self.clock.now()),
+        )
+        return Follower(deps, self.rayjobs, self.logs, Digesters(SHIPPED))
 
     async def seen(self, **fields: Any) -> None:
         """Let the runner see the RayJob."""
