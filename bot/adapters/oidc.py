@@ -172,7 +172,7 @@ class OidcIssuer:
             return _usable(published.get("keys"))
 
     def _may_be_asked(self, uri: str) -> bool:
-        """Tell whether keys may come from there: over TLS, if the issuer is."""
+        """Return True if keys may come from there: over TLS, if the issuer is."""
         scheme = URL(uri).scheme
         return scheme == "https" or (scheme == "http" == URL(self._issuer).scheme)
 

@@ -258,7 +258,7 @@ def _raise_refusal(answer: _Answer, retry_after_s: float | None = None) -> None:
 
 
 def _is_soon_over(error: Exception) -> bool:
-    """Tell whether to repeat a call here; what names its own time is the caller's to wait for."""
+    """Return True if to repeat a call here; what names its own time is the caller's to wait for."""
     return isinstance(error, Transient) and error.retry_after_s is None
 
 

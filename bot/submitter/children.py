@@ -53,7 +53,7 @@ class Children:
                 del self._pids[folder]
 
     def is_alive(self, folder: Path) -> bool:
-        """Tell whether a job has a supervisor, ours or one of an earlier life."""
+        """Return True if a job has a supervisor, ours or one of an earlier life."""
         if folder in self._pids:  # it may not have come to its lock yet
             return True
         with (folder / "lock").open("ab") as lock:

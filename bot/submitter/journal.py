@@ -92,7 +92,7 @@ class EventFile:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether every further log line is dropped."""
+        """Return True if every further log line is dropped."""
         return self._full
 
     def close(self) -> None:

@@ -72,7 +72,7 @@ def decode_request(body: bytes) -> JobRequest:
 
 
 def is_token(text: str) -> bool:
-    """Tell whether a text can be a run id or an attempt."""
+    """Return True if a text can be a run id or an attempt."""
     return TOKEN.fullmatch(text) is not None
 
 

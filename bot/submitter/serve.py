@@ -31,7 +31,7 @@ async def serve(app: web.Application, host: str, port: int, say: Callable[[str],
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach a host name or address."""
+    """Return True if only this machine can reach a host name or address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -76,7 +76,7 @@ class Job(Generic[RecordT]):
             raise RefusedError(503, f"the data folder: {error.strerror}") from error
 
     def is_to_stop(self) -> bool:
-        """Tell whether a stop was asked for."""
+        """Return True if a stop was asked for."""
         return self._stop_mark.exists()
 
     @property

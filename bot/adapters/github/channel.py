@@ -218,5 +218,5 @@ def _items(call: Call, data: Any, key: str) -> Sequence[Any]:
 
 
 def _worth_repeating(exc: Exception) -> bool:
-    """Tell whether trying again at once may help: not for a limit, which names its time."""
+    """Return True if trying again at once may help: not for a limit, which names its time."""
     return isinstance(exc, Transient) and exc.retry_after_s is None

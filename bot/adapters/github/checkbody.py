@@ -58,7 +58,7 @@ def output_of(check: CheckWrite, annotations: Sequence[Annotation] = ()) -> Json
 
 
 def completes(check: CheckWrite) -> bool:
-    """Tell whether this write ends the check run."""
+    """Return True if this write ends the check run."""
     return check.status == "completed"
 
 

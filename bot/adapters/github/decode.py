@@ -153,10 +153,10 @@ def delivery(attempts: list[Json]) -> HookDelivery:
 
 
 def arrived(attempt: Json) -> bool:
-    """Tell whether an attempt was answered; ``status`` is a word, "OK" for every 2xx."""
+    """Return True if an attempt was answered; ``status`` is a word, "OK" for every 2xx."""
     return attempt.get("status") == "OK" or 200 <= int(attempt.get("status_code") or 0) < 300
 
 
 def is_ours(app: Json | None, app_id: str) -> bool:
-    """Tell whether an app is this one, which may be known by its number or its client id."""
+    """Return True if an app is this one, which may be known by its number or its client id."""
     return app is not None and app_id in (str(app.get("id")), app.get("client_id"))

@@ -37,7 +37,7 @@ class People(Api):
             raise
 
     async def in_team(self, repo: Repo, team: str, login: str) -> bool:
-        """Tell whether somebody is an active member of the owner's team.
+        """Return True if somebody is an active member of the owner's team.
 
         Nobody is in a team that the app may not see: ``members: read`` is optional.
         """

@@ -40,7 +40,7 @@ class Checkout:
             raise _refused(error) from error
 
     def is_executable(self, path: str) -> bool:
-        """Tell whether the owner may execute the file at ``path``."""
+        """Return True if the owner may execute the file at ``path``."""
         return bool((_mode(self._place(path)) or 0) & stat.S_IXUSR)
 
     def names(self, folder: str) -> list[str]:

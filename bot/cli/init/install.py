@@ -21,7 +21,7 @@ class Status(StrEnum):
 
     @property
     def is_wanted(self) -> bool:
-        """Tell whether the file is now as it is to be."""
+        """Return True if the file is now as it is to be."""
         return self in (Status.CREATED, Status.SAME, Status.REPLACED)
 
 

@@ -22,7 +22,7 @@ class Wanted:
 
     @property
     def executable(self) -> bool:
-        """Tell whether it is to be executable: it names its interpreter."""
+        """Return True if it is to be executable: it names its interpreter."""
         return self.content.startswith(b"#!")
 
 

@@ -104,7 +104,7 @@ class Clock:
         return Progress(self.step, self.total, self.seconds, dict(self.metrics), self.line)
 
     def steady(self, no: int, wall: str, text: str = "") -> bool:
-        """Tell whether the run still made progress when a line with that text stopped it."""
+        """Return True if the run still made progress when a line with that text stopped it."""
         end = moment(wall)
         first, last = moment(self.first_wall), moment(self.last_wall)
         if end is None or first is None or last is None:

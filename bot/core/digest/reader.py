@@ -112,7 +112,7 @@ class Reader:
                 kept.add(shape)
 
     def _is_idle(self, no: int) -> bool:
-        """Tell whether a line can be judged by itself: in no traceback, report or script."""
+        """Return True if a line can be judged by itself: in no traceback, report or script."""
         return not self.traces.busy and self.pytest.section == "" and no > self._script
 
     def _line(self, line: Line) -> None:

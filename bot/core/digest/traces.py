@@ -70,7 +70,7 @@ class Traces:
         return any(state.open for state in self._states.values())
 
     def inside(self, stream: str) -> bool:
-        """Tell whether a stream stands inside a traceback."""
+        """Return True if a stream stands inside a traceback."""
         state = self._states.get(stream)
         return state is not None and state.open is not None
 

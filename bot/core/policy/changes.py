@@ -218,7 +218,7 @@ def _setting(path: str, old: str | None, new: str | None) -> Change:
 
 
 def _is_within(text: str, pattern: str) -> bool:
-    """Tell whether ``pattern`` certainly allowed all that ``text`` does: one value, or anything."""
+    """Return True if ``pattern`` certainly allowed all that ``text`` does: one value, or anything."""
     if pattern == "**":
         return True
     return not _WILD & set(text) and compile_pattern(pattern).matches(encode(text))

@@ -39,7 +39,7 @@ class Glob:
     regex: Any  # re2's compiled form over UTF-8 bytes
 
     def matches(self, path: bytes) -> bool:
-        """Tell whether the whole ``path`` (UTF-8) matches, whatever the sign."""
+        """Return True if the whole ``path`` (UTF-8) matches, whatever the sign."""
         return self.regex.fullmatch(path) is not None
 
 

@@ -178,12 +178,12 @@ class Suite(Part):
         return self.nodes * self.npus_on(label, policy) * self.timeout_minutes / 60
 
     def started_by(self, trigger: Trigger) -> bool:
-        """Tell whether ``trigger`` is one of the suite's."""
+        """Return True if ``trigger`` is one of the suite's."""
         return trigger in self.triggers
 
     @property
     def is_required(self) -> bool:
-        """Tell whether the gate counts it."""
+        """Return True if the gate counts it."""
         if self.required is not None:
             return self.required
         by_paths = bool(self.paths) and self.started_by(Trigger.PULL_REQUEST)
@@ -325,7 +325,7 @@ def pool_of(suite: Suite, label: str) -> str:
 
 
 def is_required(suite: Suite) -> bool:
-    """Tell whether the gate counts ``suite``."""
+    """Return True if the gate counts ``suite``."""
     return suite.is_required
 
 

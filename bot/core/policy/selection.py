@@ -99,12 +99,12 @@ def touches_protected(files: Iterable[ChangedFile], policy_path: str) -> tuple[s
 
 
 def touches_environment(suite: Suite, files: Sequence[ChangedFile]) -> bool:
-    """Tell whether ``files`` change what the suite runs in, so that no failure is "infra"."""
+    """Return True if ``files`` change what the suite runs in, so that no failure is "infra"."""
     return bool(suite.env_paths) and bool(_Change(files).matching(suite.env_paths)[0])
 
 
 def lists_branch(policy: Policy, branch: str) -> bool:
-    """Tell whether the policy lets ``branch`` bring its own."""
+    """Return True if the policy lets ``branch`` bring its own."""
     return _decides(policy.branches, branch)
 
 
@@ -135,7 +135,7 @@ def suites_named(policy: Policy, word: str, left: Iterable[str] = ()) -> tuple[s
 
 
 def may_set(suite: Suite, name: str, value: str) -> bool:
-    """Tell whether `--set name=value` is allowed; a path may not climb out of its pattern."""
+    """Return True if `--set name=value` is allowed; a path may not climb out of its pattern."""
     pattern = suite.settable.get(name)
     if pattern is None or not value.isprintable() or ".." in value.split("/"):
         return False
@@ -252,7 +252,7 @@ class _Change:
 
 
 def _decides(patterns: Sequence[str], name: str) -> bool:
-    """Tell whether the last of ``patterns`` that matches ``name`` is a positive one."""
+    """Return True if the last of ``patterns`` that matches ``name`` is a positive one."""
     globs = (compile_pattern(pattern) for pattern in reversed(patterns))
     raw = encode(name)
     last = next((glob for glob in globs if glob.matches(raw)), None)

@@ -56,7 +56,7 @@ class RayJobRecord:
         return FinalStatus.of(self.rayjob_status)
 
     def belongs_to(self, actions_run_id: int, actions_attempt: int) -> bool:
-        """Tell whether the record itself names this Actions run attempt as its submitter.
+        """Return True if the record itself names this Actions run attempt as its submitter.
 
         `False` also where it names none: such a job is unconfirmed and cannot make a run green.
         """

@@ -65,7 +65,7 @@ class _State(msgspec.Struct):
         return self.last[place] if place >= 0 else None
 
     def repeats(self, digest: int) -> bool:
-        """Tell whether a line occurs more than once in what is remembered."""
+        """Return True if a line occurs more than once in what is remembered."""
         beyond_first = max(0, min(self.lines - len(self.first), len(self.last)))
         later = self.last[len(self.last) - beyond_first :]
         return self.first.count(digest) + later.count(digest) > 1

@@ -60,7 +60,7 @@ def _draft(source: Source, drafts: dict[str, Draft], notes: Notes) -> Draft | st
 
 
 def _holds(drafts: list[Draft]) -> bool:
-    """Tell whether a policy can hold ``drafts`` within the limits of its format."""
+    """Return True if a policy can hold ``drafts`` within the limits of its format."""
     labels = {label for one in drafts for label in one.labels}
     few = len(drafts) <= MAX_ITEMS and len(labels) <= MAX_ITEMS
     return few and len(policy_text(drafts).encode()) <= MAX_POLICY_BYTES

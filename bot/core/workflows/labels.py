@@ -27,7 +27,7 @@ _COUNT = re.compile(r".*-([1-9]\d?)")
 
 
 def is_npu(label: str) -> bool:
-    """Tell whether ``label`` is of Ascend NPUs."""
+    """Return True if ``label`` is of Ascend NPUs."""
     return not _HOSTED.fullmatch(label) and _chip(label) is not None
 
 
@@ -48,7 +48,7 @@ def own_labels(labels: Sequence[str]) -> list[str]:
 
 
 def is_valid(label: str) -> bool:
-    """Tell whether a policy may hold ``label``."""
+    """Return True if a policy may hold ``label``."""
     try:
         check_label(label)
     except ValueError:

@@ -32,7 +32,7 @@ def events(workflow: Table) -> dict[str, Tree]:
 
 
 def is_for_bot(workflow: Table) -> bool:
-    """Tell whether the bot dispatches a workflow itself: it takes the bot's id as an input."""
+    """Return True if the bot dispatches a workflow itself: it takes the bot's id as an input."""
     return "ascend_ci" in workflow.table("on").table("workflow_dispatch").table("inputs").entries
 
 
@@ -117,7 +117,7 @@ def _patterns(tree: Tree | None, notes: Notes) -> Iterator[str]:
 
 
 def _is_fit(pattern: str, line: int, notes: Notes) -> bool:
-    """Tell whether a policy can hold ``pattern``; note why it cannot."""
+    """Return True if a policy can hold ``pattern``; note why it cannot."""
     problem = "" if pattern.isprintable() else "has a character that cannot be shown"
     try:
         check_pattern(pattern)
