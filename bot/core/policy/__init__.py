@@ -1,4 +1,4 @@
-"""The policy: a repository's `.github/ascend-ci.yml` as values, and every error in it at once."""
+"""The policy of a repository (`.github/ascend-ci.yml`): load it, check it, and ask it."""
 
 from bot.core.policy.loading import (
     Checked,
@@ -25,7 +25,6 @@ from bot.core.policy.models import (
     Tier,
     Trigger,
     Trust,
-    is_required,
     policy_schema,
     pool_of,
 )
@@ -52,7 +51,6 @@ __all__ = [
     "Trigger",
     "Trust",
     "check_policy",
-    "is_required",
     "load_policy",
     "policy_schema",
     "pool_of",

@@ -1,7 +1,7 @@
-"""By what a waiting run is let in: what is scarce is the policy's word of now, not of then.
+"""A waiting run is admitted by the current policy's limits, not by those of its snapshot.
 
-A run's snapshot fixes what it does. Slots, pools and limits say what may run beside it, and are
-shared with runs of other ages: a limit that was put right must not bar for a day who waits.
+The snapshot fixes what a run does. Slots, pools and limits fix what may run beside it, and runs
+share them. So a corrected limit must help the runs that already wait.
 """
 
 from dataclasses import replace
@@ -11,9 +11,10 @@ from bot.core.policy import Policy
 
 
 def limits_now(frozen: Snapshot, policy: Policy) -> Snapshot:
-    """Return a waiting run's snapshot with what is scarce as the policy has it now.
+    """Return the snapshot of a waiting run with the limits of the current policy.
 
-    What the policy no longer names stays as it was; so does a limit that never held for the run.
+    A label or pool that the policy no longer names keeps its old limit. A limit that never applied
+    to the run still does not apply.
     """
     runners, pool = policy.runners, frozen.pool
     if pool is not None and pool.name in policy.pools:
@@ -32,7 +33,7 @@ def limits_now(frozen: Snapshot, policy: Policy) -> Snapshot:
 
 
 def too_big(frozen: Snapshot) -> str:
-    """Say why a run fits on none of its labels, "" when it does: its pool was made smaller."""
+    """Return why the run fits on none of its labels: its pool became smaller. "" if it fits."""
     if frozen.pool is None:
         return ""
     least = frozen.nodes * min(frozen.npus_at(label.name) for label in frozen.labels)
@@ -42,7 +43,7 @@ def too_big(frozen: Snapshot) -> str:
 
 
 def fitting(frozen: Snapshot) -> Snapshot:
-    """Return the snapshot without the labels on which the run needs more than its pool has."""
+    """Return the snapshot without the labels on which the run needs more than the whole pool."""
     pool = frozen.pool
     if pool is None:
         return frozen

@@ -1,8 +1,8 @@
-"""What a change of a policy means: two policies in, every difference out, loosened rules first.
+"""Compare two policies: every difference, loosened rules first.
 
-A rule is loosened when more people may do something, more may be spent, or less is needed to be
-green. What cannot be told apart (one pattern of `settable` against another) counts as loosened.
-Only `paths` are never judged: what those come to is for `ascend-ci simulate` to say.
+A rule is loosened if more people may do something, if more may be spent, or if the gate needs less.
+A difference that can't be judged counts as loosened. `paths` are never judged; use `ascend-ci
+simulate` for those.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ _WILD = frozenset("*?+[\\")
 
 
 class Kind(StrEnum):
-    """What a difference is, in the order in which people should look at them."""
+    """The kind of a difference, in the order in which people should look at them."""
 
     LOOSENED = "loosened"
     TIGHTENED = "tightened"
@@ -31,37 +31,37 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference; ``what`` is the key of the words that say what the rule is for."""
+    """One difference; ``what`` is the key of the words that name the rule."""
 
     kind: Kind
-    path: str  # dotted, as in the errors
-    value: tuple[str, str] | None = None  # before and after; "" is the default
+    path: str  # dotted, as in errors
+    value: tuple[str, str] | None = None  # the values; "" is the default
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     what: str = ""
 
 
 class Before(StrEnum):
-    """What a policy is compared with."""
+    """The policy that a proposal is compared with."""
 
     READ = "read"
-    NONE = "none"  # there was none
-    BROKEN = "broken"  # it has errors, so nothing can be compared
+    NONE = "none"  # there was no policy
+    BROKEN = "broken"  # the policy has errors and can't be compared
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A proposed policy against the one that holds: what a check of a pull request shows."""
+    """A proposed policy compared with the current one, as the check run shows it."""
 
     before: Before
     changes: tuple[Change, ...] = ()
-    errors: tuple[PolicyError, ...] = ()  # of the proposed one; then there are no changes
+    errors: tuple[PolicyError, ...] = ()  # errors of the proposal; then there are no changes
     warnings: tuple[PolicyError, ...] = ()
-    deleted: bool = False  # the proposal is to have no policy
+    deleted: bool = False  # the proposal deletes the policy
 
     @property
     def loosened(self) -> tuple[Change, ...]:
-        """Return the changes that somebody has to want."""
+        """Return the changes that need a deliberate decision."""
         return self.of(Kind.LOOSENED)
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
@@ -70,7 +70,7 @@ class Comparison:
 
 
 def compare(old: str | bytes | None, new: str | bytes | None) -> Comparison:
-    """Compare the policy that holds with a proposed one, both as text; None: there is no file."""
+    """Compare the current policy with a proposed one, both as text; None: there is no file."""
     held = load_policy(old) if old is not None else None
     before = Before.BROKEN if isinstance(held, PolicyErrors) else Before.READ
     before = Before.NONE if held is None else before
@@ -84,9 +84,9 @@ def compare(old: str | bytes | None, new: str | bytes | None) -> Comparison:
 
 
 def changes(old: Policy | None, new: Policy) -> tuple[Change, ...]:
-    """Return every difference, loosened rules first; None: all that ``new`` has is added."""
+    """Return every difference, loosened rules first; with ``old`` None everything is added."""
     found: list[Change] = []
-    if old:  # who may what comes first: a flood of suites must not bury it
+    if old:  # Permissions come first: many changed suites must not bury them.
         found += _parts("trust", old.trust, new.trust, _TRUST)
         found += _parts("", old, new, _TOP)
         found += _parts("limits", old.limits, new.limits, _LIMITS)
@@ -101,12 +101,12 @@ def changes(old: Policy | None, new: Policy) -> tuple[Change, ...]:
     return tuple(sorted(found, key=lambda change: order.index(change.kind)))
 
 
-# A handler takes a path and two values that differ.
+# A handler takes a path and two different values.
 Handler = Callable[[str, Any, Any], Iterator[Change]]
 
 
 def _parts(path: str, old: Any, new: Any, special: Mapping[str, Handler]) -> Iterator[Change]:
-    """Compare two mappings of the policy key by key; ``_apart`` are compared elsewhere."""
+    """Compare two mappings of the policy key by key; other handlers compare ``_apart``."""
     for name in type(new).model_fields:
         before, after = getattr(old, name), getattr(new, name)
         if before != after:
@@ -115,12 +115,12 @@ def _parts(path: str, old: Any, new: Any, special: Mapping[str, Handler]) -> Ite
 
 
 def _apart(_path: str, _old: Any, _new: Any) -> Iterator[Change]:
-    """Say nothing of what is compared elsewhere."""
+    """Report nothing: another handler compares this key."""
     return iter(())
 
 
 def _plain(path: str, old: Any, new: Any) -> Iterator[Change]:
-    """Tell a difference that neither loosens nor tightens."""
+    """Report a difference that neither loosens nor tightens."""
     if isinstance(new, tuple):
         yield _listed(Kind.CHANGED, path, old, new)
     elif isinstance(new, Mapping):
@@ -143,7 +143,7 @@ def _presence(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Kind
 
 
 def _listed(kind: Kind, path: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> Change:
-    """Tell what a list gained and lost; when neither, its order is another."""
+    """Report the items that a list gained and lost, or that only its order changed."""
     added = tuple(_text(item) for item in new if item not in old)
     removed = tuple(_text(item) for item in old if item not in new)
     what = "" if added or removed else "what_order"
@@ -151,7 +151,7 @@ def _listed(kind: Kind, path: str, old: tuple[Any, ...], new: tuple[Any, ...]) -
 
 
 def _with(handler: Handler, *, what: str, kind: Kind | None = None) -> Handler:
-    """Return ``handler`` with words for what the rule is for, and its kind when given."""
+    """Return ``handler`` with the words that name the rule, and a kind if one is given."""
 
     def named(path: str, old: Any, new: Any) -> Iterator[Change]:
         for change in handler(path, old, new):
@@ -161,7 +161,7 @@ def _with(handler: Handler, *, what: str, kind: Kind | None = None) -> Handler:
 
 
 def _by(looser: Callable[[Any, Any], bool]) -> Handler:
-    """Return a handler of a value that ``looser(old, new)`` tells to be a looser one."""
+    """Return a handler that asks ``looser(old, new)`` whether the new value is looser."""
 
     def judged(path: str, old: Any, new: Any) -> Iterator[Change]:
         kind = Kind.LOOSENED if looser(old, new) else Kind.TIGHTENED
@@ -171,7 +171,7 @@ def _by(looser: Callable[[Any, Any], bool]) -> Handler:
 
 
 def _more_loosens(path: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Change]:
-    """Judge a list of people or of branches: each more, or an exclusion less, loosens."""
+    """Judge a list of people or branches: an added item or a removed exclusion loosens."""
     change = _listed(Kind.CHANGED, path, old, new)
     gained = [item for item in change.added if not item.startswith("!")]
     freed = [item for item in change.removed if item.startswith("!")]
@@ -182,7 +182,7 @@ def _more_loosens(path: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iter
 
 
 def _mode(path: str, old: Mode, new: Mode) -> Iterator[Change]:
-    """Judge the mode: a dry run's gate passes whatever the change does."""
+    """Judge the mode: in a dry run the gate always passes."""
     kind = Kind.LOOSENED if new is Mode.DRY_RUN else Kind.CHANGED
     yield Change(kind, path, (_text(old), _text(new)), what="what_mode")
 
@@ -200,7 +200,7 @@ def _lower(old: float, new: float) -> bool:
 
 
 def _settable(path: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
-    """Judge what `--set` may set: one value less, or one value out of a pattern, tightens."""
+    """Judge the values that `--set` may set: fewer values or a narrower pattern tighten."""
     for name in dict.fromkeys((*old, *new)):
         before, after = old.get(name), new.get(name)
         if before != after:
@@ -218,14 +218,14 @@ def _setting(path: str, old: str | None, new: str | None) -> Change:
 
 
 def _is_within(text: str, pattern: str) -> bool:
-    """Return True if ``pattern`` certainly allowed all that ``text`` does: one value, or anything."""
+    """Return True if ``pattern`` surely allowed every value that ``text`` allows."""
     if pattern == "**":
         return True
     return not _WILD & set(text) and compile_pattern(pattern).matches(encode(text))
 
 
 def _named(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
-    """Compare mappings of named parts: which came, which went, what differs in the others."""
+    """Compare mappings of named parts: added, removed and changed parts."""
     for name in dict.fromkeys((*old, *new)):
         where = f"{path}.{name}"
         if name in old and name in new:
@@ -263,7 +263,7 @@ def _removed(path: str, suite: Suite | None) -> Iterator[Change]:
 
 
 def _effects(path: str, old: tuple[Suite, float], new: tuple[Suite, float]) -> Iterator[Change]:
-    """Tell what several keys of a suite come to: whether it is required, and its cost."""
+    """Report the combined effect of several keys of a suite: required or not, and its cost."""
     (before, hours), (after, hours_now) = old, new
     if before.is_required is not after.is_required:
         kind = Kind.LOOSENED if before.is_required else Kind.TIGHTENED

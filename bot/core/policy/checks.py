@@ -1,7 +1,7 @@
-"""What one key of a policy says about another: names that must exist, sums that must fit.
+"""Checks across the keys of a policy: names must exist, and sums must fit.
 
-The checks read the plain values, not the models, so that they also speak when some other key is
-wrong: every error at once. They say nothing about values of the wrong kind, pydantic did.
+The checks read plain values, not the models. So they also work when another key is wrong, and the
+author sees every error at once. They ignore values of a wrong type: pydantic reports those.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ _WILD = frozenset("*?+[\\!")
 
 
 def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield every cross error of a policy given as plain values."""
+    """Yield every error across keys of a policy given as plain values."""
     runners = _mapping(data.get("runners"))
     pools = _mapping(data.get("pools"))
     for name in pools:
@@ -59,9 +59,9 @@ def _pool(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iter
 
 
 def _capacity(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Refuse a suite that could wait for ever: larger than what it holds a place on.
+    """Refuse a suite that could wait for ever, because it needs more than a label or pool has.
 
-    The jobs of a native suite queue at GitHub one by one and hold no place of ours together.
+    The jobs of a native suite queue at GitHub one by one. They use no slots of the bot together.
     """
     pool = suite.get("pool")
     if isinstance(pool, str) and pool in _mapping(data.get("pools")):
@@ -140,7 +140,7 @@ def _native(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> It
 def _followed_once(
     path: Path, suite: Mapping[str, Any], suites: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """Refuse a second suite of a workflow that GitHub starts: its one run would end but one."""
+    """Refuse a second native suite for one workflow: a run can only belong to one suite."""
     same = {"start": Start.NATIVE, "workflow": suite.get("workflow")}
     before = takewhile(lambda item: item[0] != path[-1], suites.items())
     others = (key for key, other in before if same.items() <= _mapping(other).items())
@@ -179,7 +179,7 @@ def _signatures(data: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _nightly_match(text: str, suites: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return what is wrong with a name or glob of a nightly entry, "" when nothing is."""
+    """Return what is wrong with a suite name or glob of a schedule, "" if it is right."""
     nights = [key for key, suite in suites.items() if _has_trigger(suite, Trigger.NIGHTLY)]
     if text in suites:
         return "" if text in nights else f"`{shown(text)}` lacks the trigger `nightly`"
@@ -196,7 +196,7 @@ def _nightly_match(text: str, suites: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def warnings(policy: Policy) -> Iterator[Problem]:
-    """Yield what is allowed but can hardly be meant."""
+    """Yield the values that are allowed but are probably mistakes."""
     if not policy.suites:
         yield Problem((), "has no suites, so nothing can run")
     for name in ("auto", "standard", "heavy"):
@@ -236,7 +236,7 @@ def _default_npus() -> int:
 
 
 def _nearest(path: Path, suite: Mapping[str, Any], names: tuple[str, ...]) -> Path:
-    """Return the path of the first of ``names`` that the suite writes."""
+    """Return the path of the first of ``names`` that the suite sets."""
     return (*path, next((name for name in names if name in suite), names[-1]))
 
 

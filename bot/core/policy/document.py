@@ -1,7 +1,7 @@
-"""YAML read with the line of every key, and with bounds: a policy comes from a pull request.
+"""Read a policy's YAML with the line of every key, and within bounds.
 
-The safe loader only composes nodes here; values are built below, so no tag can build an object,
-no alias can multiply and no nesting can exhaust the stack.
+A policy comes from a pull request. No tag can build an object, no alias can multiply, and no
+nesting can exhaust the stack.
 """
 
 import re
@@ -12,16 +12,16 @@ import yaml
 
 from bot.core.policy.composing import Lines, UnreadableError, compose, decode
 
-# A policy of 100 suites is about 40 kB; more than this is a mistake or an attack.
+# A policy of 100 suites has about 40 kB. A larger file is a mistake or an attack.
 MAX_BYTES = 64 * 1024
 
-# The policy itself is five deep (suites, key, paths, item); the rest is slack.
+# A policy needs a depth of five (suites, key, paths, item).
 MAX_DEPTH = 16
 
-# Repeating a list or two is fine; aliases of aliases are how a small file becomes a huge one.
+# A few repeated lists are fine. Aliases of aliases make a huge value from a small file.
 MAX_ALIASES = 100
 
-# Values after aliases are followed: 64 kB hold at most half as many without any.
+# The number of values with all aliases followed. A file of 64 kB without aliases has fewer.
 MAX_VALUES = 40_000
 
 Path = tuple[str | int, ...]
@@ -34,7 +34,7 @@ _DECIMAL = re.compile(r"[-+]?([0-9]{1,18}\.[0-9]{0,18}|\.[0-9]{1,18})")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong at ``path``; ``line`` (from 1) when it is not that of the path."""
+    """An error at ``path``; ``line`` (from 1) if it differs from the line of the path."""
 
     path: Path
     message: str
@@ -43,24 +43,24 @@ class Problem:
 
 @dataclass(slots=True)
 class Document:
-    """What a file says: plain values, the line of each path, the text of each scalar."""
+    """The contents of a file: plain values, the line of each path, the text of each scalar."""
 
     data: Any = None
     count: int = 1  # lines in the file
     lines: dict[Path, int] = field(default_factory=dict)
     texts: dict[Path, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
-    unreadable: set[Path] = field(default_factory=set)  # said already; no second complaint
+    unreadable: set[Path] = field(default_factory=set)  # already reported
 
     def line_of(self, path: Path) -> int:
-        """Return the line of ``path``, or of the nearest thing around it."""
+        """Return the line of ``path``, or of its nearest parent that has one."""
         while path and path not in self.lines:
             path = path[:-1]
         return min(self.lines.get(path, 1), self.count)
 
 
 def read(source: str | bytes) -> Document:
-    """Return the contents of ``source``; its ``problems`` tell the parts that can't be read."""
+    """Return the contents of ``source``; its ``problems`` list the parts that can't be read."""
     document = Document()
     try:
         lines = decode(source, MAX_BYTES)
@@ -72,7 +72,7 @@ def read(source: str | bytes) -> Document:
 
 
 class _Builder:
-    """Builds one document; a class because lines, budget and problems go along everywhere."""
+    """Builds one document; a class, because every step needs the lines and the problems."""
 
     def __init__(self, document: Document, lines: Lines) -> None:
         self._document = document
@@ -80,7 +80,7 @@ class _Builder:
         self._values = 0
 
     def run(self) -> None:
-        """Fill the document from the text."""
+        """Fill the document."""
         root = compose(self._lines, max_depth=MAX_DEPTH, max_aliases=MAX_ALIASES)
         if root is None or root.tag == _TAG + "null":
             msg = "is empty: a policy needs at least `version` and `runners`"
@@ -133,7 +133,7 @@ class _Builder:
         return out
 
     def _key(self, node: Any, path: Path) -> str | None:
-        """Return a key's text, or say what is wrong with it."""
+        """Return the text of a key; report a key that is not allowed."""
         if not isinstance(node, yaml.ScalarNode):
             self._complain(path, "a key is one word, not a list or a mapping", node)
         elif node.tag == _TAG + "bool":

@@ -1,4 +1,4 @@
-"""pydantic's complaints put into words a maintainer can act on."""
+"""Rewrite pydantic's errors as sentences that a maintainer can act on."""
 
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
@@ -9,21 +9,21 @@ from pydantic import BaseModel, ValidationError
 from bot.core.policy.document import Document, Path, Problem
 from bot.core.policy.models import Policy
 
-# More are not told: looking for what each was meant to be takes time.
+# The search for a similar key takes time, so a hostile file must not cause many.
 MAX_PROBLEMS = 200
 
-# What people write who know the words of another system.
+# Words of other systems, and the policy's words for them.
 _OTHER_WORDS = {"push": "write", "read": "pull", "owner": "admin", "none": "pull"}
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean …?` for the nearest of ``known``, or nothing."""
+    """Return `; did you mean …?` with the most similar of ``known``, or ""."""
     near = get_close_matches(word[:80], list(known)[:MAX_PROBLEMS], n=1)
     return f"; did you mean `{near[0]}`?" if near else ""
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> str:
-    """Return the text for a name that is not among ``known``."""
+    """Return the sentence for a name that is not among ``known``."""
     names = list(known)
     near = suggest(word, names)
     listed = ", ".join(f"`{name}`" for name in names[:10]) or "none"
@@ -32,13 +32,13 @@ def unknown(kind: str, word: str, known: Iterable[str]) -> str:
 
 
 def shown(text: str) -> str:
-    """Return ``text`` fit for one line of a message."""
+    """Return ``text`` cleaned and shortened for one line of a message."""
     clean = "".join(char if char.isprintable() else "?" for char in text)
     return clean if len(clean) <= 80 else clean[:77] + "..."
 
 
 def problems_of(error: ValidationError, document: Document) -> list[Problem]:
-    """Return what pydantic found, one problem a path."""
+    """Return pydantic's errors, one problem for each path."""
     found = []
     for item in error.errors(include_url=False)[:MAX_PROBLEMS]:
         path = tuple(part for part in item["loc"] if part != "[key]")
@@ -167,7 +167,7 @@ _WRITERS: Mapping[str, Callable[[Any, Path, Document], str]] = {
 
 
 def _keys_at(path: Path) -> list[str]:
-    """Return the keys known at ``path``, found by walking the models."""
+    """Return the keys that the models allow at ``path``."""
     here: Any = Policy
     for part in path:
         here = _inside(here, part)
@@ -177,7 +177,7 @@ def _keys_at(path: Path) -> list[str]:
 
 
 def _inside(annotation: Any, part: str | int) -> Any:
-    """Return the type of what lies at ``part`` in a value of type ``annotation``."""
+    """Return the type of the value at ``part`` of a value of type ``annotation``."""
     model = _model_in(annotation)
     if model is not None and annotation is model and isinstance(part, str):
         by_key = {info.alias or name: info for name, info in model.model_fields.items()}

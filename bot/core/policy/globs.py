@@ -1,9 +1,9 @@
-r"""Path filters by GitHub's own rules, translated to RE2 so that no pattern can be slow.
+r"""GitHub's path filters, translated to RE2: no pattern can be slow.
 
-Source: GitHub's "Filter pattern cheat sheet". ``*`` stops at ``/``, ``**`` does not, ``?`` is zero
-or one and ``+`` one or more of the preceding character, ``[]`` one of the listed characters,
-``\`` takes the next character as it is, a leading ``!`` negates. Patterns match the whole path
-from the root, case matters, a leading dot is nothing special.
+Source: GitHub's "Filter pattern cheat sheet". ``*`` stops at ``/``, ``**`` does not. ``?`` means
+zero or one, and ``+`` one or more, of the preceding character. ``[]`` is one of the listed
+characters. ``\`` takes the next character literally. A leading ``!`` negates. A pattern matches the
+whole path from the root. Case matters. A leading dot is not special.
 """
 
 from dataclasses import dataclass
@@ -12,45 +12,45 @@ from typing import Any
 
 import re2
 
-# Longer ones are a mistake; the bound keeps a compiled pattern small.
+# A longer pattern is a mistake. The limit keeps compiled patterns small.
 MAX_PATTERN_CHARS = 500
 
-# Distinct patterns kept compiled: a few repositories' worth of policies.
+# The number of patterns kept compiled: enough for the policies of a few repositories.
 CACHED_PATTERNS = 4096
 
 _ANY = "(?:.*)"
 _ANY_IN_SEGMENT = "(?:[^/]*)"
-_FOLDERS = "(?:.*/)?"  # `**/` where a segment begins: also no folder at all
+_FOLDERS = "(?:.*/)?"  # at the start of a segment, `**/` also matches no folder
 
-# What two quantifiers on one character come to.
+# The combined meaning of two quantifiers on one character.
 _COMBINED = {"??": "?", "++": "+", "?+": "*", "+?": "*", "*?": "*", "*+": "*"}
 
 
 class PatternError(ValueError):
-    """A pattern to which GitHub's rules give no meaning; the text says why."""
+    """A pattern without a meaning in GitHub's rules; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """A compiled pattern; ``negative`` when it began with ``!``."""
+    """A compiled pattern; ``negative`` if it began with ``!``."""
 
     text: str
     negative: bool
-    regex: Any  # re2's compiled form over UTF-8 bytes
+    regex: Any  # compiled by re2, for UTF-8 bytes
 
     def matches(self, path: bytes) -> bool:
-        """Return True if the whole ``path`` (UTF-8) matches, whatever the sign."""
+        """Return True if the whole ``path`` (UTF-8) matches; the sign does not count."""
         return self.regex.fullmatch(path) is not None
 
 
 def encode(path: str) -> bytes:
-    """Return ``path`` as ``Glob.matches`` takes it; what is no Unicode text becomes ``?``."""
+    """Return ``path`` as bytes for ``Glob.matches``; text that is not Unicode becomes ``?``."""
     return path.encode("utf-8", "replace")
 
 
 @lru_cache(maxsize=CACHED_PATTERNS)
 def compile_pattern(pattern: str) -> Glob:
-    """Return ``pattern`` compiled; ``PatternError`` when GitHub's filters give it no meaning."""
+    """Return ``pattern`` compiled; raise ``PatternError`` if it has no meaning."""
     negative = pattern.startswith("!")
     body = pattern[1:] if negative else pattern
     if not body:
@@ -67,7 +67,7 @@ def compile_pattern(pattern: str) -> Glob:
 
 
 def translate(body: str) -> str:
-    """Return the RE2 expression of a pattern without its sign."""
+    """Return the RE2 expression for a pattern without its sign."""
     parts: list[_Part] = []
     at = 0
     while at < len(body):
@@ -83,11 +83,11 @@ def translate(body: str) -> str:
 
 @dataclass(slots=True)
 class _Part:
-    """One character's worth of a pattern and how often it comes (`""`: once)."""
+    """One character or wildcard of a pattern, and its quantifier (`""`: once)."""
 
     regex: str
     times: str = ""
-    fixed: bool = False  # a wildcard: it already stands for any number
+    fixed: bool = False  # a wildcard already matches any number
 
 
 def _repeat(parts: list[_Part], char: str) -> None:
@@ -101,7 +101,7 @@ def _repeat(parts: list[_Part], char: str) -> None:
 
 
 def _read(body: str, at: int) -> tuple[_Part, int]:
-    """Return the part that begins at ``at`` and where the next one does."""
+    """Return the part that starts at ``at``, and the start of the next part."""
     char = body[at]
     if char == "*":
         return _stars(body, at)

@@ -1,4 +1,4 @@
-"""One loader for the server, the command line and the check of a pull request's policy."""
+"""Load a policy: the same code for the service, the command line and the policy's check run."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from bot.core.policy.document import Document, Path, Problem, read
 from bot.core.policy.errors import MAX_PROBLEMS, problems_of, shown
 from bot.core.policy.models import Policy
 
-# What stands where a path would, when an error is of the file as a whole.
+# The path of an error that concerns the whole file.
 WHOLE_FILE = "file"
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyError:
-    """One thing wrong with a policy: dotted path, line from 1, and what to do about it."""
+    """One error of a policy: the dotted path, the line from 1, and the advice."""
 
     path: str
     line: int
@@ -29,7 +29,7 @@ class PolicyError:
 
 @dataclass(frozen=True, slots=True)
 class PolicyErrors:
-    """Everything wrong with a policy, in the order of the file; never empty."""
+    """All errors of a policy in the order of the file; never empty."""
 
     errors: tuple[PolicyError, ...]
 
@@ -39,19 +39,19 @@ class PolicyErrors:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A policy, or why there is none, and what is allowed but hardly meant."""
+    """A policy or its errors, and warnings about values that are probably mistakes."""
 
     result: Policy | PolicyErrors
     warnings: tuple[PolicyError, ...] = ()
 
 
 def load_policy(source: str | bytes) -> Policy | PolicyErrors:
-    """Return the policy that ``source`` holds, or every error in it."""
+    """Return the policy in ``source``, or all its errors."""
     return check_policy(source).result
 
 
 def check_policy(source: str | bytes) -> Checked:
-    """Return the policy that ``source`` holds, or every error in it, and the warnings."""
+    """Return the policy in ``source`` or all its errors, and the warnings."""
     document = read(source)
     problems = document.problems[:MAX_PROBLEMS]
     policy = None
@@ -71,7 +71,7 @@ def check_policy(source: str | bytes) -> Checked:
 
 
 def _in_order(problems: Iterable[Problem], document: Document) -> tuple[PolicyError, ...]:
-    """Return ``problems`` by line, each once."""
+    """Return ``problems`` in the order of their lines, without repetitions."""
     found = dict.fromkeys(
         PolicyError(_dotted(item.path), _line(item, document), item.message) for item in problems
     )

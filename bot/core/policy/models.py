@@ -1,6 +1,6 @@
-"""The policy of a repository as values, key by key, each with its default.
+"""The policy of a repository as typed values, each key with its default.
 
-The field descriptions are what an editor shows: they become the published JSON Schema.
+Editors show the field descriptions: they become the published JSON Schema.
 """
 
 from enum import StrEnum
@@ -22,21 +22,21 @@ from bot.core.policy import values as v
 
 
 class Mode(StrEnum):
-    """Whether the bot acts or only says what it would do."""
+    """Whether the bot starts suites or only shows what it would start."""
 
     ON = "on"
     DRY_RUN = "dry_run"
 
 
 class Start(StrEnum):
-    """Who starts a suite's workflow."""
+    """The one who starts a suite's workflow: the bot or GitHub."""
 
     DISPATCH = "dispatch"
     NATIVE = "native"
 
 
 class Trigger(StrEnum):
-    """What may start a suite."""
+    """An event that may start a suite."""
 
     PULL_REQUEST = "pull_request"
     COMMAND = "command"
@@ -45,14 +45,14 @@ class Trigger(StrEnum):
 
 
 class Tier(StrEnum):
-    """How dear a suite is: heavy ones never start by themselves on a pull request."""
+    """The cost class of a suite; a heavy suite never starts automatically on a pull request."""
 
     STANDARD = "standard"
     HEAVY = "heavy"
 
 
 class Comment(StrEnum):
-    """When the bot comments on a pull request beside its check runs."""
+    """When the bot comments on a pull request."""
 
     NEVER = "never"
     ON_FAILURE = "on_failure"
@@ -60,13 +60,13 @@ class Comment(StrEnum):
 
 
 class Language(StrEnum):
-    """The language of the texts people read."""
+    """The language of all texts that people read."""
 
     EN = "en"
 
 
 def _grantable(level: Level) -> Level:
-    """Refuse ``none``: it would let anybody on the internet start jobs."""
+    """Refuse ``none``: with it anybody on the internet could start jobs."""
     if level is Level.NONE:
         msg = "`none` would let anybody; the lowest is `pull`"
         raise ValueError(msg)
@@ -74,7 +74,7 @@ def _grantable(level: Level) -> Level:
 
 
 def _read_mode(value: object) -> object:
-    """Take YAML 1.1's reading of ``mode: on`` for the word that was written."""
+    """Accept ``mode: on``, which YAML 1.1 reads as true."""
     return Mode.ON if value is True else value
 
 
@@ -86,104 +86,108 @@ Grant = Annotated[
 
 
 class Part(BaseModel):
-    """A mapping of the policy: strict about its keys, never changed once read."""
+    """A mapping of the policy; it refuses unknown keys and never changes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Runner(Part):
-    """What runners of one label can hold."""
+    """The capacity of the runners of one label."""
 
     npus: v.CountOrNone = Field(8, description="NPUs of one runner")
     chip: v.Text = Field("", description="Chip generation, shown to people")
-    slots: v.Count = Field(1, description="How many jobs the label takes at once")
+    slots: v.Count = Field(1, description="Jobs that the label runs at once")
 
 
 class Pool(Part):
     """NPUs of a cluster that RayJobs share."""
 
-    npus: v.Count = Field(8, description="NPUs that RayJobs may hold at once")
+    npus: v.Count = Field(8, description="NPUs that RayJobs use at once")
     chip: v.Text = Field("", description="Chip generation, shown to people")
 
 
 class Baseline(Part):
-    """Reserved for stored measurements; holds nothing yet."""
+    """Reserved for stored measurements; it has no keys yet."""
 
 
 class Suite(Part):
-    """Something that can be run: a workflow, its inputs and the runners it fits."""
+    """A test suite: a workflow, its inputs, and the runners that it fits."""
 
     workflow: v.Workflow = Field(description="File name in .github/workflows/")
     runners: tuple[v.Label, ...] = Field(
         min_length=1,
         max_length=v.MAX_ITEMS,
-        description="Labels it fits, any of them, in order of preference; native: of its jobs",
+        description="Labels that it can use, best first; native: the labels of its jobs",
     )
-    title: v.Text = Field("", description="What people read; default: the suite's key")
+    title: v.Text = Field("", description="Title for people; default: the suite's key")
     start: Start = Field(
         Start.DISPATCH,
-        description="dispatch: the bot starts it; native: GitHub does, the bot adopts it",
+        description="dispatch: the bot starts it; native: GitHub starts it",
     )
     inputs: dict[v.InputName, v.InputValue] = Field(
         default_factory=dict,
         max_length=v.MAX_ITEMS,
-        description="Inputs of the workflow; values may hold {sha} {pr} {runner} {run}",
+        description="Inputs of the workflow; values may contain {sha} {pr} {runner} {run}",
     )
-    nodes: v.Count = Field(1, description="How many nodes it uses at once; native: how many jobs")
+    nodes: v.Count = Field(1, description="Nodes that it uses at once; native: jobs at once")
     npus: v.Count | None = Field(None, description="NPUs on each node; default: the label's")
-    pool: v.Label | None = Field(None, description="Whose NPUs it holds; default: the label itself")
-    rayjob: StrictBool = Field(False, description="The workflow submits a RayJob to follow")
+    pool: v.Label | None = Field(
+        None, description="Pool of the NPUs that it uses; default: the label"
+    )
+    rayjob: StrictBool = Field(
+        False, description="The workflow submits a RayJob, and its result decides"
+    )
     triggers: tuple[Trigger, ...] = Field(
         (Trigger.PULL_REQUEST, Trigger.COMMAND),
         max_length=v.MAX_ITEMS,
-        description="What may start it",
+        description="Events that may start it",
     )
     paths: tuple[v.Pattern, ...] = Field(
         (),
         max_length=v.MAX_ITEMS,
-        description="GitHub path filters: files of a pull request that select it",
+        description="GitHub path filters; a changed file that matches selects the suite",
     )
     tier: Tier = Field(
-        Tier.STANDARD, description="heavy: on a pull request by command only, and by fewer people"
+        Tier.STANDARD, description="heavy: only by command on a pull request, and by fewer people"
     )
     required: StrictBool | None = Field(
-        None, description="Counts for the gate; default: standard suites selected by paths"
+        None, description="The gate requires it; default: true for standard suites with paths"
     )
-    timeout_minutes: v.Minutes = Field(240, description="It is stopped after so long")
-    stall_minutes: v.Minutes = Field(45, description="It is stopped after so long without output")
-    min_minutes: v.CountOrNone = Field(
-        0, description="A green end sooner than this is not believed"
+    timeout_minutes: v.Minutes = Field(240, description="The bot stops a run after this time")
+    stall_minutes: v.Minutes = Field(
+        45, description="The bot stops a run after this time without output"
     )
+    min_minutes: v.CountOrNone = Field(0, description="A success in less time counts as broken")
     infra_retries: Annotated[int, Field(strict=True, ge=0, le=5)] = Field(
-        1, description="How often it is started again when the infrastructure failed"
+        1, description="Retries after an infrastructure failure"
     )
     env_paths: tuple[v.Pattern, ...] = Field(
         (),
         max_length=v.MAX_ITEMS,
-        description="A change here makes no infrastructure failure retried",
+        description="If these files changed, no failure counts as infrastructure",
     )
     settable: dict[v.InputName, v.PositivePattern] = Field(
         default_factory=dict,
         max_length=v.MAX_ITEMS,
-        description="Inputs that --set may set, and the values allowed",
+        description="Inputs that --set may change, and the allowed values",
     )
     baseline: Baseline = Field(Baseline(), description="Reserved")
 
     def npus_on(self, label: str, policy: "Policy") -> int:
-        """Return the NPUs it takes on each node when it runs on ``label``."""
+        """Return the number of NPUs that the suite uses on each node with ``label``."""
         return self.npus if self.npus is not None else policy.runners[label].npus
 
     def npu_hours_on(self, label: str, policy: "Policy") -> float:
-        """Return the NPU-hours it can cost at most: nodes × NPUs × time limit."""
+        """Return the maximum NPU-hours of one run: nodes × NPUs × time limit."""
         return self.nodes * self.npus_on(label, policy) * self.timeout_minutes / 60
 
     def started_by(self, trigger: Trigger) -> bool:
-        """Return True if ``trigger`` is one of the suite's."""
+        """Return True if ``trigger`` may start the suite."""
         return trigger in self.triggers
 
     @property
     def is_required(self) -> bool:
-        """Return True if the gate counts it."""
+        """Return True if the gate needs the suite to pass."""
         if self.required is not None:
             return self.required
         by_paths = bool(self.paths) and self.started_by(Trigger.PULL_REQUEST)
@@ -191,69 +195,73 @@ class Suite(Part):
 
 
 class Trust(Part):
-    """Who may spend NPUs."""
+    """The permission levels for starting suites."""
 
-    auto: Grant = Field(Level.WRITE, description="Whose pull requests start by themselves")
-    standard: Grant = Field(Level.TRIAGE, description="Who may start standard suites")
-    heavy: Grant = Field(Level.WRITE, description="Who may start heavy suites")
-    approve: Grant = Field(Level.WRITE, description="Who may approve a stranger's commit")
+    auto: Grant = Field(
+        Level.WRITE, description="Level whose commits start standard suites automatically"
+    )
+    standard: Grant = Field(
+        Level.TRIAGE, description="Level that may start standard suites by command"
+    )
+    heavy: Grant = Field(Level.WRITE, description="Level that may start heavy suites by command")
+    approve: Grant = Field(Level.WRITE, description="Level that may approve a stranger's commit")
     users: tuple[v.Login, ...] = Field(
-        (), max_length=v.MAX_ITEMS, description="Logins that may start as if with write"
+        (), max_length=v.MAX_ITEMS, description="Logins that may start suites as if they had write"
     )
     teams: tuple[v.Team, ...] = Field(
-        (), max_length=v.MAX_ITEMS, description="Teams that may start as if with write"
+        (), max_length=v.MAX_ITEMS, description="Teams that may start suites as if they had write"
     )
 
 
 class Limits(Part):
-    """How much may be spent."""
+    """The limits of what may be spent."""
 
     debounce_seconds: Annotated[int, Field(strict=True, ge=0, le=3600)] = Field(
-        60, description="Wait after a push before anything starts"
+        60, description="Seconds from a push to the first start"
     )
     runs_per_pr: v.Count = Field(4, description="Runs of one pull request at once")
     npu_hours_per_day: v.Hours = Field(2000, description="NPU-hours in any 24 hours")
-    commands_per_minute: v.Count = Field(10, description="Commands a person")
+    commands_per_minute: v.Count = Field(10, description="Commands of one person in a minute")
 
 
 class Gate(Part):
-    """The one check run to require."""
+    """The check run to make required."""
 
     name: Annotated[str, Field(strict=True, min_length=1, max_length=100)] = Field(
-        "ascend-ci", description="Its name, to be required in the branch protection"
+        "ascend-ci", description="Name of the check to require in the branch protection"
     )
 
 
 class Report(Part):
-    """What people are told outside the check runs."""
+    """Comments and their language."""
 
     comment: Comment = Field(Comment.ON_FAILURE, description="When to comment on a pull request")
     language: Language = Field(Language.EN, description="Language of all texts")
 
 
 class Signature(Part):
-    """What a line of a log means: ``bot.core.digest``'s signature, described for editors."""
+    """A log signature: the fields of ``bot.core.digest``'s signature, described for editors."""
 
     name: v.SignatureName = Field(description="Its name")
     kind: ClassName = Field(alias="class", description="Class of the failure, like hccl_comm")
-    match: v.Regex | None = Field(None, description="RE2 expression, looked for in each line")
-    unless: v.Regex | None = Field(None, description="RE2 expression that takes the match back")
+    match: v.Regex | None = Field(None, description="RE2 expression, searched in each line")
+    unless: v.Regex | None = Field(
+        None, description="RE2 expression; a line that matches it does not count"
+    )
     codes: tuple[v.Text, ...] = Field(
         (), max_length=v.MAX_ITEMS, description="CANN codes that count as a match"
     )
-    given: v.SignatureName | None = Field(
-        None, description="A note that must have been seen before"
-    )
-    clears: v.SignatureName | None = Field(None, description="A note that this line makes void")
-    role: Role = Field(Role.PRIMARY, description="What the line says of the cause")
-    infra: v.Infra = Field(False, description="Not the change's fault, so that a retry is worth it")
-    title: v.Title = Field("", description="What happened, in a few words")
-    hint: v.Hint = Field("", description="What to do next, for the reader")
-    source: v.Text = Field("", description="Where the knowledge comes from")
+    given: v.SignatureName | None = Field(None, description="A note that must come earlier")
+    clears: v.SignatureName | None = Field(None, description="A note that this line cancels")
+    role: Role = Field(Role.PRIMARY, description="Meaning of the line for the cause")
+    infra: v.Infra = Field(False, description="True: not the fault of the change, so a retry helps")
+    title: v.Title = Field("", description="The failure in a few words")
+    hint: v.Hint = Field("", description="Advice for the reader")
+    source: v.Text = Field("", description="Source of this knowledge")
     example: v.Example = Field(description="A line that matches")
 
     def as_json(self) -> dict[str, Any]:
-        """Return what is set, keyed as in the file."""
+        """Return the fields that are set, with the keys of the file."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
@@ -261,26 +269,26 @@ class Log(Part):
     """How logs are read."""
 
     repo_roots: tuple[v.Root, ...] = Field(
-        (), max_length=v.MAX_ITEMS, description="Where the checkout lies in the containers"
+        (), max_length=v.MAX_ITEMS, description="Folders of the checkout in the containers"
     )
     redact: tuple[v.Redact, ...] = Field(
-        (), max_length=v.MAX_ITEMS, description="Values never to be shown"
+        (), max_length=v.MAX_ITEMS, description="Values that are never shown"
     )
     signatures: tuple[Signature, ...] = Field(
-        (), max_length=v.MAX_ITEMS, description="Further causes, looked at first"
+        (), max_length=v.MAX_ITEMS, description="Signatures of this repository, tried first"
     )
 
 
 class Nightly(Part):
-    """Suites started at a time of the day."""
+    """A schedule: suites that start at a time of the day."""
 
-    name: v.Key = Field("nightly", description="Its name, one of a kind")
-    cron: v.Cron = Field("0 17 * * *", description="When, in UTC")
+    name: v.Key = Field("nightly", description="Its name; each name is used once")
+    cron: v.Cron = Field("0 17 * * *", description="Times in cron format, in UTC")
     ref: v.Branch | None = Field(None, description="Branch; default: the default branch")
     suites: tuple[v.Pattern, ...] = Field(
         ("*",),
         max_length=v.MAX_ITEMS,
-        description="Keys or globs; a glob takes those with the trigger nightly",
+        description="Names or globs; a glob takes suites with the trigger nightly",
     )
 
 
@@ -289,17 +297,17 @@ class Policy(Part):
 
     version: Literal[1] = Field(description="Version of this format")
     mode: Annotated[Mode, BeforeValidator(_read_mode)] = Field(
-        Mode.ON, description="dry_run: selects and shows, starts nothing"
+        Mode.ON, description="dry_run: shows what would start, and starts nothing"
     )
     branches: tuple[v.Pattern, ...] = Field(
         (),
         max_length=v.MAX_ITEMS,
-        description="Bases whose own policy counts; others use the default branch's",
+        description="Branches with their own policy; others use the default branch's",
     )
     dispatch_ref: v.Branch | None = Field(
-        None, description="Branch of the workflows; default: the one this policy came from"
+        None, description="Branch to dispatch workflows on; default: the policy's branch"
     )
-    drafts: StrictBool = Field(False, description="Start on drafts too")
+    drafts: StrictBool = Field(False, description="Start suites on draft pull requests, too")
     runners: dict[v.Label, Runner] = Field(
         min_length=1, max_length=v.MAX_ITEMS, description="Runner labels"
     )
@@ -307,26 +315,19 @@ class Policy(Part):
         default_factory=dict, max_length=v.MAX_ITEMS, description="NPUs of clusters"
     )
     suites: dict[v.SuiteKey, Suite] = Field(
-        default_factory=dict, max_length=v.MAX_ITEMS, description="What can be run"
+        default_factory=dict, max_length=v.MAX_ITEMS, description="Test suites"
     )
-    trust: Trust = Field(Trust(), description="Who may spend NPUs")
-    limits: Limits = Field(Limits(), description="How much may be spent")
-    gate: Gate = Field(Gate(), description="The check to require")
-    report: Report = Field(Report(), description="What people are told")
+    trust: Trust = Field(Trust(), description="Permission levels")
+    limits: Limits = Field(Limits(), description="Limits of what may be spent")
+    gate: Gate = Field(Gate(), description="The check run to require")
+    report: Report = Field(Report(), description="Comments and their language")
     log: Log = Field(Log(), description="How logs are read")
-    nightly: tuple[Nightly, ...] = Field(
-        (), max_length=v.MAX_ITEMS, description="Suites started by the clock"
-    )
+    nightly: tuple[Nightly, ...] = Field((), max_length=v.MAX_ITEMS, description="Schedules")
 
 
 def pool_of(suite: Suite, label: str) -> str:
-    """Return the name of what ``suite`` holds on ``label``: its pool, or the label itself."""
+    """Return the name of the resource that ``suite`` uses on ``label``: its pool, or the label."""
     return suite.pool if suite.pool is not None else label
-
-
-def is_required(suite: Suite) -> bool:
-    """Return True if the gate counts ``suite``."""
-    return suite.is_required
 
 
 def policy_schema() -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Which suites a change selects, and why: GitHub's path filters over the files of a change.
+"""Select suites by the changed files, with GitHub's path filters, and give the reason.
 
-The order of a suite's patterns matters and the last one that matches a file decides, so filters
-move over from a workflow's `paths:` unchanged.
+The last pattern that matches a file decides. So the filters of a workflow's `paths:` can be copied
+into a policy unchanged.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,26 +11,26 @@ from typing import Any
 from bot.core.policy import Nightly, Policy, Suite, Trigger
 from bot.core.policy.globs import Glob, PatternError, compile_pattern, encode
 
-# Where a target repository keeps its policy.
+# The policy file of a repository.
 POLICY_PATH = ".github/ascend-ci.yml"
 
-# GitHub lists no more files of a pull request than this.
+# GitHub lists at most this many files of a pull request.
 MAX_LISTED_FILES = 3000
 
-# Who may change what lies here needs more trust.
+# A change of files in this folder needs a higher trust level.
 _PROTECTED_FOLDER = ".github/"
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file of a change; ``previous_path`` when it was renamed."""
+    """A changed file; ``previous_path`` if it was renamed."""
 
     path: str
     previous_path: str | None = None
-    status: str = "modified"  # GitHub's word: added, removed, modified, renamed, copied, …
+    status: str = "modified"  # as GitHub names it: added, removed, modified, renamed, copied, …
 
     def names(self) -> tuple[str, ...]:
-        """Return every name that counts: of a renamed file both, of a copy the new one."""
+        """Return the names to match: both names of a renamed file, the new name of a copy."""
         if self.previous_path is None or self.status == "copied":
             return (self.path,)
         return (self.path, self.previous_path)
@@ -43,25 +43,25 @@ class Choice:
     suite: str
     selected: bool
     reason: str
-    pattern: str | None = None  # the one that decided for the first of the files
-    files: tuple[str, ...] = ()  # all that select it
+    pattern: str | None = None  # the pattern that decided for the first file
+    files: tuple[str, ...] = ()  # all files that select the suite
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a change selects: one choice a suite, in the policy's order."""
+    """The suites that a change selects: one choice for each suite, in the policy's order."""
 
     choices: tuple[Choice, ...]
-    protected: tuple[str, ...] = ()  # changed files that need more trust
-    truncated: bool = False  # too many files to list: everything counts as changed
+    protected: tuple[str, ...] = ()  # changed files that need a higher trust level
+    truncated: bool = False  # too many files to list: every file counts as changed
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """Return the selected suites' names."""
+        """Return the names of the selected suites."""
         return tuple(choice.suite for choice in self.choices if choice.selected)
 
     def choice(self, suite: str) -> Choice | None:
-        """Return what was chosen for ``suite``; None when the policy does not name it."""
+        """Return the choice for ``suite``; None if the policy does not name the suite."""
         return next((choice for choice in self.choices if choice.suite == suite), None)
 
 
@@ -73,9 +73,9 @@ def select(
     trigger: Trigger = Trigger.PULL_REQUEST,
     policy_path: str = POLICY_PATH,
 ) -> Selection:
-    """Return what ``files`` select for ``trigger`` (a pull request, or a push).
+    """Select suites for ``files`` and ``trigger`` (a pull request or a push).
 
-    ``truncated`` says that the list is not whole; then every suite with paths is selected.
+    With ``truncated`` the list of files is incomplete. Then every suite with paths is selected.
     """
     change = _Change(files)
     choices = []
@@ -99,17 +99,17 @@ def touches_protected(files: Iterable[ChangedFile], policy_path: str) -> tuple[s
 
 
 def touches_environment(suite: Suite, files: Sequence[ChangedFile]) -> bool:
-    """Return True if ``files`` change what the suite runs in, so that no failure is "infra"."""
+    """Return True if ``files`` change the suite's environment: then no retry helps."""
     return bool(suite.env_paths) and bool(_Change(files).matching(suite.env_paths)[0])
 
 
 def lists_branch(policy: Policy, branch: str) -> bool:
-    """Return True if the policy lets ``branch`` bring its own."""
+    """Return True if the policy lets ``branch`` have its own policy."""
     return _decides(policy.branches, branch)
 
 
 def nightly_suites(policy: Policy, entry: Nightly) -> tuple[str, ...]:
-    """Return the suites that ``entry`` starts: those it names that have the trigger."""
+    """Return the suites that a schedule starts: named by it, and with its trigger."""
     return tuple(
         name
         for name, suite in policy.suites.items()
@@ -118,9 +118,9 @@ def nightly_suites(policy: Policy, entry: Nightly) -> tuple[str, ...]:
 
 
 def suites_named(policy: Policy, word: str, left: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the suites that ``word`` of a command, a name or a glob, stands for.
+    """Return the suites that a name or glob of a command means.
 
-    ``left`` are others that count, too: such as have left the policy and still run.
+    ``left`` are further names to match, for example suites that left the policy and still run.
     """
     known = dict.fromkeys((*policy.suites, *left))
     if word in known:
@@ -128,14 +128,14 @@ def suites_named(policy: Policy, word: str, left: Iterable[str] = ()) -> tuple[s
     try:
         glob = compile_pattern(word)
     except PatternError:
-        return ()  # no glob, so the name of nothing
+        return ()  # not a glob, so it names no suite
     if glob.negative:
         return ()
     return tuple(name for name in known if glob.matches(encode(name)))
 
 
 def may_set(suite: Suite, name: str, value: str) -> bool:
-    """Return True if `--set name=value` is allowed; a path may not climb out of its pattern."""
+    """Return True if `--set name=value` is allowed; a path may not leave its folder with `..`."""
     pattern = suite.settable.get(name)
     if pattern is None or not value.isprintable() or ".." in value.split("/"):
         return False
@@ -177,7 +177,7 @@ def from_json(data: Mapping[str, Any]) -> Selection:
 
 @dataclass(frozen=True, slots=True)
 class _Reason:
-    """A choice that needs no look at the files."""
+    """A choice that does not depend on the files."""
 
     selected: bool
     text: str
@@ -217,7 +217,7 @@ def _by_files(name: str, suite: Suite, change: "_Change") -> Choice:
 
 
 class _Change:
-    """The names of a change, and what each pattern says of them; suites share many patterns."""
+    """The names of a change, and the matches of each pattern, because suites share patterns."""
 
     def __init__(self, files: Iterable[ChangedFile]) -> None:
         self.names = list(dict.fromkeys(name for file in files for name in file.names()))
@@ -227,7 +227,7 @@ class _Change:
     def matching(
         self, patterns: Sequence[str]
     ) -> tuple[list[tuple[str, Glob]], list[tuple[str, Glob]]]:
-        """Return the names that ``patterns`` select, and those that they take out again."""
+        """Return the names that ``patterns`` select, and the names that they exclude again."""
         matched: list[tuple[str, Glob]] = []
         excluded: list[tuple[str, Glob]] = []
         globs = [compile_pattern(pattern) for pattern in patterns]
@@ -243,7 +243,7 @@ class _Change:
         return matched, excluded
 
     def _hits(self, glob: Glob) -> frozenset[int]:
-        """Return which names match ``glob``, whatever its sign."""
+        """Return True for each name that matches ``glob``; the sign does not count."""
         body = glob.text.removeprefix("!")
         if body not in self._known:
             paths = enumerate(self._encoded)
@@ -252,7 +252,7 @@ class _Change:
 
 
 def _decides(patterns: Sequence[str], name: str) -> bool:
-    """Return True if the last of ``patterns`` that matches ``name`` is a positive one."""
+    """Return True if the last pattern that matches ``name`` is a positive one."""
     globs = (compile_pattern(pattern) for pattern in reversed(patterns))
     raw = encode(name)
     last = next((glob for glob in globs if glob.matches(raw)), None)
@@ -260,6 +260,6 @@ def _decides(patterns: Sequence[str], name: str) -> bool:
 
 
 def _code(text: str) -> str:
-    """Return ``text`` as one code span of Markdown, whatever is in it."""
+    """Return ``text`` as one Markdown code span."""
     clean = "".join(char if char.isprintable() else "?" for char in text).replace("`", "'")
     return f"`{clean}`"

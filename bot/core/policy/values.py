@@ -1,6 +1,6 @@
-"""What single values of a policy may be, each with a text a maintainer can act on.
+"""The allowed values of single keys, each with an error that a maintainer can act on.
 
-Every check raises ``ValueError`` with that text; pydantic collects them, so one load shows all.
+Every check raises ``ValueError``. Pydantic collects them, so one load reports all.
 """
 
 import re
@@ -16,28 +16,28 @@ from bot.core.policy.globs import PatternError, compile_pattern
 # GitHub's own limit on the inputs of a `workflow_dispatch`.
 MAX_INPUTS = 25
 
-# Sent with every dispatch, whatever the suite says.
+# The bot sends these inputs with every dispatch.
 SENT_INPUTS = ("ascend_ci", "sha", "pr", "runner", "timeout_minutes")
 
-# What an input's value may stand for.
+# The placeholders of an input's value.
 PLACEHOLDERS = ("sha", "pr", "runner", "run")
 
-# Words of `/ascend-e2e` that would hide a suite of the same name.
+# Words of `/ascend-e2e`; a suite of the same name could not be named in a command.
 COMMAND_WORDS = frozenset({"run", "rerun", "cancel", "approve", "explain", "status", "help"})
 
-# In any list or mapping: keeps the time that a hostile policy can take to a second.
+# The maximum length of a list or mapping. With it a hostile policy takes at most a second.
 MAX_ITEMS = 200
 
 # GitHub stops a job on a self-hosted runner after five days.
 MAX_JOB_MINUTES = 7200
 
-# The longest cron text looked at: the fields of real ones are a few characters each.
+# The maximum length of a cron time; real ones are much shorter.
 MAX_CRON_CHARS = 100
 
-# The digest joins all expressions into one.
+# The digest joins all expressions into one, so each must be short.
 MAX_REGEX_CHARS = 2000
 
-# Shorter secrets would blank half of every log.
+# A shorter value would occur in innocent text.
 MIN_REDACT_CHARS = 4
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -50,11 +50,11 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SPACE_OR_CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _BRANCH = re.compile(r"(?!.*(\.\.|//|@\{))[^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x20\x7f~^:?*\[\\]*")
 
-_EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # any fixed time: validity does not depend on it
+_EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # any fixed time will do
 
 
 def check_key(key: str) -> str:
-    """Refuse a name that cannot be part of a check run's name and a word of a command."""
+    """Refuse a name that can't be part of a check run's name or a word of a command."""
     if not _KEY.fullmatch(key):
         msg = (
             "names hold only letters, digits, `.`, `_` and `-`, at most 64, a letter or digit first"
@@ -64,7 +64,7 @@ def check_key(key: str) -> str:
 
 
 def check_suite_key(key: str) -> str:
-    """Refuse a suite's name that a command could not say."""
+    """Refuse a suite name that can't be used in a command."""
     check_key(key)
     if key.lower() in COMMAND_WORDS:
         msg = f"`{key}` is a word of the commands; give the suite another name"
@@ -73,7 +73,7 @@ def check_suite_key(key: str) -> str:
 
 
 def check_label(label: str) -> str:
-    """Refuse what is no runner label."""
+    """Refuse an invalid runner label."""
     if not 0 < len(label) <= 256 or _SPACE_OR_CONTROL.search(label) or "," in label:
         msg = "a runner label is one word without spaces or commas"
         raise ValueError(msg)
@@ -81,7 +81,7 @@ def check_label(label: str) -> str:
 
 
 def check_login(login: str) -> str:
-    """Refuse what can be nobody's login: it would let nobody in, silently."""
+    """Refuse an invalid login: it would match nobody, and nobody would notice."""
     if not _LOGIN.fullmatch(login):
         msg = "a login is written as in the address of its page, without `@`"
         raise ValueError(msg)
@@ -89,7 +89,7 @@ def check_login(login: str) -> str:
 
 
 def check_team(team: str) -> str:
-    """Refuse what can be no team's name in an address."""
+    """Refuse an invalid team name."""
     if not _TEAM.fullmatch(team):
         msg = "a team is written as in the address of its page, without `@` and organization"
         raise ValueError(msg)
@@ -97,7 +97,7 @@ def check_team(team: str) -> str:
 
 
 def check_workflow(name: str) -> str:
-    """Refuse a workflow that is not a file name below `.github/workflows/`."""
+    """Refuse a workflow that is not a file name in `.github/workflows/`."""
     if not _WORKFLOW.fullmatch(name):
         bare = name.replace("\\", "/").rsplit("/", 1)[-1]
         hint = f", here `{bare}`" if _WORKFLOW.fullmatch(bare) else ", like `ascend.yml`"
@@ -107,7 +107,7 @@ def check_workflow(name: str) -> str:
 
 
 def check_input_name(name: str) -> str:
-    """Refuse an input's name that GitHub would not take or that the bot sends itself."""
+    """Refuse an input name that GitHub does not accept or that the bot itself sends."""
     if not _INPUT.fullmatch(name):
         msg = "an input's name holds only letters, digits, `_` and `-`, a letter or `_` first"
         raise ValueError(msg)
@@ -118,7 +118,7 @@ def check_input_name(name: str) -> str:
 
 
 def check_input_value(value: str) -> str:
-    """Refuse a placeholder that nobody fills in."""
+    """Refuse an unknown placeholder."""
     for name in _PLACEHOLDER.findall(value):
         if name not in PLACEHOLDERS:
             known = ", ".join(f"`{{{word}}}`" for word in PLACEHOLDERS)
@@ -128,7 +128,7 @@ def check_input_value(value: str) -> str:
 
 
 def check_pattern(pattern: str) -> str:
-    """Refuse a path filter that GitHub's rules give no meaning."""
+    """Refuse a path filter without a meaning in GitHub's rules."""
     try:
         compile_pattern(pattern)
     except PatternError as error:
@@ -137,7 +137,7 @@ def check_pattern(pattern: str) -> str:
 
 
 def check_positive(pattern: str) -> str:
-    """Refuse a filter that only excludes where one pattern stands alone."""
+    """Refuse a filter that only excludes, where one pattern stands alone."""
     if pattern.startswith("!"):
         msg = "one pattern that only excludes allows nothing; write what is allowed"
         raise ValueError(msg)
@@ -145,7 +145,7 @@ def check_positive(pattern: str) -> str:
 
 
 def check_regex(pattern: str) -> str:
-    """Refuse an expression that RE2 does not take."""
+    """Refuse an expression that RE2 does not accept."""
     if len(pattern) > MAX_REGEX_CHARS:
         msg = f"an expression has at most {MAX_REGEX_CHARS:,} characters"
         raise ValueError(msg)
@@ -165,12 +165,12 @@ def check_regex(pattern: str) -> str:
 
 
 def check_cron(cron: str) -> str:
-    """Refuse a time table that is not cron's five fields."""
+    """Refuse a time that does not have cron's five fields."""
     if len(cron) > MAX_CRON_CHARS or len(cron.split()) != 5:
         msg = 'is five fields in UTC, minute hour day month weekday, like "0 17 * * *"'
         raise ValueError(msg)
     try:
-        CronSim(cron, _EPOCH)  # refuses days that never come, too
+        CronSim(cron, _EPOCH)  # also refuses dates that never come
     except CronSimError as error:
         msg = f'{error}; five fields in UTC, like "0 17 * * *"'
         raise ValueError(msg) from error
@@ -178,7 +178,7 @@ def check_cron(cron: str) -> str:
 
 
 def check_branch(name: str) -> str:
-    """Refuse what cannot be a branch's name (a dispatch takes no commit and no pattern)."""
+    """Refuse an invalid branch name; a dispatch accepts no commit and no pattern."""
     if (
         not _BRANCH.fullmatch(name)
         or name.startswith("refs/")
@@ -190,7 +190,7 @@ def check_branch(name: str) -> str:
 
 
 def check_redact(value: str) -> str:
-    """Refuse a value so short that it would blank innocent text."""
+    """Refuse a value so short that it would occur in innocent text."""
     if len(value.strip()) < MIN_REDACT_CHARS:
         msg = f"has fewer than {MIN_REDACT_CHARS} characters and would blank innocent text"
         raise ValueError(msg)
@@ -206,7 +206,7 @@ def check_root(root: str) -> str:
 
 
 def check_signature_name(name: str) -> str:
-    """Refuse what is no name of a signature."""
+    """Refuse an invalid signature name."""
     if not _SIGNATURE.fullmatch(name):
         msg = "holds only small letters, digits and `-`, at most 61, no `-` first"
         raise ValueError(msg)
@@ -214,7 +214,7 @@ def check_signature_name(name: str) -> str:
 
 
 def check_infra(value: object) -> bool | str:
-    """Refuse what is neither yes, no nor "only when nothing moved any more"."""
+    """Refuse a value that is not true, false or `stalled`."""
     if isinstance(value, bool) or value == "stalled":
         return value
     msg = "is true, false or `stalled` (true unless steady progress ran out of time)"

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.core.model.levels import Level
-from bot.core.policy import Mode, Policy, Start, Tier, Trigger, is_required, pool_of
+from bot.core.policy import Mode, Policy, Start, Tier, Trigger, pool_of
 from tests.core.policies import BASE, loaded, with_suite
 
 
@@ -78,7 +78,7 @@ def test_the_gate_counts_standard_suites_selected_by_paths(
     lines: list[str], required: bool
 ) -> None:
     suite = loaded(with_suite(*lines)).suites["unit"]
-    assert (suite.is_required, is_required(suite)) == (required, required)
+    assert suite.is_required is required
 
 
 def test_a_policy_survives_a_round_trip_through_plain_values() -> None:
