@@ -6,11 +6,12 @@ from enum import Enum
 from typing import Protocol
 
 from bot.core.model.ids import RepoId, RunId, Sha
-from bot.core.model.pulls import Pull, StoredSelection
+from bot.core.model.pulls import Pull
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Claimant, Run, State
+from bot.core.model.selections import StoredSelection
 from bot.ports.errors import Transient
 
 

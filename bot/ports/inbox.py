@@ -5,9 +5,10 @@ from typing import Protocol
 
 from bot.core.model.deliveries import Delivery
 from bot.core.model.ids import RepoId, Sha
-from bot.core.model.pulls import Approval, Head, Pull, StoredSelection
+from bot.core.model.pulls import Approval, Head, Pull
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.runs import Run
+from bot.core.model.selections import StoredSelection
 from bot.core.planning.plan import AuditEntry as AuditEntry  # noqa: PLC0414  re-export
 from bot.core.planning.plan import DropClaimant as DropClaimant  # noqa: PLC0414  re-export
 from bot.core.planning.plan import Plan as Plan  # noqa: PLC0414  re-export

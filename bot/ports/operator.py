@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Protocol
 
 from bot.core.model.ids import RepoId, RunId, Sha
-from bot.core.model.pulls import Pull, StoredSelection
+from bot.core.model.pulls import Pull
+from bot.core.model.selections import StoredSelection
 from bot.core.model.snapshot import Snapshot
 from bot.core.planning.plan import AuditEntry
 from bot.core.queue.state import Pause

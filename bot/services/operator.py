@@ -143,7 +143,7 @@ class Operator:
         if run.number is None or pr_source(run.number) not in sources:
             return ()
         chosen = await self._store.selections(run.repo_id, run.sha)
-        names = [str(item.data["gate"]) for item in chosen if item.data.get("gate")]
+        names = [item.data.gate for item in chosen if item.data.gate]
         return tuple(Gate(run.repo_id, run.sha, run.number, name=name) for name in names[:1])
 
     async def pause(self, resource: str, reason: str, until: datetime | None) -> Pause | None:

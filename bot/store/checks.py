@@ -11,11 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RepoId, Sha
-from bot.core.model.pulls import Approval, Pull, StoredSelection
+from bot.core.model.pulls import Approval, Pull
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run, State
+from bot.core.model.selections import StoredSelection
 from bot.core.report.views import Proposal
 from bot.ports.lease import Lease
 from bot.ports.reporter import DueCheck, GateView, SuiteView

@@ -2,8 +2,9 @@
 
 from sqlalchemy import func
 
-from bot.core.model.pulls import Pull, StoredSelection
+from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo, StoredPolicy
+from bot.core.model.selections import StoredSelection
 from bot.ports.api import PullStory
 from bot.store.database import Database
 from bot.store.rows import load_all, load_runs
@@ -35,7 +36,7 @@ class ExplainRows:
                     selections.c.number == number,
                 )
                 selection = chosen[0] if chosen else None
-                ref = str(selection.data["policy"]["ref"]) if selection else ""
+                ref = selection.data.policy_ref if selection else ""
                 where = (policies.c.repo_id == repo.id) & (policies.c.ref == ref)
                 held = await load_all(conn, StoredPolicy, policies, where)
                 at_head = await load_runs(conn, runs.c.repo_id == at[0], runs.c.sha == at[1])

@@ -5,9 +5,10 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, select, text
 
 from bot.core.model.ids import RepoId, Sha
-from bot.core.model.pulls import Approval, Head, Pull, StoredSelection
+from bot.core.model.pulls import Approval, Head, Pull
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.runs import Run
+from bot.core.model.selections import StoredSelection
 from bot.core.queue.usage import Spent, spent
 from bot.ports.inbox import AuditEntry, RunClaimants
 from bot.store.database import Database

@@ -21,6 +21,7 @@ from bot.core.model.levels import Level
 from bot.core.model.queue import Alternatives, QueuePosition
 from bot.core.model.run_events import Source, What
 from bot.core.model.runs import Outcome, State, StopRequest
+from bot.core.model.selections import SelectionDetails
 from bot.core.model.snapshot import Snapshot
 from bot.core.report.views import Proposal
 from bot.store.columns import Packed, Plain, Time, Word, Zipped
@@ -142,7 +143,7 @@ selections = Table(
     Column("sha", Text, primary_key=True),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("policy_sha", Text, nullable=False),
-    Column("data", Packed(Json), nullable=False),
+    Column("data", Packed(SelectionDetails), nullable=False),
 )
 
 approvals = Table(

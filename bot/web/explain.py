@@ -6,9 +6,9 @@ from aiohttp import web
 
 from bot.core.explain import explaining
 from bot.core.model.runs import Run, State
+from bot.core.model.selections import StoredSelection
 from bot.core.planning.permissions import newest
 from bot.core.policy import Policy, load_policy
-from bot.core.policy.selection import from_json
 from bot.ports.api import ExplainStore, PullStory
 from bot.web import shapes
 from bot.web.guard import refuse
@@ -34,7 +34,6 @@ class ExplainApi:
         return web.json_response(self._told(told))
 
     def _told(self, told: PullStory) -> dict[str, Any]:
-        data = told.selection.data if told.selection else {}
         pull = told.pull
         return {
             "repo": told.repo.full_name,
@@ -42,11 +41,7 @@ class ExplainApi:
             "head_sha": pull.head_sha,
             "open": pull.open,
             "draft": pull.draft,
-            "policy": data.get("policy"),
-            "mode": data.get("mode"),
-            "trusted": data.get("trusted"),
-            "trust_reason": data.get("trust_reason"),
-            "changed_files": data.get("changed_files"),
+            **_selection(told.selection),
             "suites": self._suites(told),
         }
 
@@ -55,13 +50,27 @@ class ExplainApi:
         if policy is None or told.selection is None:
             return []
         runs = newest(told.runs)
-        chosen = explaining.explain_selection(policy, from_json(told.selection.data))
+        chosen = explaining.explain_selection(policy, told.selection.data.selection)
         return [{**explaining.to_json(item), **_stands(runs.get(item.suite))} for item in chosen]
 
     def _policy(self, told: PullStory) -> Policy | None:
         text = told.policy.encode() if told.policy is not None else self._default
         policy = load_policy(text) if text is not None else None
         return policy if isinstance(policy, Policy) else None
+
+
+def _selection(stored: StoredSelection | None) -> dict[str, Any]:
+    """Return what was known of the head when its suites were selected; all null before that."""
+    if stored is None:
+        return dict.fromkeys(("policy", "mode", "trusted", "trust_reason", "changed_files"))
+    details = stored.data
+    return {
+        "policy": {"ref": details.policy_ref, "sha": stored.policy_sha},
+        "mode": details.mode.value,
+        "trusted": details.trusted,
+        "trust_reason": details.trust_reason,
+        "changed_files": details.changed_files,
+    }
 
 
 def _stands(run: Run | None) -> dict[str, Any]:

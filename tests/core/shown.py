@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.core.model.ids import Json, RepoId, RunId, Sha
 from bot.core.model.levels import Level
-from bot.core.model.pulls import Approval, Pull, StoredSelection
+from bot.core.model.pulls import Approval, Pull
 from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import (
@@ -18,7 +18,10 @@ from bot.core.model.run_events import (
     What,
 )
 from bot.core.model.runs import Outcome, Run, State, StopReason, StopRequest
+from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, SuiteSelection
 from bot.core.model.snapshot import Label, Pool, Snapshot
+from bot.core.policy import Tier
+from bot.core.policy.selection import Choice
 from bot.core.report import Context
 from bot.core.report.views import GateView, SuiteView
 
@@ -163,27 +166,22 @@ def stop_request(kind: StopReason, by: str = "", reason: str = "") -> StopReques
     return StopRequest(kind, by, reason, at("14:20"))
 
 
-def cost(nodes: int = 1, npus: int = 8, hours: float = 8, where: str = "") -> Json:
-    return {
-        "nodes": nodes,
-        "npus": npus,
-        "hours": hours,
-        "where": where or "linux-aarch64-a2b3-8",
-    }
+def cost(nodes: int = 1, npus: int = 8, hours: float = 8, where: str = "") -> Cost:
+    return Cost(nodes, npus, hours, where or "linux-aarch64-a2b3-8")
 
 
-def chosen(name: str = "multinode-ppo", **changes: Any) -> Json:
+def chosen(
+    name: str = "multinode-ppo",
+    *,
+    selected: bool = True,
+    reason: str = "`verl/trainer/main_ppo.py` matches `verl/**`",
+    **changes: Any,
+) -> SuiteSelection:
     """Return a suite of a selection."""
-    base = {
-        "name": name,
-        "selected": True,
-        "reason": "`verl/trainer/main_ppo.py` matches `verl/**`",
-        "tier": "standard",
-        "required": True,
-        "auto": True,
-        "cost": cost(2, 4, 32, "a2-cluster"),
-    }
-    return {**base, **changes}
+    made = SuiteSelection(
+        Choice(name, selected, reason), cost(2, 4, 32, "a2-cluster"), required=True
+    )
+    return replace(made, **changes)
 
 
 UNIT = chosen(
@@ -191,7 +189,7 @@ UNIT = chosen(
 )
 HEAVY = chosen(
     "nightly-grpo-qwen3_5-35b",
-    tier="heavy",
+    tier=Tier.HEAVY,
     required=False,
     auto=False,
     cost=cost(1, 16, 48, "linux-aarch64-a3-16"),
@@ -199,19 +197,16 @@ HEAVY = chosen(
 OFF = chosen("docs", selected=False, required=False, reason="none of 3 changed files matches")
 
 
-def selection(*suites: Json, **changes: Any) -> StoredSelection:
-    data: Json = {
-        "policy": {"ref": "main", "sha": POLICY_SHA},
-        "mode": "on",
-        "trusted": True,
-        "trust_reason": "author and pusher have write permission",
-        "draft": False,
-        "gate": "ascend-ci",
-        "changed_files": 3,
-        "truncated": False,
-        "suites": list(suites),
-    }
-    return StoredSelection(REPO, SHA, 7013, POLICY_SHA, {**data, **changes})
+def selection(*suites: SuiteSelection, **changes: Any) -> StoredSelection:
+    details = SelectionDetails(
+        policy_ref="main",
+        trusted=True,
+        trust_reason="author and pusher have write permission",
+        gate="ascend-ci",
+        changed_files=3,
+        suites=suites,
+    )
+    return StoredSelection(REPO, SHA, 7013, POLICY_SHA, replace(details, **changes))
 
 
 PULL = Pull(REPO, 7013, SHA, 8, "main", "alice")

@@ -5,10 +5,11 @@ from dataclasses import replace
 from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
-from bot.core.model.pulls import Approval, Pull, StoredSelection
+from bot.core.model.pulls import Approval, Pull
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import DispatchStarted, RunEvent, Source
 from bot.core.model.runs import Outcome, Run, State
+from bot.core.model.selections import SelectionDetails, StoredSelection
 from bot.ports.inbox import Gate, Plan
 from bot.ports.reporter import DueCheck, GateView, SuiteView
 from bot.ports.runner import SaveRun
@@ -240,7 +241,7 @@ async def test_a_gate_says_what_is_known_of_its_commit(store: Store) -> None:
     second = run("other")
     await put(store, second)
     pull = Pull(REPO.id, 1, SHA, REPO.id, "main", "ann")
-    selection = StoredSelection(REPO.id, SHA, 1, "p", {"suites": []})
+    selection = StoredSelection(REPO.id, SHA, 1, "p", SelectionDetails())
     approval = Approval(REPO.id, SHA, "bob", Level.WRITE, "button", NOW)
     elsewhere = replace(approval, sha=Sha("b" * 40))
     await store.commit(Plan(approval=elsewhere), NOW, done=None)

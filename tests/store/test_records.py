@@ -6,9 +6,18 @@ from datetime import timedelta, timezone
 from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.levels import Level
-from bot.core.model.pulls import Approval, Head, Pull, StoredSelection
+from bot.core.model.pulls import Approval, Head, Pull
 from bot.core.model.repos import StoredPolicy
 from bot.core.model.runs import Outcome, Run
+from bot.core.model.selections import (
+    Cost,
+    MergeGroup,
+    SelectionDetails,
+    StoredSelection,
+    SuiteSelection,
+)
+from bot.core.policy import Mode, Tier
+from bot.core.policy.selection import Choice
 from bot.ports.inbox import Plan
 from bot.ports.runner import SaveRun
 from bot.store import Store
@@ -124,11 +133,26 @@ async def test_a_policy_is_read_kept_and_forgotten(store: Store) -> None:
 
 
 async def test_a_selection_is_one_a_pull_request(store: Store) -> None:
-    one = StoredSelection(REPO.id, SHA, 1, "p1", {"suites": ["a"]})
-    for selection in (StoredSelection(REPO.id, SHA, 2, "p1", {}), one, replace(one, data={"b": 1})):
+    one = StoredSelection(REPO.id, SHA, 1, "p1", SelectionDetails())
+    suite = SuiteSelection(
+        Choice("unit", True, "why", "src/**", ("src/a",)),
+        Cost(2, 8, 16.5, "pool"),
+        tier=Tier.HEAVY,
+        passed_at=OTHER,
+    )
+    full = SelectionDetails(
+        policy_ref="main",
+        mode=Mode.DRY_RUN,
+        trusted=False,
+        approve=Level.MAINTAIN,
+        protected=(".github/x",),
+        suites=(suite,),
+        group=MergeGroup(7, NOW),
+    )
+    for selection in (replace(one, number=2), one, replace(one, data=full)):
         await commit(store, selection=selection)
     found = await store.selections(REPO.id, SHA)
-    assert [(item.number, item.data) for item in found] == [(1, {"b": 1}), (2, {})]
+    assert found == (replace(one, data=full), replace(one, number=2))
 
 
 async def test_approvals_are_of_a_commit_and_a_person(store: Store) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.core.model.ids import Json, RepoId, Sha
+from bot.core.model.ids import RepoId, Sha
 from bot.core.model.levels import Level
 
 
@@ -49,14 +49,3 @@ class Approval:
     level: Level
     via: str  # "button" | "command" | "start"
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSelection:
-    """What was chosen for a pull request at one commit; ``data`` is Selection's JSON."""
-
-    repo_id: RepoId
-    sha: Sha
-    number: int  # 0: not of a pull request
-    policy_sha: str
-    data: Json

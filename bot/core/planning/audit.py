@@ -3,9 +3,10 @@
 from dataclasses import replace
 from datetime import datetime
 
-from bot.core.model.ids import Json, RepoId
-from bot.core.model.pulls import StoredSelection
+from bot.core.model.ids import RepoId
+from bot.core.model.selections import SelectionDetails, StoredSelection
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, DropClaimant, Plan
+from bot.core.policy import Mode
 from bot.core.report.views import Gate
 
 
@@ -29,11 +30,7 @@ def _decisions(changes: Plan, now: datetime) -> list[AuditEntry]:
 def _chosen(chosen: StoredSelection, now: datetime) -> AuditEntry | None:
     """Return whether a commit's own suites start; None when it has none."""
     data = chosen.data
-    names = [
-        str(suite["name"])
-        for suite in data.get("suites", ())
-        if suite.get("selected") and suite.get("auto")
-    ]
+    names = [suite.choice.suite for suite in data.suites if suite.choice.selected and suite.auto]
     if not names:
         return None
     allowed, rule = _by_rule(data)
@@ -42,12 +39,12 @@ def _chosen(chosen: StoredSelection, now: datetime) -> AuditEntry | None:
     return AuditEntry(now, BY_ITSELF, what, allowed, rule, chosen.repo_id, number, chosen.sha)
 
 
-def _by_rule(data: Json) -> tuple[bool, str]:
-    if data.get("mode") == "dry_run":
+def _by_rule(data: SelectionDetails) -> tuple[bool, str]:
+    if data.mode is Mode.DRY_RUN:
         return False, "mode: dry_run"
-    if data.get("draft"):
+    if data.draft:
         return False, "drafts: false"
-    return bool(data.get("trusted")), f"trust: {data.get('trust_reason') or ''}"
+    return bool(data.trusted), f"trust: {data.trust_reason}"
 
 
 def _started(changes: Plan, now: datetime) -> list[AuditEntry]:

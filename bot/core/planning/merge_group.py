@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.core.model.ids import Json, Sha
-from bot.core.model.pulls import StoredSelection
+from bot.core.model.ids import Sha
 from bot.core.model.runs import Outcome, Run, State
+from bot.core.model.selections import MergeGroup, SelectionDetails, StoredSelection, SuiteSelection
 from bot.core.model.snapshot import Snapshot
 from bot.core.planning.attempts import AttemptMaker
 from bot.core.planning.commits import Commit, drops, essence, latest, runs_again, start
 from bot.core.planning.plan import Plan, RunClaimants
-from bot.core.planning.pull_request import suite_row
+from bot.core.planning.pull_request import selected
 from bot.core.policy import Mode, Start, Suite, Tier
 from bot.core.policy.selection import Choice, Selection
 from bot.core.report.views import Gate
@@ -126,46 +126,43 @@ def plan_group(
 
 def _selection(group: Group, reused: Reused) -> StoredSelection:
     commit, policy = group.commit, group.commit.at.policy
-    data: Json = {
-        "policy": {"ref": commit.at.ref, "sha": commit.at.sha},
-        "mode": policy.mode.value,
-        "trusted": True,
-        "trust_reason": _TRUST,
-        "draft": False,
-        "gate": policy.gate.name,
-        "changed_files": group.changed_files,
-        "truncated": group.selection.truncated,
-        "suites": [_row(group, choice, reused) for choice in group.selection.choices],
-        "group": {"number": group.number},
-    }
+    data = SelectionDetails(
+        policy_ref=commit.at.ref,
+        mode=policy.mode,
+        trusted=True,
+        trust_reason=_TRUST,
+        gate=policy.gate.name,
+        changed_files=group.changed_files,
+        truncated=group.selection.truncated,
+        suites=tuple(_selected(group, choice, reused) for choice in group.selection.choices),
+        group=MergeGroup(group.number),
+    )
     return StoredSelection(commit.repo_id, commit.sha, 0, commit.at.sha, data)
 
 
-def _row(group: Group, choice: Choice, reused: Reused) -> Json:
+def _selected(group: Group, choice: Choice, reused: Reused) -> SuiteSelection:
     policy = group.commit.at.policy
-    suite, row = policy.suites[choice.suite], suite_row(policy, choice)
-    ours = suite.start is Start.DISPATCH
-    row |= {"required": row["required"] and ours, "auto": _starts(suite)}
-    return row | ({"passed_at": reused.sha} if choice.suite in reused.suites else {})
-
-
-def is_over(row: StoredSelection | None) -> bool:
-    """Tell whether a group was given up: its request for checks only comes late."""
-    return row is not None and "over" in row.data
+    suite, row = policy.suites[choice.suite], selected(policy, choice)
+    return replace(
+        row,
+        required=row.required and suite.start is Start.DISPATCH,
+        auto=_starts(suite),
+        passed_at=reused.sha if choice.suite in reused.suites else None,
+    )
 
 
 def alive(rows: Iterable[StoredSelection]) -> StoredSelection | None:
     """Return what was chosen for a group that still waits for its checks, if this is one."""
-    return next((row for row in rows if "group" in row.data and not is_over(row)), None)
+    return next((row for row in rows if row.data.group and not row.is_over), None)
 
 
 def end_group(
     row: StoredSelection, runs: tuple[RunClaimants, ...], reason: str, now: datetime
 ) -> Plan:
     """Return what the end of a group leads to: nobody wants its runs, its gate stays as it is."""
-    why = _ENDS.get(reason, "the merge group was given up")
+    why, group = _ENDS.get(reason, "the merge group was given up"), row.data.group or MergeGroup()
     return Plan(
-        selection=replace(row, data={**row.data, "over": now.isoformat()}),
+        selection=replace(row, data=replace(row.data, group=replace(group, over_at=now))),
         drop_claimants=drops(runs, group_source(row.sha), why),
         gates=(Gate(row.repo_id, row.sha, 0, closed=why),),
     )

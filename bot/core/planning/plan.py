@@ -5,10 +5,11 @@ from datetime import datetime
 
 from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import RepoId, RunId, Sha
-from bot.core.model.pulls import Approval, Head, Pull, StoredSelection
+from bot.core.model.pulls import Approval, Head, Pull
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Claimant, Run, StopRequest
+from bot.core.model.selections import StoredSelection
 from bot.core.report.views import Gate, Proposal, Reply
 
 BY_ITSELF = "ascend-ci[bot]"

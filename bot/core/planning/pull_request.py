@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from bot.core.model.ids import Json, Sha, short
-from bot.core.model.pulls import Pull, StoredSelection
+from bot.core.model.ids import Sha, short
+from bot.core.model.pulls import Pull
 from bot.core.model.runs import Rank, Run, State
+from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, SuiteSelection
 from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.commits import Commit, runs_again, start
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
@@ -50,43 +51,36 @@ def starts_by_itself(suite: Suite) -> bool:
 
 def selection_row(evaluation: Evaluation) -> StoredSelection:
     """Return what is kept of a selection: all that the gate says."""
-    policy = evaluation.at.policy
-    data: Json = {
-        "policy": {"ref": evaluation.at.ref, "sha": evaluation.at.sha},
-        "mode": policy.mode.value,
-        "trusted": evaluation.trust.trusted if evaluation.trust.looked_at else None,
-        "trust_reason": evaluation.trust.why,
-        "approve": policy.trust.approve.value,
-        "draft": evaluation.pull.draft and not policy.drafts,
-        "gate": policy.gate.name,
-        "changed_files": max(len(evaluation.files), evaluation.pull.changed_files),
-        "truncated": evaluation.selection.truncated,
-        "protected": list(evaluation.selection.protected[:FILES_KEPT]),
-        "suites": [suite_row(policy, choice) for choice in evaluation.selection.choices],
-    }
-    pull = evaluation.pull
+    policy, pull = evaluation.at.policy, evaluation.pull
+    data = SelectionDetails(
+        policy_ref=evaluation.at.ref,
+        mode=policy.mode,
+        trusted=evaluation.trust.trusted if evaluation.trust.looked_at else None,
+        trust_reason=evaluation.trust.why,
+        approve=policy.trust.approve,
+        draft=pull.draft and not policy.drafts,
+        gate=policy.gate.name,
+        changed_files=max(len(evaluation.files), pull.changed_files),
+        truncated=evaluation.selection.truncated,
+        protected=evaluation.selection.protected[:FILES_KEPT],
+        suites=tuple(selected(policy, choice) for choice in evaluation.selection.choices),
+    )
     return StoredSelection(pull.repo_id, pull.head_sha, pull.number, evaluation.at.sha, data)
 
 
-def suite_row(policy: Policy, choice: Choice) -> Json:
-    """Return what the gate says of a suite before anything runs."""
+def selected(policy: Policy, choice: Choice) -> SuiteSelection:
+    """Return a choice with all that the gate says of its suite before anything runs."""
     suite = policy.suites[choice.suite]
     label = suite.runners[0]
-    npus = suite.npus_on(label, policy)
-    hours = suite.npu_hours_on(label, policy)
-    where = suite.pool or label
-    return {
-        "name": choice.suite,
-        "selected": choice.selected,
-        "reason": choice.reason,
-        "pattern": choice.pattern,
-        "files": list(choice.files[:FILES_KEPT]),
-        "tier": suite.tier.value,
-        "required": suite.is_required,
-        "auto": starts_by_itself(suite),
-        "native": suite.start is Start.NATIVE,
-        "cost": {"nodes": suite.nodes, "npus": npus, "hours": hours, "where": where},
-    }
+    npus, hours = suite.npus_on(label, policy), suite.npu_hours_on(label, policy)
+    return SuiteSelection(
+        choice=replace(choice, files=choice.files[:FILES_KEPT]),
+        cost=Cost(suite.nodes, npus, hours, suite.pool or label),
+        tier=suite.tier,
+        required=suite.is_required,
+        auto=starts_by_itself(suite),
+        native=suite.start is Start.NATIVE,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,8 @@ The last pattern that matches a file decides. So the filters of a workflow's `pa
 into a policy unchanged.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bot.core.policy import Nightly, Policy, Suite, Trigger
 from bot.core.policy.globs import Glob, PatternError, compile_pattern, encode
@@ -140,39 +139,6 @@ def may_set(suite: Suite, name: str, value: str) -> bool:
     if pattern is None or not value.isprintable() or ".." in value.split("/"):
         return False
     return compile_pattern(pattern).matches(encode(value))
-
-
-def to_json(selection: Selection) -> dict[str, Any]:
-    """Return ``selection`` as plain values for JSON."""
-    return {
-        "suites": [
-            {
-                "name": choice.suite,
-                "selected": choice.selected,
-                "reason": choice.reason,
-                "pattern": choice.pattern,
-                "files": list(choice.files),
-            }
-            for choice in selection.choices
-        ],
-        "protected": list(selection.protected),
-        "truncated": selection.truncated,
-    }
-
-
-def from_json(data: Mapping[str, Any]) -> Selection:
-    """Return the selection that ``to_json`` wrote."""
-    choices = tuple(
-        Choice(
-            suite=item["name"],
-            selected=item["selected"],
-            reason=item["reason"],
-            pattern=item["pattern"],
-            files=tuple(item["files"]),
-        )
-        for item in data["suites"]
-    )
-    return Selection(choices, tuple(data["protected"]), data["truncated"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,18 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from bot.core.messages.words import capital, clock, count, listing, number, short
+from bot.core.model.selections import Cost
 from bot.core.report.context import SHA_CHARS, Context, MarkdownWriter, sentences
 from bot.core.report.gate_title import gate_title
 from bot.core.report.markdown import table
 from bot.core.report.sections import SUMMARY_BYTES, Rows, Section, Whole, compose
 from bot.core.report.standing import (
     CONCLUSIONS,
-    Cost,
     Kind,
     Line,
     Stand,
     Standing,
     standing,
-    suites_of,
 )
 from bot.core.report.views import Button, CheckWrite, GateView
 from bot.core.report.words import row_state
@@ -82,7 +81,7 @@ def _sections(
 
 def _of_group(view: GateView) -> bool:
     """Tell whether the commit is a merge group's: no command of a comment reaches it."""
-    return any("group" in item.data for item in view.selections)
+    return any(item.data.group for item in view.selections)
 
 
 def _shown(line: Line) -> bool:
@@ -105,14 +104,13 @@ def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | 
     if stand.lines:
         text = writer.text("gate_none_optional", files=files)
     else:
-        looked = max(len(suites_of(item.data)) for item in view.selections)
+        looked = max(len(item.data.suites) for item in view.selections)
         text = writer.text("gate_none_why", files=files, suites=count(looked, "suite"))
     return Whole(sentences(text, writer.text("gate_explain", command=writer.command("explain"))))
 
 
 def _files(view: GateView) -> str:
-    many = [item.data.get("changed_files") for item in view.selections]
-    return count(max((n for n in many if isinstance(n, int)), default=0), "changed file")
+    return count(max(item.data.changed_files for item in view.selections), "changed file")
 
 
 def _costs(writer: MarkdownWriter, lines: tuple[Line, ...]) -> Section | None:
@@ -153,12 +151,12 @@ def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Sectio
     if not stand.at(Stand.APPROVAL) or stand.kind is Kind.DRY_RUN:
         return None
     command = writer.command("approve", "--sha", view.sha[:SHA_CHARS])
-    doubted = [item.data for item in view.selections if item.data.get("trusted") is not None]
-    reasons = {str(data.get("trust_reason") or "") for data in doubted} - {""}
+    doubted = [item.data for item in view.selections if item.data.trusted is not None]
+    reasons = {data.trust_reason for data in doubted} - {""}
     why = [
         writer.text("gate_trust", reason=capital(writer.prose(item))) for item in sorted(reasons)
     ]
-    level = view.selections[0].data.get("approve") or "write"  # older rows do not say it
+    level = view.selections[0].data.approve
     todo = writer.text("gate_approval_why", needed=writer.text(f"level_{level}"), command=command)
     return Whole(sentences(*why, todo))
 
@@ -252,7 +250,6 @@ def _footer(writer: MarkdownWriter, view: GateView, now: datetime) -> Section | 
 def _policy(writer: MarkdownWriter, view: GateView) -> str:
     """Name the policy of the first selection that says it, else the context's."""
     for item in view.selections:
-        policy = item.data.get("policy")
-        if isinstance(policy, dict):
-            return writer.policy(str(policy.get("ref") or ""), str(policy.get("sha") or ""))
+        if item.data.policy_ref:
+            return writer.policy(item.data.policy_ref, item.policy_sha)
     return writer.policy(writer.ctx.policy_ref, writer.ctx.policy_sha)

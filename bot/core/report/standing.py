@@ -6,12 +6,11 @@ superseded attempts do not count. What is not known yet is in progress: silence 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
-from bot.core.model.ids import Json
 from bot.core.model.runs import Outcome, Run, State
+from bot.core.model.selections import Cost, SelectionDetails, SuiteSelection
+from bot.core.policy import Mode, Tier
 from bot.core.report.views import GateView
 from bot.core.runs.native import on_github
 
@@ -81,16 +80,6 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """What one run of a suite takes at most."""
-
-    nodes: int = 1
-    npus: int = 0  # a node
-    npu_hours: float = 0.0  # of a run that takes all its time
-    where: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
     """One selected suite: why, what it costs, its latest run and where it stands."""
 
@@ -142,7 +131,7 @@ def _kind(view: GateView, lines: tuple[Line, ...]) -> Kind:
         return Kind.POLICY
     if not view.selections:
         return Kind.LOOKING
-    if all(item.data.get("mode") == "dry_run" for item in view.selections):
+    if all(item.data.mode is Mode.DRY_RUN for item in view.selections):
         return Kind.DRY_RUN
     stands = {line.stand for line in lines if line.required}
     worst = next((stand for stand in Stand if stand in stands), None)
@@ -153,24 +142,24 @@ def _lines(view: GateView) -> Iterable[Line]:
     """Yield one line a selected suite; several pull requests may share the SHA."""
     latest = _latest(_in_time(view))
     altered = {run.suite for run in view.runs if run.snapshot.altered}
-    by_name: dict[str, list[tuple[Json, Json]]] = {}
+    by_name: dict[str, list[tuple[SelectionDetails, SuiteSelection]]] = {}
     for selection in view.selections:
-        for item in suites_of(selection.data):
-            if item.get("selected") is True:
-                by_name.setdefault(str(item.get("name")), []).append((selection.data, item))
+        for item in selection.data.suites:
+            if item.choice.selected:
+                by_name.setdefault(item.choice.suite, []).append((selection.data, item))
     for name, found in by_name.items():
-        run = latest.get(name)
-        elsewhere = "" if run else str(found[0][1].get("passed_at") or "")
-        auto = any(item.get("auto", True) is True for _, item in found)
-        native = any(item.get("native") is True for _, item in found)
+        run, first = latest.get(name), found[0][1]
+        elsewhere = "" if run else first.passed_at or ""
+        auto = any(item.auto for _, item in found)
+        native = any(item.native for _, item in found)
         yield Line(
             suite=name,
-            reason=str(found[0][1].get("reason") or ""),
-            required=any(item.get("required") is True for _, item in found),
+            reason=first.choice.reason,
+            required=any(item.required for _, item in found),
             auto=auto,
-            heavy=found[0][1].get("tier") == "heavy",
+            heavy=first.tier is Tier.HEAVY,
             native=native,
-            cost=_cost(found[0][1].get("cost")),
+            cost=first.cost,
             run=run,
             passed_at=elsewhere,
             stand=Stand.GREEN
@@ -181,16 +170,18 @@ def _lines(view: GateView) -> Iterable[Line]:
         )
 
 
-def _stand(view: GateView, choices: list[Json], run: Run | None, *, auto: bool) -> Stand:
+def _stand(
+    view: GateView, choices: list[SelectionDetails], run: Run | None, *, auto: bool
+) -> Stand:
     if run and run.state is State.DONE:
         return Stand.GREEN if run.outcome is Outcome.SUCCESS else Stand.RED
-    approved = bool(view.approvals) or any(data.get("trusted") is True for data in choices)
+    approved = bool(view.approvals) or any(data.trusted for data in choices)
     if run and on_github(run.snapshot, run.state):
         return Stand.GITHUB
     if run:
         waits = run.state is State.NEEDS_APPROVAL and not approved
         return Stand.APPROVAL if waits else Stand.OPEN
-    if all(data.get("draft") is True for data in choices):
+    if all(data.draft for data in choices):
         return Stand.DRAFT
     if not auto:
         return Stand.COMMAND
@@ -199,9 +190,9 @@ def _stand(view: GateView, choices: list[Json], run: Run | None, *, auto: bool) 
 
 def _in_time(view: GateView) -> Iterable[Run]:
     """Leave out what came after a merge group was over: such as a night on the merged commit."""
-    ends = [item.data.get("over") for item in view.selections]
-    times = [datetime.fromisoformat(end) for end in ends if isinstance(end, str)]
-    if not times or len(times) < len(ends):
+    groups = [item.data.group for item in view.selections]
+    times = [group.over_at for group in groups if group and group.over_at]
+    if not times or len(times) < len(groups):
         return view.runs
     return [run for run in view.runs if run.created_at <= max(times)]
 
@@ -212,20 +203,3 @@ def _latest(runs: Iterable[Run]) -> dict[str, Run]:
         run for run in runs if run.outcome is not Outcome.SUPERSEDED and not run.snapshot.altered
     ]
     return {run.suite: run for run in sorted(counted, key=lambda run: run.attempt)}
-
-
-def suites_of(data: Json) -> list[Json]:
-    """Return the suites of a selection, selected or not."""
-    items = data.get("suites")
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
-def _cost(data: Any) -> Cost:
-    if not isinstance(data, dict):
-        return Cost()
-    return Cost(
-        nodes=data.get("nodes") or 1,
-        npus=data.get("npus") or 0,
-        npu_hours=data.get("hours") or 0.0,
-        where=data.get("where") or "",
-    )

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.core.model.ids import RepoId, RunId, Sha
-from bot.core.model.pulls import Approval, Pull, StoredSelection
+from bot.core.model.pulls import Approval, Pull
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
+from bot.core.model.selections import StoredSelection
 
 
 @dataclass(frozen=True, slots=True)

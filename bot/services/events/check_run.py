@@ -10,8 +10,9 @@ from datetime import timedelta
 from bot.core.github.events import CheckRunEvent, CheckSuiteEvent
 from bot.core.messages import Messages
 from bot.core.model.ids import short
-from bot.core.model.pulls import Pull, StoredSelection
+from bot.core.model.pulls import Pull
 from bot.core.model.runs import Run, State
+from bot.core.model.selections import StoredSelection
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import RerunCandidate, may_run_again, to_run_again
 from bot.core.planning.merge_group import alive
@@ -245,7 +246,7 @@ def _started_without_pull(
     event: Click, group: StoredSelection | None, builder: PlanBuilder
 ) -> Plan:
     """Return the plan of a re-run; a merge group's gate is looked at anew."""
-    gates = (Gate(event.repo.id, event.sha, 0, name=str(group.data["gate"])),) if group else ()
+    gates = (Gate(event.repo.id, event.sha, 0, name=group.data.gate),) if group else ()
     return Plan(
         repo=event.repo,
         gates=gates,

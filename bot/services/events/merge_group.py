@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bot.core.github.events import MergeGroupAction, MergeGroupEvent
-from bot.core.model.pulls import Pull, StoredSelection
+from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Rank
+from bot.core.model.selections import SelectionDetails, StoredSelection
 from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.merge_group import (
@@ -16,7 +17,6 @@ from bot.core.planning.merge_group import (
     end_group,
     group_origin,
     group_source,
-    is_over,
     passed,
     plan_group,
     pull_of,
@@ -57,7 +57,7 @@ class MergeGroups:
         row = await self._stored_selection(event)
         if event.action is MergeGroupAction.DESTROYED:
             return await self._destroyed(event, row)
-        if is_over(row):
+        if row and row.is_over:
             return Plan(repo=event.repo)
         return await self._checks_requested(event)
 
@@ -69,7 +69,7 @@ class MergeGroups:
         if row is None and await self._policy(event) is None:
             return Plan(repo=event.repo)  # a repository without a policy
         runs = await self._store.runs_at(event.repo.id, event.head_sha)
-        row = row or StoredSelection(event.repo.id, event.head_sha, 0, "", {"group": {}})
+        row = row or StoredSelection(event.repo.id, event.head_sha, 0, "", SelectionDetails())
         return replace(end_group(row, runs, event.reason, self._clock.now()), repo=event.repo)
 
     async def _checks_requested(self, event: MergeGroupEvent) -> Plan:

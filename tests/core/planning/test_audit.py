@@ -1,16 +1,19 @@
 """The bot's own decisions as rows of the audit: what started, what did not, and by which rule."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from bot.core.model.ids import Json, RepoId, RunId, Sha
-from bot.core.model.pulls import StoredSelection
+from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Claimant
+from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, SuiteSelection
 from bot.core.planning.audit import audited
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, DropClaimant, Plan
+from bot.core.policy import Mode
+from bot.core.policy.selection import Choice
 from bot.core.report.views import Gate
 from tests.core.building import a_run
 
@@ -20,13 +23,13 @@ SHA = Sha("a" * 40)
 
 
 def selection(**more: Any) -> StoredSelection:
-    suites = [
-        {"name": "unit", "selected": True, "auto": True},
-        {"name": "heavy", "selected": True, "auto": False},
-        {"name": "other", "selected": False, "auto": True},
-    ]
-    data: Json = {"suites": suites, "trusted": True, "trust_reason": "both may", **more}
-    return StoredSelection(REPO.id, SHA, 3, "p", data)
+    suites = (
+        SuiteSelection(Choice("unit", True, "why"), Cost()),
+        SuiteSelection(Choice("heavy", True, "why"), Cost(), auto=False),
+        SuiteSelection(Choice("other", False, "why"), Cost()),
+    )
+    details = SelectionDetails(suites=suites, trusted=True, trust_reason="both may")
+    return StoredSelection(REPO.id, SHA, 3, "p", replace(details, **more))
 
 
 def told(changes: Plan) -> list[tuple[str, bool, str]]:
@@ -41,10 +44,12 @@ def told(changes: Plan) -> list[tuple[str, bool, str]]:
         ({}, True, "trust: both may"),
         ({"trusted": False, "trust_reason": "a stranger"}, False, "trust: a stranger"),
         ({"draft": True}, False, "drafts: false"),
-        ({"mode": "dry_run", "draft": True}, False, "mode: dry_run"),
+        ({"mode": Mode.DRY_RUN, "draft": True}, False, "mode: dry_run"),
     ],
 )
-def test_a_head_is_one_decision_with_its_rule(more: Json, allowed: bool, rule: str) -> None:
+def test_a_head_is_one_decision_with_its_rule(
+    more: dict[str, Any], allowed: bool, rule: str
+) -> None:
     changes = Plan(selection=selection(**more), new_runs=((a_run(), ()),))
     assert told(changes) == [("start unit", allowed, rule)]
     [entry] = audited(changes, NOW, None).audit
@@ -52,7 +57,7 @@ def test_a_head_is_one_decision_with_its_rule(more: Json, allowed: bool, rule: s
 
 
 def test_a_head_that_selects_nothing_is_no_decision() -> None:
-    assert told(Plan(selection=selection(suites=[]))) == []
+    assert told(Plan(selection=selection(suites=()))) == []
 
 
 def test_what_starts_for_no_pull_request_names_what_wants_it() -> None:

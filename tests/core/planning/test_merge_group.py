@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bot.core.model.ids import RunId, Sha
-from bot.core.model.pulls import StoredSelection
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
+from bot.core.model.selections import MergeGroup, SelectionDetails, StoredSelection
 from bot.core.planning.attempts import AttemptMaker, Claim, PolicyAt
 from bot.core.planning.commits import (
     UNLISTED,
@@ -26,7 +26,6 @@ from bot.core.planning.merge_group import (
     end_group,
     group_origin,
     group_source,
-    is_over,
     needed,
     passed,
     plan_group,
@@ -133,19 +132,17 @@ def test_the_row_of_a_group_holds_all_that_its_gate_says() -> None:
     assert row is not None
     assert (row.number, row.policy_sha) == (0, "b" * 40)
     data = row.data
-    assert (data["trusted"], data["changed_files"], data["group"]) == (True, 1, {"number": 7})
-    suites = {item["name"]: item for item in data["suites"]}
-    assert [name for name, item in suites.items() if item["auto"]] == [
+    assert (data.trusted, data.changed_files, data.group) == (True, 1, MergeGroup(7))
+    suites = {item.choice.suite: item for item in data.suites}
+    selected = {name: item for name, item in suites.items() if item.choice.selected}
+    assert [name for name, item in suites.items() if item.auto] == [
         *NEEDED,
         "docs",
         "pushed",
         "always",
     ]
-    assert [name for name, item in suites.items() if item["required"] and item["selected"]] == [
-        "unit",
-        "must",
-    ]
-    assert {name: item.get("passed_at") for name, item in suites.items() if item["selected"]} == {
+    assert [name for name, item in selected.items() if item.required] == ["unit", "must"]
+    assert {name: item.passed_at for name, item in selected.items()} == {
         "unit": OLD_SHA,
         "extra": None,
         "big": None,
@@ -230,9 +227,11 @@ def test_the_end_of_a_group_drops_its_wants_and_no_others(reason: str, why: str)
     (gate,) = changes.gates
     assert (gate.closed, gate.name) == (why, "")
     assert changes.selection is not None
-    assert (is_over(row), is_over(changes.selection), is_over(None)) == (False, True, False)
+    assert (row.is_over, changes.selection.is_over) == (False, True)
     assert alive((row,)) is row
-    assert alive((changes.selection, StoredSelection(REPO, SHA, 7, "p", {}))) is None
+    assert (
+        alive((changes.selection, StoredSelection(REPO, SHA, 7, "p", SelectionDetails()))) is None
+    )
 
 
 def test_a_change_that_no_comparison_lists_selects_all_suites_with_paths() -> None:

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.model.ids import RunId, Sha
+from bot.core.model.levels import Level
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
+from bot.core.model.selections import Cost, SelectionDetails
 from bot.core.model.snapshot import Pool
 from bot.core.planning.attempts import AttemptMaker, PolicyAt, snapshot
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
@@ -302,26 +304,25 @@ def test_the_selection_row_holds_all_that_the_gate_says() -> None:
     pull = a_pull(draft=True, changed_files=3100)
     row = selection_row(evaluation(BOTH, pull=pull, trust=NO))
     assert (row.repo_id, row.sha, row.number, row.policy_sha) == (REPO, SHA, 5, "p" * 40)
-    suites = {item.pop("name"): item for item in row.data.pop("suites")}
-    assert row.data == {
-        "policy": {"ref": "main", "sha": "p" * 40},
-        "mode": "on",
-        "trusted": False,
-        "trust_reason": "a stranger",
-        "approve": "write",
-        "draft": True,
-        "gate": "ascend-ci",
-        "changed_files": 3100,
-        "truncated": False,
-        "protected": [],
-    }
+    suites = {item.choice.suite: item for item in row.data.suites}
+    assert replace(row.data, suites=()) == SelectionDetails(
+        policy_ref="main",
+        mode=Mode.ON,
+        trusted=False,
+        trust_reason="a stranger",
+        approve=Level.WRITE,
+        draft=True,
+        gate="ascend-ci",
+        changed_files=3100,
+    )
+    assert row.data.selection == select(POLICY, BOTH)
     assert list(suites) == ["unit", "big", "two", "own"]
     two = suites["two"]
-    assert two["cost"] == {"nodes": 2, "npus": 4, "hours": 12.0, "where": "cluster"}
-    assert two["reason"]
-    assert [suites[name]["auto"] for name in suites] == [True, False, True, False]
-    assert [suites[name]["required"] for name in suites] == [True, False, True, True]
-    assert [suites[name]["native"] for name in suites] == [False, False, False, True]
+    assert two.cost == Cost(nodes=2, npus=4, npu_hours=12.0, where="cluster")
+    assert two.choice.reason
+    assert [item.auto for item in suites.values()] == [True, False, True, False]
+    assert [item.required for item in suites.values()] == [True, False, True, True]
+    assert [item.native for item in suites.values()] == [False, False, False, True]
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,11 @@ from bot.core.policy.selection import (
     ChangedFile,
     Choice,
     Selection,
-    from_json,
     lists_branch,
     may_set,
     nightly_suites,
     select,
     suites_named,
-    to_json,
     touches_environment,
     touches_protected,
 )
@@ -208,11 +206,6 @@ def test_only_settable_inputs_are_set_and_only_within_their_pattern(
 ) -> None:
     suite = loaded(with_suite("settable: {script: 'tests/**.sh'}")).suites["unit"]
     assert may_set(suite, name, value) is allowed
-
-
-def test_a_selection_survives_a_round_trip_through_json() -> None:
-    selection = select(policy_with("src/**"), changed("src/a", ".github/x"))
-    assert from_json(json.loads(json.dumps(to_json(selection)))) == selection
 
 
 paths = st.lists(

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from bot.core.model.ids import RunId
-from bot.core.model.pulls import StoredSelection
 from bot.core.model.runs import Outcome, Run, State
+from bot.core.model.selections import Cost, StoredSelection
+from bot.core.policy import Mode, Tier
 from bot.core.report import GateState, gate_check, gate_state
 from bot.core.report.views import GateView
 from tests.core import shown as s
@@ -41,9 +42,9 @@ TABLE: list[tuple[str, GateView, GateState]] = [
     ("closed goes before a broken policy",
      s.gate(policy_errors=("x",), closed="closed"), GateState("completed", "cancelled")),
     ("a dry run is neutral",
-     s.gate(s.selection(s.chosen(), mode="dry_run")), GateState("completed", "neutral")),
+     s.gate(s.selection(s.chosen(), mode=Mode.DRY_RUN)), GateState("completed", "neutral")),
     ("a dry run beside a real policy is none",
-     s.gate(s.selection(s.OFF, mode="dry_run"), s.selection(s.chosen())), OPEN),
+     s.gate(s.selection(s.OFF, mode=Mode.DRY_RUN), s.selection(s.chosen())), OPEN),
     ("not started yet is in progress", s.gate(ONE), OPEN),
     ("untrusted asks", s.gate(UNTRUSTED), ASK),
     ("untrusted in one pull request, trusted in another, goes on", s.gate(UNTRUSTED, ONE), OPEN),
@@ -75,7 +76,7 @@ TABLE: list[tuple[str, GateView, GateState]] = [
      s.gate(s.selection(s.chosen(required=False)), runs=(FAILED,)), GREEN),
     ("a suite that nobody selected does not count",
      s.gate(s.selection(s.OFF), runs=(FAILED,)), GREEN),
-    ("a row without suites needs nothing", s.gate(s.selection(suites=None)), GREEN),
+    ("a row without suites needs nothing", s.gate(s.selection()), GREEN),
 ]  # fmt: skip
 
 
@@ -121,7 +122,7 @@ def test_the_gate_is_named_as_the_policy_says() -> None:
         (s.gate(ONE), []),
         (s.gate(UNTRUSTED, closed="closed"), []),
         (s.gate(UNTRUSTED, policy_errors=("x",)), []),
-        (s.gate(s.selection(s.chosen(), mode="dry_run", trusted=False)), []),
+        (s.gate(s.selection(s.chosen(), mode=Mode.DRY_RUN, trusted=False)), []),
     ],
 )
 def test_buttons(view: GateView, claimant: list[str]) -> None:
@@ -132,14 +133,14 @@ def test_buttons(view: GateView, claimant: list[str]) -> None:
 
 def test_the_policy_is_named_where_no_selection_does() -> None:
     ctx = replace(s.CTX, policy_ref="v0.4", policy_sha="abcdef1234")
-    for view in (s.gate(s.selection(policy=None)), s.gate(policy_errors=("x",))):
+    for view in (s.gate(s.selection(policy_ref="")), s.gate(policy_errors=("x",))):
         assert "Policy: `v0.4` at `abcdef1`." in gate_check(view, ctx, s.NOW).summary
 
 
 def test_a_suite_without_cost_is_listed_without() -> None:
-    bare = s.chosen("b", cost=None, auto=False, required=False, tier="heavy")
+    bare = s.chosen("b", cost=Cost(), auto=False, required=False, tier=Tier.HEAVY)
     native = s.chosen("native", auto=False, required=False)
-    view = s.gate(s.selection(s.chosen(cost=None), bare, native, trusted=False))
+    view = s.gate(s.selection(s.chosen(cost=Cost()), bare, native, trusted=False))
     summary = gate_check(view, s.CTX, s.NOW).summary
     assert "Heavy, by command: `/ascend-e2e b`." in summary
     assert "NPU-hours" not in summary

@@ -15,6 +15,7 @@ from bot.core.model.levels import Level
 from bot.core.model.queue import Ahead, QueuePosition
 from bot.core.model.run_events import LogRead
 from bot.core.model.runs import Outcome, State, StopReason
+from bot.core.policy import Mode, Tier
 from bot.core.policy.changes import Comparison
 from bot.core.report import gate_check, render_policy_check, reply_body, suite_check
 from bot.core.report.markdown import code
@@ -202,10 +203,10 @@ GATES: dict[str, GateView] = {
         s.selection(s.chosen(required=False), trusted=False, trust_reason=AUTHOR)
     ),
     "approval-protected": s.gate(
-        s.selection(s.chosen(), trusted=False, trust_reason=PROTECTED, approve="maintain")
+        s.selection(s.chosen(), trusted=False, trust_reason=PROTECTED, approve=Level.MAINTAIN)
     ),
     "approval-run": s.gate(
-        s.selection(s.chosen(), trusted=False, trust_reason="", policy=None),
+        s.selection(s.chosen(), trusted=False, trust_reason="", policy_ref=""),
         runs=(s.run(state=State.NEEDS_APPROVAL),),
         check_ids={},
     ),
@@ -215,9 +216,11 @@ GATES: dict[str, GateView] = {
         approvals=(s.APPROVAL,),
     ),
     "draft": s.gate(s.selection(s.chosen(), draft=True)),
-    "command": s.gate(s.selection(s.chosen(auto=False, tier="heavy"), s.chosen("b", auto=False))),
-    "dry-run": s.gate(s.selection(s.chosen(), s.UNIT, s.HEAVY, mode="dry_run", trusted=False)),
-    "dry-run-nothing": s.gate(s.selection(s.OFF, mode="dry_run")),
+    "command": s.gate(
+        s.selection(s.chosen(auto=False, tier=Tier.HEAVY), s.chosen("b", auto=False))
+    ),
+    "dry-run": s.gate(s.selection(s.chosen(), s.UNIT, s.HEAVY, mode=Mode.DRY_RUN, trusted=False)),
+    "dry-run-nothing": s.gate(s.selection(s.OFF, mode=Mode.DRY_RUN)),
     "policy": s.gate(
         policy_errors=("line 3, suites.a.paths: `[` is not closed @bob", "line 9: unknown key"),
     ),
@@ -260,7 +263,7 @@ def _refusals() -> str:
             messages(
                 "refuse_level",
                 suite=code("nightly-gspo-qwen3-8b"),
-                tier="heavy",
+                tier=Tier.HEAVY,
                 needed=Level.WRITE,
                 level=Level.TRIAGE,
                 command=code("/ascend-e2e nightly-gspo-qwen3-8b --sha 9f8e7d6c5b4a"),

@@ -1,25 +1,26 @@
 """What check runs say on commits that no comment reaches: a merge group's, a push's, a night's."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
-from bot.core.model.pulls import StoredSelection
+from bot.core.model.ids import Sha
 from bot.core.model.runs import Outcome
+from bot.core.model.selections import MergeGroup, StoredSelection, SuiteSelection
 from bot.core.report import GateState, gate_check, gate_state, suite_check
 from bot.core.report.views import GateView
 from tests.core import shown as s
 
-GROUP = {"group": {"number": 7}}
-HERE = s.chosen(passed_at="1a2b3c4d5e6f" + "0" * 28)
-UNIT_HERE = {**s.UNIT, "passed_at": HERE["passed_at"]}
+HERE = s.chosen(passed_at=Sha("1a2b3c4d5e6f" + "0" * 28))
+UNIT_HERE = replace(s.UNIT, passed_at=HERE.passed_at)
 PASSED = s.done(Outcome.SUCCESS, "passed")
 FAILED = s.done(Outcome.FAILURE, "failed")
 GREEN = GateState("completed", "success")
 
 
-def of_group(*suites: dict[str, object], **changes: object) -> StoredSelection:
-    return s.selection(*suites, **{**GROUP, **changes})
+def of_group(*suites: SuiteSelection, over_at: datetime | None = None) -> StoredSelection:
+    return s.selection(*suites, group=MergeGroup(7, over_at))
 
 
 @pytest.mark.parametrize(
@@ -64,12 +65,12 @@ def test_a_group_that_was_given_up_says_so() -> None:
 
 
 def test_what_comes_after_a_groups_end_does_not_change_its_gate() -> None:
-    over = (s.NOW - timedelta(hours=1)).isoformat()
+    over_at = s.NOW - timedelta(hours=1)
     before = s.done(Outcome.SUCCESS, "passed", created_at=s.NOW - timedelta(hours=2))
     night = s.done(Outcome.FAILURE, "failed", created_at=s.NOW, attempt=2)
     runs = (before, night)
-    assert gate_state(s.gate(of_group(s.chosen(), over=over), runs=runs)) == GREEN
-    both = s.gate(of_group(s.chosen(), over=over), s.selection(s.chosen()), runs=runs)
+    assert gate_state(s.gate(of_group(s.chosen(), over_at=over_at), runs=runs)) == GREEN
+    both = s.gate(of_group(s.chosen(), over_at=over_at), s.selection(s.chosen()), runs=runs)
     assert gate_state(both).conclusion == "failure"
 
 

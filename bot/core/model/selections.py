@@ -1,0 +1,80 @@
+"""What was selected for a commit: kept for its gate, its audit and its explanation."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.core.model.ids import RepoId, Sha
+from bot.core.model.levels import Level
+from bot.core.policy import Mode, Tier
+from bot.core.policy.selection import Choice, Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one run of a suite takes at most."""
+
+    nodes: int = 1
+    npus: int = 0  # a node
+    npu_hours: float = 0.0  # of a run that takes all its time
+    where: str = ""  # a label or a pool
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteSelection:
+    """Whether a suite was selected, and all that the gate says of it before it runs."""
+
+    choice: Choice
+    cost: Cost
+    tier: Tier = Tier.STANDARD
+    required: bool = False
+    auto: bool = True  # starts by itself
+    native: bool = False  # GitHub starts it
+    passed_at: Sha | None = None  # a commit with the same files, where it passed
+
+
+@dataclass(frozen=True, slots=True)
+class MergeGroup:
+    """The merge group that the commit is of."""
+
+    number: int | None = None  # the pull request in its name
+    over_at: datetime | None = None  # set when it was merged or given up
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionDetails:
+    """The policy's word about a commit, as it was when the suites were selected."""
+
+    policy_ref: str = ""
+    mode: Mode = Mode.ON
+    trusted: bool | None = None  # None: nothing depended on it, so nobody was asked about
+    trust_reason: str = ""
+    approve: Level = Level.WRITE  # the level that an approval needs
+    draft: bool = False  # a draft, on which nothing starts
+    gate: str = ""
+    changed_files: int = 0
+    truncated: bool = False
+    protected: tuple[str, ...] = ()
+    suites: tuple[SuiteSelection, ...] = ()
+    group: MergeGroup | None = None
+
+    @property
+    def selection(self) -> Selection:
+        """Return the selection alone."""
+        choices = tuple(suite.choice for suite in self.suites)
+        return Selection(choices, self.protected, self.truncated)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSelection:
+    """What was selected for a pull request or a merge group at one commit."""
+
+    repo_id: RepoId
+    sha: Sha
+    number: int  # 0: not of a pull request
+    policy_sha: str
+    data: SelectionDetails
+
+    @property
+    def is_over(self) -> bool:
+        """Return True if this is a merge group's, which was merged or given up."""
+        return self.data.group is not None and self.data.group.over_at is not None
