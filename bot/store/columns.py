@@ -1,5 +1,6 @@
 """Column types: what a row holds and what Python sees, the same on both databases."""
 
+import json
 import zlib
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -9,6 +10,8 @@ import msgspec
 from sqlalchemy import BigInteger, LargeBinary, Text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
+
+from bot.core.messages import NOTHING, Message, from_plain, quote, to_plain
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -76,15 +79,53 @@ class Packed(TypeDecorator[Any]):
     def __init__(self, kind: Any) -> None:
         super().__init__()
         self.kind = kind
-        self._decoder = msgspec.json.Decoder(kind)
+        self._decoder = msgspec.json.Decoder(kind, dec_hook=_decoded)
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         """Return JSON."""
-        return None if value is None else msgspec.json.encode(value).decode()
+        if value is None:
+            return None
+        return msgspec.json.encode(value, enc_hook=_encoded).decode()
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """Return the value; one that is not of ``kind`` raises ``msgspec.ValidationError``."""
         return None if value is None else self._decoder.decode(value)
+
+
+def _encoded(value: object) -> object:
+    """Return a message as its key and fields, which both databases can hold."""
+    if isinstance(value, Message):
+        return to_plain(value)
+    msg = f"no JSON for {type(value)}"
+    raise NotImplementedError(msg)
+
+
+def _decoded(kind: type, data: Any) -> Message:
+    """Return the message of a field that is one."""
+    if kind is Message:
+        return from_plain(data)
+    msg = f"no {kind} in JSON"
+    raise NotImplementedError(msg)
+
+
+class Sentence(TypeDecorator[Message]):
+    """A message by its key and fields; "" for none."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Return JSON; a text that is no message is kept as words from outside."""
+        if not value:
+            return value
+        text = json.dumps(to_plain(quote(value)), ensure_ascii=False)
+        return text.encode("utf-8", "replace").decode()  # no database holds half a surrogate
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Message | None:
+        """Return the message; a sentence that is no more raises ``KeyError``."""
+        if value is None:
+            return None
+        return from_plain(json.loads(value)) if value else NOTHING
 
 
 class Zipped(TypeDecorator[bytes]):

@@ -24,7 +24,7 @@ from bot.core.model.runs import Outcome, State, StopRequest
 from bot.core.model.selections import SelectionDetails
 from bot.core.model.snapshot import Snapshot
 from bot.core.report.views import Proposal
-from bot.store.columns import Packed, Plain, Time, Word, Zipped
+from bot.store.columns import Packed, Plain, Sentence, Time, Word, Zipped
 
 metadata = MetaData()
 
@@ -169,14 +169,14 @@ runs = Table(
     Column("created_at", Time, nullable=False),
     Column("state", Word(State), nullable=False),
     Column("outcome", Word(Outcome)),
-    Column("why", Plain, nullable=False),
+    Column("why", Sentence, nullable=False),
     Column("cause", Plain, nullable=False, server_default=""),
-    Column("origin", Text, nullable=False),
+    Column("origin", Sentence, nullable=False),
     Column("number", BigInteger),
     Column("not_before", Time),
     Column("dispatch_id", Text, unique=True),
     Column("retries", Integer, nullable=False, server_default="0"),
-    Column("retry", Text, nullable=False, server_default=""),
+    Column("retry", Sentence, nullable=False, server_default=""),
     Column("rerun_of", BigInteger),
     Column("label", Text),
     Column("npus", Integer, nullable=False, server_default="0"),  # of all nodes, on that label
@@ -316,7 +316,7 @@ checks = Table(
     Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE")),  # None: the gate
     Column("number", BigInteger, nullable=False, server_default="0"),
     Column("policy_errors", Packed(tuple[str, ...]), nullable=False, server_default="[]"),
-    Column("closed", Text, nullable=False, server_default=""),
+    Column("closed", Sentence, nullable=False, server_default=""),
     Column("proposal", Packed(Proposal)),  # of a policy; None: a run's check or the gate
     Column("remark", Plain, nullable=False, server_default=""),
     Column("ended", Boolean, nullable=False, server_default=false()),
