@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, takewhile
 from typing import Any
 
-from bot.core.messages.words import count
+from bot.core.messages import NOTHING, Message
 from bot.core.policy import values as v
 from bot.core.policy.document import Path, Problem
 from bot.core.policy.errors import shown, suggest, unknown
@@ -25,7 +25,7 @@ def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     pools = _mapping(data.get("pools"))
     for name in pools:
         if name in runners:
-            yield Problem(("pools", name), "is the name of a runner label too; rename the pool")
+            yield Problem(("pools", name), Message("policy_pool_label"))
     suites = _mapping(data.get("suites"))
     for key, suite in islice(suites.items(), v.MAX_ITEMS):
         for check in _SUITE_CHECKS:
@@ -40,9 +40,9 @@ def _runners(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> I
     for index, label in _texts(suite.get("runners")):
         where = (*path, "runners", index)
         if label not in known:
-            yield Problem(where, unknown("runner label", label, known))
+            yield Problem(where, unknown("label", label, known))
         elif label in seen:
-            yield Problem(where, f"`{shown(label)}` is listed twice")
+            yield Problem(where, Message("policy_label_twice", label=shown(label)))
         seen.add(label)
 
 
@@ -52,8 +52,7 @@ def _pool(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iter
     if not isinstance(pool, str) or pool in known:
         return
     if pool in _mapping(data.get("runners")):
-        text = "is a runner label; leave `pool` out to hold the label itself"
-        yield Problem((*path, "pool"), f"`{shown(pool)}` {text}")
+        yield Problem((*path, "pool"), Message("policy_pool_is_label", pool=shown(pool)))
     else:
         yield Problem((*path, "pool"), unknown("pool", pool, known))
 
@@ -84,7 +83,7 @@ def _fits_pool(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) ->
     if 0 <= room < nodes * npus:  # one below 0 is told already
         needs = _needs(nodes, npus)
         where = _nearest(path, suite, ("nodes", "npus", "pool"))
-        yield Problem(where, f"{needs}, but pool `{shown(name)}` has {room}")
+        yield Problem(where, Message("policy_pool_small", needs=needs, pool=shown(name), room=room))
 
 
 def _fits_label(
@@ -98,12 +97,13 @@ def _fits_label(
     if own < 0 or slots < 1:
         return  # is told already
     if npus > own:
-        text = f"{npus} NPUs a node, but a runner of `{shown(label)}` has {own}"
-        yield Problem((*path, "npus"), f"{text}; name the `pool` if a RayJob takes them")
+        text = Message("policy_node_large", npus=npus, label=shown(label), own=own)
+        yield Problem((*path, "npus"), text)
     elif nodes * npus > own * slots and suite.get("start") != Start.NATIVE:
-        text = f"{_needs(nodes, npus)}, but `{shown(label)}` holds"
         where = _nearest(path, suite, ("nodes", "npus"))
-        yield Problem(where, f"{text} {own * slots} ({slots} × {own}); name a larger `pool`")
+        room = {"room": own * slots, "slots": slots, "own": own}
+        needs = _needs(nodes, npus)
+        yield Problem(where, Message("policy_label_small", needs=needs, label=shown(label), **room))
 
 
 def _inputs(path: Path, suite: Mapping[str, Any], _data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -111,16 +111,16 @@ def _inputs(path: Path, suite: Mapping[str, Any], _data: Mapping[str, Any]) -> I
     total = len(names) + len(v.SENT_INPUTS)
     if total > v.MAX_INPUTS:
         most = v.MAX_INPUTS - len(v.SENT_INPUTS)
-        text = f"{len(names)} inputs and the {len(v.SENT_INPUTS)} always sent are {total}"
         where = _nearest(path, suite, ("inputs", "settable"))
-        yield Problem(where, f"{text}; GitHub takes {v.MAX_INPUTS}, so at most {most} here")
+        counts = {"own": len(names), "sent": len(v.SENT_INPUTS), "total": total}
+        yield Problem(where, Message("policy_inputs", most=most, limit=v.MAX_INPUTS, **counts))
 
 
 def _paths(path: Path, suite: Mapping[str, Any], _data: Mapping[str, Any]) -> Iterator[Problem]:
     for name in ("paths", "env_paths"):
         patterns = [text for _, text in _texts(suite.get(name))]
         if patterns and all(text.startswith("!") for text in patterns):
-            yield Problem((*path, name), 'only excludes; begin with what matches, like "**"')
+            yield Problem((*path, name), Message("policy_only_excludes"))
 
 
 def _native(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -129,12 +129,11 @@ def _native(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> It
     yield from _followed_once(path, suite, _mapping(data.get("suites")))
     for name in ("inputs", "settable"):
         if suite.get(name):
-            text = "GitHub starts a native suite itself, so nothing can be sent along"
-            yield Problem((*path, name), f"{text}; remove it, or use `start: dispatch`")
+            yield Problem((*path, name), Message("policy_native_inputs"))
     for index, trigger in _texts(suite.get("triggers")):
         if trigger in (Trigger.NIGHTLY, Trigger.PUSH):
-            text = f"GitHub starts a native suite itself; put `{trigger}` into its workflow"
-            yield Problem((*path, "triggers", index), f"{text}, or use `start: dispatch`")
+            text = Message("policy_native_trigger", trigger=trigger)
+            yield Problem((*path, "triggers", index), text)
 
 
 def _followed_once(
@@ -145,8 +144,8 @@ def _followed_once(
     before = takewhile(lambda item: item[0] != path[-1], suites.items())
     others = (key for key, other in before if same.items() <= _mapping(other).items())
     for key in islice(others, 1):
-        text = f"suite `{shown(key)}` follows this workflow already, and GitHub runs it once"
-        yield Problem((*path, "workflow"), f"{text}; put the `paths` of both into one suite")
+        text = Message("policy_native_twice", suite=shown(key))
+        yield Problem((*path, "workflow"), text)
 
 
 _SUITE_CHECKS: tuple[
@@ -163,7 +162,7 @@ def _nightly(data: Mapping[str, Any]) -> Iterator[Problem]:
         path: Path = ("nightly", index)
         name = _mapping(entry).get("name", "nightly")
         if isinstance(name, str) and name in names:
-            yield Problem((*path, "name"), f"`{shown(name)}` names another entry already")
+            yield Problem((*path, "name"), Message("policy_name_twice", name=shown(name)))
         names.add(str(name))
         for at, text in _texts(_mapping(entry).get("suites")):
             message = _nightly_match(text, suites)
@@ -175,34 +174,33 @@ def _signatures(data: Mapping[str, Any]) -> Iterator[Problem]:
     entries = _mapping(data.get("log")).get("signatures")
     for index, entry in enumerate(entries[: v.MAX_ITEMS] if isinstance(entries, list) else []):
         if isinstance(entry, dict) and not entry.get("match") and not entry.get("codes"):
-            yield Problem(("log", "signatures", index), "needs `match` or `codes`")
+            yield Problem(("log", "signatures", index), Message("policy_signature"))
 
 
-def _nightly_match(text: str, suites: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return what is wrong with a suite name or glob of a schedule, "" if it is right."""
+def _nightly_match(text: str, suites: Mapping[str, Mapping[str, Any]]) -> Message:
+    """Return what is wrong with a suite name or glob of a schedule, nothing if it is right."""
     nights = [key for key, suite in suites.items() if _has_trigger(suite, Trigger.NIGHTLY)]
     if text in suites:
-        return "" if text in nights else f"`{shown(text)}` lacks the trigger `nightly`"
+        return NOTHING if text in nights else Message("policy_no_nightly", suite=shown(text))
     if not _WILD & set(text):
         return unknown("suite", text, suites)
     try:
         glob = compile_pattern(text)
     except PatternError:
-        return ""  # said where the pattern itself is checked
+        return NOTHING  # said where the pattern itself is checked
     if any(glob.matches(encode(key)) for key in nights):
-        return ""
+        return NOTHING
     near = suggest(text.strip("*!"), nights)
-    return f"`{shown(text)}` matches no suite that has the trigger `nightly`{near}"
+    return Message("policy_glob_nothing", glob=shown(text), near=near)
 
 
 def warnings(policy: Policy) -> Iterator[Problem]:
     """Yield the values that are allowed but are probably mistakes."""
     if not policy.suites:
-        yield Problem((), "has no suites, so nothing can run")
+        yield Problem((), Message("policy_no_suites"))
     for name in ("auto", "standard", "heavy"):
         if getattr(policy.trust, name) == "pull":
-            text = "anybody has `pull` on a public repository, so anybody may spend NPUs"
-            yield Problem(("trust", name), text)
+            yield Problem(("trust", name), Message("policy_pull"))
     for key, suite in policy.suites.items():
         yield from _suite_warnings(("suites", key), suite)
 
@@ -210,20 +208,20 @@ def warnings(policy: Policy) -> Iterator[Problem]:
 def _suite_warnings(path: Path, suite: Suite) -> Iterator[Problem]:
     by_files = suite.started_by(Trigger.PULL_REQUEST) or suite.started_by(Trigger.PUSH)
     if not suite.triggers:
-        yield Problem((*path, "triggers"), "is empty, so nothing can start the suite")
+        yield Problem((*path, "triggers"), Message("policy_no_trigger"))
     elif suite.paths and not by_files:
-        yield Problem((*path, "paths"), "has no effect without the trigger `pull_request`")
+        yield Problem((*path, "paths"), Message("policy_no_pull_request"))
     chosen = "triggers" in suite.model_fields_set and suite.started_by(Trigger.PULL_REQUEST)
     if chosen and not suite.paths:
-        yield Problem((*path, "triggers"), "`pull_request` selects nothing without `paths`")
+        yield Problem((*path, "triggers"), Message("policy_no_paths"))
     if suite.start is Start.NATIVE and suite.tier is Tier.HEAVY:
-        yield Problem((*path, "tier"), "GitHub starts a native suite, heavy or not")
+        yield Problem((*path, "tier"), Message("policy_native_heavy"))
     for name in ("paths", "env_paths"):
         for index, pattern in enumerate(getattr(suite, name)):
             body = pattern.removeprefix("!")
             if body.startswith(("/", "./", "../")) or body.endswith("/") or body != body.strip():
-                text = "can match no file: paths begin at the root, without `/`, and name files"
-                yield Problem((*path, name, index), f"`{shown(pattern)}` {text}")
+                text = Message("policy_path_root", pattern=shown(pattern))
+                yield Problem((*path, name, index), text)
 
 
 def _has_trigger(suite: Mapping[str, Any], trigger: Trigger) -> bool:
@@ -249,8 +247,8 @@ def _texts(value: Any) -> list[tuple[int, str]]:
     return [(index, item) for index, item in enumerate(items) if isinstance(item, str)]
 
 
-def _needs(nodes: int, npus: int) -> str:
-    return f"{count(nodes, 'node')} × {npus} NPUs are {nodes * npus}"
+def _needs(nodes: int, npus: int) -> Message:
+    return Message("policy_needs", n=nodes, npus=npus, total=nodes * npus)
 
 
 def _number(mapping: Mapping[str, Any], name: str, default: int) -> int:

@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from bot.core.messages import Message
+
 _UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 # libyaml's loader where it was built; both loaders compose the same nodes.
@@ -54,19 +56,17 @@ def decode(source: str | bytes, max_bytes: int) -> Lines:
     try:
         raw = source.encode() if isinstance(source, str) else source
     except UnicodeEncodeError as error:
-        msg = "holds half of a surrogate pair, which is no Unicode text"
-        raise UnreadableError(msg) from error
+        raise UnreadableError(Message("yaml_surrogate")) from error
     if len(raw) > max_bytes:
-        msg = f"has {len(raw):,} bytes; at most {max_bytes:,} are read"
-        raise UnreadableError(msg)
+        raise UnreadableError(Message("yaml_large", size=len(raw), most=max_bytes))
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        msg = f"is not UTF-8: byte {error.start + 1} starts no character"
-        raise UnreadableError(msg, raw.count(b"\n", 0, error.start) + 1) from error
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise UnreadableError(Message("yaml_utf8", at=error.start + 1), line) from error
     if odd := _UNPRINTABLE.search(text):
-        msg = f"holds the character U+{ord(odd.group()):04X}, which YAML does not allow"
-        raise UnreadableError(msg, text.count("\n", 0, odd.start()) + 1)
+        line = text.count("\n", 0, odd.start()) + 1
+        raise UnreadableError(Message("yaml_character", code=ord(odd.group())), line)
     return Lines(text)
 
 
@@ -93,11 +93,11 @@ def _measure(lines: Lines, max_depth: int, max_aliases: int | None) -> None:
         elif isinstance(event, yaml.AliasEvent):
             aliases += 1
         if depth > max_depth:
-            msg = f"is nested more than {max_depth} deep"
-            raise UnreadableError(msg, lines.at(event.start_mark))
+            raise UnreadableError(Message("yaml_deep", most=max_depth), lines.at(event.start_mark))
         if max_aliases is not None and aliases > max_aliases:
-            msg = f"has more than {max_aliases} aliases (`*name`)"
-            raise UnreadableError(msg, lines.at(event.start_mark))
+            raise UnreadableError(
+                Message("yaml_aliases", most=max_aliases), lines.at(event.start_mark)
+            )
 
 
 def _syntax(error: yaml.MarkedYAMLError, lines: Lines) -> UnreadableError:
@@ -105,6 +105,6 @@ def _syntax(error: yaml.MarkedYAMLError, lines: Lines) -> UnreadableError:
     line = lines.at(mark) if mark else 1
     shown = lines.shown(line)
     if "\t" in shown[: len(shown) - len(shown.lstrip())]:
-        return UnreadableError("a tab cannot indent in YAML; use spaces", line)
+        return UnreadableError(Message("yaml_tab"), line)
     words = ", ".join(part for part in (error.context, error.problem) if part)
-    return UnreadableError(f"is not valid YAML: {words or 'it cannot be read'}", line)
+    return UnreadableError(Message("yaml_syntax", why=words or Message("yaml_unreadable")), line)

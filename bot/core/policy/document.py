@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from bot.core.messages import Message, quote
 from bot.core.policy.composing import Lines, UnreadableError, compose, decode
 
 # A policy of 100 suites has about 40 kB. A larger file is a mistake or an attack.
@@ -37,7 +38,7 @@ class Problem:
     """An error at ``path``; ``line`` (from 1) if it differs from the line of the path."""
 
     path: Path
-    message: str
+    message: Message
     line: int | None = None
 
 
@@ -67,7 +68,7 @@ def read(source: str | bytes) -> Document:
         document.count = lines.count
         _Builder(document, lines).run()
     except UnreadableError as error:
-        document.problems.append(Problem((), error.message, error.line))
+        document.problems.append(Problem((), quote(error.message), error.line))
     return document
 
 
@@ -83,30 +84,27 @@ class _Builder:
         """Fill the document."""
         root = compose(self._lines, max_depth=MAX_DEPTH, max_aliases=MAX_ALIASES)
         if root is None or root.tag == _TAG + "null":
-            msg = "is empty: a policy needs at least `version` and `runners`"
-            raise UnreadableError(msg)
+            raise UnreadableError(Message("policy_empty"))
         if not isinstance(root, yaml.MappingNode):
-            msg = "is not a mapping: a policy begins with `version: 1`"
-            raise UnreadableError(msg, self._line(root))
+            raise UnreadableError(Message("policy_no_mapping"), self._line(root))
         self._document.data = self._build(root, ())
 
     def _line(self, node: Any) -> int:
         return self._lines.at(node.start_mark)
 
-    def _complain(self, path: Path, message: str, node: Any) -> None:
+    def _complain(self, path: Path, message: Message, node: Any) -> None:
         line = self._line(node)
         self._document.problems.append(Problem(path, message, line))
 
     def _build(self, node: Any, path: Path) -> Any:
         self._values += 1
         if self._values > MAX_VALUES or len(path) > MAX_DEPTH:
-            msg = "grows too large, or without end, when its aliases (`*name`) are followed"
-            raise UnreadableError(msg, self._line(node))
+            raise UnreadableError(Message("policy_grows"), self._line(node))
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         kind = "map" if isinstance(node, yaml.MappingNode) else "seq"
         if node.tag != _TAG + kind:
-            self._unreadable(path, f"the tag `{node.tag}` is not allowed here", node)
+            self._unreadable(path, Message("policy_tag", tag=str(node.tag)), node)
             return None
         return self._mapping(node, path) if kind == "map" else self._sequence(node, path)
 
@@ -126,7 +124,7 @@ class _Builder:
             here = (*path, key)
             if key in out:
                 first = self._document.lines[here]
-                self._complain(here, f"is written twice, first on line {first}", key_node)
+                self._complain(here, Message("policy_twice", line=first), key_node)
                 continue
             self._document.lines[here] = self._line(key_node)
             out[key] = self._build(value_node, here)
@@ -135,15 +133,14 @@ class _Builder:
     def _key(self, node: Any, path: Path) -> str | None:
         """Return the text of a key; report a key that is not allowed."""
         if not isinstance(node, yaml.ScalarNode):
-            self._complain(path, "a key is one word, not a list or a mapping", node)
+            self._complain(path, Message("policy_key_kind"), node)
         elif node.tag == _TAG + "bool":
-            hint = "; what starts a suite is called `triggers`" if node.value == "on" else ""
-            text = f"the key `{node.value}` is read as true or false by YAML 1.1"
-            self._complain(path, f"{text}; put it in quotes if it is a name{hint}", node)
+            key = "policy_key_on" if node.value == "on" else "policy_key_bool"
+            self._complain(path, Message(key, word=str(node.value)), node)
         elif node.tag == _TAG + "merge":
-            self._complain(path, "`<<` does not merge here; repeat the keys, or alias values", node)
+            self._complain(path, Message("policy_merge"), node)
         elif node.tag == _TAG + "null":
-            self._complain(path, "a key is missing before the colon", node)
+            self._complain(path, Message("policy_key_missing"), node)
         else:
             return str(node.value)
         return None
@@ -162,12 +159,12 @@ class _Builder:
             case "float" if _DECIMAL.fullmatch(node.value):
                 return float(node.value)
             case "int" | "float" | "bool":
-                text = f"`{node.value[:40]}` is not read as it looks"
-                self._unreadable(path, f"{text}; write a plain number, or quotes for text", node)
+                looks = Message("policy_looks", text=node.value[:40])
+                self._unreadable(path, looks, node)
             case _:
-                self._unreadable(path, f"the tag `{node.tag}` is not allowed here", node)
+                self._unreadable(path, Message("policy_tag", tag=str(node.tag)), node)
         return None
 
-    def _unreadable(self, path: Path, message: str, node: Any) -> None:
+    def _unreadable(self, path: Path, message: Message, node: Any) -> None:
         self._document.unreadable.add(path)
         self._complain(path, message, node)

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from bot.core.messages import NOTHING, Message, quote
 from bot.core.policy.document import Document, Path, Problem
 from bot.core.policy.models import Policy
 
@@ -16,19 +17,27 @@ MAX_PROBLEMS = 200
 _OTHER_WORDS = {"push": "write", "read": "pull", "owner": "admin", "none": "pull"}
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean …?` with the most similar of ``known``, or ""."""
+def suggest(word: str, known: Iterable[str]) -> Message:
+    """Return `; did you mean …?` with the most similar of ``known``, or nothing."""
     near = get_close_matches(word[:80], list(known)[:MAX_PROBLEMS], n=1)
-    return f"; did you mean `{near[0]}`?" if near else ""
+    return Message("wrong_near", word=near[0]) if near else NOTHING
 
 
-def unknown(kind: str, word: str, known: Iterable[str]) -> str:
+def unknown(
+    kind: Literal["key", "label", "pool", "suite"], word: str, known: Iterable[str]
+) -> Message:
     """Return the sentence for a name that is not among ``known``."""
     names = list(known)
-    near = suggest(word, names)
-    listed = ", ".join(f"`{name}`" for name in names[:10]) or "none"
-    rest = "" if len(names) <= 10 else f" and {len(names) - 10} more"
-    return f"unknown {kind} `{shown(word)}`{near or f'; known are {listed}{rest}'}"
+    hint = suggest(word, names) or _known(names)
+    return Message(f"wrong_unknown_{kind}", word=shown(word), hint=hint)
+
+
+def _known(names: list[str]) -> Message:
+    if not names:
+        return Message("wrong_known_none")
+    listed, rest = tuple(f"`{name}`" for name in names[:10]), len(names) - 10
+    more = Message("wrong_known_more", count=rest) if rest > 0 else NOTHING
+    return Message("wrong_known", names=listed, more=more)
 
 
 def shown(text: str) -> str:
@@ -47,7 +56,7 @@ def problems_of(error: ValidationError, document: Document) -> list[Problem]:
     return found
 
 
-def _words(item: Any, path: Path, document: Document) -> str:
+def _words(item: Any, path: Path, document: Document) -> Message:
     writer = _WRITERS.get(item["type"])
     if writer is not None:
         return writer(item, path, document)
@@ -55,31 +64,32 @@ def _words(item: Any, path: Path, document: Document) -> str:
     if kind is not None:
         return _wrong_kind(kind, item["input"], path, document)
     message = str(item["msg"])
-    return message[:1].lower() + message[1:]
+    return quote(message[:1].lower() + message[1:])
 
 
-def _missing(_item: Any, path: Path, _document: Document) -> str:
-    return f"`{path[-1]}` is required"
+def _missing(_item: Any, path: Path, _document: Document) -> Message:
+    return Message("wrong_required", name=str(path[-1]))
 
 
-def _extra(_item: Any, path: Path, _document: Document) -> str:
+def _extra(_item: Any, path: Path, _document: Document) -> Message:
     word = str(path[-1])
     known = _keys_at(path[:-1])
-    return unknown("key", word, known) if known else "is reserved; nothing may be written here yet"
+    return unknown("key", word, known) if known else Message("wrong_reserved")
 
 
-def _own_text(item: Any, _path: Path, _document: Document) -> str:
-    return str(item["msg"]).removeprefix("Value error, ")
+def _own_text(item: Any, _path: Path, _document: Document) -> Message:
+    return quote(*item["ctx"]["error"].args)
 
 
-def _choice(item: Any, path: Path, document: Document) -> str:
+def _choice(item: Any, path: Path, document: Document) -> Message:
     given = document.texts.get(path, "")
     options = [word for word in _expected(item) if word != "none"]
-    listed = ", ".join(f"`{word}`" for word in options)
+    listed = tuple(f"`{word}`" for word in options)
     other = _OTHER_WORDS.get(given, "")
-    near = f"; did you mean `{other}`?" if other in options else suggest(given, options)
-    was = f"`{shown(given)}` is none of" if path in document.texts else "is one of"
-    return f"{was} {listed}{near}"
+    near = Message("wrong_near", word=other) if other in options else suggest(given, options)
+    if path not in document.texts:
+        return Message("wrong_choice", options=listed, near=near)
+    return Message("wrong_choice_given", given=shown(given), options=listed, near=near)
 
 
 def _expected(item: Any) -> list[str]:
@@ -87,71 +97,71 @@ def _expected(item: Any) -> list[str]:
     return [word.strip().strip("'") for word in words]
 
 
-def _literal(item: Any, path: Path, document: Document) -> str:
+def _literal(item: Any, path: Path, document: Document) -> Message:
     if path == ("version",):
-        return f"is {item['ctx']['expected']}, the only version of this format so far"
+        return Message("wrong_version", version=item["ctx"]["expected"])
     return _choice(item, path, document)
 
 
-def _at_least(item: Any, _path: Path, _document: Document) -> str:
-    return f"is {item['input']}; the least is {item['ctx']['ge']}"
+def _at_least(item: Any, _path: Path, _document: Document) -> Message:
+    return Message("wrong_least", value=item["input"], least=item["ctx"]["ge"])
 
 
-def _at_most(item: Any, _path: Path, _document: Document) -> str:
-    return f"is {item['input']}; the most is {item['ctx']['le']}"
+def _at_most(item: Any, _path: Path, _document: Document) -> Message:
+    return Message("wrong_most", value=item["input"], most=item["ctx"]["le"])
 
 
-def _too_short(_item: Any, _path: Path, _document: Document) -> str:
-    return "is empty; at least one is needed"
+def _too_short(_item: Any, _path: Path, _document: Document) -> Message:
+    return Message("wrong_empty")
 
 
-def _too_many(item: Any, _path: Path, _document: Document) -> str:
-    return f"has {len(item['input']):,} items; at most {item['ctx']['max_length']}"
+def _too_many(item: Any, _path: Path, _document: Document) -> Message:
+    return Message("wrong_many", count=len(item["input"]), most=item["ctx"]["max_length"])
 
 
-def _too_long(item: Any, _path: Path, _document: Document) -> str:
-    return f"is longer than {item['ctx']['max_length']} characters"
+def _too_long(item: Any, _path: Path, _document: Document) -> Message:
+    return Message("wrong_long", most=item["ctx"]["max_length"])
 
 
-def _wrong_kind(kind: str, value: Any, path: Path, document: Document) -> str:
+def _wrong_kind(kind: Message, value: Any, path: Path, document: Document) -> Message:
     if value is None:
-        return f"has no value; it is {kind}, or leave the key out"
+        return Message("wrong_no_value", kind=kind)
     if kind == _TEXT and not isinstance(value, list | dict):
-        return f'is {_TEXT}: put it in quotes, "{shown(document.texts.get(path, ""))}"'
+        return Message("wrong_quotes", text=shown(document.texts.get(path, "")))
     if kind == _LIST and isinstance(value, str):
-        return f"is a list: write [{shown(value)}]"
-    return f"is {kind}, not {_named(value)}"
+        return Message("wrong_list", text=shown(value))
+    return Message("wrong_kind", kind=kind, found=_named(value))
 
 
-def _named(value: Any) -> str:
+def _named(value: Any) -> Message:
     match value:
         case bool():
-            return "true or false"
+            return Message("kind_bool")
         case int() | float():
-            return f"the number {value}"
+            return Message("found_number", value=value)
         case str():
-            return f'the text "{shown(value)}"'
+            return Message("found_text", text=shown(value))
         case list():
-            return "a list"
+            return Message("kind_list")
         case _:
-            return "a mapping"
+            return Message("found_mapping")
 
 
-_TEXT = "text"
-_LIST = "a list"
-_MAPPING = "a mapping of keys"
+_TEXT = Message("kind_text")
+_LIST = Message("kind_list")
+_MAPPING = Message("kind_mapping")
 
 _KINDS = {
     "string_type": _TEXT,
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
+    "int_type": Message("kind_int"),
+    "float_type": Message("kind_float"),
+    "bool_type": Message("kind_bool"),
     "tuple_type": _LIST,
     "dict_type": _MAPPING,
     "model_type": _MAPPING,
 }
 
-_WRITERS: Mapping[str, Callable[[Any, Path, Document], str]] = {
+_WRITERS: Mapping[str, Callable[[Any, Path, Document], Message]] = {
     "missing": _missing,
     "extra_forbidden": _extra,
     "value_error": _own_text,

@@ -12,6 +12,8 @@ from typing import Any
 
 import re2
 
+from bot.core.messages import Message
+
 # A longer pattern is a mistake. The limit keeps compiled patterns small.
 MAX_PATTERN_CHARS = 500
 
@@ -28,6 +30,10 @@ _COMBINED = {"??": "?", "++": "+", "?+": "*", "+?": "*", "*?": "*", "*+": "*"}
 
 class PatternError(ValueError):
     """A pattern without a meaning in GitHub's rules; the text says why."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +60,9 @@ def compile_pattern(pattern: str) -> Glob:
     negative = pattern.startswith("!")
     body = pattern[1:] if negative else pattern
     if not body:
-        msg = "an empty pattern matches nothing"
-        raise PatternError(msg)
+        raise PatternError(Message("wrong_pattern_empty"))
     if len(pattern) > MAX_PATTERN_CHARS:
-        msg = f"a pattern has at most {MAX_PATTERN_CHARS} characters"
-        raise PatternError(msg)
+        raise PatternError(Message("wrong_pattern_long", most=MAX_PATTERN_CHARS))
     options = re2.Options()
     options.dot_nl = True
     options.never_capture = True
@@ -93,8 +97,7 @@ class _Part:
 def _repeat(parts: list[_Part], char: str) -> None:
     """Apply ``?`` or ``+`` to the last part."""
     if not parts:
-        msg = f"`{char}` repeats the character before it, and there is none"
-        raise PatternError(msg)
+        raise PatternError(Message("wrong_pattern_repeat", char=char))
     last = parts[-1]
     if not last.fixed:
         last.times = _COMBINED[last.times + char] if last.times else char
@@ -109,8 +112,7 @@ def _read(body: str, at: int) -> tuple[_Part, int]:
         return _char_class(body, at)
     if char == "\\":
         if at + 1 == len(body):
-            msg = "`\\` at the end takes no character; write `\\\\` for a backslash"
-            raise PatternError(msg)
+            raise PatternError(Message("wrong_pattern_backslash"))
         return _Part(_literal(body[at + 1])), at + 2
     return _Part(_literal(char)), at + 1
 
@@ -135,15 +137,12 @@ def _stars(body: str, at: int) -> tuple[_Part, int]:
 def _char_class(body: str, at: int) -> tuple[_Part, int]:
     end = body.find("]", at + 1)
     if end < 0:
-        msg = "`[` is never closed; write `\\[` for a bracket"
-        raise PatternError(msg)
+        raise PatternError(Message("wrong_pattern_open"))
     inside = body[at + 1 : end]
     if not inside:
-        msg = "`[]` lists no character"
-        raise PatternError(msg)
+        raise PatternError(Message("wrong_pattern_nothing"))
     if inside[0] in "!^":
-        msg = f"`[{inside}]`: GitHub's filters have no negated classes"
-        raise PatternError(msg)
+        raise PatternError(Message("wrong_pattern_negated", inside=inside))
     return _Part(f"[{_members(inside)}]"), end + 1
 
 
@@ -166,5 +165,4 @@ def _range(low: str, high: str) -> str:
     for kind in ("az", "AZ", "09"):
         if kind[0] <= low <= high <= kind[1]:
             return f"{low}-{high}"
-    msg = f"`{low}-{high}`: a range goes upwards within a-z, A-Z or 0-9"
-    raise PatternError(msg)
+    raise PatternError(Message("wrong_pattern_range", low=low, high=high))

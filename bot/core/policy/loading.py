@@ -6,6 +6,7 @@ from itertools import islice
 
 from pydantic import ValidationError
 
+from bot.core.messages import Message
 from bot.core.policy import checks
 from bot.core.policy.document import Document, Path, Problem, read
 from bot.core.policy.errors import MAX_PROBLEMS, problems_of, shown
@@ -21,10 +22,15 @@ class PolicyError:
 
     path: str
     line: int
-    message: str
+    message: Message
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.path}: {self.message}"
+        return str(self.sentence)
+
+    @property
+    def sentence(self) -> Message:
+        """Return the whole error as one sentence."""
+        return Message("policy_error", line=self.line, path=self.path, message=self.message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +69,7 @@ def check_policy(source: str | bytes) -> Checked:
         problems += islice(checks.problems(document.data), MAX_PROBLEMS)
     if problems or policy is None:
         if len(problems) >= MAX_PROBLEMS:
-            problems.append(
-                Problem((), "has so many errors that not all are shown", document.count)
-            )
+            problems.append(Problem((), Message("policy_many"), document.count))
         return Checked(PolicyErrors(_in_order(problems, document)))
     return Checked(policy, _in_order(checks.warnings(policy), document))
 

@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from bot.core.digest.signatures import ClassName, Role
+from bot.core.messages import Message
 from bot.core.model.levels import Level
 from bot.core.policy import values as v
 
@@ -68,8 +69,7 @@ class Language(StrEnum):
 def _grantable(level: Level) -> Level:
     """Refuse ``none``: with it anybody on the internet could start jobs."""
     if level is Level.NONE:
-        msg = "`none` would let anybody; the lowest is `pull`"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_grant"))
     return level
 
 

@@ -11,6 +11,7 @@ import re2
 from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, PlainValidator, StrictInt, StrictStr
 
+from bot.core.messages import Message
 from bot.core.policy.globs import PatternError, compile_pattern
 
 # GitHub's own limit on the inputs of a `workflow_dispatch`.
@@ -56,10 +57,7 @@ _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # any fixed time will do
 def check_key(key: str) -> str:
     """Refuse a name that can't be part of a check run's name or a word of a command."""
     if not _KEY.fullmatch(key):
-        msg = (
-            "names hold only letters, digits, `.`, `_` and `-`, at most 64, a letter or digit first"
-        )
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_key"))
     return key
 
 
@@ -67,32 +65,28 @@ def check_suite_key(key: str) -> str:
     """Refuse a suite name that can't be used in a command."""
     check_key(key)
     if key.lower() in COMMAND_WORDS:
-        msg = f"`{key}` is a word of the commands; give the suite another name"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_command_word", key=key))
     return key
 
 
 def check_label(label: str) -> str:
     """Refuse an invalid runner label."""
     if not 0 < len(label) <= 256 or _SPACE_OR_CONTROL.search(label) or "," in label:
-        msg = "a runner label is one word without spaces or commas"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_label"))
     return label
 
 
 def check_login(login: str) -> str:
     """Refuse an invalid login: it would match nobody, and nobody would notice."""
     if not _LOGIN.fullmatch(login):
-        msg = "a login is written as in the address of its page, without `@`"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_login"))
     return login
 
 
 def check_team(team: str) -> str:
     """Refuse an invalid team name."""
     if not _TEAM.fullmatch(team):
-        msg = "a team is written as in the address of its page, without `@` and organization"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_team"))
     return team
 
 
@@ -100,20 +94,18 @@ def check_workflow(name: str) -> str:
     """Refuse a workflow that is not a file name in `.github/workflows/`."""
     if not _WORKFLOW.fullmatch(name):
         bare = name.replace("\\", "/").rsplit("/", 1)[-1]
-        hint = f", here `{bare}`" if _WORKFLOW.fullmatch(bare) else ", like `ascend.yml`"
-        msg = f"is the bare name of a file in `.github/workflows/`{hint}"
-        raise ValueError(msg)
+        if _WORKFLOW.fullmatch(bare):
+            raise ValueError(Message("wrong_workflow_folder", bare=bare))
+        raise ValueError(Message("wrong_workflow"))
     return name
 
 
 def check_input_name(name: str) -> str:
     """Refuse an input name that GitHub does not accept or that the bot itself sends."""
     if not _INPUT.fullmatch(name):
-        msg = "an input's name holds only letters, digits, `_` and `-`, a letter or `_` first"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_input"))
     if name in SENT_INPUTS:
-        msg = f"`{name}` is sent with every dispatch already; choose another name"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_input_sent", name=name))
     return name
 
 
@@ -121,9 +113,8 @@ def check_input_value(value: str) -> str:
     """Refuse an unknown placeholder."""
     for name in _PLACEHOLDER.findall(value):
         if name not in PLACEHOLDERS:
-            known = ", ".join(f"`{{{word}}}`" for word in PLACEHOLDERS)
-            msg = f"`{{{name}}}` is no placeholder; known are {known}"
-            raise ValueError(msg)
+            known = tuple(f"`{{{word}}}`" for word in PLACEHOLDERS)
+            raise ValueError(Message("wrong_placeholder", name=name, known=known))
     return value
 
 
@@ -132,23 +123,21 @@ def check_pattern(pattern: str) -> str:
     try:
         compile_pattern(pattern)
     except PatternError as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(error.message) from error
     return pattern
 
 
 def check_positive(pattern: str) -> str:
     """Refuse a filter that only excludes, where one pattern stands alone."""
     if pattern.startswith("!"):
-        msg = "one pattern that only excludes allows nothing; write what is allowed"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_only_excludes_one"))
     return check_pattern(pattern)
 
 
 def check_regex(pattern: str) -> str:
     """Refuse an expression that RE2 does not accept."""
     if len(pattern) > MAX_REGEX_CHARS:
-        msg = f"an expression has at most {MAX_REGEX_CHARS:,} characters"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_regex_long", most=MAX_REGEX_CHARS))
     options = re2.Options()
     options.log_errors = False
     try:
@@ -156,24 +145,20 @@ def check_regex(pattern: str) -> str:
     except re2.error as error:
         detail = error.args[0] if error.args else ""
         reason = detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)
-        msg = f"is no RE2 expression: {reason} (RE2 has no look-around or back-references)"
-        raise ValueError(msg) from error
+        raise ValueError(Message("wrong_regex", reason=reason)) from error
     if re2.compile(pattern, options).fullmatch(""):
-        msg = "matches the empty line, so it would match every line"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_regex_empty"))
     return pattern
 
 
 def check_cron(cron: str) -> str:
     """Refuse a time that does not have cron's five fields."""
     if len(cron) > MAX_CRON_CHARS or len(cron.split()) != 5:
-        msg = 'is five fields in UTC, minute hour day month weekday, like "0 17 * * *"'
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_cron_fields"))
     try:
         CronSim(cron, _EPOCH)  # also refuses dates that never come
     except CronSimError as error:
-        msg = f'{error}; five fields in UTC, like "0 17 * * *"'
-        raise ValueError(msg) from error
+        raise ValueError(Message("wrong_cron", error=str(error))) from error
     return cron
 
 
@@ -184,32 +169,28 @@ def check_branch(name: str) -> str:
         or name.startswith("refs/")
         or name.endswith((".", "/", ".lock"))
     ):
-        msg = "is the name of one branch, like `main`"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_branch"))
     return name
 
 
 def check_redact(value: str) -> str:
     """Refuse a value so short that it would occur in innocent text."""
     if len(value.strip()) < MIN_REDACT_CHARS:
-        msg = f"has fewer than {MIN_REDACT_CHARS} characters and would blank innocent text"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_redact", least=MIN_REDACT_CHARS))
     return value
 
 
 def check_root(root: str) -> str:
     """Refuse a folder that is not absolute."""
     if not root.startswith("/") or not root.strip("/"):
-        msg = "is an absolute folder in the container, like `/workspace/project`"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_root"))
     return root
 
 
 def check_signature_name(name: str) -> str:
     """Refuse an invalid signature name."""
     if not _SIGNATURE.fullmatch(name):
-        msg = "holds only small letters, digits and `-`, at most 61, no `-` first"
-        raise ValueError(msg)
+        raise ValueError(Message("wrong_signature"))
     return name
 
 
@@ -217,8 +198,7 @@ def check_infra(value: object) -> bool | str:
     """Refuse a value that is not true, false or `stalled`."""
     if isinstance(value, bool) or value == "stalled":
         return value
-    msg = "is true, false or `stalled` (true unless steady progress ran out of time)"
-    raise ValueError(msg)
+    raise ValueError(Message("wrong_infra"))
 
 
 Text = StrictStr

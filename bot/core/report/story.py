@@ -59,13 +59,13 @@ def _ahead(writer: MarkdownWriter, item: Ahead, now: datetime) -> str:
     name = writer.prose(item.suite)
     if item.number is not None:
         name = writer.text("ahead_pull", number=f"#{item.number}", suite=name)
-    usual = duration(item.usual.total_seconds()) if item.usual else ""
+    usual = {"usual": duration(item.usual.total_seconds())} if item.usual else {}
     if item.since is None:
         key = "ahead_waits_usual" if usual else "ahead_waits"
-        return writer.text(key, name=name, usual=usual)
+        return writer.text(key, name=name, **usual)
     span = duration((now - item.since).total_seconds())
     key = "ahead_runs_usual" if usual else "ahead_runs"
-    return writer.text(key, name=name, span=span, usual=usual)
+    return writer.text(key, name=name, span=span, **usual)
 
 
 def _waiting(writer: MarkdownWriter, run: Run, now: datetime) -> str:

@@ -1,15 +1,23 @@
 """Numbers and times read well; every sentence exists, is used, and states its facts calmly."""
 
-import re
+import copy
+import json
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from bot.core import report
-from bot.core.messages import TABLES, Messages, words
+from bot.core.commands import VERBS
+from bot.core.digest.signatures import ClassName
+from bot.core.explain.explaining import Starts
+from bot.core.messages import NOTHING, TABLES, Field, Message, Messages, from_plain, quote, to_plain
+from bot.core.messages import words as english
 from bot.core.messages.en import EN
+from bot.core.model.levels import Level
 from bot.core.model.runs import Outcome, State
+from bot.core.policy import changes
+from tests.core.messages.uses import Use, placeholders, uses, words
 
 NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)
 
@@ -31,19 +39,19 @@ NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)
     ],
 )
 def test_a_duration_has_two_units_at_most(seconds: float, claimant: str) -> None:
-    assert words.duration(seconds) == claimant
+    assert english.duration(seconds) == claimant
 
 
 @pytest.mark.parametrize(
     ("seconds", "claimant"), [(41, "41 s"), (61, "2 min"), (328, "6 min"), (7_300, "2 h 2 min")]
 )
 def test_an_estimate_is_rounded_up_to_minutes(seconds: float, claimant: str) -> None:
-    assert words.about(seconds) == claimant
+    assert english.about(seconds) == claimant
 
 
 def test_a_span_needs_both_ends() -> None:
-    assert words.between(None, NOW) == words.between(NOW, None) == ""
-    assert words.between(NOW.replace(hour=14), NOW) == "1 h"
+    assert english.between(None, NOW) == english.between(NOW, None) == ""
+    assert english.between(NOW.replace(hour=14), NOW) == "1 h"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +63,7 @@ def test_a_span_needs_both_ends() -> None:
     ],
 )
 def test_a_time_has_its_date_only_when_it_is_not_today(at: datetime, claimant: str) -> None:
-    assert words.clock(at, NOW) == claimant
+    assert english.clock(at, NOW) == claimant
 
 
 @pytest.mark.parametrize(
@@ -64,7 +72,7 @@ def test_a_time_has_its_date_only_when_it_is_not_today(at: datetime, claimant: s
      (21, "21st"), (102, "102nd"), (111, "111th")],
 )  # fmt: skip
 def test_ordinals(number: int, claimant: str) -> None:
-    assert words.ordinal(number) == claimant
+    assert english.ordinal(number) == claimant
 
 
 @pytest.mark.parametrize(
@@ -72,7 +80,7 @@ def test_ordinals(number: int, claimant: str) -> None:
     [(32.0, "32"), (1200, "1,200"), (59.13, "59.1"), (0.01234, "0.012"), (-2.55, "-2.5")],
 )
 def test_numbers(value: float, claimant: str) -> None:
-    assert words.number(value) == claimant
+    assert english.number(value) == claimant
 
 
 @pytest.mark.parametrize(
@@ -86,17 +94,17 @@ def test_numbers(value: float, claimant: str) -> None:
     ],
 )
 def test_lists(items: list[str], claimant: str) -> None:
-    assert words.listing(items) == claimant
+    assert english.listing(items) == claimant
 
 
 def test_counts_and_cases() -> None:
-    assert words.count(1, "suite") == "1 suite"
-    assert words.count(1_300, "suite") == "1,300 suites"
-    assert words.count(2, "retry is", "retries are") == "2 retries are"
-    assert words.capital("") == ""
-    assert words.capital("it ends") == "It ends"
-    assert words.lower("The RayJob") == "the RayJob"
-    assert words.lower("RayJob") == "RayJob"
+    assert english.count(1, "suite") == "1 suite"
+    assert english.count(1_300, "suite") == "1,300 suites"
+    assert english.count(2, "retry is", "retries are") == "2 retries are"
+    assert english.capital("") == ""
+    assert english.capital("it ends") == "It ends"
+    assert english.lower("The RayJob") == "the RayJob"
+    assert english.lower("RayJob") == "RayJob"
 
 
 def test_another_language_says_in_english_what_it_lacks() -> None:
@@ -108,31 +116,93 @@ def test_another_language_says_in_english_what_it_lacks() -> None:
     assert not messages.has("c")
 
 
-def _used() -> set[str]:
-    """Return every word in quotes in the sources that say something."""
-    bot = Path(report.__file__).parents[2]
-    says = [*bot.glob("core/**/*.py"), *bot.glob("services/**/*.py")]
-    says = [path for path in says if path.parent.name != "en"]
-    return set(re.findall(r"""["']([a-z_]+)["']""", "".join(path.read_text() for path in says)))
+# Keys whose end is a value. Each value has its sentence, but those that have words of their own.
+FAMILIES: dict[str, Iterable[str]] = {
+    "row_": [*set(State) - {State.DONE}, *Outcome],
+    "level_": Level,
+    "starts_": Starts,
+    "class_": get_args(ClassName),
+    "help_": VERBS,
+    "kind_": changes.Kind,
+    "gate_": ("none", "draft", "policy", "looking"),
+    "wrong_unknown_": ("key", "label", "pool", "suite"),
+}
 
 
-# Said with a part that is a value: states, outcomes, kinds of gates, classes of failures.
-_BUILT = re.compile(r"row_|class_|help_|starts_|kind_|level_|gate_(?:none|looking|draft|policy)$")
+def test_every_sentence_that_is_said_exists() -> None:
+    named = {key: use.place for use in uses() for key in use.keys}
+    built = {prefix + end: prefix for prefix, ends in FAMILIES.items() for end in ends}
+    assert {use.prefix for use in uses()} - {""} <= FAMILIES.keys()
+    assert {key: place for key, place in {**named, **built}.items() if key not in EN} == {}
 
 
 def test_every_sentence_is_said_somewhere() -> None:
+    built = {prefix + end for prefix, ends in FAMILIES.items() for end in ends}
     states = {str(item) for item in (*State, *Outcome)}
-    unused = EN.keys() - _used() - states
-    assert not [key for key in unused if not _BUILT.match(key)]
+    assert EN.keys() - words() - built - states == set()
 
 
-def test_every_state_and_outcome_has_its_words() -> None:
-    assert all(f"row_{item}" in EN for item in (*State, *Outcome) if item is not State.DONE)
+def test_each_call_passes_the_fields_of_its_sentence() -> None:
+    assert [use.place for use in uses() if use.keys and not _fits(use)] == []
+
+
+def _fits(use: Use) -> bool:
+    """Return True if a call passes all that its sentence needs and nothing that none shows."""
+    needs = [placeholders(EN[key]) for key in use.keys]
+    whole = frozenset().union(*needs)
+    return use.fields <= whole and (use.more or use.fields == whole)
+
+
+@pytest.mark.parametrize("language", TABLES)
+def test_each_sentence_can_be_said(language: str) -> None:
+    messages = Messages(language)
+    for key, text in EN.items():
+        fields: dict[str, Field] = {name: _sample(text, name) for name in placeholders(text)}
+        said = messages(key, **fields)
+        assert said or key == "nothing"
+        assert said == messages.render(Message(key, **fields))
+
+
+def _sample(text: str, name: str) -> Field:
+    """Return a value that a placeholder can show."""
+    if f"{{{name}:%" in text:
+        return NOW
+    return 7 if name == "n" or f"{{{name}:" in text else f"<{name}>"
 
 
 @pytest.mark.parametrize("language", TABLES)
 def test_a_language_has_the_placeholders_of_english(language: str) -> None:
-    holes = re.compile(r"{(\w+)}")
     table = TABLES[language]
     assert table.keys() <= EN.keys()
-    assert all(set(holes.findall(table[k])) == set(holes.findall(EN[k])) for k in table)
+    assert [key for key in table if placeholders(table[key]) != placeholders(EN[key])] == []
+
+
+def test_a_message_is_its_english_text_and_is_said_in_another_language() -> None:
+    tables = {
+        "en": dict(EN),
+        "zz": {"wrong_near": "oder `{word}`?", "wrong_known": "{names}{more}!"},
+    }
+    message = Message("wrong_known", names=("a", "b"), more=Message("wrong_near", word="c"))
+    assert message == "; known are a, b; did you mean `c`?"
+    assert Messages("zz", tables).render(message) == "a, boder `c`?!"
+    assert Messages("zz", tables).render("plain") == "plain"
+
+
+def test_a_message_has_a_form_for_one_and_a_form_for_more() -> None:
+    one, many = (Message("policy_needs", n=n, npus=8, total=8 * n) for n in (1, 2000))
+    assert (one, many) == ("1 node × 8 NPUs are 8", "2,000 nodes × 8 NPUs are 16000")
+
+
+def test_a_message_is_kept_by_its_key_and_fields() -> None:
+    inner = (Message("quote", text="x"), "y")
+    message = Message("wrong_known", names=inner, more=NOTHING)
+    dated = Message("quote", text=NOW)
+    for item in (message, dated):
+        kept = from_plain(json.loads(json.dumps(to_plain(item))))
+        assert (kept, kept.key, kept.fields) == (item, item.key, item.fields)
+        assert copy.deepcopy(item).fields == item.fields
+
+
+def test_words_from_outside_are_a_message_once() -> None:
+    assert quote("x").key == "quote"
+    assert quote(NOTHING) is NOTHING
