@@ -17,8 +17,8 @@ import msgspec
 from yarl import URL
 
 from bot.core.model.ids import RepoId
-from bot.ports.api import IssuerSilent, Proof, Refusal, Why
 from bot.ports.clock import Clock
+from bot.ports.oidc import IssuerSilent, Proof, Refusal, Why
 
 ALGORITHM = "RS256"  # what Actions signs with; the only one taken
 LEEWAY_S = 30  # clocks differ by less

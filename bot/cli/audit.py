@@ -11,7 +11,7 @@ from bot.core.times import FORMS, ago
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.ports.operator import Audited
+    from bot.store.audit import Audited
 
 DELIVERY_CHARS = 8  # enough to find it among those of the app's page
 
@@ -37,11 +37,11 @@ def command(
 
     from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
-    from bot.ports.operator import AuditQuery  # noqa: PLC0415
+    from bot.store.audit import AuditQuery  # noqa: PLC0415
     from bot.web.shapes import audited  # noqa: PLC0415
 
     query = AuditQuery(repo=repo, number=number, who=who, since=start, limit=limit)
-    found, now = operate(lambda desk: desk.with_time(desk.store.list_audit(query)))
+    found, now = operate(lambda desk: desk.with_time(desk.store.audit.search(query)))
     if as_json:
         print_json({"audit": [audited(item) for item in found]})
     else:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from bot.cli.operators.desk import Desk
     from bot.core.planning.schedule import Firing
-    from bot.ports.schedules import ScheduleListing
+    from bot.store.schedules import ScheduleListing
 
 Row = tuple[
     "ScheduleListing", "Firing | None", dict[str, str]
@@ -41,7 +41,9 @@ def listing(repo: str | None, each: int, *, as_json: bool) -> None:
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
 
     async def work(desk: "Desk") -> "tuple[list[Row], datetime]":
-        told = [item for item in await desk.store.list_schedules(each=each) if _is_of(item, repo)]
+        told = [
+            item for item in await desk.store.schedules.listing(each=each) if _is_of(item, repo)
+        ]
         rows = [row for item in told for row in await _rows(desk, item)]
         return rows, desk.now
 
@@ -82,7 +84,7 @@ async def _ask(
     from bot.core.planning.plan import AuditEntry  # noqa: PLC0415
     from bot.core.planning.schedule import Firing, FiringState  # noqa: PLC0415
 
-    told = _one(await desk.store.list_schedules(each=1), name, repo)
+    told = _one(await desk.store.schedules.listing(each=1), name, repo)
     at, note = desk.now.replace(microsecond=0), f"asked for by {by}"
     firing = Firing(told.schedule.repo_id, name, at, FiringState.ASKED, note=note)
     entry = AuditEntry(
@@ -93,7 +95,7 @@ async def _ask(
         rule="operator",
         repo_id=firing.repo_id,
     )
-    await desk.store.ask_firing(firing, entry)
+    await desk.store.schedules.ask(firing, entry)
     return told, firing
 
 
@@ -123,7 +125,7 @@ async def _rows(desk: "Desk", item: "ScheduleListing") -> "list[Row]":
     rows: list[Row] = []
     for firing in item.firings:
         source = firing_source(firing.name, firing.at)
-        ran = results(firing, await desk.store.runs_of_firing(firing.repo_id, source))
+        ran = results(firing, await desk.store.schedules.runs_of(firing.repo_id, source))
         ends = {name: (run.outcome or run.state).value for name, run in sorted(ran.items())}
         rows.append((item, firing, ends))
     return rows or [(item, None, {})]

@@ -97,7 +97,7 @@ def _list(*, as_json: bool) -> None:
     from bot.web.shapes import paused  # noqa: PLC0415
 
     async def work(desk: "Desk") -> tuple[tuple[Pause, ...], datetime]:
-        return await desk.store.list_pauses(desk.now), desk.now
+        return await desk.store.pauses.in_force(desk.now), desk.now
 
     found, now = operate(work)
     if as_json:

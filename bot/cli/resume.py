@@ -30,7 +30,7 @@ def command(resource: str | None, by: str, *, everything: bool, as_json: bool) -
         if resource is not None:
             named = or_wrong_use(await desk.operator.resource(resource, desk.policies))
         ended = or_leave(await desk.operator.resume(named))
-        left = await desk.store.list_pauses(desk.now)
+        left = await desk.store.pauses.in_force(desk.now)
         if as_json:
             print_json({"resumed": paused(ended), "pauses": [paused(item) for item in left]})
             return

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from bot.ports.api import ListedRun
+    from bot.store.run_reads import ListedRun
 
 ID_CHARS = 16  # a time and 30 random bits: enough for `show`, `cancel` and `retry`
 
@@ -37,12 +37,12 @@ def command(
     """List runs, newest first."""
     from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
-    from bot.ports.api import RunQuery  # noqa: PLC0415
+    from bot.store.run_reads import RunQuery  # noqa: PLC0415
     from bot.web.shapes import listed  # noqa: PLC0415
 
     wanted = State(state) if state else None
     query = RunQuery(repo=repo, number=number, state=wanted, label=label, limit=limit)
-    found, now = operate(lambda desk: desk.with_time(desk.store.list_runs(query)))
+    found, now = operate(lambda desk: desk.with_time(desk.store.runs.search(query)))
     if as_json:
         print_json({"runs": [listed(item) for item in found]})
     else:

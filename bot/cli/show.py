@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from bot.cli.operators.desk import Desk
     from bot.core.model.run_events import RunEvent
-    from bot.ports.api import RunStory
+    from bot.store.run_reads import RunStory
 
 
 @click.command("show")
@@ -30,7 +30,7 @@ def command(run: str, *, as_json: bool) -> None:
         from bot.cli.operators.desk import or_leave  # noqa: PLC0415
 
         told = or_leave(await desk.operator.find(run))
-        check = await desk.store.check_of(told.run.id)
+        check = await desk.store.checks.of_run(told.run.id)
         return told, _links(told, check, desk.pages), desk.now
 
     told, links, now = operate(work)

@@ -13,9 +13,9 @@ from bot.core.planning.pull_request import pr_source
 from bot.core.policy import PolicyErrors, load_policy
 from bot.core.queue.state import Pause
 from bot.core.report.views import Gate
-from bot.ports.api import RunQuery, RunStory
 from bot.ports.clock import Clock
-from bot.ports.operator import OperatorStore
+from bot.store import Store
+from bot.store.run_reads import RunQuery, RunStory
 
 RULE = "operator"  # the audit's: who may use the database may do this
 MIN_ID = 4  # characters of an id: fewer name a run by accident
@@ -44,9 +44,7 @@ class Retried:
 class Operator:
     """Carries out one operator's commands."""
 
-    def __init__(
-        self, store: OperatorStore, clock: Clock, new_id: Callable[[], str], who: str
-    ) -> None:
+    def __init__(self, store: Store, clock: Clock, new_id: Callable[[], str], who: str) -> None:
         self._store = store
         self._clock = clock
         self._new_id = new_id
@@ -57,13 +55,13 @@ class Operator:
         start = word.upper()
         if len(start) < MIN_ID:
             return No(f"{word!r} is too short: name a run by {MIN_ID} characters of its id or more")
-        ids = await self._store.ids_from(start, limit=_NAMED + 1)
+        ids = await self._store.runs.ids_from(start, limit=_NAMED + 1)
         if not ids:
             return No(f"there is no run {word} (any more)")
         if len(ids) > 1 and start not in ids:
             more = " and more" if len(ids) > _NAMED else ""
             return No(f"{word} begins several ids: {', '.join(ids[:_NAMED])}{more}")
-        story = await self._store.run_story(RunId(start) if start in ids else ids[0])
+        story = await self._store.runs.story(RunId(start) if start in ids else ids[0])
         return story or No(f"there is no run {word} (any more)")
 
     async def cancel(self, word: str, reason: str) -> Run | No:
@@ -82,7 +80,7 @@ class Operator:
         entry = self._entry(f"cancel {run.suite} ({run.id}): {reason}", run)
         changes = Plan(stop_requests=((run.id, stop_request),), audit=(entry,))
         await self._store.commit(changes, now, done=None)
-        after = await self._store.run_story(run.id)
+        after = await self._store.runs.story(run.id)
         if after is None or after.run.stop_request != stop_request:
             return No(f"{run.id} ({run.suite}) ended meanwhile")
         return after.run
@@ -126,7 +124,7 @@ class Operator:
     async def _latest(self, run: Run) -> Run:
         """Return the latest attempt of a run's suite at its commit."""
         query = RunQuery(repo=str(run.repo_id), sha=run.sha, limit=_ATTEMPTS)
-        found = [item.run for item in await self._store.list_runs(query)]
+        found = [item.run for item in await self._store.runs.search(query)]
         same = [item for item in found if item.suite == run.suite]
         return max(same, key=lambda item: item.attempt, default=run)
 
@@ -135,14 +133,14 @@ class Operator:
         kind, _, number = claimant.source.partition(":")
         if kind != "pr":
             return True
-        pull = await self._store.pull(run.repo_id, int(number))
+        pull = await self._store.pulls.get(run.repo_id, int(number))
         return pull is not None and pull.open and pull.head_sha == run.sha
 
     async def _gates(self, run: Run, sources: tuple[str, ...]) -> tuple[Gate, ...]:
         """Return the gate that the new attempt counts for: its pull request's."""
         if run.number is None or pr_source(run.number) not in sources:
             return ()
-        chosen = await self._store.selections(run.repo_id, run.sha)
+        chosen = await self._store.pulls.selections(run.repo_id, run.sha)
         names = [item.data.gate for item in chosen if item.data.gate]
         return tuple(Gate(run.repo_id, run.sha, run.number, name=name) for name in names[:1])
 
@@ -151,11 +149,11 @@ class Operator:
         now = self._clock.now()
         ends = f" until {until:%Y-%m-%dT%H:%MZ}" if until else ""
         entry = self._entry(f"pause {resource}{ends}: {reason}")
-        return await self._store.pause(Pause(resource, self._who, reason, until, now), entry)
+        return await self._store.pauses.start(Pause(resource, self._who, reason, until, now), entry)
 
     async def resume(self, resource: str) -> Pause | No:
         """Let runs start on a resource again."""
-        ended = await self._store.resume(resource, self._entry(f"resume {resource}"))
+        ended = await self._store.pauses.end(resource, self._entry(f"resume {resource}"))
         return ended or No(f"{'everything' if resource == 'all' else resource} is not paused")
 
     async def resource(self, word: str, extra: tuple[str, ...] = ()) -> str | No:
@@ -176,8 +174,8 @@ class Operator:
 
     async def known(self, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return every resource that a policy, a late run or a pause names."""
-        known = await self._store.known()
-        names = {pause.resource for pause in await self._store.list_pauses(self._clock.now())}
+        known = await self._store.pauses.known_resources()
+        names = {pause.resource for pause in await self._store.pauses.in_force(self._clock.now())}
         for frozen in known.snapshots:
             names |= {f"label:{label.name}" for label in frozen.labels}
             names |= {f"pool:{frozen.pool.name}"} if frozen.pool else set()

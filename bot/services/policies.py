@@ -12,7 +12,7 @@ from bot.core.policy import Policy, PolicyErrors, load_policy
 from bot.core.policy.selection import POLICY_PATH, lists_branch
 from bot.ports.clock import Clock
 from bot.ports.github import GitHub
-from bot.ports.inbox import InboxStore
+from bot.store import Store
 
 # A push drops the row at once; this bounds how long a lost push webhook keeps an old policy.
 REREAD_AFTER_S = 600
@@ -31,9 +31,7 @@ class Broken:
 class Policies:
     """Reads policies through the store, so that an unchanged one costs no call."""
 
-    def __init__(
-        self, store: InboxStore, github: GitHub, clock: Clock, default: bytes | None
-    ) -> None:
+    def __init__(self, store: Store, github: GitHub, clock: Clock, default: bytes | None) -> None:
         """``default`` is the server's own policy for repositories without one."""
         self._store = store
         self._github = github
@@ -71,7 +69,7 @@ class Policies:
 
     async def known(self, repo_id: RepoId, ref: str) -> Policy | None:
         """Return a branch's policy as last read, without any call; None: not known, or broken."""
-        row = await self._store.policy(repo_id, ref)
+        row = await self._store.policies.get(repo_id, ref)
         found = self.read(row) if row else None
         return found.policy if isinstance(found, PolicyAt) else None
 
@@ -101,7 +99,7 @@ class Policies:
         return self._reading.setdefault((repo.id, ref), asyncio.Lock())
 
     async def _fresh(self, repo: Repo, ref: str) -> StoredPolicy | None:
-        row = await self._store.policy(repo.id, ref)
+        row = await self._store.policies.get(repo.id, ref)
         now = self._clock.now()
         young = row and (now - row.read_at).total_seconds() < REREAD_AFTER_S
         return row if young else None

@@ -19,8 +19,10 @@ from bot.core.report.views import CheckWrite, GateView, Proposal
 from bot.ports.clock import Clock
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import GitHub
-from bot.ports.reporter import DueCheck, DueReply, ReporterStore
 from bot.services.workers import Worker
+from bot.store import Store
+from bot.store.checks import DueCheck
+from bot.store.replies import DueReply
 from bot.telemetry import get_log
 
 LEASE_S = 30
@@ -42,7 +44,7 @@ class Reporter:
     """Writes due check runs and replies."""
 
     def __init__(
-        self, store: ReporterStore, github: GitHub, clock: Clock, loop: Worker, where: Where
+        self, store: Store, github: GitHub, clock: Clock, loop: Worker, where: Where
     ) -> None:
         self._store = store
         self._github = github
@@ -55,8 +57,8 @@ class Reporter:
     async def step(self) -> bool:
         """Write what is due; tell whether there was anything."""
         now = self._clock.now()
-        checks = await self._store.claim_checks(self._loop.owner, now, lease_s=LEASE_S, limit=BATCH)
-        replies = await self._store.claim_replies(
+        checks = await self._store.checks.claim(self._loop.owner, now, lease_s=LEASE_S, limit=BATCH)
+        replies = await self._store.replies.claim(
             self._loop.owner, now, lease_s=LEASE_S, limit=BATCH
         )
         async with asyncio.TaskGroup() as group:
@@ -67,6 +69,7 @@ class Reporter:
         return bool(checks or replies)
 
     async def _guarded(self, due: DueCheck | DueReply) -> None:
+        rows = self._store.checks if isinstance(due, DueCheck) else self._store.replies
         log = self._log.bind(repo=due.repo.full_name, key=due.lease.key)
         again = self._clock.now() + _TRY_AGAIN
         try:
@@ -74,19 +77,19 @@ class Reporter:
         except Transient as error:
             log.warning("a report has to wait", why=str(error))
             if not (isinstance(error, Lost) or due.create_tried):
-                await self._store.trying(due.lease, sent=False)
+                await rows.creating(due.lease, sent=False)
             wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
-            await self._store.give_up(due.lease, due=self._clock.now() + wait, note=str(error))
+            await rows.failed(due.lease, due=self._clock.now() + wait, note=str(error))
         except Permanent as error:
             log.error("a report was refused", why=str(error), status=error.status)
-            await self._store.give_up(due.lease, due=None, note=str(error))
+            await rows.failed(due.lease, due=None, note=str(error))
         except Exception as error:  # noqa: BLE001  one broken report must not stop the others
             self._loop.failed("reporter", error, log)
-            await self._store.give_up(due.lease, due=again, note=str(error))
+            await rows.failed(due.lease, due=again, note=str(error))
 
     async def _check(self, due: DueCheck) -> None:
         if self._must_replace(due):
-            await self._store.replace(due.lease, self._clock.now())
+            await self._store.checks.replace(due.lease, self._clock.now())
             return
         check = await self._render(due)
         if due.remark:
@@ -142,7 +145,7 @@ class Reporter:
         return await self._github.find_check(due.repo, due.sha, due.name, due.external_id)
 
     async def _create(self, due: DueCheck, check: CheckWrite) -> None:
-        if not await self._store.trying(due.lease):
+        if not await self._store.checks.creating(due.lease):
             return
         github_id = await self._github.create_check(due.repo, check)
         await self._shown(due, github_id, check)
@@ -157,7 +160,7 @@ class Reporter:
         self._last.move_to_end(due.external_id)
         if len(self._last) > _REMEMBERED:
             self._last.popitem(last=False)
-        await self._store.shown(
+        await self._store.checks.shown(
             due.lease,
             github_id=github_id,
             version=due.want_version,
@@ -180,10 +183,9 @@ class Reporter:
             since = now - timedelta(days=1)
             github_id = await self._github.find_comment(due.repo, due.reply.number, marker, since)
         if github_id is None or not await self._github.edit_comment(due.repo, github_id, body):
-            if not await self._store.trying(due.lease):
+            if not await self._store.replies.creating(due.lease):
                 return
             github_id = await self._github.comment(due.repo, due.reply.number, body)
-        ended = all(run.outcome is not None for run in due.runs)
-        await self._store.shown(
-            due.lease, github_id=github_id, version=due.want_version, ended=ended, now=now
+        await self._store.replies.shown(
+            due.lease, github_id=github_id, version=due.want_version, now=now
         )

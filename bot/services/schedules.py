@@ -35,9 +35,10 @@ from bot.core.policy.selection import nightly_suites
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import GitHub
-from bot.ports.schedules import RepoSchedules, ScheduleStore
 from bot.services.policies import Broken, Policies
 from bot.services.workers import Worker
+from bot.store import Store
+from bot.store.schedules import RepoSchedules
 from bot.telemetry import get_log
 
 _LOOK_EVERY = timedelta(minutes=1)  # at stored policies, and at nights that may be done
@@ -53,7 +54,7 @@ class Schedules:
 
     def __init__(
         self,
-        store: ScheduleStore,
+        store: Store,
         github: GitHub,
         policies: Policies,
         tools: tuple[Clock, Worker, Callable[[], str]],
@@ -73,7 +74,7 @@ class Schedules:
         if self._next_look is None or now >= self._next_look:
             self._next_look = now + _LOOK_EVERY
             await self._look(now)
-        found = await self._store.schedules_due(now)
+        found = await self._store.schedules.due(now)
         for repo, schedule in found.schedules:
             await self._guarded(repo, schedule.name, partial(self._fire, repo, schedule))
         for repo, firing in found.asked:
@@ -100,26 +101,26 @@ class Schedules:
 
     async def _look(self, now: datetime) -> None:
         """Bring the times in line with the policies, and settle the nights that are done."""
-        for timed in await self._store.repos_with_schedules():
+        for timed in await self._store.schedules.by_repo():
             for seen, row in ran_ahead(timed.schedules, now):
                 self._log.warning("a time lay too far ahead", repo=timed.repo.id, schedule=row.name)
-                await self._store.put_back(seen, row)
+                await self._store.schedules.move_back(seen, row)
             try:
                 await self._align(timed, now)
             except (Transient, Permanent) as error:
                 log = self._log.bind(repo=timed.repo.full_name)
                 log.warning("a policy could not be read for its nights", why=str(error))
-        for firing, runs in await self._store.open_firings():
+        for firing, runs in await self._store.schedules.open_firings():
             done = settled(firing, runs)
             if done is not None:
-                await self._store.settle_firing(done)
+                await self._store.schedules.settle(done)
                 self._tell(done)
 
     async def _align(self, timed: RepoSchedules, now: datetime) -> None:
         """Make one repository's times those of its policy; one that has errors leaves them."""
         repo, row = timed.repo, timed.policy
         every_s = _UNKNOWN_EVERY_S if row is None else _KNOWN_EVERY_S
-        if await self._store.due_poll(f"policy:{repo.id}", now, every_s=every_s):
+        if await self._store.polls.take(f"policy:{repo.id}", now, every_s=every_s):
             found = await self._policies.of(repo, repo.default_branch)
         elif row is None or self._in_line.get(repo.id) == (row.ref, row.blob_sha):
             return
@@ -130,7 +131,7 @@ class Schedules:
             return
         change = schedule_change(repo.id, _entries(found), timed.schedules, now)
         if change.put or change.drop:
-            await self._store.save_schedules(change)
+            await self._store.schedules.save(change)
 
     async def _fire(self, repo: Repo, schedule: Schedule) -> None:
         """Start the night whose time has come, or say why not; its policy may be another now."""
@@ -145,13 +146,13 @@ class Schedules:
             at = await self._policies.of(repo, repo.default_branch)
             entry = _entry(at, schedule.name)
             if not isinstance(at, Broken) and (entry is None or entry.cron != schedule.cron):
-                await self._store.save_schedules(
+                await self._store.schedules.save(
                     schedule_change(repo.id, _entries(at), (schedule,), now)
                 )
                 return
             plan = await self._plan(repo, firing, at)
         changes = audited(plan.changes, now, None)
-        if await self._store.fire(schedule, found.then, plan.firing, changes, now):
+        if await self._store.schedules.fire(schedule, found.then, plan.firing, changes, now):
             self._tell(plan.firing)
 
     async def _fire_asked(self, repo: Repo, firing: Firing) -> None:
@@ -162,7 +163,9 @@ class Schedules:
         else:
             plan = left_out(firing, FiringState.SKIPPED, _NOT_HERE)
         now = self._clock.now()
-        if await self._store.fire_asked(plan.firing, audited(plan.changes, now, None), now):
+        if await self._store.schedules.fire_asked(
+            plan.firing, audited(plan.changes, now, None), now
+        ):
             self._tell(plan.firing)
 
     async def _plan(self, repo: Repo, firing: Firing, at: PolicyAt | Broken | None) -> FiringPlan:
@@ -204,7 +207,7 @@ class Schedules:
             rank=Rank.NIGHTLY,
             origin=f"the nightly {firing.name} of {firing.at:%Y-%m-%d %H:%M}",
         )
-        runs = await self._store.runs_at(repo.id, tip)
+        runs = await self._store.runs.at(repo.id, tip)
         return plan_firing(
             firing, commit, entry, runs, AttemptMaker(self._clock.now(), self._new_id)
         )

@@ -18,11 +18,12 @@ from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsRun, GitHub
 from bot.ports.logs import LogFiles
-from bot.ports.sweeper import Health, SweeperStore
 from bot.ports.wake import Topic, Wake
 from bot.services.events.pull_request import PullRequests
 from bot.services.runs.native import Natives
 from bot.services.workers import Worker
+from bot.store import Store
+from bot.store.health import Health
 from bot.telemetry import get_log
 
 _KEPT_BY_GITHUB = timedelta(days=3)  # deliveries; the first look goes so far back
@@ -51,7 +52,7 @@ class Sweeper:
 
     def __init__(
         self,
-        store: SweeperStore,
+        store: Store,
         outside: tuple[GitHub, LogFiles],
         cases: tuple[PullRequests, Natives],
         process: tuple[Clock, Wake, Worker],
@@ -69,15 +70,15 @@ class Sweeper:
         """Take the looks that are due; never busy, so always False."""
         poll_s = self._habits.poll_s
         await self._if_due("deliveries", 5 * poll_s, self._deliveries)
-        for repo in await self._store.live_repos():
+        for repo in await self._store.repos.with_dispatched_runs():
             await self._if_due(f"runs:{repo.id}", poll_s, partial(self._runs, repo))
-        for repo, runs in await self._store.native_runs():
+        for repo, runs in await self._store.runs.native():
             for event in EVENTS:
                 # Few are of a push or of `pull_request_target`: a lost word of theirs waits longer.
                 every_s = poll_s if event == EVENTS[0] else 5 * poll_s
                 look = partial(self._started_by_github, repo, runs, event)
                 await self._if_due(f"natives:{event}:{repo.id}", every_s, look)
-        for repo in await self._store.active_repos():
+        for repo in await self._store.repos.active():
             await self._if_due(f"heads:{repo.id}", 60 * poll_s, partial(self._heads, repo))
         await self._if_due("prune", _PRUNE_EVERY_S, self._prune)
         await self._count()
@@ -85,7 +86,7 @@ class Sweeper:
 
     async def _if_due(self, name: str, every_s: float, look: Callable[[], Awaitable[None]]) -> None:
         """Take a look that is due here and on no other replica."""
-        if not await self._store.due_poll(name, self._clock.now(), every_s=every_s):
+        if not await self._store.polls.take(name, self._clock.now(), every_s=every_s):
             return
         try:
             await look()
@@ -96,7 +97,7 @@ class Sweeper:
 
     async def _runs(self, repo: Repo) -> None:
         """Learn what became of dispatched runs from one list."""
-        live = {run.actions_run_id: run for run in await self._store.live_runs(repo.id)}
+        live = {run.actions_run_id: run for run in await self._store.runs.dispatched(repo.id)}
         times = [run.dispatched_at or run.created_at for run in live.values()]
         if not times:
             return
@@ -127,7 +128,7 @@ class Sweeper:
     async def _adopt(self, repo: Repo, item: ActionsRun, waits: Run) -> None:
         """Adopt a run that is new to us, or one let go of that nothing newer has replaced."""
         now = self._clock.now()
-        known = await self._store.run_of_actions(repo.id, item.id)
+        known = await self._store.runs.of_actions_run(repo.id, item.id)
         if known is not None:
             again = known.outcome is Outcome.SUPERSEDED and item.conclusion != "cancelled"
             if not again or now - waits.created_at < LATE_PULL:
@@ -143,19 +144,19 @@ class Sweeper:
             for item in sorted(seen, key=lambda item: item.delivered_at)
             if not item.ok and now - item.delivered_at >= _SETTLED
         }
-        known = await self._store.known_guids(tuple(lost))
+        known = await self._store.deliveries.known_guids(tuple(lost))
         for guid, delivery_id in lost.items():
             if guid in known:
                 continue
             name = f"redeliver:{guid}"
-            if await self._store.due_poll(name, now, every_s=_REDELIVER_EVERY_S):
+            if await self._store.polls.take(name, now, every_s=_REDELIVER_EVERY_S):
                 await self._github.redeliver(delivery_id)
                 self._log.warning("a lost delivery is sent again", delivery=guid)
         self._look_back = _LOOK_BACK
 
     async def _heads(self, repo: Repo) -> None:
         """Compare the open pull requests with our rows: their webhooks may be lost for good."""
-        known = {pull.number: pull for pull in await self._store.open_pulls(repo.id)}
+        known = {pull.number: pull for pull in await self._store.pulls.open(repo.id)}
         listed = {pull.number: pull for pull in await self._github.open_pulls(repo)}
         for number, pull in listed.items():
             if number not in known or known[number].head_sha != pull.head_sha:
@@ -185,20 +186,20 @@ class Sweeper:
     async def _prune(self) -> None:
         """Delete what is older than it has to be kept, in small batches."""
         before = self._clock.now() - self._habits.retention
-        await self._store.prune_tokens(self._clock.now())
-        await self._store.prune_jobs(self._clock.now())
-        await self._store.prune_firings(before)
+        await self._store.tokens.prune(self._clock.now())
+        await self._store.workflow_jobs.prune(self._clock.now())
+        await self._store.schedules.prune(before)
         await self._logs.prune(before)
         while await self._store.prune(before, limit=_PRUNE_AT_ONCE):
             await self._clock.sleep(0.05)  # let others write
         before = self._clock.now() - self._habits.audit
-        while await self._store.prune_audit(before, limit=_PRUNE_AT_ONCE):
+        while await self._store.audit.prune(before, limit=_PRUNE_AT_ONCE):
             await self._clock.sleep(0.05)
 
     async def _count(self) -> None:
         """Set the gauges."""
         now = self._clock.now()
-        health = await self._store.health(now)
+        health = await self._store.health.counts(now)
         await self._tell_offline(health, now)
         metrics = self._loop.metrics
         metrics.runs.clear()
@@ -219,7 +220,7 @@ class Sweeper:
         for repo_id, offline in health.offline:
             gauge.labels(str(repo_id), offline.label).set((now - offline.since).total_seconds())
             name = f"offline:{repo_id}:{offline.label}:{offline.since:%Y-%m-%dT%H:%M:%S}"
-            if await self._store.due_poll(name, now, every_s=_ALARM_ONCE_S):
+            if await self._store.polls.take(name, now, every_s=_ALARM_ONCE_S):
                 told = {
                     "repo_id": repo_id,
                     "label": offline.label,

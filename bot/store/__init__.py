@@ -1,4 +1,4 @@
-"""The store: every port's rows in one database, SQLite or PostgreSQL.
+"""The store: everything the bot remembers, in one database, SQLite or PostgreSQL.
 
 A transaction is one method that takes a value and answers a value; no connection or row object
 leaves this package.
@@ -7,56 +7,59 @@ leaves this package.
 from collections.abc import Callable
 from datetime import datetime
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.core.planning.plan import Plan
 from bot.ports.wake import Wake
-from bot.store.api import ApiRows
-from bot.store.audit import AuditRows
-from bot.store.checks import CheckRows
-from bot.store.database import Database
-from bot.store.deliveries import DeliveryRows, GroupCommit
-from bot.store.explain import ExplainRows
-from bot.store.holds import HoldRows
+from bot.store.audit import Audit
+from bot.store.checks import Checks
+from bot.store.database import Database, NewId
+from bot.store.deliveries import Deliveries, finish_delivery
+from bot.store.health import HealthReads
 from bot.store.ids import ulid
-from bot.store.jobs_seen import JobRows
+from bot.store.leases import Lease
 from bot.store.migrate import migrate
-from bot.store.pauses import PauseRows
-from bot.store.rayjobs import RayJobRows
-from bot.store.reader import ReaderRows
-from bot.store.replies import ReplyRows
-from bot.store.runs import RunRows
-from bot.store.schedules import ScheduleRows
-from bot.store.showing import ShowingRows
-from bot.store.sweep import SweepRows
-from bot.store.tokens import TokenRows
+from bot.store.pauses import Pauses
+from bot.store.plans import topics, write_plan
+from bot.store.polls import Polls
+from bot.store.prune import prune_old
+from bot.store.pulls import Pulls, is_head
+from bot.store.queue import Queue
+from bot.store.rayjobs import RayJobs
+from bot.store.replies import Replies
+from bot.store.repos import Policies, Repos
+from bot.store.runs import Runs
+from bot.store.schedules import Schedules
+from bot.store.tokens import Tokens
 from bot.store.wake import LocalWake
+from bot.store.workflow_jobs import WorkflowJobs
 
 __all__ = ["Store", "migrate"]
 
 
-class Store(
-    DeliveryRows,
-    ScheduleRows,
-    ReaderRows,
-    RunRows,
-    HoldRows,
-    JobRows,
-    RayJobRows,
-    CheckRows,
-    ReplyRows,
-    ShowingRows,
-    SweepRows,
-    TokenRows,
-    ApiRows,
-    ExplainRows,
-    AuditRows,
-    PauseRows,
-):
-    """Implements the stores of all ports; made by ``open``, ended by ``close``."""
+class Store:
+    """The parts of the store around one database; made by ``open``, ended by ``close``."""
 
-    def __init__(self, db: Database, wake: Wake, new_id: Callable[[datetime], str]) -> None:
+    def __init__(self, db: Database, wake: Wake, new_id: NewId) -> None:
         self._db = db
         self._wake = wake
         self._new_id = new_id
-        self._group = GroupCommit(db)
+        self.audit = Audit(db, wake, new_id)
+        self.checks = Checks(db, wake, new_id)
+        self.deliveries = Deliveries(db, wake, new_id)
+        self.health = HealthReads(db, wake, new_id)
+        self.pauses = Pauses(db, wake, new_id)
+        self.policies = Policies(db, wake, new_id)
+        self.polls = Polls(db, wake, new_id)
+        self.pulls = Pulls(db, wake, new_id)
+        self.queue = Queue(db, wake, new_id)
+        self.rayjobs = RayJobs(db, wake, new_id)
+        self.replies = Replies(db, wake, new_id)
+        self.repos = Repos(db, wake, new_id)
+        self.runs = Runs(db, wake, new_id)
+        self.schedules = Schedules(db, wake, new_id)
+        self.tokens = Tokens(db, wake, new_id)
+        self.workflow_jobs = WorkflowJobs(db, wake, new_id)
 
     @classmethod
     async def open(
@@ -76,7 +79,36 @@ class Store(
         """Return how many write transactions were committed."""
         return self._db.transactions
 
+    async def commit(
+        self, plan: Plan, now: datetime, *, done: Lease | None, note: str = ""
+    ) -> bool:
+        """Write a plan and mark its delivery done, in one transaction.
+
+        Returns False if nothing was written: the lease is lost, or the pull request that the plan
+        was decided on has another head. ``done`` None: the plan is not from a delivery.
+        """
+
+        async def work(conn: AsyncConnection) -> bool:
+            if plan.basis is not None and not await is_head(conn, plan.basis):
+                return False
+            if done is not None and not await finish_delivery(conn, done, note):
+                return False
+            await write_plan(conn, plan, now, self._new_id)
+            return True
+
+        written = await self._db.write(work)
+        if written:
+            self._wake.poke(*topics(plan))
+        return written
+
+    async def prune(self, before: datetime, *, limit: int) -> int:
+        """Delete done deliveries, and runs with their rows, older than ``before``.
+
+        Deletes at most ``limit`` rows of each kind, so that nobody waits long; returns how many.
+        """
+        return await prune_old(self._db, before, limit=limit)
+
     async def close(self) -> None:
         """Store what waits, then close every connection."""
-        await self._group.close()
+        await self.deliveries.close()
         await self._db.close()

@@ -1,27 +1,52 @@
 """The audit: who decided what, on which commit, by which rule; one row a decision."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, delete, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.core.model.ids import RepoId
 from bot.core.planning.plan import BY_ITSELF, AuditEntry
-from bot.ports.operator import Audited, AuditQuery
-from bot.store.database import Database, insert
-from bot.store.rows import load, values
+from bot.store.database import Part, insert
+from bot.store.rows import in_repo, load, values
 from bot.store.tables import audit, repos
 
 # What makes two decisions of the bot itself the same one.
 _SAME = ("who", "what", "allowed", "rule", "repo_id", "number", "sha")
 
 
-class AuditRows:
-    """Implements ``AuditStore``, and the sweeper's pruning of it."""
+@dataclass(frozen=True, slots=True)
+class AuditQuery:
+    """Which decisions to list; ``None`` selects all."""
 
-    _db: Database
+    repo: str | None = None  # "owner/name", any case, or the repository's number
+    number: int | None = None
+    who: str | None = None  # any case
+    since: datetime | None = None
+    limit: int = 50
 
-    async def list_audit(self, query: AuditQuery) -> tuple[Audited, ...]:
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """A decision and the name of its repository (``None``: of all, or forgotten)."""
+
+    entry: AuditEntry
+    repo: str | None
+
+
+class Audit(Part):
+    """Reads and prunes the audit; decisions are written with what they decide."""
+
+    async def since(self, repo_id: RepoId, who: str, since: datetime) -> tuple[AuditEntry, ...]:
+        """Return what somebody did in a repository since a time, oldest first."""
+        mine = (audit.c.who == who) & (audit.c.at >= since) & (audit.c.repo_id == repo_id)
+        query = select(audit).where(mine).order_by(audit.c.seq)
+        async with self._db.read() as conn:
+            return tuple(load(AuditEntry, row) for row in (await conn.execute(query)).mappings())
+
+    async def search(self, query: AuditQuery) -> tuple[Audited, ...]:
         """Return decisions, newest first."""
         name = repos.c.owner + "/" + repos.c.name
         chosen = (
@@ -35,7 +60,7 @@ class AuditRows:
             found = (await conn.execute(chosen)).mappings().all()
         return tuple(Audited(load(AuditEntry, row), row["repo"]) for row in found)
 
-    async def prune_audit(self, before: datetime, *, limit: int) -> int:
+    async def prune(self, before: datetime, *, limit: int) -> int:
         """Delete decisions older than ``before``, ``limit`` at most; return how many."""
         old = select(audit.c.seq).where(audit.c.at < before).limit(limit)
         gone = delete(audit).where(audit.c.seq.in_(old))
@@ -57,7 +82,7 @@ async def _is_written(conn: AsyncConnection, entry: AuditEntry) -> bool:
 def _where(query: AuditQuery) -> list[ColumnElement[bool]]:
     where: list[ColumnElement[bool]] = []
     if query.repo is not None:
-        where.append(_in_repo(query.repo))
+        where.append(in_repo(query.repo, audit.c.repo_id))
     if query.number is not None:
         where.append(audit.c.number == query.number)
     if query.who is not None:
@@ -65,11 +90,3 @@ def _where(query: AuditQuery) -> list[ColumnElement[bool]]:
     if query.since is not None:
         where.append(audit.c.at >= query.since)
     return where
-
-
-def _in_repo(repo: str) -> ColumnElement[bool]:
-    """Tell in SQL whether a decision is of the repository of that number or name."""
-    if repo.isdigit():
-        return audit.c.repo_id == int(repo)
-    owner, _, name = repo.lower().partition("/")
-    return (func.lower(repos.c.owner) == owner) & (func.lower(repos.c.name) == name)

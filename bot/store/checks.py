@@ -2,39 +2,57 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import RowMapping, case, exists, select, tuple_
+from sqlalchemy import ColumnElement, RowMapping, case, exists, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from bot.core.model.ids import RepoId, Sha
+from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.pulls import Approval, Pull
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
-from bot.core.report.views import Proposal
-from bot.ports.lease import Lease
-from bot.ports.reporter import DueCheck, GateView, SuiteView
-from bot.ports.wake import Topic, Wake
-from bot.store.checks_touch import NewId, succeed_check
-from bot.store.claims import claiming, terms
-from bot.store.database import Database
-from bot.store.rows import lease_of, load_all, load_by_run, load_runs, shas_in
-from bot.store.showing import CHECK, due_now, row_of
+from bot.core.report.views import GateView, Proposal, SuiteView
+from bot.ports.wake import Topic
+from bot.store.check_rows import bump_links, replace_check
+from bot.store.leases import Lease, claim_parameters, claim_statement, held, lease_of
+from bot.store.published import Published, due_now
+from bot.store.rows import load_all, load_by_run, load_runs, moment, shas_in
 from bot.store.tables import approvals, checks, pulls, rayjobs, repos, run_events, runs, selections
 
 Item = TypeVar("Item")
 Commit = tuple[RepoId, Sha]
 
+# Progress of a run is shown at most so often.
+PROGRESS_EVERY = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class DueCheck:
+    """A check run that should show more than it does."""
+
+    lease: Lease
+    external_id: str
+    repo: Repo
+    sha: Sha
+    name: str
+    github_id: int | None  # None: not created yet
+    create_tried: bool  # a create was sent and its answer is not stored: look for it first
+    ended: bool  # shown as completed: can't be reopened
+    want_version: int
+    view: SuiteView | GateView | Proposal
+    remark: str = ""  # why a click started nothing; first in the summary
+
 
 @cache
 def _claim() -> ReturningUpdate[Any]:
-    """Make the statement of ``claim_checks``."""
+    """Make the statement of ``Checks.claim``."""
     done = select(runs.c.state).where(runs.c.id == checks.c.run_id).correlate(checks)
     rank = case(
         (checks.c.run_id.is_(None), 0),
@@ -48,21 +66,22 @@ def _claim() -> ReturningUpdate[Any]:
         .where(due_now(checks), checks.c.retired_at.is_(None), callable_now)
         .order_by(rank, checks.c.due, checks.c.external_id)
     )
-    return claiming(checks, due)
+    return claim_statement(checks, due)
 
 
-class CheckRows:
-    """Implements the reporter's claims of checks."""
+class Checks(Published):
+    """Claims checks, and notes what GitHub shows of them."""
 
-    _db: Database
-    _wake: Wake
-    _new_id: NewId
+    _table = checks
 
-    async def claim_checks(
+    def _key(self, lease: Lease) -> ColumnElement[bool]:
+        return checks.c.external_id == lease.key
+
+    async def claim(
         self, owner: str, now: datetime, *, lease_s: float, limit: int
     ) -> tuple[DueCheck, ...]:
         """Claim due checks: gates and ends first, then creations, then progress."""
-        asked = terms(owner, now, lease_s=lease_s, limit=limit)
+        asked = claim_parameters(owner, now, lease_s=lease_s, limit=limit)
 
         async def work(conn: AsyncConnection) -> tuple[DueCheck, ...]:
             rows = (await conn.execute(_claim(), asked)).mappings().all()
@@ -71,11 +90,42 @@ class CheckRows:
 
         return await self._db.write(work)
 
+    async def shown(
+        self, lease: Lease, *, github_id: int, version: int, ended: bool, now: datetime
+    ) -> None:
+        """Note what GitHub shows now; a newer state is due at once, progress after a minute."""
+        urgent = checks.c.urgent_version > version
+        change = self._update_shown(
+            lease,
+            github_id=github_id,
+            version=version,
+            next_at=case((urgent, moment(now)), else_=moment(now + PROGRESS_EVERY)),
+            ended=ended,
+            progress_from=now + PROGRESS_EVERY,
+        )
+
+        async def work(conn: AsyncConnection) -> None:
+            await bump_links(conn, self._key(lease) & held(checks, lease), now)
+            await conn.execute(change)
+
+        await self._db.write(work)
+
     async def replace(self, lease: Lease, now: datetime) -> None:
         """Retire a completed check: a new row with a new external id takes its place, due now."""
-        _, mine = row_of(lease)
-        await self._db.write(lambda conn: succeed_check(conn, mine, now, self._new_id, ""))
+        mine = self._key(lease) & held(checks, lease)
+        await self._db.write(lambda conn: replace_check(conn, mine, now, self._new_id, ""))
         self._wake.poke(Topic.REPORTER)
+
+    async def of_run(self, run_id: RunId) -> int | None:
+        """Return GitHub's id of the check run that shows a run; None: not shown yet."""
+        query = (
+            select(checks.c.github_id)
+            .where(checks.c.run_id == run_id, checks.c.github_id.is_not(None))
+            .order_by(checks.c.retired_at.is_not(None), checks.c.touched_at.desc())
+            .limit(1)
+        )
+        async with self._db.read() as conn:
+            return await conn.scalar(query)
 
 
 def _rank(due: DueCheck) -> int:
@@ -101,7 +151,7 @@ async def _due_checks(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tupl
 
     return tuple(
         DueCheck(
-            lease=lease_of(row, CHECK + row["external_id"]),
+            lease=lease_of(row, row["external_id"]),
             external_id=row["external_id"],
             repo=known[row["repo_id"]],
             sha=row["sha"],

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table, event
@@ -13,8 +14,10 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bot.ports.errors import Transient
+from bot.ports.wake import Wake
 
 Answer = TypeVar("Answer")
+NewId = Callable[[datetime], str]
 
 # How long a statement waits for another process that writes to the same SQLite file.
 _BUSY_MS = 10_000
@@ -140,3 +143,12 @@ class Database:
             answer = await work(conn)
         self.transactions += 1
         return answer
+
+
+class Part:
+    """A part of the store: the methods on one table and the rows that belong to it."""
+
+    def __init__(self, db: Database, wake: Wake, new_id: NewId) -> None:
+        self._db = db
+        self._wake = wake
+        self._new_id = new_id

@@ -1,18 +1,19 @@
 """Pauses: nothing starts on what is paused, and who waits there says so."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
+from bot.core.model.snapshot import Snapshot
 from bot.core.planning.plan import AuditEntry
 from bot.core.queue.state import Pause
-from bot.ports.operator import Known
-from bot.ports.wake import Topic, Wake
+from bot.ports.wake import Topic
 from bot.store.audit import add_audit
-from bot.store.database import Database, insert
-from bot.store.holds import lock_places, poke_waiting
+from bot.store.database import Part, insert
+from bot.store.queue import lock_places, poke_waiting
 from bot.store.rows import load, load_all, load_runs, values
 from bot.store.tables import policies, queue, runs
 from bot.store.tables_scarce import pauses
@@ -21,19 +22,24 @@ ALL = "all"
 _LATEST = 200  # runs that name labels and pools, besides the policies
 
 
-class PauseRows:
-    """Implements what ``OperatorStore`` does to pauses."""
+@dataclass(frozen=True, slots=True)
+class KnownResources:
+    """Where labels and pools are named: stored policies and the snapshots of runs."""
 
-    _db: Database
-    _wake: Wake
+    policies: tuple[str, ...]
+    snapshots: tuple[Snapshot, ...]
 
-    async def list_pauses(self, now: datetime) -> tuple[Pause, ...]:
+
+class Pauses(Part):
+    """Starts, ends and lists pauses."""
+
+    async def in_force(self, now: datetime) -> tuple[Pause, ...]:
         """Return the pauses in force, oldest first."""
         async with self._db.read() as conn:
             found = await load_all(conn, Pause, pauses)
         return tuple(sorted((item for item in found if item.holds(now)), key=lambda item: item.at))
 
-    async def pause(self, pause: Pause, entry: AuditEntry) -> Pause | None:
+    async def start(self, pause: Pause, entry: AuditEntry) -> Pause | None:
         """Write a pause in place of the one on its resource, and return that one."""
 
         async def work(conn: AsyncConnection) -> Pause | None:
@@ -47,7 +53,7 @@ class PauseRows:
         self._wake.poke(Topic.RUNNER)
         return before
 
-    async def resume(self, resource: str, entry: AuditEntry) -> Pause | None:
+    async def end(self, resource: str, entry: AuditEntry) -> Pause | None:
         """End the pause of a resource and poke those who wait there; None: there was none."""
 
         async def work(conn: AsyncConnection) -> Pause | None:
@@ -62,13 +68,15 @@ class PauseRows:
             self._wake.poke(Topic.RUNNER)
         return before
 
-    async def known(self) -> Known:
+    async def known_resources(self) -> KnownResources:
         """Return what tells which labels and pools there are."""
         async with self._db.read() as conn:
             texts = await conn.scalars(select(policies.c.text).where(policies.c.text.is_not(None)))
             latest = select(runs.c.id).order_by(runs.c.id.desc()).limit(_LATEST)
             found = await load_runs(conn, runs.c.id.in_(latest))
-        return Known(tuple(str(text) for text in texts), tuple(run.snapshot for run in found))
+        return KnownResources(
+            tuple(str(text) for text in texts), tuple(run.snapshot for run in found)
+        )
 
 
 async def _take_out(conn: AsyncConnection, resource: str, now: datetime) -> Pause | None:

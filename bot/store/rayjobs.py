@@ -1,5 +1,6 @@
 """RayJobs under the follower's lease; those of a done run are never claimed nor written."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -9,18 +10,47 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.rayjobs import RayJob
-from bot.ports.follower import ClaimedRayJob, SaveRayJob
-from bot.ports.lease import Lease
-from bot.ports.wake import Topic, Wake
-from bot.store.changes import add_run_events, poke_runs
-from bot.store.checks_touch import bump_progress
-from bot.store.claims import AT, leased, picking, terms
-from bot.store.database import Database
-from bot.store.reader import OPEN_RUN
-from bot.store.rows import FREE, held, lease_of, load, load_runs, values
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Run
+from bot.ports.wake import Topic
+from bot.store.check_rows import bump_progress
+from bot.store.database import Part
+from bot.store.leases import (
+    AT,
+    FREE,
+    Lease,
+    claim_parameters,
+    held,
+    lease_columns,
+    lease_of,
+    lock_first,
+)
+from bot.store.rows import OPEN_RUN, load, load_runs, values
+from bot.store.run_rows import add_run_events, poke_runs
 from bot.store.tables import rayjobs, runs
 
 _KEYS = ("run_id", "job_id")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedRayJob:
+    """A RayJob under our lease, and the run it belongs to."""
+
+    lease: Lease
+    rayjob: RayJob
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class SaveRayJob:
+    """A RayJob's next row."""
+
+    rayjob: RayJob
+    run_events: tuple[RunEvent, ...] = ()
+    poke: bool = False  # make the run due
+    progress: bool = False  # bump its check run, shown when its interval allows
+    keep_s: float | None = None  # prolong the lease by so much; None: give it back until due
+    due: datetime | None = None  # None with keep_s None: nothing more to do
 
 
 @cache
@@ -32,22 +62,19 @@ def _claim() -> ReturningUpdate[Any]:
         .where(~rayjobs.c.complete)
         .order_by(rayjobs.c.due, rayjobs.c.run_id, rayjobs.c.job_id)
     )
-    found = picking(rayjobs, due)
+    found = lock_first(rayjobs, due)
     chosen = exists().where(found.c.run_id == rayjobs.c.run_id, found.c.job_id == rayjobs.c.job_id)
-    return update(rayjobs).where(chosen).values(leased(rayjobs)).returning(*rayjobs.c)
+    return update(rayjobs).where(chosen).values(lease_columns(rayjobs)).returning(*rayjobs.c)
 
 
-class RayJobRows:
-    """Implements ``FollowerStore``."""
+class RayJobs(Part):
+    """Claims and saves RayJobs."""
 
-    _db: Database
-    _wake: Wake
-
-    async def claim_rayjobs(
+    async def claim(
         self, owner: str, now: datetime, *, lease_s: float, limit: int
     ) -> tuple[ClaimedRayJob, ...]:
         """Claim due RayJobs that are not complete and whose run is not done, longest due first."""
-        asked = terms(owner, now, lease_s=lease_s, limit=limit)
+        asked = claim_parameters(owner, now, lease_s=lease_s, limit=limit)
 
         async def work(conn: AsyncConnection) -> tuple[ClaimedRayJob, ...]:
             rows = (await conn.execute(_claim(), asked)).mappings().all()
@@ -62,7 +89,7 @@ class RayJobRows:
 
         return await self._db.write(work)
 
-    async def save_rayjob(self, lease: Lease, save: SaveRayJob, now: datetime) -> bool:
+    async def save(self, lease: Lease, save: SaveRayJob, now: datetime) -> bool:
         """Write it, fenced; False: the lease was lost or the run is done: stop reading."""
         job = save.rayjob
         if lease.key != _key(job.run_id, job.job_id):

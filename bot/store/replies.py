@@ -1,24 +1,38 @@
 """Reply rows under the reporter's lease, with the runs they list."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import RowMapping, exists, select
+from sqlalchemy import ColumnElement, RowMapping, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RunId
 from bot.core.model.repos import Repo
-from bot.ports.inbox import Reply
-from bot.ports.reporter import DueReply
+from bot.core.model.runs import Run
+from bot.core.report.views import Reply
 from bot.store.checks import check_ids
-from bot.store.claims import claiming, terms
-from bot.store.database import Database
-from bot.store.rows import lease_of, load_all, load_runs
-from bot.store.showing import REPLY, due_now
+from bot.store.leases import Lease, claim_parameters, claim_statement, lease_of
+from bot.store.published import Published, due_now
+from bot.store.rows import load_all, load_runs, moment
 from bot.store.tables import replies, reply_runs, repos, runs
+
+
+@dataclass(frozen=True, slots=True)
+class DueReply:
+    """A reply that should be posted or edited."""
+
+    lease: Lease
+    repo: Repo
+    reply: Reply
+    github_id: int | None
+    create_tried: bool
+    want_version: int
+    runs: tuple[Run, ...]
+    check_ids: dict[str, int]
 
 
 @cache
@@ -29,19 +43,35 @@ def _claim() -> ReturningUpdate[Any]:
         .where(due_now(replies), callable_now)
         .order_by(replies.c.due, replies.c.comment_id)
     )
-    return claiming(replies, due)
+    return claim_statement(replies, due)
 
 
-class ReplyRows:
-    """Implements the reporter's claims of replies."""
+class Replies(Published):
+    """Claims replies, and notes what GitHub shows of them."""
 
-    _db: Database
+    _table = replies
 
-    async def claim_replies(
+    def _key(self, lease: Lease) -> ColumnElement[bool]:
+        return replies.c.comment_id == int(lease.key)
+
+    async def exists(self, comment_id: int) -> bool:
+        """Return True if a comment has its reply, shown or not."""
+        query = select(replies.c.comment_id).where(replies.c.comment_id == comment_id)
+        async with self._db.read() as conn:
+            return await conn.scalar(query) is not None
+
+    async def shown(self, lease: Lease, *, github_id: int, version: int, now: datetime) -> None:
+        """Note what GitHub shows now; a newer text is due at once."""
+        change = self._update_shown(
+            lease, github_id=github_id, version=version, next_at=moment(now)
+        )
+        await self._db.write(lambda conn: conn.execute(change))
+
+    async def claim(
         self, owner: str, now: datetime, *, lease_s: float, limit: int
     ) -> tuple[DueReply, ...]:
         """Claim due replies, longest due first."""
-        asked = terms(owner, now, lease_s=lease_s, limit=limit)
+        asked = claim_parameters(owner, now, lease_s=lease_s, limit=limit)
 
         async def work(conn: AsyncConnection) -> tuple[DueReply, ...]:
             rows = (await conn.execute(_claim(), asked)).mappings().all()
@@ -64,7 +94,7 @@ async def _due_replies(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tup
     def due(row: RowMapping) -> DueReply:
         run_ids = tuple(listed.get(row["comment_id"], ()))
         return DueReply(
-            lease=lease_of(row, f"{REPLY}{row['comment_id']}"),
+            lease=lease_of(row, str(row["comment_id"])),
             repo=known[row["repo_id"]],
             reply=Reply(row["repo_id"], row["comment_id"], row["number"], row["head"], run_ids),
             github_id=row["github_id"],

@@ -6,19 +6,30 @@ from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import BindParameter, ColumnElement, RowMapping, Table, literal, select, tuple_
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    RowMapping,
+    Table,
+    func,
+    literal,
+    select,
+    text,
+    tuple_,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.runs import Claimant, Run
-from bot.ports.lease import Lease
-from bot.store.columns import EPOCH, Time
-from bot.store.tables import claimants, runs
+from bot.core.planning.plan import RunClaimants
+from bot.store.columns import Time
+from bot.store.database import insert
+from bot.store.tables import claimants, repos, runs
 
 Value = TypeVar("Value")
 
-FREE: dict[str, Any] = {"lease_owner": "", "lease_until": EPOCH}
-"""What gives a lease back."""
+OPEN_RUN = text("runs.state <> 'done'")
+"""Written as a literal, so that the partial index is seen to fit."""
 
 
 def load(kind: type[Value], row: RowMapping) -> Value:
@@ -37,20 +48,18 @@ def values(value: Any) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def lease_of(row: RowMapping, key: str) -> Lease:
-    """Return the lease that a claimed row carries."""
-    pokes = row.get("pokes", 0)
-    return Lease(key=key, owner=row["lease_owner"], number=row["lease_number"], pokes=pokes)
+async def upsert(conn: AsyncConnection, table: Table, value: Any) -> None:
+    """Write a dataclass's row, or replace the one that has its primary key."""
+    keys = [column.name for column in table.primary_key]
+    row = values(value)
+    query = insert(conn, table).values(row)
+    changed = {name: query.excluded[name] for name in row if name not in keys}
+    await conn.execute(query.on_conflict_do_update(index_elements=keys, set_=changed))
 
 
 def moment(time: datetime | None) -> BindParameter[datetime | None]:
     """Return a time for SQL where no column beside it tells how it is stored."""
     return literal(time, Time())
-
-
-def held(table: Table, lease: Lease) -> ColumnElement[bool]:
-    """Tell in SQL whether the row is still ours: nobody claimed it since, we did not return it."""
-    return (table.c.lease_owner == lease.owner) & (table.c.lease_number == lease.number)
 
 
 def shas_in(table: Table, wanted: Iterable[tuple[RepoId, Sha]]) -> ColumnElement[bool]:
@@ -92,5 +101,20 @@ def _order(table: Table) -> list[ColumnElement[Any]]:
 async def load_claimants(
     conn: AsyncConnection, run_ids: Iterable[str]
 ) -> dict[str, tuple[Claimant, ...]]:
-    """Load the wants of many runs."""
+    """Load the claimants of many runs."""
     return await load_by_run(conn, Claimant, claimants, run_ids)
+
+
+async def with_claimants(conn: AsyncConnection, found: tuple[Run, ...]) -> tuple[RunClaimants, ...]:
+    """Return runs with their claimants."""
+    grouped = await load_claimants(conn, (run.id for run in found))
+    return tuple(RunClaimants(run, grouped.get(run.id, ())) for run in found)
+
+
+def in_repo(repo: str, repo_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return SQL for "a row is of the repository that has this number or name"."""
+    if repo.isdigit():
+        return repo_id == int(repo)
+    owner, _, name = repo.lower().partition("/")
+    named = (func.lower(repos.c.owner) == owner) & (func.lower(repos.c.name) == name)
+    return repo_id.in_(select(repos.c.id).where(named))

@@ -1,6 +1,6 @@
 """Runs under a lease: claimed when due, saved fenced, poked by whoever has news."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -12,23 +12,54 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RunEvent, WorkflowRunEnded
-from bot.core.model.runs import Outcome, Run, State, StopReason
-from bot.ports.lease import Lease
-from bot.ports.runner import ClaimedRun, SaveRun
-from bot.ports.wake import Topic, Wake
+from bot.core.model.runs import Claimant, Outcome, Run, State, StopReason
+from bot.core.planning.plan import AuditEntry
+from bot.ports.wake import Topic
 from bot.store.audit import add_audit
-from bot.store.changes import add_claimants, add_run_events, place_run, stop_request_to_keep
-from bot.store.checks_touch import bump_progress, bump_replies, bump_state
-from bot.store.claims import AT, claiming, terms
-from bot.store.database import Database, insert
-from bot.store.holds import lock_places, release
-from bot.store.jobs_seen import jobs_over
-from bot.store.reader import OPEN_RUN
-from bot.store.rows import FREE, held, lease_of, load, load_by_run, load_claimants, moment, values
+from bot.store.check_rows import bump_progress, bump_replies, bump_state
+from bot.store.leases import AT, FREE, Lease, claim_parameters, claim_statement, held, lease_of
+from bot.store.queue import lock_places, release
+from bot.store.rows import OPEN_RUN, load, load_by_run, load_claimants, moment, values
+from bot.store.run_reads import RunReads
+from bot.store.run_rows import (
+    add_claimants,
+    add_rayjobs,
+    add_run_events,
+    place_run,
+    stop_request_to_keep,
+)
 from bot.store.tables import claimants, rayjobs, run_events, runs
+from bot.store.workflow_jobs import end_jobs
 
 # What identifies a run or was decided when it was made; a save never changes it.
 _FIXED = ("id", "repo_id", "sha", "suite", "attempt", "snapshot", "created_at", "origin", "forced")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedRun:
+    """A run under our lease with everything its next step depends on."""
+
+    lease: Lease
+    run: Run
+    claimants: tuple[Claimant, ...]
+    run_events: tuple[RunEvent, ...]
+    rayjobs: tuple[RayJob, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SaveRun:
+    """A run's next row; the end of a run, its next attempt and its releases go together."""
+
+    run: Run
+    due: datetime | None  # None: nothing to do until poked
+    run_events: tuple[RunEvent, ...] = ()
+    rayjobs: tuple[RayJob, ...] = ()  # seen for the first time; known ones are left alone
+    release: tuple[str, ...] = ()  # resources given back
+    release_all: bool = False  # every hold and every place in a queue
+    retry: Run | None = None  # attempt n + 1, takes over the claimants
+    audit: tuple[AuditEntry, ...] = ()
+    show: bool = False  # the check run and the gate changed
+    progress: bool = False  # only the progress changed: shown when its interval allows
 
 
 @cache
@@ -38,20 +69,17 @@ def _claim() -> ReturningUpdate[Any]:
         .where(OPEN_RUN, runs.c.due <= AT, runs.c.lease_until <= AT)
         .order_by(runs.c.due, runs.c.id)
     )
-    return claiming(runs, due)
+    return claim_statement(runs, due)
 
 
-class RunRows:
-    """Implements the runner's claims and saves."""
+class Runs(RunReads):
+    """Reads, claims and saves runs."""
 
-    _db: Database
-    _wake: Wake
-
-    async def claim_runs(
+    async def claim(
         self, owner: str, now: datetime, *, lease_s: float, limit: int
     ) -> tuple[ClaimedRun, ...]:
         """Claim due runs that are not done, longest due first."""
-        asked = terms(owner, now, lease_s=lease_s, limit=limit)
+        asked = claim_parameters(owner, now, lease_s=lease_s, limit=limit)
 
         async def work(conn: AsyncConnection) -> tuple[ClaimedRun, ...]:
             rows = (await conn.execute(_claim(), asked)).mappings().all()
@@ -74,7 +102,7 @@ class RunRows:
 
         return await self._db.write(work)
 
-    async def save_run(self, lease: Lease, save: SaveRun, now: datetime) -> bool:
+    async def save(self, lease: Lease, save: SaveRun, now: datetime) -> bool:
         """Write it and give the lease back, in one transaction; False: the lease was lost.
 
         A run that would end superseded while somebody wanted it meanwhile is not written either,
@@ -183,7 +211,7 @@ async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> 
     if run.actions_run_id is not None and any(
         isinstance(run_event.what, WorkflowRunEnded) for run_event in save.run_events
     ):
-        await jobs_over(conn, run.repo_id, run.actions_run_id)
+        await end_jobs(conn, run.repo_id, run.actions_run_id)
     if save.release_all or save.release:
         names = None if save.release_all else save.release
         await release(conn, run.repo_id, run.id, names, now)
@@ -205,13 +233,6 @@ async def _retry(conn: AsyncConnection, run_id: RunId, retry: Run, now: datetime
     copied = [replace(claimant, run_id=placed) for claimant in wanted.get(run_id, ())]
     await add_claimants(conn, copied, now)
     return placed
-
-
-async def add_rayjobs(conn: AsyncConnection, seen: tuple[RayJob, ...], now: datetime) -> None:
-    """Add RayJobs seen for the first time, due now; known ones are left alone."""
-    rows = [{**values(job), "due": None if job.complete else now} for job in seen]
-    if rows:
-        await conn.execute(insert(conn, rayjobs).on_conflict_do_nothing(), rows)
 
 
 def _topics(save: SaveRun) -> tuple[Topic, ...]:

@@ -1,6 +1,7 @@
 """Nightly times and nights: each fires once, whatever the replicas and restarts."""
 
 from collections import defaultdict
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, delete, select, update
@@ -10,19 +11,44 @@ from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
 from bot.core.planning.schedule import Firing, FiringState, Schedule, ScheduleChange, firing_source
-from bot.ports.schedules import RepoSchedules, ScheduleListing, SchedulesDue
 from bot.store.audit import add_audit
-from bot.store.changes import ChangeRows, topics
-from bot.store.database import insert
-from bot.store.rows import load, load_all, load_claimants, load_runs, values
+from bot.store.database import Part, insert
+from bot.store.plans import topics, write_plan
+from bot.store.rows import load, load_all, load_runs, values, with_claimants
 from bot.store.tables import claimants, policies, repos, runs
 from bot.store.tables_scarce import firings, schedules
 
 
-class ScheduleRows(ChangeRows):
-    """Implements ``NightStore`` and ``NightLister``."""
+@dataclass(frozen=True, slots=True)
+class RepoSchedules:
+    """An active repository, the policy of its default branch as last read, and its schedules."""
 
-    async def repos_with_schedules(self) -> tuple[RepoSchedules, ...]:
+    repo: Repo
+    policy: StoredPolicy | None  # None: not known
+    schedules: tuple[Schedule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulesDue:
+    """What should start now: schedules that are due, and firings that operators asked for."""
+
+    schedules: tuple[tuple[Repo, Schedule], ...] = ()
+    asked: tuple[tuple[Repo, Firing], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleListing:
+    """A schedule with its last firings, newest first, as operators list it."""
+
+    repo: Repo
+    schedule: Schedule
+    firings: tuple[Firing, ...]
+
+
+class Schedules(Part):
+    """Stores schedules and fires them."""
+
+    async def by_repo(self) -> tuple[RepoSchedules, ...]:
         """Return every active repository with what says when its nights are, by id."""
         async with self._db.read() as conn:
             found = await load_all(conn, Repo, repos, repos.c.active)
@@ -37,7 +63,7 @@ class ScheduleRows(ChangeRows):
             for repo in sorted(found, key=lambda repo: repo.id)
         )
 
-    async def save_schedules(self, change: ScheduleChange) -> None:
+    async def save(self, change: ScheduleChange) -> None:
         """Write times that are new or changed, and drop those that are gone.
 
         A time that another replica has written meanwhile stays: both read the same policy.
@@ -58,7 +84,7 @@ class ScheduleRows(ChangeRows):
 
         await self._db.write(work)
 
-    async def put_back(self, seen: Schedule, row: Schedule) -> None:
+    async def move_back(self, seen: Schedule, row: Schedule) -> None:
         """Write an earlier time in place of the one seen."""
         change = (
             update(schedules)
@@ -67,7 +93,7 @@ class ScheduleRows(ChangeRows):
         )
         await self._db.write(lambda conn: conn.execute(change))
 
-    async def schedules_due(self, now: datetime) -> SchedulesDue:
+    async def due(self, now: datetime) -> SchedulesDue:
         """Return what should start now, longest due first."""
         async with self._db.read() as conn:
             found = await load_all(conn, Schedule, schedules, schedules.c.next <= now)
@@ -84,7 +110,7 @@ class ScheduleRows(ChangeRows):
         )
 
     async def fire(
-        self, seen: Schedule, then: datetime, firing: Firing, changes: Plan, now: datetime
+        self, seen: Schedule, then: datetime, firing: Firing, plan: Plan, now: datetime
     ) -> bool:
         """Move the time on, keep the night and start it, in one transaction.
 
@@ -103,25 +129,25 @@ class ScheduleRows(ChangeRows):
             )
             if (await conn.execute(query)).rowcount == 0:
                 return False
-            await self.write_changes(conn, changes, now)
+            await write_plan(conn, plan, now, self._new_id)
             return True
 
-        return self._told(await self._db.write(work), changes)
+        return self._told(await self._db.write(work), plan)
 
-    async def fire_asked(self, firing: Firing, changes: Plan, now: datetime) -> bool:
+    async def fire_asked(self, firing: Firing, plan: Plan, now: datetime) -> bool:
         """Start a night that was asked for; False: another replica has."""
 
         async def work(conn: AsyncConnection) -> bool:
             if not await _save(conn, firing, FiringState.ASKED):
                 return False
-            await self.write_changes(conn, changes, now)
+            await write_plan(conn, plan, now, self._new_id)
             return True
 
-        return self._told(await self._db.write(work), changes)
+        return self._told(await self._db.write(work), plan)
 
-    def _told(self, written: bool, changes: Plan) -> bool:
+    def _told(self, written: bool, plan: Plan) -> bool:
         if written:
-            self._wake.poke(*topics(changes))
+            self._wake.poke(*topics(plan))
         return written
 
     async def open_firings(self) -> tuple[tuple[Firing, tuple[RunClaimants, ...]], ...]:
@@ -138,11 +164,11 @@ class ScheduleRows(ChangeRows):
                 ]
             )
 
-    async def settle_firing(self, firing: Firing) -> None:
+    async def settle(self, firing: Firing) -> None:
         """Write that a started night is done."""
         await self._db.write(lambda conn: _save(conn, firing, FiringState.STARTED))
 
-    async def list_schedules(self, *, each: int) -> tuple[ScheduleListing, ...]:
+    async def listing(self, *, each: int) -> tuple[ScheduleListing, ...]:
         """Return every time with its last nights, ``each`` at most, by repository and name."""
         async with self._db.read() as conn:
             known = {repo.id: repo for repo in await load_all(conn, Repo, repos)}
@@ -156,7 +182,7 @@ class ScheduleRows(ChangeRows):
                 told.append(ScheduleListing(known[row.repo_id], row, last))
         return tuple(sorted(told, key=lambda item: (item.repo.full_name, item.schedule.name)))
 
-    async def ask_firing(self, firing: Firing, entry: AuditEntry) -> None:
+    async def ask(self, firing: Firing, entry: AuditEntry) -> None:
         """Ask the service to start a night now; twice in a second is once."""
 
         async def work(conn: AsyncConnection) -> None:
@@ -166,22 +192,21 @@ class ScheduleRows(ChangeRows):
 
         await self._db.write(work)
 
-    async def runs_of_firing(self, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
+    async def runs_of(self, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
         """Return the runs that a night wants or wanted, oldest first."""
         async with self._db.read() as conn:
             return await _runs_of(conn, repo_id, source)
 
-    async def prune_firings(self, before: datetime) -> None:
+    async def prune(self, before: datetime) -> None:
         """Forget nights that are older; what runs still want is kept."""
         old = delete(firings).where(firings.c.at < before, firings.c.state != FiringState.STARTED)
         await self._db.write(lambda conn: conn.execute(old))
 
 
 async def _runs_of(conn: AsyncConnection, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
-    carriers = select(claimants.c.run_id).where(claimants.c.source == source)
-    found = await load_runs(conn, runs.c.repo_id == repo_id, runs.c.id.in_(carriers))
-    wanted = await load_claimants(conn, (run.id for run in found))
-    return tuple(RunClaimants(run, wanted.get(run.id, ())) for run in found)
+    ids = select(claimants.c.run_id).where(claimants.c.source == source)
+    found = await load_runs(conn, runs.c.repo_id == repo_id, runs.c.id.in_(ids))
+    return await with_claimants(conn, found)
 
 
 async def _save(conn: AsyncConnection, firing: Firing, before: FiringState) -> bool:

@@ -1,16 +1,18 @@
 """Announced RayJobs, and the tokens that proved them: each proves one, once."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import State
-from bot.ports.api import Accepted, Announced, Refusal, Why
-from bot.ports.wake import Topic, Wake
-from bot.store.changes import add_run_events, poke_runs
-from bot.store.database import Database, insert
-from bot.store.runs import add_rayjobs
+from bot.ports.oidc import Refusal, Why
+from bot.ports.wake import Topic
+from bot.store.database import Part, insert
+from bot.store.run_rows import add_rayjobs, add_run_events, poke_runs
 from bot.store.tables import rayjobs, runs
 from bot.store.tables_scarce import tokens
 
@@ -18,13 +20,27 @@ from bot.store.tables_scarce import tokens
 _CLOCKS_DIFFER = timedelta(minutes=1)
 
 
-class TokenRows:
-    """Implements the writing half of ``AnnouncementStore``."""
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """A RayJob to add to its run, and the token that proved it."""
 
-    _db: Database
-    _wake: Wake
+    rayjob: RayJob
+    run_events: tuple[RunEvent, ...]
+    jti: str
+    until: datetime  # the token can't come again later
 
-    async def add_announced(self, announced: Announced, now: datetime) -> Accepted | Refusal:
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The announcement counts; ``new`` is False if it told nothing new."""
+
+    new: bool
+
+
+class Tokens(Part):
+    """Takes announced RayJobs and remembers their tokens."""
+
+    async def redeem(self, announced: Announced, now: datetime) -> Accepted | Refusal:
         """Add it, due now, poke its run and remember the token, in one transaction.
 
         A RayJob that is known is accepted and changes nothing, whatever proved it. Refused: the
@@ -39,7 +55,7 @@ class TokenRows:
             self._wake.poke(Topic.RUNNER, Topic.FOLLOWER)
         return answer
 
-    async def prune_tokens(self, now: datetime) -> None:
+    async def prune(self, now: datetime) -> None:
         """Forget tokens that nobody takes any more."""
         over = delete(tokens).where(tokens.c.until < now - _CLOCKS_DIFFER)
         await self._db.write(lambda conn: conn.execute(over))

@@ -1,11 +1,13 @@
 """The door for workflows: a RayJob's id, proven by an OIDC token of the job that speaks."""
 
 import re
+from typing import Protocol
 
 import msgspec
 from aiohttp import web
 
-from bot.ports.api import Accepted, Announcer, IssuerSilent, Refusal, Why
+from bot.ports.oidc import IssuerSilent, Refusal, Why
+from bot.store.tokens import Accepted
 from bot.web.guard import bearer, refuse
 
 MAX_BODY = 4096  # an id has 253 characters at most
@@ -15,6 +17,14 @@ _STATUS = {Why.UNPROVEN: 403, Why.MISMATCH: 403, Why.NOT_YET: 409, Why.OVER: 410
 
 class _Body(msgspec.Struct):
     job_id: str
+
+
+class Announcer(Protocol):
+    """Takes announcements of RayJobs."""
+
+    async def announce(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Refusal:
+        """Take a RayJob's id from the workflow that submitted it; raises ``Transient``."""
+        ...
 
 
 class AnnouncementDoor:

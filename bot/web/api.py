@@ -7,7 +7,8 @@ from aiohttp import web
 
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.runs import State
-from bot.ports.api import ApiStore, RunQuery
+from bot.store import Store
+from bot.store.run_reads import RunQuery
 from bot.web import shapes
 from bot.web.guard import errors_as_json, refuse
 
@@ -30,7 +31,7 @@ def api_app(routes: Iterable[web.AbstractRouteDef]) -> web.Application:
 class RunsApi:
     """Handlers of runs."""
 
-    def __init__(self, store: ApiStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     async def list(self, request: web.Request) -> web.Response:
@@ -38,12 +39,12 @@ class RunsApi:
         query = _query(request.query)
         if isinstance(query, str):
             return refuse(400, query)
-        found = await self._store.list_runs(query)
+        found = await self._store.runs.search(query)
         return web.json_response({"runs": [shapes.listed(item) for item in found]})
 
     async def show(self, request: web.Request) -> web.Response:
         """Answer one run with its wants, timeline and RayJobs."""
-        told = await self._store.run_story(RunId(request.match_info["id"]))
+        told = await self._store.runs.story(RunId(request.match_info["id"]))
         if told is None:
             return refuse(404, "there is no such run (any more)")
         return web.json_response(shapes.story(told))

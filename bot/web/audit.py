@@ -8,7 +8,8 @@ from aiohttp import web
 
 from bot.core.times import ago
 from bot.ports.clock import Clock
-from bot.ports.operator import AuditQuery, AuditStore
+from bot.store import Store
+from bot.store.audit import AuditQuery
 from bot.web import shapes
 from bot.web.api import MAX_LIMIT
 from bot.web.guard import refuse
@@ -21,7 +22,7 @@ _NAMES = ("repo", "pr", "who", "since", "limit")
 class AuditApi:
     """The handler of decisions."""
 
-    def __init__(self, store: AuditStore, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
@@ -30,7 +31,7 @@ class AuditApi:
         query = _query(request.query, self._clock.now())
         if isinstance(query, str):
             return refuse(400, query)
-        found = await self._store.list_audit(query)
+        found = await self._store.audit.search(query)
         return web.json_response({"audit": [shapes.audited(item) for item in found]})
 
 

@@ -9,7 +9,8 @@ from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
 from bot.core.planning.permissions import newest
 from bot.core.policy import Policy, load_policy
-from bot.ports.api import ExplainStore, PullStory
+from bot.store import Store
+from bot.store.pulls import PullStory
 from bot.web import shapes
 from bot.web.guard import refuse
 
@@ -19,7 +20,7 @@ PULL = r"{owner:[\w.-]{1,100}}/{name:[\w.-]{1,100}}/{number:[0-9]{1,9}}"
 class ExplainApi:
     """Handler of one pull request's explanation."""
 
-    def __init__(self, store: ExplainStore, default: bytes | None) -> None:
+    def __init__(self, store: Store, default: bytes | None) -> None:
         """``default`` is the server's own policy for repositories without one."""
         self._store = store
         self._default = default
@@ -28,7 +29,7 @@ class ExplainApi:
         """Answer what the head's files select, who may start it, and where it stands."""
         info = request.match_info
         full_name = f"{info['owner']}/{info['name']}"
-        told = await self._store.pull_story(full_name, int(info["number"]))
+        told = await self._store.pulls.story(full_name, int(info["number"]))
         if told is None:
             return refuse(404, "this pull request is not known here")
         return web.json_response(self._told(told))

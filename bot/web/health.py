@@ -9,7 +9,8 @@ from aiohttp import web
 
 from bot.ports.clock import Clock
 from bot.ports.errors import Transient
-from bot.ports.sweeper import Health, SweeperStore
+from bot.store import Store
+from bot.store.health import Health
 from bot.web.shapes import iso
 
 OnCall = Callable[[str, int, float], None]
@@ -53,7 +54,7 @@ class GitHubHeard:
 class Depends:
     """Whom to ask."""
 
-    store: SweeperStore
+    store: Store
     clock: Clock
     github: Callable[[], dict[str, Any]]
     submitter: Callable[[], Awaitable[str]] | None  # why it is down, "" when it is not
@@ -89,7 +90,7 @@ class HealthPage:
 
     async def _counted(self) -> tuple[str, Health | None]:
         try:
-            return "", await self._depends.store.health(self._depends.clock.now())
+            return "", await self._depends.store.health.counts(self._depends.clock.now())
         except Transient:  # its text may quote a query
             return "it can't be reached", None
 

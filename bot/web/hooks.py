@@ -13,7 +13,7 @@ from bot.core.github.events import Ignored, Malformed, repo_id_of, subject
 from bot.core.github.payloads import parse
 from bot.core.model.deliveries import Delivery
 from bot.ports.clock import Clock
-from bot.ports.hooks import HooksStore
+from bot.store import Store
 from bot.telemetry import Metrics, get_log
 
 MAX_BODY = 25 * 1024 * 1024  # GitHub's own cap for a payload
@@ -38,7 +38,7 @@ class Hooks:
 
     def __init__(
         self,
-        store: HooksStore,
+        store: Store,
         secrets: tuple[bytes, ...],
         app_id: int,
         clock: Clock,
@@ -71,7 +71,7 @@ class Hooks:
         if isinstance(read, Refused):
             return self._refuse(read)
         delivery, ignored = read
-        new = await self._store.store_delivery(delivery, ignored=ignored)
+        new = await self._store.deliveries.put(delivery, ignored=ignored)
         result = "repeated" if not new else "ignored" if ignored else "stored"
         self._metrics.deliveries.labels(delivery.event, result).inc()
         return web.json_response({"result": result, "reason": ignored or ""}, status=202)

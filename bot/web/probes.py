@@ -6,7 +6,7 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from bot.ports.clock import Clock
-from bot.ports.sweeper import SweeperStore
+from bot.store import Store
 from bot.telemetry import Metrics
 
 MAX_SKEW_S = 2.0  # leases compare times of several processes
@@ -17,7 +17,7 @@ class Probes:
 
     def __init__(
         self,
-        store: SweeperStore,
+        store: Store,
         metrics: Metrics,
         clock: Clock,
         stuck: Callable[[], tuple[str, ...]],
@@ -39,9 +39,9 @@ class Probes:
         Nothing else: a probe that fails with GitHub or the submitter would shut the webhook
         door, and GitHub never sends a delivery again by itself.
         """
-        if not await self._store.migrated():
+        if not await self._store.health.migrated():
             return web.json_response({"error": "the database is not migrated"}, status=503)
-        skew_s = await self._store.clock_skew_s(self._clock.now())
+        skew_s = await self._store.health.clock_skew_s(self._clock.now())
         if abs(skew_s) >= MAX_SKEW_S:
             text = f"the database's clock differs by {skew_s:.1f} s from ours"
             return web.json_response({"error": text}, status=503)

@@ -22,8 +22,8 @@ from bot.core.model.run_events import (
 from bot.core.model.runs import Claimant, Run
 from bot.core.queue.state import Pause
 from bot.core.runs.timeline import in_order, line_of
-from bot.ports.api import ListedRun, RunStory
-from bot.ports.operator import Audited
+from bot.store.audit import Audited
+from bot.store.run_reads import ListedRun, RunStory
 
 _OF_DIGEST = ("infra", "codes", "hint", "root_cause_line", "lines", "bytes")  # no line of the log
 # The fields of an event that are shown beside its line: words and numbers of a known kind.

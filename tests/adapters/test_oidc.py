@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.adapters.oidc import ASK_EVERY, FAILED_FOR, KEYS_FOR, LEEWAY_S, MAX_AGE_S, OidcIssuer
-from bot.ports.api import IssuerSilent, Proof, Refusal, Why
+from bot.ports.oidc import IssuerSilent, Proof, Refusal, Why
 from bot.sim import ManualClock
 
 AUDIENCE = "ascend-ci"

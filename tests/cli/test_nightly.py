@@ -14,8 +14,8 @@ from bot.cli import main
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Outcome, State
+from bot.core.planning.plan import Plan
 from bot.core.planning.schedule import Firing, FiringState, Schedule, ScheduleChange, firing_source
-from bot.ports.inbox import Plan
 from bot.store import Store
 from tests.databases import SqliteTemplate
 from tests.store.rows import NOW, REPO, SHA, claimant, run
@@ -48,13 +48,13 @@ async def seed(store: Store) -> None:
     """Write two times, and a night of the first one."""
     for repo in (REPO, OTHER):
         await store.commit(Plan(repo=repo), NOW, done=None)
-    await store.save_schedules(ScheduleChange(put=(ROW, replace(ROW, name="a3"))))
+    await store.schedules.save(ScheduleChange(put=(ROW, replace(ROW, name="a3"))))
     ended = run("one", state=State.DONE, outcome=Outcome.FAILURE)
     runnable = run("two")
     source = firing_source("a2", AT)
     changes = Plan(new_runs=tuple((one, (claimant(one, source),)) for one in (ended, runnable)))
     firing = Firing(REPO.id, "a2", AT, FiringState.STARTED, SHA, "2 suites started")
-    await store.fire(ROW, AT + timedelta(days=1), firing, changes, AT)
+    await store.schedules.fire(ROW, AT + timedelta(days=1), firing, changes, AT)
 
 
 def nightly(url: str, *words: str) -> Result:
@@ -99,10 +99,10 @@ def test_a_run_is_asked_for_in_somebodys_name_and_leaves_the_time_alone(url: str
     assert answer.stdout == "The service starts a3 of owner/name.\n"
 
     async def check(store: Store) -> None:
-        ((repo, firing),) = (await store.schedules_due(AT - timedelta(days=9))).asked
+        ((repo, firing),) = (await store.schedules.due(AT - timedelta(days=9))).asked
         assert (repo, firing.name, firing.note) == (REPO, "a3", "asked for by ann")
-        assert [item.schedule.next for item in await store.list_schedules(each=1)][1] == AT
-        (entry,) = await store.audit_since(REPO.id, "ann", NOW)
+        assert [item.schedule.next for item in await store.schedules.listing(each=1)][1] == AT
+        (entry,) = await store.audit.since(REPO.id, "ann", NOW)
         assert (entry.what, entry.rule, entry.allowed) == ("nightly a3", "operator", True)
 
     on(url, check)
@@ -127,7 +127,7 @@ def test_a_night_that_nobody_knows_is_wrong_use(url: str, words: list[str], says
 
 def test_a_name_of_two_repositories_needs_one_named(url: str) -> None:
     async def second(store: Store) -> None:
-        await store.save_schedules(ScheduleChange(put=(replace(ROW, repo_id=OTHER.id),)))
+        await store.schedules.save(ScheduleChange(put=(replace(ROW, repo_id=OTHER.id),)))
 
     on(url, second)
     answer = nightly(url, "run", "a2")

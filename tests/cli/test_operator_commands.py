@@ -17,7 +17,7 @@ from bot.core.model.pulls import Pull
 from bot.core.model.repos import StoredPolicy
 from bot.core.model.runs import Run, State
 from bot.core.model.snapshot import Pool
-from bot.ports.inbox import Plan
+from bot.core.planning.plan import Plan
 from bot.store import Store
 from tests.databases import PostgresServer, SqliteTemplate, run_apart
 from tests.store.rows import LABEL, NOW, REPO, SHA, put, run, snapshot

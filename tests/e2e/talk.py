@@ -50,7 +50,7 @@ def started(world: World) -> list[str]:
 
 async def unharmed(world: World) -> None:
     """Check that no delivery is stuck: a refused attack is handled like all else."""
-    health = await world.bot.parts.store.health(world.clock.now())
+    health = await world.bot.parts.store.health.counts(world.clock.now())
     assert (health.deliveries_parked, health.deliveries_waiting) == (0, 0)
 
 

@@ -62,7 +62,7 @@ async def begin(world: World, path: str) -> Run:
 
 
 async def rayjobs(world: World, run_id: str) -> tuple[RayJob, ...]:
-    story = await world.bot.parts.store.run_story(RunId(run_id))
+    story = await world.bot.parts.store.runs.story(RunId(run_id))
     assert story is not None
     return story.rayjobs
 

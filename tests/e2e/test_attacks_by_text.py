@@ -98,7 +98,7 @@ async def test_nobody_below_write_approves_and_each_is_told_who_may(world: World
             assert "needs write permission here" in answer
             assert paste("approve", pull.head_sha) in answer
         await waits(world, pull)
-        written = await world.bot.parts.store.audit_since(repo, who, start)
+        written = await world.bot.parts.store.audit.since(repo, who, start)
         assert [item.allowed for item in written if item.what == "approve"] == [False] * 3
     assert world.github.runs() == []
 

@@ -19,8 +19,13 @@ STRIDE = 1 if ALL else 24
 POINTS = 120  # more than a failing run has; the counter tells when none is left
 
 STORE_WRITES = {
-    *("commit", "save_run", "note", "take", "trying", "shown", "give_up", "replace"),
-    *("retry_delivery", "claim_deliveries", "claim_runs", "claim_checks"),
+    *("commit", "runs.claim", "runs.save", "runs.note", "queue.acquire"),
+    *("deliveries.claim", "deliveries.retry", "checks.claim", "checks.replace"),
+    *(
+        f"{part}.{name}"
+        for part in ("checks", "replies")
+        for name in ("creating", "shown", "failed")
+    ),
 }
 GITHUB_WRITES = {"dispatch", "create_check", "update_check", "cancel", "force_cancel"}
 
@@ -55,18 +60,25 @@ class Bomb:
 
 
 class Ticking:
-    """A port whose named calls tick before and after; all else is the port's own."""
+    """A port whose named calls tick before and after; all else is the port's own.
+
+    ``part.call`` names a call of a part.
+    """
 
     def __init__(self, port: object, names: set[str], bomb: Bomb) -> None:
         self._port, self._names, self._bomb = port, names, bomb
 
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._port, name)
+        start = f"{name}."
+        of_part = {one.removeprefix(start) for one in self._names if one.startswith(start)}
+        if of_part:
+            return Ticking(call, of_part, self._bomb)
         if name not in self._names:
             return call
 
         async def ticking(*args: Any, **more: Any) -> Any:
-            claims = name.startswith("claim_")
+            claims = name == "claim"
             if not claims:
                 self._bomb.tick(f"before {name}")
             answer = await call(*args, **more)

@@ -1,6 +1,6 @@
 """The digest where people meet it: a repository's own signature names the cause of its failure."""
 
-from bot.ports.api import RunQuery
+from bot.store.run_reads import RunQuery
 from bot.web.shapes import listed
 from tests.e2e.world import POLICY, World
 
@@ -41,6 +41,6 @@ async def test_lists_and_tables_name_the_cause_that_the_check_run_names(world: W
     cause = "A command is missing"
     assert cause in (world.check("unit", pull.head_sha).title or "")
     assert f"failed: {cause}" in (world.gate(pull.head_sha).summary or "")
-    [row] = await world.bot.parts.store.list_runs(RunQuery())
+    [row] = await world.bot.parts.store.runs.search(RunQuery())
     assert (row.run.cause, row.run.why) == (cause, "The Actions run failed.")
     assert listed(row)["cause"] == cause

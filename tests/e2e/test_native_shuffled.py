@@ -42,7 +42,7 @@ async def agrees(world: World, pull: Pull, conclusion: str) -> None:
     assert check(world, pull).conclusion == conclusion
     assert stands(world, pull)[:2] == ("completed", conclusion)
     repo_id = world.github.state.repo().id
-    runs = await world.bot.parts.store.runs_at(repo_id, pull.head_sha)  # type: ignore[arg-type]
+    runs = await world.bot.parts.store.runs.at(repo_id, pull.head_sha)  # type: ignore[arg-type]
     assert [(item.run.suite, item.run.attempt) for item in runs] == [(SUITE, 1)]
 
 

@@ -46,7 +46,7 @@ async def at_hour(world: World, hour: int = 17, later: timedelta = timedelta()) 
 
 async def firings(world: World) -> list[Firing]:
     """Return the nights of all names, oldest first."""
-    told = await world.bot.parts.store.list_schedules(each=9)
+    told = await world.bot.parts.store.schedules.listing(each=9)
     return sorted(
         (firing for item in told for firing in item.firings), key=lambda firing: firing.at
     )
@@ -84,7 +84,7 @@ async def test_a_night_runs_its_suites_on_the_head_of_its_branch(world: World) -
     assert firing.state is FiringState.DONE
     assert firing.note == "2 suites started; 1 of 2 suites passed"
     source = firing_source(firing.name, firing.at)
-    found = results(firing, await world.bot.parts.store.runs_of_firing(firing.repo_id, source))
+    found = results(firing, await world.bot.parts.store.schedules.runs_of(firing.repo_id, source))
     assert {name: str(run.outcome) for name, run in found.items()} == {
         "unit": "success",
         "nightly-grpo": "failure",
@@ -135,8 +135,8 @@ async def test_a_clock_that_ran_a_day_ahead_for_a_while_loses_no_night(world: Wo
     await policy(world, NIGHTLY)
     await at_hour(world, 18)  # the night is over
     store, before = world.bot.parts.store, len(await firings(world))
-    (told,) = await store.list_schedules(each=1)
-    await store.put_back(
+    (told,) = await store.schedules.listing(each=1)
+    await store.schedules.move_back(
         told.schedule, replace(told.schedule, next=told.schedule.next + timedelta(days=2))
     )
     await nightlies(world, 61)
@@ -168,7 +168,7 @@ async def test_whatever_starts_nothing_is_a_row_that_says_why(world: World) -> N
     await at_hour(world, 20)
     assert ((await firings(world))[-1].note) == "the policy has errors"
     await policy(world, POLICY)
-    assert await world.bot.parts.store.list_schedules(each=1) == ()
+    assert await world.bot.parts.store.schedules.listing(each=1) == ()
 
 
 async def test_a_suspended_repository_has_its_nights_skipped(world: World) -> None:
@@ -207,14 +207,14 @@ async def test_a_night_that_an_operator_asks_for_starts_now_and_its_time_stays(
     world: World,
 ) -> None:
     sha = await policy(world, NIGHTLY)
-    (before,) = await world.bot.parts.store.list_schedules(each=1)
+    (before,) = await world.bot.parts.store.schedules.listing(each=1)
     env = {"DATABASE_URL": world.settings.database_url}
     words = ["nightly", "run", "a2", "--by", "ann"]
     answer = await asyncio.to_thread(CliRunner().invoke, main, words, env=env)
     assert answer.exit_code == 0, answer.output
     for _ in range(2):
         await nightlies(world)
-    (told,) = await world.bot.parts.store.list_schedules(each=9)
+    (told,) = await world.bot.parts.store.schedules.listing(each=9)
     assert told.schedule == before.schedule
     (firing,) = told.firings
     assert (firing.state, firing.sha) == (FiringState.STARTED, sha)

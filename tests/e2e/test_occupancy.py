@@ -123,7 +123,7 @@ async def test_a_label_with_no_runner_is_alarmed_once_until_a_job_starts(world: 
 
 async def offline(world: World) -> list[dict[str, Any]]:
     """Return what /api/v1/health lists, where the gauge agrees."""
-    health = await world.bot.parts.store.health(world.clock.now())
+    health = await world.bot.parts.store.health.counts(world.clock.now())
     metric = next(iter(world.bot.parts.metrics.offline.collect()))
     if health.offline:
         await world.bot.step("sweeper")()

@@ -5,9 +5,9 @@ from typing import Any
 
 from bot.core.planning.plan import BY_ITSELF
 from bot.core.queue.state import Pause
-from bot.ports.api import RunQuery
-from bot.ports.operator import AuditQuery
 from bot.services.operator import No, Operator, Retried
+from bot.store.audit import AuditQuery
+from bot.store.run_reads import RunQuery
 from tests.e2e.githubs import ended, natives, pushed, started
 from tests.e2e.talk import press, say, stands, stranger
 from tests.e2e.world import LABEL, World
@@ -33,7 +33,7 @@ def kim(world: World) -> Operator:
 
 async def audit(world: World, **query: Any) -> list[Row]:
     """Return what was decided, oldest first."""
-    found = await world.bot.parts.store.list_audit(AuditQuery(limit=200, **query))
+    found = await world.bot.parts.store.audit.search(AuditQuery(limit=200, **query))
     rows = [item.entry for item in reversed(found)]
     return [Row(row.who, row.what, row.allowed, row.rule) for row in rows]
 
@@ -76,7 +76,7 @@ async def test_an_operator_cancels_and_retries_like_a_person(world: World) -> No
     operator = kim(world)
     pull = world.open_pull()
     await world.settle()
-    [listed] = await world.bot.parts.store.list_runs(_ALL)
+    [listed] = await world.bot.parts.store.runs.search(_ALL)
     first = listed.run
     assert not isinstance(await operator.cancel(first.id[:-1], "node is down"), No)
     again = await operator.cancel(first.id, "once more")
@@ -110,7 +110,7 @@ async def test_a_retry_of_a_commit_that_is_no_head_runs_for_the_operator(world: 
     pull = world.open_pull()
     await world.settle()
     await world.finish("success")
-    [listed] = await world.bot.parts.store.list_runs(_ALL)
+    [listed] = await world.bot.parts.store.runs.search(_ALL)
     old = pull.head_sha
     world.github.people.push(pull, {"README.md": "x"})
     await world.settle()
@@ -150,7 +150,7 @@ async def test_every_decision_has_its_row_and_its_delivery(world: World) -> None
     ):
         assert row in rows, "\n".join(map(repr, rows))
     assert len(set(rows)) == len(rows)
-    found = await world.bot.parts.store.list_audit(AuditQuery(limit=200))
+    found = await world.bot.parts.store.audit.search(AuditQuery(limit=200))
     sent = {one.guid for one in world.github.deliveries.sent}
     assert {item.entry.delivery for item in found} <= sent
 
@@ -183,7 +183,7 @@ async def test_a_retry_of_what_github_starts_runs_githubs_own_run_again(world: W
     await world.settle()
     run = await started(world, pull)
     await ended(world, run, "failure", "AssertionError: 1 != 2\n")
-    rows = [item.run for item in await world.bot.parts.store.list_runs(_ALL)]
+    rows = [item.run for item in await world.bot.parts.store.runs.search(_ALL)]
     row = next(row for row in rows if row.actions_run_id == run.id)
     assert isinstance(await kim(world).retry(row.id), Retried)
     await world.pass_time(10)

@@ -85,8 +85,8 @@ async def test_which_pushes_run_what(repo: World) -> None:
         await repo.github.deliveries.idle()
         while await repo.bot.step("inbox")():
             pass
-        store, known = repo.bot.parts.store, await repo.bot.parts.store.active_repos()
-        found = await store.runs_at(known[0].id, Sha(sha))
+        store, known = repo.bot.parts.store, await repo.bot.parts.store.repos.active()
+        found = await store.runs.at(known[0].id, Sha(sha))
         assert sorted(item.run.suite for item in found) == suites
         claimants = {
             (claimant.source, claimant.rank) for item in found for claimant in item.claimants

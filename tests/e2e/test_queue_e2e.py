@@ -1,20 +1,21 @@
 """Who starts first on a label with two slots, seen on GitHub."""
 
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import func, select
 
+from bot.app import Parts
 from bot.core.model.ids import RepoId
 from bot.core.planning.plan import AuditEntry
 from bot.core.queue.state import Acquired, Pause
 from bot.ports.errors import Transient
-from bot.ports.lease import Lease
-from bot.ports.operator import AuditQuery
-from bot.ports.runner import SaveRun
 from bot.services.runs.runner import LEASE_S, needs_of
 from bot.sim.model import Pull, Run
+from bot.store.audit import AuditQuery
+from bot.store.leases import Lease
+from bot.store.runs import Runs, SaveRun
 from bot.store.tables import holds
 from tests.e2e.talk import say
 from tests.e2e.world import LABEL, World, start_bot
@@ -53,12 +54,12 @@ async def test_who_is_asked_for_moves_up_and_a_pause_holds_until_it_is_resumed(
     assert started(world)[2:] == [fifth.head_sha]  # no time passed: its turn came by a poke
     store, now = world.bot.parts.store, world.clock.now()
     entry = AuditEntry(at=now, who="kim", what="pause", allowed=True, rule="operator")
-    await store.pause(Pause(f"label:{LABEL}", "kim", "upgrade", None, now), entry)
+    await store.pauses.start(Pause(f"label:{LABEL}", "kim", "upgrade", None, now), entry)
     await ends(world, second)
     await world.pass_time(10)  # writes to GitHub are paced
     assert len(started(world)) == 3
     assert "is paused by kim: upgrade" in (world.check("unit", third.head_sha).title or "")
-    await store.resume(f"label:{LABEL}", entry)
+    await store.pauses.end(f"label:{LABEL}", entry)
     await world.settle()
     assert started(world)[3:] == [third.head_sha]
     await ends(world, world.github.runs()[2])
@@ -99,9 +100,11 @@ async def test_a_place_taken_by_a_bot_that_died_is_used_once(world: World) -> No
     while claimed is None:  # only the inbox works, and who claims the run dies soon
         await world.github.deliveries.idle()
         await world.bot.step("inbox")()
-        found = await store.claim_runs("dead", world.clock.now(), lease_s=LEASE_S, limit=9)
+        found = await store.runs.claim("dead", world.clock.now(), lease_s=LEASE_S, limit=9)
         claimed = next(iter(found), None)
-    assert await store.take(claimed.run, needs_of(claimed.run), world.clock.now()) == Acquired(0)
+    assert await store.queue.acquire(
+        claimed.run, needs_of(claimed.run), world.clock.now()
+    ) == Acquired(0)
     await world.restart()
     await world.pass_time(LEASE_S + 1)
     assert started(world) == [pull.head_sha]
@@ -135,12 +138,12 @@ async def test_who_cannot_start_now_holds_no_place_and_heeds_a_pause(world: Worl
     assert (started(world), await held(world)) == ([], 0)
     now = world.clock.now()
     entry = AuditEntry(at=now, who="kim", what="pause", allowed=True, rule="operator")
-    await store.pause(Pause(f"label:{LABEL}", "kim", "upgrade", None, now), entry)
+    await store.pauses.start(Pause(f"label:{LABEL}", "kim", "upgrade", None, now), entry)
     fault.times = fault.hits
     for _ in range(5):
         await world.pass_time(60)
     assert (started(world), await held(world)) == ([], 0)
-    await store.resume(f"label:{LABEL}", entry)
+    await store.pauses.end(f"label:{LABEL}", entry)
     await world.settle()
     assert started(world) == [pull.head_sha]
 
@@ -159,28 +162,30 @@ async def test_the_run_of_a_pull_request_that_is_gone_ends(world: World) -> None
     assert (check.status, check.conclusion) == ("completed", "cancelled")
 
 
-class Stumbling:
-    """A store that fails once to keep what a dispatch was answered."""
+class Stumbling(Runs):
+    """The runs of a store, which fails once to keep what a dispatch was answered."""
 
-    def __init__(self, store: Any) -> None:
-        self._store = store
-        self.stumbled = False
+    stumbled = False
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    async def save_run(self, lease: Lease, save: SaveRun, now: datetime) -> bool:
+    async def save(self, lease: Lease, save: SaveRun, now: datetime) -> bool:
         if save.run.actions_run_id and not self.stumbled:
             self.stumbled = True
             reason = "database: it restarts"
             raise Transient(reason)
-        return bool(await self._store.save_run(lease, save, now))
+        return await super().save(lease, save, now)
+
+
+def stumbling(parts: Parts) -> Parts:
+    """Return parts with a store that fails once."""
+    store = copy(parts.store)
+    store.runs = Stumbling(store._db, store._wake, store._new_id)
+    return replace(parts, store=store)
 
 
 async def test_a_dispatch_whose_answer_was_not_kept_keeps_its_place_and_its_id(
     world: World,
 ) -> None:
-    world.wrap = lambda parts: replace(parts, store=Stumbling(parts.store))  # type: ignore[arg-type]
+    world.wrap = stumbling
     await world.restart()
     world.open_pull()
     await world.pass_time(1)
@@ -188,7 +193,7 @@ async def test_a_dispatch_whose_answer_was_not_kept_keeps_its_place_and_its_id(
     for _ in range(5):
         await world.pass_time(10)
     actions = world.only_run()
-    run = await world.bot.parts.store.run_of_actions(RepoId(actions.repo.id), actions.id)
+    run = await world.bot.parts.store.runs.of_actions_run(RepoId(actions.repo.id), actions.id)
     assert run is not None
     assert (run.dispatch_id, run.label, await held(world)) == (run.id, LABEL, 1)
 
@@ -196,13 +201,13 @@ async def test_a_dispatch_whose_answer_was_not_kept_keeps_its_place_and_its_id(
 async def test_the_audit_tells_of_each_attempt_what_a_rule_did_to_it(world: World) -> None:
     store, now = world.bot.parts.store, world.clock.now()
     entry = AuditEntry(at=now, who="kim", what="pause", allowed=True, rule="operator")
-    await store.pause(Pause("all", "kim", "upgrade", None, now), entry)
+    await store.pauses.start(Pause("all", "kim", "upgrade", None, now), entry)
     pull = world.open_pull()
     await world.pass_time(10)
     await say(world, pull, "writer", "/ascend-e2e cancel")
     await world.pass_time(100)  # looked at twice more: no further row
     await say(world, pull, "writer", "/ascend-e2e rerun")
     await world.pass_time(100)
-    audit = await store.list_audit(AuditQuery())
+    audit = await store.audit.search(AuditQuery())
     told = [item.entry.what for item in audit if item.entry.rule == "pause"]
     assert told == ["start unit (attempt 2)", "start unit"]

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from bot.ports.operator import AuditQuery
 from bot.sim import NewPull
 from bot.sim.model import Run
 from bot.sim.shapes import installation_json
+from bot.store.audit import AuditQuery
 from tests.e2e.talk import stranger
 from tests.e2e.test_pull_events import DISPATCH, begun, end, new_policy, runs_of, shown
 from tests.e2e.world import POLICY, World
@@ -87,7 +87,7 @@ async def test_a_late_word_of_a_run_that_is_done_changes_nothing(world: World) -
     await world.settle()
     assert world.writes(CANCEL) == len(told)  # refused by GitHub: it has ended
     assert shown(world, pull) == ("success", "success")
-    audit = await world.bot.parts.store.list_audit(AuditQuery())
+    audit = await world.bot.parts.store.audit.search(AuditQuery())
     assert [row.entry.what for row in audit if "cancel" in row.entry.what] == []
 
 
@@ -117,7 +117,7 @@ async def test_a_suspended_installation_ends_its_runs_and_is_not_called(world: W
         await world.pass_time(61)
         await world.sweep()
     assert all(call.route.startswith("/app/") for call in world.github.calls.counted())
-    health = await world.bot.parts.store.health(world.clock.now())
+    health = await world.bot.parts.store.health.counts(world.clock.now())
     assert health.runs_by_state == {}
     world.github.suspend(installation, suspended=False)
     await world.settle()
@@ -157,7 +157,7 @@ async def test_a_repository_taken_out_ends_its_runs_and_stays_out(world: World) 
     await world.pass_time(3601)
     await world.sweep()
     assert all(call.route.startswith("/app/") for call in world.github.calls.counted())
-    health = await world.bot.parts.store.health(world.clock.now())
+    health = await world.bot.parts.store.health.counts(world.clock.now())
     assert health.runs_by_state == {}
 
 

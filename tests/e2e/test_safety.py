@@ -45,7 +45,7 @@ async def test_a_poisoned_delivery_is_parked_and_blocks_nobody(world: World) -> 
         await world.pass_time(300)
     assert poisoned[0].met == 8
     store = world.bot.parts.store
-    health = await store.health(world.clock.now())
+    health = await store.health.counts(world.clock.now())
     assert (health.deliveries_parked, health.deliveries_waiting) == (1, 0)
     poisoned[0].number = 0
     world.github.people.push(bad, {"verl/a.py": "2"})  # the subject goes on

@@ -104,7 +104,7 @@ async def test_github_down_for_an_hour_parks_nothing_and_all_is_done_afterwards(
     pull = world.open_pull()
     for _ in range(40):
         await world.pass_time(90)
-    health = await world.bot.parts.store.health(world.clock.now())
+    health = await world.bot.parts.store.health.counts(world.clock.now())
     assert (health.deliveries_parked, health.deliveries_waiting) == (0, 0)
     await world.finish("success")
     await world.pass_time(61)

@@ -123,7 +123,7 @@ async def test_a_stored_row_is_read_without_a_call(store: Store) -> None:
     files = Files({"main": HEAD})
     known = policies(store, files)
     found = await known.of(REPO, "main")
-    row = await store.policy(REPO.id, "main")
+    row = await store.policies.get(REPO.id, "main")
     assert row is not None
     assert known.read(row) == found
     assert files.asked == ["main"]

@@ -10,7 +10,7 @@ from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Claimant, Run, State
 from bot.core.model.snapshot import Label, Snapshot
-from bot.ports.inbox import Plan
+from bot.core.planning.plan import Plan
 from bot.store import Store
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, 890123, tzinfo=UTC)

@@ -35,4 +35,4 @@ async def test_what_somebody_did_is_listed_since_a_time(store: Store) -> None:
 
     entries = (entry("a", 0), entry("b", 5), entry("a", 6))
     await store.commit(Plan(repo=REPO, audit=entries), NOW, done=None)
-    assert await store.audit_since(REPO.id, "a", after(1)) == (entries[2],)
+    assert await store.audit.since(REPO.id, "a", after(1)) == (entries[2],)

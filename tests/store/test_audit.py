@@ -7,11 +7,10 @@ import pytest
 
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.repos import Repo
-from bot.core.planning.plan import BY_ITSELF, AuditEntry
-from bot.ports.inbox import Plan
-from bot.ports.operator import AuditQuery
-from bot.ports.runner import SaveRun
+from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
 from bot.store import Store
+from bot.store.audit import AuditQuery
+from bot.store.runs import SaveRun
 from tests.store.rows import NOW, REPO, SHA, after, done, put, run
 
 OTHER = Repo(RepoId(8), "Other", "Place", "main", installation_id=70)
@@ -23,7 +22,7 @@ async def write(store: Store, *entries: AuditEntry) -> None:
 
 
 async def listed(store: Store, query: AuditQuery | None = None) -> list[AuditEntry]:
-    return [item.entry for item in await store.list_audit(query or AuditQuery())]
+    return [item.entry for item in await store.audit.search(query or AuditQuery())]
 
 
 @pytest.fixture
@@ -61,7 +60,7 @@ async def test_decisions_are_found_newest_first(
 
 
 async def test_a_decision_comes_back_whole_with_its_repository(filled: Store) -> None:
-    last, third, *_, first = await filled.list_audit(AuditQuery())
+    last, third, *_, first = await filled.audit.search(AuditQuery())
     assert first.entry == replace(ENTRY, what="one")
     assert (last.repo, third.repo, first.repo) == (None, "Other/Place", "owner/name")
 
@@ -93,17 +92,17 @@ async def test_what_the_bot_decides_is_written_once_a_commit_of_a_pull_request(
 
 async def test_a_runs_end_and_its_audit_are_one_transaction(store: Store) -> None:
     await put(store, run("ppo"))
-    (claimed,) = await store.claim_runs("me", NOW, lease_s=30, limit=1)
+    (claimed,) = await store.runs.claim("me", NOW, lease_s=30, limit=1)
     save = SaveRun(done(claimed.run), due=None, audit=(ENTRY,))
-    assert not await store.save_run(replace(claimed.lease, owner="else"), save, NOW)
+    assert not await store.runs.save(replace(claimed.lease, owner="else"), save, NOW)
     assert await listed(store) == []
-    assert await store.save_run(claimed.lease, save, NOW)
+    assert await store.runs.save(claimed.lease, save, NOW)
     assert await listed(store) == [ENTRY]
 
 
 async def test_old_decisions_go_in_small_batches(store: Store) -> None:
     made = [replace(ENTRY, what=str(n), at=after(n)) for n in range(5)]
     await write(store, *made)
-    gone = [await store.prune_audit(after(3), limit=2) for _ in range(3)]
+    gone = [await store.audit.prune(after(3), limit=2) for _ in range(3)]
     assert gone == [2, 1, 0]
     assert await listed(store) == [made[4], made[3]]

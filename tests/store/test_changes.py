@@ -8,11 +8,11 @@ from bot.core.model.ids import RunId, Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.run_events import RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Claimant, Outcome, Run, State, StopReason, StopRequest
-from bot.ports.inbox import AuditEntry, DropClaimant, Plan, RunClaimants
-from bot.ports.lease import Lease
-from bot.ports.runner import ClaimedRun, SaveRun
+from bot.core.planning.plan import AuditEntry, DropClaimant, Plan, RunClaimants
 from bot.ports.wake import Topic
 from bot.store import Store
+from bot.store.leases import Lease
+from bot.store.runs import ClaimedRun, SaveRun
 from bot.store.tables import audit
 from tests.conftest import StoreFactory
 from tests.store.rows import NOW, REPO, SHA, after, claimant, delivery, done, put, run
@@ -23,13 +23,13 @@ OVER = WorkflowRunChanged(1, "completed", "success")
 
 
 async def claim(store: Store, at: float = 0, owner: str = "me") -> ClaimedRun:
-    (claimed,) = await store.claim_runs(owner, after(at), lease_s=30, limit=9)
+    (claimed,) = await store.runs.claim(owner, after(at), lease_s=30, limit=9)
     return claimed
 
 
 async def rest(store: Store, claimed: ClaimedRun, run: Run | None = None) -> None:
     """Give a claimed run back with nothing to do."""
-    assert await store.save_run(claimed.lease, SaveRun(run or claimed.run, due=None), NOW)
+    assert await store.runs.save(claimed.lease, SaveRun(run or claimed.run, due=None), NOW)
 
 
 async def commit(store: Store, **changes: object) -> None:
@@ -37,7 +37,7 @@ async def commit(store: Store, **changes: object) -> None:
 
 
 async def stored(store: Store) -> tuple[RunClaimants, ...]:
-    return await store.runs_at(REPO.id, SHA)
+    return await store.runs.at(REPO.id, SHA)
 
 
 async def test_a_new_run_is_stored_with_its_wants_and_is_due(store: Store) -> None:
@@ -66,14 +66,14 @@ async def test_an_attempt_number_that_is_taken_becomes_the_next_free_one(store: 
     await put(store, first)
     claimed = await claim(store)
     ended = done(first, outcome=Outcome.FAILURE)
-    assert await store.save_run(claimed.lease, SaveRun(ended, due=None), NOW)
+    assert await store.runs.save(claimed.lease, SaveRun(ended, due=None), NOW)
     await put(store, run())
     assert [item.run.attempt for item in await stored(store)] == [1, 2]
 
 
 async def test_other_suites_shas_and_repositories_have_runs_of_their_own(store: Store) -> None:
     await put(store, run("a"), run("b"), run("a", sha="b" * 40), run("a", repo_id=8))
-    assert len(await store.claim_runs("me", NOW, lease_s=30, limit=9)) == 4
+    assert len(await store.runs.claim("me", NOW, lease_s=30, limit=9)) == 4
 
 
 async def test_the_last_want_gone_supersedes_and_pokes(store: Store) -> None:
@@ -82,7 +82,7 @@ async def test_the_last_want_gone_supersedes_and_pokes(store: Store) -> None:
     await commit(store, add_claimants=(claimant(made, "pr:2"),))
     await rest(store, await claim(store))
     await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),))
-    assert await store.claim_runs("me", NOW, lease_s=30, limit=9) == ()
+    assert await store.runs.claim("me", NOW, lease_s=30, limit=9) == ()
     await commit(store, drop_claimants=(DropClaimant(made.id, "pr:2", "superseded by 9f8e7d6"),))
     assert (await claim(store)).run.stop_request == StopRequest(
         StopReason.SUPERSEDE, by="", reason="superseded by 9f8e7d6", at=NOW
@@ -94,7 +94,7 @@ async def test_dropping_a_want_that_is_not_there_changes_nothing(store: Store) -
     await commit(store, new_runs=((made, ()),))
     await rest(store, await claim(store))
     await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),))
-    assert await store.claim_runs("me", NOW, lease_s=30, limit=9) == ()
+    assert await store.runs.claim("me", NOW, lease_s=30, limit=9) == ()
 
 
 async def test_a_want_that_moves_in_one_commit_supersedes_nothing(store: Store) -> None:
@@ -137,7 +137,7 @@ async def test_a_want_again_before_the_dispatch_takes_the_supersede_wish_back(
     again = await claim(store, owner="other")
     assert again.run.stop_request is None
     ended = done(reader.run, outcome=Outcome.SUPERSEDED)
-    assert not await store.save_run(reader.lease, SaveRun(ended, due=None), NOW)
+    assert not await store.runs.save(reader.lease, SaveRun(ended, due=None), NOW)
 
 
 async def test_a_want_again_after_the_dispatch_leaves_the_wish(store: Store) -> None:
@@ -168,7 +168,7 @@ async def test_a_new_fact_is_kept_and_pokes_a_known_one_does_neither(store: Stor
     await commit(
         store, run_events=(replace(run_event, what=WorkflowRunChanged(1, "completed", "failure")),)
     )
-    assert await store.claim_runs("me", NOW, lease_s=30, limit=9) == ()
+    assert await store.runs.claim("me", NOW, lease_s=30, limit=9) == ()
 
 
 async def test_facts_wants_and_wishes_of_a_done_run_do_not_wake_it(store: Store) -> None:
@@ -182,7 +182,7 @@ async def test_facts_wants_and_wishes_of_a_done_run_do_not_wake_it(store: Store)
         stop_requests=((made.id, CANCEL),),
         drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),),
     )
-    assert await store.claim_runs("me", after(99), lease_s=30, limit=9) == ()
+    assert await store.runs.claim("me", after(99), lease_s=30, limit=9) == ()
     (found,) = await stored(store)
     assert found.run.stop_request is None
 
@@ -202,19 +202,19 @@ async def test_facts_of_a_run_that_was_pruned_are_dropped(store: Store) -> None:
 
 async def test_wants_of_a_run_that_was_pruned_are_dropped(store: Store) -> None:
     await commit(store, add_claimants=(Claimant(RunId("nobody"), "pr:1"),))
-    assert await store.runs_of_claimant(REPO.id, "pr:1") == ()
+    assert await store.runs.of_claimant(REPO.id, "pr:1") == ()
 
 
 async def test_a_lost_delivery_lease_writes_nothing(store: Store) -> None:
-    await store.store_delivery(delivery("g"))
-    ((lease, _),) = await store.claim_deliveries("me", NOW, lease_s=30, limit=1)
-    await store.claim_deliveries("other", after(31), lease_s=30, limit=1)
+    await store.deliveries.put(delivery("g"))
+    ((lease, _),) = await store.deliveries.claim("me", NOW, lease_s=30, limit=1)
+    await store.deliveries.claim("other", after(31), lease_s=30, limit=1)
     made = run()
     changes = Plan(repo=REPO, new_runs=((made, (claimant(made),)),))
     assert not await store.commit(changes, after(32), done=lease)
     assert not await store.commit(changes, after(32), done=Lease("999", "me", 1))
     assert await stored(store) == ()
-    assert await store.repo(REPO.id) is None
+    assert await store.repos.get(REPO.id) is None
 
 
 async def test_audit_entries_are_written(store: Store) -> None:
@@ -248,7 +248,7 @@ async def test_what_was_decided_on_a_head_is_not_written_once_it_has_moved(store
         assert not await store.commit(late, NOW, done=None)
     unknown = Plan(basis=replace(old, number=2), audit=(entry("never"),))
     assert not await store.commit(unknown, NOW, done=None)
-    said = await store.audit_since(REPO.id, "ann", NOW)
+    said = await store.audit.since(REPO.id, "ann", NOW)
     assert [item.what for item in said] == ["in time"]
 
 

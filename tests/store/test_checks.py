@@ -10,11 +10,12 @@ from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import DispatchStarted, RunEvent, Source
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import SelectionDetails, StoredSelection
-from bot.ports.inbox import Gate, Plan
-from bot.ports.reporter import DueCheck, GateView, SuiteView
-from bot.ports.runner import SaveRun
+from bot.core.planning.plan import Plan
+from bot.core.report.views import Gate, GateView, SuiteView
 from bot.ports.wake import Topic
 from bot.store import Store
+from bot.store.checks import DueCheck
+from bot.store.runs import SaveRun
 from tests.conftest import StoreFactory
 from tests.store.rows import NOW, REPO, SHA, after, done, put, run
 from tests.store.wakes import Pokes
@@ -25,7 +26,7 @@ GATE = Gate(REPO.id, SHA, 1)
 async def claims(
     store: Store, at: float = 0, owner: str = "me", limit: int = 9
 ) -> tuple[DueCheck, ...]:
-    return await store.claim_checks(owner, after(at), lease_s=30, limit=limit)
+    return await store.checks.claim(owner, after(at), lease_s=30, limit=limit)
 
 
 async def claim(store: Store, at: float = 0, owner: str = "me") -> DueCheck:
@@ -34,7 +35,9 @@ async def claim(store: Store, at: float = 0, owner: str = "me") -> DueCheck:
 
 
 async def show(store: Store, due: DueCheck, at: float = 0, *, ended: bool = False) -> None:
-    await store.shown(due.lease, github_id=5, version=due.want_version, ended=ended, now=after(at))
+    await store.checks.shown(
+        due.lease, github_id=5, version=due.want_version, ended=ended, now=after(at)
+    )
 
 
 async def touch(store: Store, gate: Gate = GATE, at: float = 0) -> None:
@@ -48,9 +51,9 @@ async def save(store: Store, row: Run, at: float = 0, **more: object) -> None:
         after(at),
         done=None,
     )
-    (claimed,) = await store.claim_runs("runner", after(at), lease_s=30, limit=1)
+    (claimed,) = await store.runs.claim("runner", after(at), lease_s=30, limit=1)
     saved = SaveRun(row, **{"due": None, **more})  # type: ignore[arg-type]
-    assert await store.save_run(claimed.lease, saved, after(at))
+    assert await store.runs.save(claimed.lease, saved, after(at))
 
 
 async def shown_run(store: Store) -> Run:
@@ -115,7 +118,7 @@ async def test_what_is_shown_is_not_due(store: Store) -> None:
 
 async def test_a_try_to_create_is_remembered_when_its_answer_is_lost(store: Store) -> None:
     await put(store, run())
-    assert await store.trying((await claim(store)).lease)
+    assert await store.checks.creating((await claim(store)).lease)
     assert (await claim(store, 30)).create_tried
 
 
@@ -123,10 +126,10 @@ async def test_a_lost_lease_writes_nothing(store: Store) -> None:
     await put(store, run())
     late = await claim(store)
     fresh = await claim(store, 30, "other")
-    assert not await store.trying(late.lease)
+    assert not await store.checks.creating(late.lease)
     await show(store, late, 31)
-    await store.give_up(late.lease, due=None, note="late")
-    await store.replace(late.lease, NOW)
+    await store.checks.failed(late.lease, due=None, note="late")
+    await store.checks.replace(late.lease, NOW)
     again = await claim(store, 60, "third")
     assert (again.external_id, again.github_id) == (fresh.external_id, None)
 
@@ -202,12 +205,12 @@ async def test_gates_and_ends_come_first_then_creations_then_progress(store: Sto
     await put(store, suites["progress"], suites["end"])
     for due in await claims(store):
         await show(store, due)
-    for claimed in await store.claim_runs("runner", NOW, lease_s=30, limit=9):
-        await store.save_run(claimed.lease, SaveRun(claimed.run, due=None), NOW)
+    for claimed in await store.runs.claim("runner", NOW, lease_s=30, limit=9):
+        await store.runs.save(claimed.lease, SaveRun(claimed.run, due=None), NOW)
     await save(store, suites["progress"], at=100, progress=True)
     await put(store, suites["new"], at=after(101))
-    for claimed in await store.claim_runs("runner", after(101), lease_s=30, limit=9):
-        await store.save_run(claimed.lease, SaveRun(claimed.run, due=None), NOW)
+    for claimed in await store.runs.claim("runner", after(101), lease_s=30, limit=9):
+        await store.runs.save(claimed.lease, SaveRun(claimed.run, due=None), NOW)
     await save(store, done(suites["end"]), at=102)
     await touch(store, at=103)
     found = [*await claims(store, 104, limit=2), *await claims(store, 104)]
@@ -306,7 +309,7 @@ async def test_a_replaced_gate_gets_a_new_row_that_is_due_and_is_bumped_from_the
     await touch(store, at=1)
     ended = await claim(store, 1)
     assert ended.ended
-    await store.replace(ended.lease, after(1))
+    await store.checks.replace(ended.lease, after(1))
     new = await claim(store, 1)
     assert new.external_id != old.external_id
     assert (new.github_id, new.ended, new.create_tried, new.name) == (
@@ -322,7 +325,7 @@ async def test_a_replaced_gate_gets_a_new_row_that_is_due_and_is_bumped_from_the
 
 async def test_a_check_that_failed_for_now_is_due_later(store: Store) -> None:
     await put(store, run())
-    await store.give_up((await claim(store)).lease, due=after(60), note="502")
+    await store.checks.failed((await claim(store)).lease, due=after(60), note="502")
     assert await claims(store, 59) == ()
     assert len(await claims(store, 60)) == 1
 
@@ -332,13 +335,13 @@ async def test_a_check_given_up_is_counted_and_not_shown_by_a_run_but_by_a_touch
 ) -> None:
     made = await shown_run(store)
     await touch(store)
-    await store.give_up((await claim(store)).lease, due=None, note="403")
-    assert (await store.health(NOW)).checks_given_up == 1
+    await store.checks.failed((await claim(store)).lease, due=None, note="403")
+    assert (await store.health.counts(NOW)).checks_given_up == 1
     await save(store, made, at=1, show=True)
     assert [due.external_id for due in await claims(store, 1)] == [made.id]
     await touch(store, at=2)
     assert isinstance((await claim(store, 2)).view, GateView)
-    assert (await store.health(NOW)).checks_given_up == 0
+    assert (await store.health.counts(NOW)).checks_given_up == 0
 
 
 async def test_nothing_is_shown_in_a_repository_that_may_not_be_called(store: Store) -> None:
@@ -357,5 +360,5 @@ async def test_a_replaced_check_pokes_the_reporter(store_factory: StoreFactory) 
     await touch(store)
     due = await claim(store)
     pokes.acquired()
-    await store.replace(due.lease, NOW)
+    await store.checks.replace(due.lease, NOW)
     assert pokes.acquired() == [Topic.REPORTER]

@@ -15,57 +15,57 @@ TOO_BIG = 2**70  # no database has an integer column for it
 
 async def test_deliveries_that_wait_together_share_transactions(store: Store) -> None:
     before = store.transactions
-    fresh = await asyncio.gather(*(store.store_delivery(delivery(f"g{n}")) for n in range(400)))
+    fresh = await asyncio.gather(*(store.deliveries.put(delivery(f"g{n}")) for n in range(400)))
     assert all(fresh)
     assert store.transactions - before <= 3
-    known = await store.known_guids(tuple(f"g{n}" for n in range(400)))
+    known = await store.deliveries.known_guids(tuple(f"g{n}" for n in range(400)))
     assert len(known) == 400
 
 
 async def test_more_than_a_batch_is_stored_whole(store: Store) -> None:
     many = [delivery(f"g{n}", subject=str(n)) for n in range(1201)]
-    assert all(await asyncio.gather(*map(store.store_delivery, many)))
-    found = await store.claim_deliveries("me", NOW, lease_s=30, limit=2000)
+    assert all(await asyncio.gather(*map(store.deliveries.put, many)))
+    found = await store.deliveries.claim("me", NOW, lease_s=30, limit=2000)
     assert [item.guid for _, item in found] == [item.guid for item in many]
 
 
 async def test_the_same_guid_twice_in_a_batch_is_new_once(store: Store) -> None:
-    told = await asyncio.gather(*(store.store_delivery(delivery("g")) for _ in range(5)))
+    told = await asyncio.gather(*(store.deliveries.put(delivery("g")) for _ in range(5)))
     assert sorted(told) == [False, False, False, False, True]
 
 
 async def test_a_bad_row_fails_only_its_own_handler(store: Store) -> None:
     rows = [delivery(f"g{n}", repo_id=TOO_BIG if n in {3, 7} else 1) for n in range(10)]
-    told = await asyncio.gather(*map(store.store_delivery, rows), return_exceptions=True)
+    told = await asyncio.gather(*map(store.deliveries.put, rows), return_exceptions=True)
     failed = [n for n, answer in enumerate(told) if isinstance(answer, Exception)]
     assert failed == [3, 7]
-    assert await store.known_guids(tuple(row.guid for row in rows)) == {
+    assert await store.deliveries.known_guids(tuple(row.guid for row in rows)) == {
         f"g{n}" for n in range(10) if n not in {3, 7}
     }
 
 
 async def test_a_bad_row_alone_fails_and_the_next_is_stored(store: Store) -> None:
     with pytest.raises(Exception, match=r"."):
-        await store.store_delivery(delivery("bad", repo_id=TOO_BIG))
-    assert await store.store_delivery(delivery("good"))
+        await store.deliveries.put(delivery("bad", repo_id=TOO_BIG))
+    assert await store.deliveries.put(delivery("good"))
 
 
 async def test_a_handler_that_went_away_harms_nobody(store: Store) -> None:
-    gone = asyncio.create_task(store.store_delivery(delivery("gone")))
-    stays = asyncio.create_task(store.store_delivery(delivery("stays")))
+    gone = asyncio.create_task(store.deliveries.put(delivery("gone")))
+    stays = asyncio.create_task(store.deliveries.put(delivery("stays")))
     await asyncio.sleep(0)
     gone.cancel()
     assert await stays
-    assert await store.store_delivery(delivery("next"))
+    assert await store.deliveries.put(delivery("next"))
 
 
 async def test_close_stores_what_waits(store_factory: StoreFactory) -> None:
     closing, other = await store_factory(), await store_factory()
-    waiting = asyncio.create_task(closing.store_delivery(delivery("g")))
+    waiting = asyncio.create_task(closing.deliveries.put(delivery("g")))
     await asyncio.sleep(0)
     await closing.close()
     assert await waiting
-    assert await other.known_guids(("g",)) == {"g"}
+    assert await other.deliveries.known_guids(("g",)) == {"g"}
 
 
 async def test_a_new_delivery_pokes_the_inbox_and_a_known_or_ignored_one_does_not(
@@ -73,8 +73,8 @@ async def test_a_new_delivery_pokes_the_inbox_and_a_known_or_ignored_one_does_no
 ) -> None:
     pokes = Pokes()
     store = await store_factory(wake=pokes)
-    await store.store_delivery(delivery("g"))
+    await store.deliveries.put(delivery("g"))
     assert pokes.acquired() == [Topic.INBOX]
-    await store.store_delivery(delivery("g"))
-    await store.store_delivery(delivery("h"), ignored="not ours")
+    await store.deliveries.put(delivery("g"))
+    await store.deliveries.put(delivery("h"), ignored="not ours")
     assert pokes.acquired() == []

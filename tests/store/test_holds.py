@@ -11,9 +11,9 @@ from bot.core.model.ids import RepoId
 from bot.core.model.queue import Need, QueuePosition
 from bot.core.model.runs import Run
 from bot.core.queue.state import Acquired, Answer, Blocked
-from bot.ports.runner import SaveRun
 from bot.store import Store
-from bot.store.holds import lock_places, release
+from bot.store.queue import lock_places, release
+from bot.store.runs import SaveRun
 from bot.store.tables import holds
 from tests.conftest import StoreFactory
 from tests.store.rows import NOW, after, done, put, run
@@ -27,16 +27,16 @@ async def runs(store: Store, count: int, **more: object) -> list[Run]:
     """Store runs, each created a second after the one before, none of them due."""
     made = [run(f"s{n}", created_at=after(n), **more) for n in range(count)]
     await put(store, *made)
-    for claimed in await store.claim_runs("setup", NOW, lease_s=30, limit=999):
-        await store.save_run(claimed.lease, SaveRun(claimed.run, due=None), NOW)
+    for claimed in await store.runs.claim("setup", NOW, lease_s=30, limit=999):
+        await store.runs.save(claimed.lease, SaveRun(claimed.run, due=None), NOW)
     return made
 
 
 async def poked(store: Store) -> list[str]:
     """Return the suites of the runs that are due, and let them rest again."""
-    found = await store.claim_runs("me", NOW, lease_s=30, limit=999)
+    found = await store.runs.claim("me", NOW, lease_s=30, limit=999)
     for claimed in found:
-        await store.save_run(claimed.lease, SaveRun(claimed.run, due=None), NOW)
+        await store.runs.save(claimed.lease, SaveRun(claimed.run, due=None), NOW)
     return [claimed.run.suite for claimed in found]
 
 
@@ -58,102 +58,102 @@ def standing(answer: Answer) -> tuple[str, int]:
 
 async def test_a_place_is_taken_once_however_often_it_is_asked_for(store: Store) -> None:
     (first,) = await runs(store, 1)
-    assert await store.take(first, ((SLOT,),), NOW) == Acquired(0)
-    assert await store.take(first, ((SLOT,),), NOW) == Acquired(0)
+    assert await store.queue.acquire(first, ((SLOT,),), NOW) == Acquired(0)
+    assert await store.queue.acquire(first, ((SLOT,),), NOW) == Acquired(0)
     async with store._db.read() as conn:
         assert await conn.scalar(select(func.count()).select_from(holds)) == 1
 
 
 async def test_a_full_resource_queues_behind_its_holders(store: Store) -> None:
     first, second, third = await runs(store, 3)
-    assert await store.take(first, ((SLOT,),), NOW) == Acquired(0)
-    assert standing(await store.take(second, ((SLOT,),), NOW)) == ("a3", 1)
-    assert standing(await store.take(third, ((SLOT,),), NOW)) == ("a3", 2)
-    assert standing(await store.take(second, ((SLOT,),), NOW)) == ("a3", 1)
+    assert await store.queue.acquire(first, ((SLOT,),), NOW) == Acquired(0)
+    assert standing(await store.queue.acquire(second, ((SLOT,),), NOW)) == ("a3", 1)
+    assert standing(await store.queue.acquire(third, ((SLOT,),), NOW)) == ("a3", 2)
+    assert standing(await store.queue.acquire(second, ((SLOT,),), NOW)) == ("a3", 1)
 
 
 async def test_the_first_alternative_that_fits_is_taken(store: Store) -> None:
     first, second, third = await runs(store, 3)
     choices = ((SLOT,), (OTHER_SLOT,))
-    assert await store.take(first, choices, NOW) == Acquired(0)
-    assert await store.take(second, choices, NOW) == Acquired(1)
-    assert await store.take(second, choices, NOW) == Acquired(1)
-    assert standing(await store.take(third, choices, NOW)) == ("a3", 1)
+    assert await store.queue.acquire(first, choices, NOW) == Acquired(0)
+    assert await store.queue.acquire(second, choices, NOW) == Acquired(1)
+    assert await store.queue.acquire(second, choices, NOW) == Acquired(1)
+    assert standing(await store.queue.acquire(third, choices, NOW)) == ("a3", 1)
 
 
 async def test_an_alternative_is_taken_whole_or_not_at_all(store: Store) -> None:
     first, second = await runs(store, 2)
-    assert await store.take(first, ((POOL,),), NOW) == Acquired(0)
+    assert await store.queue.acquire(first, ((POOL,),), NOW) == Acquired(0)
     wide = Need("pool:cluster", amount=32, capacity=32)
-    assert standing(await store.take(second, ((OTHER_SLOT, wide),), NOW)) == ("cluster", 1)
+    assert standing(await store.queue.acquire(second, ((OTHER_SLOT, wide),), NOW)) == ("cluster", 1)
     async with store._db.read() as conn:
         assert await conn.scalar(select(func.sum(holds.c.amount))) == POOL.amount
 
 
 async def test_nothing_to_need_is_always_taken(store: Store) -> None:
     (first,) = await runs(store, 1)
-    assert await store.take(first, ((),), NOW) == Acquired(0)
+    assert await store.queue.acquire(first, ((),), NOW) == Acquired(0)
 
 
 async def test_a_small_run_does_not_overtake_an_earlier_big_one(store: Store) -> None:
     first, big, small = await runs(store, 3)
-    assert await store.take(first, ((POOL,),), NOW) == Acquired(0)
+    assert await store.queue.acquire(first, ((POOL,),), NOW) == Acquired(0)
     wide = Need("pool:cluster", amount=32, capacity=32)
-    assert standing(await store.take(big, ((wide,),), NOW)) == ("cluster", 1)
-    assert standing(await store.take(small, ((POOL,),), NOW)) == ("cluster", 2)
+    assert standing(await store.queue.acquire(big, ((wide,),), NOW)) == ("cluster", 1)
+    assert standing(await store.queue.acquire(small, ((POOL,),), NOW)) == ("cluster", 2)
 
 
 async def test_an_earlier_run_that_asks_later_is_served_first(store: Store) -> None:
     holder, early, late = await runs(store, 3)
-    await store.take(holder, ((SLOT,),), NOW)
-    await store.take(late, ((SLOT,),), NOW)
-    assert standing(await store.take(early, ((SLOT,),), NOW)) == ("a3", 1)
+    await store.queue.acquire(holder, ((SLOT,),), NOW)
+    await store.queue.acquire(late, ((SLOT,),), NOW)
+    assert standing(await store.queue.acquire(early, ((SLOT,),), NOW)) == ("a3", 1)
     await give_back(store, holder, "label:a3")
-    assert standing(await store.take(late, ((SLOT,),), NOW)) == ("a3", 1)
-    assert await store.take(early, ((SLOT,),), NOW) == Acquired(0)
+    assert standing(await store.queue.acquire(late, ((SLOT,),), NOW)) == ("a3", 1)
+    assert await store.queue.acquire(early, ((SLOT,),), NOW) == Acquired(0)
 
 
 async def test_runs_created_at_one_moment_are_served_by_id(store: Store) -> None:
     holder, one, two = [run(suite) for suite in "abc"]
     await put(store, holder, one, two)
-    await store.take(holder, ((SLOT,),), NOW)
-    await store.take(two, ((SLOT,),), NOW)
-    assert standing(await store.take(one, ((SLOT,),), NOW)) == ("a3", 1)
-    assert standing(await store.take(two, ((SLOT,),), NOW)) == ("a3", 2)
+    await store.queue.acquire(holder, ((SLOT,),), NOW)
+    await store.queue.acquire(two, ((SLOT,),), NOW)
+    assert standing(await store.queue.acquire(one, ((SLOT,),), NOW)) == ("a3", 1)
+    assert standing(await store.queue.acquire(two, ((SLOT,),), NOW)) == ("a3", 2)
 
 
 async def test_resources_are_of_a_repository(store: Store) -> None:
     (ours,) = await runs(store, 1)
     (theirs,) = await runs(store, 1, repo_id=RepoId(8))
-    assert await store.take(ours, ((SLOT,),), NOW) == Acquired(0)
-    assert await store.take(theirs, ((SLOT,),), NOW) == Acquired(0)
+    assert await store.queue.acquire(ours, ((SLOT,),), NOW) == Acquired(0)
+    assert await store.queue.acquire(theirs, ((SLOT,),), NOW) == Acquired(0)
 
 
 async def test_giving_back_pokes_those_who_wait_there_and_nobody_else(store: Store) -> None:
     holder, waits, elsewhere = await runs(store, 3)
-    await store.take(holder, ((SLOT, OTHER_SLOT),), NOW)
-    await store.take(waits, ((SLOT,),), NOW)
-    await store.take(elsewhere, ((OTHER_SLOT,),), NOW)
+    await store.queue.acquire(holder, ((SLOT, OTHER_SLOT),), NOW)
+    await store.queue.acquire(waits, ((SLOT,),), NOW)
+    await store.queue.acquire(elsewhere, ((OTHER_SLOT,),), NOW)
     await give_back(store, holder, "label:a3")
     assert await poked(store) == ["s1"]
-    assert await store.take(waits, ((SLOT,),), NOW) == Acquired(0)
+    assert await store.queue.acquire(waits, ((SLOT,),), NOW) == Acquired(0)
 
 
 async def test_a_run_that_leaves_the_queue_lets_the_next_one_in(store: Store) -> None:
     holder, first, second = await runs(store, 3)
     wide = Need("pool:cluster", amount=32, capacity=32)
-    await store.take(holder, ((POOL,),), NOW)
-    await store.take(first, ((wide,),), NOW)
-    await store.take(second, ((POOL,),), NOW)
+    await store.queue.acquire(holder, ((POOL,),), NOW)
+    await store.queue.acquire(first, ((wide,),), NOW)
+    await store.queue.acquire(second, ((POOL,),), NOW)
     await give_back(store, first)
     assert await poked(store) == ["s2"]
-    assert await store.take(second, ((POOL,),), NOW) == Acquired(0)
+    assert await store.queue.acquire(second, ((POOL,),), NOW) == Acquired(0)
 
 
 async def test_only_the_first_of_a_long_queue_are_poked(store: Store) -> None:
     holder, *waiting = await runs(store, 30)
     for item in (holder, *waiting):
-        await store.take(item, ((SLOT,),), NOW)
+        await store.queue.acquire(item, ((SLOT,),), NOW)
     await give_back(store, holder, "label:a3")
     assert await poked(store) == ["s1", "s2", "s3"]
 
@@ -161,14 +161,14 @@ async def test_only_the_first_of_a_long_queue_are_poked(store: Store) -> None:
 async def test_a_late_runner_takes_nothing_for_a_done_run(store: Store) -> None:
     ended, next_one = run("a"), run("b")
     await put(store, ended, next_one)
-    claimed = (await store.claim_runs("me", NOW, lease_s=30, limit=1))[0]
+    claimed = (await store.runs.claim("me", NOW, lease_s=30, limit=1))[0]
     end = SaveRun(done(claimed.run), due=None, release_all=True)
-    assert await store.save_run(claimed.lease, end, NOW)
-    assert isinstance(await store.take(claimed.run, ((SLOT,),), NOW), Blocked)
-    assert await store.take(next_one, ((SLOT,),), NOW) == Acquired(0)
-    assert isinstance(await store.take(claimed.run, ((SLOT,),), NOW), Blocked)
+    assert await store.runs.save(claimed.lease, end, NOW)
+    assert isinstance(await store.queue.acquire(claimed.run, ((SLOT,),), NOW), Blocked)
+    assert await store.queue.acquire(next_one, ((SLOT,),), NOW) == Acquired(0)
+    assert isinstance(await store.queue.acquire(claimed.run, ((SLOT,),), NOW), Blocked)
     await give_back(store, next_one, "label:a3")
-    assert await store.take(next_one, ((SLOT,),), NOW) == Acquired(0)
+    assert await store.queue.acquire(next_one, ((SLOT,),), NOW) == Acquired(0)
 
 
 async def used(store: Store) -> int:
@@ -186,7 +186,7 @@ async def test_holds_never_exceed_the_capacity_whoever_takes_at_once(
     most = 0
     while waiting:
         answers = await asyncio.gather(
-            *(stores[n % 2].take(item, ((need,),), NOW) for n, item in enumerate(waiting))
+            *(stores[n % 2].queue.acquire(item, ((need,),), NOW) for n, item in enumerate(waiting))
         )
         most = max(most, await used(stores[0]))
         acquired = [
@@ -225,7 +225,7 @@ async def test_whatever_the_order_capacity_holds_and_nobody_overtakes(
             queued.discard(index)
             continue
         need = Need("pool:p", amounts[index], capacity=4)
-        answer = await store.take(made[index], ((need,),), NOW)
+        answer = await store.queue.acquire(made[index], ((need,),), NOW)
         used_now = sum(amounts[item] for item in holding)
         earlier = sum(amounts[item] for item in queued if item < index)
         fits = index in holding or used_now + earlier + amounts[index] <= 4

@@ -4,8 +4,8 @@ import pytest
 
 from bot.core.model.ids import RunId
 from bot.core.queue.state import Acquired
-from bot.ports.api import RunQuery
 from bot.store import Store
+from bot.store.run_reads import RunQuery
 from tests.store.rows import NOW, put, run
 from tests.store.test_checks import claim, show
 from tests.store.test_holds import OTHER_SLOT, SLOT, runs
@@ -19,20 +19,20 @@ async def test_runs_are_found_by_the_start_of_their_id(
     store: Store, start: str, found: list[str]
 ) -> None:
     await put(store, *(run(name, id=RunId(name)) for name in ("01AB", "01AC", "01B")))
-    assert list(await store.ids_from(start, limit=9)) == found
-    assert len(await store.ids_from(start, limit=1)) == min(1, len(found))
+    assert list(await store.runs.ids_from(start, limit=9)) == found
+    assert len(await store.runs.ids_from(start, limit=1)) == min(1, len(found))
 
 
 async def on(store: Store, label: str) -> list[str]:
-    return [item.run.suite for item in await store.list_runs(RunQuery(label=label))]
+    return [item.run.suite for item in await store.runs.search(RunQuery(label=label))]
 
 
 async def test_runs_are_found_by_the_label_they_took_or_wait_for(store: Store) -> None:
     holder, waits, both = await runs(store, 3)
-    assert await store.take(holder, ((SLOT,),), NOW) == Acquired(0)
+    assert await store.queue.acquire(holder, ((SLOT,),), NOW) == Acquired(0)
     await put(store, run("took", label="a2"))
-    await store.take(waits, ((SLOT,),), NOW)
-    await store.take(both, ((SLOT, OTHER_SLOT),), NOW)
+    await store.queue.acquire(waits, ((SLOT,),), NOW)
+    await store.queue.acquire(both, ((SLOT, OTHER_SLOT),), NOW)
     assert await on(store, "a3") == ["s2", "s1"]
     assert await on(store, "a2") == ["took", "s2"]
     assert await on(store, "a") == []
@@ -42,7 +42,7 @@ async def test_runs_are_found_by_the_label_they_took_or_wait_for(store: Store) -
 async def test_a_run_leads_to_the_check_run_that_shows_it(store: Store) -> None:
     made = run()
     await put(store, made)
-    assert await store.check_of(made.id) is None
+    assert await store.checks.of_run(made.id) is None
     await show(store, await claim(store))
-    assert await store.check_of(made.id) == 5
-    assert await store.check_of(RunId("nobody")) is None
+    assert await store.checks.of_run(made.id) == 5
+    assert await store.checks.of_run(RunId("nobody")) is None

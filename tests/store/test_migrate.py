@@ -37,9 +37,9 @@ async def test_the_newest_migration_is_what_the_tables_say(store: Store) -> None
 
 async def test_a_database_is_migrated_after_the_migration_and_not_before(empty_url: str) -> None:
     store = await Store.open(empty_url)
-    assert not await store.migrated()
+    assert not await store.health.migrated()
     await migrate(empty_url)
-    assert await store.migrated()
+    assert await store.health.migrated()
     await migrate(empty_url)
     await store.close()
 
@@ -55,5 +55,5 @@ async def test_processes_that_boot_at_once_make_one_schema(empty_url: str) -> No
     ends = _boot_at_once(empty_url, 3)
     assert [code for _, code in ends] == [0, 0, 0], ends
     store = await Store.open(empty_url)
-    assert await store.migrated()
+    assert await store.health.migrated()
     await store.close()

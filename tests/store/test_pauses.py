@@ -6,11 +6,10 @@ from bot.core.model.ids import RepoId
 from bot.core.model.queue import Need
 from bot.core.model.repos import StoredPolicy
 from bot.core.model.snapshot import Pool
-from bot.core.planning.plan import AuditEntry
+from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.queue.state import Acquired, Blocked, Pause
-from bot.ports.inbox import Plan
-from bot.ports.operator import Known
 from bot.store import Store
+from bot.store.pauses import KnownResources
 from bot.store.tables import audit
 from tests.store.rows import NOW, REPO, after, put, run, snapshot
 from tests.store.test_holds import OTHER_SLOT, SLOT, poked, runs
@@ -25,34 +24,34 @@ def entry(what: str = "pause", **more: object) -> AuditEntry:
 
 async def test_a_pause_bars_its_label_until_it_is_resumed(store: Store) -> None:
     (first,) = await runs(store, 1)
-    assert await store.pause(PAUSE, entry()) is None
-    assert await store.list_pauses(NOW) == (PAUSE,)
+    assert await store.pauses.start(PAUSE, entry()) is None
+    assert await store.pauses.in_force(NOW) == (PAUSE,)
     why = "a3 is paused by kim: maintenance"
-    assert await store.take(first, ((SLOT,),), NOW) == Blocked(why, None, "pause")
-    assert await store.resume("label:a3", entry("resume")) == PAUSE
-    assert await store.list_pauses(NOW) == ()
-    assert await store.take(first, ((SLOT,),), NOW) == Acquired(0)
+    assert await store.queue.acquire(first, ((SLOT,),), NOW) == Blocked(why, None, "pause")
+    assert await store.pauses.end("label:a3", entry("resume")) == PAUSE
+    assert await store.pauses.in_force(NOW) == ()
+    assert await store.queue.acquire(first, ((SLOT,),), NOW) == Acquired(0)
 
 
 async def test_a_pause_takes_the_place_of_the_one_before(store: Store) -> None:
     again = Pause("label:a3", "lee", "longer", after(60), after(1))
-    await store.pause(PAUSE, entry())
-    assert await store.pause(again, entry()) == PAUSE
-    assert await store.list_pauses(after(1)) == (again,)
+    await store.pauses.start(PAUSE, entry())
+    assert await store.pauses.start(again, entry()) == PAUSE
+    assert await store.pauses.in_force(after(1)) == (again,)
 
 
 async def test_a_pause_that_ran_out_is_none(store: Store) -> None:
-    await store.pause(Pause("label:a3", "kim", "short", after(60), NOW), entry())
-    await store.pause(Pause("all", "kim", "short, too", after(60), NOW), entry())
-    assert await store.list_pauses(after(60)) == ()
-    assert await store.resume("label:a3", entry("resume", at=after(60))) is None
-    assert await store.pause(Pause("all", "kim", "", None, after(60)), entry()) is None
+    await store.pauses.start(Pause("label:a3", "kim", "short", after(60), NOW), entry())
+    await store.pauses.start(Pause("all", "kim", "short, too", after(60), NOW), entry())
+    assert await store.pauses.in_force(after(60)) == ()
+    assert await store.pauses.end("label:a3", entry("resume", at=after(60))) is None
+    assert await store.pauses.start(Pause("all", "kim", "", None, after(60)), entry()) is None
 
 
 async def test_only_what_was_done_is_audited(store: Store) -> None:
-    await store.pause(PAUSE, entry("pause label:a3"))
-    assert await store.resume("label:a2", entry("resume label:a2")) is None
-    await store.resume("label:a3", entry("resume label:a3"))
+    await store.pauses.start(PAUSE, entry("pause label:a3"))
+    assert await store.pauses.end("label:a2", entry("resume label:a2")) is None
+    await store.pauses.end("label:a3", entry("resume label:a3"))
     async with store._db.read() as conn:
         found = list(await conn.scalars(select(audit.c.what).order_by(audit.c.seq)))
     assert found == ["pause label:a3", "resume label:a3"]
@@ -64,12 +63,12 @@ async def test_who_waits_there_is_poked_in_every_repository(store: Store) -> Non
     for slot, items in ((SLOT, (ours, theirs)), (OTHER_SLOT, (elsewhere,))):
         full = Need(slot.resource, 2, 1)
         for item in items:
-            await store.take(item, ((full,),), NOW)
-    await store.pause(PAUSE, entry())
+            await store.queue.acquire(item, ((full,),), NOW)
+    await store.pauses.start(PAUSE, entry())
     assert sorted(await poked(store)) == ["s0", "s0"]
-    await store.resume("label:a3", entry())
+    await store.pauses.end("label:a3", entry())
     assert sorted(await poked(store)) == ["s0", "s0"]
-    await store.pause(Pause("all", "kim", "", None, NOW), entry())
+    await store.pauses.start(Pause("all", "kim", "", None, NOW), entry())
     assert sorted(await poked(store)) == ["s0", "s0", "s1"]
 
 
@@ -79,4 +78,4 @@ async def test_policies_and_snapshots_tell_what_there_is(store: Store) -> None:
     for ref, text in (("main", "version: 1"), ("v0.1", None)):
         row = StoredPolicy(REPO.id, ref, "b", text, NOW)
         assert await store.commit(Plan(policy=row), NOW, done=None)
-    assert await store.known() == Known(("version: 1",), (frozen,))
+    assert await store.pauses.known_resources() == KnownResources(("version: 1",), (frozen,))

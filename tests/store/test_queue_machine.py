@@ -13,16 +13,15 @@ from bot.core.model.ids import RunId, Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.queue import Alternatives, Need, QueuePosition
 from bot.core.model.runs import Claimant, Rank, State
-from bot.core.planning.plan import AuditEntry
+from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.queue.scheduler import runnable
 from bot.core.queue.state import Acquired, Pause, QueueState
 from bot.core.runs.offline import JobSeen, JobState
-from bot.ports.inbox import Plan
-from bot.ports.runner import ClaimedRun, SaveRun
 from bot.services.runs.runner import LEASE_S, look_again
 from bot.store import Store
-from bot.store.changes import poke_runs
 from bot.store.queue_state import read_queue_state
+from bot.store.run_rows import poke_runs
+from bot.store.runs import ClaimedRun, SaveRun
 from bot.store.tables import holds, queue, runs
 from tests.conftest import StoreFactory
 from tests.store.rows import NOW, REPO, claimant, done, run, snapshot
@@ -80,7 +79,7 @@ class Day:
         """Let both replicas take every step that is due, until nobody is."""
         for _ in range(200):
             store = self.store
-            claimed = await store.claim_runs("me", self.now, lease_s=LEASE_S, limit=3)
+            claimed = await store.runs.claim("me", self.now, lease_s=LEASE_S, limit=3)
             self.dice.shuffle(items := list(claimed))
             for item in items:
                 await self.step(store, item)
@@ -91,19 +90,20 @@ class Day:
     async def step(self, store: Store, item: ClaimedRun) -> None:
         """Take one step of a run, as the runner does."""
         if item.run.state is not State.QUEUED or item.run.label:
-            await store.save_run(item.lease, SaveRun(item.run, due=None), self.now)
+            await store.runs.save(item.lease, SaveRun(item.run, due=None), self.now)
         elif self.away:
             later = SaveRun(item.run, self.now + timedelta(seconds=15), release_all=True)
-            await store.save_run(item.lease, later, self.now)
+            await store.runs.save(item.lease, later, self.now)
         else:
             await self.take(store, item)
 
     async def take(self, store: Store, item: ClaimedRun) -> None:
         """Ask for a place, perhaps twice, and perhaps lose the lease before saving it."""
-        answer = await store.take(item.run, self.needs[item.run.id], self.now)
+        answer = await store.queue.acquire(item.run, self.needs[item.run.id], self.now)
         if self.dice.random() < 0.2:
             assert isinstance(
-                await self.store.take(item.run, self.needs[item.run.id], self.now), type(answer)
+                await self.store.queue.acquire(item.run, self.needs[item.run.id], self.now),
+                type(answer),
             )
         if isinstance(answer, Acquired):
             if item.run.id not in self.placed and not item.run.forced:
@@ -116,12 +116,12 @@ class Day:
         if self.dice.random() < 0.1:
             self.lost.append((store, item))
         else:
-            await store.save_run(item.lease, save, self.now)
+            await store.runs.save(item.lease, save, self.now)
 
     async def claim(self, run_id: RunId) -> ClaimedRun | None:
         """Poke one run while nobody else is due, and claim it; None: another replica has it."""
         await self.store._db.write(lambda conn: poke_runs(conn, {run_id}, self.now))
-        claimed = await self.store.claim_runs("me", self.now, lease_s=LEASE_S, limit=9)
+        claimed = await self.store.runs.claim("me", self.now, lease_s=LEASE_S, limit=9)
         assert {item.run.id for item in claimed} <= {run_id}
         return claimed[0] if claimed else None
 
@@ -140,7 +140,7 @@ class Day:
             return
         if self.dice.random() < 0.3:
             held = SaveRun(item.run, None, release=("label:a2", "label:a3"))
-            await self.stores[0].save_run(item.lease, held, self.now)
+            await self.stores[0].runs.save(item.lease, held, self.now)
         else:
             await self.over(item)
 
@@ -154,9 +154,9 @@ class Day:
         """End a run; a late runner that still thinks it holds the lease changes nothing."""
         ended = replace(done(item.run), ended_at=self.now)
         save = SaveRun(ended, None, release_all=True)
-        assert await self.store.save_run(item.lease, save, self.now)
-        assert not await self.store.save_run(item.lease, save, self.now)
-        await self.store.take(item.run, self.needs[item.run.id], self.now)
+        assert await self.store.runs.save(item.lease, save, self.now)
+        assert not await self.store.runs.save(item.lease, save, self.now)
+        await self.store.queue.acquire(item.run, self.needs[item.run.id], self.now)
 
     async def command(self) -> None:
         """Somebody asks for a run that waits."""
@@ -171,12 +171,12 @@ class Day:
         """Somebody pauses a resource, for an hour or until it is resumed."""
         until = self.dice.choice([None, self.now + timedelta(hours=1)])
         pause = Pause(self.dice.choice(["all", *SLOTS]), "kim", "upgrade", until, self.now)
-        await self.store.pause(pause, self.entry())
+        await self.store.pauses.start(pause, self.entry())
 
     async def resume(self) -> None:
         """Somebody resumes everything."""
         for resource in ("all", *SLOTS):
-            await self.store.resume(resource, self.entry())
+            await self.store.pauses.end(resource, self.entry())
 
     def entry(self) -> AuditEntry:
         """Return what the audit says of a pause."""
@@ -191,19 +191,19 @@ class Day:
             used.update(dict(holder.amounts))
         if self.jobs and self.dice.random() < 0.6:
             job = self.jobs.pop()
-            await self.store.see_job(replace(job, state=JobState.COMPLETED), self.now)
+            await self.store.workflow_jobs.put(replace(job, state=JobState.COMPLETED), self.now)
         elif used[label] < SLOTS[label]:
             number = 1000 + self.dice.randrange(10**9)
             names = (label.partition(":")[2],)
             job = JobSeen(number, REPO.id, number, names, JobState.IN_PROGRESS, self.now)
             self.jobs.append(job)
-            await self.store.see_job(job, self.now)
+            await self.store.workflow_jobs.put(job, self.now)
 
     async def late(self) -> None:
         """A runner whose lease was lost comes back and asks for the place again."""
         if self.lost:
             store, item = self.lost.pop()
-            await store.take(item.run, self.needs[item.run.id], self.now)
+            await store.queue.acquire(item.run, self.needs[item.run.id], self.now)
 
     async def submitter(self) -> None:
         """The submitter goes down, or comes back."""
@@ -272,7 +272,7 @@ async def test_a_want_that_is_added_again_is_a_persons_and_never_a_lesser_one(st
     person = Claimant(made.id, "pr:1", auto=False, by="kim", rank=Rank.APPROVED)
     for added in (person, claimant(made), replace(person, by="lee", rank=Rank.NIGHTLY)):
         await store.commit(Plan(add_claimants=(added,)), NOW, done=None)
-    [claimed] = await store.claim_runs("me", NOW, lease_s=LEASE_S, limit=9)
+    [claimed] = await store.runs.claim("me", NOW, lease_s=LEASE_S, limit=9)
     assert claimed.claimants == (person,)
 
 
@@ -280,10 +280,10 @@ async def test_a_run_that_is_asked_for_moves_up(store: Store) -> None:
     holder, first, asked = made = [run(name) for name in "abc"]
     for item in made:
         await store.commit(Plan(new_runs=((item, (claimant(item),)),)), NOW, done=None)
-        await store.take(item, ((A3,),), NOW)
+        await store.queue.acquire(item, ((A3,),), NOW)
     person = Claimant(asked.id, "pr:1", auto=False, by="kim", rank=Rank.APPROVED)
     await store.commit(Plan(add_claimants=(person,)), NOW, done=None)
-    answer = await store.take(asked, ((A3,),), NOW)
+    answer = await store.queue.acquire(asked, ((A3,),), NOW)
     assert isinstance(answer, QueuePosition)
     assert answer.ahead == 1  # the holder; `first` was asked for by nobody
     assert holder.id < first.id < asked.id
@@ -294,14 +294,14 @@ async def test_who_may_start_goes_before_whoever_is_overdue_to_look(store: Store
     holder, *waiting = [run(f"s{n}") for n in range(6)]
     for item in (holder, *waiting):
         await store.commit(Plan(new_runs=((item, (claimant(item, "x"),)),)), NOW, done=None)
-        await store.take(item, ((A3,),), NOW)
+        await store.queue.acquire(item, ((A3,),), NOW)
     later = NOW + timedelta(hours=1)
-    [first, *others] = await store.claim_runs("me", NOW, lease_s=LEASE_S, limit=9)
+    [first, *others] = await store.runs.claim("me", NOW, lease_s=LEASE_S, limit=9)
     for number, each in enumerate(others):  # the first of the queue is due last
         due = NOW + timedelta(minutes=10 - number)
-        assert await store.save_run(each.lease, SaveRun(each.run, due), NOW)
+        assert await store.runs.save(each.lease, SaveRun(each.run, due), NOW)
     over = SaveRun(done(first.run), None, release_all=True)
-    assert await store.save_run(first.lease, over, later)
+    assert await store.runs.save(first.lease, over, later)
     await store._db.write(lambda conn: poke_runs(conn, {waiting[4].id}, later))
-    claimed = await store.claim_runs("me", later, lease_s=LEASE_S, limit=9)
+    claimed = await store.runs.claim("me", later, lease_s=LEASE_S, limit=9)
     assert [item.run.suite for item in claimed] == ["s1", "s5", "s4", "s3", "s2"]

@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 
-from bot.ports.inbox import Plan
+from bot.core.planning.plan import Plan
 from bot.store import Store
 from tests.conftest import StoreFactory
 from tests.store.rows import NOW, REPO, SHA, after, claimant, delivery, put, run
@@ -17,8 +17,8 @@ from bot.store import Store
 async def main():
     store = await Store.open(sys.argv[1])
     now = datetime.fromisoformat(sys.argv[2])
-    assert len(await store.claim_deliveries("dead", now, lease_s=30, limit=9)) == 1
-    assert len(await store.claim_runs("dead", now, lease_s=30, limit=9)) == 1
+    assert len(await store.deliveries.claim("dead", now, lease_s=30, limit=9)) == 1
+    assert len(await store.runs.claim("dead", now, lease_s=30, limit=9)) == 1
     os.kill(os.getpid(), signal.SIGKILL)
 
 asyncio.run(main())
@@ -28,19 +28,19 @@ asyncio.run(main())
 async def test_two_owners_claim_disjointly(store_factory: StoreFactory) -> None:
     stores = [await store_factory(), await store_factory()]
     await put(stores[0], *(run(f"s{n}") for n in range(40)))
-    claims = [stores[n % 2].claim_runs(f"owner {n}", NOW, lease_s=30, limit=7) for n in range(8)]
+    claims = [stores[n % 2].runs.claim(f"owner {n}", NOW, lease_s=30, limit=7) for n in range(8)]
     found = [item.run.id for part in await asyncio.gather(*claims) for item in part]
     assert len(found) == len(set(found))
-    rest = await stores[0].claim_runs("rest", NOW, lease_s=30, limit=99)
+    rest = await stores[0].runs.claim("rest", NOW, lease_s=30, limit=99)
     assert len(found) + len(rest) == 40
 
 
 async def test_two_owners_never_share_a_subject(store_factory: StoreFactory) -> None:
     stores = [await store_factory(), await store_factory()]
     for n in range(30):
-        await stores[0].store_delivery(delivery(f"g{n}", subject=f"7:{n % 10}"))
+        await stores[0].deliveries.put(delivery(f"g{n}", subject=f"7:{n % 10}"))
     claims = [
-        stores[n % 2].claim_deliveries(f"owner {n}", NOW, lease_s=30, limit=4) for n in range(8)
+        stores[n % 2].deliveries.claim(f"owner {n}", NOW, lease_s=30, limit=4) for n in range(8)
     ]
     subjects = [item.subject for part in await asyncio.gather(*claims) for _, item in part]
     assert sorted(subjects) == sorted({f"7:{n}" for n in range(10)})
@@ -56,14 +56,14 @@ async def test_commits_at_once_make_one_open_run_with_every_want(
         return Plan(repo=REPO, new_runs=((made, (claimant(made, f"pr:{n}"),)),))
 
     await asyncio.gather(*(stores[n % 2].commit(commit(n), NOW, done=None) for n in range(12)))
-    (found,) = await stores[0].runs_at(REPO.id, SHA)
+    (found,) = await stores[0].runs.at(REPO.id, SHA)
     assert {item.source for item in found.claimants} == {f"pr:{n}" for n in range(12)}
 
 
 async def test_a_poll_is_taken_once_whoever_asks(store_factory: StoreFactory) -> None:
     stores = [await store_factory(), await store_factory()]
     for at, expected in ((0, 1), (59, 0), (60, 1)):
-        asked = (stores[n % 2].due_poll("list", after(at), every_s=60) for n in range(6))
+        asked = (stores[n % 2].polls.take("list", after(at), every_s=60) for n in range(6))
         assert sum(await asyncio.gather(*asked)) == expected
 
 
@@ -71,14 +71,14 @@ async def test_what_a_killed_process_held_is_claimed_when_its_lease_ends(
     store: Store, database_url: str
 ) -> None:
     await put(store, run())
-    await store.store_delivery(delivery("g"))
+    await store.deliveries.put(delivery("g"))
     command = [sys.executable, "-c", _CLAIM_AND_DIE, database_url, NOW.isoformat()]
     process = await asyncio.create_subprocess_exec(*command)
     assert await process.wait() == -9, subprocess.list2cmdline(command)
-    assert await store.claim_runs("me", after(29), lease_s=30, limit=9) == ()
-    assert await store.claim_deliveries("me", after(29), lease_s=30, limit=9) == ()
-    assert len(await store.claim_runs("me", after(30), lease_s=30, limit=9)) == 1
-    assert len(await store.claim_deliveries("me", after(30), lease_s=30, limit=9)) == 1
+    assert await store.runs.claim("me", after(29), lease_s=30, limit=9) == ()
+    assert await store.deliveries.claim("me", after(29), lease_s=30, limit=9) == ()
+    assert len(await store.runs.claim("me", after(30), lease_s=30, limit=9)) == 1
+    assert len(await store.deliveries.claim("me", after(30), lease_s=30, limit=9)) == 1
 
 
 async def test_a_cancelled_write_leaves_the_store_usable(store: Store) -> None:
@@ -88,4 +88,4 @@ async def test_a_cancelled_write_leaves_the_store_usable(store: Store) -> None:
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
     await put(store, run("stays"))
-    assert "stays" in {item.run.suite for item in await store.runs_at(REPO.id, SHA)}
+    assert "stays" in {item.run.suite for item in await store.runs.at(REPO.id, SHA)}

@@ -5,17 +5,17 @@ from dataclasses import replace
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RayJobSeen, RunEvent, Source
 from bot.core.model.runs import Run
-from bot.ports.follower import ClaimedRayJob, SaveRayJob
-from bot.ports.runner import ClaimedRun, SaveRun
 from bot.ports.wake import Topic
 from bot.store import Store
+from bot.store.rayjobs import ClaimedRayJob, SaveRayJob
+from bot.store.runs import ClaimedRun, SaveRun
 from tests.conftest import StoreFactory
 from tests.store.rows import NOW, after, done, put, run
 from tests.store.wakes import Pokes
 
 
 async def claims(store: Store, at: float = 0, owner: str = "me") -> tuple[ClaimedRayJob, ...]:
-    return await store.claim_rayjobs(owner, after(at), lease_s=30, limit=9)
+    return await store.rayjobs.claim(owner, after(at), lease_s=30, limit=9)
 
 
 async def claim(store: Store, at: float = 0, owner: str = "me") -> ClaimedRayJob:
@@ -24,7 +24,7 @@ async def claim(store: Store, at: float = 0, owner: str = "me") -> ClaimedRayJob
 
 
 async def claim_run(store: Store) -> ClaimedRun:
-    (claimed,) = await store.claim_runs("runner", NOW, lease_s=30, limit=1)
+    (claimed,) = await store.runs.claim("runner", NOW, lease_s=30, limit=1)
     return claimed
 
 
@@ -34,7 +34,7 @@ async def seen(store: Store, *names: str) -> Run:
     await put(store, made)
     jobs = tuple(RayJob(name, made.id, "workflow", confirmed=True) for name in names)
     claimed = await claim_run(store)
-    assert await store.save_run(claimed.lease, SaveRun(made, due=None, rayjobs=jobs), NOW)
+    assert await store.runs.save(claimed.lease, SaveRun(made, due=None, rayjobs=jobs), NOW)
     return made
 
 
@@ -64,7 +64,7 @@ async def test_every_field_is_saved(store: Store) -> None:
         resume={"seq": 9},
         log_bytes=2**40,
     )
-    assert await store.save_rayjob(claimed.lease, SaveRayJob(moved, due=NOW), NOW)
+    assert await store.rayjobs.save(claimed.lease, SaveRayJob(moved, due=NOW), NOW)
     expected = replace(moved, status="RUN\ufffdNING", message="half ?")
     assert (await claim(store)).rayjob == expected
 
@@ -72,16 +72,16 @@ async def test_every_field_is_saved(store: Store) -> None:
 async def test_a_lease_that_is_kept_is_prolonged(store: Store) -> None:
     await seen(store, "one")
     claimed = await claim(store)
-    assert await store.save_rayjob(claimed.lease, SaveRayJob(claimed.rayjob, keep_s=30), after(20))
+    assert await store.rayjobs.save(claimed.lease, SaveRayJob(claimed.rayjob, keep_s=30), after(20))
     assert await claims(store, 49) == ()
-    assert await store.save_rayjob(claimed.lease, SaveRayJob(claimed.rayjob, keep_s=30), after(40))
+    assert await store.rayjobs.save(claimed.lease, SaveRayJob(claimed.rayjob, keep_s=30), after(40))
     assert (await claim(store, 70, "other")).lease.number == 2
 
 
 async def test_a_lease_that_is_given_back_is_due_when_it_said(store: Store) -> None:
     await seen(store, "one")
     claimed = await claim(store)
-    assert await store.save_rayjob(claimed.lease, SaveRayJob(claimed.rayjob, due=after(9)), NOW)
+    assert await store.rayjobs.save(claimed.lease, SaveRayJob(claimed.rayjob, due=after(9)), NOW)
     assert await claims(store, 8) == ()
     assert len(await claims(store, 9)) == 1
 
@@ -90,7 +90,7 @@ async def test_a_complete_rayjob_is_never_claimed_again(store: Store) -> None:
     await seen(store, "one")
     claimed = await claim(store)
     complete = SaveRayJob(replace(claimed.rayjob, complete=True), due=NOW)
-    assert await store.save_rayjob(claimed.lease, complete, NOW)
+    assert await store.rayjobs.save(claimed.lease, complete, NOW)
     assert await claims(store, 99) == ()
 
 
@@ -103,20 +103,20 @@ async def test_a_lost_lease_writes_nothing(store: Store) -> None:
         run_events=(RunEvent(made.id, Source.WATCH, NOW, RayJobSeen("j")),),
         poke=True,
     )
-    assert not await store.save_rayjob(late.lease, save, after(31))
-    assert await store.claim_runs("runner", after(31), lease_s=30, limit=1) == ()
-    assert await store.save_rayjob(fresh.lease, SaveRayJob(fresh.rayjob, due=NOW), after(32))
+    assert not await store.rayjobs.save(late.lease, save, after(31))
+    assert await store.runs.claim("runner", after(31), lease_s=30, limit=1) == ()
+    assert await store.rayjobs.save(fresh.lease, SaveRayJob(fresh.rayjob, due=NOW), after(32))
     assert (await claim(store, 32)).rayjob.lines == 0
 
 
 async def test_the_rayjobs_of_a_done_run_are_neither_claimed_nor_written(store: Store) -> None:
     made = await seen(store, "one", "two")
-    claimed = (await store.claim_rayjobs("me", NOW, lease_s=30, limit=1))[0]
+    claimed = (await store.rayjobs.claim("me", NOW, lease_s=30, limit=1))[0]
     poke = SaveRayJob(claimed.rayjob, poke=True, keep_s=30)
-    assert await store.save_rayjob(claimed.lease, poke, NOW)
+    assert await store.rayjobs.save(claimed.lease, poke, NOW)
     ending = await claim_run(store)
-    assert await store.save_run(ending.lease, SaveRun(done(made), due=None), NOW)
-    assert not await store.save_rayjob(claimed.lease, poke, NOW)
+    assert await store.runs.save(ending.lease, SaveRun(done(made), due=None), NOW)
+    assert not await store.rayjobs.save(claimed.lease, poke, NOW)
     assert await claims(store, 99) == ()
 
 
@@ -124,17 +124,17 @@ async def test_news_pokes_the_run_and_shows_progress(store_factory: StoreFactory
     pokes = Pokes()
     store = await store_factory(wake=pokes)
     made = await seen(store, "one")
-    (check,) = await store.claim_checks("me", NOW, lease_s=30, limit=1)
-    await store.shown(check.lease, github_id=1, version=1, ended=False, now=NOW)
+    (check,) = await store.checks.claim("me", NOW, lease_s=30, limit=1)
+    await store.checks.shown(check.lease, github_id=1, version=1, ended=False, now=NOW)
     claimed = await claim(store)
     pokes.acquired()
     run_event = RunEvent(made.id, Source.WATCH, NOW, RayJobSeen("j"))
     save = SaveRayJob(claimed.rayjob, run_events=(run_event,), poke=True, progress=True, keep_s=30)
-    assert await store.save_rayjob(claimed.lease, save, NOW)
+    assert await store.rayjobs.save(claimed.lease, save, NOW)
     assert pokes.acquired() == [Topic.REPORTER, Topic.RUNNER]
     assert (await claim_run(store)).run_events == (run_event,)
-    assert len(await store.claim_checks("me", after(60), lease_s=30, limit=1)) == 1
-    assert await store.save_rayjob(claimed.lease, SaveRayJob(claimed.rayjob, keep_s=30), NOW)
+    assert len(await store.checks.claim("me", after(60), lease_s=30, limit=1)) == 1
+    assert await store.rayjobs.save(claimed.lease, SaveRayJob(claimed.rayjob, keep_s=30), NOW)
     assert pokes.acquired() == []
 
 
@@ -145,5 +145,5 @@ async def test_one_id_in_two_runs_is_two_rows(store: Store) -> None:
     await put(store, second)
     claimed = await claim_run(store)
     job = RayJob("job", second.id, "log", confirmed=False)
-    assert await store.save_run(claimed.lease, SaveRun(second, due=None, rayjobs=(job,)), NOW)
+    assert await store.runs.save(claimed.lease, SaveRun(second, due=None, rayjobs=(job,)), NOW)
     assert [item.run.id for item in await claims(store)] == [first.id, second.id]

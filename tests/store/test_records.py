@@ -16,11 +16,11 @@ from bot.core.model.selections import (
     StoredSelection,
     SuiteSelection,
 )
+from bot.core.planning.plan import Plan
 from bot.core.policy import Mode, Tier
 from bot.core.policy.selection import Choice
-from bot.ports.inbox import Plan
-from bot.ports.runner import SaveRun
 from bot.store import Store
+from bot.store.runs import SaveRun
 from tests.store.rows import NOW, REPO, SHA, after, claimant, done, put, run
 
 OTHER = Sha("b" * 40)
@@ -32,10 +32,10 @@ async def commit(store: Store, **changes: object) -> None:
 
 
 async def test_a_repository_is_renamed_and_keeps_its_installation(store: Store) -> None:
-    assert await store.repo(REPO.id) is None
+    assert await store.repos.get(REPO.id) is None
     await commit(store, repo=REPO)
     await commit(store, repo=replace(REPO, name="new", installation_id=None))
-    assert await store.repo(REPO.id) == replace(REPO, name="new")
+    assert await store.repos.get(REPO.id) == replace(REPO, name="new")
 
 
 async def test_a_late_payload_does_not_bring_a_suspended_repository_back(store: Store) -> None:
@@ -43,23 +43,23 @@ async def test_a_late_payload_does_not_bring_a_suspended_repository_back(store: 
     await commit(store, installation=InstallationEvent(70, active=False))
     for number in (70, None):
         await commit(store, repo=replace(REPO, installation_id=number))
-    assert await store.active_repos() == ()
+    assert await store.repos.active() == ()
     await commit(store, repo=replace(REPO, installation_id=72))  # installed anew
-    assert [repo.installation_id for repo in await store.active_repos()] == [72]
+    assert [repo.installation_id for repo in await store.repos.active()] == [72]
 
 
 async def test_a_suspended_installation_pokes_the_runs_of_its_repositories(store: Store) -> None:
     other = replace(REPO, id=RepoId(3), installation_id=71)
     await commit(store, repo=other)
     await put(store, run(), run(repo_id=other.id))
-    for claimed in await store.claim_runs("me", NOW, lease_s=30, limit=9):
-        await store.save_run(claimed.lease, SaveRun(claimed.run, due=None), NOW)
+    for claimed in await store.runs.claim("me", NOW, lease_s=30, limit=9):
+        await store.runs.save(claimed.lease, SaveRun(claimed.run, due=None), NOW)
     await commit(store, installation=InstallationEvent(70, active=False))
-    assert await store.active_repos() == (other,)
-    claimed_runs = await store.claim_runs("me", NOW, lease_s=30, limit=9)
+    assert await store.repos.active() == (other,)
+    claimed_runs = await store.runs.claim("me", NOW, lease_s=30, limit=9)
     assert [claimed.run.repo_id for claimed in claimed_runs] == [REPO.id]
     await commit(store, installation=InstallationEvent(70, active=True))
-    assert await store.active_repos() == (other, REPO)
+    assert await store.repos.active() == (other, REPO)
 
 
 async def test_repositories_taken_from_an_installation_are_not_active(store: Store) -> None:
@@ -68,37 +68,37 @@ async def test_repositories_taken_from_an_installation_are_not_active(store: Sto
     await commit(store, repo=other)
     await commit(store, installation=InstallationEvent(70, gone=(REPO.id,)))
     await commit(store, installation=InstallationEvent(70, active=True))
-    assert await store.active_repos() == (other,)
+    assert await store.repos.active() == (other,)
     await commit(store, installation=InstallationEvent(70, gone=(other.id,)))
-    assert await store.active_repos() == ()
+    assert await store.repos.active() == ()
     await commit(store, installation=InstallationEvent(70, back=(REPO.id,)))
-    assert await store.active_repos() == (REPO,)
+    assert await store.repos.active() == (REPO,)
 
 
 async def test_a_pull_request_is_the_one_last_seen(store: Store) -> None:
     await commit(store, pull=PULL)
-    assert await store.pull(REPO.id, 1) == PULL
+    assert await store.pulls.get(REPO.id, 1) == PULL
     moved = replace(PULL, head_sha=OTHER, head_repo_id=None, updated_at=None)
     await commit(store, pull=moved)
-    assert await store.pull(REPO.id, 1) == moved
-    assert await store.pull(REPO.id, 2) is None
+    assert await store.pulls.get(REPO.id, 1) == moved
+    assert await store.pulls.get(REPO.id, 2) is None
 
 
 async def test_pulls_at_a_commit_are_the_open_ones(store: Store) -> None:
     closed, second = replace(PULL, number=2, open=False), replace(PULL, number=3)
     for pull in (second, closed, PULL, replace(PULL, number=4, head_sha=OTHER)):
         await commit(store, pull=pull)
-    assert await store.pulls_at(REPO.id, SHA) == (PULL, second)
-    assert [pull.number for pull in await store.open_pulls(REPO.id)] == [1, 3, 4]
+    assert await store.pulls.at(REPO.id, SHA) == (PULL, second)
+    assert [pull.number for pull in await store.pulls.open(REPO.id)] == [1, 3, 4]
 
 
 async def test_heads_are_oldest_first_and_a_push_back_makes_one_the_newest(store: Store) -> None:
     first, second = Head(REPO.id, 1, SHA, "ann", NOW), Head(REPO.id, 1, OTHER, "bob", after(1))
     await commit(store, head=first)
     await commit(store, head=second)
-    assert await store.heads(REPO.id, 1) == (first, second)
+    assert await store.pulls.heads(REPO.id, 1) == (first, second)
     await commit(store, head=replace(first, pusher="eve", seen_at=after(2)))
-    assert [(head.sha, head.pusher) for head in await store.heads(REPO.id, 1)] == [
+    assert [(head.sha, head.pusher) for head in await store.pulls.heads(REPO.id, 1)] == [
         (OTHER, "bob"),
         (SHA, "eve"),
     ]
@@ -109,13 +109,13 @@ async def test_a_head_seen_twice_keeps_its_time_and_learns_its_pusher(store: Sto
     await commit(store, head=found)
     await commit(store, head=replace(found, pusher="ann", seen_at=after(5)))
     await commit(store, head=replace(found, pusher=None, seen_at=after(9)))
-    assert await store.heads(REPO.id, 1) == (replace(found, pusher="ann"),)
+    assert await store.pulls.heads(REPO.id, 1) == (replace(found, pusher="ann"),)
 
 
 async def test_times_come_back_aware_in_utc_to_the_microsecond(store: Store) -> None:
     there = NOW.astimezone(timezone(timedelta(hours=8)))
     await commit(store, head=Head(REPO.id, 1, SHA, None, there))
-    (head,) = await store.heads(REPO.id, 1)
+    (head,) = await store.pulls.heads(REPO.id, 1)
     assert head.seen_at == NOW
     assert head.seen_at.utcoffset() == timedelta(0)
 
@@ -125,11 +125,11 @@ async def test_a_policy_is_read_kept_and_forgotten(store: Store) -> None:
     none = StoredPolicy(REPO.id, "v0.1", "", None, NOW)
     await commit(store, policy=policy)
     await commit(store, policy=none)
-    assert await store.policy(REPO.id, "main") == policy
-    assert await store.policy(REPO.id, "v0.1") == none
+    assert await store.policies.get(REPO.id, "main") == policy
+    assert await store.policies.get(REPO.id, "v0.1") == none
     await commit(store, forget_policy=(REPO.id, "main"))
-    assert await store.policy(REPO.id, "main") is None
-    assert await store.policy(REPO.id, "v0.1") == none
+    assert await store.policies.get(REPO.id, "main") is None
+    assert await store.policies.get(REPO.id, "v0.1") == none
 
 
 async def test_a_selection_is_one_a_pull_request(store: Store) -> None:
@@ -151,7 +151,7 @@ async def test_a_selection_is_one_a_pull_request(store: Store) -> None:
     )
     for selection in (replace(one, number=2), one, replace(one, data=full)):
         await commit(store, selection=selection)
-    found = await store.selections(REPO.id, SHA)
+    found = await store.pulls.selections(REPO.id, SHA)
     assert found == (replace(one, data=full), replace(one, number=2))
 
 
@@ -160,47 +160,47 @@ async def test_approvals_are_of_a_commit_and_a_person(store: Store) -> None:
     bob = Approval(REPO.id, SHA, "bob", Level.ADMIN, "command", after(1))
     for approval in (bob, ann, replace(ann, sha=OTHER), replace(ann, via="start")):
         await commit(store, approval=approval)
-    assert await store.approvals(REPO.id, SHA) == (replace(ann, via="start"), bob)
+    assert await store.pulls.approvals(REPO.id, SHA) == (replace(ann, via="start"), bob)
 
 
 async def live(store: Store, made: Run, **more: object) -> Run:
     """Store a run that was dispatched."""
     await put(store, made)
-    (claimed,) = await store.claim_runs("me", NOW, lease_s=30, limit=9)
+    (claimed,) = await store.runs.claim("me", NOW, lease_s=30, limit=9)
     moved: Run = replace(made, dispatched_at=NOW, **more)  # type: ignore[arg-type]
-    assert await store.save_run(claimed.lease, SaveRun(moved, due=None), NOW)
+    assert await store.runs.save(claimed.lease, SaveRun(moved, due=None), NOW)
     return moved
 
 
 async def test_runs_are_found_by_what_they_are_known_by(store: Store) -> None:
     first = await live(store, run("a"), actions_run_id=9, actions_attempt=1, dispatch_id="D")
     ended = await live(store, run("b"), actions_run_id=8)
-    assert await store.run_of_actions(REPO.id, 9) == first
-    assert await store.run_of_actions(RepoId(1), 9) is None
-    assert await store.run_of_dispatch("D") == first
-    assert await store.run_of_dispatch("E") is None
-    assert await store.run_of_check(REPO.id, first.id) == first
-    assert await store.run_of_check(RepoId(1), first.id) is None
-    assert await store.run_of_check(REPO.id, "unknown") is None
-    assert [item.run for item in await store.runs_of_claimant(REPO.id, "pr:1")] == [first, ended]
-    assert await store.runs_of_claimant(RepoId(1), "pr:1") == ()
+    assert await store.runs.of_actions_run(REPO.id, 9) == first
+    assert await store.runs.of_actions_run(RepoId(1), 9) is None
+    assert await store.runs.of_dispatch("D") == first
+    assert await store.runs.of_dispatch("E") is None
+    assert await store.runs.of_check(REPO.id, first.id) == first
+    assert await store.runs.of_check(RepoId(1), first.id) is None
+    assert await store.runs.of_check(REPO.id, "unknown") is None
+    assert [item.run for item in await store.runs.of_claimant(REPO.id, "pr:1")] == [first, ended]
+    assert await store.runs.of_claimant(RepoId(1), "pr:1") == ()
 
 
 async def test_the_open_runs_that_a_pull_request_pinned_are_found(store: Store) -> None:
     pinned = await live(store, run("a", number=1), actions_run_id=9)
     await live(store, run("b", number=1), actions_run_id=8)
     await store.commit(Plan(add_claimants=(claimant(pinned, "pin:5"),)), NOW, done=None)
-    assert [item.run for item in await store.pinned_runs(REPO.id, 1)] == [pinned]
-    assert await store.pinned_runs(REPO.id, 2) == ()
-    assert await store.pinned_runs(RepoId(1), 1) == ()
+    assert [item.run for item in await store.runs.pinned(REPO.id, 1)] == [pinned]
+    assert await store.runs.pinned(REPO.id, 2) == ()
+    assert await store.runs.pinned(RepoId(1), 1) == ()
 
 
 async def test_the_latest_attempt_of_an_actions_run_is_found(store: Store) -> None:
     first = await live(store, run(), actions_run_id=9)
     await store.commit(Plan(add_claimants=(claimant(first, "x"),)), NOW, done=None)
-    (claimed,) = await store.claim_runs("me", NOW, lease_s=30, limit=9)
+    (claimed,) = await store.runs.claim("me", NOW, lease_s=30, limit=9)
     ended = done(first, outcome=Outcome.FAILURE)
-    assert await store.save_run(claimed.lease, SaveRun(ended, due=None), NOW)
+    assert await store.runs.save(claimed.lease, SaveRun(ended, due=None), NOW)
     second = await live(store, run(attempt=2), actions_run_id=9, actions_attempt=2)
-    assert await store.run_of_actions(REPO.id, 9) == second
-    assert [item.run for item in await store.runs_of_claimant(REPO.id, "pr:1")] == [second]
+    assert await store.runs.of_actions_run(REPO.id, 9) == second
+    assert [item.run for item in await store.runs.of_claimant(REPO.id, "pr:1")] == [second]

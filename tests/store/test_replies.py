@@ -4,17 +4,18 @@ from dataclasses import replace
 
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome, Run
-from bot.ports.inbox import Plan, Reply
-from bot.ports.reporter import DueReply
-from bot.ports.runner import SaveRun
+from bot.core.planning.plan import Plan
+from bot.core.report.views import Reply
 from bot.store import Store
+from bot.store.replies import DueReply
+from bot.store.runs import SaveRun
 from tests.store.rows import NOW, REPO, after, claimant, done, put, run
 
 REPLY = Reply(REPO.id, 77, 1, "`/ascend-e2e ppo` on 9f8e7d6")
 
 
 async def claims(store: Store, at: float = 0, owner: str = "me") -> tuple[DueReply, ...]:
-    return await store.claim_replies(owner, after(at), lease_s=30, limit=9)
+    return await store.replies.claim(owner, after(at), lease_s=30, limit=9)
 
 
 async def claim(store: Store, at: float = 0, owner: str = "me") -> DueReply:
@@ -27,20 +28,20 @@ async def say(store: Store, reply: Reply = REPLY) -> None:
 
 
 async def show(store: Store, due: DueReply) -> None:
-    await store.shown(due.lease, github_id=9, version=due.want_version, ended=False, now=NOW)
+    await store.replies.shown(due.lease, github_id=9, version=due.want_version, now=NOW)
 
 
 async def end(store: Store, row: Run, retry: Run | None = None) -> None:
-    (claimed,) = await store.claim_runs("runner", NOW, lease_s=30, limit=1)
+    (claimed,) = await store.runs.claim("runner", NOW, lease_s=30, limit=1)
     save = SaveRun(done(row, outcome=Outcome.FAILURE), due=None, retry=retry)
-    assert await store.save_run(claimed.lease, save, NOW)
+    assert await store.runs.save(claimed.lease, save, NOW)
 
 
 async def test_a_reply_is_due_with_its_runs_and_where_they_are_shown(store: Store) -> None:
     one, two = run("a"), run("b")
     await put(store, one, two)
-    for check in await store.claim_checks("me", NOW, lease_s=30, limit=1):
-        await store.shown(check.lease, github_id=3, version=1, ended=False, now=NOW)
+    for check in await store.checks.claim("me", NOW, lease_s=30, limit=1):
+        await store.checks.shown(check.lease, github_id=3, version=1, ended=False, now=NOW)
     said = replace(REPLY, run_ids=(two.id, one.id))
     await say(store, said)
     due = await claim(store)
@@ -55,8 +56,8 @@ async def test_a_reply_that_was_first_is_edited_once_its_check_run_is_there(stor
     await say(store, replace(REPLY, run_ids=(made.id,)))
     await show(store, await claim(store))
     for _ in range(2):  # only the first time is news
-        (check,) = await store.claim_checks("me", NOW, lease_s=30, limit=1)
-        await store.shown(check.lease, github_id=3, version=0, ended=False, now=NOW)
+        (check,) = await store.checks.claim("me", NOW, lease_s=30, limit=1)
+        await store.checks.shown(check.lease, github_id=3, version=0, ended=False, now=NOW)
         if claimed := await claims(store):
             (due,) = claimed
             assert (due.github_id, due.check_ids) == (9, {made.id: 3})
@@ -67,7 +68,7 @@ async def test_a_reply_that_was_first_is_edited_once_its_check_run_is_there(stor
 async def test_a_reply_is_posted_once(store: Store) -> None:
     await say(store)
     due = await claim(store)
-    assert await store.trying(due.lease)
+    assert await store.replies.creating(due.lease)
     await show(store, due)
     assert await claims(store, 99) == ()
 
@@ -75,10 +76,10 @@ async def test_a_reply_is_posted_once(store: Store) -> None:
 async def test_a_try_to_post_is_remembered_when_its_answer_is_lost(store: Store) -> None:
     await say(store)
     due = await claim(store)
-    assert await store.trying(due.lease)
+    assert await store.replies.creating(due.lease)
     again = await claim(store, 30, "other")
     assert again.create_tried
-    assert not await store.trying(due.lease)
+    assert not await store.replies.creating(due.lease)
 
 
 async def test_a_reply_said_anew_is_edited(store: Store) -> None:
@@ -132,21 +133,23 @@ async def test_a_reply_given_up_is_not_edited_any_more(store: Store) -> None:
     made = run()
     await put(store, made)
     await say(store, replace(REPLY, run_ids=(made.id,)))
-    await store.give_up((await claim(store)).lease, due=None, note="the pull request is locked")
+    await store.replies.failed(
+        (await claim(store)).lease, due=None, note="the pull request is locked"
+    )
     await end(store, made)
     assert await claims(store, 99) == ()
 
 
 async def test_a_reply_that_failed_for_now_is_due_later(store: Store) -> None:
     await say(store)
-    await store.give_up((await claim(store)).lease, due=after(60), note="502")
+    await store.replies.failed((await claim(store)).lease, due=after(60), note="502")
     assert await claims(store, 59) == ()
     assert len(await claims(store, 60)) == 1
 
 
 async def test_a_comment_with_a_reply_row_is_answered(store: Store) -> None:
-    assert not await store.answered(77)
+    assert not await store.replies.exists(77)
     reply = Reply(REPO.id, comment_id=77, number=1, head="hello", run_ids=())
     await store.commit(Plan(repo=REPO, replies=(reply,)), NOW, done=None)
-    assert await store.answered(77)
-    assert not await store.answered(78)
+    assert await store.replies.exists(77)
+    assert not await store.replies.exists(78)

@@ -13,11 +13,11 @@ from bot.core.model.run_events import (
     WorkflowRunChanged,
 )
 from bot.core.model.runs import Outcome, Run, State, StopReason, StopRequest
+from bot.core.planning.plan import DropClaimant, Plan
 from bot.core.queue.state import Acquired
-from bot.ports.inbox import DropClaimant, Plan
-from bot.ports.runner import ClaimedRun, SaveRun
 from bot.ports.wake import Topic
 from bot.store import Store
+from bot.store.runs import ClaimedRun, SaveRun
 from tests.conftest import StoreFactory
 from tests.store.rows import NOW, REPO, SHA, after, claimant, done, put, run
 from tests.store.wakes import Pokes
@@ -26,7 +26,7 @@ WISH = StopRequest(StopReason.STALL, by="", reason="no output", at=NOW)
 
 
 async def claims(store: Store, at: float = 0, owner: str = "me") -> tuple[ClaimedRun, ...]:
-    return await store.claim_runs(owner, after(at), lease_s=30, limit=9)
+    return await store.runs.claim(owner, after(at), lease_s=30, limit=9)
 
 
 async def claim(store: Store, at: float = 0, owner: str = "me") -> ClaimedRun:
@@ -42,11 +42,11 @@ async def one(store: Store, **more: object) -> ClaimedRun:
 
 async def save(store: Store, claimed: ClaimedRun, row: Run | None = None, **more: object) -> bool:
     saved = SaveRun(row or claimed.run, **{"due": None, **more})  # type: ignore[arg-type]
-    return await store.save_run(claimed.lease, saved, NOW)
+    return await store.runs.save(claimed.lease, saved, NOW)
 
 
 async def attempts(store: Store) -> list[Run]:
-    return [item.run for item in await store.runs_at(REPO.id, SHA)]
+    return [item.run for item in await store.runs.at(REPO.id, SHA)]
 
 
 async def test_every_field_that_moves_is_saved(store: Store) -> None:
@@ -93,7 +93,7 @@ async def test_the_longest_due_come_first_within_the_limit(store: Store) -> None
     await put(store, *rows)
     for claimed, due in zip(await claims(store), (30, 10, 20), strict=True):
         await save(store, claimed, due=after(due))
-    found = await store.claim_runs("me", after(99), lease_s=30, limit=2)
+    found = await store.runs.claim("me", after(99), lease_s=30, limit=2)
     assert [item.run.suite for item in found] == ["b", "c"]
 
 
@@ -103,8 +103,8 @@ async def test_a_lost_lease_writes_nothing(store: Store) -> None:
     moved = replace(late.run, state=State.RUNNING)
     run_event = RunEvent(late.run.id, Source.RUNNER, NOW, DispatchStarted(1))
     assert not await save(store, late, moved, run_events=(run_event,), retry=run(attempt=2))
-    assert not await store.note(late.lease, moved, (run_event,), NOW)
-    assert not await store.renew(late.lease, NOW, lease_s=99)
+    assert not await store.runs.note(late.lease, moved, (run_event,), NOW)
+    assert not await store.runs.renew(late.lease, NOW, lease_s=99)
     assert await attempts(store) == [late.run]
     assert await save(store, fresh)
 
@@ -125,15 +125,15 @@ async def test_a_note_writes_at_once_and_keeps_the_lease(store: Store) -> None:
     claimed = await one(store)
     intent = replace(claimed.run, state=State.DISPATCHING, dispatch_id="D")
     run_event = RunEvent(intent.id, Source.RUNNER, NOW, DispatchStarted(1))
-    assert await store.note(claimed.lease, intent, (run_event,), NOW)
-    assert await store.run_of_dispatch("D") == intent
+    assert await store.runs.note(claimed.lease, intent, (run_event,), NOW)
+    assert await store.runs.of_dispatch("D") == intent
     assert await claims(store, 29, "other") == ()
     assert (await claim(store, 30, "other")).run_events == (run_event,)
 
 
 async def test_a_renewed_lease_lasts_longer(store: Store) -> None:
     claimed = await one(store)
-    assert await store.renew(claimed.lease, after(20), lease_s=30)
+    assert await store.runs.renew(claimed.lease, after(20), lease_s=30)
     assert await claims(store, 49) == ()
     assert len(await claims(store, 50)) == 1
 
@@ -158,7 +158,7 @@ async def test_a_done_run_is_never_claimed_saved_or_noted_again(store: Store) ->
     claimed = await one(store)
     assert await save(store, claimed, done(claimed.run), due=after(1))
     assert await claims(store, 99) == ()
-    assert not await store.note(claimed.lease, claimed.run, (), NOW)
+    assert not await store.runs.note(claimed.lease, claimed.run, (), NOW)
 
 
 async def test_a_retry_is_the_next_attempt_with_the_same_wants(store: Store) -> None:
@@ -174,7 +174,7 @@ async def test_a_retry_is_the_next_attempt_with_the_same_wants(store: Store) -> 
         ("pr:1", True, ""),
         ("pin:5", False, "ann"),
     }
-    assert await store.run_of_check(REPO.id, retry.id) == retry
+    assert await store.runs.of_check(REPO.id, retry.id) == retry
 
 
 async def test_rayjobs_are_added_once_and_known_ones_are_left_alone(store: Store) -> None:
@@ -220,13 +220,13 @@ async def test_a_done_run_gives_its_places_to_those_who_wait(store: Store) -> No
     await put(store, holder, pending)
     first, second = await claims(store)
     needs = ((Need("label:x", 1, 1),),)
-    assert await store.take(holder, needs, NOW) == Acquired(0)
-    assert isinstance(await store.take(pending, needs, NOW), QueuePosition)
+    assert await store.queue.acquire(holder, needs, NOW) == Acquired(0)
+    assert isinstance(await store.queue.acquire(pending, needs, NOW), QueuePosition)
     assert await save(store, second)
     assert await claims(store) == ()
     assert await save(store, first, done(holder), release_all=True)
     assert (await claim(store)).run == pending
-    assert await store.take(pending, needs, NOW) == Acquired(0)
+    assert await store.queue.acquire(pending, needs, NOW) == Acquired(0)
 
 
 async def test_a_save_pokes_those_it_has_work_for(store_factory: StoreFactory) -> None:

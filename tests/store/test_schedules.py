@@ -9,7 +9,7 @@ import pytest
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.runs import Outcome, State
-from bot.core.planning.plan import AuditEntry
+from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.schedule import (
     Firing,
     FiringState,
@@ -18,7 +18,6 @@ from bot.core.planning.schedule import (
     due,
     firing_source,
 )
-from bot.ports.inbox import Plan
 from bot.store import Store
 from tests.conftest import StoreFactory
 from tests.store.rows import REPO, SHA, after, claimant, run
@@ -38,24 +37,24 @@ def started(*suites: str) -> Plan:
 
 async def scheduled(store: Store, *rows: Schedule) -> None:
     await store.commit(Plan(repo=REPO), AT, done=None)
-    await store.save_schedules(ScheduleChange(put=rows or (ROW,)))
+    await store.schedules.save(ScheduleChange(put=rows or (ROW,)))
 
 
 async def suites_at(store: Store) -> list[str]:
-    return [item.run.suite for item in await store.runs_at(REPO.id, SHA)]
+    return [item.run.suite for item in await store.runs.at(REPO.id, SHA)]
 
 
 async def test_a_time_is_due_once_it_has_come(store: Store) -> None:
     await scheduled(store)
-    assert (await store.schedules_due(AT - timedelta(seconds=1))).schedules == ()
-    assert (await store.schedules_due(AT)).schedules == ((REPO, ROW),)
+    assert (await store.schedules.due(AT - timedelta(seconds=1))).schedules == ()
+    assert (await store.schedules.due(AT)).schedules == ((REPO, ROW),)
 
 
 async def test_a_firing_moves_the_time_keeps_the_night_and_starts_its_suites(store: Store) -> None:
     await scheduled(store)
-    assert await store.fire(ROW, AT + DAY, FIRING, started("one", "two"), AT)
-    assert (await store.schedules_due(AT + timedelta(hours=1))).schedules == ()
-    (told,) = await store.list_schedules(each=5)
+    assert await store.schedules.fire(ROW, AT + DAY, FIRING, started("one", "two"), AT)
+    assert (await store.schedules.due(AT + timedelta(hours=1))).schedules == ()
+    (told,) = await store.schedules.listing(each=5)
     assert (told.schedule.next, told.firings) == (AT + DAY, (FIRING,))
     assert sorted(await suites_at(store)) == ["one", "two"]
 
@@ -63,16 +62,18 @@ async def test_a_firing_moves_the_time_keeps_the_night_and_starts_its_suites(sto
 async def test_replicas_that_race_for_a_night_start_it_once(store_factory: StoreFactory) -> None:
     stores = [await store_factory() for _ in range(3)]
     await scheduled(stores[0])
-    fired = [one.fire(ROW, AT + DAY, FIRING, started("one"), AT) for one in stores]
+    fired = [one.schedules.fire(ROW, AT + DAY, FIRING, started("one"), AT) for one in stores]
     assert sorted(await asyncio.gather(*fired)) == [False, False, True]
     assert await suites_at(stores[0]) == ["one"]
 
 
 async def test_whoever_comes_late_writes_nothing_at_all(store: Store) -> None:
     await scheduled(store)
-    await store.fire(ROW, AT + DAY, FIRING, started("one"), AT)
-    assert not await store.fire(ROW, AT + DAY, replace(FIRING, at=after(9)), started("two"), AT)
-    (told,) = await store.list_schedules(each=5)
+    await store.schedules.fire(ROW, AT + DAY, FIRING, started("one"), AT)
+    assert not await store.schedules.fire(
+        ROW, AT + DAY, replace(FIRING, at=after(9)), started("two"), AT
+    )
+    (told,) = await store.schedules.listing(each=5)
     assert told.firings == (FIRING,)
     assert await suites_at(store) == ["one"]
 
@@ -85,31 +86,33 @@ async def test_a_restart_fires_what_was_not_committed_and_no_more(
     await scheduled(first)
     now = AT + timedelta(minutes=3)
     if not crash:
-        await first.fire(ROW, AT + DAY, FIRING, started("one"), now)
+        await first.schedules.fire(ROW, AT + DAY, FIRING, started("one"), now)
     again = await store_factory()
-    left = (await again.schedules_due(now)).schedules
+    left = (await again.schedules.due(now)).schedules
     for _, row in left:
         found = due(row, now)
         assert found is not None
-        await again.fire(row, found.then, replace(FIRING, at=found.at), started("one"), now)
+        await again.schedules.fire(
+            row, found.then, replace(FIRING, at=found.at), started("one"), now
+        )
     assert len(left) == int(crash)
     assert await suites_at(again) == ["one"]
-    assert (await again.list_schedules(each=5))[0].schedule.next == AT + DAY
+    assert (await again.schedules.listing(each=5))[0].schedule.next == AT + DAY
 
 
 async def test_a_changed_time_replaces_the_old_one_and_a_gone_one_is_dropped(store: Store) -> None:
     other = replace(ROW, name="a3")
     await scheduled(store, ROW, other)
     moved = replace(ROW, cron="0 18 * * *", next=AT + timedelta(hours=1))
-    await store.save_schedules(ScheduleChange(put=(moved,), drop=(other,)))
-    assert [item.schedule for item in await store.list_schedules(each=1)] == [moved]
+    await store.schedules.save(ScheduleChange(put=(moved,), drop=(other,)))
+    assert [item.schedule for item in await store.schedules.listing(each=1)] == [moved]
 
 
 async def test_a_time_that_another_replica_has_moved_on_is_not_moved_back(store: Store) -> None:
     await scheduled(store)
-    await store.fire(ROW, AT + DAY, FIRING, Plan(), AT)
-    await store.save_schedules(ScheduleChange(put=(ROW,)))
-    assert (await store.schedules_due(AT)).schedules == ()
+    await store.schedules.fire(ROW, AT + DAY, FIRING, Plan(), AT)
+    await store.schedules.save(ScheduleChange(put=(ROW,)))
+    assert (await store.schedules.due(AT)).schedules == ()
 
 
 async def test_a_clock_set_back_gets_its_time_back_but_no_night_twice(store: Store) -> None:
@@ -117,13 +120,15 @@ async def test_a_clock_set_back_gets_its_time_back_but_no_night_twice(store: Sto
     skipped = replace(FIRING, state=FiringState.SKIPPED, sha="", note="too late")
     ahead = replace(ROW, next=AT + DAY)
     for firing, begun in ((skipped, True), (FIRING, True), (FIRING, False)):
-        assert await store.fire(ROW, ahead.next, firing, Plan(), AT) is begun
-        await store.put_back(replace(ahead, next=AT + 9 * DAY), ROW)  # not what it is now
-        assert (await store.schedules_due(AT)).schedules == ()
-        await store.put_back(ahead, ROW)
-        assert (await store.schedules_due(AT)).schedules == ((REPO, ROW),)
-    assert not await store.fire(ROW, ahead.next, FIRING, started("one"), AT)
-    (told,) = await store.list_schedules(each=5)
+        assert await store.schedules.fire(ROW, ahead.next, firing, Plan(), AT) is begun
+        await store.schedules.move_back(
+            replace(ahead, next=AT + 9 * DAY), ROW
+        )  # not what it is now
+        assert (await store.schedules.due(AT)).schedules == ()
+        await store.schedules.move_back(ahead, ROW)
+        assert (await store.schedules.due(AT)).schedules == ((REPO, ROW),)
+    assert not await store.schedules.fire(ROW, ahead.next, FIRING, started("one"), AT)
+    (told,) = await store.schedules.listing(each=5)
     assert (told.schedule, told.firings, await suites_at(store)) == (ahead, (FIRING,), [])
 
 
@@ -135,11 +140,11 @@ async def test_repositories_come_with_their_policy_and_times_unless_suspended(
     other = StoredPolicy(REPO.id, "v1", "c" * 40, "version: 1", AT)
     for row in (policy, other):
         await store.commit(Plan(policy=row), AT, done=None)
-    (timed,) = await store.repos_with_schedules()
+    (timed,) = await store.schedules.by_repo()
     assert (timed.repo, timed.policy, timed.schedules) == (REPO, policy, (ROW,))
     gone = Repo(RepoId(8), "x", "y", "main", active=False)
     await store.commit(Plan(repo=gone), AT, done=None)
-    assert [item.repo.id for item in await store.repos_with_schedules()] == [REPO.id]
+    assert [item.repo.id for item in await store.schedules.by_repo()] == [REPO.id]
 
 
 async def test_a_night_that_was_asked_for_starts_once_and_is_audited(
@@ -149,28 +154,28 @@ async def test_a_night_that_was_asked_for_starts_once_and_is_audited(
     await scheduled(stores[0])
     asked = replace(FIRING, state=FiringState.ASKED, sha="", note="asked for by ann")
     entry = AuditEntry(AT, "ann", "nightly a2", allowed=True, rule="operator", repo_id=REPO.id)
-    await stores[0].ask_firing(asked, entry)
-    await stores[1].ask_firing(asked, entry)
-    assert (await stores[1].schedules_due(AT - DAY)).asked == ((REPO, asked),)
-    fired = [one.fire_asked(FIRING, started("one"), AT) for one in stores]
+    await stores[0].schedules.ask(asked, entry)
+    await stores[1].schedules.ask(asked, entry)
+    assert (await stores[1].schedules.due(AT - DAY)).asked == ((REPO, asked),)
+    fired = [one.schedules.fire_asked(FIRING, started("one"), AT) for one in stores]
     assert sorted(await asyncio.gather(*fired)) == [False, True]
-    assert (await stores[0].schedules_due(AT - DAY)).asked == ()
-    (told,) = await stores[0].list_schedules(each=5)
+    assert (await stores[0].schedules.due(AT - DAY)).asked == ()
+    (told,) = await stores[0].schedules.listing(each=5)
     assert (told.firings, told.schedule.next) == ((FIRING,), AT)
-    assert await stores[0].audit_since(REPO.id, "ann", AT) == (entry, entry)
+    assert await stores[0].audit.since(REPO.id, "ann", AT) == (entry, entry)
 
 
 async def test_an_open_night_comes_with_its_runs_until_it_is_settled(store: Store) -> None:
     await scheduled(store)
     changes = started("one", "two")
-    await store.fire(ROW, AT + DAY, FIRING, changes, AT)
-    ((firing, runs),) = await store.open_firings()
+    await store.schedules.fire(ROW, AT + DAY, FIRING, changes, AT)
+    ((firing, runs),) = await store.schedules.open_firings()
     assert (firing, [item.run.suite for item in runs]) == (FIRING, ["one", "two"])
     done = replace(FIRING, state=FiringState.DONE, note="2 of 2 suites passed")
-    await store.settle_firing(done)
-    await store.settle_firing(replace(done, note="again"))
-    assert await store.open_firings() == ()
-    (told,) = await store.list_schedules(each=5)
+    await store.schedules.settle(done)
+    await store.schedules.settle(replace(done, note="again"))
+    assert await store.schedules.open_firings() == ()
+    (told,) = await store.schedules.listing(each=5)
     assert told.firings == (done,)
 
 
@@ -178,8 +183,8 @@ async def test_ended_runs_still_tell_how_a_night_went(store: Store) -> None:
     await scheduled(store)
     ended = run("one", state=State.DONE, outcome=Outcome.SUCCESS)
     changes = Plan(new_runs=((ended, (claimant(ended, SOURCE),)),))
-    await store.fire(ROW, AT + DAY, FIRING, changes, AT)
-    (item,) = await store.runs_of_firing(REPO.id, SOURCE)
+    await store.schedules.fire(ROW, AT + DAY, FIRING, changes, AT)
+    (item,) = await store.schedules.runs_of(REPO.id, SOURCE)
     assert (item.run.outcome, item.claimants[0].source) == (Outcome.SUCCESS, SOURCE)
 
 
@@ -188,8 +193,8 @@ async def test_old_nights_are_forgotten_but_for_those_that_go_on(store: Store) -
     past = [FiringState.SKIPPED, FiringState.STARTED, FiringState.DONE]
     for days, state in enumerate(past):
         firing = replace(FIRING, at=AT - days * DAY, state=state)
-        row = (await store.list_schedules(each=1))[0].schedule
-        await store.fire(row, row.next + DAY, firing, Plan(), AT)
-    await store.prune_firings(AT + DAY)
-    (told,) = await store.list_schedules(each=5)
+        row = (await store.schedules.listing(each=1))[0].schedule
+        await store.schedules.fire(row, row.next + DAY, firing, Plan(), AT)
+    await store.schedules.prune(AT + DAY)
+    (told,) = await store.schedules.listing(each=5)
     assert [firing.state for firing in told.firings] == [FiringState.STARTED]

@@ -10,12 +10,14 @@ from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RayJobAnnounced, RunEvent, Source
 from bot.core.model.runs import Run, State
-from bot.ports.api import Accepted, Announced, Refusal, RunQuery, Why
-from bot.ports.inbox import Plan
-from bot.ports.runner import SaveRun
+from bot.core.planning.plan import Plan
+from bot.ports.oidc import Refusal, Why
 from bot.ports.wake import Topic
 from bot.store import Store
+from bot.store.run_reads import RunQuery
+from bot.store.runs import SaveRun
 from bot.store.tables_scarce import tokens
+from bot.store.tokens import Accepted, Announced
 from tests.conftest import StoreFactory
 from tests.store.rows import NOW, REPO, after, claimant, done, put, run
 from tests.store.wakes import Pokes
@@ -43,18 +45,18 @@ async def test_an_announced_rayjob_is_followed_at_once(store_factory: StoreFacto
     store = await store_factory(wake=pokes)
     one = run()
     await put(store, one)
-    [claimed] = await store.claim_runs("r", NOW, lease_s=30, limit=1)
-    await store.save_run(claimed.lease, SaveRun(claimed.run, due=None), NOW)
+    [claimed] = await store.runs.claim("r", NOW, lease_s=30, limit=1)
+    await store.runs.save(claimed.lease, SaveRun(claimed.run, due=None), NOW)
     pokes.acquired()
-    assert await store.add_announced(announced(one), NOW) == Accepted(new=True)
+    assert await store.tokens.redeem(announced(one), NOW) == Accepted(new=True)
     assert pokes.acquired() == [Topic.FOLLOWER, Topic.RUNNER]
-    [job] = await store.claim_rayjobs("f", NOW, lease_s=30, limit=9)
+    [job] = await store.rayjobs.claim("f", NOW, lease_s=30, limit=9)
     assert (job.rayjob.job_id, job.rayjob.seen, job.rayjob.confirmed) == (
         "rj-1",
         "announcement",
         False,
     )
-    [again] = await store.claim_runs("r", NOW, lease_s=30, limit=9)
+    [again] = await store.runs.claim("r", NOW, lease_s=30, limit=9)
     assert [run_event.key for run_event in again.run_events] == ["rayjob:rj-1"]
 
 
@@ -71,8 +73,8 @@ async def test_a_token_proves_one_rayjob_and_repeats_change_nothing(store: Store
         (announced(replace(one, id=RunId("NONE")), jti="j-3"), Why.OVER),
     ]
     for item, expected in cases:
-        assert why(await store.add_announced(item, NOW)) == expected, item
-    jobs = await store.claim_rayjobs("f", NOW, lease_s=30, limit=9)
+        assert why(await store.tokens.redeem(item, NOW)) == expected, item
+    jobs = await store.rayjobs.claim("f", NOW, lease_s=30, limit=9)
     assert [job.rayjob.job_id for job in jobs] == ["rj-1", "rj-2"]
     assert await remembered(store) == 2
 
@@ -80,11 +82,11 @@ async def test_a_token_proves_one_rayjob_and_repeats_change_nothing(store: Store
 async def test_a_done_run_takes_no_new_rayjob(store: Store) -> None:
     one = run()
     await put(store, one)
-    await store.add_announced(announced(one), NOW)
-    [claimed] = await store.claim_runs("r", NOW, lease_s=30, limit=1)
-    assert await store.save_run(claimed.lease, SaveRun(done(claimed.run), due=None), NOW)
-    assert why(await store.add_announced(announced(one, "rj-2", "j-2"), NOW)) is Why.OVER
-    assert why(await store.add_announced(announced(one), NOW)) is False
+    await store.tokens.redeem(announced(one), NOW)
+    [claimed] = await store.runs.claim("r", NOW, lease_s=30, limit=1)
+    assert await store.runs.save(claimed.lease, SaveRun(done(claimed.run), due=None), NOW)
+    assert why(await store.tokens.redeem(announced(one, "rj-2", "j-2"), NOW)) is Why.OVER
+    assert why(await store.tokens.redeem(announced(one), NOW)) is False
     assert await remembered(store) == 1
 
 
@@ -96,7 +98,7 @@ async def test_of_many_that_come_at_once_with_one_token_one_counts(
     await put(first, one)
     answers = await asyncio.gather(
         *(
-            store.add_announced(announced(one, f"rj-{number}"), NOW)
+            store.tokens.redeem(announced(one, f"rj-{number}"), NOW)
             for number in range(4)
             for store in (first, second)
         )
@@ -104,16 +106,16 @@ async def test_of_many_that_come_at_once_with_one_token_one_counts(
     said = [why(answer) for answer in answers]
     assert said.count(True) == 1
     assert said.count(False) <= 1
-    assert len(await first.claim_rayjobs("f", NOW, lease_s=30, limit=9)) == 1
+    assert len(await first.rayjobs.claim("f", NOW, lease_s=30, limit=9)) == 1
 
 
 async def test_a_token_is_forgotten_when_nobody_takes_it_any_more(store: Store) -> None:
     one = run()
     await put(store, one)
-    await store.add_announced(announced(one), NOW)
-    await store.prune_tokens(after(331))
+    await store.tokens.redeem(announced(one), NOW)
+    await store.tokens.prune(after(331))
     assert await remembered(store) == 1
-    await store.prune_tokens(after(330 + 61))
+    await store.tokens.prune(after(330 + 61))
     assert await remembered(store) == 0
 
 
@@ -121,10 +123,10 @@ async def test_the_attempt_of_an_actions_run_is_found(store: Store) -> None:
     first = run(actions_run_id=9, state=State.DONE, ended_at=NOW)
     second = run(attempt=2, actions_run_id=9, actions_attempt=2)
     await put(store, first, second)
-    assert await store.run_of_attempt(REPO.id, 9, 1) == first
-    assert await store.run_of_attempt(REPO.id, 9, 2) == second
-    assert await store.run_of_attempt(REPO.id, 9, 3) is None
-    assert await store.run_of_attempt(RepoId(8), 9, 1) is None
+    assert await store.runs.of_actions_attempt(REPO.id, 9, 1) == first
+    assert await store.runs.of_actions_attempt(REPO.id, 9, 2) == second
+    assert await store.runs.of_actions_attempt(REPO.id, 9, 3) is None
+    assert await store.runs.of_actions_attempt(RepoId(8), 9, 1) is None
 
 
 async def test_runs_are_listed_by_what_people_know_of_them(store: Store) -> None:
@@ -152,19 +154,19 @@ async def test_runs_are_listed_by_what_people_know_of_them(store: Store) -> None
         (RunQuery(number=1, repo="7"), [one]),
     ]
     for query, expected in cases:
-        found = await store.list_runs(query)
+        found = await store.runs.search(query)
         assert [item.run for item in found] == expected, query
-    newest = (await store.list_runs(RunQuery(limit=1)))[0]
+    newest = (await store.runs.search(RunQuery(limit=1)))[0]
     assert newest.repo == elsewhere
 
 
 async def test_a_runs_story_holds_its_wants_facts_and_rayjobs(store: Store) -> None:
     one = run()
     await put(store, one)
-    await store.add_announced(announced(one), NOW)
-    story = await store.run_story(one.id)
+    await store.tokens.redeem(announced(one), NOW)
+    story = await store.runs.story(one.id)
     assert story is not None
     assert (story.run, story.repo, story.claimants) == (one, REPO, (claimant(one),))
     assert [run_event.key for run_event in story.run_events] == ["rayjob:rj-1"]
     assert [job.job_id for job in story.rayjobs] == ["rj-1"]
-    assert await store.run_story(RunId("NONE")) is None
+    assert await store.runs.story(RunId("NONE")) is None

@@ -17,10 +17,10 @@ from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import LogRead, RunEvent, Source, WorkflowRunEnded
 from bot.core.model.runs import Run, State, StopReason, StopRequest
-from bot.ports.api import Announced
-from bot.ports.inbox import Plan
+from bot.core.planning.plan import Plan
 from bot.sim import ManualClock
 from bot.sim.auth import key_pair
+from bot.store.tokens import Announced
 from bot.web.announcements import MAX_BODY
 from bot.web.guard import Guard
 from bot.web.health import Depends, GitHubHeard, HealthPage
@@ -47,7 +47,7 @@ async def put_story(door: Door) -> Run:
     said = RunEvent(one.id, Source.RUNNER, NOW, WorkflowRunEnded(1, "failure"))
     assert await door.parts.store.commit(Plan(run_events=(log, said)), NOW, done=None)
     job = RayJob("rj-1", one.id, "announcement", confirmed=True, digest=DIGEST)
-    await door.parts.store.add_announced(Announced(job, (), "j-1", NOW), NOW)
+    await door.parts.store.tokens.redeem(Announced(job, (), "j-1", NOW), NOW)
     return one
 
 

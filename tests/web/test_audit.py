@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.planning.plan import AuditEntry
-from bot.ports.inbox import Plan
+from bot.core.planning.plan import AuditEntry, Plan
 from tests.databases import SqliteTemplate
 from tests.store.rows import REPO, SHA
 from tests.web.door import Door, open_door

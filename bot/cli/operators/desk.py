@@ -129,7 +129,7 @@ async def _check(url: str) -> None:
     try:
         store = await Store.open(url)
         try:
-            migrated = await store.migrated()
+            migrated = await store.health.migrated()
         finally:
             await store.close()
     except refusals() as error:

@@ -34,9 +34,9 @@ from bot.core.planning.trust import Trusted
 from bot.core.report.markdown import code, prose
 from bot.core.report.views import Gate
 from bot.ports.clock import Clock
-from bot.ports.inbox import InboxStore
 from bot.services.events.pull_request import PullRequests
 from bot.services.policies import Policies
+from bot.store import Store
 
 SAME_CLICK = timedelta(seconds=60)
 APPROVE = "approve"
@@ -65,7 +65,7 @@ class CheckRuns:
 
     def __init__(
         self,
-        store: InboxStore,
+        store: Store,
         policies: Policies,
         pulls: PullRequests,
         tools: tuple[Starts, Messages, Clock],
@@ -78,7 +78,7 @@ class CheckRuns:
     async def clicked(self, event: Click) -> Plan:
         """Plan what a click starts; one that starts nothing is answered with the reason."""
         target = await self._target(event)
-        pulls = await self._store.pulls_at(event.repo.id, event.sha)
+        pulls = await self._store.pulls.at(event.repo.id, event.sha)
         if not pulls:
             return await self._without_pull(event, target)
         pull = pulls[0]
@@ -96,7 +96,7 @@ class CheckRuns:
             return Target(None)
         if event.identifier == APPROVE:
             return Target(None, approves=True)
-        return Target(await self._store.run_of_check(event.repo.id, event.external_id))
+        return Target(await self._store.runs.of_check(event.repo.id, event.external_id))
 
     async def _request(self, event: Click, pull: Pull, policy: PolicyAt) -> StartRequest:
         repo_id = event.repo.id
@@ -105,9 +105,9 @@ class CheckRuns:
             asked.evaluation,
             Requester(asked.person, event.sha, asked.own, asked.evaluation.trust),
             pr_source(pull.number),
-            await self._store.runs_at(repo_id, event.sha),
+            await self._store.runs.at(repo_id, event.sha),
             failed_only=True,
-            spent=await self._store.spent(repo_id, self._clock.now()),
+            spent=await self._store.queue.spent(repo_id, self._clock.now()),
         )
 
     async def _approve(self, event: Click, target: Target, request: StartRequest) -> Plan:
@@ -169,8 +169,8 @@ class CheckRuns:
 
         A merge group, a push or a schedule may have runs there.
         """
-        group = alive(await self._store.selections(event.repo.id, event.sha))
-        runs = await self._store.runs_at(event.repo.id, event.sha)
+        group = alive(await self._store.pulls.selections(event.repo.id, event.sha))
+        runs = await self._store.runs.at(event.repo.id, event.sha)
         candidates = may_run_again(runs, group=group is not None)
         if not candidates and group is None:
             return self._not_a_head(event, target)
@@ -218,7 +218,7 @@ class CheckRuns:
     async def _is_repeated(self, event: Click, name: str) -> bool:
         """Return True if this person had the suite re-run on that commit a moment ago."""
         since = self._clock.now() - SAME_CLICK
-        done = await self._store.audit_since(event.repo.id, event.sender, since)
+        done = await self._store.audit.since(event.repo.id, event.sender, since)
         return any(
             entry.allowed and entry.what == f"rerun {name}" and entry.sha == event.sha
             for entry in done

@@ -27,8 +27,6 @@ from bot.core.planning.audit import audited
 from bot.core.planning.plan import Plan
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
-from bot.ports.inbox import InboxStore
-from bot.ports.lease import Lease
 from bot.services.events.check_run import CheckRuns
 from bot.services.events.installation import plan_installation, was_removed
 from bot.services.events.issue_comment import IssueComments
@@ -37,6 +35,8 @@ from bot.services.events.pull_request import PullRequests
 from bot.services.events.push import Pushes
 from bot.services.events.workflow_run import WorkflowRuns
 from bot.services.workers import Worker
+from bot.store import Store
+from bot.store.leases import Lease
 from bot.telemetry import get_log
 
 LEASE_S = 30
@@ -60,9 +60,7 @@ class EventHandlers:
 class Inbox:
     """Handles deliveries; those of one subject are handled one after the other."""
 
-    def __init__(
-        self, store: InboxStore, handlers: EventHandlers, clock: Clock, worker: Worker
-    ) -> None:
+    def __init__(self, store: Store, handlers: EventHandlers, clock: Clock, worker: Worker) -> None:
         self._store = store
         self._handlers = handlers
         self._clock = clock
@@ -71,7 +69,7 @@ class Inbox:
 
     async def step(self) -> bool:
         """Handle the deliveries that are due; return True if there were any."""
-        claimed = await self._store.claim_deliveries(
+        claimed = await self._store.deliveries.claim(
             self._worker.owner, self._clock.now(), lease_s=LEASE_S, limit=BATCH
         )
         async with asyncio.TaskGroup() as group:
@@ -100,13 +98,13 @@ class Inbox:
     ) -> None:
         """Try the delivery again later; GitHub's failure does not count against it."""
         seconds = wait_s if wait_s is not None else 2 ** min(delivery.tries + 1, 6)
-        await self._store.retry_delivery(
+        await self._store.deliveries.retry(
             lease, due=self._due(seconds), note=note, park=False, counts=False
         )
 
     async def _failed(self, lease: Lease, delivery: Delivery, error: Exception) -> None:
         park = delivery.tries + 1 >= MAX_TRIES
-        await self._store.retry_delivery(
+        await self._store.deliveries.retry(
             lease,
             due=self._due(2**delivery.tries),
             note=f"{type(error).__name__}: {error}",

@@ -6,7 +6,7 @@ They tell which repositories the app may call, and under which name.
 from bot.core.github.events import InstallationEvent, RepositoryEvent
 from bot.core.model.repos import Repo
 from bot.core.planning.plan import Plan
-from bot.ports.inbox import InboxStore
+from bot.store import Store
 
 
 def plan_installation(event: InstallationEvent | RepositoryEvent) -> Plan:
@@ -16,9 +16,9 @@ def plan_installation(event: InstallationEvent | RepositoryEvent) -> Plan:
     return Plan(installation=event)
 
 
-async def was_removed(store: InboxStore, repo: Repo) -> bool:
+async def was_removed(store: Store, repo: Repo) -> bool:
     """Return True if the app may no longer call the repository: its event came too late."""
-    known = await store.repo(repo.id)
+    known = await store.repos.get(repo.id)
     if known is None or known.active:
         return False
     return repo.installation_id is None or known.installation_id in {None, repo.installation_id}

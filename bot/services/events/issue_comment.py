@@ -42,9 +42,9 @@ from bot.core.report.views import Reply
 from bot.core.report.words import row_state
 from bot.ports.clock import Clock
 from bot.ports.github import GitHub
-from bot.ports.inbox import InboxStore
 from bot.services.events.pull_request import PullRequests
 from bot.services.policies import Broken, Policies
+from bot.store import Store
 
 RECEIPT = "eyes"
 MINUTE = timedelta(seconds=60)
@@ -77,7 +77,7 @@ class IssueComments:
 
     def __init__(
         self,
-        store: InboxStore,
+        store: Store,
         github: GitHub,
         policies: Policies,
         pulls: PullRequests,
@@ -95,7 +95,7 @@ class IssueComments:
         A comment counts once, whatever number of deliveries tells of it.
         """
         parsed = commands.parse(event.body)
-        if not parsed or await self._store.answered(event.comment_id):
+        if not parsed or await self._store.replies.exists(event.comment_id):
             return Plan(repo=event.repo)
         pull = await self._github.pull(event.repo, event.number)
         policy = await self._policies.of(event.repo, pull.base_ref)
@@ -139,7 +139,7 @@ class IssueComments:
         self, event: IssueCommentEvent, pull: Pull, policy: PolicyAt
     ) -> CommandContext:
         asked = await self._pulls.evaluate_for(event.repo, pull, policy, event.author)
-        known = await self._store.heads(event.repo.id, pull.number)
+        known = await self._store.pulls.heads(event.repo.id, pull.number)
         former = tuple(item for item in known if item.sha != asked.head.sha)
         return CommandContext(
             event=event,
@@ -154,7 +154,7 @@ class IssueComments:
     ) -> AdmittedCommands:
         """Return the commands that count, and how many are beyond a person's rate."""
         since = self._clock.now() - MINUTE
-        before = await self._store.audit_since(event.repo.id, event.author, since)
+        before = await self._store.audit.since(event.repo.id, event.author, since)
         spent = sum(entry.what.startswith(COMMAND) for entry in before)
         left = max(0, limit - spent)
         told = any(entry.rule == RATE for entry in before)
@@ -273,8 +273,8 @@ class IssueComments:
     async def _request(self, context: CommandContext, sha: Sha) -> StartRequest:
         """Return an order for the head, or for a former head that a command pins."""
         evaluation, event = context.evaluation, context.event
-        runs = await self._store.runs_at(event.repo.id, sha)
-        spent = await self._store.spent(event.repo.id, self._clock.now())
+        runs = await self._store.runs.at(event.repo.id, sha)
+        spent = await self._store.queue.spent(event.repo.id, self._clock.now())
         if sha == evaluation.pull.head_sha:
             requester = Requester(context.person, sha, context.own, evaluation.trust)
             return StartRequest(evaluation, requester, pr_source(event.number), runs, spent=spent)
@@ -289,7 +289,7 @@ class IssueComments:
         rule = context.evaluation.at.policy.trust
         pushers = [head.pusher or "" for head in context.heads if head.sha == sha]
         own = frozenset(name.casefold() for name in (context.evaluation.pull.author, *pushers))
-        approvals = await self._store.approvals(context.event.repo.id, sha)
+        approvals = await self._store.pulls.approvals(context.event.repo.id, sha)
         granted = [
             item
             for item in approvals
@@ -326,8 +326,8 @@ class IssueComments:
         self, command: commands.Cancel, context: CommandContext, builder: PlanBuilder
     ) -> None:
         policy, pull = context.evaluation.at.policy, context.evaluation.pull
-        wanted = await self._store.runs_of_claimant(pull.repo_id, pr_source(pull.number))
-        wanted += await self._store.pinned_runs(pull.repo_id, pull.number)
+        wanted = await self._store.runs.of_claimant(pull.repo_id, pr_source(pull.number))
+        wanted += await self._store.runs.pinned(pull.repo_id, pull.number)
         ours = {item.run.id: item.run for item in wanted}
         left = {run.suite for run in ours.values()}
         names, refusals = named(self._messages, policy, command.suites, to_start=False, left=left)
@@ -361,13 +361,13 @@ class IssueComments:
         self, command: commands.Explain, context: CommandContext, builder: PlanBuilder
     ) -> None:
         repo, evaluation = context.event.repo, context.evaluation
-        runs = latest(await self._store.runs_at(repo.id, evaluation.pull.head_sha))
+        runs = latest(await self._store.runs.at(repo.id, evaluation.pull.head_sha))
         writer, now = MarkdownWriter(Context(repo.full_name)), self._clock.now()
         stands = {name: row_state(writer, run, now) for name, run in runs.items()}
         builder.said.append(explained(self._messages, evaluation, command.suites, stands))
 
     async def _status(self, context: CommandContext, builder: PlanBuilder) -> None:
-        runs = await self._store.runs_at(context.event.repo.id, context.evaluation.pull.head_sha)
+        runs = await self._store.runs.at(context.event.repo.id, context.evaluation.pull.head_sha)
         found = latest(runs)
         builder.run_ids += [run.id for run in found.values()]
         if not found:

@@ -28,8 +28,8 @@ from bot.core.report.views import Gate
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles, GitHub
-from bot.ports.inbox import InboxStore
 from bot.services.policies import Broken, Policies
+from bot.store import Store
 
 _HEADS = "refs/heads/"
 _GONE = {404, 410}
@@ -40,7 +40,7 @@ class MergeGroups:
 
     def __init__(
         self,
-        store: InboxStore,
+        store: Store,
         github: GitHub,
         policies: Policies,
         clock: Clock,
@@ -62,13 +62,13 @@ class MergeGroups:
         return await self._checks_requested(event)
 
     async def _stored_selection(self, event: MergeGroupEvent) -> StoredSelection | None:
-        rows = await self._store.selections(event.repo.id, event.head_sha)
+        rows = await self._store.pulls.selections(event.repo.id, event.head_sha)
         return next((row for row in rows if row.number == 0), None)
 
     async def _destroyed(self, event: MergeGroupEvent, row: StoredSelection | None) -> Plan:
         if row is None and await self._policy(event) is None:
             return Plan(repo=event.repo)  # a repository without a policy
-        runs = await self._store.runs_at(event.repo.id, event.head_sha)
+        runs = await self._store.runs.at(event.repo.id, event.head_sha)
         row = row or StoredSelection(event.repo.id, event.head_sha, 0, "", SelectionDetails())
         return replace(end_group(row, runs, event.reason, self._clock.now()), repo=event.repo)
 
@@ -104,7 +104,7 @@ class MergeGroups:
             selection = select_unlisted(at.policy, Trigger.PULL_REQUEST)
         group = Group(commit, number, selection, changed)
         reused = await self._reused(event, group, pull) if at.policy.mode is Mode.ON else None
-        runs = await self._store.runs_at(repo.id, event.head_sha)
+        runs = await self._store.runs.at(repo.id, event.head_sha)
         maker = AttemptMaker(self._clock.now(), self._new_id)
         changes = plan_group(group, runs, reused or NOTHING_REUSED, maker)
         return replace(changes, repo=repo)
@@ -131,7 +131,7 @@ class MergeGroups:
         """Return the suites that passed on the pull request's head, if the files are the same."""
         if pull is None or not event.tree:
             return None
-        suites = passed(group, await self._store.runs_at(event.repo.id, pull.head_sha))
+        suites = passed(group, await self._store.runs.at(event.repo.id, pull.head_sha))
         if not suites or await self._github.tree(event.repo, pull.head_sha) != event.tree:
             return None
         return Reused(pull.head_sha, suites)

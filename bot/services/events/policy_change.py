@@ -9,14 +9,14 @@ from bot.core.policy import Policy, load_policy
 from bot.core.policy.selection import POLICY_PATH, ChangedFile
 from bot.core.report.views import Proposal
 from bot.ports.github import GitHub
-from bot.ports.inbox import InboxStore
 from bot.services.policies import Broken
+from bot.store import Store
 
 
 class PolicyChanges:
     """Reads the policy that a pull request proposes, beside the one in force."""
 
-    def __init__(self, store: InboxStore, github: GitHub, default: bytes | None) -> None:
+    def __init__(self, store: Store, github: GitHub, default: bytes | None) -> None:
         """``default`` is the server's own policy for repositories without one."""
         self._store = store
         self._github = github
@@ -28,7 +28,7 @@ class PolicyChanges:
         """Return the policy that a head proposes; None if it does not change the policy."""
         if not any(POLICY_PATH in (file.path, file.previous_path) for file in files):
             return None
-        row = await self._store.policy(repo.id, in_force.ref)
+        row = await self._store.policies.get(repo.id, in_force.ref)
         old = row.text if row and row.text is not None else self._default
         found = await self._github.file(repo, POLICY_PATH, pull.head_sha)
         new = found.text.decode(errors="replace") if found else None

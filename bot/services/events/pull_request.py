@@ -27,9 +27,9 @@ from bot.core.policy.selection import POLICY_PATH, select, touches_protected
 from bot.core.report.views import Gate
 from bot.ports.clock import Clock
 from bot.ports.github import ChangedFiles, GitHub
-from bot.ports.inbox import InboxStore
 from bot.services.events.policy_change import PolicyChanges
 from bot.services.policies import Broken, Policies
+from bot.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class PullRequests:
 
     def __init__(
         self,
-        store: InboxStore,
+        store: Store,
         github: GitHub,
         policies: Policies,
         policy_changes: PolicyChanges,
@@ -63,7 +63,7 @@ class PullRequests:
 
     async def changed(self, event: PullRequestEvent) -> Plan:
         """Plan what an event of a pull request changes."""
-        known = await self._store.pull(event.repo.id, event.pull.number)
+        known = await self._store.pulls.get(event.repo.id, event.pull.number)
         pull, sender = event.pull, event.sender or None
         if _out_of_order(event, known):
             pull = await self._github.pull(event.repo, pull.number)
@@ -76,7 +76,7 @@ class PullRequests:
         self, repo: Repo, pull: Pull, why: str = "the pull request was closed"
     ) -> Plan:
         """Stop what runs for a closed pull request only."""
-        wanted = await self._store.runs_of_claimant(repo.id, pr_source(pull.number))
+        wanted = await self._store.runs.of_claimant(repo.id, pr_source(pull.number))
         changes = close(pull, wanted, why)
         shared = await self._others_at(pull, pull)
         return replace(changes, repo=repo, gates=() if shared else changes.gates)
@@ -103,20 +103,20 @@ class PullRequests:
 
     async def gates_of_former_head(self, pull: Pull) -> tuple[Gate, ...]:
         """Return the gate of the former head, if the pull request has a new head."""
-        known = await self._store.pull(pull.repo_id, pull.number)
+        known = await self._store.pulls.get(pull.repo_id, pull.number)
         if known is None or known.head_sha == pull.head_sha or await self._others_at(known, pull):
             return ()
         return (leave(known.head_sha, pull),)
 
     async def _others_at(self, at: Pull, besides: Pull) -> bool:
         """Return True if another open pull request has the same head as ``at``."""
-        pulls = await self._store.pulls_at(at.repo_id, at.head_sha)
+        pulls = await self._store.pulls.at(at.repo_id, at.head_sha)
         return any(other.number != besides.number for other in pulls)
 
     async def _learn(self, pull: Pull, trigger: HeadTrigger, by: str | None) -> LearnedHead:
         """Return the head with its pusher; a commit keeps the pusher it had first."""
         now = self._clock.now()
-        known = await self._store.heads(pull.repo_id, pull.number)
+        known = await self._store.pulls.heads(pull.repo_id, pull.number)
         for head in reversed(known):
             if head.sha == pull.head_sha and head.pusher:
                 # A commit that comes back counts as new: its time is now.
@@ -135,7 +135,7 @@ class PullRequests:
 
     async def _claims_of_former_heads(self, pull: Pull) -> tuple[DropClaimant, ...]:
         """Return the claims of this pull request on runs at former heads, to drop them."""
-        wanted = await self._store.runs_of_claimant(pull.repo_id, pr_source(pull.number))
+        wanted = await self._store.runs.of_claimant(pull.repo_id, pr_source(pull.number))
         gone = tuple(item for item in wanted if item.run.sha != pull.head_sha)
         return close(pull, gone, f"superseded by {short(pull.head_sha)}").drop_claimants
 
@@ -192,8 +192,8 @@ class PullRequests:
         """Plan the difference between what should run at a head and what runs."""
         pull = evaluation.pull
         present = ExistingRuns(
-            at_head=await self._store.runs_at(pull.repo_id, pull.head_sha),
-            wanted=await self._store.runs_of_claimant(pull.repo_id, pr_source(pull.number)),
+            at_head=await self._store.runs.at(pull.repo_id, pull.head_sha),
+            wanted=await self._store.runs.of_claimant(pull.repo_id, pr_source(pull.number)),
         )
         return plan(evaluation, present, AttemptMaker(self._clock.now(), self._new_id))
 
@@ -224,7 +224,7 @@ class PullRequests:
         if head.pusher is not None:
             same = head.pusher.casefold() == author.login.casefold()
             pusher = author if same else await self.person(repo, rule, head.pusher)
-        approvals = await self._store.approvals(repo.id, pull.head_sha)
+        approvals = await self._store.pulls.approvals(repo.id, pull.head_sha)
         return trust_sha(rule, pull, (author, pusher), protected, approvals)
 
     async def person(self, repo: Repo, rule: Trust, login: str) -> Person:

@@ -15,8 +15,8 @@ from bot.core.policy.selection import lists_branch, select
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles, GitHub
-from bot.ports.inbox import InboxStore
 from bot.services.policies import Policies
+from bot.store import Store
 
 _GONE = {404, 410, 422}  # git no longer has the commit before
 _NO_FILES = ChangedFiles((), truncated=True)
@@ -27,7 +27,7 @@ class Pushes:
 
     def __init__(
         self,
-        store: InboxStore,
+        store: Store,
         github: GitHub,
         policies: Policies,
         clock: Clock,
@@ -42,7 +42,7 @@ class Pushes:
     async def pushed(self, event: PushEvent) -> Plan:
         """Plan the runs for a push, and drop those of the commit before."""
         await self._policies.pushed(event.repo, event.branch)
-        wanted = await self._store.runs_of_claimant(event.repo.id, push_source(event.branch))
+        wanted = await self._store.runs.of_claimant(event.repo.id, push_source(event.branch))
         commit = None if event.deleted else await self._commit(event)
         reasons: dict[str, str] = {}
         if commit:
@@ -55,7 +55,7 @@ class Pushes:
         changes = Plan(repo=event.repo, drop_claimants=left_behind(wanted, event.branch, after))
         if not (commit and reasons):
             return changes
-        runs = await self._store.runs_at(event.repo.id, event.after)
+        runs = await self._store.runs.at(event.repo.id, event.after)
         started = plan_push(commit, reasons, runs, AttemptMaker(self._clock.now(), self._new_id))
         return replace(changes, new_runs=started.new_runs, add_claimants=started.add_claimants)
 

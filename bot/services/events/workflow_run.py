@@ -20,9 +20,9 @@ from bot.core.runs.offline import JobSeen, job_state, own_labels
 from bot.ports.clock import Clock
 from bot.ports.errors import Transient
 from bot.ports.github import GitHub
-from bot.ports.inbox import InboxStore
 from bot.services.policies import Policies
 from bot.services.runs.native import Natives
+from bot.store import Store
 
 _SOON_S = 5.0  # the end of the attempt before should be known then
 _ULID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
@@ -33,7 +33,7 @@ class WorkflowRuns:
 
     def __init__(
         self,
-        store: InboxStore,
+        store: Store,
         github: GitHub,
         policies: Policies,
         natives: Natives,
@@ -47,7 +47,7 @@ class WorkflowRuns:
 
     async def run_changed(self, event: WorkflowRunEvent) -> Plan:
         """Plan what an event of a workflow run changes."""
-        run = await self._store.run_of_actions(event.repo.id, event.run_id)
+        run = await self._store.runs.of_actions_run(event.repo.id, event.run_id)
         if run is None:
             cancelled = await self._cancel_stray(event)
             found = await self._natives.seen(event.repo, info_from_webhook(event), Source.WEBHOOK)
@@ -85,7 +85,7 @@ class WorkflowRuns:
 
     async def _claims(self, event: WorkflowRunEvent, before: Run) -> tuple[Claim, ...]:
         """Return for whom an adopted run runs: the pull requests at its commit, else itself."""
-        pulls = await self._store.pulls_at(before.repo_id, before.sha)
+        pulls = await self._store.pulls.at(before.repo_id, before.sha)
         sources = [pr_source(pull.number) for pull in pulls]
         return tuple(
             Claim(source, auto=False, by=event.actor)
@@ -94,7 +94,7 @@ class WorkflowRuns:
 
     async def job_changed(self, event: WorkflowJobEvent) -> Plan:
         """Plan what an event of a job changes."""
-        run = await self._store.run_of_actions(event.repo.id, event.run_id)
+        run = await self._store.runs.of_actions_run(event.repo.id, event.run_id)
         await self._occupy_labels(event, known=run is not None)
         if run is None or run.state is State.DONE:
             return Plan(repo=event.repo)
@@ -118,7 +118,7 @@ class WorkflowRuns:
             return
         now, state = self._clock.now(), job_state(event.action, event.runner)
         seen = JobSeen(event.job_id, repo.id, event.run_id, labels, state, now)
-        await self._store.see_job(seen, now)
+        await self._store.workflow_jobs.put(seen, now)
 
     async def _cancel_stray(self, event: WorkflowRunEvent) -> tuple[AuditEntry, ...]:
         """Cancel a workflow run that carries our id and is not the one we follow."""
@@ -126,7 +126,7 @@ class WorkflowRuns:
             return ()
         cancelled: list[AuditEntry] = []
         for dispatch_id in _ULID.findall(event.display_title):
-            run = await self._store.run_of_dispatch(dispatch_id)
+            run = await self._store.runs.of_dispatch(dispatch_id)
             if run is None or run.repo_id != event.repo.id:
                 continue
             known = run.actions_run_id

@@ -6,9 +6,10 @@ rows say which of them we dispatched. The id itself is believed once the submitt
 
 from bot.core.model.run_events import RayJobAnnounced, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Run, State
-from bot.ports.api import Accepted, Announced, Proof, Prover, Refusal, Why
+from bot.ports.oidc import Proof, Prover, Refusal, Why
 from bot.services.rayjobs.seen import unconfirmed
 from bot.services.workers import Deps
+from bot.store.tokens import Accepted, Announced
 from bot.telemetry import get_log
 
 
@@ -44,7 +45,7 @@ class Announcements:
             RunEvent(run.id, Source.ANNOUNCEMENT, now, what)
             for what in (begun, RayJobAnnounced(job_id))
         )
-        return await self._store.add_announced(Announced(job, told, proof.jti, proof.until), now)
+        return await self._store.tokens.redeem(Announced(job, told, proof.jti, proof.until), now)
 
     def _tell(self, dispatch_id: str, answer: Accepted | Refusal) -> None:
         log = self._log.bind(dispatch=dispatch_id)
@@ -59,7 +60,7 @@ class Announcements:
         A re-run in GitHub keeps the inputs of the first run: it speaks of the id that was
         dispatched once, and its attempt says which row of ours it is.
         """
-        named = await self._store.run_of_dispatch(dispatch_id)
+        named = await self._store.runs.of_dispatch(dispatch_id)
         if named is None:
             return _unknown
         flaw = _mismatch(named, proof)
@@ -67,7 +68,7 @@ class Announcements:
             return flaw
         if proof.actions_attempt == named.actions_attempt:
             return named
-        speaker = await self._store.run_of_attempt(
+        speaker = await self._store.runs.of_actions_attempt(
             named.repo_id, proof.actions_run_id, proof.actions_attempt
         )
         return speaker or _not_yet

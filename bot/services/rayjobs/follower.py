@@ -7,7 +7,6 @@ from types import TracebackType
 from typing import Self
 
 from bot.ports.clock import Clock
-from bot.ports.follower import ClaimedRayJob
 from bot.ports.logs import LogFiles
 from bot.ports.rayjobs import RayJobs
 from bot.ports.wake import Topic
@@ -16,6 +15,7 @@ from bot.services.rayjobs.log import RayJobLog
 from bot.services.rayjobs.reader import RayJobReader
 from bot.services.rayjobs.row import LEASE_S, LeaseLost, RayJobRow
 from bot.services.workers import Deps
+from bot.store.rayjobs import ClaimedRayJob
 from bot.telemetry import Log, get_log
 
 AT_ONCE = 200  # RayJobs of one process
@@ -68,7 +68,7 @@ class Follower:
         room = AT_ONCE - len(self._tasks)
         if room <= 0:
             return False
-        claimed = await self._store.claim_rayjobs(
+        claimed = await self._store.rayjobs.claim(
             self._worker.owner, self._clock.now(), lease_s=LEASE_S, limit=room
         )
         for item in claimed:

@@ -10,9 +10,10 @@ from bot.core.rayjob import FinalStatus
 from bot.core.report.redaction import Redactor
 from bot.ports.clock import Clock
 from bot.ports.errors import Transient
-from bot.ports.follower import ClaimedRayJob, FollowerStore, SaveRayJob
 from bot.services.rayjobs.log import Mark
 from bot.services.rayjobs.undisturbed import undisturbed
+from bot.store import Store
+from bot.store.rayjobs import ClaimedRayJob, SaveRayJob
 from bot.telemetry import Log
 
 LEASE_S = 30.0
@@ -26,9 +27,7 @@ class LeaseLost(Exception):  # noqa: N818  it is an end of reading, not an error
 class RayJobRow:
     """Holds the row as it should be; `save` writes it."""
 
-    def __init__(
-        self, store: FollowerStore, claimed: ClaimedRayJob, clock: Clock, log: Log
-    ) -> None:
+    def __init__(self, store: Store, claimed: ClaimedRayJob, clock: Clock, log: Log) -> None:
         self.job = claimed.rayjob
         self.urgent = False  # something that should not wait for the next regular save
         self.changed = False
@@ -119,7 +118,7 @@ class RayJobRow:
             self._facts, self._poke, self._progress = (), False, False
             self.changed = self.urgent = False
             try:
-                held = await self._store.save_rayjob(self._lease, save, self._clock.now())
+                held = await self._store.rayjobs.save(self._lease, save, self._clock.now())
             except Transient as error:
                 self._facts = run_events + self._facts
                 self._poke, self._progress = self._poke or poke, self._progress or progress

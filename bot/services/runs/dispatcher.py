@@ -23,9 +23,9 @@ from bot.core.runs.dispatch_inputs import inputs_of, refusal
 from bot.core.runs.steps import Dispatch, Search
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import ActionsRun
-from bot.ports.runner import ClaimedRun
 from bot.services.runs.ledger import Ledger, StepResult
 from bot.services.workers import Deps
+from bot.store.runs import ClaimedRun
 
 _FIRST_LOOK = timedelta(seconds=2)  # the soonest that GitHub's lists may show a new run
 _RERUN_WITHIN = timedelta(days=30)  # GitHub's limits for re-runs

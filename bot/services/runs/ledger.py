@@ -21,9 +21,9 @@ from bot.core.report.digest import cause_of
 from bot.core.report.views import SuiteView
 from bot.core.runs.observed import fold
 from bot.core.runs.steps import Bind, Conclude, End, RequestStop, Wait
-from bot.ports.runner import ClaimedRun, SaveRun
 from bot.ports.wake import Topic
 from bot.services.workers import Deps
+from bot.store.runs import ClaimedRun, SaveRun
 from bot.telemetry import get_log
 
 # States whose begin a person should see at once; the others are shown with the next progress.
@@ -66,7 +66,7 @@ class Ledger:
 
     async def intend(self, claimed: ClaimedRun, run: Run, run_event: RunEvent) -> bool:
         """Write an intent before its call and keep the lease; False: the lease was lost."""
-        return await self._store.note(claimed.lease, run, (run_event,), self._clock.now())
+        return await self._store.runs.note(claimed.lease, run, (run_event,), self._clock.now())
 
     async def moved(self, claimed: ClaimedRun, moved: StepResult) -> None:
         """Save a step's result."""
@@ -194,7 +194,7 @@ class Ledger:
         return AttemptMaker(now, self._new_id).make(request)[0]
 
     async def _save(self, claimed: ClaimedRun, save: SaveRun) -> None:
-        if not await self._store.save_run(claimed.lease, save, self._clock.now()):
+        if not await self._store.runs.save(claimed.lease, save, self._clock.now()):
             self._log.warning(
                 "the lease of a run was lost; its step is taken again", run=save.run.id
             )

@@ -52,7 +52,7 @@ class Natives:
         """
         if seen.event not in EVENTS:
             return Plan(repo=repo)
-        pulls = await self._store.pulls_at(repo.id, seen.sha)
+        pulls = await self._store.pulls.at(repo.id, seen.sha)
         base = pulls[0].base_ref if pulls else repo.default_branch
         at = await self._policies.of(repo, base)
         if not isinstance(at, PolicyAt) or at.policy.mode is not Mode.ON:
@@ -82,7 +82,7 @@ class Natives:
         at, names, pulls = found
         now = self._clock.now()
         maker = AttemptMaker(now, self._new_id)
-        known = [item.run for item in await self._store.runs_at(repo.id, seen.sha)]
+        known = [item.run for item in await self._store.runs.at(repo.id, seen.sha)]
         new_runs: list[NewRun] = []
         told: list[RunEvent] = []
         for name in names:

@@ -25,11 +25,11 @@ from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsJob
 from bot.ports.rayjobs import RayJobs
-from bot.ports.runner import ClaimedRun
 from bot.services.rayjobs.digesters import Digesters, as_row
 from bot.services.rayjobs.seen import unconfirmed
 from bot.services.runs.ledger import Ledger, StepResult
 from bot.services.workers import Deps
+from bot.store.runs import ClaimedRun
 
 _GONE = "deleted"  # our word for a run that GitHub no longer knows
 

@@ -18,7 +18,6 @@ from bot.core.runs.offline import OfflineLabel
 from bot.core.runs.reconcile_input import ReconcileInput
 from bot.ports.errors import Permanent, Transient
 from bot.ports.rayjobs import RayJobs
-from bot.ports.runner import ClaimedRun
 from bot.services.policies import Policies
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.runs.dispatcher import Dispatcher
@@ -26,6 +25,7 @@ from bot.services.runs.ledger import Ledger, StepResult
 from bot.services.runs.observer import RunObserver
 from bot.services.runs.submitter_health import SubmitterHealth
 from bot.services.workers import Deps
+from bot.store.runs import ClaimedRun
 from bot.telemetry import get_log
 
 LEASE_S = 30
@@ -57,7 +57,7 @@ class Runner:
 
     async def step(self) -> bool:
         """Take one step of what is due; tell whether there was anything."""
-        claimed = await self._store.claim_runs(
+        claimed = await self._store.runs.claim(
             self._worker.owner, self._clock.now(), lease_s=LEASE_S, limit=BATCH
         )
         async with asyncio.TaskGroup() as group:
@@ -85,7 +85,7 @@ class Runner:
         """Take the step again then; till then what did not start holds no place."""
         until = self._clock.now() + wait
         # An intent that was written since the claim must not be undone.
-        run = await self._store.run_of_dispatch(claimed.run.id) or claimed.run
+        run = await self._store.runs.of_dispatch(claimed.run.id) or claimed.run
         if run.state is State.QUEUED:
             await self._ledger.wait(claimed, steps.Wait(State.QUEUED, until, why))
         else:
@@ -103,11 +103,11 @@ class Runner:
     async def _renew(self, claimed: ClaimedRun) -> None:
         while True:
             await self._clock.sleep(RENEW_S)
-            await self._store.renew(claimed.lease, self._clock.now(), lease_s=LEASE_S)
+            await self._store.runs.renew(claimed.lease, self._clock.now(), lease_s=LEASE_S)
 
     async def _take(self, claimed: ClaimedRun) -> None:
         """Decide and carry out one step."""
-        repo = await self._store.repo(claimed.run.repo_id)
+        repo = await self._store.repos.get(claimed.run.repo_id)
         if repo is None or not repo.active:
             end = steps.End(Outcome.BROKEN, "the app was removed from this repository")
             await self._ledger.end(claimed, end)
@@ -135,7 +135,9 @@ class Runner:
         if run.state is not State.WAITING_FOR_RUNNER or not run.dispatched_at or len(labels) > 1:
             return None
         now = self._clock.now()
-        return await self._store.offline_label(run.repo_id, labels[0], run.dispatched_at, now)
+        return await self._store.workflow_jobs.offline_label(
+            run.repo_id, labels[0], run.dispatched_at, now
+        )
 
     async def _carry_out(self, claimed: ClaimedRun, repo: Repo, step: steps.Step) -> None:
         match step:
@@ -188,7 +190,7 @@ class Runner:
             await self._ledger.wait(claimed, steps.Wait(State.QUEUED, now + _LOOK_AT_QUEUE, why))
             return
         limited = replace(run, snapshot=fitting(frozen))
-        acquired = await self._store.take(limited, needs_of(limited), now)
+        acquired = await self._store.queue.acquire(limited, needs_of(limited), now)
         if isinstance(acquired, Acquired):
             label = limited.snapshot.labels[acquired.choice].name
             npus = run.snapshot.nodes * run.snapshot.npus_at(label)

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from bot import resources
 from bot.adapters.logs import LogFiles
@@ -16,20 +16,19 @@ from bot.core.model.ids import Json
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import DispatchStarted, LogRead, RunEvent, Source
 from bot.core.model.runs import Run, State
+from bot.core.planning.plan import Plan
 from bot.core.runs.observed import Observed
 from bot.core.runs.timeline import line_of
 from bot.core.runs.verdict import Decided, Pending, judge
-from bot.ports.follower import FollowerStore
-from bot.ports.inbox import Plan
 from bot.ports.logs import LogFiles as LogFilesPort
 from bot.ports.rayjobs import RayJobs
-from bot.ports.runner import SaveRun
 from bot.services.rayjobs.digesters import Digesters, as_row
 from bot.services.rayjobs.follower import SAVE_S, Follower
 from bot.services.workers import Deps, Worker
 from bot.store import Store
 from bot.store.ids import ulid
 from bot.store.rows import load_all
+from bot.store.runs import SaveRun
 from bot.store.tables import rayjobs as rayjobs_table
 from bot.store.tables import run_events as facts_table
 from bot.store.wake import LocalWake
@@ -103,10 +102,10 @@ class World:
     run: Run
     logs: LogFilesPort
 
-    def follower(self, owner: str = "one", *, store: FollowerStore | None = None) -> Follower:
+    def follower(self, owner: str = "one", *, store: Store | None = None) -> Follower:
         unasked: Any = None
         deps = Deps(
-            store=cast("Store", store or self.store),
+            store=store or self.store,
             github=unasked,
             clock=self.clock,
             wake=LocalWake(),
@@ -118,10 +117,10 @@ class World:
     async def seen(self, **fields: Any) -> None:
         """Let the runner see the RayJob."""
         job = replace(RayJob(JOB, self.run.id, "workflow", confirmed=True), **fields)
-        [claimed] = await self.store.claim_runs("runner", self.clock.now(), lease_s=30, limit=1)
+        [claimed] = await self.store.runs.claim("runner", self.clock.now(), lease_s=30, limit=1)
         self.run = replace(self.run, state=State.RUNNING)
         save = SaveRun(self.run, None, rayjobs=(job,))
-        assert await self.store.save_run(claimed.lease, save, self.clock.now())
+        assert await self.store.runs.save(claimed.lease, save, self.clock.now())
 
     async def follow(self) -> RayJob:
         """Follow to the end."""
@@ -157,7 +156,7 @@ class World:
         assert await self.store.commit(Plan(run_events=(told,)), self.clock.now(), done=None)
 
     async def is_poked(self) -> bool:
-        return bool(await self.store.claim_runs("look", self.clock.now(), lease_s=0, limit=1))
+        return bool(await self.store.runs.claim("look", self.clock.now(), lease_s=0, limit=1))
 
     async def log_text(self) -> bytes:
         """Return what the row says is kept of the log."""

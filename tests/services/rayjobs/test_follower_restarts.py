@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from io import FileIO
@@ -14,14 +15,14 @@ from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import State
 from bot.ports.errors import Transient
-from bot.ports.follower import ClaimedRayJob, SaveRayJob
-from bot.ports.lease import Lease
-from bot.ports.runner import SaveRun
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.follower import SAVE_S
 from bot.services.rayjobs.log import RayJobLog
 from bot.services.rayjobs.row import LEASE_S
 from bot.store import Store
+from bot.store.leases import Lease
+from bot.store.rayjobs import RayJobs, SaveRayJob
+from bot.store.runs import SaveRun
 from tests.databases import SqliteTemplate
 from tests.services.rayjobs.following import HANG_S, JOB, SHIPPED, World, digest_of, following
 from tests.store.rows import run
@@ -55,27 +56,24 @@ PLANS = [
 FULL = "the log file can't be used: No space left on device"
 
 
-class Mortal:
-    """The real store, as a follower sees it that dies, hangs or has no database for a while."""
+class Mortal(RayJobs):
+    """The real rows, as a follower sees them that dies, hangs or has no database for a while."""
 
     def __init__(self, store: Store, *, failures: int = 0) -> None:
+        super().__init__(store._db, store._wake, store._new_id)
+        self.store = copy(store)
+        self.store.rayjobs = self
         self.dead = self.mute = False
-        self._store = store
         self._failures = failures
 
-    async def claim_rayjobs(
-        self, owner: str, now: datetime, *, lease_s: float, limit: int
-    ) -> tuple[ClaimedRayJob, ...]:
-        return await self._store.claim_rayjobs(owner, now, lease_s=lease_s, limit=limit)
-
-    async def save_rayjob(self, lease: Lease, save: SaveRayJob, now: datetime) -> bool:
+    async def save(self, lease: Lease, save: SaveRayJob, now: datetime) -> bool:
         if self.dead:
             return False
         if self.mute or self._failures:
             self._failures = max(0, self._failures - 1)
             reason = "database: away"
             raise Transient(reason)
-        return await self._store.save_rayjob(lease, save, now)
+        return await super().save(lease, save, now)
 
 
 class FullDisk(LogFiles):
@@ -149,7 +147,7 @@ async def test_what_a_killed_follower_read_is_taken_up_where_its_row_says(
     world.server.add(EVENTS).watches = [hanging, plan]
     await world.seen()
     mortal = Mortal(world.store)
-    async with world.follower("killed", store=mortal) as killed:
+    async with world.follower("killed", store=mortal.store) as killed:
         await killed.step()
         await until_saved(world, 5)
         mortal.dead = True
@@ -167,7 +165,7 @@ async def test_a_follower_that_hangs_can_not_harm_the_one_that_takes_over(
     world.server.add(EVENTS).watches = [hanging, plan]
     await world.seen()
     mortal = Mortal(world.store)
-    async with world.follower("hung", store=mortal) as hung:
+    async with world.follower("hung", store=mortal.store) as hung:
         await hung.step()
         await until_saved(world, 5)
         mortal.mute = True
@@ -225,9 +223,9 @@ async def test_a_run_that_is_done_is_read_no_further(world: World) -> None:
         await follower.step()
         await until_saved(world, 3)
         await world.poke()
-        [claimed] = await world.store.claim_runs("r", world.clock.now(), lease_s=30, limit=1)
+        [claimed] = await world.store.runs.claim("r", world.clock.now(), lease_s=30, limit=1)
         done = SaveRun(replace(world.run, state=State.DONE), None)
-        assert await world.store.save_run(claimed.lease, done, world.clock.now())
+        assert await world.store.runs.save(claimed.lease, done, world.clock.now())
         world.clock.advance(LEASE_S)
         async with asyncio.timeout(HANG_S):
             await follower.idle()
@@ -286,7 +284,7 @@ async def test_a_database_that_is_away_delays_the_end_only(world: World) -> None
     world.server.add(EVENTS)
     await world.seen()
     mortal = Mortal(world.store, failures=4)
-    async with world.follower(store=mortal) as follower, asyncio.timeout(HANG_S):
+    async with world.follower(store=mortal.store) as follower, asyncio.timeout(HANG_S):
         await follower.step()
         await follower.idle()
     await is_read_whole(world)
@@ -304,7 +302,7 @@ async def test_a_follower_that_lost_its_lease_to_itself_reads_once(world: World)
     world.server.add(EVENTS).watches = [Watch(events=5, end="hang"), Watch()]
     await world.seen()
     mortal = Mortal(world.store)
-    async with world.follower(store=mortal) as follower, asyncio.timeout(HANG_S):
+    async with world.follower(store=mortal.store) as follower, asyncio.timeout(HANG_S):
         await follower.step()
         await until_saved(world, 5)
         mortal.mute = True

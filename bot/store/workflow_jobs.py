@@ -8,10 +8,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.core.model.ids import RepoId
 from bot.core.model.runs import State
 from bot.core.runs.offline import OFFLINE_AFTER, JobSeen, JobState, OfflineLabel, offline
-from bot.ports.wake import Topic, Wake
-from bot.store.database import Database, insert
-from bot.store.holds import lock_places, poke_waiting
-from bot.store.reader import OPEN_RUN
+from bot.ports.wake import Topic
+from bot.store.database import Part, insert
+from bot.store.queue import lock_places, poke_waiting
+from bot.store.rows import OPEN_RUN
 from bot.store.tables import holds, queue, repos, runs
 from bot.store.tables_scarce import jobs_seen
 
@@ -21,13 +21,10 @@ _NAMES = {state: state.name.lower() for state in JobState}
 _RANK = case({name: state.value for state, name in _NAMES.items()}, value=jobs_seen.c.state)
 
 
-class JobRows:
-    """Implements what the inbox, the runner and the sweeper ask of jobs."""
+class WorkflowJobs(Part):
+    """Stores the jobs of GitHub Actions."""
 
-    _db: Database
-    _wake: Wake
-
-    async def see_job(self, seen: JobSeen, now: datetime) -> None:
+    async def put(self, seen: JobSeen, now: datetime) -> None:
         """Keep a job, never going back; one that ended lets those who wait for its labels look.
 
         Two transactions: a job's row is never locked together with places and runs.
@@ -49,7 +46,7 @@ class JobRows:
         async with self._db.read() as conn:
             return await _quiet(conn, repo_id, label, waits_since, now)
 
-    async def prune_jobs(self, now: datetime) -> None:
+    async def prune(self, now: datetime) -> None:
         """Forget jobs of which nothing was heard for two days."""
         old = delete(jobs_seen).where(jobs_seen.c.at < now - KEPT)
         await self._db.write(lambda conn: conn.execute(old))
@@ -88,7 +85,7 @@ async def _tell(conn: AsyncConnection, seen: JobSeen, labels: set[str], now: dat
     return True
 
 
-async def jobs_over(conn: AsyncConnection, repo_id: RepoId, actions_run_id: int) -> None:
+async def end_jobs(conn: AsyncConnection, repo_id: RepoId, actions_run_id: int) -> None:
     """Note that an Actions run has ended, and so every job of it whose end was not told."""
     await conn.execute(
         update(jobs_seen)
@@ -101,7 +98,7 @@ async def jobs_over(conn: AsyncConnection, repo_id: RepoId, actions_run_id: int)
     )
 
 
-async def read_offline_label(
+async def read_offline_labels(
     conn: AsyncConnection, now: datetime
 ) -> tuple[tuple[RepoId, OfflineLabel], ...]:
     """Return the labels that look offline, each once a repository."""

@@ -14,11 +14,12 @@ from bot.core.model.queue import Alternatives, Need
 from bot.core.model.runs import Run, State
 from bot.core.queue.scheduler import acquire, order, runnable
 from bot.core.queue.state import Acquired, Answer, Blocked, PendingRun, QueueState
-from bot.ports.wake import Topic, Wake
-from bot.store.changes import poke_runs
-from bot.store.database import Database, insert
-from bot.store.queue_state import pending_of, read_queue_state
+from bot.core.queue.usage import Spent, spent
+from bot.ports.wake import Topic
+from bot.store.database import Part, insert
+from bot.store.queue_state import pending_of, read_queue_state, usages
 from bot.store.rows import values
+from bot.store.run_rows import poke_runs
 from bot.store.tables import holds, queue, runs
 from bot.store.tables_scarce import resources
 
@@ -27,14 +28,19 @@ from bot.store.tables_scarce import resources
 _POKED = 3
 
 
-class HoldRows:
-    """Implements the runner's ``take``."""
+class Queue(Part):
+    """Gives resources to runs in the order of the queue."""
 
-    _db: Database
-    _wake: Wake
+    async def spent(self, repo_id: RepoId, now: datetime) -> Spent:
+        """Return the NPU-hours that a repository used in the last 24 hours."""
+        async with self._db.read() as conn:
+            return spent(await usages(conn, repo_id, now), now)
 
-    async def take(self, run: Run, needs: Alternatives, now: datetime) -> Answer:
-        """Take the first alternative that the run gets; else queue."""
+    async def acquire(self, run: Run, needs: Alternatives, now: datetime) -> Answer:
+        """Acquire the first alternative that is free for the run; else it waits in the queue.
+
+        A run that holds an alternative already keeps it.
+        """
 
         async def work(conn: AsyncConnection) -> tuple[Answer, bool]:
             await lock_places(conn, run.repo_id)

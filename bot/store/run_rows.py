@@ -1,130 +1,23 @@
-"""One commit for a decision: everything a delivery or a sweep leads to, in one transaction."""
+"""Changing runs' rows inside a transaction: making, claiming, stopping and poking them."""
 
-from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Executable, case, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RunId
-from bot.core.model.pulls import Pull
+from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Claimant, Run, State, StopReason, StopRequest
-from bot.ports.inbox import DropClaimant, Plan
-from bot.ports.lease import Lease
-from bot.ports.wake import Topic, Wake
-from bot.store.audit import add_audit
-from bot.store.checks_touch import (
-    NewId,
-    add_proposal,
-    add_run_check,
-    put_reply,
-    show_again,
-    touch_gate,
-)
-from bot.store.database import Database, insert
-from bot.store.deliveries import finish_delivery
-from bot.store.records import runs_let_down, save_records, take_up_reports
-from bot.store.rows import FREE, moment, values
-from bot.store.tables import claimants, pulls, run_events, runs
+from bot.core.planning.plan import DropClaimant
+from bot.store.check_rows import add_run_check
+from bot.store.database import insert
+from bot.store.leases import FREE
+from bot.store.rows import moment, values
+from bot.store.tables import claimants, rayjobs, run_events, runs
 
-# Two commits may race for a suite's open place or its next attempt number; each round one wins.
+# Two commits may race for a suite's open run or its next attempt number; each round one wins.
 _TRIES = 20
-
-
-class ChangeRows:
-    """Implements the inbox's ``commit``."""
-
-    _db: Database
-    _wake: Wake
-    _new_id: NewId
-
-    async def commit(
-        self, changes: Plan, now: datetime, *, done: Lease | None, note: str = ""
-    ) -> bool:
-        """Write ``changes`` and mark the delivery done, in one transaction."""
-
-        async def work(conn: AsyncConnection) -> bool:
-            if changes.basis is not None and not await _is_head(conn, changes.basis):
-                return False
-            if done is not None and not await finish_delivery(conn, done, note):
-                return False
-            await self.write_changes(conn, changes, now)
-            return True
-
-        written = await self._db.write(work)
-        if written:
-            self._wake.poke(*topics(changes))
-        return written
-
-    async def write_changes(self, conn: AsyncConnection, changes: Plan, now: datetime) -> None:
-        """Write ``changes`` inside a transaction; who owns it pokes their topics afterwards."""
-        await save_records(conn, changes)
-        placed = await self._change_runs(conn, changes, now)
-        for gate in sorted(changes.gates, key=lambda item: (item.repo_id, item.sha)):
-            await touch_gate(conn, gate, now, self._new_id)
-        for again in changes.republish:
-            await show_again(conn, again, now, self._new_id)
-        if changes.proposal is not None:
-            await add_proposal(conn, changes.proposal, now)
-        for reply in changes.replies:
-            run_ids = tuple(placed.get(run_id, run_id) for run_id in reply.run_ids)
-            await put_reply(conn, replace(reply, run_ids=run_ids), now)
-        await add_audit(conn, changes.audit)
-
-    async def _change_runs(
-        self, conn: AsyncConnection, changes: Plan, now: datetime
-    ) -> dict[RunId, RunId]:
-        """Change runs; return where each new run went: it itself, or the open one."""
-        known = await lock_runs(conn, _touched(changes))
-        placed: dict[RunId, RunId] = {}
-        added = [claimant for claimant in changes.add_claimants if claimant.run_id in known]
-        for run, its_wants in changes.new_runs:
-            placed[run.id] = await place_run(conn, run, now)
-            added += [replace(claimant, run_id=placed[run.id]) for claimant in its_wants]
-        await add_claimants(conn, added, now)
-        await _force(conn, changes, placed, now)
-        for drop in changes.drop_claimants:
-            await drop_claimant(conn, drop, now)
-        for run_id, stop_request in changes.stop_requests:
-            await request_stop(conn, placed.get(run_id, run_id), stop_request, now)
-        moved = (
-            replace(run_event, run_id=placed.get(run_event.run_id, run_event.run_id))
-            for run_event in changes.run_events
-        )
-        poked = await add_run_events(conn, tuple(moved))
-        if changes.installation is not None:
-            poked |= await runs_let_down(conn, changes.installation)
-            await take_up_reports(conn, changes.installation, now)
-        await poke_runs(conn, poked, now)
-        return placed
-
-
-async def _is_head(conn: AsyncConnection, basis: Pull) -> bool:
-    """Tell whether a pull request is open at that head; it stays so until the commit."""
-    same = (pulls.c.repo_id == basis.repo_id) & (pulls.c.number == basis.number)
-    query = select(pulls.c.head_sha).where(same, pulls.c.open).with_for_update()
-    return await conn.scalar(query) == basis.head_sha
-
-
-def _touched(changes: Plan) -> set[RunId]:
-    """Return the known runs that the changes write to."""
-    return {
-        *(claimant.run_id for claimant in changes.add_claimants),
-        *(drop.run_id for drop in changes.drop_claimants),
-        *(run_id for run_id, _ in changes.stop_requests),
-        *(run_id for run_id, _ in changes.forced),
-        *(run_event.run_id for run_event in changes.run_events),
-    }
-
-
-def topics(changes: Plan) -> tuple[Topic, ...]:
-    """Return who has something to do once the changes are written."""
-    runner = bool(changes.new_runs or _touched(changes) or changes.installation)
-    shown = changes.gates or changes.replies or changes.republish or changes.installation
-    reporter = bool(changes.new_runs or shown or changes.proposal)
-    chosen = ((Topic.RUNNER, runner), (Topic.REPORTER, reporter))
-    return tuple(topic for topic, wanted in chosen if wanted)
 
 
 async def lock_runs(conn: AsyncConnection, run_ids: set[RunId]) -> set[RunId]:
@@ -205,17 +98,6 @@ async def _claim_again(conn: AsyncConnection, run_ids: set[RunId]) -> None:
         )
 
 
-async def _force(
-    conn: AsyncConnection, changes: Plan, placed: dict[RunId, RunId], now: datetime
-) -> None:
-    """Lift the limits for runs that wait, also for those that a new one has met, and poke them."""
-    met = ((placed[run.id], run.forced) for run, _ in changes.new_runs if placed[run.id] != run.id)
-    for run_id, who in (*changes.forced, *met):
-        waits = (runs.c.id == run_id) & (runs.c.state == State.QUEUED) & (runs.c.forced == "")
-        if who and (await conn.execute(update(runs).where(waits).values(forced=who))).rowcount:
-            await poke_runs(conn, {run_id}, now)
-
-
 async def drop_claimant(conn: AsyncConnection, drop: DropClaimant, now: datetime) -> None:
     """Take a want off a run; the last one gone, wish it superseded."""
     gone = await conn.execute(
@@ -292,3 +174,10 @@ async def poke_runs(
             .where(runs.c.id.in_(run_ids), runs.c.state != State.DONE)
             .values(due=due, pokes=runs.c.pokes + 1)
         )
+
+
+async def add_rayjobs(conn: AsyncConnection, seen: tuple[RayJob, ...], now: datetime) -> None:
+    """Add RayJobs seen for the first time, due now; known ones are left alone."""
+    rows = [{**values(job), "due": None if job.complete else now} for job in seen]
+    if rows:
+        await conn.execute(insert(conn, rayjobs).on_conflict_do_nothing(), rows)

@@ -1,21 +1,21 @@
 """Making and bumping check and reply rows, inside the transactions of others."""
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.core.github.events import InstallationEvent
 from bot.core.model.runs import Run, State
-from bot.core.report.views import Proposal
-from bot.ports.inbox import Gate, Reply, RepublishCheck
-from bot.store.database import insert
-from bot.store.rows import FREE, moment
-from bot.store.tables import checks, replies, reply_runs, runs
+from bot.core.planning.plan import RepublishCheck
+from bot.core.report.views import Gate, Proposal, Reply
+from bot.store.database import NewId, insert
+from bot.store.leases import FREE
+from bot.store.rows import moment
+from bot.store.tables import checks, replies, reply_runs, repos, runs
 
 _GATE = "ascend-ci"  # the name of a gate whose policy can't be read
-NewId = Callable[[datetime], str]
 
 # What a replaced row hands on to its successor.
 _INHERITED = ("repo_id", "sha", "name", "run_id", "number", "policy_errors", "closed")
@@ -150,7 +150,7 @@ async def bump_links(conn: AsyncConnection, row: ColumnElement[bool], now: datet
     await conn.execute(update(checks).where(gate, ~checks.c.given_up).values(_later(now)))
 
 
-async def succeed_check(
+async def replace_check(
     conn: AsyncConnection, where: ColumnElement[bool], now: datetime, new_id: NewId, remark: str
 ) -> None:
     """Retire a check: a new row with a new external id takes its place, due now."""
@@ -166,7 +166,7 @@ async def succeed_check(
         await conn.execute(insert(conn, checks).values(row))
 
 
-async def show_again(
+async def republish_check(
     conn: AsyncConnection, republish: RepublishCheck, now: datetime, new_id: NewId
 ) -> None:
     """Show an ended check anew; an open one is what GitHub should show already."""
@@ -174,7 +174,18 @@ async def show_again(
         (checks.c.repo_id == republish.repo_id) & (checks.c.sha == republish.sha) & checks.c.ended
     )
     which = _no_run() if republish.run_id is None else checks.c.run_id == republish.run_id
-    await succeed_check(conn, same & which, now, new_id, republish.remark)
+    await replace_check(conn, same & which, now, new_id, republish.remark)
+
+
+async def retry_refused_checks(
+    conn: AsyncConnection, changed: InstallationEvent, now: datetime
+) -> None:
+    """Show again what GitHub refused: the suspension of the installation may be the reason."""
+    ours = select(repos.c.id).where(
+        repos.c.active, repos.c.installation_id == changed.installation_id
+    )
+    refused = checks.c.given_up & checks.c.repo_id.in_(ours)
+    await conn.execute(update(checks).where(refused).values(given_up=False, due=now))
 
 
 async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:

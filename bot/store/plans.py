@@ -1,0 +1,133 @@
+"""Writes a plan: everything a delivery or a sweep leads to, in one transaction."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.core.model.ids import RunId
+from bot.core.model.runs import State
+from bot.core.planning.plan import Plan
+from bot.ports.wake import Topic
+from bot.store.audit import add_audit
+from bot.store.check_rows import (
+    add_proposal,
+    put_reply,
+    republish_check,
+    retry_refused_checks,
+    touch_gate,
+)
+from bot.store.database import NewId
+from bot.store.pulls import save_head
+from bot.store.repos import (
+    forget_policy,
+    open_runs_without_access,
+    save_installation,
+    save_policy,
+    save_repo,
+)
+from bot.store.rows import upsert
+from bot.store.run_rows import (
+    add_claimants,
+    add_run_events,
+    drop_claimant,
+    lock_runs,
+    place_run,
+    poke_runs,
+    request_stop,
+)
+from bot.store.tables import approvals, pulls, runs, selections
+
+
+async def write_plan(conn: AsyncConnection, plan: Plan, now: datetime, new_id: NewId) -> None:
+    """Write a plan inside a transaction; the caller pokes its topics after the commit."""
+    await _save_records(conn, plan)
+    placed = await _change_runs(conn, plan, now)
+    for gate in sorted(plan.gates, key=lambda item: (item.repo_id, item.sha)):
+        await touch_gate(conn, gate, now, new_id)
+    for check in plan.republish:
+        await republish_check(conn, check, now, new_id)
+    if plan.proposal is not None:
+        await add_proposal(conn, plan.proposal, now)
+    for reply in plan.replies:
+        run_ids = tuple(placed.get(run_id, run_id) for run_id in reply.run_ids)
+        await put_reply(conn, replace(reply, run_ids=run_ids), now)
+    await add_audit(conn, plan.audit)
+
+
+def topics(plan: Plan) -> tuple[Topic, ...]:
+    """Return the loops that have something to do once the plan is written."""
+    runner = bool(plan.new_runs or _known_runs(plan) or plan.installation)
+    shown = plan.gates or plan.replies or plan.republish or plan.installation
+    reporter = bool(plan.new_runs or shown or plan.proposal)
+    chosen = ((Topic.RUNNER, runner), (Topic.REPORTER, reporter))
+    return tuple(topic for topic, wanted in chosen if wanted)
+
+
+async def _save_records(conn: AsyncConnection, plan: Plan) -> None:
+    """Write what GitHub said; the newest word counts."""
+    if plan.repo is not None:
+        await save_repo(conn, plan.repo)
+    if plan.head is not None:
+        await save_head(conn, plan.head)
+    for table, record in (
+        (pulls, plan.pull),
+        (selections, plan.selection),
+        (approvals, plan.approval),
+    ):
+        if record is not None:
+            await upsert(conn, table, record)
+    if plan.policy is not None:
+        await save_policy(conn, plan.policy)
+    if plan.installation is not None:
+        await save_installation(conn, plan.installation)
+    if plan.forget_policy is not None:
+        await forget_policy(conn, *plan.forget_policy)
+
+
+async def _change_runs(conn: AsyncConnection, plan: Plan, now: datetime) -> dict[RunId, RunId]:
+    """Change runs; return for each new run its own id, or that of the open run it joined."""
+    known = await lock_runs(conn, _known_runs(plan))
+    placed: dict[RunId, RunId] = {}
+    added = [claimant for claimant in plan.add_claimants if claimant.run_id in known]
+    for run, its_claimants in plan.new_runs:
+        placed[run.id] = await place_run(conn, run, now)
+        added += [replace(claimant, run_id=placed[run.id]) for claimant in its_claimants]
+    await add_claimants(conn, added, now)
+    await _force(conn, plan, placed, now)
+    for drop in plan.drop_claimants:
+        await drop_claimant(conn, drop, now)
+    for run_id, stop_request in plan.stop_requests:
+        await request_stop(conn, placed.get(run_id, run_id), stop_request, now)
+    moved = (
+        replace(event, run_id=placed.get(event.run_id, event.run_id)) for event in plan.run_events
+    )
+    poked = await add_run_events(conn, tuple(moved))
+    if plan.installation is not None:
+        poked |= await open_runs_without_access(conn, plan.installation)
+        await retry_refused_checks(conn, plan.installation, now)
+    await poke_runs(conn, poked, now)
+    return placed
+
+
+def _known_runs(plan: Plan) -> set[RunId]:
+    """Return the stored runs that the plan writes to."""
+    return {
+        *(claimant.run_id for claimant in plan.add_claimants),
+        *(drop.run_id for drop in plan.drop_claimants),
+        *(run_id for run_id, _ in plan.stop_requests),
+        *(run_id for run_id, _ in plan.forced),
+        *(event.run_id for event in plan.run_events),
+    }
+
+
+async def _force(
+    conn: AsyncConnection, plan: Plan, placed: dict[RunId, RunId], now: datetime
+) -> None:
+    """Lift the limits for runs that wait, also for those that a new one has met, and poke them."""
+    met = ((placed[run.id], run.forced) for run, _ in plan.new_runs if placed[run.id] != run.id)
+    for run_id, who in (*plan.forced, *met):
+        waits = (runs.c.id == run_id) & (runs.c.state == State.QUEUED) & (runs.c.forced == "")
+        if who and (await conn.execute(update(runs).where(waits).values(forced=who))).rowcount:
+            await poke_runs(conn, {run_id}, now)

@@ -1,0 +1,27 @@
+"""Polls: each happens once in its interval, whatever the number of replicas."""
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.store.database import Part, insert
+from bot.store.tables import polls
+
+
+class Polls(Part):
+    """Says which replica does a poll."""
+
+    async def take(self, name: str, now: datetime, *, every_s: float) -> bool:
+        """Take the poll and return True if it is due and no other replica took it."""
+        following = now + timedelta(seconds=every_s)
+        turn = update(polls).where(polls.c.name == name, polls.c.next_at <= now)
+
+        async def work(conn: AsyncConnection) -> bool:
+            if (await conn.execute(turn.values(next_at=following))).rowcount == 1:
+                return True
+            first = insert(conn, polls).values(name=name, next_at=following)
+            made = await conn.execute(first.on_conflict_do_nothing().returning(polls.c.name))
+            return made.first() is not None
+
+        return await self._db.write(work)

@@ -1,0 +1,49 @@
+"""What checks and replies share: versions of what GitHub should show and shows, giving up."""
+
+from abc import abstractmethod
+from datetime import datetime
+from typing import Any, ClassVar
+
+from sqlalchemy import ColumnElement, Table, Update, case, update
+
+from bot.store.database import Part
+from bot.store.leases import AT, FREE, Lease, held
+
+
+def due_now(table: Table) -> ColumnElement[bool]:
+    """Return SQL for "the row has something to show and nobody works on it"."""
+    behind = table.c.want_version > table.c.shown_version
+    return (table.c.due <= AT) & behind & (table.c.lease_until <= AT) & ~table.c.given_up
+
+
+class Published(Part):
+    """A table of what is written to GitHub."""
+
+    _table: ClassVar[Table]
+
+    @abstractmethod
+    def _key(self, lease: Lease) -> ColumnElement[bool]:
+        """Return SQL that finds the row of a lease."""
+
+    def _update(self, lease: Lease) -> Update:
+        """Return an update of the row that does nothing once the lease is lost."""
+        return update(self._table).where(self._key(lease), held(self._table, lease))
+
+    def _update_shown(
+        self, lease: Lease, *, github_id: int, version: int, next_at: Any, **more: Any
+    ) -> Update:
+        """Return the update that notes what GitHub shows; ``next_at``: when to show the rest."""
+        due = case((self._table.c.want_version > version, next_at), else_=None)
+        return self._update(lease).values(
+            github_id=github_id, shown_version=version, due=due, note="", **more, **FREE
+        )
+
+    async def creating(self, lease: Lease, *, sent: bool = True) -> bool:
+        """Note that a create is about to be sent, or was not; return False if the lease is lost."""
+        change = self._update(lease).values(create_tried=sent)
+        return (await self._db.write(lambda conn: conn.execute(change))).rowcount == 1
+
+    async def failed(self, lease: Lease, *, due: datetime | None, note: str) -> None:
+        """Try again at ``due``; None: never, GitHub refused for good (health counts it)."""
+        change = self._update(lease).values(due=due, given_up=due is None, note=note, **FREE)
+        await self._db.write(lambda conn: conn.execute(change))

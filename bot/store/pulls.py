@@ -1,0 +1,140 @@
+"""Pull requests with their heads, selections and approvals."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.core.model.ids import RepoId, Sha
+from bot.core.model.pulls import Approval, Head, Pull
+from bot.core.model.repos import Repo, StoredPolicy
+from bot.core.model.runs import Run
+from bot.core.model.selections import StoredSelection
+from bot.store.database import Part, insert
+from bot.store.rows import load, load_all, load_runs, values
+from bot.store.tables import approvals, heads, policies, pulls, repos, runs, selections
+
+
+@dataclass(frozen=True, slots=True)
+class PullStory:
+    """A pull request with what was selected for its head and what ran there."""
+
+    repo: Repo
+    pull: Pull
+    selection: StoredSelection | None
+    policy: str | None  # the text, as it is now, of the policy that selected
+    runs: tuple[Run, ...]
+
+
+class Pulls(Part):
+    """Reads pull requests."""
+
+    async def get(self, repo_id: RepoId, number: int) -> Pull | None:
+        """Return the pull request as last seen."""
+        it = (pulls.c.repo_id == repo_id) & (pulls.c.number == number)
+        async with self._db.read() as conn:
+            found = await load_all(conn, Pull, pulls, it)
+        return found[0] if found else None
+
+    async def at(self, repo_id: RepoId, sha: Sha) -> tuple[Pull, ...]:
+        """Return the open pull requests that have this head, by number."""
+        query = (
+            select(pulls)
+            .where(pulls.c.repo_id == repo_id, pulls.c.head_sha == sha, pulls.c.open)
+            .order_by(pulls.c.number)
+        )
+        async with self._db.read() as conn:
+            return tuple(load(Pull, row) for row in (await conn.execute(query)).mappings())
+
+    async def open(self, repo_id: RepoId) -> tuple[Pull, ...]:
+        """Return the pull requests believed open, by number."""
+        async with self._db.read() as conn:
+            found = await load_all(conn, Pull, pulls, pulls.c.repo_id == repo_id, pulls.c.open)
+        return tuple(sorted(found, key=lambda pull: pull.number))
+
+    async def heads(self, repo_id: RepoId, number: int) -> tuple[Head, ...]:
+        """Return the commits that were its head, oldest first."""
+        query = (
+            select(heads)
+            .where(heads.c.repo_id == repo_id, heads.c.number == number)
+            .order_by(heads.c.seen_at, heads.c.sha)
+        )
+        async with self._db.read() as conn:
+            return tuple(load(Head, row) for row in (await conn.execute(query)).mappings())
+
+    async def approvals(self, repo_id: RepoId, sha: Sha) -> tuple[Approval, ...]:
+        """Return the approvals of a commit, oldest first."""
+        query = (
+            select(approvals)
+            .where(approvals.c.repo_id == repo_id, approvals.c.sha == sha)
+            .order_by(approvals.c.at, approvals.c.by)
+        )
+        async with self._db.read() as conn:
+            return tuple(load(Approval, row) for row in (await conn.execute(query)).mappings())
+
+    async def selections(self, repo_id: RepoId, sha: Sha) -> tuple[StoredSelection, ...]:
+        """Return the selections at a commit, one for each pull request."""
+        query = (
+            select(selections)
+            .where(selections.c.repo_id == repo_id, selections.c.sha == sha)
+            .order_by(selections.c.number)
+        )
+        async with self._db.read() as conn:
+            found = (await conn.execute(query)).mappings()
+            return tuple(load(StoredSelection, row) for row in found)
+
+    async def story(self, full_name: str, number: int) -> PullStory | None:
+        """Return a pull request by its repository's name now; None if there is none."""
+        named = func.lower(repos.c.owner + "/" + repos.c.name) == full_name.lower()
+        async with self._db.read() as conn:
+            for repo in await load_all(conn, Repo, repos, named):
+                it = (pulls.c.repo_id == repo.id) & (pulls.c.number == number)
+                for pull in await load_all(conn, Pull, pulls, it):
+                    return await _story(conn, repo, pull)
+        return None
+
+
+async def _story(conn: AsyncConnection, repo: Repo, pull: Pull) -> PullStory:
+    chosen = await load_all(
+        conn,
+        StoredSelection,
+        selections,
+        selections.c.repo_id == repo.id,
+        selections.c.sha == pull.head_sha,
+        selections.c.number == pull.number,
+    )
+    selection = chosen[0] if chosen else None
+    ref = selection.data.policy_ref if selection else ""
+    where = (policies.c.repo_id == repo.id) & (policies.c.ref == ref)
+    stored = await load_all(conn, StoredPolicy, policies, where)
+    at_head = await load_runs(conn, runs.c.repo_id == repo.id, runs.c.sha == pull.head_sha)
+    return PullStory(repo, pull, selection, stored[0].text if stored else None, at_head)
+
+
+async def is_head(conn: AsyncConnection, basis: Pull) -> bool:
+    """Return True if a pull request is open at that head; its row is locked until the commit."""
+    same = (pulls.c.repo_id == basis.repo_id) & (pulls.c.number == basis.number)
+    query = select(pulls.c.head_sha).where(same, pulls.c.open).with_for_update()
+    return await conn.scalar(query) == basis.head_sha
+
+
+async def save_head(conn: AsyncConnection, head: Head) -> None:
+    """Write a head.
+
+    If it is the newest head already, it only gains a pusher. An older head that is pushed again
+    becomes the newest. A known pusher stays when a head without one is seen.
+    """
+    newest = await conn.scalar(
+        select(heads.c.sha)
+        .where(heads.c.repo_id == head.repo_id, heads.c.number == head.number)
+        .order_by(heads.c.seen_at.desc(), heads.c.sha.desc())
+        .limit(1)
+    )
+    query = insert(conn, heads).values(values(head))
+    changed: dict[str, Any] = {"pusher": func.coalesce(query.excluded.pusher, heads.c.pusher)}
+    if newest != head.sha:
+        changed["seen_at"] = query.excluded.seen_at
+    await conn.execute(
+        query.on_conflict_do_update(index_elements=["repo_id", "number", "sha"], set_=changed)
+    )

@@ -1,0 +1,108 @@
+"""Repositories and their policies, as last seen."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, exists, false, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.core.github.events import InstallationEvent
+from bot.core.model.ids import RepoId, RunId
+from bot.core.model.repos import Repo, StoredPolicy
+from bot.store.database import Part, insert
+from bot.store.rows import OPEN_RUN, load_all, upsert, values
+from bot.store.tables import policies, repos, runs
+
+
+def was_dispatched() -> ColumnElement[bool]:
+    """Return SQL for "the run is known to GitHub Actions, or may be"."""
+    return runs.c.dispatched_at.is_not(None) | runs.c.actions_run_id.is_not(None)
+
+
+class Repos(Part):
+    """Reads repositories."""
+
+    async def get(self, repo_id: RepoId) -> Repo | None:
+        """Return the repository as last seen."""
+        async with self._db.read() as conn:
+            found = await load_all(conn, Repo, repos, repos.c.id == repo_id)
+        return found[0] if found else None
+
+    async def active(self) -> tuple[Repo, ...]:
+        """Return all active repositories, by id."""
+        return await self._active()
+
+    async def with_dispatched_runs(self) -> tuple[Repo, ...]:
+        """Return the active repositories that have an open, dispatched run, by id."""
+        return await self._active(
+            exists().where(runs.c.repo_id == repos.c.id, OPEN_RUN, was_dispatched())
+        )
+
+    async def _active(self, *where: ColumnElement[bool]) -> tuple[Repo, ...]:
+        async with self._db.read() as conn:
+            found = await load_all(conn, Repo, repos, repos.c.active, *where)
+        return tuple(sorted(found, key=lambda repo: repo.id))
+
+
+class Policies(Part):
+    """Reads policies."""
+
+    async def get(self, repo_id: RepoId, ref: str) -> StoredPolicy | None:
+        """Return the policy of a branch as last read; None if it was dropped or never read."""
+        here = (policies.c.repo_id == repo_id) & (policies.c.ref == ref)
+        async with self._db.read() as conn:
+            found = await load_all(conn, StoredPolicy, policies, here)
+        return found[0] if found else None
+
+
+async def save_repo(conn: AsyncConnection, repo: Repo) -> None:
+    """Write a repository. A payload without an installation does not remove the stored one.
+
+    An inactive repository becomes active again with another installation: a payload of the old
+    installation was only late.
+    """
+    query = insert(conn, repos).values(values(repo))
+    changed = {
+        "owner": query.excluded.owner,
+        "name": query.excluded.name,
+        "default_branch": query.excluded.default_branch,
+        "active": repos.c.active
+        | func.coalesce(query.excluded.installation_id != repos.c.installation_id, false()),
+        "installation_id": func.coalesce(query.excluded.installation_id, repos.c.installation_id),
+    }
+    await conn.execute(query.on_conflict_do_update(index_elements=["id"], set_=changed))
+
+
+async def save_policy(conn: AsyncConnection, policy: StoredPolicy) -> None:
+    """Write the policy of a branch."""
+    await upsert(conn, policies, policy)
+
+
+async def forget_policy(conn: AsyncConnection, repo_id: RepoId, ref: str) -> None:
+    """Delete the policy of a branch."""
+    here = (policies.c.repo_id == repo_id) & (policies.c.ref == ref)
+    await conn.execute(delete(policies).where(here))
+
+
+async def save_installation(conn: AsyncConnection, changed: InstallationEvent) -> None:
+    """Write whether an installation's repositories may be called.
+
+    A repository that was removed belongs to no installation: it does not come back with the
+    others.
+    """
+    ours = repos.c.installation_id == changed.installation_id
+    if changed.active is not None:
+        await conn.execute(update(repos).where(ours).values(active=changed.active))
+    for named, active in ((changed.gone, False), (changed.back, True)):
+        number = changed.installation_id if active else None
+        change: dict[str, Any] = {"active": active, "installation_id": number}
+        await conn.execute(update(repos).where(repos.c.id.in_(named)).values(change))
+
+
+async def open_runs_without_access(conn: AsyncConnection, changed: InstallationEvent) -> set[RunId]:
+    """Return the open runs of an installation's repositories that may not be called now."""
+    lost = select(repos.c.id).where(
+        ~repos.c.active,
+        (repos.c.installation_id == changed.installation_id) | repos.c.id.in_(changed.gone),
+    )
+    found = await conn.scalars(select(runs.c.id).where(runs.c.repo_id.in_(lost), OPEN_RUN))
+    return {RunId(run_id) for run_id in found}

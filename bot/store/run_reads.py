@@ -1,0 +1,206 @@
+"""Runs by what people, events and pages know of them."""
+
+from dataclasses import dataclass
+
+import msgspec
+from sqlalchemy import ColumnElement, Text, cast, exists, select, type_coerce
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.rayjobs import RayJob
+from bot.core.model.repos import Repo
+from bot.core.model.run_events import RunEvent
+from bot.core.model.runs import Claimant, Run, State
+from bot.core.planning.plan import RunClaimants
+from bot.store.database import Part
+from bot.store.repos import was_dispatched
+from bot.store.rows import (
+    in_repo,
+    load,
+    load_all,
+    load_by_run,
+    load_claimants,
+    load_runs,
+    with_claimants,
+)
+from bot.store.tables import checks, claimants, queue, rayjobs, repos, run_events, runs
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """Which runs to list; ``None`` selects all."""
+
+    repo: str | None = None  # "owner/name", any case, or the repository's number
+    sha: Sha | None = None  # or its first digits
+    number: int | None = None
+    state: State | None = None
+    label: str | None = None  # taken, or one that it waits for
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A run and its repository (``None``: forgotten)."""
+
+    run: Run
+    repo: Repo | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunStory:
+    """A run with all that is known of it."""
+
+    run: Run
+    repo: Repo | None
+    claimants: tuple[Claimant, ...] = ()
+    run_events: tuple[RunEvent, ...] = ()
+    rayjobs: tuple[RayJob, ...] = ()
+
+
+class RunReads(Part):
+    """The reading half of ``Runs``."""
+
+    async def at(self, repo_id: RepoId, sha: Sha) -> tuple[RunClaimants, ...]:
+        """Return every attempt of every suite at a commit, oldest first."""
+        return await self._with_claimants(runs.c.repo_id == repo_id, runs.c.sha == sha)
+
+    async def of_claimant(self, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
+        """Return the open runs that have this claimant."""
+        return await self._with_claimants(
+            runs.c.repo_id == repo_id,
+            runs.c.id.in_(select(claimants.c.run_id).where(claimants.c.source == source)),
+            runs.c.state != State.DONE,
+        )
+
+    async def pinned(self, repo_id: RepoId, number: int) -> tuple[RunClaimants, ...]:
+        """Return the open runs that commands on a pull request pinned to earlier heads."""
+        pins = select(claimants.c.run_id).where(claimants.c.source.startswith("pin:"))
+        return await self._with_claimants(
+            runs.c.repo_id == repo_id,
+            runs.c.number == number,
+            runs.c.id.in_(pins),
+            runs.c.state != State.DONE,
+        )
+
+    async def _with_claimants(self, *where: ColumnElement[bool]) -> tuple[RunClaimants, ...]:
+        async with self._db.read() as conn:
+            return await with_claimants(conn, await load_runs(conn, *where))
+
+    async def dispatched(self, repo_id: RepoId) -> tuple[Run, ...]:
+        """Return the open runs of a repository that were dispatched, oldest first."""
+        async with self._db.read() as conn:
+            return await load_runs(
+                conn, runs.c.repo_id == repo_id, runs.c.state != State.DONE, was_dispatched()
+            )
+
+    async def native(self) -> tuple[tuple[Repo, tuple[Run, ...]], ...]:
+        """Return the open runs that GitHub starts by itself, by active repository."""
+        native = cast(runs.c.snapshot, Text).contains('"native":true')  # no text can look so
+        async with self._db.read() as conn:
+            found = await load_runs(conn, runs.c.state != State.DONE, native)
+            ids = {run.repo_id for run in found}
+            known = await load_all(conn, Repo, repos, repos.c.active, repos.c.id.in_(ids))
+        return tuple(
+            (repo, tuple(run for run in found if run.repo_id == repo.id))
+            for repo in sorted(known, key=lambda repo: repo.id)
+        )
+
+    async def of_actions_run(self, repo_id: RepoId, actions_run_id: int) -> Run | None:
+        """Return our latest attempt that is part of this Actions run."""
+        query = (
+            select(runs)
+            .where(runs.c.repo_id == repo_id, runs.c.actions_run_id == actions_run_id)
+            .order_by(runs.c.actions_attempt.desc(), runs.c.attempt.desc())
+            .limit(1)
+        )
+        async with self._db.read() as conn:
+            row = (await conn.execute(query)).mappings().first()
+        return load(Run, row) if row else None
+
+    async def of_actions_attempt(
+        self, repo_id: RepoId, actions_run_id: int, actions_attempt: int
+    ) -> Run | None:
+        """Return our attempt that is this attempt of an Actions run."""
+        return await self._last(
+            runs.c.repo_id == repo_id,
+            runs.c.actions_run_id == actions_run_id,
+            runs.c.actions_attempt == actions_attempt,
+        )
+
+    async def of_dispatch(self, dispatch_id: str) -> Run | None:
+        """Return the run that was dispatched with this id of ours."""
+        return await self._last(runs.c.dispatch_id == dispatch_id)
+
+    async def of_check(self, repo_id: RepoId, external_id: str) -> Run | None:
+        """Return the run that a check run of ours shows; None for a gate or a foreign check."""
+        shown = select(checks.c.run_id).where(
+            checks.c.external_id == external_id, checks.c.repo_id == repo_id
+        )
+        return await self._last(runs.c.id.in_(shown))
+
+    async def _last(self, *where: ColumnElement[bool]) -> Run | None:
+        async with self._db.read() as conn:
+            found = await load_runs(conn, *where)
+        return found[-1] if found else None
+
+    async def search(self, query: RunQuery) -> tuple[ListedRun, ...]:
+        """Return runs, newest first: ids grow with time and are the table's own order."""
+        chosen = select(runs).where(*_where(query)).order_by(runs.c.id.desc()).limit(query.limit)
+        async with self._db.read() as conn:
+            found = [load(Run, row) for row in (await conn.execute(chosen)).mappings()]
+            known = await _repos(conn, {run.repo_id for run in found})
+        return tuple(ListedRun(run, known.get(run.repo_id)) for run in found)
+
+    async def ids_from(self, start: str, *, limit: int) -> tuple[RunId, ...]:
+        """Return the run ids that begin with ``start``, newest first."""
+        begins = runs.c.id.startswith(start, autoescape=True)
+        query = select(runs.c.id).where(begins).order_by(runs.c.id.desc()).limit(limit)
+        async with self._db.read() as conn:
+            return tuple(RunId(run_id) for run_id in await conn.scalars(query))
+
+    async def story(self, run_id: RunId) -> RunStory | None:
+        """Return a run with its claimants, events and RayJobs; None if there is none."""
+        async with self._db.read() as conn:
+            found = await load_runs(conn, runs.c.id == run_id)
+            if not found:
+                return None
+            [run] = found
+            known = await _repos(conn, {run.repo_id})
+            claiming = await load_claimants(conn, [run_id])
+            events = await load_by_run(conn, RunEvent, run_events, [run_id])
+            jobs = await load_by_run(conn, RayJob, rayjobs, [run_id])
+        return RunStory(
+            run,
+            known.get(run.repo_id),
+            claiming.get(run_id, ()),
+            events.get(run_id, ()),
+            jobs.get(run_id, ()),
+        )
+
+
+def _where(query: RunQuery) -> list[ColumnElement[bool]]:
+    where: list[ColumnElement[bool]] = []
+    if query.repo is not None:
+        where.append(in_repo(query.repo, runs.c.repo_id))
+    if query.sha is not None:
+        where.append(runs.c.sha.startswith(query.sha, autoescape=True))
+    if query.number is not None:
+        source = claimants.c.source == f"pr:{query.number}"
+        claimed = exists().where(claimants.c.run_id == runs.c.id, source)
+        where.append((runs.c.number == query.number) | claimed)
+    if query.state is not None:
+        where.append(runs.c.state == query.state)
+    if query.label is not None:
+        where.append((runs.c.label == query.label) | _waits_for(query.label))
+    return where
+
+
+def _waits_for(label: str) -> ColumnElement[bool]:
+    """Return SQL for "the run waits for a label": a queue's needs are JSON text."""
+    named = msgspec.json.encode(f"label:{label}").decode()
+    needs = type_coerce(queue.c.needs, Text).contains(named, autoescape=True)
+    return exists().where(queue.c.run_id == runs.c.id, needs)
+
+
+async def _repos(conn: AsyncConnection, ids: set[RepoId]) -> dict[RepoId, Repo]:
+    return {repo.id: repo for repo in await load_all(conn, Repo, repos, repos.c.id.in_(ids))}
