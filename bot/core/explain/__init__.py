@@ -1,1 +1,1 @@
-"""Why a policy selects what it does, and what it would have started."""
+"""Explain why a policy selects suites, and simulate what it would have started."""

@@ -1,6 +1,6 @@
-"""Why each suite of a policy is selected or not, who may start it, and at what cost.
+"""Explain for each suite: selected or not, who may start it, and its cost.
 
-One evaluation feeds `ascend-ci explain`, the answer to `/ascend-e2e explain` and the API.
+`ascend-ci explain`, the reply to `/ascend-e2e explain` and the API use the same explanation.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,39 +19,39 @@ from bot.core.policy.selection import ChangedFile, Choice, Selection, select
 class Starts(StrEnum):
     """What starts a suite on a pull request that selects it."""
 
-    ITSELF = "itself"  # the bot, when the commit is trusted
+    ITSELF = "itself"  # the bot, if the commit is trusted
     GITHUB = "github"
     COMMAND = "command"
-    ELSEWHERE = "elsewhere"  # nights and pushes alone
+    ELSEWHERE = "elsewhere"  # only schedules and pushes
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a run takes on the label that it likes best, and can cost at most."""
+    """The resources of a run on its preferred label, and the maximum cost."""
 
     nodes: int
-    npus: int  # on each node
-    minutes: int  # its time limit
+    npus: int  # per node
+    minutes: int  # the time limit
     npu_hours: float
-    where: str  # the pool, or the label; of what GitHub starts, its jobs' labels
+    where: str  # the pool or the label; for a native suite the labels of its jobs
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All that can be said of a suite from a policy and a change alone."""
+    """The explanation of a suite for one policy and one change."""
 
     suite: str
     title: str
     selected: bool
     reason: str
-    pattern: str | None  # the one that decided for the first of the files
-    files: tuple[str, ...]  # all that select it
+    pattern: str | None  # the pattern that decided for the first file
+    files: tuple[str, ...]  # all files that select the suite
     tier: Tier
     required: bool
     starts: Starts
-    author: Level | None  # what an author needs for it to start by itself; None: it never does
-    level: Level | None  # what starting it by a command (native: re-running) needs; None: nobody
-    listed: bool  # the policy's users and teams may, too
+    author: Level | None  # the level an author needs for an automatic start; None: never automatic
+    level: Level | None  # the level for a command (native: for a re-run); None: nobody may
+    listed: bool  # the policy's users and teams may start it, too
     cost: Cost
 
 
@@ -62,9 +62,9 @@ def explain(
     names: Collection[str] = (),
     truncated: bool = False,
 ) -> tuple[Explanation, ...]:
-    """Explain the suites ``names`` (none: all) for a pull request that changes ``files``.
+    """Explain the suites ``names`` (None: all) for a pull request that changes ``files``.
 
-    ``truncated`` says that the list of files is not whole.
+    With ``truncated`` the list of files is incomplete.
     """
     return explain_selection(policy, select(policy, files, truncated=truncated), names)
 
@@ -72,7 +72,7 @@ def explain(
 def explain_selection(
     policy: Policy, selection: Selection, names: Collection[str] = ()
 ) -> tuple[Explanation, ...]:
-    """Explain the suites ``names`` (none: all) of a selection made before."""
+    """Explain the suites ``names`` (None: all) of a stored selection."""
     return tuple(
         _explained(policy, choice)
         for choice in selection.choices
@@ -81,7 +81,7 @@ def explain_selection(
 
 
 def cost_of(policy: Policy, suite: Suite) -> Cost:
-    """Return what a run of ``suite`` takes and can cost at most."""
+    """Return the resources of a run of ``suite``, and its maximum cost."""
     label = suite.runners[0]
     labels = suite.runners if suite.start is Start.NATIVE else suite.runners[:1]
     return Cost(
@@ -104,14 +104,14 @@ def starts(suite: Suite) -> Starts:
 
 
 def how(messages: Messages, item: Explanation) -> str:
-    """Say what starts the suite, and for whose changes it starts by itself."""
+    """Return what starts the suite, and whose changes start it automatically, in words."""
     if item.author is None:
         return messages(f"starts_{item.starts}")
     return messages("starts_author", level=messages(f"level_{item.author}"))
 
 
 def who(messages: Messages, item: Explanation) -> str:
-    """Say who may start the suite by a command, or re-run what GitHub starts."""
+    """Return who may start the suite by a command, or re-run a native suite, in words."""
     if item.level is None:
         return messages("who_nobody")
     anybody = item.level is Level.PULL
@@ -126,14 +126,14 @@ def who(messages: Messages, item: Explanation) -> str:
 
 
 def where(messages: Messages, cost: Cost) -> str:
-    """Say where a run takes place, and on how much of it."""
+    """Return the resources that a run uses, in words."""
     if cost.nodes == 1:
         return cost.where
     return messages("cost_nodes", nodes=cost.nodes, npus=cost.npus, where=cost.where)
 
 
 def hours(messages: Messages, cost: Cost) -> str:
-    """Say what a run can cost at most."""
+    """Return the maximum cost of a run, in words."""
     return messages("cost_hours", hours=number(cost.npu_hours))
 
 

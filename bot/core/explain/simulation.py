@@ -1,7 +1,7 @@
-"""A policy over past commits: what it would have started by itself, and at what cost.
+"""Simulate a policy over past commits: what it would have started, and the cost.
 
-Every commit counts as a trusted pull request that is no draft; limits are not looked at, so this
-is what the policy asks for, not what the hardware would have given.
+Every commit counts as a trusted pull request that is not a draft. Limits are ignored, so the result
+is the demand, not what the hardware could have run.
 """
 
 import json
@@ -19,7 +19,7 @@ _BY_ITSELF = frozenset({Starts.ITSELF, Starts.GITHUB})
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A past commit and the files that it changed; of a rename both names."""
+    """A past commit and its changed files; both names of a renamed file."""
 
     name: str
     files: tuple[str, ...]
@@ -27,7 +27,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line of a file of commits, from 1, that is none."""
+    """An invalid line of a file of commits, counted from 1."""
 
     line: int
     message: str
@@ -35,7 +35,7 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What a commit would have started, and what it would have offered by command."""
+    """The suites that a commit would have started, and those it would have offered."""
 
     commit: str
     selected: tuple[str, ...]
@@ -44,40 +44,40 @@ class Simulated:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """A suite's runs over all commits; each takes ``minutes``, its time limit unless told."""
+    """A suite's runs over all commits; each takes ``minutes``, by default its time limit."""
 
     suite: str
     runs: int
     minutes: float
-    npu_hours: float  # of all its runs
+    npu_hours: float  # of all runs
 
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """A policy's commits in their order and its suites in the policy's."""
+    """A policy's result: the commits and suites in their order."""
 
     commits: tuple[Simulated, ...]
     suites: tuple[Tally, ...]
 
     @property
     def runs(self) -> int:
-        """Return how many runs there would have been."""
+        """Return the number of runs."""
         return sum(tally.runs for tally in self.suites)
 
     @property
     def npu_hours(self) -> float:
-        """Return what they would have cost: nodes × NPUs × hours."""
+        """Return the cost of all runs: nodes × NPUs × hours."""
         return sum(tally.npu_hours for tally in self.suites)
 
     @property
     def starting(self) -> int:
-        """Return how many commits would have started something."""
+        """Return the number of commits that would have started something."""
         return sum(bool(item.selected) for item in self.commits)
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteDifference:
-    """A suite's tally under two policies; None where a policy does not have it."""
+    """A suite's tally under two policies; None if a policy does not have the suite."""
 
     suite: str
     old: Tally | None
@@ -86,7 +86,7 @@ class SuiteDifference:
 
 @dataclass(frozen=True, slots=True)
 class CommitDifference:
-    """Which suites a commit starts under the new policy alone, and under the old alone."""
+    """The suites that a commit starts only under the new or only under the old policy."""
 
     commit: str
     added: tuple[str, ...]
@@ -95,7 +95,7 @@ class CommitDifference:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two simulations of the same commits: only what differs."""
+    """The differences between two simulations of the same commits."""
 
     old: Simulation
     new: Simulation
@@ -104,7 +104,7 @@ class Difference:
 
 
 def read_commits(lines: Iterable[str]) -> tuple[Commit, ...] | BadLine:
-    """Return the commits of JSON lines with ``commit`` and ``files``; other keys are not read."""
+    """Read commits from JSON lines with ``commit`` and ``files``; ignore other keys."""
     commits = []
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -118,10 +118,10 @@ def read_commits(lines: Iterable[str]) -> tuple[Commit, ...] | BadLine:
 def simulate(
     policy: Policy, commits: Sequence[Commit], minutes: Mapping[str, float] | None = None
 ) -> Simulation:
-    """Return what ``policy`` would have started for each commit.
+    """Return the suites that ``policy`` would have started for each commit.
 
-    ``minutes`` are typical times of suites; others are taken to run to their time limit, which
-    also ends a run whose typical time is longer.
+    ``minutes`` are typical times of suites. Without one a suite takes its time limit, which also
+    limits typical times.
     """
     simulated = tuple(_simulated(policy, commit) for commit in commits)
     counts = Counter(name for item in simulated for name in item.selected)
@@ -135,7 +135,7 @@ def simulate(
 
 
 def compare(old: Simulation, new: Simulation) -> Difference:
-    """Return what differs between two simulations of the same commits."""
+    """Return the differences between two simulations of the same commits."""
     before = {tally.suite: tally for tally in old.suites}
     after = {tally.suite: tally for tally in new.suites}
     suites = tuple(
@@ -149,7 +149,7 @@ def compare(old: Simulation, new: Simulation) -> Difference:
 
 
 def to_json(simulation: Simulation, difference: Difference | None = None) -> dict[str, Any]:
-    """Return the answer as plain values for JSON."""
+    """Return the result as plain values for JSON."""
     data: dict[str, Any] = {
         "runs": simulation.runs,
         "npu_hours": _hours(simulation.npu_hours),
@@ -193,7 +193,7 @@ def _hours(npu_hours: float) -> float:
 
 
 def _commit(line: str) -> Commit | str:
-    """Return a line's commit, or what is wrong with it."""
+    """Return the commit of a line, or the error in it."""
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""RayJobs as the bot sees them: words, records, the watch's events, and what a log proves."""
+"""RayJobs: their words, records and log events, and what a log proves about them."""
 
 from bot.core.rayjob.events import Event, Final, LogLine, RawText, StatusChange, WatchProblem
 from bot.core.rayjob.evidence import ActionsLog, LogEvidence

@@ -1,8 +1,8 @@
-"""What one line of a watch can be.
+"""The events of a watch, one for each line.
 
-These are msgspec structs instead of dataclasses because the decoder builds hundreds of thousands
-a second straight from the socket's bytes; they are as frozen and as typed. `seq` is 1, 2, 3 … per
-job where the submitter sends it, `ts` its RFC 3339 time as sent (`parse_time` reads it).
+These are msgspec structs and not dataclasses: the decoder builds hundreds of thousands a second
+from the socket's bytes. `seq` counts 1, 2, 3 … for each job if the submitter sends it. `ts` is the
+RFC 3339 time as sent; `parse_time` reads it.
 """
 
 from typing import Annotated
@@ -13,7 +13,7 @@ Seq = Annotated[int, msgspec.Meta(ge=1)] | None
 
 
 class LogLine(msgspec.Struct, frozen=True, tag_field="type", tag="log", gc=False):
-    """A line of the job's output, without its newline; it may hold CR, LF and NUL."""
+    """A line of the job's output without its newline; it may contain CR, LF and NUL."""
 
     line: str = ""
     seq: Seq = None
@@ -21,7 +21,7 @@ class LogLine(msgspec.Struct, frozen=True, tag_field="type", tag="log", gc=False
 
 
 class StatusChange(msgspec.Struct, frozen=True, tag_field="type", tag="status", gc=False):
-    """Where the job stands; any of the words may be empty."""
+    """A new status of the job; each word may be empty."""
 
     status: str = ""
     message: str = ""
@@ -32,7 +32,7 @@ class StatusChange(msgspec.Struct, frozen=True, tag_field="type", tag="status", 
 
 
 class Final(msgspec.Struct, frozen=True, tag_field="type", tag="final", gc=False):
-    """The job's end; `FinalStatus.of(status)` says what it is worth."""
+    """The end of the job; `FinalStatus.of(status)` gives its meaning."""
 
     status: str = ""
     message: str = ""
@@ -41,7 +41,7 @@ class Final(msgspec.Struct, frozen=True, tag_field="type", tag="final", gc=False
 
 
 class WatchProblem(msgspec.Struct, frozen=True, tag_field="type", tag="error", gc=False):
-    """A problem of the watch itself, never of the job."""
+    """A problem of the watch, not of the job."""
 
     message: str = ""
     seq: Seq = None
@@ -49,7 +49,7 @@ class WatchProblem(msgspec.Struct, frozen=True, tag_field="type", tag="error", g
 
 
 class RawText(msgspec.Struct, frozen=True, gc=False):
-    """A line that is none of the above (unknown type, no JSON): kept as log text."""
+    """Any other line (unknown type, not JSON), kept as log text."""
 
     line: str
     seq: Seq = None

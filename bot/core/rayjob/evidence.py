@@ -1,9 +1,9 @@
-"""What the log of an Actions job says of its RayJob: the third witness.
+"""Find the RayJob of a run in the log of its Actions job, if nothing better tells it.
 
-The job's log also carries what the PR's code printed, so nothing here is proof: an id needs the
-submitter's record to name our Actions run (`RayJobRecord.belongs_to`) before it can make a run
-green. Of ids the first line counts, since the helper prints it before any PR code can speak; of
-ends the last, since the helper speaks after the PR's code is silent.
+The job's log also contains output of the pull request's code, so nothing here is proof. An id needs
+the submitter's record to name our Actions run (`RayJobRecord.belongs_to`) before it can make a run
+green. The first id counts, because the helper prints it before any code of the pull request runs.
+The last end counts, because the helper prints it after that code.
 """
 
 import re
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from bot.core.rayjob.words import FinalStatus, RayJobId
 
-# A marker is short; of a longer line only the start is looked at.
+# A marker is short, so only the start of a longer line matters.
 _MAX_LINE_BYTES = 64 * 1024
 _NEEDLES = (b"ascend-ci:", b'job_id"', b"[rayjob")
 _timestamp = re.compile(r"\ufeff?(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z )?")
 _ansi = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-# The runner prints a step's script in this colour before it runs it: source, not output.
+# The runner prints the script of a step in this colour: it is source, not output.
 _SCRIPT_SOURCE = "\x1b[36;1m"
-# The helper's form, then the submitter's answer as today's workflow prints it (plain or by jq).
+# The helper's form, then the submitter's answer as a workflow prints it (plain or through jq).
 _job_id = re.compile(
     r"ascend-ci: rayjob (?P<ours>[\w.:-]{1,253})\s*$"
     r'|\s*(?:\{(?:[^{}]*,)?\s*)?"job_id"\s*:\s*"(?P<json>[\w.:-]{1,253})"',
@@ -31,7 +31,7 @@ _final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LogEvidence:
-    """What the markers said; `None` where no line did."""
+    """The values of the markers; `None` if no line had one."""
 
     job_id: RayJobId | None = None
     final: FinalStatus | None = None
@@ -39,10 +39,10 @@ class LogEvidence:
 
 
 class ActionsLog:
-    """Reads the log in chunks of any size; a marker counts only where a line's own text starts.
+    """Reads the log in chunks of any size; a marker counts only at the start of a line's text.
 
-    A line's own text follows the runner's timestamp and ANSI codes, and ends at a newline only:
-    what stands behind a carriage return is no start.
+    A line's text starts after the runner's time stamp and ANSI codes and ends at a newline. A
+    carriage return starts no new text.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class ActionsLog:
         self._evidence = LogEvidence()
 
     def feed(self, chunk: bytes) -> None:
-        """Read on."""
+        """Read the next chunk."""
         head, newline, rest = chunk.rpartition(b"\n")
         if not newline:
             self._rest = (self._rest + chunk)[:_MAX_LINE_BYTES]
@@ -60,7 +60,7 @@ class ActionsLog:
             self._read(block)
 
     def end(self) -> LogEvidence:
-        """Return what the whole log said."""
+        """Return the markers of the whole log."""
         self._read(self._rest)
         self._rest = b""
         return self._evidence

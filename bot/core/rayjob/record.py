@@ -1,4 +1,4 @@
-"""One RayJob as the submitter tells it, parsed at the door."""
+"""Parse the submitter's record of one RayJob."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from bot.core.rayjob.words import FinalStatus, RayJobId
 
-# KubeRay's `job_deployment_status` after which it does nothing more for the job.
+# KubeRay does nothing more for a job in one of these states of `job_deployment_status`.
 _DEPLOYMENT_ENDED = frozenset({"Complete", "Failed", "ValidationFailed"})
-# The final words that are known; others are stages ("PENDING") unless the record has an end.
+# The known final words. Others are stages ("PENDING"), unless the record has an end.
 _ENDED_WORDS = frozenset(FinalStatus) - {FinalStatus.OTHER}
 
 
@@ -19,14 +19,14 @@ class NotOffered:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The submitter has the call and does not know the job; the RayJob itself may live on."""
+    """The submitter has the call but does not know the job; the RayJob itself may still exist."""
 
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RayJobRecord:
-    """What the submitter knows of one RayJob; every field but the id may be empty or `None`."""
+    """The submitter's record of one RayJob; every field except the id may be empty or `None`."""
 
     job_id: RayJobId
     status: str = ""
@@ -41,9 +41,9 @@ class RayJobRecord:
 
     @property
     def final(self) -> FinalStatus | None:
-        """How the job ended, `None` while it goes on or where the record does not say.
+        """Return how the job ended; `None` if it still runs or the record does not say.
 
-        The submitter's own `status` comes first; KubeRay's words count only where it is empty.
+        The submitter's own `status` comes first. KubeRay's words count only if it is empty.
         """
         if self.status in _ENDED_WORDS:
             return FinalStatus.of(self.status)
@@ -56,17 +56,17 @@ class RayJobRecord:
         return FinalStatus.of(self.rayjob_status)
 
     def belongs_to(self, actions_run_id: int, actions_attempt: int) -> bool:
-        """Return True if the record itself names this Actions run attempt as its submitter.
+        """Return True if the record names this Actions run attempt as its submitter.
 
-        `False` also where it names none: such a job is unconfirmed and cannot make a run green.
+        Return `False` if the record names none: an unconfirmed job cannot make a run green.
         """
         return (self.github_run_id, self.github_run_attempt) == (actions_run_id, actions_attempt)
 
 
 def parse_record(data: object, job_id: str = "") -> RayJobRecord | None:
-    """Read a decoded JSON value as a record; `None` when it is no object or names no job.
+    """Read a decoded JSON value as a record; `None` if it is not an object or names no job.
 
-    `job_id` is the id asked for, used where the answer leaves it out.
+    `job_id` is the requested id, for an answer without one.
     """
     if not isinstance(data, Mapping):
         return None
@@ -88,7 +88,7 @@ def parse_record(data: object, job_id: str = "") -> RayJobRecord | None:
 
 
 def parse_records(data: object) -> tuple[RayJobRecord, ...] | None:
-    """Read `{"jobs": [...]}`; entries that name no job are left out, `None` when it is no list."""
+    """Read `{"jobs": [...]}`; skip entries that name no job; `None` if it is not a list."""
     jobs = data.get("jobs") if isinstance(data, Mapping) else None
     if not isinstance(jobs, list):
         return None
@@ -97,7 +97,7 @@ def parse_records(data: object) -> tuple[RayJobRecord, ...] | None:
 
 
 def parse_time(value: object) -> datetime | None:
-    """Read an RFC 3339 time as aware UTC; `None` when it is none or has no offset."""
+    """Read an RFC 3339 time as aware UTC; `None` if it is invalid or has no offset."""
     if not isinstance(value, str):
         return None
     try:
@@ -115,7 +115,7 @@ def _number(value: object) -> int | None:
     """Read an id sent as a number or, as the submit call does, as a string of digits."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    # 20 digits hold every 64-bit number; a longer string is no id.
+    # 20 digits hold every 64-bit number. A longer string is not an id.
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
         return int(value)
     return None

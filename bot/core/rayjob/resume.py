@@ -35,18 +35,18 @@ import msgspec
 
 from bot.core.rayjob.events import Event, Final, LogLine, RawText, StatusChange, WatchProblem
 
-# Enough that a job's banner and its first messages are in it; 128 hashes make 1.4 kB of JSON.
+# Enough for a job's banner and first messages. 128 hashes make 1.4 kB of JSON.
 _REMEMBERED = 64
 _REMEMBERED_OTHER = 16
-# Lines held back while a watch is compared; beyond it the oldest are given up as known.
+# Bytes of lines held back during a comparison. Beyond it the oldest lines count as known.
 _MAX_HELD_BYTES = 1024 * 1024
-_LINE_OVERHEAD_BYTES = 200  # a struct, a str and a place in the deque
+_LINE_OVERHEAD_BYTES = 200  # a struct, a str and an entry of the deque
 _MAX_HALF_CHARS = 1000
 _CUT_MARK = " [cut off: connection lost]"
 
 
 class _State(msgspec.Struct):
-    """What is kept between connections and processes."""
+    """The state that is kept between connections and processes."""
 
     lines: int = 0
     seq: int = 0
@@ -58,20 +58,20 @@ class _State(msgspec.Struct):
     half: str = ""
 
     def known(self, position: int) -> int | None:
-        """Return the hash of the line at a position, `None` when it is not remembered."""
+        """Return the hash of the line at a position, `None` if it is not remembered."""
         if position < len(self.first):
             return self.first[position]
         place = position - (self.lines - len(self.last))
         return self.last[place] if place >= 0 else None
 
     def repeats(self, digest: int) -> bool:
-        """Return True if a line occurs more than once in what is remembered."""
+        """Return True if a line occurs more than once in the remembered lines."""
         beyond_first = max(0, min(self.lines - len(self.first), len(self.last)))
         later = self.last[len(self.last) - beyond_first :]
         return self.first.count(digest) + later.count(digest) > 1
 
     def remember(self, lines: list[str]) -> None:
-        """Count new lines and keep the hashes of the first and last of all."""
+        """Count new lines, and keep the hashes of the first and the last lines."""
         self.lines += len(lines)
         room = _REMEMBERED - len(self.first)
         if room:
@@ -81,7 +81,7 @@ class _State(msgspec.Struct):
 
 
 class _Comparison:
-    """A new watch while it is open whether it is a replay, and what is held back of it."""
+    """A new watch that may be a replay, and the events that are held back meanwhile."""
 
     def __init__(self) -> None:
         self.position = 0
@@ -92,7 +92,7 @@ class _Comparison:
         self._held_bytes = 0
 
     def hold(self, event: Event) -> None:
-        """Keep an event; once a replay is proved the oldest are given up beyond a size."""
+        """Hold an event back; after a proved replay drop the oldest beyond the limit."""
         self.held.append(event)
         self.seq = max(self.seq, event.seq or 0)
         self._held_bytes += _size(event)
@@ -102,12 +102,12 @@ class _Comparison:
 
     @property
     def full(self) -> bool:
-        """Whether more is held than may be."""
+        """Return True if more is held back than allowed."""
         return self._held_bytes > _MAX_HELD_BYTES
 
 
 class Resume:
-    """Says which events of a watch are new. Call `connected`, `take` …, `disconnected`, again."""
+    """Finds the new events of a watch. Call `connected`, `take` …, `disconnected`, again."""
 
     def __init__(self) -> None:
         self._state = _State()
@@ -115,7 +115,7 @@ class Resume:
 
     @classmethod
     def load(cls, saved: dict[str, Any]) -> Self:
-        """Restore from `dump`; raises `ValueError` when it is no such thing."""
+        """Restore from `dump`; raise `ValueError` if the text is invalid."""
         resume = cls()
         resume._state = msgspec.convert(saved, _State)
         return resume
@@ -127,12 +127,12 @@ class Resume:
 
     @property
     def after(self) -> int:
-        """The last sequence number, to ask a new watch for what follows; 0 without numbers."""
+        """Return the last sequence number, for the next watch; 0 without numbers."""
         return self._state.seq
 
     @property
     def lines(self) -> int:
-        """Log lines handed out so far, without halves."""
+        """Return the number of log lines handed out so far, without unfinished lines."""
         return self._state.lines
 
     def connected(self) -> None:
@@ -140,7 +140,7 @@ class Resume:
         self._comparison = _Comparison() if self._state.lines else None
 
     def take(self, events: Sequence[Event]) -> list[Event]:
-        """Return the events that are new, in order; some may come with a later call."""
+        """Return the new events in order; some may only come with a later call."""
         new: list[Event] = []
         for place, event in enumerate(events):
             if self._comparison is None:
@@ -149,9 +149,9 @@ class Resume:
         return new
 
     def disconnected(self, half: str = "") -> list[Event]:
-        """End the watch, with the half line `StreamDecoder.end` gave; return what was held.
+        """End the watch with the unfinished line of `StreamDecoder.end`; return the held events.
 
-        What was held is old when a line of it proved a replay, else new.
+        The held events are old if one of their lines proved a replay, otherwise new.
         """
         comparison = self._comparison
         new = self._go_on(comparison) if comparison and not comparison.proved else []
@@ -161,12 +161,12 @@ class Resume:
         return new
 
     def finish(self) -> list[Event]:
-        """Return what is left when no other watch will follow: half a line, marked."""
+        """Return the unfinished line, marked, if no other watch will follow."""
         half, self._state.half = self._state.half, ""
         return [LogLine(half + _CUT_MARK)] if half else []
 
     def _compared(self, comparison: _Comparison, event: Event) -> list[Event]:
-        """Take one event while it is open whether this watch is a replay."""
+        """Take one event while it is undecided whether this watch is a replay."""
         if event.seq is not None and self._state.seq:
             return self._numbered(comparison, event)
         match event:
@@ -181,13 +181,13 @@ class Resume:
                 return self._go_on(comparison) if comparison.full else []
 
     def _numbered(self, comparison: _Comparison, event: Event) -> list[Event]:
-        """Let the number decide, and end the comparing with the first new one."""
+        """Decide by the sequence number; the first new number ends the comparison."""
         is_above = event.seq is not None and event.seq > self._state.seq
         held = self._go_on(comparison) if is_above else []
         return held + self._new([event])
 
     def _line(self, comparison: _Comparison, event: LogLine) -> list[Event]:
-        """Compare a line with the one first seen at its place."""
+        """Compare a line with the remembered line at its position."""
         digest = _hash(event.line)
         expected = self._state.known(comparison.position)
         if expected not in {None, digest}:
@@ -202,7 +202,7 @@ class Resume:
         return self._go_on(comparison) if undecidable and not comparison.proved else []
 
     def _go_on(self, comparison: _Comparison) -> list[Event]:
-        """Hand out what was held: the watch is no replay."""
+        """Hand out the held events: the watch is not a replay."""
         self._comparison = None
         new = self._new(comparison.held)
         if comparison.given_up:
@@ -210,7 +210,7 @@ class Resume:
         return new
 
     def _caught_up(self, comparison: _Comparison) -> list[Event]:
-        """Drop what was held: the watch is a replay and has reached the place read before."""
+        """Drop the held events: the replay has reached the known end."""
         if not comparison.proved:
             return self._go_on(comparison)
         self._comparison = None
@@ -222,7 +222,7 @@ class Resume:
         return new
 
     def _new(self, events: Sequence[Event]) -> list[Event]:
-        """Pass on what is new by its number and its words, and remember it."""
+        """Pass an event on if its number and its words are new, and remember it."""
         new = [event for event in events if self._is_new(event)]
         self._state.remember([event.line for event in new if type(event) is LogLine])
         return self._with_half(new) if self._state.half else new
@@ -249,7 +249,7 @@ class Resume:
                 assert_never(event)
 
     def _with_half(self, new: list[Event]) -> list[Event]:
-        """Before the first new line or the end: show the half line unless it came again whole."""
+        """Show the unfinished line before the first new line, if it did not come again."""
         for place, event in enumerate(new):
             if isinstance(event, LogLine) and event.line.startswith(self._state.half):
                 self._state.half = ""

@@ -1,8 +1,8 @@
 """Turn the bytes of a watch into events, whatever the bytes are.
 
-A watch is NDJSON at up to 50,000 lines a second, from a service that also sends blank lines, text,
-broken UTF-8 and lines of several MB. The good lines take one typed decode each; only the others
-pay for tolerance. Memory is one line (at most 8 MiB) besides what one chunk decodes to.
+A watch is NDJSON at up to 50,000 lines a second. The service also sends blank lines, text, broken
+UTF-8 and lines of several MB. A good line takes one typed decode; only other lines take the slow
+way. The memory is one line (at most 8 MiB) and the events of one chunk.
 """
 
 import json
@@ -12,11 +12,11 @@ import msgspec
 
 from bot.core.rayjob.events import Event, Final, LogLine, RawText, StatusChange, WatchProblem
 
-# Lines of several MB occur; a dead loop printing without a newline must not fill the memory.
+# Lines of several MB occur. A loop that prints without a newline must not fill the memory.
 MAX_LINE_BYTES = 8 * 1024 * 1024
-# Of a line that is too long this much of its end is kept: it closes the JSON and may hold `seq`.
+# This much is kept of the end of a too long line: it closes the JSON and may contain `seq`.
 _CLOSING_BYTES = 256
-# A cut may fall into an escaped surrogate pair (12 bytes) or a UTF-8 character (4).
+# A cut may divide an escaped surrogate pair (12 bytes) or a UTF-8 character (4).
 _MAX_CUT_BACK = 12
 
 _Known = LogLine | StatusChange | Final | WatchProblem
@@ -28,15 +28,15 @@ _surrogates = re.compile("[\ud800-\udfff]")
 
 
 class StreamDecoder:
-    """Decodes one watch; a new connection needs a new one."""
+    """Decodes one watch; a new connection needs a new decoder."""
 
     def __init__(self) -> None:
-        self._held = bytearray()  # the line that has not ended yet, at most MAX_LINE_BYTES of it
-        self._beyond = b""  # the last bytes of what was dropped of it
+        self._held = bytearray()  # the unfinished line, at most MAX_LINE_BYTES of it
+        self._beyond = b""  # the last bytes that were dropped from it
         self._dropped = 0
 
     def feed(self, chunk: bytes) -> list[Event]:
-        """Return the events of the lines that end in this chunk, which may be cut anywhere."""
+        """Return the events of the lines that end in this chunk; a chunk may end anywhere."""
         first_end = chunk.find(b"\n")
         if first_end < 0:
             self._hold(chunk)
@@ -49,10 +49,10 @@ class StreamDecoder:
         return [event for event in found if event is not None]
 
     def end(self) -> tuple[list[Event], str]:
-        """Close the stream: the event of a last line without newline, or the text of half a line.
+        """Close the stream: return the event of a last line without newline, or half a line.
 
-        The half is what was readable of a log line that the connection's loss cut off, "" where
-        nothing was: it is no event, since a new watch may send the line again (`Resume`).
+        The half line is the readable part of a log line that the lost connection cut off, or "". It
+        is not an event, because a new watch may send the line again (`Resume`).
         """
         line, dropped = bytes(self._held), self._dropped
         event = self._release()
@@ -78,7 +78,7 @@ class StreamDecoder:
 
 
 def _event(line: bytes) -> Event | None:
-    """Decode one line; `None` when it is blank."""
+    """Decode one line; `None` if it is blank."""
     if len(line) > MAX_LINE_BYTES:
         return _shortened(line[:MAX_LINE_BYTES] + line[-_CLOSING_BYTES:], len(line))
     try:
@@ -88,7 +88,7 @@ def _event(line: bytes) -> Event | None:
 
 
 def _tolerant(line: bytes) -> Event | None:
-    """Read what a strict decoder refuses: bad UTF-8, raw control characters, odd field types."""
+    """Read a line that the strict decoder refuses: bad UTF-8, control characters, odd types."""
     text = line.decode("utf-8", "replace").lstrip("\ufeff").rstrip("\r")
     if not text.strip():
         return None
@@ -123,14 +123,14 @@ def _seq(value: object) -> int | None:
 
 
 def _string(value: object) -> str:
-    """Take a string or number as text without lone surrogates, which no encoder would accept."""
+    """Return a string or number as text without lone surrogates, which can't be encoded."""
     if isinstance(value, str):
         return _surrogates.sub("\ufffd", value)
     return str(value) if isinstance(value, int | float) else ""
 
 
 def _shortened(line: bytes, true_bytes: int) -> Event:
-    """Decode a line that was cut in its middle: `line` is its start and its last bytes."""
+    """Decode a shortened line: `line` is its start and its last bytes."""
     start = line[: MAX_LINE_BYTES - _CLOSING_BYTES]
     mark = b" [%d bytes dropped]" % (true_bytes - len(start))
     closing = _closing(line[-_CLOSING_BYTES:])
@@ -139,7 +139,7 @@ def _shortened(line: bytes, true_bytes: int) -> Event:
 
 
 def _mended(start: bytes, end: bytes) -> Event | None:
-    """Decode `start + end`, going back from the cut until it falls between two characters."""
+    """Decode `start + end`, going back from the cut until it is between two characters."""
     for back in range(_MAX_CUT_BACK + 1):
         try:
             return _decode(start[: len(start) - back] + end)
@@ -149,7 +149,7 @@ def _mended(start: bytes, end: bytes) -> Event | None:
 
 
 def _half(line: bytes) -> str:
-    """Return what can be read of half a line: a log line's text so far, or plain text."""
+    """Return the readable part of half a line: a log line's text so far, or plain text."""
     if not line.lstrip().startswith(b"{"):
         return line.decode("utf-8", "replace").strip("\ufeff\r\n")
     event = _mended(line, b'"}')

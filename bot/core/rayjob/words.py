@@ -1,4 +1,4 @@
-"""The words a submitter uses for the end of a RayJob, and what each is worth."""
+"""The words of a submitter for the end of a RayJob, and their meaning."""
 
 import re
 from enum import StrEnum, unique
@@ -18,7 +18,7 @@ def state_word(deployment: str, status: str) -> str:
 
 @unique
 class FinalStatus(StrEnum):
-    """How a RayJob ended. Words are compared exactly: only `SUCCEEDED` may turn a run green."""
+    """The end of a RayJob. Words are compared exactly: only `SUCCEEDED` may turn a run green."""
 
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
@@ -29,7 +29,7 @@ class FinalStatus(StrEnum):
 
     @classmethod
     def of(cls, word: str) -> Self:
-        """Return the status a word means; words that are not known are `OTHER`."""
+        """Return the status for a word; an unknown word is `OTHER`."""
         try:
             return cls(word.strip())
         except ValueError:
@@ -37,19 +37,19 @@ class FinalStatus(StrEnum):
 
     @property
     def passes(self) -> bool:
-        """True for `SUCCEEDED` alone."""
+        """Return True for `SUCCEEDED` only."""
         return self is FinalStatus.SUCCEEDED
 
     @property
     def fails(self) -> bool:
-        """True where the service calls it a failure; `STOPPED` and `OTHER` are neither."""
+        """Return True if the service calls it a failure; `STOPPED` and `OTHER` are not failures."""
         return self in {FinalStatus.FAILED, FinalStatus.TIMEOUT, FinalStatus.NOT_FOUND}
 
     @property
     def tells_the_end(self) -> bool:
-        """True where the job itself ended so; the other words leave its end unknown.
+        """Return True if the job itself ended so; other words leave its end unknown.
 
-        `NOT_FOUND` is also what a restarted submitter says while the RayJob lives on, and
-        `STOPPED` may have come from anybody, so neither may decide a verdict.
+        A restarted submitter says `NOT_FOUND` while the RayJob still exists. `STOPPED` may come
+        from anybody. So neither may decide a verdict.
         """
         return self in {FinalStatus.SUCCEEDED, FinalStatus.FAILED, FinalStatus.TIMEOUT}

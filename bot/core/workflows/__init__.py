@@ -1,4 +1,4 @@
-"""A repository's own workflows carried over into a policy, and what could not be carried."""
+"""Make a policy from a repository's workflows, and list what the policy cannot express."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ __all__ = ["MAX_BYTES", "Missed", "Source", "Transfer", "Workflow", "transfer"]
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """What became of a workflow: its suite, or None and why there is none."""
+    """The result for one workflow: its suite, or None and the reason."""
 
     file: str
     suite: str | None
@@ -24,7 +24,7 @@ class Workflow:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The policy's text, None when no workflow makes a suite, and what it does not say."""
+    """The policy's text and everything that it cannot express; None without any suite."""
 
     policy: str | None
     workflows: tuple[Workflow, ...]
@@ -32,7 +32,7 @@ class Transfer:
 
 
 def transfer(sources: Iterable[Source]) -> Transfer:
-    """Return the policy that workflow files make: one native suite each that asks for NPUs."""
+    """Make a policy with one native suite for each workflow that asks for NPUs."""
     drafts: dict[str, Draft] = {}
     workflows: list[Workflow] = []
     missed: list[Missed] = []

@@ -1,4 +1,4 @@
-"""A workflow's jobs: which NPU labels they ask for and how long they may take."""
+"""Read a workflow's jobs: the NPU labels that they ask for, and their time limits."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,27 +10,27 @@ from bot.core.workflows.matrix import EXPRESSION, MAX_LABELS, Combination, combi
 from bot.core.workflows.notes import Notes, code, listed
 from bot.core.workflows.reading import Row, Table, Tree, Word, words
 
-# GitHub's own, for a job that names none.
+# GitHub's time limit for a job without one.
 DEFAULT_MINUTES = 360
 
-# More are no workflow; a chain of `needs` is followed from job to job.
+# No real workflow has more jobs. A chain of `needs` is followed recursively.
 MAX_JOBS = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that the policy can know something of."""
+    """A job that a policy can describe."""
 
     key: str
     line: int
-    npu_labels: tuple[str, ...]  # one for each kind of runner that its combinations ask for
+    npu_labels: tuple[str, ...]  # one for each kind of runner that its combinations need
     other_labels: tuple[str, ...]
     minutes: int
     needs: tuple[str, ...]
 
 
 def read_jobs(workflow: Table, notes: Notes) -> tuple[Job, ...]:
-    """Return the jobs of a workflow; what they ask for in vain is noted."""
+    """Return the jobs of a workflow; note every label that a policy cannot express."""
     jobs = workflow.table("jobs")
     if len(jobs.entries) > MAX_JOBS:
         notes.add(jobs.line, f"has {len(jobs.entries)} jobs; the first {MAX_JOBS} were looked at")
@@ -41,7 +41,7 @@ def read_jobs(workflow: Table, notes: Notes) -> tuple[Job, ...]:
 
 
 def chain_minutes(jobs: tuple[Job, ...]) -> int:
-    """Return how long the slowest chain of ``needs`` that ends in an NPU job may take."""
+    """Return the time limit of the slowest chain of ``needs`` that ends in an NPU job."""
     known = {job.key: job for job in jobs}
     spent: dict[str, int] = {}
     longest = max(_until(job.key, known, spent) for job in jobs if job.npu_labels)
@@ -49,7 +49,7 @@ def chain_minutes(jobs: tuple[Job, ...]) -> int:
 
 
 def _until(key: str, known: Mapping[str, Job], spent: dict[str, int]) -> int:
-    """Return the minutes until the end of ``key``; a ring, which GitHub refuses, counts once."""
+    """Return the minutes until the end of ``key``; a circle, which GitHub refuses, counts once."""
     if key not in known:
         return 0
     if key not in spent:
@@ -94,7 +94,7 @@ def _minutes(key: str, job: Table, npus: tuple[str, ...], notes: Notes) -> int:
 
 
 def _labels(key: str, job: Table, notes: Notes) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the NPU labels that a job asks for, and the others."""
+    """Return the NPU labels that a job asks for, and its other labels."""
     if "uses" in job.entries:
         called = job.entries["uses"]
         what = code(called.text) if isinstance(called, Word) else "a workflow"
@@ -135,7 +135,7 @@ def _asked(key: str, job: Table, notes: Notes) -> Iterator[tuple[str, ...]]:
 
 
 def _each(templates: tuple[Tree, ...], job: Table) -> Iterator[tuple[str, ...] | None]:
-    """Yield the labels of each combination; None for what cannot be known."""
+    """Yield the labels of each combination; None if they are unknown."""
     fixed = not any(isinstance(tree, Word) and EXPRESSION in tree.text for tree in templates)
     made: list[Combination] | None = [{}] if fixed else combinations(job)
     if made is None or len(templates) > MAX_LABELS:
@@ -158,7 +158,7 @@ def _filled(templates: tuple[Tree, ...], combination: Combination) -> tuple[str,
 
 
 def _chosen(key: str, asked: tuple[str, ...], line: int, notes: Notes) -> str | None:
-    """Return the label that stands for a runner with all labels of ``asked``, if it has NPUs."""
+    """Return the label that represents a runner with all labels of ``asked``, if it has NPUs."""
     npus = [label for label in asked if names.is_npu(label)]
     counted = [label for label in npus if names.npus_of(label) is not None]
     if not npus:

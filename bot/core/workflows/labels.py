@@ -1,7 +1,7 @@
-"""Runner labels: which belong to Ascend NPUs, and what their names tell.
+"""Recognise runner labels of Ascend NPUs, and read the hardware from their names.
 
-The rule: a label counts when GitHub does not host it and one of its words (between ``-``, ``_``
-and ``.``) names an Ascend chip or says npu or ascend. Labels of GPUs have no such word.
+A label counts if GitHub does not host it and if one of its words (between ``-``, ``_`` and ``.``)
+is an Ascend chip, npu or ascend. Labels of GPUs have no such word.
 """
 
 import re
@@ -10,10 +10,10 @@ from functools import lru_cache
 
 from bot.core.policy.values import check_label
 
-# Of github.com's own runners, also the larger ones in their default naming.
+# Labels of github.com's own runners, also of larger runners with their default names.
 _HOSTED = re.compile(r"(?:ubuntu|windows|macos)-.*", re.IGNORECASE)
 
-# GitHub gives these to every self-hosted runner; they tell nothing of its hardware.
+# GitHub gives these labels to every self-hosted runner, whatever its hardware.
 _STANDARD = frozenset({"self-hosted", "linux", "windows", "macos", "x64", "arm", "arm64"})
 
 _CHIPS = (
@@ -27,23 +27,23 @@ _COUNT = re.compile(r".*-([1-9]\d?)")
 
 
 def is_npu(label: str) -> bool:
-    """Return True if ``label`` is of Ascend NPUs."""
+    """Return True if ``label`` names Ascend NPUs."""
     return not _HOSTED.fullmatch(label) and _chip(label) is not None
 
 
 def chip_of(label: str) -> str:
-    """Return the chip generation that ``label`` names, "" when it names none."""
+    """Return the chip generation in the name of ``label``, "" if there is none."""
     return _chip(label) or ""
 
 
 def npus_of(label: str) -> int | None:
-    """Return the number at the end of ``label`` (``-8``), None when there is none."""
+    """Return the number at the end of ``label`` (``-8``), None if there is none."""
     match = _COUNT.fullmatch(label)
     return int(match[1]) if match else None
 
 
 def own_labels(labels: Sequence[str]) -> list[str]:
-    """Return ``labels`` without those that every self-hosted runner has."""
+    """Return ``labels`` without the labels that every self-hosted runner has."""
     return [label for label in labels if label.lower() not in _STANDARD]
 
 
@@ -56,7 +56,7 @@ def is_valid(label: str) -> bool:
     return label.isprintable()
 
 
-@lru_cache(maxsize=1024)  # a matrix asks for the same few labels again and again
+@lru_cache(maxsize=1024)  # a matrix repeats the same few labels
 def _chip(label: str) -> str | None:
     found = None
     for word in _BREAK.split(label.lower()):

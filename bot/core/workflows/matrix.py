@@ -1,7 +1,7 @@
-"""The combinations that a job's matrix stands for, and what an expression comes to in one.
+"""Expand a job's matrix into combinations, and fill their values into expressions.
 
-Source: GitHub's "Workflow syntax", ``strategy.matrix``: the product of the axes, less what
-``exclude`` names, and ``include`` either completes combinations or adds one.
+Source: GitHub's "Workflow syntax", ``strategy.matrix``. The result is the product of the axes
+without the combinations of ``exclude``. ``include`` completes combinations or adds new ones.
 """
 
 import re
@@ -11,10 +11,10 @@ from math import prod
 
 from bot.core.workflows.reading import Row, Table, Tree, Word
 
-# GitHub makes at most 256 jobs of one matrix.
+# GitHub makes at most 256 jobs from one matrix.
 MAX_COMBINATIONS = 256
 
-# Bounds for a file that wants to be dear: axes and keys, characters and labels that are looked at.
+# Bounds against a hostile file: the axes and keys, characters and labels to look at.
 MAX_KEYS = 64
 MAX_CHARS = 1000
 MAX_LABELS = 20
@@ -26,13 +26,13 @@ Combination = Mapping[str, Tree]
 
 
 def combinations(job: Table) -> list[Combination] | None:
-    """Return a job's combinations, one empty without a matrix; None when they cannot be known."""
+    """Return a job's combinations, one empty one without a matrix; None if they are unknown."""
     strategy = job.table("strategy")
     matrix = strategy.entries.get("matrix")
     if matrix is None and not isinstance(job.entries.get("strategy"), Word):
         return [{}]
     if not isinstance(matrix, Table):
-        return None  # an expression makes it
+        return None  # an expression makes the matrix
     axes = {key: tree for key, tree in matrix.entries.items() if key not in _ADJUSTING}
     rows = {key: tree.items for key, tree in axes.items() if isinstance(tree, Row)}
     include, exclude = (matrix.entries.get(key) for key in _ADJUSTING)
@@ -83,14 +83,14 @@ def _completed(made: list[Combination], included: list[Table]) -> list[Combinati
 
 
 def _same(one: Tree, other: Tree) -> bool:
-    """Compare scalars by their text; lists and mappings only with themselves."""
+    """Compare scalars by their text; a list or mapping equals only itself."""
     if isinstance(one, Word) and isinstance(other, Word):
         return one.text == other.text
     return one is other
 
 
 def filled(tree: Tree, combination: Combination) -> Tree | None:
-    """Return ``tree`` with the matrix's values put in; None when something else is asked for."""
+    """Return ``tree`` with the matrix's values; None if it uses anything else."""
     if not isinstance(tree, Word) or EXPRESSION not in tree.text:
         return tree
     if len(tree.text) > MAX_CHARS:
@@ -108,7 +108,7 @@ def filled(tree: Tree, combination: Combination) -> Tree | None:
 
 
 def _value(path: str, combination: Combination) -> Tree | None:
-    """Return what ``.key.key`` of a combination is; None when it is not there."""
+    """Return the value of ``.key.key`` in a combination; None if there is none."""
     first, *rest = path.removeprefix(".").split(".")
     found = combination.get(first)
     for key in rest:

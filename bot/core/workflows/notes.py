@@ -1,4 +1,4 @@
-"""What is said about a repository's workflows beside the policy made from them."""
+"""Notes about the parts of a workflow that a policy cannot express."""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """One thing that a policy cannot say as the workflow does, at a line from 1."""
+    """One thing that the policy cannot express, with its line from 1."""
 
     file: str
     line: int
@@ -24,22 +24,22 @@ class Missed:
 
 @dataclass(slots=True)
 class Notes:
-    """Collects what is missed in one file, each thing once."""
+    """Collects the missed things of one file without repetitions."""
 
     file: str
     missed: dict[Missed, None] = field(default_factory=dict)
 
     def add(self, line: int, reason: str) -> None:
-        """Note that the thing at ``line`` is not carried, and why."""
+        """Note that the policy cannot express the thing at ``line``, and why."""
         self.missed[Missed(self.file, line, reason)] = None
 
 
 def code(text: str) -> str:
-    """Return ``text`` from a file as it may stand in a message."""
+    """Return ``text`` from a file as code for a message."""
     return f"`{shown(text)}`"
 
 
 def listed(texts: tuple[str, ...] | list[str]) -> str:
-    """Return the first few of ``texts`` in a row."""
+    """Return the first few of ``texts`` as a list for a message."""
     first = ", ".join(code(text) for text in texts[:6])
     return first if len(texts) <= 6 else f"{first} and {len(texts) - 6} more"

@@ -13,7 +13,7 @@ import yaml
 from bot.core.policy.composing import Lines, UnreadableError, compose, decode
 from bot.core.workflows.notes import Missed, Source, code
 
-# The largest workflows people write have some tens of kilobytes.
+# The largest real workflows have some tens of kilobytes.
 MAX_BYTES = 256 * 1024
 
 # A workflow is ten deep (jobs, job, strategy, matrix, include, item, …); composing is recursive.
@@ -22,7 +22,7 @@ MAX_DEPTH = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Word:
-    """A scalar: its text, empty where nothing was written."""
+    """A scalar: its text, empty if there is no value."""
 
     line: int
     text: str
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A mapping; ``lines`` are those of its keys."""
+    """A mapping; ``lines`` are the lines of its keys."""
 
     line: int
     entries: Mapping[str, "Tree"]
@@ -50,7 +50,7 @@ class Table:
         return found if isinstance(found, Table) else Table(self.line_of(key), {}, {})
 
     def line_of(self, key: str) -> int:
-        """Return the line of ``key``, or the mapping's own."""
+        """Return the line of ``key``, or the line of the mapping."""
         return self.lines.get(key, self.line)
 
 
@@ -58,7 +58,7 @@ Tree = Word | Row | Table
 
 
 def words(tree: Tree | None) -> tuple[Word, ...]:
-    """Return a list's scalars, or a lone scalar; what is neither has none."""
+    """Return the scalars of a list, or a lone scalar; a mapping has none."""
     match tree:
         case Row():
             return tuple(item for item in tree.items if isinstance(item, Word))
@@ -95,7 +95,7 @@ class _Reader:
         return tree
 
     def _tree(self, node: Any) -> Tree:
-        key = id(node)  # the composed document keeps every node alive
+        key = id(node)  # safe as a key: the composed document keeps every node alive
         if key in self._built:
             known = self._built[key]
             if known is None:

@@ -1,4 +1,4 @@
-"""One workflow as one suite that GitHub starts and the bot adopts, or why it is none."""
+"""Make a native suite from one workflow, or give the reason why that is impossible."""
 
 import re
 from collections.abc import Container
@@ -11,31 +11,31 @@ from bot.core.workflows.notes import Notes, Source, listed
 from bot.core.workflows.reading import Table, Word
 from bot.core.workflows.triggers import Filters, events, is_for_bot, read_filters
 
-_KEY_CHARS = 60  # of the 64 that a name may have: room for a number
+_KEY_CHARS = 60  # a name may have 64; this leaves room for a number
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 _UNFIT_START = re.compile(r"^[^A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A suite to be written."""
+    """A suite that is not written yet."""
 
     key: str
     file: str
     title: str
-    jobs: tuple[Job, ...]  # those on NPUs
+    jobs: tuple[Job, ...]  # the jobs on NPUs
     labels: tuple[str, ...]
     filters: Filters
     timeout_minutes: int
 
     @property
     def workflow(self) -> str:
-        """Return the bare name of the workflow's file."""
+        """Return the file name of the workflow."""
         return _bare(self.file)
 
 
 def draft(source: Source, workflow: Table, taken: Container[str], notes: Notes) -> Draft | str:
-    """Return the suite that a workflow makes, or in words why it makes none."""
+    """Return the suite for a workflow, or the reason why there is none."""
     if is_for_bot(workflow):
         return "takes the input `ascend_ci`: it is the bot that starts it"
     jobs = read_jobs(workflow, notes)
@@ -69,7 +69,7 @@ def _without_npus(jobs: tuple[Job, ...], notes: Notes) -> str:
 
 
 def _note_several(jobs: tuple[Job, ...], labels: tuple[str, ...], notes: Notes) -> None:
-    """Note that a suite is counted as one job, on the first label that is free."""
+    """Note that the suite counts as one job, on the first free label."""
     if len(jobs) > 1 or len(labels) > 1:
         what = f"{len(jobs)} jobs" if len(jobs) > 1 else "a job with a matrix"
         text = f"runs {what} on {listed(labels)}: a suite counts as one job, on one of its labels"
@@ -89,11 +89,11 @@ def _fits(name: str) -> bool:
 
 
 def _key(name: str, taken: Container[str]) -> str:
-    """Return a suite's key made of a file's name, one that is not taken."""
+    """Return an unused suite key made from the file's name."""
     stem = _UNFIT.sub("-", name.rsplit(".", 1)[0])
     base = _UNFIT_START.sub("", stem)[:_KEY_CHARS] or "workflow"
     if base.lower() in COMMAND_WORDS:
-        base = f"{base}-npu"  # commands use the word itself
+        base = f"{base}-npu"  # a command uses this word
     key, number = base, 2
     while key in taken:
         key, number = f"{base}-{number}", number + 1

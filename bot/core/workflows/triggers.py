@@ -1,4 +1,4 @@
-"""What starts a workflow, and which of it a native suite can say."""
+"""Read the triggers of a workflow, and find those that a native suite can express."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from bot.core.policy.values import MAX_ITEMS, check_cron, check_pattern
 from bot.core.workflows.notes import Notes, code, listed
 from bot.core.workflows.reading import Row, Table, Tree, Word, words
 
-# What a `pull_request` without `types` starts at; with fewer, some commits start nothing.
+# The types of a `pull_request` without `types`. With fewer types some commits start nothing.
 _USUAL_TYPES = frozenset({"opened", "synchronize", "reopened"})
 
 _EVERY_FILE = "**"
@@ -16,15 +16,15 @@ _EVERY_FILE = "**"
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """When GitHub starts a workflow on a pull request."""
+    """The path and branch filters of a workflow's pull requests."""
 
     paths: tuple[str, ...]
-    branches: tuple[str, ...] = ()  # empty: every base
-    each_commit: bool = True  # false: `types` leaves commits out, so nobody may wait for it
+    branches: tuple[str, ...] = ()  # empty: every base branch
+    each_commit: bool = True  # false: `types` excludes commits, so the gate must not wait for it
 
 
 def events(workflow: Table) -> dict[str, Tree]:
-    """Return the events of a workflow, whichever way `on` is written, and what each holds."""
+    """Return the events of a workflow and their filters, in whichever form `on` is written."""
     tree = workflow.entries.get("on")
     if isinstance(tree, Table):
         return dict(tree.entries)
@@ -32,14 +32,14 @@ def events(workflow: Table) -> dict[str, Tree]:
 
 
 def is_for_bot(workflow: Table) -> bool:
-    """Return True if the bot dispatches a workflow itself: it takes the bot's id as an input."""
+    """Return True if the bot dispatches the workflow: it has the bot's id as an input."""
     return "ascend_ci" in workflow.table("on").table("workflow_dispatch").table("inputs").entries
 
 
 def read_filters(workflow: Table, key: str, notes: Notes) -> Filters | None:
-    """Return a workflow's filters on pull requests; None when it cannot be a suite of ``key``.
+    """Return a workflow's pull request filters; None if suite ``key`` can't express them.
 
-    Everything else that starts it is noted.
+    Note every other trigger of the workflow.
     """
     found = events(workflow)
     filters = None
@@ -96,7 +96,7 @@ def _filters(table: Table, line: int, notes: Notes) -> Filters | None:
 
 
 def _paths(table: Table, notes: Notes) -> Iterator[str]:
-    """Yield the suite's path filters: GitHub's own, or every file but the ignored ones."""
+    """Yield the suite's path filters: GitHub's filters, or every file except the ignored ones."""
     ignored = table.entries.get("paths-ignore")
     if "paths" in table.entries:
         if ignored is not None:

@@ -1,4 +1,4 @@
-"""The text of a policy made from workflows: each value quoted where YAML could misread it."""
+"""Write a policy as YAML text; a value is quoted if YAML could misread it."""
 
 import json
 import re
@@ -31,13 +31,13 @@ _READ_OTHERWISE = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false"
 
 
 def word(text: str) -> str:
-    """Return ``text``, which is printable, as a scalar that YAML reads as that very text."""
+    """Return printable ``text`` as a YAML scalar with exactly this text."""
     plain = _PLAIN.fullmatch(text) and text.lower() not in _READ_OTHERWISE
     return text if plain else json.dumps(text, ensure_ascii=False)
 
 
 def policy_text(drafts: Iterable[Draft]) -> str:
-    """Return the whole policy."""
+    """Return the text of a policy."""
     found = list(drafts)
     labels = dict.fromkeys(label for draft in found for label in draft.labels)
     runners = "".join(runner_text(label) for label in labels)
@@ -46,7 +46,7 @@ def policy_text(drafts: Iterable[Draft]) -> str:
 
 
 def runner_text(label: str) -> str:
-    """Return a label's line; what its name does not tell is left to the default."""
+    """Return the line of a label; a value that its name does not show gets the default."""
     npus, chip = npus_of(label), chip_of(label)
     parts = [f"npus: {npus}"] if npus is not None else []
     parts += [f"chip: {word(chip)}"] if chip else []
@@ -55,7 +55,7 @@ def runner_text(label: str) -> str:
 
 
 def suite_text(draft: Draft) -> str:
-    """Return a suite's lines."""
+    """Return the lines of a suite."""
     lines = [f"  # From {shown(draft.file)}", *_jobs(draft.jobs), f"  {word(draft.key)}:"]
     if draft.title not in ("", draft.key):
         lines.append(f"    title: {word(draft.title)}")
@@ -79,7 +79,7 @@ def _jobs(jobs: tuple[Job, ...]) -> list[str]:
 
 
 def _branches(drafts: list[Draft]) -> str:
-    """Return the line of the policy's branches: the workflows' filters, as far as they agree."""
+    """Return the line of the policy's branches: the branches that all workflows name."""
     filters = list(dict.fromkeys(draft.filters.branches for draft in drafts))
     agreed = filters[0] if len(filters) == 1 else ()
     every = [name for names in filters for name in names if not name.startswith("!")]
