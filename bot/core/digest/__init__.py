@@ -1,4 +1,4 @@
-"""The log digester: from a stream of bytes to the one cause and whether a retry is worth it."""
+"""The log digester: read bytes, find the root cause, and judge whether a retry helps."""
 
 from bot.core.digest.digester import Digester
 from bot.core.digest.model import Annotation, Digest, Frame, Progress, choose, worse

@@ -1,4 +1,4 @@
-"""Among everything that went wrong, the one thing that made the rest go wrong."""
+"""Choose the root cause among all failures of a log."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _MERGE_LINES = 150
 _ECHO_LINES = 200
 _COMM = (Tier.COMM, Tier.FOLLOWER)
 _SERVERS = ("EngineCore", "APIServer", "Worker_", "VllmWorker")
-# exit code or negative signal: tier, class, infra
+# an exit code or a negative signal: tier, class, infra
 _SIGNALS = {
     -11: (Tier.SIGNAL, "code_failure", False),
     -6: (Tier.SIGNAL, "code_failure", False),
@@ -28,7 +28,7 @@ _CODES: dict[int, tuple[str, bool | str]] = {
     126: ("environment", False),
     127: ("environment", False),
 }
-_QUIET = re.compile(  # the last line of `pytest -q`, of unittest
+_QUIET = re.compile(  # the last line of `pytest -q`, and of unittest
     r"^\d+ passed(?:, \d+ (?:skipped|deselected|xpassed|xfailed|warnings?|rerun))* in [\d.:]+"
     r"|^OK(?: \(.{1,80}\))?$"
 )
@@ -52,7 +52,7 @@ _SILENT_HINT = "Nothing in this log failed, it just stops: if the run failed, it
 
 @dataclass(slots=True)
 class Choice:
-    """The cause, and the verdicts it was chosen from."""
+    """The cause, and the verdicts that it was chosen from."""
 
     best: Verdict | None
     infra: bool
@@ -61,7 +61,7 @@ class Choice:
 
 
 def choose_cause(reader: Reader, places: Places, last_line: int) -> Choice:
-    """Choose the cause of a log that has been read to `last_line`."""
+    """Choose the cause of a log that was read to `last_line`."""
     verdicts = [judge(failure, reader.book) for failure in reader.board.all()]
     verdicts = _merged([v for v in verdicts if v.tier is not Tier.NOISE])
     alive = [v for v in verdicts if not _handled(v, reader)]
@@ -91,7 +91,7 @@ def _hint(best: Verdict | None) -> str:
 
 
 def _merged(verdicts: list[Verdict]) -> list[Verdict]:
-    """Join a CANN block with the traceback after it in the same process: one failure."""
+    """Join a CANN block with the traceback after it in the same process: they are one failure."""
     blocks = [v for v in verdicts if v.failure.kind is Kind.CANN]
     told = [v for v in verdicts if v.failure.kind is Kind.PYTHON]
     joined: set[int] = set()
@@ -111,7 +111,7 @@ def _same_failure(block: Verdict, told: Verdict) -> bool:
 
 
 def _handled(verdict: Verdict, reader: Reader) -> bool:
-    """Tell an error that was caught: the job or its process went on with steps or requests."""
+    """Return True for a caught error: the job or its process went on with steps or requests."""
     failure = verdict.failure
     if failure.kind is Kind.PYTEST:
         return False
@@ -136,7 +136,7 @@ def _kill(reader: Reader) -> Verdict | None:
 
 
 def judge_kill(failure: Failure) -> Verdict:
-    """Weigh the line that says why the job was stopped."""
+    """Judge the line with the reason why the job was stopped."""
     assert failure.signature is not None
     return Verdict(
         failure,
@@ -149,7 +149,7 @@ def judge_kill(failure: Failure) -> Verdict:
 
 
 def _began(kill: Verdict, reader: Reader) -> int:
-    """Return the line at which the kill began: its echo may be printed long before its reason."""
+    """Return the line at which the kill began: its echo may come long before its reason."""
     first = min(f.no for f in reader.board.kills)
     echo = reader.echo
     return echo if echo and 0 < first - echo <= _ECHO_LINES else min(first, kill.no)
@@ -158,7 +158,7 @@ def _began(kill: Verdict, reader: Reader) -> int:
 def _shown_afterwards(
     best: Verdict | None, verdicts: list[Verdict], reader: Reader
 ) -> Verdict | None:
-    """Prefer to a test's assertion what a server's log, shown after the tests, says went wrong."""
+    """Prefer an error in a server's log, shown after the tests, to a test's assertion."""
     if best is None or best.class_ != "test_assertion":
         return best
     shown = [
@@ -171,7 +171,7 @@ def _shown_afterwards(
 
 
 def _in_step(verdicts: list[Verdict], reader: Reader) -> list[Verdict]:
-    """Keep what the failing step printed; later steps count only when it says nothing."""
+    """Keep the failures of the failing step; later steps count only if it has none."""
     step = reader.failed_segment
     if step is None:
         return verdicts
@@ -183,12 +183,12 @@ def _in_step(verdicts: list[Verdict], reader: Reader) -> list[Verdict]:
 
 
 def _is_evidence(verdict: Verdict, reader: Reader) -> bool:
-    """Tell what a later step shows of other processes from what it breaks itself."""
+    """Return True for a line of a later step that shows another process's failure."""
     return verdict.failure.segment in reader.evidence and verdict.tier <= Tier.COMM
 
 
 def _signals(reader: Reader) -> list[Verdict]:
-    """Turn deaths by a signal into verdicts, each from the first line that states it."""
+    """Turn deaths by a signal into verdicts, each from the first line that reports it."""
     found: list[Verdict] = []
     for status in reader.board.statuses:
         code = status.code if status.code < 0 else 128 - status.code
@@ -205,7 +205,7 @@ def _from_status(status: Status, tier: Tier, class_: str) -> Verdict:
 
 
 def _first(verdicts: list[Verdict]) -> Verdict | None:
-    """Return the earliest of the best; a rank's own time stamps decide between ranks."""
+    """Return the earliest of the best verdicts; between ranks their own time stamps decide."""
     comm = [v for v in verdicts if v.tier in _COMM]
     pool = [v for v in verdicts if not _follows(v, comm)]
     if not pool:
@@ -222,7 +222,7 @@ def _first(verdicts: list[Verdict]) -> Verdict | None:
 
 
 def _follows(verdict: Verdict, comm: list[Verdict]) -> bool:
-    """Tell what a process printed after its own collective had failed: a consequence."""
+    """Return True for a line that a process printed after its own collective had failed."""
     if verdict.tier in _COMM or (
         not verdict.failure.stream and verdict.failure.kind is Kind.PYTHON
     ):
@@ -231,7 +231,7 @@ def _follows(verdict: Verdict, comm: list[Verdict]) -> bool:
 
 
 def _status(reader: Reader) -> Verdict | None:
-    """Fall back to the exit codes: a telling one first, else the first line that states one."""
+    """Fall back to the exit codes: a meaningful one first, otherwise the first one."""
     statuses = reader.board.statuses
     told = [s for s in statuses if s.code in _CODES]
     if told:
@@ -244,12 +244,12 @@ def _status(reader: Reader) -> Verdict | None:
 
 
 def _said(verdicts: list[Verdict]) -> Verdict | None:
-    """Fall back to the first line that says at least that a command failed."""
+    """Fall back to the first line that reports a failed command."""
     return min(verdicts, key=lambda v: v.no, default=None)
 
 
 def _silence(reader: Reader, last_line: int) -> Verdict | None:
-    """Take the last line of a log that just stops; one that ended well has no cause."""
+    """Take the last line of a log that just stops; a log that ended well has no cause."""
     if reader.ended or not last_line or _QUIET.match(reader.last_text):
         return None
     last = Status(last_line, 0, reader.last_text, reader.segment)

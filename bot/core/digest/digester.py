@@ -1,4 +1,4 @@
-"""The one door: bytes in, a digest out."""
+"""The entry of the digester: feed it bytes, and ask it for a digest."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ _MAX_CAUSE = 500
 
 
 def identity(text: str) -> str:
-    """Return the text as it is: the redactor of a caller that needs none."""
+    """Return the text unchanged: the redactor of a caller that needs none."""
     return text
 
 
 class Digester:
-    """Reads one log as it comes and can say at any time what went wrong so far."""
+    """Reads one log while it grows; it can return a digest at any time."""
 
     def __init__(
         self,
@@ -38,35 +38,35 @@ class Digester:
         file_exists: Callable[[str], bool] | None = None,
         redact: Callable[[str], str] = identity,
     ) -> None:
-        """`repo_roots`: where the checkout lies (patterns); `file_exists` knows the commit."""
+        """Set it up; `repo_roots` are folder patterns, `file_exists` knows the commit."""
         self._reader = Reader(signatures)
         self._scanner = Scanner(signatures.prefilter, self._reader)
         self._places = Places(repo_roots, file_exists)
         self._redact = redact
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes of the log, cut anywhere."""
+        """Read the next bytes of the log; a chunk may end anywhere."""
         self._scanner.feed(chunk)
 
     @property
     def lines(self) -> int:
-        """How many lines have ended so far."""
+        """Return the number of lines that have ended so far."""
         self._scanner.flush()
         return self._scanner.lines
 
     @property
     def bytes(self) -> int:
-        """How many bytes came so far."""
+        """Return the number of bytes so far."""
         return self._scanner.bytes
 
     @property
     def progress(self) -> Progress | None:
-        """The last training step, None before the first."""
+        """Return the last training step, None before the first."""
         self._scanner.flush()
         return self._reader.clock.progress()
 
     def end(self) -> Digest:
-        """Say what went wrong so far; the stream may go on afterwards."""
+        """Return the digest of the log so far; the stream may continue afterwards."""
         self._scanner.flush()
         scanner = self._scanner
         if scanner.unfinished:
@@ -129,7 +129,7 @@ class Digester:
 
 
 def _title(choice: Choice, best: Verdict, annotations: Sequence[Annotation]) -> str:
-    """Say it in a line: what it is, and for a failure of the change where."""
+    """Return the title: the failure, and its place if the change is at fault."""
     short = best.signature.title if best.signature is not None else ""
     what = short or (annotations[0].message if annotations else best.text)
     name = exception_name(best.failure.links[best.link].text)

@@ -1,4 +1,4 @@
-"""What was found in a log: failures with their messages and frames, kept within fixed bounds."""
+"""The failures of a log, with their messages and frames, within fixed bounds."""
 
 import re
 from collections import deque
@@ -8,12 +8,12 @@ from enum import IntEnum
 from bot.core.digest.model import Frame
 from bot.core.digest.signatures import Signature
 
-MAX_TEXT = 1_000  # characters kept of a line; fewer are shown, so that no secret is cut in two
+MAX_TEXT = 1_000  # characters kept of a line; fewer are shown, so that no cut divides a secret
 MAX_TRACE_TEXT = 600
 _MAX_MESSAGE = 40  # lines of a message
 _MAX_FRAMES = 60
 _MAX_TRACE = 120  # lines of a traceback kept for the folded part
-_MAX_FAILURES = 160  # the first ones count; the last few are kept as well
+_MAX_FAILURES = 160  # the first ones and the last few are kept
 _MAX_LATE = 40
 _CODES = re.compile(
     r"\b(?P<cann>E(?:[A-PZ]\d{4}|[1-4]\d{4}))\b|\b(?P<err>ERR(?!99999)\d{5})\b"
@@ -26,7 +26,7 @@ _SAME = re.compile(r"0x[0-9a-f]+|\d+")
 
 
 class Tier(IntEnum):
-    """How good a failure is as the cause; lower is better."""
+    """The rank of a failure as the cause; lower is better."""
 
     PRIMARY = 1
     SIGNAL = 2  # a process died of a signal that nobody sent
@@ -41,7 +41,7 @@ class Tier(IntEnum):
 
 
 class Kind(IntEnum):
-    """Which shape it was read from."""
+    """The form in which the failure was printed."""
 
     PYTHON = 1
     PYTEST = 2
@@ -53,24 +53,24 @@ class Kind(IntEnum):
 
 @dataclass(slots=True)
 class Link:
-    """One exception of a chain: its frames, its line, and what the message went on with."""
+    """One exception of a chain: its frames, its line, and the rest of its message."""
 
     frames: list[Frame] = field(default_factory=list)
     no: int = 0
     text: str = ""
     message: list[tuple[int, str]] = field(default_factory=list)
-    context: bool = False  # the next link happened while this one was handled
+    context: bool = False  # the next link was raised while this one was handled
     outer: bool = False  # its message is the next link, raised in another process
 
     def add(self, no: int, text: str) -> bool:
-        """Append a line of the message; False when it is full."""
+        """Append a line of the message; return False if it is full."""
         if len(self.message) >= _MAX_MESSAGE:
             return False
         self.message.append((no, text[:MAX_TEXT]))
         return True
 
     def frame(self, frame: Frame) -> None:
-        """Append a frame; of a deep recursion the ends are kept."""
+        """Append a frame; of a deep recursion only the two ends are kept."""
         if len(self.frames) >= _MAX_FRAMES:
             del self.frames[_MAX_FRAMES // 2]
         self.frames.append(frame)
@@ -78,7 +78,7 @@ class Link:
 
 @dataclass(slots=True)
 class Failure:
-    """One thing that went wrong in one process, as told there."""
+    """One failure of one process, as the log shows it."""
 
     kind: Kind
     stream: str
@@ -94,28 +94,28 @@ class Failure:
     wall: str = ""
     level: str | None = None
     repeated: bool = False
-    unit: int = 0  # the test file of a suite runner that was being run
+    unit: int = 0  # the test file that a suite runner was running
     noise: bool = False
 
     @property
     def link(self) -> Link:
-        """The link that is being read."""
+        """Return the current link."""
         return self.links[-1]
 
     @property
     def no(self) -> int:
-        """The first line that tells it."""
+        """Return the number of the first line of the failure."""
         return next((link.no for link in self.links if link.no), 0)
 
     @property
     def shape(self) -> str:
-        """What two tellings of the same failure have in common: the text without its numbers."""
+        """Return the text without its numbers: two reports of one failure have the same shape."""
         return _SAME.sub("#", self.link.text)[:300]
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """An exit code as a line states it."""
+    """An exit code that a line reports."""
 
     no: int
     code: int
@@ -130,18 +130,18 @@ def codes_in(text: str) -> list[str]:
 
 
 def _proper(match: re.Match[str]) -> bool:
-    """CANN codes are upper case; the words before a number are not."""
+    """Return True for a CANN code, which is upper case; words before numbers are not."""
     word = match["cann"] or match["err"]
     return word is None or word.isupper()
 
 
 def is_user_code(code: str) -> bool:
-    """Tell a code that a user can act on (0000-8999 except 8888) from an internal one."""
+    """Return True for a code that a user can act on (0000-8999 except 8888)."""
     return not code.startswith("ERR") and _USER_CODE.match(code) is not None
 
 
 class Board:
-    """All failures of a log in the order of their lines, bounded."""
+    """All failures of a log in the order of their lines, within bounds."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -155,9 +155,9 @@ class Board:
         self.unit = 0
 
     def add(self, failure: Failure, progress: int = 0) -> bool:
-        """Keep a failure; False for a bare line that the same process told before.
+        """Keep a failure; return False for a line that the same process already printed.
 
-        `progress` is the line of the last sign of progress: what was told before it was handled.
+        `progress` is the line of the last sign of progress: earlier failures were handled.
         """
         if failure.kind is Kind.LINE and not self._is_new(failure, progress):
             return False
@@ -182,19 +182,19 @@ class Board:
         return True
 
     def kill(self, failure: Failure) -> None:
-        """Keep a line that says why the job was stopped."""
+        """Keep a line with the reason why the job was stopped."""
         if len(self.kills) < _MAX_LATE:
             self.kills.append(failure)
 
     def status(self, status: Status) -> None:
-        """Keep an exit code, the first line of a step that states it."""
+        """Keep an exit code, the first line of a step that reports it."""
         key = (status.segment, status.code)
         if len(self._codes) < _MAX_FAILURES and key not in self._codes:
             self._codes.add(key)
             self.statuses.append(status)
 
     def forgive(self, since: int) -> None:
-        """Drop what a passed test, step or file printed from that line on."""
+        """Drop everything that a passed test, step or file printed after that line."""
         for failure in self.all():
             if failure.no >= since:
                 failure.noise = True

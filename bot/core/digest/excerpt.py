@@ -1,4 +1,4 @@
-"""The few lines a person needs, with their numbers; the whole traceback for the fold below."""
+"""Choose the few lines that a person needs, with their numbers, and the whole traceback."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ def excerpt_of(verdict: Verdict, path: str | None, is_noise: Callable[[str], boo
 
 
 def _message(link: Link, root: int) -> _Numbered:
-    """Return the message lines next to the root: near, or going on with it."""
+    """Return the lines of the message near the root line, or continuing it."""
     lines = [(link.no, link.text), *((no, text) for no, text in link.message if no > 0)]
     near = [
         (no, text)
@@ -70,7 +70,7 @@ def _frames(failure: Failure, verdict: Verdict, path: str | None) -> _Numbered:
 
 
 def _report(failure: Failure, link: Link, root: int) -> _Numbered:
-    """Return of a pytest report what states something: code, `E` lines, places."""
+    """Return the important lines of a pytest report: code, `E` lines, places."""
     after = min((other.no for other in failure.links if other.no > link.no), default=1 << 62)
     said = [(no, text) for no, text in failure.trace if _STATES.match(text) and no < after]
     before = [(no, text) for no, text in said if no < root][-4:]
@@ -78,7 +78,7 @@ def _report(failure: Failure, link: Link, root: int) -> _Numbered:
 
 
 def _context(failure: Failure) -> _Numbered:
-    """Return up to two lines either side, of the same stream and not of the normal course."""
+    """Return up to two lines on each side, of the same stream and not routine."""
     near = [*failure.before[-2:], *failure.after[:2]]
     found = [line for no, raw in near for line in list(parse(no, raw))[-1:]]
     same = [line for line in found if line.stream == failure.stream]
@@ -86,12 +86,12 @@ def _context(failure: Failure) -> _Numbered:
 
 
 def _is_routine(line: Line) -> bool:
-    """Tell a line of the normal course: information, metrics, progress bars."""
+    """Return True for a routine line: information, metrics, progress bars."""
     return line.level in {"INFO", "DEBUG"} or _ROUTINE.search(line.text) is not None
 
 
 def bounded(lines: _Numbered, root: int) -> _Numbered:
-    """Cut to the limits in lines and bytes; what is farthest from the root goes first."""
+    """Shorten to the limits of lines and bytes; lines far from the root go first."""
     lines = list(lines)
     while len(lines) > MAX_LINES or sum(len(text.encode()) + 8 for _, text in lines) > _MAX_BYTES:
         lines.pop(0 if root - lines[0][0] > lines[-1][0] - root else -1)
@@ -99,7 +99,7 @@ def bounded(lines: _Numbered, root: int) -> _Numbered:
 
 
 def redacted(lines: _Numbered, redact: Callable[[str], str]) -> _Numbered:
-    """Take secrets out of lines as one text, since a key spans several; then cut long ones."""
+    """Redact the lines as one text, because a key spans lines; then shorten long lines."""
     texts = redact("\n".join(text for _, text in lines)).split("\n")
     if len(texts) != len(lines):
         texts = [redact(text) for _, text in lines]
@@ -107,7 +107,7 @@ def redacted(lines: _Numbered, redact: Callable[[str], str]) -> _Numbered:
 
 
 def numbered(lines: Sequence[tuple[int, str]]) -> str:
-    """Print lines with their numbers; a mark stands where some were left out."""
+    """Print lines with their numbers, and a mark for each gap."""
     width = max((len(str(no)) for no, _ in lines), default=1)
     printed: list[str] = []
     last = None

@@ -1,4 +1,4 @@
-"""One failure at a time: which line states the reason, of what class, how good a cause it is."""
+"""Judge one failure: the line with the reason, its class, and its rank as a cause."""
 
 import re
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ _TESTING = re.compile(r"/(?:unittest|testing|numpy/testing|pandas/_testing)/|/un
 
 @dataclass(slots=True)
 class Verdict:
-    """What one failure says: root line, text, signature and rank; codes of its block."""
+    """The judgement of a failure: root line, text, signature, rank, and codes of its block."""
 
     failure: Failure
     no: int
@@ -64,12 +64,12 @@ class Verdict:
     codes: list[str] = field(default_factory=list)
     at: str = ""
     link: int = 0
-    blameless: bool | None = None  # whether somebody else is to blame, where the log shows it
-    silent: bool = False  # nothing failed: the log's last line stands for the cause
+    blameless: bool | None = None  # whether the infrastructure is to blame, if the log shows it
+    silent: bool = False  # nothing failed: the log's last line is taken as the cause
 
     @property
     def infra(self) -> bool | str:
-        """Whether a retry is worth it; `stalled` when that depends on progress."""
+        """Return True if a retry helps; `stalled` if that depends on progress."""
         if self.blameless is not None:
             return self.blameless
         if self.signature is not None:
@@ -78,7 +78,7 @@ class Verdict:
 
 
 def judge(failure: Failure, book: Signatures) -> Verdict:
-    """Weigh the links of a failure; the first one that is a cause of its own stands for it."""
+    """Judge the links of a failure; the first link that is a cause of its own represents it."""
     verdicts = [_weigh(failure, i, book) for i in range(len(failure.links))]
     best = min(verdicts, key=lambda v: v.tier)
     origin = verdicts[_origin(failure, verdicts)]
@@ -90,7 +90,7 @@ def judge(failure: Failure, book: Signatures) -> Verdict:
 
 
 def _origin(failure: Failure, verdicts: list[Verdict]) -> int:
-    """Walk from the first link of a chain to the one that states the reason."""
+    """Walk from the first link of a chain to the link with the reason."""
     for i, verdict in enumerate(verdicts[:-1]):
         link = failure.links[i]
         probe = link.context and link.text.startswith(_PROBES)
@@ -101,7 +101,7 @@ def _origin(failure: Failure, verdicts: list[Verdict]) -> int:
 
 
 def _explain(origin: Verdict, verdicts: list[Verdict]) -> None:
-    """Let a later link of the chain name the class of an origin that no signature knows."""
+    """Let a later link give the class, if no signature knows the origin."""
     for later in verdicts[origin.link + 1 :]:
         if later.signature is not None and later.tier <= Tier.COMM:
             origin.signature, origin.class_ = later.signature, later.class_
@@ -124,7 +124,7 @@ def _weigh(failure: Failure, index: int, book: Signatures) -> Verdict:
 def _reason(
     link: Link, body: list[tuple[int, str]], codes: list[str], book: Signatures
 ) -> tuple[int, str]:
-    """Pick the line of a message that states the reason."""
+    """Return the line of a message with the reason."""
     for no, text in body:
         if match := _CANN_LINE.match(text):
             if is_user_code(match[1]):
@@ -136,7 +136,7 @@ def _reason(
 
 
 def _first_reason(body: list[tuple[int, str]], book: Signatures) -> tuple[int, str]:
-    """Return the line of a message that a signature knows best, else the first with words."""
+    """Return the line that a signature knows best, otherwise the first with words."""
     order = {s.name: i for i, s in enumerate(book.all)}
     known = [
         (order[found.name], no, text)
@@ -149,7 +149,7 @@ def _first_reason(body: list[tuple[int, str]], book: Signatures) -> tuple[int, s
 
 
 def _says_nothing(text: str, book: Signatures) -> bool:
-    """Tell a first line that holds only a name from a wrapper's, which needs no reason."""
+    """Return True for a first line with only a name; a wrapper's line needs no reason."""
     known = book.find(text)
     return known is None or known.role is Role.PRIMARY
 
@@ -174,7 +174,7 @@ def _signature(
 
 
 def _known(failure: Failure, book: Signatures, text: str) -> Signature | None:
-    """Return the signature of a line; an exception is never noise but for the stop signals."""
+    """Return the signature of a line; only a stop signal makes an exception noise."""
     found = book.find(text)
     if found is not None and _TIERS[found.role] is Tier.NOISE and failure.kind is not Kind.LINE:
         return None
@@ -206,7 +206,7 @@ def _class(failure: Failure, link: Link, text: str) -> str:
 
 
 def _in_test(failure: Failure, link: Link) -> bool:
-    """Tell an assertion of a test from one of the code under test."""
+    """Return True for an assertion of a test, not of the code under test."""
     if not link.frames:
         return failure.kind is Kind.PYTEST
     deepest = link.frames[-1].path
@@ -217,6 +217,6 @@ def _in_test(failure: Failure, link: Link) -> bool:
 
 
 def exception_name(text: str) -> str:
-    """Return the exception's own name without its modules, empty when the line names none."""
+    """Return the exception's name without its modules, "" if the line has none."""
     match = EXCEPTION.match(text)
     return match[1].rpartition(".")[2] if match else ""

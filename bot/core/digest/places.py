@@ -1,4 +1,4 @@
-"""From frames to lines of the repository: checkout roots cut off, foreign code left out."""
+"""Map frames to lines of the repository: remove checkout roots, ignore foreign code."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from bot.core.digest.evidence import Failure, Kind, Tier
 from bot.core.digest.judge import Verdict
 from bot.core.digest.model import Frame
 
-# Where checkouts lie when the caller names no root: on runners, and Ray's copy of the folder.
+# The usual folders of a checkout: on runners, and Ray's copy of the folder.
 USUAL_ROOTS = (
     "/__w/*/*",
     "/home/runner/work/*/*",
@@ -24,7 +24,7 @@ class Places:
     """Maps printed paths to paths of the repository."""
 
     def __init__(self, roots: Sequence[str], exists: Callable[[str], bool] | None = None) -> None:
-        """`roots` may be shell patterns; `exists` says whether a path is there at the commit."""
+        """Set it up; `roots` may be shell patterns, `exists` knows the files of the commit."""
         self.exists = exists
         self._roots = [re.compile(_pattern(root)) for root in (roots or USUAL_ROOTS)]
         self.names = {
@@ -32,7 +32,7 @@ class Places:
         }
 
     def path(self, printed: str) -> str | None:
-        """Return the repository path of a printed one, None when it is not the repository's."""
+        """Return the repository path for a printed path, None for a path outside the repository."""
         if _FOREIGN.search(printed) or printed.startswith("../"):
             return None
         path = printed.removeprefix("./")
@@ -66,7 +66,7 @@ def _pattern(root: str) -> str:
 
 
 def place_of(verdict: Verdict, places: Places) -> tuple[str, int] | None:
-    """Return the place of a verdict: of its link, else of the nearest later one that has one."""
+    """Return the place of a verdict: of its link, otherwise of the nearest later link."""
     native = verdict.failure.kind is Kind.NATIVE
     if (verdict.tier >= Tier.SECONDARY and not native) or verdict.text.startswith(
         "ray.exceptions."
@@ -80,13 +80,13 @@ def place_of(verdict: Verdict, places: Places) -> tuple[str, int] | None:
 
 
 def _passes_on(frames: Sequence[Frame]) -> bool:
-    """Tell frames that only wait for another process: its error came through `ray.get`."""
+    """Return True for frames that only wait for another process, through `ray.get`."""
     ray = any("/ray/_private/" in f.path for f in frames[-4:])
     return bool(frames) and (ray or _PASSES_ON.search(frames[-1].code) is not None)
 
 
 def related(verdict: Verdict, others: Sequence[Verdict]) -> list[Verdict]:
-    """List the tracebacks that tell the same failure as a line outside of any, nearest first."""
+    """Return the tracebacks of the same failure as a line outside of any, nearest first."""
     if verdict.failure.kind in {Kind.PYTHON, Kind.PYTEST, Kind.NATIVE, Kind.STATUS}:
         return []
     near = [o for o in others if _tells_same(verdict.failure, o)]

@@ -1,4 +1,4 @@
-"""The clock of a run: training steps with their metrics, tests; and whether it stood still."""
+"""The progress of a run: training steps with metrics, tests, and whether it stood still."""
 
 import re
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ _NUMBER = re.compile(r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?$")
 _PAIR = re.compile(r"'([\w./-]{1,80})': '?([^,'}]{1,40})")
 _STEP_SECONDS = ("timing_s/step", "perf/time_per_step", "elapsed time per iteration (s)")
 _MAX_METRICS = 40
-_BAR_BYTES = 600  # the last state of a bar stands at its end
+_BAR_BYTES = 600  # the last state of a bar is at its end
 _MAX_STEP_BYTES = 32_000
 _LIMIT = re.compile(r"[Aa]ctiveDeadlineSeconds: (\d{1,9})")
 _BUSY_SHARE = 0.6  # steps that fill less of the time limit than this did not run out of time
-_STALL = timedelta(minutes=10)  # shorter silence is a slow step, not a stall
+_STALL = timedelta(minutes=10)  # a shorter silence is a slow step, not a stall
 
 
 @dataclass(slots=True)
@@ -35,13 +35,13 @@ class Clock:
     seconds: float | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     marks: int = 0
-    mark: int = 0  # line of the last sign of any kind
-    raw: bytes = b""  # the last `step:` line; its metrics are read when somebody asks
+    mark: int = 0  # the line of the last sign of any kind
+    raw: bytes = b""  # the last `step:` line; its metrics are parsed on demand
     first_wall: str = ""
     last_wall: str = ""
 
     def seen(self, no: int, wall: str) -> None:
-        """Note a sign of progress: a step, a passed test, a request served."""
+        """Note a sign of progress: a step, a passed test, a served request."""
         self.marks += 1
         self.mark = no
         if wall:
@@ -49,7 +49,7 @@ class Clock:
             self.last_wall = wall
 
     def read_step(self, no: int, raw: bytes) -> bool:
-        """Read a `step:N - key:value` line, often of many kilobytes; False when it is none."""
+        """Read a `step:N - key:value` line, often of many kilobytes; False for another line."""
         match = _STEP.search(raw)
         if match is None:
             return False
@@ -59,7 +59,7 @@ class Clock:
         return True
 
     def read(self, no: int, text: str, wall: str) -> bool:
-        """Read a metric line of another trainer; False when it is none."""
+        """Read a metric line of another trainer; return False for another line."""
         if match := _MEGATRON.search(text):
             self._step(no, int(match[1]), int(match[2]), _megatron_metrics(match[3]))
         elif match := _TRAINER.search(text):
@@ -70,7 +70,7 @@ class Clock:
         return True
 
     def bar(self, no: int, raw: bytes) -> None:
-        """Read a progress bar; a trainer's tells the number of steps and the speed."""
+        """Read a progress bar; a trainer's bar gives the number of steps and the speed."""
         text = raw[-_BAR_BYTES:].decode("utf-8", "replace")
         match = None
         for found in _BAR.finditer(text):
@@ -95,7 +95,7 @@ class Clock:
                 return
 
     def progress(self) -> Progress | None:
-        """Return the last step, None when no trainer has spoken."""
+        """Return the last step, None if no trainer printed one."""
         if not self.line:
             return None
         if self.raw:
@@ -109,7 +109,7 @@ class Clock:
         first, last = moment(self.first_wall), moment(self.last_wall)
         if end is None or first is None or last is None:
             limit = _LIMIT.search(text)
-            self.progress()  # reads the last step's own time
+            self.progress()  # parses the time of the last step
             if limit and self.seconds and self.step:
                 return self.step * self.seconds > _BUSY_SHARE * float(limit[1])
             return self.marks >= 3 and no - self.mark <= 30
@@ -118,7 +118,7 @@ class Clock:
 
 
 def wall_of(raw: bytes) -> str:
-    """Return the time stamp that the Actions runner put before a line, empty without one."""
+    """Return the Actions runner's time stamp of a line, "" without one."""
     return raw[:28].decode("ascii", "replace") if raw[10:11] == b"T" else ""
 
 
@@ -131,7 +131,7 @@ def moment(wall: str) -> datetime | None:
 
 
 def verl_metrics(text: str) -> dict[str, float]:
-    """Read `key:number - key:number`; what is no number is left out."""
+    """Read `key:number - key:number`; skip values that are not numbers."""
     found: dict[str, float] = {}
     for pair in text.split(" - ")[: 4 * _MAX_METRICS]:
         key, _, value = pair.rpartition(":")
@@ -168,7 +168,7 @@ def _note(found: dict[str, float], key: str, value: str) -> None:
 
 
 def _chosen(found: dict[str, float]) -> dict[str, float]:
-    """Keep the metrics people look at first when there are too many for a row."""
+    """Keep the most important metrics if there are too many for a row."""
     if len(found) <= _MAX_METRICS:
         return found
     liked = [k for k in found if k.startswith(("critic/", "perf/", "timing_s/", "actor/", "val"))]

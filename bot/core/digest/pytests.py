@@ -1,4 +1,4 @@
-"""pytest's report: failing tests with their `E` lines and places, and the short summary."""
+"""Read pytest's report: failing tests with their `E` lines and places, and the short summary."""
 
 import re
 
@@ -27,7 +27,7 @@ _EXCEPTION = re.compile(
 
 
 class PytestReport:
-    """Reads the sections that pytest prints; between them it lets every line pass."""
+    """Reads the sections that pytest prints, and ignores lines between them."""
 
     def __init__(self, board: Board) -> None:
         """Start outside of any section."""
@@ -44,7 +44,7 @@ class PytestReport:
         self.section, self._failure = "", None
 
     def take(self, line: Line, segment: int, *, inside: bool = False) -> bool:
-        """Read a line; False when it is another's: what a test printed, or `inside` a traceback."""
+        """Read a line; return False for output of a test or a line `inside` a traceback."""
         text = line.text
         if text.startswith("===") and (match := _SECTION.match(text)):
             self._enter(match[1])
@@ -161,7 +161,7 @@ class PytestReport:
 
 
 def verdict(text: str) -> str:
-    """Return PASSED, FAILED and so on when a line says how a test ended, else nothing."""
+    """Return PASSED, FAILED and so on if a line tells how a test ended, otherwise ""."""
     match = _VERDICT.search(text)
     return match[1] if match and (match.start(1) == 0 or "::" in text) else ""
 

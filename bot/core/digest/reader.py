@@ -1,4 +1,4 @@
-"""Reads the lines that count, in order, and puts what it finds on the board."""
+"""Read the important lines of a log in order, and collect the failures."""
 
 import re
 from collections.abc import Callable
@@ -11,15 +11,15 @@ from bot.core.digest.signatures import Role, Signature, Signatures
 from bot.core.digest.traces import Traces
 from bot.core.digest.weak import exit_codes, is_weak
 
-_FOLLOW = 12  # lines read after one that counts: messages, codes, causes
+_FOLLOW = 12  # lines read after an important one: messages, codes, causes
 _FOLLOW_TRACE = 120
 _FOLLOW_REPORT = 400
 _MAX_SERVERS = 64
 _CONTEXT_BYTES = 800
-_MUCH, _REPEATS, _NOTHING = "much", "repeats", "nothing"  # what a line may mean
+_MUCH, _REPEATS, _NOTHING = "much", "repeats", "nothing"  # the possible meanings of a line
 _MINOR = frozenset({Role.STATUS, Role.WRAPPER, Role.SECONDARY})
 _DIGITS = b"0123456789"
-_MAX_DULL = 600  # bytes of a line whose shape is remembered
+_MAX_DULL = 600  # bytes of a line up to which its shape is remembered
 _MAX_SHAPES = 4_000
 _MAX_SCRIPT = 200  # lines of a step's script
 _SHOWS = re.compile(r"\b(?:cat|tail|head|kubectl|docker|dmesg|journalctl|ray logs|zcat|less)\b")
@@ -47,7 +47,7 @@ _INFO = frozenset({"INFO", "DEBUG"})
 
 
 class Reader:
-    """The sink of a scanner: one method call a line."""
+    """Receives the lines of a scanner, one method call for each line."""
 
     def __init__(self, signatures: Signatures) -> None:
         """Start before the first line."""
@@ -61,11 +61,11 @@ class Reader:
         self.failed_segment: int | None = None
         self.served: dict[
             str, int
-        ] = {}  # stream of a server to the line of its last answered request
+        ] = {}  # from a server's stream to the line of its last answered request
         self.ended = False
         self.last_text = ""
-        self.evidence: set[int] = set()  # steps that show the logs of other processes
-        self._script = 0  # until this line a step prints its own script
+        self.evidence: set[int] = set()  # steps that print the logs of other processes
+        self._script = 0  # up to this line a step prints its own script
         self._watched: list[int] = []  # first, last, and number of the watcher's own lines
         self.echo = 0  # the first line that shows a kill: ^C, KeyboardInterrupt
         self.test = ""
@@ -73,23 +73,23 @@ class Reader:
         self.tests_done = 0  # the line at which pytest ended
         self._test_from = 0
         self._suite_from = 0
-        self._dull: set[bytes] = set()  # shapes of short lines that mean nothing
-        self._told: set[bytes] = set()  # and of those that only repeat a failure
-        self._means = _MUCH  # what the line being read meant
+        self._dull: set[bytes] = set()  # shapes of meaningless short lines
+        self._told: set[bytes] = set()  # shapes of lines that only repeat a failure
+        self._means = _MUCH  # the meaning of the current line
         self._fresh: list[Failure] = []  # failures whose next two lines are kept
         self._before: Callable[[], list[tuple[int, bytes]]] = list
 
     @property
     def spoke(self) -> bool:
-        """Whether the job printed anything of its own, as far as the watcher's lines tell."""
+        """Return True if the job printed anything of its own, judged by the watcher's lines."""
         return not self._watched or self._watched[1] - self._watched[0] + 1 > self._watched[2]
 
     def follow(self, before: Callable[[], list[tuple[int, bytes]]]) -> None:
-        """Keep the way to ask for the lines before the one being read."""
+        """Remember the function that returns the lines before the current one."""
         self._before = before
 
     def read(self, no: int, raw: bytes) -> None:
-        """Read a line that passed the prefilter or follows one that did."""
+        """Read a line that passed the prefilter, or follows one that did."""
         if b"step:" in raw and self.clock.read_step(no, raw):
             self._told.clear()
             return
@@ -112,7 +112,7 @@ class Reader:
                 kept.add(shape)
 
     def _is_idle(self, no: int) -> bool:
-        """Return True if a line can be judged by itself: in no traceback, report or script."""
+        """Return True if a line can be judged alone: not in a traceback, report or script."""
         return not self.traces.busy and self.pytest.section == "" and no > self._script
 
     def _line(self, line: Line) -> None:
@@ -140,12 +140,12 @@ class Reader:
         self.until = max(self.until, no + lines)
 
     def noise(self, text: str) -> bool:
-        """Tell a line that is never a cause and belongs into no excerpt."""
+        """Return True for a line that is never a cause and belongs in no excerpt."""
         signature = self.book.find(text)
         return signature is not None and signature.role in {Role.NOISE, Role.NOISE_BLOCK}
 
     def _marker(self, line: Line) -> bool:
-        """Read what parts a log into steps and files."""
+        """Read a line that divides a log into steps and files."""
         text = line.text
         if line.tag == "group":
             self._group(line)
@@ -165,7 +165,7 @@ class Reader:
         return False
 
     def _group(self, line: Line) -> None:
-        """Begin a step; its script follows until the end of the group and is no output."""
+        """Begin a step; its script follows until the end of the group, and is not output."""
         if line.text.startswith("Run "):
             self.segment += 1
             self._told.clear()
@@ -185,7 +185,7 @@ class Reader:
         self._watched[2] += 1
 
     def _started(self) -> None:
-        """Forget what kept the job from starting: it runs."""
+        """Forget the errors before the job's start: it runs."""
         for failure in self.board.all():
             if failure.signature is not None and failure.signature.class_ == "cluster_scheduling":
                 failure.noise = True
@@ -200,7 +200,7 @@ class Reader:
         self._told.clear()
 
     def _verdict(self, line: Line) -> bool:
-        """Read how a test ended; what a passed one printed counts for nothing."""
+        """Read how a test ended; output of a passed test does not count."""
         text = line.text
         word = verdict(text) if text.endswith(("]", "D", "R", "L", "S", "N")) else ""
         if ".py::" in text:
@@ -281,7 +281,7 @@ class Reader:
 
     @staticmethod
     def _is_minor(failure: Failure, line: Line) -> bool:
-        """Tell a repetition whose numbers mean nothing: no exit code, no code of a device."""
+        """Return True for a repetition with meaningless numbers: no exit code, no device code."""
         minor = failure.signature is None or failure.signature.role in _MINOR
         return minor and not codes_in(line.text) and next(exit_codes(line.text), None) is None
 
@@ -308,6 +308,6 @@ class Reader:
 
 
 def _is_cann(match: re.Match[str]) -> bool:
-    """Tell a code from a word of five letters; the exit hook's ERR99999 is none."""
+    """Return True for a code, not a word of five letters or the exit hook's ERR99999."""
     proper = match["old"] is None or _CODE.match(match["old"]) is not None
     return proper and "ERR99999" not in match.string

@@ -1,4 +1,4 @@
-"""Classes that hang on more than a line: who owned the memory, whose extension did not build."""
+"""Correct classes that depend on several lines: the owner of the memory, a failed build."""
 
 import re
 
@@ -12,15 +12,15 @@ _NPU = re.compile(
     r"(?P<total>[\d.]+) GiB total capacity; .{0,120}?(?P<free>[\d.]+ [GMK]iB) free; "
     r"(?P<reserved>[\d.]+) (?P<unit>[GMK])iB reserved"
 )
-_OWN_SHARE = 0.2  # a process that reserved less than this of a full card did not fill it
-_JOB_SHARE = 0.3  # of a node's memory in use; a job that has less did not fill it
+_OWN_SHARE = 0.2  # a process with less than this share of a full card did not fill it
+_JOB_SHARE = 0.3  # a job with less than this share of a node's used memory did not fill it
 _WHEEL = re.compile(r"(?:[Ww]heels?|editable|to build) for ([\w.-]+)|Failed to build ([\w.-]+)")
 _NODE = re.compile(r"was running was ([\d.]+)GB / ([\d.]+)GB")
 _USER = re.compile(r"^\d+\s+([\d.]+)\s+(ray::|python|VLLM)?")
 
 
 def refine(best: Verdict, everything: list[Verdict], reader: Reader, places: Places) -> None:
-    """Correct the class of a cause by what the log shows around it."""
+    """Correct the class of a cause by the lines around it."""
     if best.class_ == "oom_device" and not reader.clock.line:
         _occupied(best)
     elif best.class_ == "oom_host":
@@ -30,7 +30,7 @@ def refine(best: Verdict, everything: list[Verdict], reader: Reader, places: Pla
 
 
 def _occupied(best: Verdict) -> None:
-    """See whether the card was full before the job had reserved much of it."""
+    """Return True if the card was full before the job had reserved much of it."""
     if match := _NPU.search(best.text):
         unit = {"G": 1.0, "M": 1 / 1024, "K": 1 / 1024**2}[match["unit"]]
         if float(match["reserved"]) * unit < _OWN_SHARE * float(match["total"]):
@@ -38,7 +38,7 @@ def _occupied(best: Verdict) -> None:
 
 
 def _other_tenant(best: Verdict, everything: list[Verdict]) -> None:
-    """See in Ray's list of the biggest users whether the job's own explain the use."""
+    """Return True if Ray's list of the biggest users shows another tenant."""
     for verdict in (best, *everything):
         links = verdict.failure.links
         lines = [text for x in links for text in (x.text, *(said for _, said in x.message))]
@@ -51,7 +51,7 @@ def _other_tenant(best: Verdict, everything: list[Verdict]) -> None:
 
 
 def _dependency(best: Verdict, everything: list[Verdict], places: Places) -> None:
-    """See whether the compiler worked on a wheel of somebody else."""
+    """Return True if the compiler worked on another project's wheel."""
     for verdict in everything:
         if verdict.no > best.no and (match := _WHEEL.search(verdict.text)):
             name = (match[1] or match[2]).lower().replace("_", "-")

@@ -1,15 +1,15 @@
-"""Bytes in any chunks to the few lines worth reading: one RE2 pass, line numbers by counting.
+"""Find the few important lines in chunks of bytes: one RE2 pass, lines numbered by counting.
 
-Which lines are handed on depends on the lines alone, never on how the stream was cut.
+The result depends on the lines only, never on the ends of the chunks.
 """
 
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-MAX_LINE = 128 * 1024  # a longer line keeps this much of its head and of its tail
-_BATCH = 64 * 1024  # small chunks are joined up to this
-_BEFORE = 3  # lines of context before one that counts
+MAX_LINE = 128 * 1024  # of a longer line this much of its head and of its tail is kept
+_BATCH = 64 * 1024  # small chunks are joined up to this size
+_BEFORE = 3  # lines of context before an important one
 _BEFORE_BYTES = 2_000
 TAIL_LINES = 20
 _TAIL_BYTES = 2_000
@@ -17,22 +17,22 @@ _NOWHERE = (b"", 0, 0)
 
 
 class Sink(Protocol):
-    """Who reads the lines; lines numbered up to `until` are wanted whatever they hold."""
+    """Receives the lines; it wants every line up to number `until`."""
 
     until: int
 
     def follow(self, before: Callable[[], list[tuple[int, bytes]]]) -> None:
-        """Take a way to ask, while a line is read, for the lines before it."""
+        """Accept a function that returns the lines before the current one."""
 
     def read(self, no: int, raw: bytes) -> None:
-        """Take a line that counts."""
+        """Receive an important line."""
 
 
 class Scanner:
-    """Splits into lines, counts, and hands the lines that pass the prefilter to a sink."""
+    """Splits into lines, counts them, and hands the important ones to a sink."""
 
     def __init__(self, prefilter: Any, sink: Sink) -> None:
-        """`prefilter` is a compiled RE2 over bytes with `(?m)`."""
+        """Set it up; `prefilter` is a compiled RE2 over bytes with `(?m)`."""
         self.sink = sink
         self.lines = 0
         self.bytes = 0
@@ -46,7 +46,7 @@ class Scanner:
         sink.follow(self.before)
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes, any number of them."""
+        """Read the next bytes, any number of them."""
         self.bytes += len(chunk)
         self._pending.append(chunk)
         self._pending_bytes += len(chunk)
@@ -75,7 +75,7 @@ class Scanner:
 
     @property
     def unfinished(self) -> bytes:
-        """The last line, when no line end has come yet."""
+        """Return the last line, if its end has not come yet."""
         return self._partial.peek()
 
     def finish(self) -> None:
@@ -84,7 +84,7 @@ class Scanner:
             self._region(line + b"\n", 0, len(line) + 1)
 
     def before(self) -> list[tuple[int, bytes]]:
-        """Return up to three lines before the one being read, with their numbers."""
+        """Return up to three lines before the current one, with their numbers."""
         data, start, begin = self._at
         found: list[bytes] = []
         stop = begin - 1
@@ -117,7 +117,7 @@ class Scanner:
         self._keep(data, start, end)
 
     def _wanted(self, data: bytes, start: int, pos: int, end: int) -> int:
-        """Hand on the lines that the sink wants whatever they hold; return where they end."""
+        """Hand on every line that the sink wants; return where they end."""
         while pos < end and self.lines < self.sink.until:
             stop = data.find(b"\n", pos, end)
             self.lines += 1
@@ -127,7 +127,7 @@ class Scanner:
         return pos
 
     def _keep(self, data: bytes, start: int, end: int) -> None:
-        """Remember the last lines of a region for context and for the tail."""
+        """Remember the last lines of a region, for context and for the tail."""
         last: list[bytes] = []
         stop = end - 1
         while len(last) < TAIL_LINES and stop >= start:
@@ -140,12 +140,12 @@ class Scanner:
 
 
 def cut(line: bytes) -> bytes:
-    """Keep head and tail of an overlong line; the mark between lets nothing match across."""
+    """Keep head and tail of an overlong line; no pattern matches across the mark between them."""
     return line if len(line) <= 2 * MAX_LINE else line[:MAX_LINE] + b"\r" + line[-MAX_LINE:]
 
 
 class Partial:
-    """A line that is still growing: all of it while short, then its head and a rolling tail."""
+    """A growing line: all of it while it is short, then its head and a rolling tail."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -154,7 +154,7 @@ class Partial:
         self._tail = bytearray()
 
     def add(self, data: bytes) -> None:
-        """Append; what lies between head and tail is dropped."""
+        """Append; drop the part between head and tail."""
         self.size += len(data)
         room = max(0, MAX_LINE - len(self._head))
         self._head += data[:room]

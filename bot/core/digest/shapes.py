@@ -1,12 +1,12 @@
-"""From raw bytes of a line to its text: colours and prefixes cut off, the stream known."""
+"""Turn the raw bytes of a line into text: without colours and prefixes, with its stream."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-MAX_PIECE = 4_000  # characters of one piece that patterns see; a metric line of 5 MB is cut
+MAX_PIECE = 4_000  # characters of a piece that patterns see; a metric line may have 5 MB
 _ANSI = re.compile(
-    r"\^\[\[[0-9;]{0,16}m"  # as some collectors print it
+    r"\^\[\[[0-9;]{0,16}m"  # the form of some log collectors
     r"|\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)?|[@-Z\\-_])?"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029\ufeff]")
@@ -78,7 +78,7 @@ _NUMBERS = re.compile(r"ip=[^,)]*|[, ]+$")
 
 @dataclass(slots=True)
 class Line:
-    """One piece of a line; `source` is the record's `file:line`, `level` None outside a logger."""
+    """A piece of a line; `source` is the record's `file:line`, `level` None without a logger."""
 
     no: int
     text: str
@@ -92,12 +92,12 @@ class Line:
 
 
 def clean(raw: bytes) -> str:
-    """Decode with replacement; colours and control characters leave, a carriage return stays."""
+    """Decode with replacement; remove colours and control characters, keep carriage returns."""
     return _CONTROL.sub("", _ANSI.sub("", raw.decode("utf-8", "replace")))
 
 
 def pieces(raw: bytes) -> list[str]:
-    """Split at carriage returns; a line without text leaves one empty piece."""
+    """Split at carriage returns; a line without text gives one empty piece."""
     parts = [p for p in clean(raw).split("\r") if p]
     return [_cut(p) for p in _last(parts)] or [""]
 
@@ -125,7 +125,7 @@ def _strip(line: Line) -> None:
     text, pos = line.text, 0
     if match := _WALL.match(text):
         line.wall, pos = match[1], match.end()
-    for _ in range(6):  # more prefixes than this do not nest
+    for _ in range(6):  # the deepest nesting of prefixes
         after = _stream(line, text, pos)
         if after == pos:
             after = _record(line, text, pos)
@@ -173,7 +173,7 @@ def _record(line: Line, text: str, pos: int) -> int:
 
 
 def _tag(line: Line) -> None:
-    """Take off the runner's own marks: `##[error]`, `::error file=…::`."""
+    """Remove the runner's own marks: `##[error]`, `::error file=…::`."""
     for mark, tag in (("##[error]", "error"), ("##[warning]", "warning"), ("##[group]", "group")):
         if line.text.startswith(mark):
             line.text, line.tag = line.text[len(mark) :], tag

@@ -1,4 +1,4 @@
-"""Signatures: what a line means, as data, and the matcher over all of them (RE2, linear)."""
+"""Signatures: the meanings of lines as data, and one linear matcher (RE2) for all of them."""
 
 import re
 from collections.abc import Container, Iterable, Sequence
@@ -31,13 +31,13 @@ ClassName = Literal[
     "baseline_regression",
     "unknown",
 ]
-_DFA_BYTES = 8 << 20  # an RE2 cache may grow to this; the budget of a digester is 32 MiB
+_DFA_BYTES = 8 << 20  # the limit of an RE2 cache; a digester may use 32 MiB
 _PATTERN_BYTES = 1 << 20
 _ANCHOR = re.compile(r"(?<![\[\\])\^|(?<!\\)\$")
 
 
 class Role(StrEnum):
-    """How a matching line is judged against the others."""
+    """How a matching line is judged against other lines."""
 
     PRIMARY = "primary"
     COMM = "comm"
@@ -54,7 +54,7 @@ class Role(StrEnum):
 
 
 class Signature(BaseModel):
-    """One mechanism: how it prints, its class, and whether a retry is worth it."""
+    """One mechanism: its patterns, its class, and whether a retry helps."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -98,10 +98,10 @@ def _compiled(pattern: str) -> Any:
 
 
 class Signatures:
-    """All signatures in order of precedence; immutable once built, so many digesters share one."""
+    """All signatures in order of precedence; immutable, so many digesters share them."""
 
     def __init__(self, signatures: Sequence[Signature], *, own: int = 0) -> None:
-        """Compile them; the built-in triggers do not cover the first `own`, a repository's."""
+        """Compile them; the first `own` are a repository's, which the triggers do not cover."""
         self.all = tuple(signatures)
         self._unless = [None if s.unless is None else _compiled(s.unless) for s in self.all]
         self._by_code: dict[str, Signature] = {}
@@ -109,7 +109,7 @@ class Signatures:
             for code in signature.codes:
                 self._by_code.setdefault(code, signature)
         self._patterns = [i for i, s in enumerate(self.all) if s.match is not None]
-        self._filter = re2.Filter()  # literals first, then only the patterns that hold them
+        self._filter = re2.Filter()  # literals first, then only the patterns that contain them
         for i in self._patterns:
             self._filter.Add(self.all[i].match, _options(_PATTERN_BYTES))
         self._filter.Compile()
@@ -118,7 +118,7 @@ class Signatures:
         self.prefilter = re2.compile(f"{words}|{BARS}".encode(), _raw_options())
 
     def find(self, text: str, seen: Container[str] = ()) -> Signature | None:
-        """Return the first signature that the text matches; `seen` names the notes so far."""
+        """Return the first signature that matches the text; `seen` names the notes so far."""
         hits: list[int] = self._filter.Match(text) or []
         for hit in sorted(hits):
             i = self._patterns[hit]
@@ -128,7 +128,7 @@ class Signatures:
         return None
 
     def by_codes(self, codes: Iterable[str]) -> Signature | None:
-        """Return the signature of the first of these codes that has one."""
+        """Return the signature of the first code that has one."""
         return next((self._by_code[c] for c in codes if c in self._by_code), None)
 
 
@@ -140,7 +140,7 @@ def _options(max_bytes: int) -> Any:
 
 
 def _raw_options() -> Any:
-    """For raw bytes of any encoding; nothing matches across a line's end."""
+    """Return options for raw bytes of any encoding; nothing matches across a line's end."""
     options = _options(_DFA_BYTES)
     options.encoding = re2.Options.Encoding.LATIN1
     options.never_nl = True
@@ -148,7 +148,7 @@ def _raw_options() -> Any:
 
 
 def _prefilter(own: Sequence[Signature]) -> str:
-    """Join the triggers with a repository's own patterns, whose anchors do not fit raw lines."""
+    """Join the triggers with a repository's patterns, whose anchors do not fit raw lines."""
     relaxed = []
     for pattern in [s.match for s in own if s.match] + [re.escape(c) for s in own for c in s.codes]:
         loose = _ANCHOR.sub("", pattern)
@@ -165,7 +165,7 @@ def _is_valid(pattern: str) -> bool:
 
 
 def load_signatures(text: str, *, own: Sequence[Signature] = ()) -> Signatures:
-    """Read `config/signatures.yml`, a repository's own first; `ValueError` lists the errors."""
+    """Read `config/signatures.yml`, a repository's own first; `ValueError` lists errors."""
     book = _File.model_validate(yaml.safe_load(text))
     names = [s.name for s in book.signatures]
     if doubled := sorted({n for n in names if names.count(n) > 1}):

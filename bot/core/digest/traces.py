@@ -1,4 +1,4 @@
-"""Python tracebacks, one state a stream: chains, Ray's nested causes, groups, faulthandler."""
+"""Read Python tracebacks of many streams: chains, Ray's nested causes, groups, faulthandler."""
 
 import re
 from collections import OrderedDict
@@ -12,7 +12,7 @@ from bot.core.digest.weak import is_compiler
 
 _MAX_STREAMS = 256
 _MAX_STRAY = 6
-_MAX_PLAIN = 3  # unindented lines that an exception's message may go on with
+_MAX_PLAIN = 3  # unindented lines that may continue an exception's message
 START = re.compile(
     r"(?:  [+|] )?(?:Exception Group |Original )?Traceback \(most recent call last\):"
 )
@@ -27,7 +27,7 @@ _RAY_DIED = re.compile(
     r"ActorDiedError: The actor died because of an error raised in its creation task"
 )
 EXCEPTION = re.compile(r"^((?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w{1,80})(?:: (.*)|:\s*)?$", re.DOTALL)
-_OUTER = re.compile(r":\s*$|^\S+: Caught \w+ in ")  # the message goes on with a traceback
+_OUTER = re.compile(r":\s*$|^\S+: Caught \w+ in ")  # a traceback continues the message
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
 _CURRENT = re.compile(r"^Current thread 0x|^Thread 0x\w+ .*\(most recent call first\)")
@@ -39,7 +39,7 @@ _BELONGS = re.compile(
 
 @dataclass(slots=True)
 class State:
-    """Where one stream stands: a traceback being read, or a message that may go on."""
+    """The state of one stream: in a traceback, or in a message that may continue."""
 
     open: Link | None = None
     after: Link | None = None
@@ -58,7 +58,7 @@ class Traces:
     """Reads tracebacks and message blocks of many interleaved streams."""
 
     def __init__(self, board: Board, is_noise: Callable[[str], bool]) -> None:
-        """`is_noise` says of a message line that it belongs to nothing."""
+        """Start empty. `is_noise` tells whether a message line belongs to nothing."""
         self._board = board
         self._noise = is_noise
         self._states: OrderedDict[str, State] = OrderedDict()
@@ -66,16 +66,16 @@ class Traces:
 
     @property
     def busy(self) -> bool:
-        """Whether any stream is inside a traceback."""
+        """Return True if any stream is inside a traceback."""
         return any(state.open for state in self._states.values())
 
     def inside(self, stream: str) -> bool:
-        """Return True if a stream stands inside a traceback."""
+        """Return True if a stream is inside a traceback."""
         state = self._states.get(stream)
         return state is not None and state.open is not None
 
     def state(self, stream: str) -> State:
-        """Return the state of a stream; of too many streams the longest silent is forgotten."""
+        """Return the state of a stream; with too many streams forget the longest silent one."""
         state = self._states.get(stream)
         if state is None:
             state = self._states[stream] = State()
@@ -86,18 +86,18 @@ class Traces:
         return state
 
     def mute(self, stream: str) -> None:
-        """Let the traceback that follows in this stream count for nothing."""
+        """Ignore the next traceback of this stream."""
         self.state(stream).mute = True
 
     def watch(self, failure: Failure, line: Line) -> None:
-        """Let the lines that follow in this stream go on with the message of a failure."""
+        """Let the next lines of this stream continue the message of a failure."""
         state = self.state(line.stream)
         state.open, state.after, state.failure = None, failure.link, failure
         state.source, state.level = line.source, line.level
         state.plain, state.blank = 0, False
 
     def take(self, line: Line, segment: int) -> bool:
-        """Read a line; False when it is no part of a traceback or message."""
+        """Read a line; return False if it is not part of a traceback or message."""
         self._borrow(line)
         state = self.state(line.stream)
         member = _MEMBER.match(line.text)
@@ -120,7 +120,7 @@ class Traces:
         return True
 
     def _borrow(self, line: Line) -> None:
-        """Ray colours its `ray::` headers so that they look like another stream's line."""
+        """Join Ray's coloured `ray::` header, which looks like another stream, to its traceback."""
         stream, no = self._joining
         if line.text.startswith("ray::") and line.no - no <= 2 and no:
             line.stream = stream
@@ -159,13 +159,13 @@ class Traces:
 
     @staticmethod
     def _thread(state: State, link: Link, *, current: bool) -> None:
-        """Begin a thread's frames: those of the current one count, else the first one's."""
+        """Begin a thread's frames: the current thread counts, otherwise the first one."""
         if current:
             link.frames.clear()
         state.threads = 1 if current or not link.frames else 2
 
     def _fault(self, state: State, line: Line, frame: re.Match[str]) -> bool:
-        """Take a frame of a `most recent call first` list: the first one is the deepest."""
+        """Read a frame of a `most recent call first` list: the first one is the deepest."""
         link, failure = state.after, state.failure
         assert link is not None
         assert failure is not None
@@ -210,7 +210,7 @@ class Traces:
         link.no, link.text = line.no, line.text[:MAX_TEXT]
         new = not failure.links
         failure.links.append(link)
-        del failure.links[12:]  # longer chains say nothing new
+        del failure.links[12:]  # longer chains tell nothing new
         state.open, state.after = None, link
         state.plain, state.blank = 0, False
         if new and not failure.noise:
@@ -251,12 +251,12 @@ class Traces:
 
     @staticmethod
     def _is_record(state: State, line: Line) -> bool:
-        """Tell the start of another log record: another place in the code, or another level."""
+        """Return True for the start of another log record: another place or level."""
         return bool(line.source) and (line.source, line.level) != (state.source, state.level)
 
     @staticmethod
     def _is_new(state: State, text: str) -> bool:
-        """Tell an unindented line that has nothing to do with the message before it."""
+        """Return True for an unindented line that does not belong to the message before it."""
         exception = state.failure is not None and state.failure.kind is Kind.PYTHON
         return not exception or state.plain > _MAX_PLAIN or state.blank or text.startswith("+ ")
 

@@ -1,7 +1,7 @@
-"""The prefilter: what a raw line must hold before Python looks at it at all.
+"""The prefilter: a raw line must match it before Python reads the line.
 
-One RE2 over whole chunks. It has to be generous (a missed line is lost) and still let the mass of a
-training log pass by: rank banners, throughput lines, progress bars, configuration dumps.
+It is one RE2 over whole chunks. It must be generous, because a missed line is lost. It must also
+skip the mass of a training log: rank banners, throughput lines, progress bars, configuration dumps.
 """
 
 _WORDS = (
@@ -43,4 +43,4 @@ _WORDS = (
     "(?:^|: |Z )[A-Z]{1,4}\\d{3,4} ", "Lint for", "^E: ", "ImageFs", "npm ERR", "the following",
 )  # fmt: skip
 TRIGGERS = "(?m)" + "|".join(_WORDS)
-BARS = r"\| \d{1,9}/\d{1,9} \["  # tqdm: signs of progress, worth a look but nothing more
+BARS = r"\| \d{1,9}/\d{1,9} \["  # tqdm: only signs of progress

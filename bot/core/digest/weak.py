@@ -1,4 +1,4 @@
-"""Lines that no signature knows: what still looks like an error, and exit codes."""
+"""Find errors in lines that no signature knows: common forms of errors, and exit codes."""
 
 import re
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ _LOGGED = re.compile(
 
 
 def exit_codes(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the non-zero exit codes that a line states, signals as negative numbers."""
+    """Yield the non-zero exit codes of a line; signals are negative numbers."""
     if match := _EXIT.search(text):
         if code := int(match[1]):
             yield code, text
@@ -61,12 +61,12 @@ def exit_codes(text: str) -> Iterator[tuple[int, str]]:
 
 
 def is_compiler(text: str) -> bool:
-    """Tell a compiler's own error line, a cause by itself."""
+    """Return True for a compiler's own error line: a cause of its own."""
     return _COMPILER.search(text) is not None
 
 
 def is_weak(line: Line) -> bool:
-    """Tell a line that states an error in a common form, without saying of what kind."""
+    """Return True for a line that reports an error in a common form, of unknown kind."""
     if _EXIT.search(line.text):
         return False
     if line.tag == "error" or is_compiler(line.text):
