@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from bot.submitter.backend import Backend
-from bot.submitter.limits import Limits
+from bot.submitter.backend import Backend, Limits
 from bot.submitter.local import LocalBackend
 from bot.submitter.ray import RayBackend
 from bot.submitter.ray_api import RayApi

@@ -1,4 +1,4 @@
-"""Our own RayJob submitter service: one HTTP API, exchangeable backends.
+"""Our own RayJob submitter service: one HTTP API over exchangeable backends.
 
-It stands for an outside service, so it imports nothing of the rest of `bot`.
+It represents an outside service, so it imports nothing from the rest of `bot`.
 """

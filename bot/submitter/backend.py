@@ -1,4 +1,4 @@
-"""What a backend does: `local` runs processes; others hand the job to a cluster."""
+"""The interface of a backend, and the limits of the service."""
 
 from __future__ import annotations
 
@@ -10,8 +10,22 @@ from bot.submitter.request import JobRequest
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one service; anything beyond is refused or shortened, with a message."""
+
+    live_jobs: int = 256
+    watches: int = 1000
+    watches_a_job: int = 100
+    line_bytes: int = 8 * 1024 * 1024
+    log_bytes: int = 4 * 1024**3
+    grace_s: float = 3.0  # a cancelled Actions step lives 7.5 s, and the DELETE must answer sooner
+    keep_days: float = 14.0
+    free_bytes: int = 64 * 1024 * 1024  # with less space the log of a new job would be lost
+
+
+@dataclass(frozen=True, slots=True)
 class JobState:
-    """Where a job stands, in the words of Ray and KubeRay; `ended_at` is `None` while it lives."""
+    """The state of a job in the words of Ray and KubeRay; `ended_at` is `None` before its end."""
 
     status: str
     message: str
@@ -46,47 +60,46 @@ class JobView:
 
 
 class Backend(Protocol):
-    """Runs jobs, keeps their events and survives a restart of the service."""
+    """Runs jobs, keeps their events, and survives a restart of the service."""
 
     name: str
 
     async def start(self) -> None:
-        """Find the jobs of an earlier life again."""
+        """Find the jobs of the previous process."""
         ...
 
     async def close(self, *, stop_jobs: bool) -> None:
-        """End open watches; the jobs go on unless `stop_jobs`."""
+        """End open watches; the jobs continue unless `stop_jobs`."""
         ...
 
     async def problem(self) -> str | None:
-        """Say why new jobs can't be run at present; `None` when all is well."""
+        """Return why new jobs can't run at present; `None` if they can."""
         ...
 
     async def submit(self, request: JobRequest, key: str | None) -> tuple[str, bool]:
-        """Start a job; answers its id and whether it is new (`False`: the key was known).
+        """Start a job; return its id, and whether it is new (`False`: the key was known).
 
-        Raises `RefusedError`: 422 when the key belongs to another request, 429 when full, 503 when
-        it can't be written down.
+        Raise `RefusedError`: 422 if the key belongs to another request, 429 if the service is full,
+        503 if the job can't be stored.
         """
         ...
 
     async def state(self, job_id: str) -> JobView | None:
-        """Look a job up; `None` when it is unknown."""
+        """Return a job with its state; `None` if it is unknown."""
         ...
 
     async def jobs_of(self, run_id: str, attempt: str | None) -> list[JobView]:
-        """List the jobs of an Actions run, of all its attempts when `attempt` is `None`."""
+        """Return the jobs of an Actions run, of all its attempts if `attempt` is `None`."""
         ...
 
     async def stop(self, job_ids: Sequence[str]) -> list[str]:
-        """Stop jobs and wait for their end; answers the ids that still live."""
+        """Stop jobs and wait for their end; return the ids that are still alive."""
         ...
 
     def events(self, job_id: str, after: int) -> AsyncIterator[bytes]:
         """Yield pieces of NDJSON after a sequence number until `final`.
 
-        An empty piece says that nothing happened for a while. Pieces need not end at a line's end.
-        The stream ends early when the service closes. Raises `RefusedError` (429) when
-        too many watch.
+        An empty piece means that nothing happened for a while. A piece may end inside a line. The
+        stream ends early when the service closes. Raise `RefusedError` (429) if too many watch.
         """
         ...

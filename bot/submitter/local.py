@@ -1,38 +1,93 @@
-"""The `local` backend: a job is a process group on this machine, with a supervisor of its own.
+"""The `local` backend: a job is a process group on this machine with its own supervisor.
 
-All that matters lies in files under the data folder, a folder a job (see `supervise`), so the
-service can be killed at any moment: started again it reads the folders and asks for a supervisor
-wherever an end is missing.
+Everything important is in files, one folder for each job (see `supervise`). So the service may be
+killed at any moment. After a restart it reads the folders, and starts a supervisor for each job
+without an end.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import logging
 import os
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from bot.submitter.backend import JobState, JobView
-from bot.submitter.children import Children
-from bot.submitter.journal import utc_now
-from bot.submitter.limits import Limits
+from bot.submitter.backend import JobState, JobView, Limits
+from bot.submitter.event_file import utc_now
+from bot.submitter.jobs import Job, JobStore, Record, environment, new_id
 from bot.submitter.patches import DEADLINE_PATH, accepted, deadline_s
 from bot.submitter.request import JobRequest
-from bot.submitter.shelf import Job, Record, Shelf, environment, new_id
 from bot.submitter.watches import Watches
 
 log = logging.getLogger(__name__)
 
 WATCHDOG_S = 1.0
-USED = frozenset({DEADLINE_PATH})  # the patches that mean something here
-# The job must not inherit the service's secrets: of its environment only these pass.
+USED = frozenset({DEADLINE_PATH})  # the patches that this backend uses
+# A job must not inherit the service's secrets. It inherits only these variables.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "USER")
+
+# Isolated and without site-packages: there may be many supervisors, so each must be small.
+ROOT = Path(__file__).parents[2]
+START = """
+import sys
+sys.path.append(sys.argv[1])
+from bot.submitter.supervise import main
+sys.exit(main(sys.argv[2]))
+"""
+
+
+class Supervisors:
+    """The supervisors of jobs: start them, tell whether they live, and reap them.
+
+    A supervisor lives if its lock is held. A pid proves nothing: pids are used again, and a
+    supervisor may be the child of an earlier process.
+    """
+
+    def __init__(self) -> None:
+        self._pids: dict[Path, int] = {}
+
+    def start(self, folder: Path) -> None:
+        """Start a supervisor in its own session; no pipe connects it to this process."""
+        argv = [sys.executable, "-I", "-S", "-c", START, str(ROOT), str(folder)]
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        actions: list[Any] = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(folder / "supervisor.log"), flags, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ]
+        environ = {"LANG": "C.UTF-8"}
+        self._pids[folder] = os.posix_spawn(
+            sys.executable, argv, environ, file_actions=actions, setsid=True
+        )
+
+    def reap(self) -> None:
+        """Forget the supervisors that have ended."""
+        for folder, pid in list(self._pids.items()):
+            ended = True
+            with contextlib.suppress(ChildProcessError):
+                ended = os.waitpid(pid, os.WNOHANG)[0] != 0
+            if ended:
+                del self._pids[folder]
+
+    def is_alive(self, folder: Path) -> bool:
+        """Return True if a job has a supervisor, of this process or of an earlier one."""
+        if folder in self._pids:  # it may not hold its lock yet
+            return True
+        with (folder / "lock").open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
 
 
 class LocalRecord(Record, frozen=True):
-    """What the supervisor needs besides."""
+    """The record of a local job, with the fields that its supervisor needs."""
 
     argv: list[str]
     env: dict[str, str]
@@ -41,9 +96,9 @@ class LocalRecord(Record, frozen=True):
 
 
 class LocalBackend:
-    """Runs each job's script once with bash, whatever `worker_replicas` says.
+    """Runs each job's script once with bash, whatever `worker_replicas` is.
 
-    `workdir` is where relative script paths start; `None` means an empty folder of the job's own.
+    Relative script paths start in `workdir`; `None` means an own empty folder for each job.
     """
 
     name = "local"
@@ -59,51 +114,51 @@ class LocalBackend:
         self._workdir = workdir
         self._limits = limits or Limits()
         self._environ = dict(environ or {})
-        self._shelf = Shelf(data_dir.absolute() / "jobs", LocalRecord, self._limits)
+        self._jobs = JobStore(data_dir.absolute() / "jobs", LocalRecord, self._limits)
         self._watches = Watches(self._limits)
-        self._children = Children()
+        self._supervisors = Supervisors()
         self._watchdog: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Read the jobs of an earlier life and see to those that have no end yet."""
-        await self._shelf.load()
-        for job in self._shelf.live():
+        """Read the jobs of the previous process, and continue those without an end."""
+        await self._jobs.load()
+        for job in self._jobs.live():
             await self._settle(job)
         self._watchdog = asyncio.create_task(self._watch_supervisors())
 
     async def close(self, *, stop_jobs: bool) -> None:
-        """End watches; stop the jobs too when asked."""
+        """End watches; stop the jobs if asked."""
         self._watches.close()
         if stop_jobs:
-            left = await self.stop([job.record.job_id for job in self._shelf.live()])
+            left = await self.stop([job.record.job_id for job in self._jobs.live()])
             if left:
                 log.error("jobs still alive: %s", ", ".join(left))
         if self._watchdog is not None:
             self._watchdog.cancel()
             await asyncio.gather(self._watchdog, return_exceptions=True)
-        self._shelf.close()
+        self._jobs.close()
 
     async def problem(self) -> str | None:
-        """Say why it is of no use at present: no room for another log."""
-        return await asyncio.to_thread(self._shelf.problem)
+        """Return why no job can start: there is no space for another log."""
+        return await asyncio.to_thread(self._jobs.problem)
 
     async def submit(self, request: JobRequest, key: str | None) -> tuple[str, bool]:
-        """Write the job down, then start its supervisor."""
-        return await self._shelf.admit(
-            request, key, self._record, lambda job: self._children.start(job.folder)
+        """Store the job, then start its supervisor."""
+        return await self._jobs.admit(
+            request, key, self._record, lambda job: self._supervisors.start(job.folder)
         )
 
     async def state(self, job_id: str) -> JobView | None:
-        """Look a job up."""
-        return await self._shelf.view(job_id)
+        """Return a job with its state."""
+        return await self._jobs.view(job_id)
 
     async def jobs_of(self, run_id: str, attempt: str | None) -> list[JobView]:
-        """List the jobs of an Actions run in the order of their start."""
-        return await self._shelf.views(run_id, attempt)
+        """Return the jobs of an Actions run in the order of their start."""
+        return await self._jobs.views(run_id, attempt)
 
     async def stop(self, job_ids: Sequence[str]) -> list[str]:
-        """Ask the supervisors to stop their jobs; they TERM, then KILL after the grace time."""
-        jobs = [job for job in map(self._shelf.get, job_ids) if job is not None]
+        """Ask the supervisors to stop their jobs: TERM, then KILL after the grace time."""
+        jobs = [job for job in map(self._jobs.get, job_ids) if job is not None]
         for job in jobs:
             job.ask_to_stop()
         limit_s = self._limits.grace_s + 5
@@ -113,29 +168,29 @@ class LocalBackend:
         return [job.record.job_id for job in jobs if job.end is None]
 
     async def _stop(self, job: Job[LocalRecord]) -> None:
-        # Another process writes the end: there is no event here to wait for.
+        # Another process writes the end, so there is no event to wait for.
         while (await self._settle(job)) is None:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
     def events(self, job_id: str, after: int) -> AsyncIterator[bytes]:
-        """Yield the job's events as they lie in its file."""
-        return self._watches.events(self._shelf.root / job_id / "events.ndjson", after)
+        """Yield the job's events from its file."""
+        return self._watches.events(self._jobs.root / job_id / "events.ndjson", after)
 
     async def _settle(self, job: Job[LocalRecord]) -> JobState | None:
-        """Return the end of a job; make sure that somebody will write it when there is none."""
+        """Return the end of a job; if it has none, make sure that a supervisor runs."""
         if job.end is None:
-            self._children.reap()
-            was_alive = self._children.is_alive(job.folder)
-            await job.view()  # after the look at the supervisor: it writes the end, then goes
-            if job.end is None and not was_alive and not self._children.is_alive(job.folder):
-                self._children.start(job.folder)
+            self._supervisors.reap()
+            was_alive = self._supervisors.is_alive(job.folder)
+            await job.view()  # after is_alive: a supervisor writes the end before it exits
+            if job.end is None and not was_alive and not self._supervisors.is_alive(job.folder):
+                self._supervisors.start(job.folder)
         return job.end
 
     async def _watch_supervisors(self) -> None:
         while True:
             try:
-                self._children.reap()
-                for job in self._shelf.live():
+                self._supervisors.reap()
+                for job in self._jobs.live():
                     await self._settle(job)
             except Exception:
                 log.exception("watchdog failed, goes on")
@@ -151,7 +206,7 @@ class LocalBackend:
             note=accepted(request.template_patches, USED),
             argv=["bash", "--", request.script, *request.args],
             env=self._job_env(request, job_id),
-            cwd=str(self._workdir or self._shelf.root / job_id / "work"),
+            cwd=str(self._workdir or self._jobs.root / job_id / "work"),
             deadline_s=deadline_s(request.template_patches),
             grace_s=self._limits.grace_s,
             max_line_bytes=self._limits.line_bytes,
@@ -160,6 +215,6 @@ class LocalBackend:
 
     def _job_env(self, request: JobRequest, job_id: str) -> dict[str, str]:
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-        # RAYJOB_ID comes last: what a job leaves behind is found by it.
+        # RAYJOB_ID comes last: the processes that a job leaves behind are found by it.
         own = {**environment(request), **self._environ, **request.env, "RAYJOB_ID": job_id}
         return {**inherited, **own}

@@ -1,6 +1,6 @@
-"""The OpenAPI document of the service: built from the patterns and types that it decodes with.
+"""The OpenAPI document of the service, built from the patterns and types of its decoder.
 
-A test holds the running service against it.
+A test compares the running service with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TIME: Json = {"type": "string", "format": "date-time"}
 
 
 def document(*, asks_for_token: bool) -> Json:
-    """Build the document of a service that does, or does not, ask for a token."""
+    """Return the document of a service with or without a token."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "RayJob submitter", "version": "1"},
@@ -106,7 +106,7 @@ def _watch(job: Json) -> Json:
         "429 too many watch",
         parameters=parameters,
     )
-    # No schema: a stream of lines is no one JSON value.
+    # No schema: a stream of lines is not one JSON value.
     stream: Json = {"content": {NDJSON: {}}}
     call["responses"]["200"] = {"description": "the stream", **stream}
     call["responses"]["404"] = {"description": "unknown: one NOT_FOUND event", **stream}
@@ -116,7 +116,7 @@ def _watch(job: Json) -> Json:
 def _call(
     summary: str, answers: dict[int, Json], *errors: str, parameters: list[Json] | None = None
 ) -> Json:
-    """Describe a call; an error is its code and what it means."""
+    """Describe a call; an error is its code and its meaning."""
     responses: Json = {
         str(code): {"description": "unknown" if code == 404 else "done", "content": _content(one)}
         for code, one in answers.items()
@@ -128,7 +128,7 @@ def _call(
 
 
 def _job_request() -> Json:
-    """Take the body's schema from its type, and add what its checks ask for."""
+    """Return the body's schema from its type, with the patterns of its checks."""
     _, components = msgspec.json.schema_components([JobRequest], ref_template="{name}")
     schema = components["JobRequest"]
     properties: Json = schema["properties"]
@@ -163,7 +163,7 @@ def _job() -> Json:
 
 
 def _object(*strings: str, **more: Json) -> Json:
-    """Describe an object whose members are all there."""
+    """Describe an object with these members, all required."""
     properties = {**dict.fromkeys(strings, STRING), **more}
     return {"type": "object", "properties": properties, "required": list(properties)}
 

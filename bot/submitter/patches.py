@@ -1,7 +1,6 @@
-"""RFC 6902 operations against a RayJob manifest: what is well formed, what a backend can use.
+"""RFC 6902 patches of a RayJob manifest: check their form, and find the values that count.
 
-A patch with a flaw is refused when it is posted; inside the cluster it would end as a job that
-never starts, hours later.
+A bad patch is refused at once. In the cluster it would become a job that never starts.
 """
 
 from __future__ import annotations
@@ -13,12 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 DEADLINE_PATH = "/spec/activeDeadlineSeconds"
-# What the entrypoint holds besides its tasks, as RayJob's schema has them: two numbers, and an
-# object as JSON text.
+# Resources of the entrypoint, as RayJob's schema has them: two numbers, and an object as JSON.
 CPUS_PATH = "/spec/entrypointNumCpus"
 GPUS_PATH = "/spec/entrypointNumGpus"
 RESOURCES_PATH = "/spec/entrypointResources"
-MAX_DEADLINE_S = 30 * 24 * 3600  # nothing a CI runs lasts a month
+MAX_DEADLINE_S = 30 * 24 * 3600  # no CI job lasts a month
 
 POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
 MEMBERS = {
@@ -32,7 +30,7 @@ MEMBERS = {
 
 
 def flaw_in_patches(patches: Sequence[Any]) -> str | None:
-    """Name the first operation that RFC 6902 does not allow; `None` when all are well formed."""
+    """Return the first operation that RFC 6902 does not allow; `None` if all are valid."""
     for index, patch in enumerate(patches):
         flaw = _flaw(patch)
         if flaw:
@@ -76,7 +74,7 @@ def _is_amount(value: Any) -> bool:
 
 
 def resources_in(text: Any) -> dict[str, float] | None:
-    """Read custom resources from their JSON text; `None` when it is not that."""
+    """Return custom resources from their JSON text; `None` if it is invalid."""
     try:
         found = json.loads(text)
     except (TypeError, ValueError, RecursionError):
@@ -87,7 +85,7 @@ def resources_in(text: Any) -> dict[str, float] | None:
 
 
 def value_at(path: str, patches: Sequence[dict[str, Any]]) -> Any:
-    """Return the value that the patches leave at a path; `None` when they set none there."""
+    """Return the value that the patches set at a path; `None` if they set none."""
     value = None
     for patch in patches:
         if patch["path"] == path:
@@ -99,12 +97,12 @@ def value_at(path: str, patches: Sequence[dict[str, Any]]) -> Any:
 
 
 def deadline_s(patches: Sequence[dict[str, Any]]) -> int | None:
-    """Read the time limit that the patches end up with, in seconds; `None` means no limit."""
+    """Return the time limit that the patches set, in seconds; `None` without a limit."""
     limit: int | None = value_at(DEADLINE_PATH, patches)
     return limit
 
 
 def accepted(patches: Sequence[dict[str, Any]], used: frozenset[str]) -> str:
-    """Say that a job is accepted, and how many patches mean nothing outside Kubernetes."""
+    """Return the message for an accepted job, with the number of ignored patches."""
     ignored = sum(patch["path"] not in used for patch in patches)
     return f"accepted; {ignored} template patches mean nothing here" if ignored else "accepted"

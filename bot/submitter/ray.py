@@ -1,4 +1,4 @@
-"""The `ray` backend: jobs run on a Ray cluster that is up already, over its Jobs API."""
+"""The `ray` backend: jobs run on an existing Ray cluster through its Jobs API."""
 
 from __future__ import annotations
 
@@ -9,28 +9,27 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from bot.submitter import patches
-from bot.submitter.backend import JobView
-from bot.submitter.journal import utc_now
-from bot.submitter.limits import Limits
+from bot.submitter.backend import JobView, Limits
+from bot.submitter.event_file import utc_now
+from bot.submitter.jobs import Job, JobStore, new_id
 from bot.submitter.ray_api import AnswerError, RayApi, UnreachableError
 from bot.submitter.ray_job import RayFollower, RayRecord
 from bot.submitter.request import JobRequest
-from bot.submitter.shelf import Job, Shelf, new_id
 from bot.submitter.watches import Watches
 
 log = logging.getLogger(__name__)
 
-STOP_S = 6.5  # a cancelled Actions step lives 7.5 s; Ray itself kills 3 s after it has asked
+STOP_S = 6.5  # a cancelled Actions step lives 7.5 s; Ray kills a job 3 s after it asked it to end
 USED = frozenset(
     {patches.DEADLINE_PATH, patches.CPUS_PATH, patches.GPUS_PATH, patches.RESOURCES_PATH}
 )
 
 
 class RayBackend:
-    """Runs each job's script once, on the head node or where what it holds is found.
+    """Runs each job's script once, on the head node or on a node with its resources.
 
-    A job waits until the cluster has `worker_replicas` nodes alive: a two-node suite must not pass
-    on one. `workdir` is where, on the cluster, relative script paths start.
+    A job waits until `worker_replicas` nodes are alive, because a two-node suite must not pass on
+    one node. Relative script paths start in `workdir` on the cluster.
     """
 
     name = "ray"
@@ -50,28 +49,28 @@ class RayBackend:
         self._workdir = workdir
         self._limits = limits or Limits()
         self._environ = dict(environ or {})
-        self._shelf = Shelf(data_dir.absolute() / "ray-jobs", RayRecord, self._limits)
+        self._jobs = JobStore(data_dir.absolute() / "ray-jobs", RayRecord, self._limits)
         self._watches = Watches(self._limits)
         self._followers: dict[str, RayFollower] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def start(self) -> None:
-        """Go on with the jobs of an earlier life that have no end yet."""
-        await self._shelf.load()
+        """Continue the jobs of the previous process that have no end."""
+        await self._jobs.load()
         await self._api.open()
         problem = await self.problem()
         if problem is not None:
             log.warning("jobs will wait for %s: %s", self._api.address, problem)
-        for job in self._shelf.live():
+        for job in self._jobs.live():
             await job.view()
             if job.end is None:
                 self._follow(job)
 
     async def close(self, *, stop_jobs: bool) -> None:
-        """End watches and stop following; stop the jobs too when asked."""
+        """End watches and stop following; stop the jobs if asked."""
         self._watches.close()
         if stop_jobs:
-            left = await self.stop([job.record.job_id for job in self._shelf.live()])
+            left = await self.stop([job.record.job_id for job in self._jobs.live()])
             if left:
                 log.error("jobs still alive: %s", ", ".join(left))
         tasks = list(self._tasks.values())
@@ -79,11 +78,11 @@ class RayBackend:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._api.close()
-        self._shelf.close()
+        self._jobs.close()
 
     async def problem(self) -> str | None:
-        """Say why it is of no use at present: no room, or no cluster."""
-        problem = await asyncio.to_thread(self._shelf.problem)
+        """Return why no job can start: there is no space, or no cluster."""
+        problem = await asyncio.to_thread(self._jobs.problem)
         if problem is not None:
             return problem
         try:
@@ -93,20 +92,20 @@ class RayBackend:
         return None
 
     async def submit(self, request: JobRequest, key: str | None) -> tuple[str, bool]:
-        """Write the job down; its follower submits it, however long the cluster is away."""
-        return await self._shelf.admit(request, key, self._record, self._follow)
+        """Store the job; its follower submits it, even if the cluster comes back late."""
+        return await self._jobs.admit(request, key, self._record, self._follow)
 
     async def state(self, job_id: str) -> JobView | None:
-        """Look a job up."""
-        return await self._shelf.view(job_id)
+        """Return a job with its state."""
+        return await self._jobs.view(job_id)
 
     async def jobs_of(self, run_id: str, attempt: str | None) -> list[JobView]:
-        """List the jobs of an Actions run in the order of their start."""
-        return await self._shelf.views(run_id, attempt)
+        """Return the jobs of an Actions run in the order of their start."""
+        return await self._jobs.views(run_id, attempt)
 
     async def stop(self, job_ids: Sequence[str]) -> list[str]:
-        """Ask for the jobs' end; what has none in time is stopped later, by its follower."""
-        jobs = [job for job in map(self._shelf.get, job_ids) if job is not None]
+        """Ask the jobs to stop; a follower stops later what does not end in time."""
+        jobs = [job for job in map(self._jobs.get, job_ids) if job is not None]
         for job in jobs:
             job.ask_to_stop()
             if follower := self._followers.get(job.record.job_id):
@@ -117,8 +116,8 @@ class RayBackend:
         return [job.record.job_id for job in jobs if job.end is None]
 
     def events(self, job_id: str, after: int) -> AsyncIterator[bytes]:
-        """Yield the job's events as they lie in its file."""
-        return self._watches.events(self._shelf.root / job_id / "events.ndjson", after)
+        """Yield the job's events from its file."""
+        return self._watches.events(self._jobs.root / job_id / "events.ndjson", after)
 
     def _follow(self, job: Job[RayRecord]) -> None:
         job_id = job.record.job_id

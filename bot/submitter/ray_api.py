@@ -25,22 +25,22 @@ import msgspec
 
 CALL_S = 15.0
 SUBMIT_S = 60.0  # Ray waits up to 60 s for its agent to come up
-# A stream may be silent for hours, or its peer dead: after so long it is asked for anew.
+# A silent stream may have lost its peer. After this time it is opened again.
 STREAM = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=900)
-WHOLE_LOG_S = 1800  # the longest that a whole log may take; Ray ends it after 30 s if not told
+WHOLE_LOG_S = 1800  # the time limit of a whole log; Ray's own default is 30 s
 OLDEST = (2, 46)
 
 
 class UnreachableError(Exception):
-    """The cluster did not answer, or not as Ray does: ask again later."""
+    """The cluster did not answer, or not like Ray: ask again later."""
 
 
 class AnswerError(Exception):
-    """The cluster answered that it could not do what it was asked."""
+    """The cluster answered that it can't do what was asked."""
 
 
 class RayJob(msgspec.Struct, frozen=True):
-    """What Ray tells of a job; `status` is PENDING, RUNNING, STOPPED, SUCCEEDED or FAILED."""
+    """Ray's view of a job; `status` is PENDING, RUNNING, STOPPED, SUCCEEDED or FAILED."""
 
     status: str
     message: str | None = None
@@ -49,7 +49,7 @@ class RayJob(msgspec.Struct, frozen=True):
 
 
 class RayApi:
-    """A client of one cluster; `token` `None` sends none."""
+    """A client of one cluster; with `token` `None` it sends no token."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
         self.address = address.rstrip("/")
@@ -86,7 +86,7 @@ class RayApi:
         await self._call("POST", "/api/jobs/", json_body=body, timeout_s=SUBMIT_S)
 
     async def job(self, job_id: str) -> RayJob | None:
-        """Ask for a job; `None` when the cluster does not know it."""
+        """Return a job; `None` if the cluster does not know it."""
         try:
             body = await self._call("GET", f"/api/jobs/{quote(job_id)}")
             return msgspec.json.decode(body, type=RayJob)
@@ -102,7 +102,7 @@ class RayApi:
             await self._call("POST", f"/api/jobs/{quote(job_id)}/stop")
 
     async def nodes_alive(self) -> int:
-        """Count the nodes that are alive, the head included."""
+        """Return the number of living nodes, including the head."""
         query = {"filter_keys": "state", "filter_predicates": "=", "filter_values": "ALIVE"}
         body = await self._call("GET", "/api/v0/nodes", query=query)
         try:
@@ -157,7 +157,7 @@ class _NotFoundError(AnswerError):
 
 @contextlib.contextmanager
 def _translated() -> Iterator[None]:
-    """Turn what a connection can do to us into `UnreachableError`."""
+    """Turn connection errors into `UnreachableError`."""
     try:
         yield
     except (aiohttp.ClientError, TimeoutError, asyncio.IncompleteReadError, OSError) as error:
@@ -165,7 +165,7 @@ def _translated() -> Iterator[None]:
 
 
 async def _check(answer: aiohttp.ClientResponse) -> None:
-    """Tell apart what Ray refuses and what stands before it; 429, 502, 503, 504 pass by."""
+    """Distinguish Ray's refusals from those of a proxy; 429, 502, 503, 504 are a proxy's."""
     if answer.status < 300:
         return
     text = (await answer.content.read(64 * 1024)).decode("utf-8", "replace")

@@ -1,8 +1,8 @@
-"""One job on a Ray cluster: submitted, read and ended, whatever fails meanwhile.
+"""One job on a Ray cluster: submit it, read its log, and write its end, despite any failure.
 
-Driven by what is true now: each turn asks the cluster for the job and does the one next thing, so
-that a restart of the service, or of the cluster's dashboard, needs no case of its own. The log is
-read by one reader into the job's event file, and whoever watches reads that.
+Each turn asks the cluster for the job and does the one next thing. So a restart of the service or
+of the cluster's dashboard needs no special case. One reader writes the log into the job's event
+file, and all watches read that file.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.submitter.backend import JobState
-from bot.submitter.journal import Journal, Lines
+from bot.submitter.event_file import JobFiles, Lines
+from bot.submitter.jobs import Job, Record, environment, read_state
 from bot.submitter.ray_api import AnswerError, RayApi, RayJob, UnreachableError
-from bot.submitter.shelf import Job, Record, environment, read_state
 
 log = logging.getLogger(__name__)
 
-SOONEST_S, LATEST_S = 0.5, 3.0  # between two looks at a job, by its age
+SOONEST_S, LATEST_S = 0.5, 3.0  # between two polls of a job, by its age
 STOPPING_S = 0.3
 STOP_AGAIN_S = 5.0
 OUTAGE_LATEST_S = 10.0
-SAY_OUTAGE_AFTER = 3  # failed looks in a row
-REFUSALS = 5  # Ray answers 500 to a flawed job and to a passing trouble alike
-MISSING_LOOKS = 10  # a job that was seen is given up after so many looks that did not find it
-LOG_TRIES = 3  # for the rest of an ended job's log, when the cluster says that it can't
+SAY_OUTAGE_AFTER = 3  # failed polls in a row
+REFUSALS = 5  # Ray answers 500 to a bad job and to a temporary error
+MISSING_LOOKS = 10  # a known job is given up after so many polls that do not find it
+LOG_TRIES = 3  # for the rest of an ended job's log, if the cluster refuses it
 LOG_TRIES_UNREACHED = 30
 ENDS = ("SUCCEEDED", "FAILED", "STOPPED")
-MAX_MESSAGE_CHARS = 300  # Ray puts the last lines of the log into it
+MAX_MESSAGE_CHARS = 300  # Ray's message contains the last lines of the log
 
 
 class RayRecord(Record, frozen=True):
-    """What is submitted besides; `cpus`, `gpus`, `resources` are what the entrypoint holds."""
+    """The record of a Ray job; `cpus`, `gpus` and `resources` are those of the entrypoint."""
 
     workdir: str | None
     environ: dict[str, str]
@@ -68,15 +68,15 @@ class RayRecord(Record, frozen=True):
 
     def _entrypoint(self) -> str:
         words = shlex.join(["bash", "--", self.request.script, *self.request.args])
-        # Ray hands it to a shell: `exec` leaves one process for its signals.
+        # Ray uses a shell: with `exec` there is one process for its signals.
         enter = "" if self.workdir is None else f"cd -- {shlex.quote(self.workdir)} && "
         return f"{enter}exec {words}"
 
 
 class RayFollower:
-    """Brings one job to its end; `run` returns when that is written.
+    """Brings one job to its end; `run` returns once the end is written.
 
-    `pace` stretches or shortens every pause: tests are in a hurry.
+    Tests make every pause shorter with `pace`.
     """
 
     def __init__(self, api: RayApi, job: Job[RayRecord], pace: float = 1.0) -> None:
@@ -85,9 +85,9 @@ class RayFollower:
         self._api = api
         self._job = job
         self._id = record.job_id
-        self._journal = Journal(job.folder, record.max_log_bytes)
+        self._files = JobFiles(job.folder, record.max_log_bytes)
         self._lines = Lines(record.max_line_bytes)
-        self._written = 0  # log lines in the file, and how many of a replay to pass over
+        self._written = 0  # log lines in the file, and lines of a replay to skip
         self._skip = 0
         self._writing = asyncio.Lock()
         self._reader: asyncio.Task[None] | None = None
@@ -97,26 +97,26 @@ class RayFollower:
         self._stop_sent_at = float("-inf")
 
     def poke(self) -> None:
-        """Let it look at once: a stop was asked for."""
+        """Poll at once: a stop was asked for."""
         self._poked.set()
 
     async def run(self) -> None:
-        """Follow the job until its end is written down."""
+        """Follow the job until its end is written."""
         try:
-            self._written = await asyncio.to_thread(self._journal.events.count_logs)
+            self._written = await asyncio.to_thread(self._files.events.count_logs)
             while self._job.end is None:
                 await self._turn()
                 if self._job.end is None:
                     await self._wait()
         finally:
             await self._close_reader()
-            self._journal.events.close()
+            self._files.events.close()
 
     async def _turn(self) -> None:
-        """Look once; a cluster that does not answer is said once an outage."""
+        """Poll once; report an outage of the cluster once."""
         try:
             try:
-                if not self._journal.events.seq:
+                if not self._files.events.seq:
                     await self._show("PENDING", self._job.record.note, "", "New")
                 found = await self._api.job(self._id)
                 await (self._on_absent() if found is None else self._on_found(found))
@@ -125,7 +125,7 @@ class RayFollower:
                 self._failures += 1
                 if self._failures == SAY_OUTAGE_AFTER:
                     await self._emit_error(f"the Ray cluster: {error}")
-        except OSError as error:  # the log stays with the cluster until there is room again
+        except OSError as error:  # the cluster keeps the log until there is space again
             log.warning("cannot write of %s: %s", self._id, error)
             self._failures += 1
         except Exception:
@@ -149,7 +149,7 @@ class RayFollower:
         return (datetime.now(UTC) - created).total_seconds()
 
     def _verdict(self) -> tuple[str, str] | None:
-        """Return the end that we ourselves want: status, message."""
+        """Return the end that we caused ourselves: status, message."""
         limit = self._job.record.deadline_s
         if self._job.is_to_stop():
             return "STOPPED", "stopped on request"
@@ -158,7 +158,7 @@ class RayFollower:
         return None
 
     async def _on_absent(self) -> None:
-        if self._shown.rayjob_status:  # it was there once
+        if self._shown.rayjob_status:  # the cluster knew it before
             self._missing += 1
             if self._missing >= MISSING_LOOKS:
                 await self._finish("NOT_FOUND", "the Ray cluster does not know the job any more")
@@ -192,7 +192,7 @@ class RayFollower:
             return
         deployment = "Running" if found.status == "RUNNING" else "Initializing"
         await self._show(found.status, _first_line(found.message), found.status, deployment)
-        if found.driver_node_id and self._reader is None and not self._journal.events.is_full:
+        if found.driver_node_id and self._reader is None and not self._files.events.is_full:
             self._reader = asyncio.create_task(self._read(found.driver_node_id))
         now = asyncio.get_running_loop().time()
         if self._verdict() is not None and now - self._stop_sent_at > STOP_AGAIN_S * self._pace:
@@ -201,7 +201,7 @@ class RayFollower:
 
     async def _end(self, found: RayJob) -> None:
         await self._close_reader()
-        if found.driver_node_id and not self._journal.events.is_full:
+        if found.driver_node_id and not self._files.events.is_full:
             await self._read_rest(found.driver_node_id)
         if found.status == "SUCCEEDED":
             await self._finish("SUCCEEDED", "exit code 0")
@@ -213,8 +213,8 @@ class RayFollower:
             await self._finish("FAILED", f"AppFailed: {_first_line(found.message)}")
 
     async def _read(self, node_id: str) -> None:
-        """Read the log as it grows, from its first byte whenever the stream must be opened anew."""
-        while not self._journal.events.is_full:
+        """Read the log as it grows; a new stream starts at the first byte."""
+        while not self._files.events.is_full:
             try:
                 await self._take_all(node_id, follow=True)
             except (UnreachableError, AnswerError, OSError) as error:
@@ -222,7 +222,7 @@ class RayFollower:
             await asyncio.sleep(SOONEST_S * self._pace)
 
     async def _read_rest(self, node_id: str) -> None:
-        """Read an ended job's log once more, for what the stream had not brought yet."""
+        """Read an ended job's log again, for lines that the stream did not bring."""
         try:
             await self._take_all(node_id, follow=False)
         except (UnreachableError, AnswerError) as error:
@@ -238,14 +238,14 @@ class RayFollower:
         async with aclosing(self._api.log(self._id, node_id, follow=follow)) as chunks:
             async for chunk in chunks:
                 await self._write(lambda: self._keep(self._lines.feed(chunk)))  # noqa: B023
-                if self._journal.events.is_full:
+                if self._files.events.is_full:
                     return
         if not follow:
             await self._write(lambda: self._keep(self._lines.rest()))
 
     def _keep(self, lines: list[str]) -> None:
         fresh = lines[self._skip :]
-        self._journal.events.log(fresh)
+        self._files.events.log(fresh)
         self._skip = max(0, self._skip - len(lines))
         self._written += len(fresh)
 
@@ -258,19 +258,19 @@ class RayFollower:
     async def _show(self, status: str, message: str, ray: str, deployment: str) -> None:
         state = JobState(status, message, ray, deployment, None)
         if state != self._shown:
-            await self._write(self._journal.status, status, message, ray, deployment)
+            await self._write(self._files.status, status, message, ray, deployment)
             self._shown = state
 
     async def _emit_error(self, message: str) -> None:
-        await self._write(lambda: self._journal.events.emit("error", message=message))
+        await self._write(lambda: self._files.events.emit("error", message=message))
 
     async def _finish(self, status: str, message: str) -> None:
-        state = await self._write(self._journal.finish, status, message)
+        state = await self._write(self._files.finish, status, message)
         self._job.end = JobState(**state)
         log.info("job ended: %s %s", self._id, state["status"])
 
     async def _write(self, write: Any, *args: Any) -> Any:
-        """Write to the files, one at a time, in a thread; a cancel waits for what is begun."""
+        """Write to the files in a thread, one call at a time; a cancel waits for its end."""
         async with self._writing:
             task = asyncio.ensure_future(asyncio.to_thread(write, *args))
             try:

@@ -1,4 +1,4 @@
-"""The body of `POST /api/v1/rayjobs`: decoded strictly, a flaw is answered by name."""
+"""The body of `POST /api/v1/rayjobs`: decode it strictly, and name the error."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PATTERNS = {
     "github_run_attempt": TOKEN,
     "name_suffix": re.compile(r"(?:[0-9A-Za-z][0-9A-Za-z._-]{0,39})?"),
 }
-# Printable ASCII: what goes through any proxy as it is.
+# Printable ASCII: it passes any proxy unchanged.
 KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class RefusedError(Exception):
-    """A call that is answered with a 4xx or 503 `status` and a reason the caller can act on."""
+    """A call that is answered with `status` (4xx or 503) and a reason for the caller."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -38,7 +38,7 @@ class RefusedError(Exception):
 
 
 class JobRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a workflow wants run; the names are those of the API."""
+    """A job that a workflow wants to run; the names are those of the API."""
 
     repository: str
     commit_sha: str
@@ -54,13 +54,13 @@ class JobRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     template_patches: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
-        """Take 2.0 as the whole number that it is in JSON."""
+        """Accept 2.0 as the whole number that it is in JSON."""
         if isinstance(self.worker_replicas, float) and self.worker_replicas.is_integer():
             msgspec.structs.force_setattr(self, "worker_replicas", int(self.worker_replicas))
 
 
 def decode_request(body: bytes) -> JobRequest:
-    """Decode and check a body; raises `RefusedError` (400) that names the flaw."""
+    """Decode and check a body; raise `RefusedError` (400) that names the error."""
     try:
         request = msgspec.json.decode(body, type=JobRequest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

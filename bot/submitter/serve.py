@@ -1,4 +1,4 @@
-"""Running the service as a process: listen, say where, stop well on SIGTERM."""
+"""Run the service as a process: listen, print the address, and stop cleanly on SIGTERM."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-CLOSE_S = 10.0  # how long open answers may take at the end
+CLOSE_S = 10.0  # the time for open answers at the end
 
 
 async def serve(app: web.Application, host: str, port: int, say: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT; `port` 0 takes a free one. `say` gets the address."""
+    """Serve until SIGTERM or SIGINT; `port` 0 means a free port; `say` gets the address."""
     runner = web.AppRunner(app, shutdown_timeout=CLOSE_S, access_log=None)
     await runner.setup()
     stopping = asyncio.Event()

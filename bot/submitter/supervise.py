@@ -1,12 +1,11 @@
-"""The parent of one job's processes; runs as a process of its own, standard library alone.
+"""The parent of one job's processes, a process of its own; standard library only.
 
-The service may be killed at any moment. So the one who waits for the job, writes its events and
-learns its exit code is this small program (`children` starts it for a JOB_DIR). Starting it
-twice is safe: the second finds the lock taken and leaves. Started after a supervisor that died, it
-ends what is left of the job and writes the missing end.
-
-Files in JOB_DIR: `job.json` (what to run), `events.ndjson` (every event), `state.json` (the latest
-status), `lock` (held while it lives), `stop` (exists when a stop was asked for).
+The service may be killed at any moment. So this small program waits for the job, writes its events
+and gets its exit code (`local` starts it for a JOB_DIR). It is safe to start it twice: the second
+one finds the lock held and exits. If the first supervisor has died, the next one ends the rest of
+the job and writes the missing end. Files in JOB_DIR: `job.json` (what to run), `events.ndjson`
+(every event), `state.json` (the latest status), `lock` (held by the supervisor), `stop` (exists
+once a stop was asked for).
 """
 
 from __future__ import annotations
@@ -24,19 +23,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bot.submitter.journal import CHUNK_BYTES, Journal, Lines
+from bot.submitter.event_file import CHUNK_BYTES, JobFiles, Lines
 
-DRAIN_S = 1.0  # how long output is read after the job and its strays are gone
-FULL_S = 1.0  # how soon an event is tried again that a full disk has refused
-STOP_POLL_S = 0.2  # how often `stop` is looked for: a file asks the right process, a pid may not
+DRAIN_S = 1.0  # the time to read output after the job and its strays have ended
+FULL_S = 1.0  # the pause before a write that a full disk refused is repeated
+STOP_POLL_S = (
+    0.2  # the interval to look for `stop`; a file reaches the right process, a pid may not
+)
 
 
 def strays(job_id: str) -> list[int]:
-    """Find processes of a job by the id in their environment (Linux; elsewhere none is found)."""
+    """Return the processes with the job's id in their environment (Linux; elsewhere none)."""
     mark = f"RAYJOB_ID={job_id}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*/environ"):
-        # Processes end while we look, and those of other users are not ours to read.
+        # Processes end meanwhile, and those of other users can't be read.
         with contextlib.suppress(OSError):
             if mark in entry.read_bytes().split(b"\0"):
                 found.append(int(entry.parent.name))
@@ -44,7 +45,7 @@ def strays(job_id: str) -> list[int]:
 
 
 def kill_strays(job_id: str) -> int:
-    """Kill what is left of a job, new children included; answers how many were hit."""
+    """Kill the rest of a job, including new children; return the number of processes."""
     killed = 0
     for _ in range(20):
         pids = strays(job_id)
@@ -65,16 +66,18 @@ class Supervisor:
         self._folder = folder
         self._wake_fd = wake_fd
         self._job: dict[str, Any] = json.loads((folder / "job.json").read_bytes())
-        self._journal = Journal(folder, self._job["max_log_bytes"])
-        self._events = self._journal.events
-        self._lost = 0  # lines that a full disk has refused
+        self._files = JobFiles(folder, self._job["max_log_bytes"])
+        self._events = self._files.events
+        self._lost = 0  # lines that a full disk refused
         self._lines = Lines(self._job["max_line_bytes"])
-        self._verdict: tuple[str, str] | None = None  # an end that we caused: status, message
+        self._verdict: tuple[str, str] | None = (
+            None  # an end that we caused ourselves: status, message
+        )
         self._kill_at: float | None = None
         self._drained_at: float | None = None
 
     def run(self) -> None:
-        """Run the job from its start, or write the end that an earlier supervisor owed."""
+        """Run the job from its start, or write the end that an earlier supervisor did not write."""
         if self._events.final is not None:
             self._finish("", "")
         elif self._events.seq:
@@ -120,7 +123,7 @@ class Supervisor:
                 chunk = os.read(out, CHUNK_BYTES)
                 self._log(self._lines.feed(chunk))
                 if not chunk:
-                    fds.remove(out)  # closed, which does not mean ended
+                    fds.remove(out)  # closed does not mean ended
             if self._wake_fd in ready:
                 self._on_signals(process)
             self._on_time(process, started)
@@ -144,7 +147,7 @@ class Supervisor:
         if signal.SIGTERM in signals or signal.SIGINT in signals:
             self._begin_stop(process, "STOPPED", "stopped by a signal to its supervisor")
         if process.poll() is not None and self._drained_at is None:
-            # The job is its first process: what that one left behind would hold the pipe open.
+            # The job is its first process. Processes that it left behind hold the pipe open.
             kill_strays(self._job["job_id"])
             self._drained_at = time.monotonic() + DRAIN_S
 
@@ -181,7 +184,7 @@ class Supervisor:
             self._finish("FAILED", f"AppFailed: exit code {code}")
 
     def _log(self, lines: list[str]) -> None:
-        """Keep log lines; what a full disk refuses is counted, so that the job itself goes on."""
+        """Keep log lines; count those that a full disk refuses, so that the job can continue."""
         try:
             if self._lost:
                 self._events.log([f"[{self._lost} lines lost: the disk was full]"])
@@ -192,14 +195,14 @@ class Supervisor:
 
     def _finish(self, status: str, message: str) -> None:
         self._log([])
-        _until_written(lambda: self._journal.finish(status, message))
+        _until_written(lambda: self._files.finish(status, message))
 
     def _status(self, *words: str) -> None:
-        _until_written(lambda: self._journal.status(*words))
+        _until_written(lambda: self._files.status(*words))
 
 
 def _until_written(write: Callable[[], object]) -> None:
-    """Repeat a write that a full disk refuses: an end that nobody reads would be worse."""
+    """Repeat a write that a full disk refuses: the end must not get lost."""
     while True:
         try:
             write()
@@ -222,7 +225,7 @@ def _catch_signals() -> int:
 
 
 def main(path: str) -> int:
-    """Supervise the job in a folder; 0 also when another process already does."""
+    """Supervise the job in a folder; return 0 if another process already does."""
     folder = Path(path)
     wake_fd = _catch_signals()
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)

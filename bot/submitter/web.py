@@ -1,4 +1,4 @@
-"""The HTTP side: `create_app(backend)` serves the API over any backend."""
+"""The HTTP API: `create_app(backend)` serves it over any backend."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.submitter.request import KEY, RefusedError, decode_request, is_token
 
 log = logging.getLogger(__name__)
 
-MAX_BODY_BYTES = 2 * 1024 * 1024  # above the 1 MiB of strings that a job may hold
+MAX_BODY_BYTES = 2 * 1024 * 1024  # more than the 1 MiB of strings that a job may have
 NDJSON = "application/x-ndjson"
 
 BACKEND: web.AppKey[Backend] = web.AppKey("backend")
@@ -29,7 +29,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the service behaves; `token` `None` means that anybody who reaches it may use it."""
+    """The options of the service; with `token` `None` everybody may use it."""
 
     token: str | None = None
     max_body_bytes: int = MAX_BODY_BYTES
@@ -37,7 +37,7 @@ class Options:
 
 
 def create_app(backend: Backend, options: Options | None = None) -> web.Application:
-    """Build the application; it starts the backend with itself and closes it with itself."""
+    """Return the application; it starts and closes the backend with itself."""
     options = options or Options()
     app = web.Application(middlewares=[_errors, _bearer], client_max_size=options.max_body_bytes)
     app[BACKEND] = backend
@@ -54,7 +54,7 @@ def create_app(backend: Backend, options: Options | None = None) -> web.Applicat
         ]
     )
     app.on_startup.append(_start)
-    # Shutdown comes before aiohttp waits for open handlers: watches must end themselves.
+    # At shutdown watches must end first, because aiohttp waits for open handlers.
     app.on_shutdown.append(_close)
     return app
 
@@ -84,7 +84,7 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 @web.middleware
 async def _bearer(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Ask for the token, save of `/healthz`, which probes call."""
+    """Require the token, except for `/healthz`, which probes call."""
     token = request.app[OPTIONS].token
     if token is not None and request.path != "/healthz":
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
@@ -157,7 +157,7 @@ async def _watch(request: web.Request) -> web.StreamResponse:
 
 
 def _unknown_job(job_id: str) -> web.Response:
-    """Say it twice: by the code, and as the `final` event that readers of the stream expect."""
+    """Answer with the code, and with the `final` event that readers of the stream expect."""
     final = {"type": "final", "status": "NOT_FOUND", "message": f"no job {job_id[:200]}"}
     return web.Response(status=404, text=json.dumps(final) + "\n", content_type=NDJSON)
 

@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.submitter.limits import Limits
+from bot.submitter.backend import Limits
 from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
 from tests.submitter.faulty import FaultySubmitter

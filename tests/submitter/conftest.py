@@ -18,7 +18,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from bot.submitter.limits import Limits
+from bot.submitter.backend import Limits
 from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.submitter.feed import offset_after, whole_end
-from bot.submitter.journal import EventFile, Lines
+from bot.submitter.event_file import EventFile, Lines
+from bot.submitter.watches import offset_after, whole_end
 
 BYTES = st.binary(max_size=80) | st.text("é中a\n\r\0", max_size=60).map(str.encode)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.submitter.journal import EventFile
-from bot.submitter.limits import Limits
-from bot.submitter.shelf import read_state
+from bot.submitter.backend import Limits
+from bot.submitter.event_file import EventFile
+from bot.submitter.jobs import read_state
 from tests.submitter.conftest import Service, in_process, lines
 
 DEADLINE = "/spec/activeDeadlineSeconds"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import aiohttp
 
-from bot.submitter.limits import Limits
+from bot.submitter.backend import Limits
 from tests.submitter.conftest import in_process
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.submitter.limits import Limits
+from bot.submitter.backend import Limits
 from bot.submitter.request import MAX_STRING_BYTES, MAX_STRINGS_BYTES, RefusedError, decode_request
 from bot.submitter.web import Options
 from tests.submitter.conftest import BODY, Service, in_process

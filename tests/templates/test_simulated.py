@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp.test_utils import TestServer
 
-from bot.submitter.limits import Limits
+from bot.submitter.backend import Limits
 from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
 from tests.templates.site import ID, SIZES, Site, log, meeting, open_site, until

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.submitter.limits import Limits
+from bot.submitter.backend import Limits
 from tests.submitter.conftest import Service, full_above, lines
 from tests.submitter.over_ray.fake_ray import FakeRay, until
 from tests.submitter.over_ray.serving import LOG, serving, text_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.submitter.feed import whole_end
-from bot.submitter.journal import EventFile, Journal
+from bot.submitter.event_file import EventFile, JobFiles
+from bot.submitter.watches import whole_end
 from tests.submitter.conftest import full_above
 
 LIMIT = 4096
@@ -31,12 +31,12 @@ def test_what_a_full_disk_tears_off_is_taken_back_and_no_number_is_lost(tmp_path
 
 
 def test_an_end_that_could_be_written_in_part_is_written_once(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, 10**6)
-    journal.events.log(["x" * 3800])
+    files = JobFiles(tmp_path, 10**6)
+    files.events.log(["x" * 3800])
     with full_above(LIMIT), pytest.raises(OSError, match="too large"):
-        journal.finish("FAILED", "exit code 1")
+        files.finish("FAILED", "exit code 1")
     for _ in range(2):
-        assert journal.finish("FAILED", "exit code 1")["status"] == "FAILED"
+        assert files.finish("FAILED", "exit code 1")["status"] == "FAILED"
     kinds = [event["type"] for event in events_in(tmp_path / "events.ndjson")]
     assert kinds.count("final") == 1
     assert kinds[-1] == "final"

@@ -1,6 +1,7 @@
-"""What is written of a job: its lines, its events with their numbers, its latest state.
+"""The files of a job: its numbered events and its latest state.
 
-Standard library alone: the supervisor of a local job starts without anything else.
+It uses the standard library only, so that the supervisor of a local job starts without anything
+else.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 CHUNK_BYTES = 256 * 1024  # a pipe holds 64 KiB by default, 1 MiB at most
-# How Ray and KubeRay call each end: rayjob_status, job_deployment_status.
+# The words of Ray and KubeRay for each end: rayjob_status, job_deployment_status.
 END_WORDS = {
     "SUCCEEDED": ("SUCCEEDED", "Complete"),
     "FAILED": ("FAILED", "Failed"),
@@ -30,7 +31,7 @@ def utc_now() -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file so that a reader sees the old or the new text, also after a crash."""
+    """Replace a file; a reader sees the old or the new text, also after a crash."""
     fresh = path.with_name(path.name + ".new")
     with fresh.open("w", encoding="utf-8") as file:
         file.write(text)
@@ -40,7 +41,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 class Lines:
-    """Cuts a byte stream at newlines; a line above `max_bytes` is shortened and says so."""
+    """Splits bytes into lines; a line above `max_bytes` is shortened, with a mark."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -58,12 +59,12 @@ class Lines:
         return lines
 
     def rest(self) -> list[str]:
-        """Return the last line when the stream ended without a newline."""
+        """Return the last line if the stream ended without a newline."""
         return [self._take()] if self._length else []
 
     def _extend(self, part: bytes) -> None:
         self._length += len(part)
-        # One byte more than allowed is kept: it tells whether the cut falls inside a character.
+        # One more byte is kept: it tells whether the cut divides a character.
         room = self._max_bytes + 1 - len(self._carry)
         self._carry += part[:room]
 
@@ -79,7 +80,7 @@ class Lines:
 
 
 class EventFile:
-    """Appends events with `seq` and `ts`; finds its place again after a crash."""
+    """Appends events with `seq` and `ts`; continues after a crash."""
 
     def __init__(self, path: Path, max_bytes: int) -> None:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
@@ -100,9 +101,9 @@ class EventFile:
         os.close(self._fd)
 
     def count_logs(self) -> int:
-        """Count the log lines that the file holds."""
+        """Return the number of log lines in the file."""
         count, offset, carry = 0, 0, b""
-        # Inside a string every quote is escaped, so this can't be part of a line's text.
+        # Inside a string every quote is escaped, so no line can contain this.
         mark = b'"type":"log","line":"'
         while piece := os.pread(self._fd, CHUNK_BYTES, offset):
             count += (carry + piece).count(mark)
@@ -111,7 +112,7 @@ class EventFile:
         return count
 
     def _recover(self) -> dict[str, Any]:
-        """Drop a line that a crash tore, return the last whole one."""
+        """Remove a line that a crash left incomplete; return the last complete one."""
         end = os.fstat(self._fd).st_size
         data = b""
         start = end
@@ -126,7 +127,7 @@ class EventFile:
         return dict(json.loads(line)) if line else {}
 
     def emit(self, kind: str, **fields: str) -> None:
-        """Append one event that is not of the log, and make it durable."""
+        """Append one event that is not a log line, and make it durable."""
         event = {"seq": self.seq + 1, "ts": utc_now(), "type": kind, **fields}
         self._write(json.dumps(event, ensure_ascii=False, separators=(",", ":")) + "\n")
         self.seq += 1
@@ -135,7 +136,7 @@ class EventFile:
             self.final = event
 
     def log(self, lines: list[str]) -> None:
-        """Append log lines; beyond the size limit they are dropped, with one line that says so."""
+        """Append log lines; beyond the size limit drop them, after one line that says so."""
         if self._full or not lines:
             return
         if self._bytes > self._max_bytes:
@@ -152,7 +153,7 @@ class EventFile:
         self.seq += len(lines)
 
     def _write(self, text: str) -> None:
-        """Append all or nothing: what a full disk has torn off is taken back."""
+        """Append everything or nothing: remove a part that a full disk left."""
         data = text.encode()
         view = memoryview(data)
         try:
@@ -164,21 +165,21 @@ class EventFile:
         self._bytes += len(data)
 
 
-class Journal:
-    """A job's events together with the file of its latest state."""
+class JobFiles:
+    """The event file of a job, and the file of its latest state."""
 
     def __init__(self, folder: Path, max_log_bytes: int) -> None:
         self.events = EventFile(folder / "events.ndjson", max_log_bytes)
         self._state_file = folder / "state.json"
 
     def status(self, status: str, message: str, ray: str, deployment: str) -> None:
-        """Write where the job stands."""
+        """Write the state of the job."""
         state = _state(status, message, ray, deployment)
         self.events.emit("status", **state)
         self._save({**state, "ended_at": None})
 
     def finish(self, status: str, message: str) -> dict[str, str | None]:
-        """Write the end, unless it is written; answers the state. May be repeated if it raises."""
+        """Write the end once and return the state; the caller may repeat it after an error."""
         if self.events.final is None:
             self.events.emit("status", **_state(status, message, *END_WORDS[status]))
             self.events.emit("final", status=status, message=message)

@@ -1,7 +1,7 @@
-"""Jobs as folders: what every backend keeps of a job, and finds again after a restart.
+"""The stored jobs of a backend: a folder for each job, found again after a restart.
 
-A job's folder holds `job.json` (the record: what was asked for), `events.ndjson` (every event),
-`state.json` (the latest status) and `stop` (exists when a stop was asked for).
+The folder of a job contains `job.json` (the record of the request), `events.ndjson` (every event),
+`state.json` (the latest status) and `stop` (exists once a stop was asked for).
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from bot.submitter.backend import JobState, JobView
-from bot.submitter.feed import whole_end
-from bot.submitter.journal import END_WORDS, write_atomically
-from bot.submitter.limits import Limits
+from bot.submitter.backend import JobState, JobView, Limits
+from bot.submitter.event_file import END_WORDS, write_atomically
 from bot.submitter.request import JobRequest, RefusedError
+from bot.submitter.watches import whole_end
 
 log = logging.getLogger(__name__)
 
 
 class Record(msgspec.Struct, frozen=True):
-    """`job.json`: what must be known again after a restart; backends add what they need."""
+    """The contents of `job.json`; backends add the fields that they need."""
 
     job_id: str
     key: str | None
@@ -54,14 +53,14 @@ class _Final(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Job(Generic[RecordT]):
-    """A job as the service knows it; `end` is `None` while it lives."""
+    """A job in memory; `end` is `None` while it lives."""
 
     record: RecordT
     folder: Path
     end: JobState | None = None
 
     async def view(self) -> JobView:
-        """Read where it stands."""
+        """Read the job's state."""
         state = self.end
         if state is None:
             state = await asyncio.to_thread(read_state, self.folder)
@@ -69,7 +68,7 @@ class Job(Generic[RecordT]):
         return JobView(self.record.job_id, self.record.request, self.record.created_at, state)
 
     def ask_to_stop(self) -> None:
-        """Leave a mark that outlives us; refuses (503) when it cannot be written."""
+        """Create a mark that survives a restart; refuse (503) if that fails."""
         try:
             self._stop_mark.touch()
         except OSError as error:
@@ -87,8 +86,8 @@ class Job(Generic[RecordT]):
 FIRST_STATE = JobState("PENDING", "", "", "New", None)
 
 
-class Shelf(Generic[RecordT]):
-    """Every job of one backend, by id, by key and by Actions run."""
+class JobStore(Generic[RecordT]):
+    """All jobs of one backend, by id, by key and by Actions run."""
 
     def __init__(self, root: Path, kind: type[RecordT], limits: Limits) -> None:
         self.root = root
@@ -100,30 +99,30 @@ class Shelf(Generic[RecordT]):
         self._lock_fd: int | None = None
 
     async def load(self) -> None:
-        """Read the jobs of an earlier life; forget those that ended long ago.
+        """Read the jobs of the previous process; forget those that ended long ago.
 
-        Raises `OSError` when another service uses the folder: two would write the same files.
+        Raise `OSError` if another service uses the folder: both would write the same files.
         """
         await asyncio.to_thread(self._lock)
         for record, folder in await asyncio.to_thread(self._load):
             self._remember(Job(record, folder))
 
     def close(self) -> None:
-        """Let another service have the folder."""
+        """Let another service use the folder."""
         if self._lock_fd is not None:
             os.close(self._lock_fd)
             self._lock_fd = None
 
     def get(self, job_id: str) -> Job[RecordT] | None:
-        """Look a job up; `None` when it is unknown."""
+        """Return a job; `None` if it is unknown."""
         return self._jobs.get(job_id)
 
     def live(self) -> list[Job[RecordT]]:
-        """List the jobs that have no end yet."""
+        """Return the jobs that have no end yet."""
         return [job for job in self._jobs.values() if job.end is None]
 
     def of_run(self, run_id: str, attempt: str | None) -> list[Job[RecordT]]:
-        """List the jobs of an Actions run in the order of their start."""
+        """Return the jobs of an Actions run in the order of their start."""
         return [
             job
             for job in self._jobs.values()
@@ -132,12 +131,12 @@ class Shelf(Generic[RecordT]):
         ]
 
     async def view(self, job_id: str) -> JobView | None:
-        """Look a job's state up; `None` when it is unknown."""
+        """Return a job with its state; `None` if it is unknown."""
         job = self.get(job_id)
         return None if job is None else await job.view()
 
     async def views(self, run_id: str, attempt: str | None) -> list[JobView]:
-        """List the states of an Actions run's jobs in the order of their start."""
+        """Return the jobs of an Actions run with their states, in the order of their start."""
         return [await job.view() for job in self.of_run(run_id, attempt)]
 
     async def admit(
@@ -147,7 +146,7 @@ class Shelf(Generic[RecordT]):
         make: Callable[[JobRequest, str | None], RecordT],
         begin: Callable[[Job[RecordT]], None],
     ) -> tuple[str, bool]:
-        """Write a job down, then begin it; return its id, and whether it is new."""
+        """Store a job, then start it; return its id, and whether it is new."""
         async with self._admitting:
             known = self._known(request, key)
             if known is not None:
@@ -159,7 +158,7 @@ class Shelf(Generic[RecordT]):
             return job.record.job_id, True
 
     def _known(self, request: JobRequest, key: str | None) -> str | None:
-        """Return the job that a key has started; refuses the key for another body."""
+        """Return the job that a key has started; refuse the key for another body."""
         if key is None or key not in self._keys:
             return None
         job = self._jobs[self._keys[key]]
@@ -169,12 +168,12 @@ class Shelf(Generic[RecordT]):
         return job.record.job_id
 
     def _check_room(self) -> None:
-        """Refuse another job when too many are alive."""
+        """Refuse another job if too many are alive."""
         if len(self.live()) >= self._limits.live_jobs:
             raise RefusedError(429, f"{self._limits.live_jobs} jobs are alive already")
 
     async def _add(self, record: RecordT) -> Job[RecordT]:
-        """Write a job down; refuses (503) and leaves nothing behind when that is impossible."""
+        """Store a job; if that fails, refuse (503) and leave nothing behind."""
         problem = await asyncio.to_thread(self.problem)
         if problem is not None:
             raise RefusedError(503, problem)
@@ -190,7 +189,7 @@ class Shelf(Generic[RecordT]):
         return job
 
     def problem(self) -> str | None:
-        """Say why no job can be written down; `None` when all is well."""
+        """Return why no job can be stored; `None` if one can."""
         try:
             free = shutil.disk_usage(self.root).free
         except OSError as error:
@@ -231,7 +230,7 @@ class Shelf(Generic[RecordT]):
 
 
 def new_id(request: JobRequest) -> str:
-    """Make up a job id that tells its run."""
+    """Return a new job id that contains its run."""
     parts = ["rj", request.github_run_id, request.github_run_attempt, request.name_suffix]
     name = "-".join(part for part in parts if part).lower()
     return f"{re.sub(r'[^a-z0-9]+', '-', name)[:80]}-{secrets.token_hex(4)}"
@@ -253,19 +252,19 @@ def environment(request: JobRequest) -> dict[str, str]:
 def _create(folder: Path, record: Record) -> None:
     (folder / "work").mkdir(parents=True, mode=0o700)
     (folder / "events.ndjson").touch(mode=0o600)
-    # The record comes last: a folder without one was never answered for.
+    # The record comes last: no caller knows the job of a folder without one.
     write_atomically(folder / "job.json", msgspec.json.encode(record).decode())
 
 
 def read_state(folder: Path) -> JobState:
-    """Read where a job stands from its files."""
+    """Read the state of a job from its files."""
     try:
         state = msgspec.json.decode((folder / "state.json").read_bytes(), type=JobState)
     except FileNotFoundError:
         state = FIRST_STATE
     if state.ended_at is not None:
         return state
-    # `final` is written just before the file: who has read the one may ask for the other.
+    # `final` is written just before the file, and a client may have read it already.
     with (folder / "events.ndjson").open("rb") as events:
         _, last = whole_end(events.fileno())
     if not last:
