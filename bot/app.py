@@ -1,4 +1,4 @@
-"""The wiring: what a process is made of, how it starts and how it stops."""
+"""The wiring: the parts of a process, its start and its end."""
 
 import asyncio
 import os
@@ -58,8 +58,8 @@ from bot.web.health import Depends, GitHubHeard, HealthPage
 from bot.web.hooks import MAX_BODY, Hooks
 from bot.web.probes import Probes
 
-_INBOXES = 2  # loops of one kind: a slow delivery or step must not hold up the others
-# A training step is silent for minutes, and a submitter without numbers replays its log then.
+_INBOXES = 2  # loops of one kind, so that one slow delivery or step does not delay the others
+# A training step is silent for minutes. A submitter without numbers would replay its log then.
 _SILENCE_S = 300.0
 _RUNNERS = 4
 _REPORTERS = 2

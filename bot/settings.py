@@ -1,4 +1,4 @@
-"""The environment, read once, with every mistake said at once and no secret ever printed."""
+"""The settings: the environment, read once; all mistakes together, and no secret printed."""
 
 import os
 from importlib.util import find_spec
@@ -21,7 +21,7 @@ DEFAULT_DATABASE = "sqlite+aiosqlite:///ascend-ci.db"
 
 
 class SettingsError(Exception):
-    """The environment can't be used; ``problems`` names each variable once."""
+    """The settings are wrong; ``problems`` names each variable once."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("\n".join(problems))
@@ -38,7 +38,7 @@ _SQLITE, _POSTGRES = "sqlite+aiosqlite:///", "postgresql+asyncpg://"
 
 
 def _openable(url: str) -> str:
-    """Refuse what no database of ours is at; the text may hold a password, so it is not said."""
+    """Refuse an unusable database URL; the message omits it, because it may have a password."""
     if url.startswith(_SQLITE):
         folder = Path(url.removeprefix(_SQLITE).partition("?")[0]).parent
         if not folder.is_dir():
@@ -57,7 +57,7 @@ Database = Annotated[str, AfterValidator(_openable)]
 
 
 class Settings(BaseSettings):
-    """Each field is the environment variable of the same name in capitals."""
+    """The settings; each field is the environment variable of the same name in capitals."""
 
     model_config = SettingsConfigDict(extra="ignore", env_ignore_empty=False, frozen=True)
 
@@ -90,7 +90,7 @@ class Settings(BaseSettings):
     @field_validator("github_webhook_secret", mode="before")
     @classmethod
     def _split_secrets(cls, value: object) -> object:
-        """Take one secret, or two separated by a comma while rotating."""
+        """Accept one secret, or two separated by a comma during a rotation."""
         if not isinstance(value, str):
             return value
         secrets = tuple(part.strip() for part in value.split(","))
@@ -110,7 +110,7 @@ class Settings(BaseSettings):
     @field_validator("github_private_key", mode="before")
     @classmethod
     def _read_key(cls, value: object) -> object:
-        r"""Take a PEM, one with literal ``\n``, or the path of a file that holds one."""
+        r"""Accept PEM text, also with literal ``\n``, or the path of a PEM file."""
         if not isinstance(value, str):
             return value
         if "-----BEGIN" in value:
@@ -152,7 +152,7 @@ class Settings(BaseSettings):
 
 
 class OperatorSettings(BaseSettings):
-    """What operators' commands need: the database alone, and no secret of the app."""
+    """The settings of operators' commands: the database, and no secret of the app."""
 
     model_config = SettingsConfigDict(extra="ignore", env_ignore_empty=False, frozen=True)
 
@@ -162,23 +162,23 @@ class OperatorSettings(BaseSettings):
 
 
 def pages_of(api_url: str) -> str:
-    """Return where GitHub's pages are, from where its API is (an Enterprise Server's too)."""
+    """Return the address of GitHub's pages for an API address (also an Enterprise Server's)."""
     if api_url == "https://api.github.com":
         return "https://github.com"
     return api_url.removesuffix("/api/v3")
 
 
 def read_settings() -> Settings:
-    """Read the environment; raise ``SettingsError`` with every problem at once."""
+    """Read the environment; raise ``SettingsError`` with all mistakes."""
     return _read(Settings)
 
 
 def read_operator_settings() -> OperatorSettings:
-    """Read what operators' commands need; raise ``SettingsError`` like ``read_settings``."""
+    """Read the settings of operators' commands; raise ``SettingsError``."""
     return _read(OperatorSettings)
 
 
-# What pydantic says in a program's words.
+# Plain sentences for pydantic's errors.
 _PLAIN = {
     "missing": "is required",
     "int_parsing": "must be a whole number",

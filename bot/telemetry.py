@@ -1,4 +1,4 @@
-"""Logs and metrics: constant messages with fields, numbers that Prometheus can ask for."""
+"""Logs with constant messages and fields, and metrics for Prometheus."""
 
 import logging
 import sys
@@ -16,7 +16,7 @@ def get_log(name: str) -> Log:
 
 
 def configure_logs(level: str, style: str) -> None:
-    """Send logs to standard error, as JSON or for the console (``style``), from ``level`` on."""
+    """Log to standard error from ``level`` on, as JSON or for the console (``style``)."""
     renderer: Any = (
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
         if style == "console"
@@ -41,7 +41,7 @@ def configure_logs(level: str, style: str) -> None:
 
 
 class Metrics:
-    """The numbers of one process; a registry of its own, so that tests don't share them."""
+    """The metrics of one process; each has its own registry, so that tests share none."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -112,6 +112,6 @@ class Metrics:
         )
 
     def called(self, operation: str, status: int, seconds: float) -> None:
-        """Count a call to GitHub; status 0 when no answer came."""
+        """Count a call to GitHub; status 0 if no answer came."""
         self.calls.labels(operation, str(status)).inc()
         self.call_seconds.labels(operation).observe(seconds)

@@ -1,1 +1,1 @@
-"""One outside thing each: GitHub, the RayJob submitter, the store, the log files."""
+"""Adapters: each connects one outside thing to its port (GitHub, submitter, logs, OIDC, clock)."""

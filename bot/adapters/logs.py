@@ -1,8 +1,8 @@
-"""Log files: `DATA_DIR/logs/<run>/<job>.log.gz`, readable by zcat, appendable, with a line index.
+"""Log files `DATA_DIR/logs/<run>/<job>.log.gz`: readable by zcat, appendable, with a line index.
 
-A file is a row of gzip members, one an append. Each member's header says how long it is and how
-many lines end in it (an extra field, RFC 1952, 2.3.1.1), so a reader finds a line without
-unpacking what lies before, and there is no index that could differ from its file.
+A file is a sequence of gzip members, one for each append. The header of each member has its length
+and its number of lines (an extra field, RFC 1952, 2.3.1.1). So a reader finds a line without
+unpacking everything before it, and no separate index can differ from the file.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from bot.ports.errors import Transient
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-# Of text in one member: what a page has to unpack to show one line.
+# Text in one member: a page must unpack this much to show one line.
 _MEMBER_BYTES = 1024 * 1024
-# Logs shrink to a tenth at the fastest level; the best one saves a quarter more at five times
+# Logs shrink to a tenth at the fastest level. The best level saves a quarter more at five times
 # the cost.
 _LEVEL = 1
 _MAGIC = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff"  # deflate, extra field, no time, unknown system
@@ -44,7 +44,7 @@ _NAME_CHARS = 60
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """What a member's header says."""
+    """The header of a member."""
 
     bytes: int
     text_bytes: int
@@ -52,20 +52,20 @@ class _Member:
 
 
 class LogFiles:
-    """Implements the port's `LogFiles` in a folder, which is made when the first log is opened."""
+    """The port's `LogFiles` in a folder, which the first opened log creates."""
 
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir / "logs"
 
     async def open(self, run_id: RunId, job_id: str, *, keep: int) -> "LogFile":
-        """Open for appending behind the first `keep` bytes; see the port."""
+        """Open for appending after the first `keep` bytes; see the port."""
         path = self._path(run_id, job_id)
         return await _opened(lambda: LogFile(path, keep), LogFile.shut)
 
     async def read(
         self, run_id: RunId, job_id: str, *, upto: int, from_line: int = 1
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the text of the first `upto` stored bytes, beginning with a line (from 1)."""
+        """Yield the text of the first `upto` stored bytes, from a line (from 1) on."""
         path = self._path(run_id, job_id)
         file = await _opened(lambda: FileIO(path), FileIO.close)
         try:
@@ -75,7 +75,7 @@ class LogFiles:
             file.close()
 
     async def prune(self, before: datetime) -> int:
-        """Delete the logs of runs in which nothing was written since; return how many runs."""
+        """Delete the logs of runs without a write since then; return the number of runs."""
         return await _in_thread(self._prune, before.timestamp())
 
     async def remove(self, run_id: RunId) -> None:
@@ -94,7 +94,7 @@ class LogFiles:
 
 
 class LogFile:
-    """Implements the port's `LogFile`; made by `LogFiles.open`, in a thread."""
+    """The port's `LogFile`; `LogFiles.open` makes it, in a thread."""
 
     def __init__(self, path: Path, keep: int) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,11 +102,11 @@ class LogFile:
 
     @property
     def length(self) -> int:
-        """Bytes as stored."""
+        """Return the number of stored bytes."""
         return self._length
 
     async def read(self) -> AsyncGenerator[bytes, None]:
-        """Yield all text stored so far; raises `Transient` where the file is damaged."""
+        """Yield all stored text; raise `Transient` if the file is damaged."""
         async for text in _texts(self._file, self._length, skip_lines=0):
             yield text
 
@@ -116,20 +116,20 @@ class LogFile:
         try:
             self._length = await asyncio.shield(writing)
         except asyncio.CancelledError:
-            # Another write at the same place must not begin while this one goes on.
+            # No other write at the same place may begin meanwhile.
             await asyncio.wait({writing})
             raise
 
     async def close(self) -> None:
-        """Give the file back."""
+        """Release the file."""
         self._file.close()
 
     def shut(self) -> None:
-        """Close the file of one that nobody uses."""
+        """Close the file of a log that nobody uses."""
         self._file.close()
 
     def _write(self, text: bytes) -> int:
-        """Write behind what counts, over what an append that failed may have left."""
+        """Write after the valid bytes, over the remains of a failed append."""
         self._file.seek(self._length)
         for start in range(0, len(text), _MEMBER_BYTES):
             _write_all(self._file, _packed(text[start : start + _MEMBER_BYTES]))
@@ -137,10 +137,10 @@ class LogFile:
 
 
 def _begin(path: Path, keep: int) -> tuple[FileIO, int]:
-    """Put a copy of what is kept in the file's place; return it, and how much it holds.
+    """Replace the file by a copy of the kept part; return the copy and its length.
 
-    A copy, because a writer that lost its lease may not know it yet and goes on writing: it then
-    writes into a file without a name.
+    A writer that lost its lease may not know it yet and go on writing. With a copy it writes into a
+    file without a name.
     """
     fresh = path.with_name(f"{path.name}.{os.urandom(4).hex()}")
     file = FileIO(fresh, "w+")
@@ -164,7 +164,7 @@ def _copy(path: Path, keep: int, target: FileIO) -> int:
 
 
 def _write_all(file: FileIO, data: bytes) -> None:
-    """Write through a file without a buffer, which would try again when it is closed."""
+    """Write without a buffer: a buffer would try again at the close."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]
@@ -187,7 +187,7 @@ async def _texts(file: FileIO, upto: int, *, skip_lines: int) -> AsyncGenerator[
 
 
 def _member_at(file: FileIO, offset: int, skip_lines: int) -> tuple[_Member, bytes | None]:
-    """Read the member at an offset; its text is `None` when all its lines are to be skipped."""
+    """Read the member at an offset; its text is `None` if all its lines are skipped."""
     file.seek(offset)
     header = file.read(_HEADER_BYTES)
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
@@ -211,7 +211,7 @@ def _packed(text: bytes) -> bytes:
 
 
 def _unpacked(data: bytes, member: _Member, offset: int) -> bytes:
-    """Unpack one member; zlib compares the checksum and the length."""
+    """Unpack one member; zlib checks the checksum and the length."""
     try:
         unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
         text = unpacker.decompress(data, member.text_bytes + 1)
@@ -227,7 +227,7 @@ def _damaged(offset: int) -> Transient:
 
 
 def _name(text: str) -> str:
-    """Return a file name for an id from outside: its own where that is safe, else with a hash."""
+    """Return a file name for an id from outside: the id itself if it is safe, else with a hash."""
     if _safe(text):
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -235,12 +235,12 @@ def _name(text: str) -> str:
 
 
 def _written_at(folder: Path) -> float:
-    """Return when anything in a folder was last written."""
+    """Return the time of the last write in a folder."""
     return max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
 
 
 async def _opened(work: Callable[[], _T], close: Callable[[_T], None]) -> _T:
-    """Open in a thread; what comes when the caller has been cancelled is closed first."""
+    """Open in a thread; if the caller was cancelled meanwhile, close the file first."""
 
     def translated() -> _T:
         with _translating():

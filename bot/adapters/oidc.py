@@ -1,7 +1,7 @@
-"""Verifies the OIDC tokens of GitHub Actions, which tell from which workflow run a call comes.
+"""Verify the OIDC tokens of GitHub Actions: they prove which workflow run is calling.
 
-Only the issuer's own keys count, found by its discovery document, and only RS256. Keys are kept
-for a while; whoever sends rubbish can't make us ask the issuer more than once a minute.
+Only keys from the issuer's discovery document count, and only RS256. Keys are cached. Invalid
+tokens can't make us ask the issuer more than once a minute.
 """
 
 import asyncio
@@ -20,18 +20,18 @@ from bot.core.model.ids import RepoId
 from bot.ports.clock import Clock
 from bot.ports.oidc import IssuerSilent, Proof, Refusal, Why
 
-ALGORITHM = "RS256"  # what Actions signs with; the only one taken
-LEEWAY_S = 30  # clocks differ by less
-MAX_AGE_S = 600  # a job asks for a token when it needs it; some issuers let one live for hours
-KEYS_FOR = timedelta(hours=1)  # a key that was withdrawn counts no longer
-ASK_EVERY = timedelta(minutes=1)  # for a key that the issuer did not have a moment ago
-FAILED_FOR = timedelta(seconds=5)  # an issuer that did not answer is left alone so long
+ALGORITHM = "RS256"  # GitHub Actions signs with it; no other one is accepted
+LEEWAY_S = 30  # clocks differ by less than this
+MAX_AGE_S = 600  # a job gets its token when it needs it; some issuers let one live for hours
+KEYS_FOR = timedelta(hours=1)  # a withdrawn key is valid no longer than this
+ASK_EVERY = timedelta(minutes=1)  # the pause before asking for an unknown key again
+FAILED_FOR = timedelta(seconds=5)  # the pause after an issuer did not answer
 _TIMEOUT = aiohttp.ClientTimeout(total=10)
-_MAX_DOCUMENT = 256 * 1024  # GitHub's keys are some 10 kB
+_MAX_DOCUMENT = 256 * 1024  # GitHub's keys have about 10 kB
 _DISCOVERY = "/.well-known/openid-configuration"
 _REQUIRED = ["exp", "iat", "nbf", "jti", "aud", "iss"]
 _OPTIONS: Any = {
-    # Times are compared with the application's clock, below.
+    # Times are compared below, with the application's clock.
     "verify_exp": False,
     "verify_nbf": False,
     "verify_iat": False,
@@ -44,7 +44,7 @@ _Seconds = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
 
 
 class _Claims(msgspec.Struct):
-    """The claims that are looked at; all text but the times, as GitHub sends them."""
+    """The claims that are checked; all are text except the times, as GitHub sends them."""
 
     jti: _Plain
     exp: _Seconds
@@ -64,7 +64,7 @@ class _Discovered(msgspec.Struct):
 
 
 class OidcIssuer:
-    """Verifies one issuer's tokens over a session that it does not own; implements `Prover`."""
+    """Verifies the tokens of one issuer over a shared session; implements `Prover`."""
 
     def __init__(
         self, session: aiohttp.ClientSession, issuer: str, audience: str, clock: Clock
@@ -79,7 +79,7 @@ class OidcIssuer:
         self._lock = asyncio.Lock()
 
     async def prove(self, token: str) -> Proof | Refusal:
-        """Verify a token; raises `IssuerSilent` while the issuer's keys can't be had."""
+        """Verify a token; raise `IssuerSilent` if the issuer's keys are unavailable."""
         key_id = _key_id(token)
         if isinstance(key_id, Refusal):
             return key_id
@@ -103,7 +103,7 @@ class OidcIssuer:
         return self._in_time(claims)
 
     def _words(self, error: jwt.InvalidTokenError) -> str:
-        """Say what is wrong in words of ours: the library's may quote the token."""
+        """Describe the error in our own words: the library's text may quote the token."""
         match error:
             case jwt.InvalidSignatureError():
                 return "the token's signature is wrong"
@@ -136,7 +136,7 @@ class OidcIssuer:
     # -- keys --------------------------------------------------------------------------------------
 
     async def _key(self, key_id: str) -> jwt.PyJWK | None:
-        """Return the issuer's key of that id; callers that come during a fetch share it."""
+        """Return the issuer's key of that id; concurrent callers share one fetch."""
         if key_id in self._keys and self._is_fresh(KEYS_FOR):
             return self._keys[key_id]
         async with self._lock:
@@ -149,7 +149,7 @@ class OidcIssuer:
         return self._fetched_at is not None and self._clock.now() - self._fetched_at < age
 
     async def _fetch(self) -> None:
-        """Replace the keys; raises `IssuerSilent`, also shortly after a try that failed."""
+        """Replace the keys; raise `IssuerSilent`, also shortly after a failed try."""
         now = self._clock.now()
         if self._failure is not None and now - self._failure[0] < FAILED_FOR:
             raise IssuerSilent(self._failure[1])
@@ -161,7 +161,7 @@ class OidcIssuer:
         self._fetched_at, self._failure = now, None
 
     async def _published(self) -> dict[str, jwt.PyJWK]:
-        """Read the discovery document and the keys that it points to."""
+        """Read the discovery document and its keys."""
         with _translated(self._issuer):
             document = await self._get(self._issuer + _DISCOVERY)
             found = msgspec.json.decode(document, type=_Discovered)
@@ -172,7 +172,7 @@ class OidcIssuer:
             return _usable(published.get("keys"))
 
     def _may_be_asked(self, uri: str) -> bool:
-        """Return True if keys may come from there: over TLS, if the issuer is."""
+        """Return True if keys may come from there: over TLS, if the issuer uses TLS."""
         scheme = URL(uri).scheme
         return scheme == "https" or (scheme == "http" == URL(self._issuer).scheme)
 
@@ -191,7 +191,7 @@ class OidcIssuer:
 
 
 def _key_id(token: str) -> str | Refusal:
-    """Return which key a token says it is signed with; nothing else of it is believed yet."""
+    """Return the id of the key that a token names; nothing else in it is trusted yet."""
     if not _token(token):
         return _refused("the token is no JSON web token")
     try:
@@ -207,7 +207,7 @@ def _key_id(token: str) -> str | Refusal:
 
 
 def _usable(keys: object) -> dict[str, jwt.PyJWK]:
-    """Return the keys that can have signed a token, by id; others are left out."""
+    """Return the keys that can sign tokens, by id."""
     usable = {}
     for key in keys if isinstance(keys, list) else []:
         if not isinstance(key, dict) or key.get("kty") != "RSA" or "kid" not in key:
@@ -230,12 +230,12 @@ def _refused(reason: str) -> Refusal:
 
 @contextmanager
 def _translated(issuer: str) -> Iterator[None]:
-    """Raise `IssuerSilent` for an issuer that can't be reached or says nothing of use."""
+    """Raise `IssuerSilent` for an issuer that can't be reached or answers nonsense."""
     try:
         yield
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         reason = f"the issuer {issuer} can't be reached: {type(error).__name__}"
         raise IssuerSilent(reason) from error
-    except (ValueError, RecursionError) as error:  # no JSON, no URL
+    except (ValueError, RecursionError) as error:  # not JSON, not a URL
         reason = f"the issuer {issuer} answers something else than its keys"
         raise IssuerSilent(reason) from error

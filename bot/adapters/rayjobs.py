@@ -1,8 +1,8 @@
 """The HTTP client of the RayJob submitter.
 
-Reads and deletes are repeated here, a few times within seconds, and nowhere else; a watch is not,
-because a new one may replay (`core.rayjob.Resume`). What the submitter says is passed on as
-values, what kept it from saying it as `Transient` or `Permanent`.
+Reads and deletes are repeated here, a few times within seconds, and nowhere else. A watch is not
+repeated, because a new one may replay (`core.rayjob.Resume`). Answers become values; failures
+become `Transient` or `Permanent`.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -24,19 +24,19 @@ from bot.ports.errors import Permanent, Silent, Transient
 _NOT_OFFERED = frozenset(
     {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED}
 )
-# Refusals below 500 that the same call may overcome later.
+# Refusals below 500 that may be temporary.
 _TRY_LATER = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 )
-# What a refusal says of itself goes into messages for users.
+# The text of a refusal goes into messages for users.
 _SHOWN_CHARS = 300
-# An ingress that asks for more than an hour is asked again after an hour.
+# If an ingress asks for more than an hour, it is asked again after an hour.
 _MAX_RETRY_AFTER_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long to wait and how much to read."""
+    """Time limits and size limits of calls."""
 
     connect_s: float = 10.0
     answer_s: float = 30.0
@@ -57,7 +57,7 @@ class _Answer:
 
     @property
     def json(self) -> object:
-        """The decoded body, `None` when it is no JSON."""
+        """Return the decoded body, `None` if it is not JSON."""
         try:
             return msgspec.json.decode(self.body)
         except (ValueError, RecursionError):
@@ -65,7 +65,7 @@ class _Answer:
 
 
 class HttpRayJobs:
-    """Talks to one submitter over a session that it does not own; implements `RayJobs`."""
+    """A client of one submitter over a shared session; implements `RayJobs`."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class HttpRayJobs:
         self._limits = limits or Limits()
 
     async def health(self) -> str | None:
-        """Ask whether the submitter is usable: `None`, else the reason in words; never raises."""
+        """Return `None` if the submitter is usable, otherwise the reason; never raises."""
         try:
             answer = await self._once("GET", "/healthz")
             _raise_refusal(answer)
@@ -90,7 +90,7 @@ class HttpRayJobs:
         return None
 
     async def job(self, job_id: str) -> RayJobRecord | NotOffered | Gone:
-        """Read one job; a 404 is `Gone` where its body shows that the call itself is known."""
+        """Return one job; a 404 is `Gone` if its body shows that the call itself is known."""
         answer = await self._call("GET", _job_path(job_id), accept=_NOT_OFFERED | {HTTPStatus.GONE})
         if answer.status in _NOT_OFFERED or answer.status == HTTPStatus.GONE:
             return _absence(answer, job_id)
@@ -103,7 +103,7 @@ class HttpRayJobs:
     async def of_workflow(
         self, actions_run_id: int, actions_attempt: int
     ) -> tuple[RayJobRecord, ...] | NotOffered:
-        """List the jobs of one Actions run attempt."""
+        """Return the jobs of one Actions run attempt."""
         path = _workflow_path(actions_run_id, actions_attempt)
         answer = await self._call("GET", path, accept=_NOT_OFFERED)
         if answer.status in _NOT_OFFERED:
@@ -115,7 +115,7 @@ class HttpRayJobs:
         return records
 
     async def delete_workflow(self, actions_run_id: int, actions_attempt: int) -> None:
-        """Stop and remove every RayJob of that attempt; returns when nothing is left."""
+        """Stop and remove every RayJob of that attempt; return when none is left."""
         path = _workflow_path(actions_run_id, actions_attempt)
         await self._call("DELETE", path, accept=frozenset({HTTPStatus.NOT_FOUND}))
 
@@ -135,7 +135,7 @@ class HttpRayJobs:
                     yield chunk
 
     async def _call(self, method: str, path: str, *, accept: frozenset[HTTPStatus]) -> _Answer:
-        """Make a call that is safe to repeat; statuses in `accept` are answers, not refusals."""
+        """Make a call that is safe to repeat; a status in `accept` is an answer, not a refusal."""
         limits = self._limits
         async for attempt in stamina.retry_context(
             on=_is_soon_over,
@@ -165,7 +165,7 @@ class HttpRayJobs:
     async def _request(
         self, method: str, path: str, patience: aiohttp.ClientTimeout, headers: dict[str, str]
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        # A redirect would carry the token elsewhere or turn a DELETE into a GET.
+        # A redirect would send the token elsewhere, or turn a DELETE into a GET.
         async with self._session.request(
             method,
             URL(self._url + path, encoded=True),
@@ -186,7 +186,7 @@ class HttpRayJobs:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Turn the client library's errors into the port's."""
+        """Turn the client library's errors into the port's errors."""
         try:
             yield
         except aiohttp.SocketTimeoutError as error:
@@ -207,15 +207,15 @@ class HttpRayJobs:
 async def open_rayjobs(
     url: str, *, token: str | None = None, limits: Limits | None = None
 ) -> AsyncIterator[HttpRayJobs]:
-    """Open a client with a session of its own, through the environment's proxies."""
-    # Watches live for hours: with the default of 100 connections the 101st would wait for them.
+    """Open a client with its own session, through the environment's proxies."""
+    # Watches live for hours. With the default of 100 connections the 101st would wait for them.
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, trust_env=True) as session:
         yield HttpRayJobs(session, url, token=token, limits=limits)
 
 
 def _job_path(job_id: str) -> str:
-    """Return the job's path; ids come from logs too, so none may reach another path."""
+    """Return the job's path; an id may come from a log and must not reach another path."""
     if job_id in {"", ".", ".."}:
         reason = f"{job_id!r} is no job id"
         raise Permanent(reason)
@@ -227,9 +227,9 @@ def _workflow_path(actions_run_id: int, actions_attempt: int) -> str:
 
 
 def _absence(answer: _Answer, job_id: str) -> NotOffered | Gone:
-    """Tell a job that is not known from a call that is not known.
+    """Distinguish an unknown job from an unknown call.
 
-    A submitter's 404 says `NOT_FOUND` or names the job; a router's at most repeats the path.
+    A submitter's 404 contains `NOT_FOUND` or the job's id. A router's 404 at most repeats the path.
     """
     data = answer.json
     fields = data.values() if isinstance(data, dict) else ()
@@ -240,13 +240,13 @@ def _absence(answer: _Answer, job_id: str) -> NotOffered | Gone:
 
 
 def _is_told_as_events(response: aiohttp.ClientResponse) -> bool:
-    """Tell a 404 whose body is the `final` event that says so from a router's."""
+    """Return True for a 404 with a `final` event, not a router's 404."""
     is_ndjson = response.content_type == "application/x-ndjson"
     return is_ndjson and response.status == HTTPStatus.NOT_FOUND
 
 
 def _raise_refusal(answer: _Answer, retry_after_s: float | None = None) -> None:
-    """Raise what a status that is no success means."""
+    """Raise the error for an unsuccessful status."""
     status = answer.status
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return
@@ -258,7 +258,7 @@ def _raise_refusal(answer: _Answer, retry_after_s: float | None = None) -> None:
 
 
 def _is_soon_over(error: Exception) -> bool:
-    """Return True if to repeat a call here; what names its own time is the caller's to wait for."""
+    """Return True if a repetition here may help; the caller waits for named times."""
     return isinstance(error, Transient) and error.retry_after_s is None
 
 

@@ -1,1 +1,1 @@
-"""aiohttp handlers: the webhook door and the probes."""
+"""aiohttp handlers: webhooks, the API, and the probes."""

@@ -1,4 +1,4 @@
-"""The door for workflows: a RayJob's id, proven by an OIDC token of the job that speaks."""
+"""Announcements: a workflow job reports its RayJob's id, proven by an OIDC token."""
 
 import re
 from typing import Protocol
@@ -10,8 +10,10 @@ from bot.ports.oidc import IssuerSilent, Refusal, Why
 from bot.store.tokens import Accepted
 from bot.web.guard import bearer, refuse
 
-MAX_BODY = 4096  # an id has 253 characters at most
-_JOB_ID = re.compile(r"[\w.:-]{1,253}", re.ASCII).fullmatch  # as `ascend-ci submit` takes it
+MAX_BODY = 4096  # an id has at most 253 characters
+_JOB_ID = re.compile(
+    r"[\w.:-]{1,253}", re.ASCII
+).fullmatch  # the same length as in `ascend-ci submit`
 _STATUS = {Why.UNPROVEN: 403, Why.MISMATCH: 403, Why.NOT_YET: 409, Why.OVER: 410}
 
 
@@ -34,14 +36,17 @@ class AnnouncementDoor:
         self._announcer = announcer
 
     async def post(self, request: web.Request) -> web.Response:
-        """Answer 202 for a RayJob that is new, 200 for a known one, else why not."""
+        """Answer 202 for a new RayJob, 200 for a known one, otherwise the reason."""
         token = bearer(request)
         if not token:
             header = {"WWW-Authenticate": "Bearer"}
             return refuse(401, "send an OIDC token of GitHub Actions as the bearer", header)
         try:
             body = await _read(request)
-        except (web.RequestPayloadError, ConnectionResetError):  # broken chunks, or hung up
+        except (
+            web.RequestPayloadError,
+            ConnectionResetError,
+        ):  # broken chunks, or a lost connection
             return refuse(400, "the body did not come whole")
         if body is None:
             return refuse(413, f"the body is larger than {MAX_BODY} bytes")
@@ -64,7 +69,7 @@ def _response(answer: Accepted | Refusal) -> web.Response:
 
 
 async def _read(request: web.Request) -> bytes | None:
-    """Return the body, None when it is too large: no more than that is read."""
+    """Return the body, None if it is too large; read no more than the limit."""
     body = b""
     async for chunk in request.content.iter_any():
         body += chunk

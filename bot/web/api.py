@@ -1,4 +1,4 @@
-"""The read API, and the application that everything under /api/v1 lives in."""
+"""The read API for runs, and the application for everything under /api/v1."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from bot.store.run_reads import RunQuery
 from bot.web import shapes
 from bot.web.guard import errors_as_json, refuse
 
-MAX_LIMIT = 200  # rows of one answer: some 200 kB
+MAX_LIMIT = 200  # rows of one answer: about 200 kB
 RUN = r"{id:[0-9A-Za-z]{1,40}}"
 """A run's id, or the one it was dispatched with, in a path."""
 _REPO = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}|[0-9]{1,18}", re.ASCII).fullmatch
@@ -22,20 +22,20 @@ _NAMES = ("repo", "sha", "pr", "state", "limit")
 
 
 def api_app(routes: Iterable[web.AbstractRouteDef]) -> web.Application:
-    """Return the application for /api/v1; what it refuses by itself is JSON, too."""
+    """Return the application for /api/v1; its own errors are JSON, too."""
     app = web.Application(middlewares=[errors_as_json])
     app.add_routes(routes)
     return app
 
 
 class RunsApi:
-    """Handlers of runs."""
+    """The handlers for runs."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def list(self, request: web.Request) -> web.Response:
-        """Answer runs, newest first, by ``repo sha pr state limit``."""
+        """Answer runs, newest first, filtered by ``repo sha pr state limit``."""
         query = _query(request.query)
         if isinstance(query, str):
             return refuse(400, query)
@@ -43,7 +43,7 @@ class RunsApi:
         return web.json_response({"runs": [shapes.listed(item) for item in found]})
 
     async def show(self, request: web.Request) -> web.Response:
-        """Answer one run with its wants, timeline and RayJobs."""
+        """Answer one run with its claimants, timeline and RayJobs."""
         told = await self._store.runs.story(RunId(request.match_info["id"]))
         if told is None:
             return refuse(404, "there is no such run (any more)")
@@ -51,7 +51,7 @@ class RunsApi:
 
 
 def _query(given: Mapping[str, str]) -> RunQuery | str:
-    """Return the query, or what is wrong with it: a typo must not list everything."""
+    """Return the query, or the error in it: a typo must not list everything."""
     flaws = [f"{name}: is none of {', '.join(_NAMES)}" for name in given if name not in _NAMES]
     repo, sha = given.get("repo"), given.get("sha", "").lower() or None
     number, limit = given.get("pr"), given.get("limit", "50")

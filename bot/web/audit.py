@@ -1,4 +1,4 @@
-"""The audit over HTTP, behind the guard: who decided what, on which commit, by which rule."""
+"""The audit over HTTP: who decided what, on which commit, by which rule."""
 
 import re
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ _NAMES = ("repo", "pr", "who", "since", "limit")
 
 
 class AuditApi:
-    """The handler of decisions."""
+    """The handler for audit rows."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     async def list(self, request: web.Request) -> web.Response:
-        """Answer decisions, newest first, by ``repo pr who since limit``."""
+        """Answer decisions, newest first, filtered by ``repo pr who since limit``."""
         query = _query(request.query, self._clock.now())
         if isinstance(query, str):
             return refuse(400, query)
@@ -36,11 +36,11 @@ class AuditApi:
 
 
 def _query(given: Mapping[str, str], now: datetime) -> AuditQuery | str:
-    """Return the query, or what is wrong with it: a typo must not list everything."""
+    """Return the query, or the error in it: a typo must not list everything."""
     flaws = [f"{name}: is none of {', '.join(_NAMES)}" for name in given if name not in _NAMES]
     repo, number, limit = given.get("repo"), given.get("pr"), given.get("limit", "50")
     said = given.get("since")
-    # A plus sign in an address is a space: what stands before an offset may well be one.
+    # A plus sign in a URL means a space, so a space before an offset is a plus sign.
     since = ago(said.replace(" ", "+"), now) if said is not None else None
     if repo is not None and not _REPO(repo):
         flaws.append("repo: must be owner/name or the repository's number")

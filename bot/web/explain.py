@@ -1,4 +1,4 @@
-"""Why a pull request's files select what: as `/ascend-e2e explain` says it, as JSON."""
+"""The explanation of a pull request as JSON, the same as `/ascend-e2e explain`."""
 
 from typing import Any
 
@@ -18,15 +18,15 @@ PULL = r"{owner:[\w.-]{1,100}}/{name:[\w.-]{1,100}}/{number:[0-9]{1,9}}"
 
 
 class ExplainApi:
-    """Handler of one pull request's explanation."""
+    """The handler for one pull request's explanation."""
 
     def __init__(self, store: Store, default: bytes | None) -> None:
-        """``default`` is the server's own policy for repositories without one."""
+        """Set it up; ``default`` is the server's policy for repositories without one."""
         self._store = store
         self._default = default
 
     async def get(self, request: web.Request) -> web.Response:
-        """Answer what the head's files select, who may start it, and where it stands."""
+        """Answer which suites the head's files select, who may start them, and their runs."""
         info = request.match_info
         full_name = f"{info['owner']}/{info['name']}"
         told = await self._store.pulls.story(full_name, int(info["number"]))
@@ -75,7 +75,7 @@ def _selection(stored: StoredSelection | None) -> dict[str, Any]:
 
 
 def _stands(run: Run | None) -> dict[str, Any]:
-    """Return the latest attempt, and what it waits for."""
+    """Return the latest attempt, and the reason why it waits."""
     if run is None:
         return {"run": None, "waits_for": None}
     waits = None

@@ -1,4 +1,4 @@
-"""Who may read: the one guard of the API and of every page, and how refusals look."""
+"""Access control for the API and every page, and the form of refusals."""
 
 import hmac
 from collections.abc import Awaitable, Callable
@@ -12,18 +12,18 @@ from bot.telemetry import get_log
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Mode = Literal["public", "token", "off"]
 
-_RETRY_AFTER_S = 5  # about what a database or an issuer takes to come back
+_RETRY_AFTER_S = 5  # about the time that a database or an issuer needs to recover
 
 
 class Guard:
-    """Lets in by ``DASHBOARD`` and ``DASHBOARD_TOKEN``; call it on a handler to guard that."""
+    """Checks ``DASHBOARD`` and ``DASHBOARD_TOKEN``; wrap a handler with it."""
 
     def __init__(self, mode: Mode, token: str | None) -> None:
         self._mode = mode
         self._token = token
 
     def __call__(self, handler: Handler) -> Handler:
-        """Return the handler, asked only by whoever may."""
+        """Return a handler that only authorized callers reach."""
 
         async def guarded(request: web.Request) -> web.StreamResponse:
             refusal = self._refusal(request)
@@ -47,7 +47,7 @@ class Guard:
 
 
 def bearer(request: web.Request) -> str:
-    """Return the token of an ``Authorization: Bearer`` header, "" when there is none."""
+    """Return the token of an ``Authorization: Bearer`` header, "" if there is none."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 
@@ -59,7 +59,7 @@ def refuse(status: int, reason: str, headers: dict[str, str] | None = None) -> w
 
 @web.middleware
 async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer JSON for what aiohttp refuses by itself, and 503 while the database is away."""
+    """Answer aiohttp's own refusals as JSON, and 503 if the database is unreachable."""
     try:
         return await handler(request)
     except Transient as error:  # its text may quote a query

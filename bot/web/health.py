@@ -1,4 +1,4 @@
-"""How the bot is doing, with whatever it depends on: for people and alarms, not for probes."""
+"""The health of the bot and of everything it depends on, for people and alarms."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from bot.store.health import Health
 from bot.web.shapes import iso
 
 OnCall = Callable[[str, int, float], None]
-# GitHub answers so to a question that has no such answer, or to a write that is late.
+# Normal answers: GitHub knows no such thing, or a write came too late.
 _ORDINARY = frozenset({404, 409, 410, 422})
 
 
 class GitHubHeard:
-    """Remembers when GitHub last answered this process well, and what failed last."""
+    """Remembers GitHub's last good answer to this process, and the last failure."""
 
     def __init__(self, clock: Clock, then: OnCall) -> None:
-        """``then`` is told of every call, too."""
+        """Start without a call; ``then`` gets every call, too."""
         self._clock = clock
         self._then = then
         self._well_at: datetime | None = None
@@ -30,7 +30,7 @@ class GitHubHeard:
         self._failure = ""
 
     def called(self, operation: str, status: int, seconds: float) -> None:
-        """Note a call; status 0 when no answer came."""
+        """Note a call; status 0 if no answer came."""
         now = self._clock.now()
         if 200 <= status < 400:
             self._well_at = now
@@ -40,7 +40,7 @@ class GitHubHeard:
         self._then(operation, status, seconds)
 
     def state(self) -> dict[str, Any]:
-        """Return it as JSON; ``ok`` is None before the first call."""
+        """Return the state as JSON; ``ok`` is None before the first call."""
         known = [at for at in (self._well_at, self._failed_at) if at]
         return {
             "ok": self._well_at is not None and self._well_at == max(known) if known else None,
@@ -52,24 +52,24 @@ class GitHubHeard:
 
 @dataclass(frozen=True, slots=True)
 class Depends:
-    """Whom to ask."""
+    """The things that health depends on."""
 
     store: Store
     clock: Clock
     github: Callable[[], dict[str, Any]]
-    submitter: Callable[[], Awaitable[str]] | None  # why it is down, "" when it is not
-    loops: Callable[[], dict[str, float]]  # seconds since each came round
+    submitter: Callable[[], Awaitable[str]] | None  # why it is down, "" if it is up
+    loops: Callable[[], dict[str, float]]  # seconds since the last round of each loop
     stuck: Callable[[], tuple[str, ...]]
 
 
 class HealthPage:
-    """Handler of /api/v1/health."""
+    """The handler of /api/v1/health."""
 
     def __init__(self, depends: Depends) -> None:
         self._depends = depends
 
     async def get(self, _request: web.Request) -> web.Response:
-        """Answer 200, or 503 while the database can't be reached; ``ok`` sums up."""
+        """Answer 200, or 503 if the database can't be reached; ``ok`` is the sum."""
         depends = self._depends
         problem, counts = await self._counted()
         submitter = await self._submitter()

@@ -1,4 +1,4 @@
-"""What an operator's tools ask: is it alive, is it ready, what are its numbers."""
+"""Probes for an operator's tools: alive, ready, metrics."""
 
 from collections.abc import Callable
 
@@ -9,11 +9,11 @@ from bot.ports.clock import Clock
 from bot.store import Store
 from bot.telemetry import Metrics
 
-MAX_SKEW_S = 2.0  # leases compare times of several processes
+MAX_SKEW_S = 2.0  # leases compare the times of several processes
 
 
 class Probes:
-    """Handlers of /healthz, /readyz and /metrics."""
+    """The handlers of /healthz, /readyz and /metrics."""
 
     def __init__(
         self,
@@ -22,22 +22,22 @@ class Probes:
         clock: Clock,
         stuck: Callable[[], tuple[str, ...]],
     ) -> None:
-        """``stuck`` names the loops that have not come round for too long."""
+        """Set it up; ``stuck`` names the loops that hang."""
         self._store = store
         self._metrics = metrics
         self._clock = clock
         self._stuck = stuck
 
     async def healthz(self, _request: web.Request) -> web.Response:
-        """Answer 200 while every loop comes round."""
+        """Answer 200 while every loop makes progress."""
         stuck = self._stuck()
         return web.json_response({"stuck": list(stuck)}, status=503 if stuck else 200)
 
     async def readyz(self, _request: web.Request) -> web.Response:
-        """Answer 200 when the database is there and migrated, and its clock is ours.
+        """Answer 200 if the database is reachable and migrated, and its clock agrees.
 
-        Nothing else: a probe that fails with GitHub or the submitter would shut the webhook
-        door, and GitHub never sends a delivery again by itself.
+        Check nothing else: a probe that fails with GitHub or the submitter would stop webhooks, and
+        GitHub never sends a delivery again by itself.
         """
         if not await self._store.health.migrated():
             return web.json_response({"error": "the database is not migrated"}, status=503)
@@ -48,6 +48,6 @@ class Probes:
         return web.json_response({"ready": True})
 
     async def metrics(self, _request: web.Request) -> web.Response:
-        """Answer Prometheus."""
+        """Answer the metrics for Prometheus."""
         body = generate_latest(self._metrics.registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -1,4 +1,4 @@
-"""Rows as the JSON of the read API; of a log only the cause leaves by here, redacted."""
+"""The JSON of the read API. Of a log it contains only the cause, redacted."""
 
 from datetime import datetime
 from typing import Any
@@ -25,7 +25,14 @@ from bot.core.runs.timeline import in_order, line_of
 from bot.store.audit import Audited
 from bot.store.run_reads import ListedRun, RunStory
 
-_OF_DIGEST = ("infra", "codes", "hint", "root_cause_line", "lines", "bytes")  # no line of the log
+_OF_DIGEST = (
+    "infra",
+    "codes",
+    "hint",
+    "root_cause_line",
+    "lines",
+    "bytes",
+)  # not a line of the log
 # The fields of an event that are shown beside its line: words and numbers of a known kind.
 _OF_EVENT: dict[type[What], tuple[str, ...]] = {
     DispatchUnsent: ("why",),
@@ -46,7 +53,7 @@ def iso(at: datetime | None) -> str | None:
 
 
 def listed(item: ListedRun) -> dict[str, Any]:
-    """Return a run as lists show it."""
+    """Return a run as an item of a list."""
     return _run(item.run, item.repo)
 
 
@@ -87,7 +94,7 @@ def audited(item: Audited) -> dict[str, Any]:
 
 
 def paused(pause: Pause) -> dict[str, Any]:
-    """Return a pause; ``until`` None: until somebody resumes."""
+    """Return a pause; ``until`` is None until somebody resumes."""
     return {
         "resource": pause.resource,
         "by": pause.by,
@@ -135,7 +142,7 @@ def _wish(run: Run) -> dict[str, Any] | None:
 
 
 def _place(run: Run) -> dict[str, Any] | None:
-    """Return the place in a queue; ``start_at`` is an estimate, None when there is none."""
+    """Return the position in the queue; ``start_at`` is an estimate, None without one."""
     place = run.place
     if place is None:
         return None

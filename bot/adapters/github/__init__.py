@@ -1,4 +1,4 @@
-"""GitHub, as the services see it: named calls with values, limits and faults kept in here."""
+"""The GitHub adapter: named calls with typed values; it hides limits, retries and odd answers."""
 
 from bot.adapters.github.client import GitHubClient
 from bot.adapters.github.wire import OnCall

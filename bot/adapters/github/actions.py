@@ -1,4 +1,4 @@
-"""Workflow runs: started, found, read, cancelled, run again; their jobs and logs."""
+"""Calls on GitHub Actions: workflow runs, their jobs and their logs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from bot.ports.github import ActionsJob, ActionsRun
 
 RUN = "/repos/{owner}/{repo}/actions/runs/{id}"
 SINCE = "?event=workflow_dispatch{&created}&per_page=100"
-LOG_RETRY_S = 5.0  # a log is stored seconds after its job has completed
+LOG_RETRY_S = 5.0  # GitHub stores a log some seconds after its job has completed
 CONFLICT = 409
 
 
 class Actions(Api):
-    """Named calls on GitHub Actions."""
+    """The calls on GitHub Actions."""
 
     async def dispatch(
         self, repo: Repo, workflow: str, ref: str, inputs: dict[str, str]
     ) -> ActionsRun | None:
-        """Start a workflow; None when GitHub does not say which run (204). Never repeated."""
+        """Start a workflow; None if GitHub does not name the run (204). Never repeated."""
         url = "/repos/{owner}/{repo}/actions/workflows/{workflow}/dispatches"
-        # Numbers and booleans are refused: every input goes as text.
+        # GitHub refuses numbers and booleans, so every input is text.
         body = {"ref": ref, "inputs": {key: str(value) for key, value in inputs.items()}}
         call = Call("dispatch", "POST", url, named(repo, workflow=workflow), body)
         answer = await self._call(repo, call)
@@ -39,44 +39,44 @@ class Actions(Api):
     async def runs_of_workflow(
         self, repo: Repo, workflow: str, since: datetime
     ) -> tuple[ActionsRun, ...]:
-        """List dispatched runs of a workflow created since, newest first."""
+        """Return dispatched runs of a workflow created since then, newest first."""
         url = "/repos/{owner}/{repo}/actions/workflows/{workflow}/runs" + SINCE
         values = named(repo, workflow=workflow, created=_created(since))
         call = get("runs_of_workflow", url, values)
         return tuple(await self._list(repo, call, "workflow_runs", decode.actions_run))
 
     async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[ActionsRun, ...]:
-        """List the repository's dispatched runs created since: the safety net."""
+        """Return the repository's dispatched runs created since then, to find lost ones."""
         return await self.started_runs(repo, "workflow_dispatch", since)
 
     async def started_runs(self, repo: Repo, event: str, since: datetime) -> tuple[ActionsRun, ...]:
-        """List the repository's runs of an event created since, newest first."""
+        """Return the repository's runs of an event created since then, newest first."""
         url = "/repos/{owner}/{repo}/actions/runs{?event,created}&per_page=100"
         call = get("started_runs", url, named(repo, event=event, created=_created(since)))
         return tuple(await self._list(repo, call, "workflow_runs", decode.actions_run))
 
     async def actions_run(self, repo: Repo, run_id: int) -> ActionsRun:
-        """Read one run: the source of truth at its end."""
+        """Return a run."""
         return await self._read(
             repo, get("actions_run", RUN, named(repo, id=run_id)), decode.actions_run
         )
 
     async def actions_attempt(self, repo: Repo, run_id: int, attempt: int) -> ActionsRun:
-        """Read one attempt of a run, also when a newer one has begun."""
+        """Return one attempt of a run, also if a newer attempt has begun."""
         url = RUN + "/attempts/{attempt}"
         call = get("actions_attempt", url, named(repo, id=run_id, attempt=attempt))
         return await self._read(repo, call, decode.actions_run)
 
     async def jobs(self, repo: Repo, run_id: int, attempt: int) -> tuple[ActionsJob, ...]:
-        """List the jobs of a run's attempt."""
+        """Return the jobs of a run's attempt."""
         url = RUN + "/attempts/{attempt}/jobs?per_page=100"
         call = get("jobs", url, named(repo, id=run_id, attempt=attempt))
         return tuple(await self._list(repo, call, "jobs", decode.actions_job))
 
     async def job_log(self, repo: Repo, job_id: int) -> AsyncGenerator[bytes, None]:
-        """Stream the log of a completed job; ``Transient`` while it is not there yet.
+        """Stream the log of a completed job; ``Transient`` while it does not exist.
 
-        Any bytes may come: a log is not always UTF-8. Close it when leaving early.
+        A log may contain any bytes, not only UTF-8. Close the stream if you leave it early.
         """
         url = "/repos/{owner}/{repo}/actions/jobs/{id}/logs"
         channel = await self._channel(repo)
@@ -92,11 +92,11 @@ class Actions(Api):
             raise
 
     async def cancel(self, repo: Repo, run_id: int) -> bool:
-        """Ask to cancel; False when it can't be cancelled (409)."""
+        """Ask GitHub to cancel a run; return False if it can't be cancelled (409)."""
         return await self._stop(repo, "cancel", run_id)
 
     async def force_cancel(self, repo: Repo, run_id: int) -> bool:
-        """Cancel without waiting for always() steps; False as above."""
+        """Cancel without waiting for always() steps; return False as above."""
         return await self._stop(repo, "force-cancel", run_id)
 
     async def _stop(self, repo: Repo, how: str, run_id: int) -> bool:
@@ -111,7 +111,7 @@ class Actions(Api):
         return True
 
     async def rerun(self, repo: Repo, run_id: int, *, failed_only: bool) -> None:
-        """Re-run a finished run, or its failed jobs. Not repeated: raises ``Lost``."""
+        """Re-run a finished run, or its failed jobs. Not repeated: it raises ``Lost``."""
         how = "rerun-failed-jobs" if failed_only else "rerun"
         await self._call(
             repo, Call("rerun", "POST", RUN + "/{how}", named(repo, id=run_id, how=how))
@@ -119,5 +119,5 @@ class Actions(Api):
 
 
 def _created(since: datetime) -> str:
-    """Write the filter of a list for what was created since, in whole seconds."""
+    """Return the filter for runs created since then, in whole seconds."""
     return f">={since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

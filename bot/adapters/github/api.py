@@ -1,4 +1,4 @@
-"""What all named calls share: a channel for a repository, and answers read with a guard."""
+"""The base of all named calls: a channel for each repository, and checked answers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from bot.ports.errors import Lost, Transient
 
 T = TypeVar("T")
 
-INSTALLATION_S = 3600.0  # a looked-up installation; webhooks bring changes sooner
-PERMISSION_S = 60.0  # asked anew for each decision, cached so long at most
-MANY = 10_000  # entries of a cache that holds small values
+INSTALLATION_S = 3600.0  # seconds to cache an installation; webhooks report changes sooner
+PERMISSION_S = 60.0  # seconds to cache a permission, so that decisions are recent
+MANY = 10_000  # entries of a cache of small values
 
 
 class Api:
-    """Holds a channel an installation and one for the app."""
+    """Holds one channel for each installation, and one for the app."""
 
     def __init__(  # noqa: PLR0913  the wiring of the application, all by keyword
         self,
@@ -54,13 +54,13 @@ class Api:
         self._channels: dict[int, Channel] = {}
         self._installations: TTLCache[RepoId, int] = self._kept(INSTALLATION_S)
         self._levels: TTLCache[tuple[RepoId, str], Level] = self._kept(PERMISSION_S)
-        self._hidden_teams: set[str] = set()  # owners whose teams the app may not see
+        self._hidden_teams: set[str] = set()  # owners whose teams the app can't see
 
     def _kept(self, seconds: float) -> TTLCache[Any, Any]:
         return TTLCache(MANY, seconds, timer=lambda: self._clock.now().timestamp())
 
     async def _channel(self, repo: Repo) -> Channel:
-        """Return the repository's channel; GitHub is asked for an installation we don't know."""
+        """Return the repository's channel; ask GitHub for an unknown installation."""
         installation = repo.installation_id or self._installations.get(repo.id)
         if installation is None:
             installation = await self._look_up(repo)
@@ -113,7 +113,7 @@ class Api:
     async def _pages(
         self, repo: Repo, call: Call, key: str, read: Callable[[Any], T]
     ) -> AsyncGenerator[list[T], None]:
-        """Yield decoded pages, for who may stop early."""
+        """Yield decoded pages; the caller may stop early."""
         channel = await self._channel(repo)
         async for items in channel.pages(call, key):
             with understood(call):
@@ -123,7 +123,7 @@ class Api:
 
 @contextmanager
 def understood(call: Call) -> Iterator[None]:
-    """Raise ``Transient`` for an answer that lacks what it should hold (``Lost`` for a create)."""
+    """Raise ``Transient`` for an incomplete answer (``Lost`` for a creation)."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as exc:
@@ -132,10 +132,10 @@ def understood(call: Call) -> Iterator[None]:
 
 
 def named(repo: Repo, **more: str | int | None) -> dict[str, str | int | None]:
-    """Return the variables of a URL template: the repository's names and what else it needs."""
+    """Return the variables of a URL template: the repository's names and further ones."""
     return {"owner": repo.owner, "repo": repo.name, **more}
 
 
 def get(operation: str, url: str, values: dict[str, str | int | None]) -> Call:
-    """Make a read."""
+    """Return a read call."""
     return Call(operation, "GET", url, values, repeat=True)

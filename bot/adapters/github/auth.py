@@ -1,4 +1,4 @@
-"""Who we are to GitHub: the app by a signed token of minutes, an installation by one of an hour."""
+"""Authentication: a signed token for the app, and a fetched token for each installation."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import jwt
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 
-BACKDATED = timedelta(seconds=60)  # GitHub's advice against clock drift
-LIFETIME = timedelta(minutes=9)  # GitHub allows 10 from its own clock
+BACKDATED = timedelta(seconds=60)  # GitHub advises this against clock drift
+LIFETIME = timedelta(minutes=9)  # GitHub allows 10 minutes by its own clock
 JWT_RENEWED_EARLY = timedelta(minutes=1)
-TOKEN_RENEWED_EARLY = timedelta(minutes=5)  # of an hour
+TOKEN_RENEWED_EARLY = timedelta(minutes=5)  # of the hour that a token lives
 _ALGORITHM = "RS256"
 
 
 class Credentials(Protocol):
-    """Gives the value of an ``Authorization`` header."""
+    """Provides the value of an ``Authorization`` header."""
 
     async def header(self) -> str:
-        """Return the header's value, making or fetching a token when needed."""
+        """Return the header's value; make or fetch a token if needed."""
         ...
 
     def forget(self, header: str) -> None:
-        """Drop the token that was just refused, unless it has been replaced already."""
+        """Drop the refused token, unless it has already been replaced."""
         ...
 
 
@@ -43,7 +43,7 @@ class AppCredentials:
         self._expires_at: datetime | None = None
 
     async def header(self) -> str:
-        """Return ``Bearer`` and a JWT with a minute left at least."""
+        """Return ``Bearer`` and a JWT that is valid for at least another minute."""
         now = self._clock.now()
         if self._expires_at is None or now >= self._expires_at - JWT_RENEWED_EARLY:
             self._expires_at = now + LIFETIME
@@ -51,7 +51,7 @@ class AppCredentials:
         return self._header
 
     def forget(self, header: str) -> None:
-        """Sign anew next time."""
+        """Sign a new token next time."""
         if header == self._header:
             self._expires_at = None
 
@@ -66,12 +66,12 @@ class AppCredentials:
 
 @lru_cache(maxsize=2)
 def _key(pem: str) -> Any:
-    """Return a PEM's key: reading one checks its numbers, which takes far longer than to sign."""
+    """Return the key of a PEM, cached: parsing checks its numbers and takes longer than signing."""
     return jwt.get_algorithm_by_name(_ALGORITHM).prepare_key(pem)
 
 
 class InstallationCredentials:
-    """Keeps an installation's token; callers that come while it is fetched share the request."""
+    """Keeps an installation's token; concurrent callers share one request."""
 
     def __init__(self, fetch: Callable[[], Awaitable[tuple[str, datetime]]], clock: Clock) -> None:
         self._fetch = fetch
@@ -83,17 +83,17 @@ class InstallationCredentials:
         self._failure: Transient | Permanent | None = None
 
     async def header(self) -> str:
-        """Return ``Bearer`` and a token with five minutes left at least."""
+        """Return ``Bearer`` and a token valid for at least five minutes."""
         seen = self._finished
         async with self._lock:
             if self._fresh():
                 return self._header
             if self._finished != seen and self._failure is not None:
-                raise self._failure  # of the request that this caller waited for
+                raise self._failure  # the number of the request that this caller waited for
             return await self._renew()
 
     def forget(self, header: str) -> None:
-        """Fetch a new one next time."""
+        """Fetch a new token next time."""
         if header == self._header:
             self._expires_at = None
 
@@ -108,7 +108,9 @@ class InstallationCredentials:
             self._failure = exc
             raise
         finally:
-            self._finished += 1  # counted when over: who came meanwhile saw the number before
+            self._finished += (
+                1  # counted at the end: callers that came meanwhile saw the old number
+            )
         self._failure = None
         self._header = f"Bearer {token}"
         return self._header

@@ -1,8 +1,8 @@
-"""What an installation may still ask GitHub for: one budget, one pace, last in line progress.
+"""The rate limits of an installation: one budget, one pace, and the lowest priority for progress.
 
-Limits are GitHub's: a primary quota in headers, secondary limits by ``retry-after`` or words, and
-the advice to leave a second between writes that create content. Going on while limited can get
-the app banned, so a limit holds back every call of that installation.
+The limits are GitHub's: a primary quota in headers, secondary limits by ``retry-after`` or by
+words, and the advice to wait a second between writes. GitHub may ban an app that ignores a limit,
+so a limit holds back every call of the installation.
 """
 
 from bisect import bisect_left, insort
@@ -14,29 +14,29 @@ from itertools import count
 from bot.ports.clock import Clock
 from bot.ports.errors import Transient
 
-SECONDARY_S = 60.0  # GitHub: at least a minute when it names no time
-SECONDARY_MAX_S = 900.0  # doubled each time up to here, so that a recovery is noticed
-LOW_SHARE = 0.1  # below this share of the quota, progress gives way
-LOW_RETRY_S = 60.0  # progress is looked at again then, or at the reset
-MAX_HOLD_S = 3900.0  # a quota resets within the hour; more is a wrong clock
-BURST = 5.0  # writes that may go at once: a small pull request waits for nothing
+SECONDARY_S = 60.0  # GitHub asks for at least a minute if it names no time
+SECONDARY_MAX_S = 900.0  # the wait doubles up to this, so that a recovery is noticed
+LOW_SHARE = 0.1  # below this share of the quota no progress is written
+LOW_RETRY_S = 60.0  # progress is tried again then, or at the reset
+MAX_HOLD_S = 3900.0  # a quota resets within an hour; more means a wrong clock
+BURST = 5.0  # writes without a pause: a small pull request does not wait
 
 
 class Priority(IntEnum):
-    """Who goes first; everything but PLAIN is a write that is paced."""
+    """The priority of a call; every call except PLAIN is a paced write."""
 
-    PLAIN = 0  # reads, dispatch, cancel: never paced
-    FINAL = 1  # final results and edits of replies
+    PLAIN = 0  # reads, dispatches and cancels: never paced
+    FINAL = 1  # final results, and edits of replies
     CREATE = 2  # new check runs, new comments
     PROGRESS = 3
 
 
-# How long a write may wait for its turn: well under a lease (30 s). Progress does not wait.
+# The longest wait of a write, well below a lease (30 s). Progress does not wait.
 MAX_WAIT_S = {Priority.FINAL: 10.0, Priority.CREATE: 5.0, Priority.PROGRESS: 0.0}
 
 
 class Budget:
-    """The quota of one installation as its answers tell it."""
+    """The quota of one installation, as its answers report it."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -47,7 +47,7 @@ class Budget:
         self.remaining: int | None = None
 
     def admit(self, priority: Priority) -> None:
-        """Raise ``Transient`` while calls are held back, or when progress must give way."""
+        """Raise ``Transient`` while calls are held back, or if progress must wait."""
         held = self._seconds_until(self._held_until)
         if held > 0:
             reason = "GitHub's limits hold calls back"
@@ -58,7 +58,7 @@ class Budget:
             raise Transient(reason, retry_after_s=min(reset, LOW_RETRY_S))
 
     def note(self, status: int, headers: Mapping[str, str], body: bytes) -> float | None:
-        """Read an answer's headers; return the seconds to wait when it was refused by a limit."""
+        """Read an answer's headers; return the seconds to wait if a limit refused the call."""
         self._note_quota(headers)
         if status not in (403, 429):
             if status < 400:
@@ -71,7 +71,7 @@ class Budget:
         return self._seconds_until(self._held_until)
 
     def _note_quota(self, headers: Mapping[str, str]) -> None:
-        """Keep limit, rest and reset of the core quota; spent means held until the reset."""
+        """Keep limit, rest and reset of the core quota; a spent quota holds until the reset."""
         if headers.get("x-ratelimit-resource", "core") != "core":
             return
         try:
@@ -79,23 +79,23 @@ class Budget:
             remaining = int(headers["x-ratelimit-remaining"])
             resets_at = self._clock.now() + timedelta(seconds=self._reset_in(headers))
         except (KeyError, ValueError):
-            return  # an older server or a proxy: nothing is known
+            return  # an older server or a proxy sends no quota
         self._limit, self.remaining, self._resets_at = limit, remaining, resets_at
         if remaining <= 0:
             self._hold(self._seconds_until(resets_at))
 
     def _reset_in(self, headers: Mapping[str, str]) -> float:
-        """Return the seconds until the reset header's time, within reason."""
+        """Return the seconds until the reset header's time, within bounds."""
         seconds = float(headers["x-ratelimit-reset"]) - self._clock.now().timestamp()
         return min(max(seconds, 0.0), MAX_HOLD_S)
 
     def _limited_for(self, status: int, headers: Mapping[str, str], body: bytes) -> float | None:
-        """Tell a limit from a missing permission, in GitHub's order of precedence."""
+        """Distinguish a limit from a missing permission, in GitHub's order of precedence."""
         asked = _seconds(headers.get("retry-after"))
         if asked is not None:
             return max(asked, 1.0)
         if headers.get("x-ratelimit-remaining") == "0":
-            # At least a second: GitHub's clock may be ahead of ours.
+            # At least a second, because GitHub's clock may be ahead of ours.
             return max(self._seconds_until(self._resets_at), 1.0)
         if status == 429 or _speaks_of_limits(body):
             self._strikes += 1
@@ -115,10 +115,10 @@ class Budget:
 
 
 class Pace:
-    """A token bucket for writes; who waits is served by priority, then first come first served."""
+    """A token bucket for writes, served by priority, then first come first served."""
 
     def __init__(self, clock: Clock, rate_per_s: float) -> None:
-        """``rate_per_s`` writes go a second once a burst is over; GitHub advises one."""
+        """Allow ``rate_per_s`` writes a second after a burst; GitHub advises one."""
         self._clock = clock
         self._rate_per_s = rate_per_s
         self._tokens = BURST
@@ -127,7 +127,7 @@ class Pace:
         self._numbers = count()
 
     async def take(self, priority: Priority) -> None:
-        """Wait for a turn; raise ``Transient`` when it would take longer than it may."""
+        """Wait for a turn; raise ``Transient`` if it takes longer than allowed."""
         ticket = (priority, next(self._numbers))
         give_up_at = self._clock.now() + timedelta(seconds=MAX_WAIT_S[priority])
         insort(self._line, ticket)
@@ -142,22 +142,22 @@ class Pace:
             self._line.remove(ticket)
 
     def _wait_s(self, ticket: tuple[Priority, int]) -> float:
-        """Return the seconds until there is a token for everybody ahead and for this one."""
+        """Return the seconds until there is a token for every earlier write and for this one."""
         now = self._clock.now()
         passed = max((now - self._filled_at).total_seconds(), 0.0)
         self._tokens = min(BURST, self._tokens + passed * self._rate_per_s)
         self._filled_at = now
         missing = bisect_left(self._line, ticket) + 1 - self._tokens
-        # A clock has microseconds: what is less than a millisecond is no reason to sleep.
+        # A clock has microseconds, so a rest below a millisecond is rounding.
         return missing / self._rate_per_s if missing > 0.001 else 0.0
 
 
 def _seconds(text: str | None) -> float | None:
-    """Read ``retry-after``; ``None`` when absent or a date, which GitHub does not send."""
+    """Read ``retry-after``; ``None`` if it is absent or a date, which GitHub does not send."""
     return float(text) if text is not None and text.strip().isdecimal() else None
 
 
 def _speaks_of_limits(body: bytes) -> bool:
-    """Tell a secondary limit without headers by its words ("abuse" is the older one)."""
+    """Return True for the words of a secondary limit ("abuse" is the older one)."""
     words = body[:2000].lower()
     return b"rate limit" in words or b"abuse detection" in words

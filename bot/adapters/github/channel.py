@@ -1,7 +1,7 @@
-"""One line to GitHub: credentials, budget, pace, ETags, retries and the meaning of errors.
+"""A channel to GitHub: credentials, rate limits, ETags, retries, and the meaning of errors.
 
-Each installation has one, and the app itself. This is the only place that retries, and
-only what is safe to repeat: a dispatch or a creation whose answer is lost raises ``Lost``.
+Each installation has one, and so has the app. Retries happen only here, and only for calls that are
+safe to repeat. A dispatch or a creation without an answer raises ``Lost``.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from bot.ports.clock import Clock
 from bot.ports.errors import Silent, Transient
 
 JSON = "application/vnd.github+json"
-CACHE_BYTES = 8 << 20  # ETags of an installation: some hundred lists
+CACHE_BYTES = 8 << 20  # ETags of an installation: a few hundred lists
 CACHED_BODY_BYTES = 1 << 20  # a larger body would push out all others
-CONCURRENT = 50  # GitHub bears 100 at once, of all replicas together
+CONCURRENT = 50  # GitHub allows 100 at once for all replicas together
 ATTEMPTS = 3
-MAX_PAGES = 30  # 3,000 items: where GitHub's own lists end
+MAX_PAGES = 30  # 3,000 items, where GitHub's own lists end
 
 Vars = Mapping[str, str | int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One named call; ``url`` is a URI template below the API's address, or a complete URL."""
+    """A named call; ``url`` is a URI template below the API's address, or a complete URL."""
 
     operation: str
     method: str
@@ -46,13 +46,13 @@ class Call:
     vars: Vars = field(default_factory=dict)
     data: Mapping[str, Any] | None = None
     accept: str = JSON
-    repeat: bool = False  # safe to send again when no answer came
+    repeat: bool = False  # safe to send again if no answer came
     priority: Priority = Priority.PLAIN
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call brought: decoded JSON (``None`` for no body), and the next page's URL."""
+    """The answer to a call: decoded JSON (``None`` for no body), and the next page's URL."""
 
     status: int
     data: Any
@@ -61,7 +61,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Cached:
-    """A body with its ETag, as bytes, so that nobody can alter it."""
+    """A body with its ETag, as bytes, so that no caller can change it."""
 
     etag: str
     response: Response
@@ -93,13 +93,13 @@ class Channel:
     async def call(self, call: Call) -> Answer:
         """Make a call; raise ``Transient`` (``Lost``) or ``Permanent``."""
         self._budget.admit(call.priority)
-        await self._credentials.header()  # retried by itself: not once more in here
+        await self._credentials.header()  # it retries by itself
         if not call.repeat:
             return await self._once(call)
         async for attempt in stamina.retry_context(
             on=_worth_repeating,
             attempts=ATTEMPTS,
-            timeout=TOTAL_S,  # who asked holds a lease: no second wait after a long first one
+            timeout=TOTAL_S,  # the caller holds a lease, so do not wait twice
             wait_initial=0.2,
             wait_jitter=0.3,
             wait_max=2,
@@ -111,7 +111,7 @@ class Channel:
     async def pages(
         self, call: Call, key: str = "", *, most: int = MAX_PAGES
     ) -> AsyncGenerator[Sequence[Any]]:
-        """Yield each page's items; ``key`` names the list in an object, "" for a plain array."""
+        """Yield the items of each page; ``key`` names the list in an object, "" for an array."""
         for _ in range(most):
             answer = await self.call(call)
             yield _items(call, answer.data, key)
@@ -121,7 +121,7 @@ class Channel:
         self._log.warning("list cut", operation=call.operation, pages=most)
 
     async def stream(self, call: Call) -> AsyncGenerator[bytes]:
-        """Yield a body in chunks; refused like any call, never retried once it flows."""
+        """Yield a body in chunks; refused like any call, never retried after the first chunk."""
         self._budget.admit(call.priority)
         header = await self._credentials.header()
         try:
@@ -138,7 +138,7 @@ class Channel:
             raise lost(call.operation, exc, repeat=True) from exc
 
     def _begin(self, call: Call, header: str, head: Response) -> None:
-        """Look at a stream's head: a refused token is dropped, the next try has a new one."""
+        """Check a stream's head; drop a refused token, so that the next try has a new one."""
         if head.status == 401:
             self._credentials.forget(header)
             message = f"{call.operation}: GitHub refused the token"
@@ -149,7 +149,7 @@ class Channel:
         self._budget.admit(call.priority)
         if call.priority is not Priority.PLAIN:
             await self._pace.take(call.priority)
-            self._budget.admit(call.priority)  # what came while it waited
+            self._budget.admit(call.priority)  # a limit may have come while it waited
         url = sansio.format_url(call.url, call.vars, base_url=self._base_url)
         cached = self._cache.get((call.accept, url)) if call.method == "GET" else None
         response = await self._authorised(call, cached)
@@ -160,7 +160,7 @@ class Channel:
         return _answer(call, response)
 
     async def _authorised(self, call: Call, cached: _Cached | None) -> Response:
-        """Send it; a refused token is dropped and the call made once more."""
+        """Send it; after a refused token send it once more with a new one."""
         header = await self._credentials.header()
         response = await self._send(call, header, cached)
         if response.status == 401:
@@ -187,7 +187,7 @@ class Channel:
         return Request(call.operation, call.method, url, headers, body)
 
     def _refuse(self, call: Call, response: Response) -> None:
-        """Note the budget; raise for an answer that limits refused."""
+        """Update the budget; raise if a limit refused the call."""
         wait = self._budget.note(response.status, response.headers, response.body)
         if wait is not None:
             self._log.warning("github limit", operation=call.operation, seconds=wait)
@@ -203,13 +203,13 @@ class Channel:
 
 
 def _answer(call: Call, response: Response) -> Answer:
-    """Decode an answer, anew each time."""
+    """Decode an answer; each caller gets its own copy."""
     data, next_url = decipher(call.operation, response, repeat=call.repeat)
     return Answer(response.status, data, next_url)
 
 
 def _items(call: Call, data: Any, key: str) -> Sequence[Any]:
-    """Take the list out of a page; anything else is an answer we can't use."""
+    """Return the list of a page; raise for any other answer."""
     items = data.get(key) if key and isinstance(data, dict) else data
     if not isinstance(items, list):
         message = f"{call.operation}: GitHub's answer holds no list"
@@ -218,5 +218,5 @@ def _items(call: Call, data: Any, key: str) -> Sequence[Any]:
 
 
 def _worth_repeating(exc: Exception) -> bool:
-    """Return True if trying again at once may help: not for a limit, which names its time."""
+    """Return True if an immediate repetition may help; a limit names its own time."""
     return isinstance(exc, Transient) and exc.retry_after_s is None

@@ -1,8 +1,8 @@
-"""A check run as GitHub takes it: limits kept in bytes, unset keys left out.
+"""Build the body of a check run: limits counted in bytes, unset keys left out.
 
-GitHub says characters but counts bytes (422 ``summary exceeds a maximum bytesize of 65535``), and
-answers 422 to a null ``conclusion`` or ``completed_at``. Rendering keeps the limits already; this
-is the last guard, because one refused result would leave a pull request waiting for ever.
+GitHub says characters but counts bytes (422 ``summary exceeds a maximum bytesize of 65535``). It
+answers 422 to a null ``conclusion`` or ``completed_at``. Rendering respects the limits already.
+This is the last guard, because a pull request waits for ever for a refused result.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def body_of(check: CheckWrite, annotations: Sequence[Annotation] = ()) -> Json:
     if completes(check):
         body["conclusion"] = check.conclusion
         body["completed_at"] = stamp(check.completed_at)
-        # Buttons show on completed runs only; unsent ones would be dropped.
+        # GitHub shows buttons only on completed runs, and drops buttons that are not sent.
         body["actions"] = [_button(button) for button in check.buttons[:BUTTONS]] or None
     return {key: value for key, value in body.items() if value is not None}
 
 
 def output_of(check: CheckWrite, annotations: Sequence[Annotation] = ()) -> Json:
-    """Build the whole output: whether a part left out is kept is not documented."""
+    """Build the whole output: GitHub does not document whether it keeps a missing part."""
     output: Json = {
         "title": cut_chars(check.title, TITLE_CHARS) or check.name,
         "summary": cut_bytes(check.summary, TEXT_BYTES),
@@ -63,13 +63,13 @@ def completes(check: CheckWrite) -> bool:
 
 
 def stamp(when: datetime | None) -> str | None:
-    """Write a time as GitHub does, in whole seconds of UTC."""
+    """Return a time in GitHub's form, in whole seconds of UTC."""
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if when else None
 
 
 def cut_bytes(text: str, limit: int) -> str:
-    """Cut at a character's end so that the text with its mark is within ``limit`` bytes."""
-    data = text.encode(errors="replace")  # a lone surrogate can't be sent
+    """Cut between characters, so that the text with its mark has at most ``limit`` bytes."""
+    data = text.encode(errors="replace")  # a lone surrogate can't be encoded
     if len(data) <= limit:
         return data.decode()
     return data[: limit - len(MARK.encode())].decode(errors="ignore") + MARK
@@ -98,6 +98,6 @@ def _button(button: Button) -> Json:
     return {
         "label": cut_chars(button.label, LABEL_CHARS),
         "description": cut_chars(button.description, DESCRIPTION_CHARS),
-        # Never with an ellipsis: it comes back to us as it was sent.
+        # Without an ellipsis: GitHub sends it back, and we look it up.
         "identifier": button.identifier[:IDENTIFIER_CHARS],
     }

@@ -1,4 +1,4 @@
-"""Check runs: created once, rewritten whole, annotated without doubling."""
+"""Calls on check runs: created once, rewritten completely, annotated without repetition."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ RUN = RUNS + "/{id}"
 
 
 class Checks(Api):
-    """Named calls on check runs.
+    """The calls on check runs.
 
-    GitHub appends annotations and can't remove one. How many a check run has is kept from each
-    answer; when it is not known (an answer was lost, another process wrote), it is read first.
+    GitHub appends annotations and can't remove one. The number of a check run's annotations is kept
+    from each answer. If it is unknown (an answer was lost, another process wrote), it is read
+    first.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -37,7 +38,7 @@ class Checks(Api):
         self._annotated: LRUCache[int, int] = LRUCache(MANY)
 
     async def create_check(self, repo: Repo, check: CheckWrite) -> int:
-        """Create a check run; return its id. Not repeated when unanswered: raises ``Lost``."""
+        """Create a check run; return its id. Not repeated: it raises ``Lost``."""
         annotations = check.annotations if completes(check) else ()
         body = body_of(check, annotations[:ANNOTATIONS_A_REQUEST])
         priority = Priority.FINAL if completes(check) else Priority.CREATE
@@ -49,12 +50,12 @@ class Checks(Api):
         try:
             await self._append(repo, github_id, check)
         except (Transient, Permanent) as exc:
-            # The check run is there and says what it should; its id must not be lost for a line.
+            # The check run exists. A failed annotation must not lose its id.
             self._log.warning("annotations left out", check=github_id, error=str(exc))
         return github_id
 
     async def update_check(self, repo: Repo, github_id: int, check: CheckWrite) -> None:
-        """Rewrite a check run; annotations go with the completing write, each once."""
+        """Rewrite a check run; the completing write sends the annotations, each once."""
         batch: tuple[Annotation, ...] = ()
         if _annotates(check):
             there = await self._count(repo, github_id)
@@ -66,8 +67,8 @@ class Checks(Api):
         await self._append(repo, github_id, check)
 
     async def find_check(self, repo: Repo, sha: Sha, name: str, external_id: str) -> int | None:
-        """Find a check run of ours by the id we gave it."""
-        # The filter takes the app's number; a client id is compared below alone.
+        """Return our check run with the id that we gave it."""
+        # The filter takes only the App ID; a client id is compared below.
         app = self._app_id if self._app_id.isdecimal() else None
         url = (
             "/repos/{owner}/{repo}/commits/{sha}/check-runs"
@@ -83,7 +84,7 @@ class Checks(Api):
         return None
 
     async def _append(self, repo: Repo, github_id: int, check: CheckWrite) -> None:
-        """Send the annotations that one request could not hold."""
+        """Send the annotations beyond those that fit in one request."""
         if not _annotates(check):
             return
         while rest := check.annotations[await self._count(repo, github_id) :]:
@@ -95,7 +96,7 @@ class Checks(Api):
     async def _patch(
         self, repo: Repo, github_id: int, body: dict[str, Any], priority: Priority
     ) -> None:
-        """Send an update; one that adds annotations is not repeated."""
+        """Send an update; one with annotations is not repeated."""
         added = len(body["output"].get("annotations", ()))
         there = self._annotated.pop(github_id, None) if added else None
         call = Call(
@@ -108,14 +109,14 @@ class Checks(Api):
             priority=priority,
         )
         answer = await self._call(repo, call)
-        if added:  # a lost answer leaves the number unknown
+        if added:  # after a lost answer the number is unknown
             self._annotated[github_id] = (there or 0) + added
         elif github_id not in self._annotated:
             with understood(call):
                 self._annotated[github_id] = _annotations_of(answer.data)
 
     async def _count(self, repo: Repo, github_id: int) -> int:
-        """Return how many annotations it has, from memory when that is certain."""
+        """Return the number of annotations, from memory if that is certain."""
         known = self._annotated.get(github_id)
         if known is None:
             call = get("check", RUN, named(repo, id=github_id))
@@ -129,5 +130,5 @@ def _annotates(check: CheckWrite) -> bool:
 
 
 def _annotations_of(data: dict[str, Any]) -> int:
-    """Return how many annotations GitHub says a check run has."""
+    """Return the number of a check run's annotations, as GitHub reports it."""
     return int((data.get("output") or {}).get("annotations_count") or 0)

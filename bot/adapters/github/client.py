@@ -1,4 +1,4 @@
-"""The GitHub port in one object."""
+"""The GitHub port as one object."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ class GitHubClient(Pulls, People, Checks, Actions, Comments, Deliveries):
 if TYPE_CHECKING:
 
     def _fits(client: GitHubClient) -> GitHub:
-        """Let the type checker say so when the port and the client part."""
+        """Let the type checker compare the port and the client."""
         return client

@@ -1,4 +1,4 @@
-"""Comments on pull requests and reactions to them."""
+"""Calls on comments of pull requests, and reactions to them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from bot.adapters.github.checkbody import cut_bytes
 from bot.core.model.repos import Repo
 from bot.ports.errors import Permanent, Transient
 
-COMMENT_BYTES = 65_535  # GitHub documents 65,536 characters; bytes are never more
+COMMENT_BYTES = 65_535  # GitHub documents 65,536 characters; a limit in bytes is stricter
 OF_ISSUE = "/repos/{owner}/{repo}/issues/{number}/comments"
 COMMENT = "/repos/{owner}/{repo}/issues/comments/{id}"
 GONE = (404, 410)
 
 
 class Comments(Api):
-    """Named calls on comments."""
+    """The calls on comments."""
 
     async def comment(self, repo: Repo, number: int, body: str) -> int:
-        """Post a comment; return its id. Not repeated when unanswered: raises ``Lost``."""
+        """Post a comment; return its id. Not repeated: it raises ``Lost``."""
         data = {"body": cut_bytes(body, COMMENT_BYTES)}
         values = named(repo, number=number)
         call = Call("comment", "POST", OF_ISSUE, values, data, priority=Priority.CREATE)
@@ -32,7 +32,7 @@ class Comments(Api):
             return int(answer.data["id"])
 
     async def edit_comment(self, repo: Repo, comment_id: int, body: str) -> bool:
-        """Rewrite a comment of ours; False when it is gone."""
+        """Rewrite our comment; return False if it no longer exists."""
         data = {"body": cut_bytes(body, COMMENT_BYTES)}
         call = Call(
             "edit_comment",
@@ -54,7 +54,7 @@ class Comments(Api):
     async def find_comment(
         self, repo: Repo, number: int, marker: str, since: datetime
     ) -> int | None:
-        """Find a comment of ours that holds the marker; anybody can copy a marker."""
+        """Return our comment with the marker; anybody can copy a marker."""
         at = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
         call = get(
             "find_comment",
@@ -76,7 +76,7 @@ class Comments(Api):
             COMMENT + "/reactions",
             named(repo, id=comment_id),
             {"content": content},
-            repeat=True,  # GitHub answers 200 when it is already there
+            repeat=True,  # GitHub answers 200 if the reaction already exists
         )
         try:
             await self._call(repo, call)

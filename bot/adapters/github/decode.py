@@ -1,6 +1,7 @@
-"""GitHub's JSON as the port's values; what GitHub may leave null is tolerated here and only here.
+"""Decode GitHub's JSON into the port's values; only this module tolerates nulls.
 
-A missing key raises ``KeyError``, a wrong shape ``TypeError``: ``Api`` makes both ``Transient``.
+A missing key raises ``KeyError``, a wrong type ``TypeError``. ``Api`` turns both into
+``Transient``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from bot.ports.github import ActionsJob, ActionsRun, ChangedFile, HookDelivery
 
 Json = dict[str, Any]
 
-# From the highest down: the first that is true counts.
+# From the highest level down: the first true one counts.
 GRANTS = (
     ("admin", Level.ADMIN),
     ("maintain", Level.MAINTAIN),
@@ -41,8 +42,8 @@ def optional_time(text: str | None) -> datetime | None:
 
 
 def pull(repo: Repo, data: Json) -> Pull:
-    """Read a pull request, of a list too, which lacks ``changed_files``."""
-    head_repo = data["head"].get("repo")  # null when the fork was deleted
+    """Read a pull request; one of a list lacks ``changed_files``."""
+    head_repo = data["head"].get("repo")  # null if the fork was deleted
     return Pull(
         repo_id=repo.id,
         number=int(data["number"]),
@@ -58,7 +59,7 @@ def pull(repo: Repo, data: Json) -> Pull:
 
 
 def login(user: Json | None) -> str:
-    """Return a login; "" for an account that is gone."""
+    """Return a login; "" for a deleted account."""
     return user.get("login") or "" if user else ""
 
 
@@ -72,9 +73,9 @@ def changed_file(data: Json) -> ChangedFile:
 
 
 def listed_head(data: Json) -> str:
-    """Return the head that a file of a pull request's list is of, "" when it does not say.
+    """Return the head commit of a listed file, "" if the list does not tell it.
 
-    GitHub puts it into the file's address. A removed file is none of the head's.
+    GitHub puts the commit into the file's address. A removed file is not in the head.
     """
     address = data.get("contents_url") or ""
     refs = parse_qs(urlsplit(address).query).get("ref", [""])
@@ -108,7 +109,7 @@ def actions_run(data: Json) -> ActionsRun:
 
 
 def dispatched(data: Json, now: datetime) -> ActionsRun:
-    """Read a dispatch's answer: an id and a link, the rest is what a new run has."""
+    """Read a dispatch's answer: it has an id and a link, the rest is that of a new run."""
     return ActionsRun(
         id=int(data["workflow_run_id"]),
         attempt=1,
@@ -124,7 +125,7 @@ def dispatched(data: Json, now: datetime) -> ActionsRun:
 
 
 def actions_job(data: Json) -> ActionsJob:
-    """Read a job; no runner yet is ""."""
+    """Read a job; its runner is "" before it has one."""
     failed = [step for step in data.get("steps") or () if step.get("conclusion") == "failure"]
     return ActionsJob(
         id=int(data["id"]),
@@ -141,7 +142,7 @@ def actions_job(data: Json) -> ActionsJob:
 
 
 def delivery(attempts: list[Json]) -> HookDelivery:
-    """Make one delivery of all attempts with its GUID: fine when any was answered with 2xx."""
+    """Join all attempts with one GUID: the delivery succeeded if any attempt got a 2xx."""
     newest = max(attempts, key=lambda item: int(item["id"]))
     return HookDelivery(
         id=int(newest["id"]),
@@ -158,5 +159,5 @@ def arrived(attempt: Json) -> bool:
 
 
 def is_ours(app: Json | None, app_id: str) -> bool:
-    """Return True if an app is this one, which may be known by its number or its client id."""
+    """Return True for our own app, by its number or its client id."""
     return app is not None and app_id in (str(app.get("id")), app.get("client_id"))

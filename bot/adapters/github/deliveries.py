@@ -1,4 +1,4 @@
-"""The webhooks GitHub tried to send: it never repeats one by itself, so we look."""
+"""Calls on webhook deliveries: GitHub never repeats one by itself, so the bot does."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bot.adapters.github.api import Api, get, understood
 from bot.adapters.github.channel import Call
 from bot.ports.github import HookDelivery
 
-MOST_PAGES = 500  # 50,000 attempts: three days of a busy organisation
+MOST_PAGES = 500  # 50,000 attempts: three days of a busy organization
 
 
 class Deliveries(Api):
-    """Named calls of the app itself."""
+    """The calls of the app itself."""
 
     async def deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:
-        """List the app's deliveries since (GitHub keeps three days), one a GUID, newest first."""
+        """Return the app's deliveries since then, one per GUID, newest first (three days)."""
         attempts: dict[str, list[dict[str, Any]]] = {}
         call = get("deliveries", "/app/hook/deliveries?per_page=100", {})
         async for items in self._app.pages(call, most=MOST_PAGES):
@@ -31,6 +31,6 @@ class Deliveries(Api):
             return tuple(decode.delivery(group) for group in attempts.values())
 
     async def redeliver(self, delivery_id: int) -> None:
-        """Ask GitHub to send a delivery again; a second one has the same GUID and is dropped."""
+        """Ask GitHub to send a delivery again; an arrived one has the same GUID and is dropped."""
         url = "/app/hook/deliveries/{id}/attempts"
         await self._app.call(Call("redeliver", "POST", url, {"id": delivery_id}, repeat=True))

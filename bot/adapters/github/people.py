@@ -1,4 +1,4 @@
-"""Who somebody is to a repository."""
+"""Calls on permissions and teams."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ FORBIDDEN = 403
 
 
 class People(Api):
-    """Named calls on permissions and teams."""
+    """The calls on permissions and teams."""
 
     async def permission(self, repo: Repo, login: str) -> Level:
-        """Return somebody's level (cached 60 s at most); NONE for unknown people."""
+        """Return a person's level (cached for at most 60 s); NONE for unknown people."""
         if not login:
             return Level.NONE
         key = (repo.id, login.lower())
@@ -37,9 +37,9 @@ class People(Api):
             raise
 
     async def in_team(self, repo: Repo, team: str, login: str) -> bool:
-        """Return True if somebody is an active member of the owner's team.
+        """Return True if a person is an active member of the owner's team.
 
-        Nobody is in a team that the app may not see: ``members: read`` is optional.
+        Return False if the app can't see the team: ``members: read`` is optional.
         """
         if not login:
             return False
@@ -55,7 +55,7 @@ class People(Api):
             return False
 
     def _warn_of(self, owner: str, why: str) -> None:
-        """Say once an owner that `trust.teams` can't count there."""
+        """Log once for an owner that `trust.teams` can't work there."""
         if owner not in self._hidden_teams:
             self._hidden_teams.add(owner)
             self._log.warning("teams hidden", owner=owner, reason=why)

@@ -1,4 +1,4 @@
-"""Pull requests, their files, and files at a branch."""
+"""Calls on pull requests, their files, and files of a branch."""
 
 from __future__ import annotations
 
@@ -16,30 +16,31 @@ from bot.core.model.repos import Repo
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles, FileText
 
-LISTED_FILES = 3000  # GitHub lists no more of a pull request
-COMPARED_FILES = 300  # nor of a comparison
+LISTED_FILES = 3000  # GitHub lists at most this many files of a pull request
+COMPARED_FILES = 300  # and of a comparison
 GONE = (404, 410)
 
 
 class Pulls(Api):
-    """Named calls on pull requests and contents."""
+    """The calls on pull requests and contents."""
 
     async def pull(self, repo: Repo, number: int) -> Pull:
-        """Read a pull request."""
+        """Return a pull request."""
         url = "/repos/{owner}/{repo}/pulls/{number}"
         call = get("pull", url, named(repo, number=number))
         return await self._read(repo, call, lambda data: decode.pull(repo, data))
 
     async def open_pulls(self, repo: Repo) -> tuple[Pull, ...]:
-        """List the open pull requests."""
+        """Return the open pull requests."""
         url = "/repos/{owner}/{repo}/pulls?state=open&per_page=100"
         call = get("open_pulls", url, named(repo))
         return tuple(await self._list(repo, call, "", lambda data: decode.pull(repo, data)))
 
     async def pull_files(self, repo: Repo, number: int, changed_files: int) -> ChangedFiles:
-        """List its files; more than 3,000 are not listed at all.
+        """Return its files; GitHub lists at most 3,000.
 
-        A listing shorter than ``changed_files`` is no fault: the pull request may have moved.
+        A list shorter than ``changed_files`` is no error: the pull request may have changed
+        meanwhile.
         """
         if changed_files > LISTED_FILES:
             return ChangedFiles((), truncated=True)
@@ -50,24 +51,24 @@ class Pulls(Api):
         )
         files = tuple(file for file, _ in listed)
         heads = frozenset(head for _, head in listed if head)
-        # It grew meanwhile, and perhaps beyond what was listed.
+        # It grew meanwhile, perhaps beyond the list.
         full = len(files) >= LISTED_FILES and changed_files < LISTED_FILES
         return ChangedFiles(files, truncated=full, heads=heads)
 
     async def compare_files(self, repo: Repo, base: str, head: str) -> ChangedFiles:
-        """List the files between two commits (300 at most, else truncated)."""
-        # All files come with the first page, whose size is that of the commits.
+        """Return the files between two commits (at most 300, otherwise truncated)."""
+        # All files come with the first page; later pages only have further commits.
         url = "/repos/{owner}/{repo}/compare/{base}...{head}?per_page=1"
         call = get("compare_files", url, named(repo, base=base, head=head))
         files = await self._read(repo, call, _files)
         return ChangedFiles(files.files, truncated=len(files.files) >= COMPARED_FILES)
 
     async def file(self, repo: Repo, path: str, ref: str) -> FileText | None:
-        """Read a file at a branch or commit; None when there is none."""
+        """Return a file at a branch or commit; None if there is none."""
         if any(part in ("", ".", "..") for part in path.split("/")):
-            return None  # no such path in git, and a URL would mean another one
+            return None  # not a path in git, and in a URL it would mean another one
         url = "/repos/{owner}/{repo}/contents/{+path}{?ref}"
-        # Quoted here: `+` keeps the slashes, but would keep `?` and `#` as well.
+        # Quoted here: `+` keeps the slashes, but would also keep `?` and `#`.
         call = get("file", url, named(repo, path=quote(path), ref=ref))
         try:
             data = (await self._call(repo, call)).data
@@ -83,17 +84,17 @@ class Pulls(Api):
             return FileText(base64.b64decode(data["content"]), str(data["sha"]))
 
     async def tip(self, repo: Repo, branch: str) -> Sha | None:
-        """Return the head of a branch; None when there is none."""
+        """Return the head of a branch; None if there is none."""
         call = get("tip", "/repos/{owner}/{repo}/branches/{branch}", named(repo, branch=branch))
         return await self._maybe(repo, call, lambda data: Sha(data["commit"]["sha"]))
 
     async def tree(self, repo: Repo, sha: str) -> str | None:
-        """Return git's name for a commit's files: the same for the same files; None: no commit."""
+        """Return git's id for a commit's files, None for an unknown commit."""
         call = get("tree", "/repos/{owner}/{repo}/git/commits/{sha}", named(repo, sha=sha))
         return await self._maybe(repo, call, lambda data: str(data["tree"]["sha"]))
 
     async def _maybe(self, repo: Repo, call: Call, read: Callable[[Any], T]) -> T | None:
-        """Read what may not be there."""
+        """Read something that may not exist."""
         try:
             return await self._read(repo, call, read)
         except Permanent as exc:
@@ -102,13 +103,13 @@ class Pulls(Api):
             raise
 
     async def _blob(self, repo: Repo, sha: str | None) -> Any:
-        """Read a file over 1 MB, which contents show without content."""
+        """Read a file over 1 MB, which the contents API returns without content."""
         call = get("blob", "/repos/{owner}/{repo}/git/blobs/{sha}", named(repo, sha=sha))
         return (await self._call(repo, call)).data
 
 
 def _is_file(data: Any) -> bool:
-    """Tell a file from a directory (a list), a submodule and a link out of the tree."""
+    """Return True for a file; not for a directory (a list), a submodule or an outside link."""
     return isinstance(data, dict) and data.get("type") == "file"
 
 

@@ -1,4 +1,4 @@
-"""GitHub's refusals and silences as the two errors of the ports, in GitHub's words."""
+"""Translate GitHub's errors and lost answers into the two errors of the ports."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gidgethub import sansio
 from bot.adapters.github.wire import Response
 from bot.ports.errors import Lost, Permanent, Transient
 
-UNAUTHORISED_RETRY_S = 60.0  # a key being rotated, a clock being set: no work is lost meanwhile
+UNAUTHORISED_RETRY_S = 60.0  # temporary while a key is rotated or a clock is set
 READ = ("content-type", "link")
-WORDS = 300  # characters of a body that is no JSON
+WORDS = 300  # characters of a body that is not JSON
 
 
 def decipher(operation: str, response: Response, *, repeat: bool) -> tuple[Any, str | None]:
     """Return decoded data and the next page's URL; raise for anything but success."""
     try:
-        # Not the quota's headers: the budget reads them, and tells a limit from a refusal.
+        # Without the quota's headers: the budget reads them and recognises a limit.
         headers = {key: response.headers[key] for key in READ if key in response.headers}
         data, _, next_url = sansio.decipher_response(response.status, headers, response.body)
     except gidgethub.BadRequest as exc:
@@ -27,7 +27,7 @@ def decipher(operation: str, response: Response, *, repeat: bool) -> tuple[Any, 
     except gidgethub.HTTPException as exc:
         raise _unclear(f"{operation}: {response.status} {exc}", repeat=repeat) from exc
     except (ValueError, LookupError, TypeError, AttributeError) as exc:
-        # Broken JSON, bytes that are no text, a 422 without a message, an unnamed status.
+        # Broken JSON, bytes that are not text, a 422 without a message, an unnamed status.
         words = response.body[:WORDS].decode(errors="replace")
         if 400 <= response.status < 500:
             raise _refused(operation, response, words) from exc
@@ -37,7 +37,7 @@ def decipher(operation: str, response: Response, *, repeat: bool) -> tuple[Any, 
 
 
 def lost(operation: str, exc: Exception, *, repeat: bool) -> Transient:
-    """Name what went wrong on the way; ``Lost`` when the call may have been carried out."""
+    """Describe a network error; ``Lost`` if GitHub may have carried out the call."""
     message = f"{operation}: no answer from GitHub ({type(exc).__name__}: {exc})"
     never_sent = isinstance(exc, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
     return Transient(message) if never_sent else _unclear(message, repeat=repeat)

@@ -1,7 +1,7 @@
-"""HTTP as GitHub speaks it: versioned headers, bounded time, redirects that keep method and body.
+"""HTTP for GitHub: versioned headers, time limits, redirects that keep method and body.
 
-aiohttp's own redirects turn ``POST`` + 301 into a ``GET`` without the body, and a renamed
-repository answers just that; so they are followed here.
+aiohttp's own redirects turn ``POST`` + 301 into a ``GET`` without the body. A renamed repository
+answers just that, so redirects are followed here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import structlog
 from yarl import URL
 
 CONNECT_S = 5.0
-TOTAL_S = 15.0  # of a call with its redirects; longer means lost
-STREAM_SILENCE_S = 30.0  # a log may take minutes, but not stop for so long
+TOTAL_S = 15.0  # the limit of a call with its redirects
+STREAM_SILENCE_S = 30.0  # a log may take minutes, but must not pause for so long
 MAX_HOPS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 USER_AGENT = "ascend-ci"
@@ -28,7 +28,7 @@ OnCall = Callable[[str, int, float], None]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request, its URL complete."""
+    """An HTTP request with a complete URL."""
 
     operation: str
     method: str
@@ -39,7 +39,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One HTTP answer, read to its end; header names in any case."""
+    """A complete HTTP answer; header names in any case."""
 
     status: int
     headers: Mapping[str, str]
@@ -60,7 +60,7 @@ class Wire:
         self._log = structlog.get_logger("bot.adapters.github")
 
     async def send(self, request: Request) -> Response:
-        """Send it and read the answer whole; aiohttp's errors and ``TimeoutError`` pass through."""
+        """Send it and read the whole answer; aiohttp's errors and ``TimeoutError`` pass through."""
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self.total_s), await self._follow(request, None) as response:
@@ -72,7 +72,7 @@ class Wire:
         return answer
 
     async def stream(self, request: Request) -> AsyncGenerator[Response | bytes]:
-        """Yield the answer's head first, then its body in chunks when the status is 200."""
+        """Yield the answer's head, then its body in chunks if the status is 200."""
         started = time.perf_counter()
         async with await self._follow(request, self.silence_s) as response:
             body = b"" if response.status == 200 else await response.read()
@@ -84,7 +84,7 @@ class Wire:
                     yield chunk
 
     async def _follow(self, request: Request, silence_s: float | None) -> aiohttp.ClientResponse:
-        """Send it where GitHub says; ``Authorization`` stays with the first origin."""
+        """Follow GitHub's redirects; ``Authorization`` is sent only to the first origin."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=silence_s)
         home = url = URL(request.url, encoded=True)
         method, body = request.method, request.body
@@ -107,7 +107,7 @@ class Wire:
         raise aiohttp.TooManyRedirects(response.request_info, (response,))
 
     def _headers(self, request: Request, *, same_origin: bool) -> dict[str, str]:
-        if not same_origin:  # a signed link: it refuses a second authorisation
+        if not same_origin:  # a signed link refuses a second authorization
             return {"user-agent": USER_AGENT}
         return {
             **request.headers,
