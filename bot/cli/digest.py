@@ -7,7 +7,8 @@ from typing import BinaryIO, cast
 
 import click
 
-from bot.core.digest import Digest, Digester, load_signatures
+from bot.core.digest import Digester, load_signatures
+from bot.core.model.digests import Digest
 from bot.core.report.redaction import Redactor
 from bot.resources import text
 
@@ -53,7 +54,7 @@ def _answer(digest: Digest) -> dict[str, object]:
     ]
     first = digest.annotations[0] if digest.annotations else None
     return {
-        "class": digest.class_,
+        "class": digest.failure_class,
         "infra": digest.infra,
         "codes": list(digest.codes),
         "root_cause_line": digest.root_cause_line,
@@ -76,7 +77,7 @@ def _print(digest: Digest) -> None:
     console.print(Text(digest.title, style="bold"))
     if digest.root_cause_line is not None:
         retry = "infrastructure, a retry may help" if digest.infra else "a retry would not help"
-        console.print(Text(f"{digest.class_} ({retry})"))
+        console.print(Text(f"{digest.failure_class} ({retry})"))
         codes = f" [{', '.join(digest.codes)}]" if digest.codes else ""
         console.print(Text(f"\nline {digest.root_cause_line}: {digest.cause}{codes}\n"))
     for number, line in digest.excerpt_lines:

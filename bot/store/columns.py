@@ -76,9 +76,11 @@ class Packed(TypeDecorator[Any]):
     impl = Text
     cache_ok = True
 
-    def __init__(self, kind: Any) -> None:
+    def __init__(self, kind: Any, *, forgiving: bool = False) -> None:
+        """With ``forgiving`` a value of another version is read as None."""
         super().__init__()
         self.kind = kind
+        self.forgiving = forgiving
         self._decoder = msgspec.json.Decoder(kind, dec_hook=_decoded)
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
@@ -89,7 +91,14 @@ class Packed(TypeDecorator[Any]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """Return the value; one that is not of ``kind`` raises ``msgspec.ValidationError``."""
-        return None if value is None else self._decoder.decode(value)
+        if value is None:
+            return None
+        try:
+            return self._decoder.decode(value)
+        except msgspec.ValidationError:
+            if self.forgiving:
+                return None
+            raise
 
 
 def _encoded(value: object) -> object:

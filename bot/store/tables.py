@@ -16,9 +16,10 @@ from sqlalchemy import (
     text,
 )
 
-from bot.core.model.ids import Json
+from bot.core.model.digests import Digest, Progress
 from bot.core.model.levels import Level
 from bot.core.model.queue import Alternatives, QueuePosition
+from bot.core.model.rayjobs import ResumeState
 from bot.core.model.run_events import Source, What
 from bot.core.model.runs import Outcome, State, StopRequest
 from bot.core.model.selections import SelectionDetails
@@ -249,9 +250,9 @@ rayjobs = Table(
     Column("silent_since", Time),
     Column("last_line_at", Time),
     Column("lines", BigInteger, nullable=False),
-    Column("progress", Packed(Json)),
-    Column("digest", Packed(Json)),
-    Column("resume", Packed(Json)),
+    Column("progress", Packed(Progress)),
+    Column("digest", Packed(Digest)),
+    Column("resume", Packed(ResumeState, forgiving=True)),
     Column("log_bytes", BigInteger, nullable=False),
     Column("complete", Boolean, nullable=False),
     Column("due", Time),  # None: nothing more to read

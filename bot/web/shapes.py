@@ -1,9 +1,10 @@
 """The JSON of the read API. Of a log it contains only the cause, redacted."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from bot.core.model.ids import Json
+from bot.core.model.digests import Digest
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import (
@@ -187,13 +188,13 @@ def _rayjob(job: RayJob) -> dict[str, Any]:
         "lines": job.lines,
         "log_bytes": job.log_bytes,
         "complete": job.complete,
-        "progress": job.progress,
+        "progress": asdict(job.progress) if job.progress else None,
         "digest": _digest(job.digest),
     }
 
 
-def _digest(digest: Json | None) -> Json | None:
+def _digest(digest: Digest | None) -> dict[str, Any] | None:
     if digest is None:
         return None
-    shown = {name: digest[name] for name in _OF_DIGEST if name in digest}
-    return {"class": digest.get("class_"), **shown}
+    shown = {name: getattr(digest, name) for name in _OF_DIGEST}
+    return {"class": digest.failure_class, **shown}

@@ -64,7 +64,7 @@ def _raw(signatures: Signatures, raw: bytes) -> None:
     digester = Digester(signatures, repo_roots=["/verl"])
     for chunk in _chunks(raw):
         digester.feed(chunk)
-    assert digester.end().class_ == "oom_device"
+    assert digester.end().failure_class == "oom_device"
 
 
 def _ndjson(signatures: Signatures, events: bytes) -> None:
@@ -73,7 +73,7 @@ def _ndjson(signatures: Signatures, events: bytes) -> None:
         found = decoder.feed(chunk)
         said = [event.line for event in found if isinstance(event, LogLine)]
         digester.feed(("\n".join(said) + "\n").encode() if said else b"")
-    assert digester.end().class_ == "oom_device"
+    assert digester.end().failure_class == "oom_device"
 
 
 async def _watched(signatures: Signatures, url: str) -> None:
@@ -89,7 +89,7 @@ async def _watched(signatures: Signatures, url: str) -> None:
             found = resume.take(decoder.feed(chunk))
             said = [event.line for event in found if isinstance(event, LogLine)]
             digester.feed(("\n".join(said) + "\n").encode() if said else b"")
-    assert digester.end().class_ == "oom_device"
+    assert digester.end().failure_class == "oom_device"
 
 
 _SERVER = """

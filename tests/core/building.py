@@ -4,7 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.core.model.ids import Json, RepoId, RunId, Sha
+from bot.core.model.digests import Digest
+from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Pull
 from bot.core.model.rayjobs import RayJob
@@ -110,7 +111,7 @@ def ended(conclusion: str | None, minutes: float = 30) -> RunEvent:
     return learned(WorkflowRunEnded(1, conclusion), at(minutes))
 
 
-def log(final: str | None = None, minutes: float = 30, digest: Json | None = None) -> RunEvent:
+def log(final: str | None = None, minutes: float = 30, digest: Digest | None = None) -> RunEvent:
     return learned(LogRead(1, final, digest), at(minutes))
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bot.core.model.digests import Digest
 from bot.core.model.run_events import CancelSent, ForceCancelSent, RayJobsDeleted, RunEvent
 from bot.core.model.runs import Run, StopReason
 from bot.core.runs.reconcile import decide
@@ -38,8 +39,8 @@ PLAIN = dispatched()
 CANCEL, FORCE = learned(CancelSent(), at(10)), learned(ForceCancelSent(), at(16))
 NOTHING_TO_CANCEL = learned(CancelSent(taken=False), at(10))
 DELETED = learned(RayJobsDeleted(1), at(11))
-INFRA, CHANGE = {"class_": "hccl_comm", "infra": True}, {"class_": "assertion", "infra": False}
-UNKNOWN = {"class_": "unknown", "infra": False}
+INFRA, CHANGE = Digest(failure_class="hccl_comm", infra=True), Digest(failure_class="assertion")
+UNKNOWN = Digest()
 
 GREEN = (started(), ended("success"))
 LIVE, DONE = a_rayjob(), a_rayjob("SUCCEEDED")

@@ -4,7 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.core.model.ids import Json, RepoId, RunId, Sha
+from bot.core.model.digests import Annotation, Digest, Progress
+from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Pull
 from bot.core.model.queue import QueuePosition
@@ -108,58 +109,47 @@ def suite(run: Run, *run_events: RunEvent, jobs: tuple[RayJob, ...] = ()) -> Sui
     return SuiteView(run, run_events, jobs)
 
 
-OOM: Json = {
-    "class_": "oom_device",
-    "infra": False,
-    "codes": [],
-    "root_cause_line": 10816,
-    "cause": "Tried to allocate 4.64 GiB, 59.1 of 60.9 GiB in use on rank 3, in `update_actor`",
-    "title": "RuntimeError in verl/workers/engine/fsdp/transformer_impl.py:743: NPU out of memory",
-    "excerpt": "unused: the numbered lines are there",
-    "excerpt_lines": [
-        [10812, 'File "/verl/verl/workers/engine/fsdp/transformer_impl.py", line 743'],
-        [10813, "    loss.backward()"],
-        [10816, "RuntimeError: NPU out of memory. Tried to allocate 4.64 GiB"],
-    ],
-    "traceback": "Traceback (most recent call last):\n  File x\nRuntimeError: NPU out of memory",
-    "annotations": [
-        {
-            "path": "verl/workers/engine/fsdp/transformer_impl.py",
-            "line": 743,
-            "message": "NPU out of memory",
-        },
-        {"path": "/usr/lib/python3/x.py", "line": 1, "message": "outside"},
-    ],
-    "hint": "a smaller `ppo_micro_batch_size_per_gpu` or token limit, or offload",
-    "lines": 10_902,
-    "bytes": 2_000_000,
-    "progress": {
-        "step": 1,
-        "total": 15,
-        "seconds_per_step": 41.0,
-        "metrics": {"actor/perf/max_memory_allocated_gb": 59.1, "odd|name": 0.0123, "bad": "x"},
-        "line": 10_000,
-    },
-    "tail": ["last line"],
-}
+OOM = Digest(
+    failure_class="oom_device",
+    root_cause_line=10_816,
+    cause="Tried to allocate 4.64 GiB, 59.1 of 60.9 GiB in use on rank 3, in `update_actor`",
+    title="RuntimeError in verl/workers/engine/fsdp/transformer_impl.py:743: NPU out of memory",
+    excerpt="unused: the numbered lines are there",
+    excerpt_lines=(
+        (10_812, 'File "/verl/verl/workers/engine/fsdp/transformer_impl.py", line 743'),
+        (10_813, "    loss.backward()"),
+        (10_816, "RuntimeError: NPU out of memory. Tried to allocate 4.64 GiB"),
+    ),
+    traceback="Traceback (most recent call last):\n  File x\nRuntimeError: NPU out of memory",
+    annotations=(
+        Annotation("verl/workers/engine/fsdp/transformer_impl.py", 743, "NPU out of memory"),
+        Annotation("/usr/lib/python3/x.py", 1, "outside"),
+    ),
+    hint="a smaller `ppo_micro_batch_size_per_gpu` or token limit, or offload",
+    lines=10_902,
+    bytes=2_000_000,
+    progress=Progress(
+        step=1,
+        total=15,
+        seconds_per_step=41.0,
+        metrics={"actor/perf/max_memory_allocated_gb": 59.1, "odd|name": 0.0123, "huge": 1e200},
+        line=10_000,
+    ),
+    tail=("last line",),
+)
 
-HCCL: Json = {
-    "class_": "hccl_comm",
-    "infra": True,
-    "codes": ["EI0006"],
-    "cause": "rank 11 on node `a3-0042` never joined",
-    "title": "HCCL link set-up timed out on rank 11",
-    "excerpt": "EI0006: Getting socket times out",
-    "excerpt_lines": [],
-    "traceback": "",
-    "annotations": [],
-    "hint": "",
-    "lines": 1,
-    "progress": None,
-    "tail": [],
-}
+HCCL = Digest(
+    failure_class="hccl_comm",
+    infra=True,
+    codes=("EI0006",),
+    root_cause_line=1,
+    cause="rank 11 on node `a3-0042` never joined",
+    title="HCCL link set-up timed out on rank 11",
+    excerpt_lines=((1, "EI0006: Getting socket times out"),),
+    lines=1,
+)
 
-NOTHING: Json = {"class_": "unknown", "tail": ["step:3 - loss:0.1", "the log stops @here #1"]}
+NOTHING = Digest(tail=("step:3 - loss:0.1", "the log stops @here #1"))
 
 
 def stop_request(kind: StopReason, by: str = "", reason: str = "") -> StopRequest:

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from bot.core.model.rayjobs import RayJob
+from bot.core.model.digests import Digest, Progress
+from bot.core.model.rayjobs import RayJob, ResumeState
 from bot.core.model.run_events import RayJobSeen, RunEvent, Source
 from bot.core.model.runs import Run
 from bot.ports.wake import Topic
@@ -59,9 +60,9 @@ async def test_every_field_is_saved(store: Store) -> None:
         silent_since=after(1),
         last_line_at=after(2),
         lines=3,
-        progress={"step": 7},
-        digest={"class": "oom"},
-        resume={"seq": 9},
+        progress=Progress(7),
+        digest=Digest(failure_class="oom"),
+        resume=ResumeState(seq=9),
         log_bytes=2**40,
     )
     assert await store.rayjobs.save(claimed.lease, SaveRayJob(moved, due=NOW), NOW)

@@ -13,6 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from sqlalchemy import text
 
+from bot.core.model.digests import Digest
 from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import LogRead, RunEvent, Source, WorkflowRunEnded
@@ -29,8 +30,19 @@ from tests.store.rows import NOW, put, run
 from tests.web.door import Answer, Door, open_door
 
 LINE = "RuntimeError: the 7th line of a log"
-DIGEST = {"class_": "oom_device", "infra": True, "codes": ["507011"], "excerpt": LINE}
-DIGEST = {**DIGEST, "title": LINE, "cause": LINE, "tail": [LINE], "hint": "Use less."}
+DIGEST = Digest(
+    failure_class="oom_device",
+    infra=True,
+    codes=("507011",),
+    root_cause_line=7,
+    excerpt=LINE,
+    title=LINE,
+    cause=LINE,
+    tail=(LINE,),
+    hint="Use less.",
+    lines=9,
+    bytes=400,
+)
 
 
 async def put_story(door: Door) -> Run:
@@ -92,6 +104,9 @@ async def test_runs_are_listed_and_one_is_told_whole_without_a_line_of_its_log(
         "infra": True,
         "codes": ["507011"],
         "hint": "Use less.",
+        "root_cause_line": 7,
+        "lines": 9,
+        "bytes": 400,
     }
     assert LINE not in json.dumps(answer.data)
 

@@ -82,12 +82,12 @@ def choose_cause(reader: Reader, places: Places, last_line: int) -> Choice:
 def _hint(best: Verdict | None) -> str:
     if best is None:
         return ""
-    if best.signature is not None and best.class_ == best.signature.class_:
+    if best.signature is not None and best.failure_class == best.signature.failure_class:
         return best.signature.hint
     if best.silent:
         return _SILENT_HINT
     table = _STATUS_HINTS if best.failure.kind is Kind.STATUS else _HINTS
-    return table.get(best.class_, _NO_HINT)
+    return table.get(best.failure_class, _NO_HINT)
 
 
 def _merged(verdicts: list[Verdict]) -> list[Verdict]:
@@ -143,7 +143,7 @@ def judge_kill(failure: Failure) -> Verdict:
         failure.no,
         failure.link.text,
         Tier.PRIMARY,
-        failure.signature.class_,
+        failure.signature.failure_class,
         failure.signature,
     )
 
@@ -159,7 +159,7 @@ def _shown_afterwards(
     best: Verdict | None, verdicts: list[Verdict], reader: Reader
 ) -> Verdict | None:
     """Prefer an error in a server's log, shown after the tests, to a test's assertion."""
-    if best is None or best.class_ != "test_assertion":
+    if best is None or best.failure_class != "test_assertion":
         return best
     shown = [
         v
@@ -193,15 +193,15 @@ def _signals(reader: Reader) -> list[Verdict]:
     for status in reader.board.statuses:
         code = status.code if status.code < 0 else 128 - status.code
         if code in _SIGNALS:
-            tier, class_, _ = _SIGNALS[code]
-            found.append(_from_status(status, tier, class_))
+            tier, failure_class, _ = _SIGNALS[code]
+            found.append(_from_status(status, tier, failure_class))
     return found
 
 
-def _from_status(status: Status, tier: Tier, class_: str) -> Verdict:
+def _from_status(status: Status, tier: Tier, failure_class: str) -> Verdict:
     failure = Failure(Kind.STATUS, "", status.segment, wall=status.wall)
     failure.link.no, failure.link.text = status.no, status.text
-    return Verdict(failure, status.no, status.text, tier, class_)
+    return Verdict(failure, status.no, status.text, tier, failure_class)
 
 
 def _first(verdicts: list[Verdict]) -> Verdict | None:

@@ -8,12 +8,12 @@ from bot.core.digest.choose import Choice, choose_cause
 from bot.core.digest.evidence import Kind, Tier
 from bot.core.digest.excerpt import bounded, excerpt_of, folded, numbered, redacted
 from bot.core.digest.judge import Verdict, exception_name
-from bot.core.digest.model import Annotation, Digest, Progress, no_failure
 from bot.core.digest.places import Places, place_of, related
 from bot.core.digest.reader import Reader
 from bot.core.digest.scan import Scanner
 from bot.core.digest.shapes import parse
 from bot.core.digest.signatures import Signatures
+from bot.core.model.digests import Annotation, Digest, Progress
 
 _Raw = bytes
 _MAX_ANNOTATIONS = 20
@@ -86,13 +86,19 @@ class Digester:
     def _digest(self, reader: Reader, choice: Choice, tail: tuple[str, ...], lines: int) -> Digest:
         best, progress = choice.best, reader.clock.progress()
         if best is None:
-            return no_failure(lines, self.bytes, progress=progress, tail=tail)
+            return Digest(
+                title="Nothing in this log failed",
+                lines=lines,
+                bytes=self.bytes,
+                progress=progress,
+                tail=tail,
+            )
         annotations = self._annotations(choice, best)
         chosen = excerpt_of(best, annotations[0].path if annotations else None, reader.noise)
         excerpt = tuple(bounded(redacted(chosen, self._redact), best.no))
         told = next((v for v in related(best, choice.all) if v.failure.trace), best)
         return Digest(
-            class_=best.class_,
+            failure_class=best.failure_class,
             infra=choice.infra,
             codes=tuple(best.codes[:_MAX_CODES]),
             root_cause_line=best.no,

@@ -5,7 +5,6 @@ from collections import deque
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from bot.core.digest.model import Frame
 from bot.core.digest.signatures import Signature
 
 MAX_TEXT = 1_000  # characters kept of a line; fewer are shown, so that no cut divides a secret
@@ -49,6 +48,16 @@ class Kind(IntEnum):
     LINE = 4
     STATUS = 5
     NATIVE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One place of a traceback: the path as printed, and the code line when it was shown."""
+
+    path: str
+    line: int
+    function: str = ""
+    code: str = ""
 
 
 @dataclass(slots=True)

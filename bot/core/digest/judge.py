@@ -59,7 +59,7 @@ class Verdict:
     no: int
     text: str
     tier: Tier
-    class_: str
+    failure_class: str
     signature: Signature | None = None
     codes: list[str] = field(default_factory=list)
     at: str = ""
@@ -74,7 +74,7 @@ class Verdict:
             return self.blameless
         if self.signature is not None:
             return self.signature.infra
-        return "stalled" if self.class_ == "timeout_hang" else False
+        return "stalled" if self.failure_class == "timeout_hang" else False
 
 
 def judge(failure: Failure, book: Signatures) -> Verdict:
@@ -84,7 +84,7 @@ def judge(failure: Failure, book: Signatures) -> Verdict:
     origin = verdicts[_origin(failure, verdicts)]
     if origin.tier > best.tier or origin.tier == best.tier == Tier.SECONDARY:
         return best
-    if origin.signature is None and origin.class_ != "test_assertion":
+    if origin.signature is None and origin.failure_class != "test_assertion":
         _explain(origin, verdicts)
     return origin
 
@@ -104,7 +104,7 @@ def _explain(origin: Verdict, verdicts: list[Verdict]) -> None:
     """Let a later link give the class, if no signature knows the origin."""
     for later in verdicts[origin.link + 1 :]:
         if later.signature is not None and later.tier <= Tier.COMM:
-            origin.signature, origin.class_ = later.signature, later.class_
+            origin.signature, origin.failure_class = later.signature, later.failure_class
             return
 
 
@@ -116,9 +116,11 @@ def _weigh(failure: Failure, index: int, book: Signatures) -> Verdict:
     given = failure.signature if index == 0 else None
     signature = given or _signature(failure, text, body, codes, book)
     tier = Tier.WRAPPER if link.outer else _tier(failure, text, signature)
-    class_ = signature.class_ if signature is not None else _class(failure, link, text)
+    failure_class = (
+        signature.failure_class if signature is not None else _class(failure, link, text)
+    )
     at = next((m[1] for _, t in ((no, text), *body) if (m := _AT.search(t))), "")
-    return Verdict(failure, no, text, tier, class_, signature, codes, at, index)
+    return Verdict(failure, no, text, tier, failure_class, signature, codes, at, index)
 
 
 def _reason(

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Callable, Sequence
 
-from bot.core.digest.evidence import Failure, Kind, Tier
+from bot.core.digest.evidence import Failure, Frame, Kind, Tier
 from bot.core.digest.judge import Verdict
-from bot.core.digest.model import Frame
 
 # The usual folders of a checkout: on runners, and Ray's copy of the folder.
 USUAL_ROOTS = (

@@ -2,8 +2,7 @@
 
 import re
 
-from bot.core.digest.evidence import MAX_TEXT, MAX_TRACE_TEXT, Board, Failure, Kind, Link
-from bot.core.digest.model import Frame
+from bot.core.digest.evidence import MAX_TEXT, MAX_TRACE_TEXT, Board, Failure, Frame, Kind, Link
 from bot.core.digest.shapes import Line
 
 _SECTION = re.compile(r"^={3,} ?(.{1,200}?) ?={3,}$")

@@ -187,7 +187,10 @@ class Reader:
     def _started(self) -> None:
         """Forget the errors before the job's start: it runs."""
         for failure in self.board.all():
-            if failure.signature is not None and failure.signature.class_ == "cluster_scheduling":
+            if (
+                failure.signature is not None
+                and failure.signature.failure_class == "cluster_scheduling"
+            ):
                 failure.noise = True
 
     def _suite(self, word: str, line: Line) -> None:

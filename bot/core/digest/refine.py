@@ -21,9 +21,9 @@ _USER = re.compile(r"^\d+\s+([\d.]+)\s+(ray::|python|VLLM)?")
 
 def refine(best: Verdict, everything: list[Verdict], reader: Reader, places: Places) -> None:
     """Correct the class of a cause by the lines around it."""
-    if best.class_ == "oom_device" and not reader.clock.line:
+    if best.failure_class == "oom_device" and not reader.clock.line:
         _occupied(best)
-    elif best.class_ == "oom_host":
+    elif best.failure_class == "oom_host":
         _other_tenant(best, everything)
     elif best.failure.kind is Kind.LINE and is_compiler(best.text):
         _dependency(best, everything, places)
@@ -34,7 +34,7 @@ def _occupied(best: Verdict) -> None:
     if match := _NPU.search(best.text):
         unit = {"G": 1.0, "M": 1 / 1024, "K": 1 / 1024**2}[match["unit"]]
         if float(match["reserved"]) * unit < _OWN_SHARE * float(match["total"]):
-            best.class_, best.blameless = "environment", True
+            best.failure_class, best.blameless = "environment", True
 
 
 def _other_tenant(best: Verdict, everything: list[Verdict]) -> None:
@@ -56,5 +56,5 @@ def _dependency(best: Verdict, everything: list[Verdict], places: Places) -> Non
         if verdict.no > best.no and (match := _WHEEL.search(verdict.text)):
             name = (match[1] or match[2]).lower().replace("_", "-")
             if name not in places.names:
-                best.class_ = "dependency_install"
+                best.failure_class = "dependency_install"
             return

@@ -59,7 +59,7 @@ class Signature(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
-    class_: Annotated[ClassName, Field(alias="class")]
+    failure_class: Annotated[ClassName, Field(alias="class")]
     match: Annotated[str | None, Field(max_length=2_000)] = None
     unless: Annotated[str | None, Field(max_length=2_000)] = None
     codes: tuple[str, ...] = ()

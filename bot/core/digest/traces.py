@@ -5,8 +5,16 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bot.core.digest.evidence import MAX_TEXT, MAX_TRACE_TEXT, Board, Failure, Kind, Link, codes_in
-from bot.core.digest.model import Frame
+from bot.core.digest.evidence import (
+    MAX_TEXT,
+    MAX_TRACE_TEXT,
+    Board,
+    Failure,
+    Frame,
+    Kind,
+    Link,
+    codes_in,
+)
 from bot.core.digest.shapes import Line
 from bot.core.digest.weak import is_compiler
 

@@ -3,7 +3,23 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.core.model.ids import Json, RunId
+import msgspec
+
+from bot.core.model.digests import Digest, Progress
+from bot.core.model.ids import RunId
+
+
+class ResumeState(msgspec.Struct):
+    """What is remembered of a log between watches and processes; lines are kept as hashes."""
+
+    lines: int = 0
+    seq: int = 0
+    first: list[int] = []
+    last: list[int] = []
+    other: list[int] = []
+    status: list[str] = []
+    final: list[str] = []
+    half: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +38,8 @@ class RayJob:
     silent_since: datetime | None = None  # the submitter has not answered since
     last_line_at: datetime | None = None
     lines: int = 0
-    progress: Json | None = None  # core.digest Progress
-    digest: Json | None = None  # core.digest Digest, at the end or so far
-    resume: Json | None = None  # core.rayjob Resume
+    progress: Progress | None = None
+    digest: Digest | None = None  # at the end, or so far
+    resume: ResumeState | None = None
     log_bytes: int = 0  # of the log file that the resume state covers
     complete: bool = False  # nothing more to read

@@ -11,7 +11,8 @@ from typing import ClassVar
 
 import msgspec
 
-from bot.core.model.ids import Json, RunId
+from bot.core.model.digests import Digest
+from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome
 
 APPROVAL = "action_required"
@@ -133,7 +134,7 @@ class LogRead(_What, frozen=True):
     form = "log:{attempt}"
     attempt: int
     final: str | None = None  # the end of the RayJob by the log's last line
-    digest: Json | None = None
+    digest: Digest | None = None
     problem: str = ""
 
 

@@ -28,11 +28,11 @@ Statuses say nothing when they repeat the last one; of a replay's statuses the l
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Self, assert_never
+from copy import deepcopy
+from typing import assert_never
 from zlib import crc32
 
-import msgspec
-
+from bot.core.model.rayjobs import ResumeState
 from bot.core.rayjob.events import Event, Final, LogLine, RawText, StatusChange, WatchProblem
 
 # Enough for a job's banner and first messages. 128 hashes make 1.4 kB of JSON.
@@ -45,39 +45,29 @@ _MAX_HALF_CHARS = 1000
 _CUT_MARK = " [cut off: connection lost]"
 
 
-class _State(msgspec.Struct):
-    """The state that is kept between connections and processes."""
+def _known(state: ResumeState, position: int) -> int | None:
+    """Return the hash of the line at a position, `None` if it is not remembered."""
+    if position < len(state.first):
+        return state.first[position]
+    place = position - (state.lines - len(state.last))
+    return state.last[place] if place >= 0 else None
 
-    lines: int = 0
-    seq: int = 0
-    first: list[int] = []
-    last: list[int] = []
-    other: list[int] = []
-    status: list[str] = []
-    final: list[str] = []
-    half: str = ""
 
-    def known(self, position: int) -> int | None:
-        """Return the hash of the line at a position, `None` if it is not remembered."""
-        if position < len(self.first):
-            return self.first[position]
-        place = position - (self.lines - len(self.last))
-        return self.last[place] if place >= 0 else None
+def _repeats(state: ResumeState, digest: int) -> bool:
+    """Return True if a line occurs more than once in the remembered lines."""
+    beyond_first = max(0, min(state.lines - len(state.first), len(state.last)))
+    later = state.last[len(state.last) - beyond_first :]
+    return state.first.count(digest) + later.count(digest) > 1
 
-    def repeats(self, digest: int) -> bool:
-        """Return True if a line occurs more than once in the remembered lines."""
-        beyond_first = max(0, min(self.lines - len(self.first), len(self.last)))
-        later = self.last[len(self.last) - beyond_first :]
-        return self.first.count(digest) + later.count(digest) > 1
 
-    def remember(self, lines: list[str]) -> None:
-        """Count new lines, and keep the hashes of the first and the last lines."""
-        self.lines += len(lines)
-        room = _REMEMBERED - len(self.first)
-        if room:
-            self.first += [_hash(line) for line in lines[:room]]
-        recent = [_hash(line) for line in lines[-_REMEMBERED:]]
-        self.last = (self.last + recent)[-_REMEMBERED:]
+def _remember(state: ResumeState, lines: list[str]) -> None:
+    """Count new lines, and keep the hashes of the first and the last lines."""
+    state.lines += len(lines)
+    room = _REMEMBERED - len(state.first)
+    if room:
+        state.first += [_hash(line) for line in lines[:room]]
+    recent = [_hash(line) for line in lines[-_REMEMBERED:]]
+    state.last = (state.last + recent)[-_REMEMBERED:]
 
 
 class _Comparison:
@@ -109,21 +99,14 @@ class _Comparison:
 class Resume:
     """Finds the new events of a watch. Call `connected`, `take` …, `disconnected`, again."""
 
-    def __init__(self) -> None:
-        self._state = _State()
+    def __init__(self, saved: ResumeState | None = None) -> None:
+        """Go on from what `state` gave; None begins anew."""
+        self._state = deepcopy(saved) if saved else ResumeState()
         self._comparison: _Comparison | None = None
 
-    @classmethod
-    def load(cls, saved: dict[str, Any]) -> Self:
-        """Restore from `dump`; raise `ValueError` if the text is invalid."""
-        resume = cls()
-        resume._state = msgspec.convert(saved, _State)
-        return resume
-
-    def dump(self) -> dict[str, Any]:
-        """Return the state as a small JSON object; it covers exactly the events handed out."""
-        saved: dict[str, Any] = msgspec.to_builtins(self._state)
-        return saved
+    def state(self) -> ResumeState:
+        """Return a copy of the state; it covers exactly the events handed out."""
+        return deepcopy(self._state)
 
     @property
     def after(self) -> int:
@@ -189,10 +172,10 @@ class Resume:
     def _line(self, comparison: _Comparison, event: LogLine) -> list[Event]:
         """Compare a line with the remembered line at its position."""
         digest = _hash(event.line)
-        expected = self._state.known(comparison.position)
+        expected = _known(self._state, comparison.position)
         if expected not in {None, digest}:
             return self._go_on(comparison) + self._new([event])
-        if expected is not None and not self._state.repeats(digest):
+        if expected is not None and not _repeats(self._state, digest):
             comparison.proved = True
         comparison.position += 1
         comparison.hold(event)
@@ -224,7 +207,7 @@ class Resume:
     def _new(self, events: Sequence[Event]) -> list[Event]:
         """Pass an event on if its number and its words are new, and remember it."""
         new = [event for event in events if self._is_new(event)]
-        self._state.remember([event.line for event in new if type(event) is LogLine])
+        _remember(self._state, [event.line for event in new if type(event) is LogLine])
         return self._with_half(new) if self._state.half else new
 
     def _is_new(self, event: Event) -> bool:

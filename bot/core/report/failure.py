@@ -1,11 +1,10 @@
 """What a failed suite says: whose fault it is, the one cause, the next step, then the log."""
 
-from dataclasses import replace
-
 from bot.core.messages.words import between, capital, count, number
+from bot.core.model.digests import UNKNOWN, Digest
 from bot.core.model.runs import Outcome, Run
 from bot.core.report.context import MarkdownWriter, sentences
-from bot.core.report.digest import UNKNOWN, Shown
+from bot.core.report.digest import annotations_of, excerpt_of, metrics_of, title_of
 from bot.core.report.markdown import clean, cut_bytes, table
 from bot.core.report.sections import Block, Rows, Section, Whole
 from bot.core.report.views import Annotation, SuiteView
@@ -16,7 +15,7 @@ TITLE_CHARS = 255
 
 
 def failure_summary(
-    writer: MarkdownWriter, view: SuiteView, told: Shown | None
+    writer: MarkdownWriter, view: SuiteView, told: Digest | None
 ) -> tuple[Section | None, ...]:
     """Return the headline, the cause and what to do next."""
     run = view.run
@@ -27,7 +26,7 @@ def failure_summary(
     )
 
 
-def _headline(writer: MarkdownWriter, run: Run, told: Shown | None) -> str:
+def _headline(writer: MarkdownWriter, run: Run, told: Digest | None) -> str:
     """Return ``**Out of NPU memory** · not retried: … · attempt 1 of … on …, 22 min``."""
     span = between(run.started_at or run.dispatched_at, run.ended_at)
     attempt = writer.text(
@@ -40,21 +39,21 @@ def _headline(writer: MarkdownWriter, run: Run, told: Shown | None) -> str:
     return " · ".join((f"**{_kind(writer, run, told)}**", retry_words(writer, run, told), attempt))
 
 
-def _kind(writer: MarkdownWriter, run: Run, told: Shown | None) -> str:
+def _kind(writer: MarkdownWriter, run: Run, told: Digest | None) -> str:
     if run.outcome not in {Outcome.FAILURE, Outcome.TIMED_OUT}:
         return writer.text("not_yours")
-    if told is None or (told.kind == UNKNOWN and run.outcome is Outcome.TIMED_OUT):
+    if told is None or (told.failure_class == UNKNOWN and run.outcome is Outcome.TIMED_OUT):
         return capital(writer.text(f"row_{run.outcome}"))
-    key = f"class_{told.kind}"
+    key = f"class_{told.failure_class}"
     words = (
         writer.text(key)
         if writer.messages.has(key)
-        else capital(writer.prose(told.kind.replace("_", " ")))
+        else capital(writer.prose(told.failure_class.replace("_", " ")))
     )
     return f"{writer.text('not_yours')}** · **{words}" if told.infra else words
 
 
-def _cause(writer: MarkdownWriter, run: Run, told: Shown | None) -> Section | None:
+def _cause(writer: MarkdownWriter, run: Run, told: Digest | None) -> Section | None:
     """Return the cause in the log's words, and the verdict's reason where it says more."""
     why = capital(writer.prose(run.why))
     cause = writer.prose(told.cause) if told else ""
@@ -68,7 +67,7 @@ def _cause(writer: MarkdownWriter, run: Run, told: Shown | None) -> Section | No
     return Whole(text) if text else None
 
 
-def _next(writer: MarkdownWriter, run: Run, told: Shown | None) -> str:
+def _next(writer: MarkdownWriter, run: Run, told: Digest | None) -> str:
     hint = writer.prose(told.hint) if told else ""
     return sentences(
         writer.text("next", hint=f"{hint}.") if hint else "",
@@ -76,7 +75,7 @@ def _next(writer: MarkdownWriter, run: Run, told: Shown | None) -> str:
     )
 
 
-def failure_text(writer: MarkdownWriter, told: Shown | None, problem: str) -> list[Section | None]:
+def failure_text(writer: MarkdownWriter, told: Digest | None, problem: str) -> list[Section | None]:
     """Return the log's part: the excerpt, the traceback folded, metrics; else its end, or why not.
 
     The small and sure come first: what is long gives way (``compose``).
@@ -84,13 +83,13 @@ def failure_text(writer: MarkdownWriter, told: Shown | None, problem: str) -> li
     if told is None:
         why = writer.prose(problem) or writer.text("log_missing")
         return [Whole(writer.text("log_unread", why=why))]
-    excerpt = writer.redact(told.excerpt)
+    excerpt, last = writer.redact(excerpt_of(told)), "\n".join(told.tail)
     note = writer.text("cut")
     sections: list[Section | None] = [Block(excerpt, note) if excerpt.strip() else None]
     if not excerpt.strip():
-        sections.append(Whole(writer.text("log_silent_end" if told.tail.strip() else "log_silent")))
+        sections.append(Whole(writer.text("log_silent_end" if last.strip() else "log_silent")))
     sections += [_metrics(writer, told), _read(writer, told, problem)]
-    tail, traceback = writer.redact(told.tail), writer.redact(told.traceback)
+    tail, traceback = writer.redact(last), writer.redact(told.traceback)
     if traceback.strip():
         sections.append(Block(traceback, note, folded=_lines(writer, "traceback", traceback)))
     if tail.strip() and not excerpt.strip():
@@ -103,7 +102,7 @@ def _lines(writer: MarkdownWriter, key: str, text: str) -> str:
     return writer.text(key, lines=count(text.strip("\n").count("\n") + 1, "line"))
 
 
-def _read(writer: MarkdownWriter, told: Shown, problem: str) -> Section | None:
+def _read(writer: MarkdownWriter, told: Digest, problem: str) -> Section | None:
     """Say how much was read, and what could not be."""
     why = writer.prose(problem)
     text = sentences(
@@ -113,24 +112,25 @@ def _read(writer: MarkdownWriter, told: Shown, problem: str) -> Section | None:
     return Whole(text) if text else None
 
 
-def _metrics(writer: MarkdownWriter, told: Shown) -> Section | None:
-    if not told.metrics:
+def _metrics(writer: MarkdownWriter, told: Digest) -> Section | None:
+    metrics = metrics_of(told)
+    if not metrics:
         return None
     head = table((writer.text("metric_head"), writer.text("metric_value")), ())
-    rows = [f"| {writer.code(name)} | {number(value)} |" for name, value in told.metrics]
+    rows = [f"| {writer.code(name)} | {number(value)} |" for name, value in metrics]
     return Rows(head, tuple(rows), lambda left: writer.text("more_lines", count=left))
 
 
-def annotations(writer: MarkdownWriter, told: Shown) -> tuple[Annotation, ...]:
+def annotations(writer: MarkdownWriter, told: Digest) -> tuple[Annotation, ...]:
     """Return the lines of the diff to point at, within GitHub's limits."""
-    title = writer.fit_title(writer.words(told.title))[:TITLE_CHARS]
+    title = writer.fit_title(writer.words(title_of(told)))[:TITLE_CHARS]
     return tuple(
-        replace(
-            item,
-            message=cut_bytes(clean(writer.redact(item.message)), MESSAGE_BYTES)
-            or title
-            or item.path,
-            title=writer.fit_title(writer.words(item.title)) or title,
+        Annotation(
+            item.path, item.line, _message(writer, item.message) or title or item.path, title
         )
-        for item in told.annotations
+        for item in annotations_of(told)
     )
+
+
+def _message(writer: MarkdownWriter, message: str) -> str:
+    return cut_bytes(clean(writer.redact(message)), MESSAGE_BYTES)

@@ -3,9 +3,10 @@
 from datetime import datetime
 
 from bot.core.messages.words import capital
+from bot.core.model.digests import Digest
 from bot.core.model.runs import Outcome, State
 from bot.core.report.context import Context, MarkdownWriter, address
-from bot.core.report.digest import Shown, best, pace
+from bot.core.report.digest import best, pace
 from bot.core.report.failure import annotations, failure_summary, failure_text
 from bot.core.report.sections import SUMMARY_BYTES, TEXT_BYTES, Section, Whole, compose
 from bot.core.report.story import followed, now_lines, origin, timeline, what
@@ -73,7 +74,7 @@ def _summary(
     writer: MarkdownWriter,
     view: SuiteView,
     outcome: Outcome | None,
-    told: Shown | None,
+    told: Digest | None,
     now: datetime,
 ) -> str:
     """Order: the news, the way here, what it is, links, what to do."""

@@ -14,9 +14,10 @@ from bot.core.messages.words import (
     number,
     ordinal,
 )
+from bot.core.model.digests import UNKNOWN, Digest
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.report.context import MarkdownWriter
-from bot.core.report.digest import UNKNOWN, Pace, Shown
+from bot.core.report.digest import Pace, title_of
 from bot.core.report.markdown import title
 
 
@@ -95,7 +96,7 @@ def _cancelling(writer: MarkdownWriter, run: Run, why: str) -> str:
     )
 
 
-def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, shown: Shown | None) -> str:
+def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, shown: Digest | None) -> str:
     """Return the title of a run that is done."""
     why = lower(writer.words(run.why))
     match outcome:
@@ -116,8 +117,8 @@ def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, shown: Sho
     assert_never(outcome)
 
 
-def _failed(writer: MarkdownWriter, run: Run, shown: Shown | None, why: str) -> str:
-    told = writer.words(shown.title) if shown else ""
+def _failed(writer: MarkdownWriter, run: Run, shown: Digest | None, why: str) -> str:
+    told = writer.words(title_of(shown)) if shown else ""
     if not told:
         told = writer.text("failure", why=why) if why else writer.text("failure_unknown")
     return _with_suffix(told, retry_suffix(writer, run))
@@ -158,7 +159,7 @@ def retry_suffix(writer: MarkdownWriter, run: Run) -> str:
     return writer.text("retrying_title", attempt=run.retries + 2, attempts=attempts)
 
 
-def retry_words(writer: MarkdownWriter, run: Run, shown: Shown | None) -> str:
+def retry_words(writer: MarkdownWriter, run: Run, shown: Digest | None) -> str:
     """Return whether another attempt follows, and why not."""
     infra = shown is not None and shown.infra
     if run.retry:
@@ -166,7 +167,7 @@ def retry_words(writer: MarkdownWriter, run: Run, shown: Shown | None) -> str:
     if run.stop_request and run.stop_request.kind is StopReason.CANCEL:
         return writer.text("retry_unwanted")
     if run.outcome is Outcome.FAILURE and not infra:
-        known = shown is not None and shown.kind != UNKNOWN
+        known = shown is not None and shown.failure_class != UNKNOWN
         return writer.text("retry_not_infra" if known else "retry_unproven")
     if run.outcome is Outcome.TIMED_OUT and not (
         run.stop_request and run.stop_request.kind is StopReason.STALL

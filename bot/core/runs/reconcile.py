@@ -7,6 +7,7 @@ take again. Times that bend it stand as constants with their reason.
 from datetime import datetime, timedelta
 
 from bot.core.messages.words import clock
+from bot.core.model.digests import UNKNOWN
 from bot.core.model.runs import Outcome, State, StopReason, StopRequest
 from bot.core.runs import native
 from bot.core.runs.cancellation import (
@@ -317,7 +318,5 @@ def _infra(given: ReconcileInput, observed: Observed) -> bool:
     digests = [job.digest for job in given.rayjobs if job.digest]
     if observed.log and observed.log.digest:
         digests.append(observed.log.digest)
-    known = [digest for digest in digests if digest.get("class_") not in {None, "unknown"}]
-    return bool(known or digests) and all(
-        digest.get("infra") is True for digest in known or digests
-    )
+    known = [digest for digest in digests if digest.failure_class != UNKNOWN] or digests
+    return bool(known) and all(digest.infra for digest in known)

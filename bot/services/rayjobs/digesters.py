@@ -3,7 +3,7 @@
 import json
 from functools import lru_cache
 
-from bot.core.digest import Digest, Digester, Signature, Signatures, load_signatures
+from bot.core.digest import Digester, Signature, Signatures, load_signatures
 from bot.core.model.ids import Json
 from bot.core.model.runs import Run
 from bot.core.report.redaction import Redactor
@@ -42,9 +42,3 @@ class Digesters:
 def _compiled(shipped: str) -> Signatures:
     """Compile the shipped signatures: a quarter of a second, for a value that never changes."""
     return load_signatures(shipped)
-
-
-def as_row(digest: Digest) -> Json:
-    """Return a digest as the JSON object that a row keeps."""
-    row: Json = json.loads(digest.to_json())
-    return row

@@ -7,18 +7,18 @@ helper prints, which the digester knows.
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import assert_never
 
-from bot.core.digest import Digester, Progress
-from bot.core.model.ids import Json
-from bot.core.model.rayjobs import RayJob
+from bot.core.digest import Digester
+from bot.core.model.digests import Digest, Progress
+from bot.core.model.rayjobs import RayJob, ResumeState
 from bot.core.model.runs import Run
 from bot.core.rayjob import Event, Final, LogLine, RawText, Resume, StatusChange, WatchProblem
 from bot.core.report.redaction import RedactingStream, Redactor
 from bot.ports.errors import Transient
 from bot.ports.logs import LogFile, LogFiles
-from bot.services.rayjobs.digesters import Digesters, as_row
+from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.undisturbed import undisturbed
 
 # Unpacked text of one write while a job prints much: fewer, larger blocks pack better.
@@ -29,10 +29,10 @@ BLOCK_BYTES = 1024 * 1024
 class Mark:
     """What a row may say is kept: all of it is in the file, nothing of it is missing there."""
 
-    resume: Json | None
+    resume: ResumeState | None
     log_bytes: int
     lines: int
-    progress: Json | None
+    progress: Progress | None
     problem: str = ""  # why there is no file
 
 
@@ -94,11 +94,6 @@ class RayJobLog:
         """Whether enough waits to be written."""
         return self._waiting_bytes >= BLOCK_BYTES
 
-    @property
-    def progress(self) -> Progress | None:
-        """The last training step."""
-        return self._digester.progress
-
     def add(self, events: Iterable[Event]) -> None:
         """Take events that `resume` has handed out; never waits, so no cancel parts the two."""
         text = "".join([f"{line_of(event)}\n" for event in events]).encode("utf-8", "replace")
@@ -116,7 +111,7 @@ class RayJobLog:
     async def _flush(self) -> Mark:
         async with self._lock:
             taken, size = len(self._waiting), self._waiting_bytes
-            mark = Mark(self.resume.dump(), 0, self.lines, _progress(self.progress))
+            mark = Mark(self.resume.state(), 0, self.lines, self._digester.progress)
             if self._file is not None and taken:
                 await self._write(self._file, b"".join(self._waiting[:taken]))
                 del self._waiting[:taken]
@@ -126,9 +121,9 @@ class RayJobLog:
                 return replace(mark, resume=None, problem=self.problem)
             return replace(mark, log_bytes=self._file.length)
 
-    def digest(self) -> Json:
+    def digest(self) -> Digest:
         """Return the digest so far."""
-        return as_row(self._digester.end())
+        return self._digester.end().bounded()
 
     async def close(self) -> None:
         """Give the file back."""
@@ -171,14 +166,7 @@ def line_of(event: Event) -> str:
 
 
 def _resume(rayjob: RayJob, kept: int) -> Resume:
-    if rayjob.resume is None or kept != rayjob.log_bytes:
-        return Resume()
-    try:
-        return Resume.load(rayjob.resume)
-    except ValueError as error:
+    if rayjob.resume is None and kept:
         reason = f"the resume state of {rayjob.job_id} is of another version"
-        raise Transient(reason) from error
-
-
-def _progress(progress: Progress | None) -> Json | None:
-    return None if progress is None else asdict(progress)
+        raise Transient(reason)
+    return Resume(rayjob.resume if kept == rayjob.log_bytes else None)

@@ -85,14 +85,14 @@ class RayJobRow:
 
     def mark(self, mark: Mark) -> None:
         """Take what the log's file holds."""
-        before = self.job.progress or {}
+        before = self.job.progress.step if self.job.progress else None
         self.set(
             resume=mark.resume,
             log_bytes=mark.log_bytes,
             lines=mark.lines,
             progress=mark.progress or self.job.progress,
         )
-        self._progress |= mark.progress is not None and mark.progress["step"] != before.get("step")
+        self._progress |= mark.progress is not None and mark.progress.step != before
         if mark.problem and not self._has_problem:
             self._has_problem = True
             self._log.error("a log can't be kept", why=mark.problem)

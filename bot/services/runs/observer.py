@@ -25,7 +25,7 @@ from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsJob
 from bot.ports.rayjobs import RayJobs
-from bot.services.rayjobs.digesters import Digesters, as_row
+from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.seen import unconfirmed
 from bot.services.runs.ledger import Ledger, StepResult
 from bot.services.workers import Deps
@@ -159,7 +159,7 @@ class RunObserver:
             markers.feed(chunk)
         said = markers.end()
         final = said.final.value if said.final else None
-        return LogRead(run.actions_attempt, final, as_row(digester.end())), said.job_id
+        return LogRead(run.actions_attempt, final, digester.end().bounded()), said.job_id
 
 
 def _rayjob(run: Run, record: RayJobRecord) -> RayJob:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bot.core.digest import Digest, Digester, Signatures, load_signatures
+from bot.core.digest import Digester, Signatures, load_signatures
+from bot.core.model.digests import Digest
 from bot.resources import text
 
 HERE = Path(__file__).parent
@@ -64,7 +65,7 @@ def differences(case: Case, found: Digest) -> list[str]:
     first = found.annotations[0] if found.annotations else None
     excerpt = _ANSI.sub("", found.excerpt)
     checks = {
-        f"class {found.class_} not in {classes}": found.class_ in classes,
+        f"class {found.failure_class} not in {classes}": found.failure_class in classes,
         f"infra {found.infra}": found.infra is claimant["infra"],
         f"codes {found.codes}, not {claimant['codes']}": set(_list(claimant, "codes"))
         <= set(found.codes),

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bot.core.digest import Digest, Digester
+from bot.core.digest import Digester
+from bot.core.model.digests import Digest
 from tests.core.digest.corpus import signatures
 
 TRACE = "Traceback (most recent call last):\n"
@@ -24,7 +25,7 @@ def test_a_later_link_names_the_class_of_an_origin_that_says_little() -> None:
         "The above exception was the direct cause of the following exception:\n\n"
         + TRACE + frame() + "OSError: [Errno 28] No space left on device\n"
     )  # fmt: skip
-    assert (digest.root_cause_line, digest.class_, digest.infra) == (4, "disk", True)
+    assert (digest.root_cause_line, digest.failure_class, digest.infra) == (4, "disk", True)
 
 
 def test_an_origin_that_nobody_explains_stays_a_code_failure() -> None:
@@ -33,7 +34,7 @@ def test_an_origin_that_nobody_explains_stays_a_code_failure() -> None:
         "The above exception was the direct cause of the following exception:\n\n"
         + TRACE + frame() + "OtherError: gave up\n"
     )  # fmt: skip
-    assert (digest.root_cause_line, digest.class_) == (4, "code_failure")
+    assert (digest.root_cause_line, digest.failure_class) == (4, "code_failure")
 
 
 def test_frames_without_an_exception_are_no_failure() -> None:
@@ -106,7 +107,7 @@ def test_a_failed_command_without_a_reason_is_better_than_the_exit_code() -> Non
 
 def test_an_assertion_without_a_place_is_a_tests_own() -> None:
     digest = read("======= FAILURES =======\n_____ test_a _____\nE   AssertionError: one\n")
-    assert (digest.root_cause_line, digest.class_) == (3, "test_assertion")
+    assert (digest.root_cause_line, digest.failure_class) == (3, "test_assertion")
 
 
 def test_a_separator_at_the_start_of_a_log_joins_nothing() -> None:
@@ -120,7 +121,7 @@ def test_a_step_that_is_none_is_read_as_any_line() -> None:
 
 def test_a_repeated_line_with_another_exit_code_is_not_lost() -> None:
     digest = read("exited with code 3\n" * 300 + "exited with code 137\n")
-    assert (digest.root_cause_line, digest.class_) == (301, "oom_host")
+    assert (digest.root_cause_line, digest.failure_class) == (301, "oom_host")
 
 
 def test_a_failure_told_before_a_step_counts_again_after_it() -> None:
@@ -200,7 +201,7 @@ def test_a_short_report_of_one_line_a_failure_is_read() -> None:
         "======= FAILURES =======\n_____ test_a _____\n"
         "tests/t.py:4: AssertionError: one is not two\n"
     )
-    assert (digest.root_cause_line, digest.class_) == (3, "test_assertion")
+    assert (digest.root_cause_line, digest.failure_class) == (3, "test_assertion")
 
 
 def test_a_summary_alone_is_read() -> None:
@@ -211,11 +212,11 @@ def test_a_summary_alone_is_read() -> None:
         "FAILED tests/t.py::test_b\nnot a summary line\n"
         "===== 2 failed in 1.00s =====\n"
     )
-    assert (digest.root_cause_line, digest.class_) == (2, "test_assertion")
+    assert (digest.root_cause_line, digest.failure_class) == (2, "test_assertion")
 
 
 @pytest.mark.parametrize(
-    ("log", "class_", "infra"),
+    ("log", "failure_class", "infra"),
     [
         ("run.sh: line 3: exited with code 127\n", "environment", False),
         ("bash: foo: command not found\n", "environment", False),
@@ -239,9 +240,9 @@ def test_a_summary_alone_is_read() -> None:
         (TRACE + frame() + "ray.exceptions.ObjectLostError: gone\n", "unknown", False),
     ],
 )  # fmt: skip
-def test_the_last_resorts(log: str, class_: str, *, infra: bool) -> None:
+def test_the_last_resorts(log: str, failure_class: str, *, infra: bool) -> None:
     digest = read(log)
-    assert (digest.class_, digest.infra) == (class_, infra)
+    assert (digest.failure_class, digest.infra) == (failure_class, infra)
 
 
 def test_what_kept_a_job_from_starting_is_over_once_it_runs() -> None:
@@ -278,20 +279,20 @@ def test_who_ate_the_nodes_memory_decides_on_a_retry(row: str, *, infra: bool) -
         "Memory on the node (IP: 1) where the task was running was 891.06GB / 937.50GB (0.95)\n"
         f"PID\tMEM(GB)\tCOMMAND\n9731\t801.22\t{row}\n9733\t3.87\tray::W.f\n"
     )
-    assert (digest.class_, digest.infra) == ("oom_host", infra)
+    assert (digest.failure_class, digest.infra) == ("oom_host", infra)
 
 
 @pytest.mark.parametrize(
-    ("wheel", "class_"),
+    ("wheel", "failure_class"),
     [
         ("ERROR: Failed building wheel for flash-attn\n", "dependency_install"),
         ("ERROR: Failed building editable for verl_npu\n", "code_failure"),
         ("ERROR: something\n", "code_failure"),
     ],
 )
-def test_whose_wheel_did_not_build_decides_on_the_class(wheel: str, class_: str) -> None:
+def test_whose_wheel_did_not_build_decides_on_the_class(wheel: str, failure_class: str) -> None:
     log = "csrc/ops.cpp:1:2: error: no such thing\n" + wheel
-    assert read(log, roots=("/build/verl-npu",)).class_ == class_
+    assert read(log, roots=("/build/verl-npu",)).failure_class == failure_class
 
 
 def test_the_units_of_a_suite_must_all_be_infrastructure() -> None:
@@ -343,4 +344,4 @@ def test_a_steps_own_script_is_not_its_output() -> None:
 
 def test_a_kill_for_memory_without_a_table_of_users_is_the_jobs_own() -> None:
     digest = read("run.sh: line 3: 44 Killed  python3 x.py\nERROR: late\n")
-    assert (digest.class_, digest.infra) == ("oom_host", False)
+    assert (digest.failure_class, digest.infra) == ("oom_host", False)

@@ -135,11 +135,13 @@ ROWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "class_", "infra"), ROWS, ids=[row[0][:70] for row in ROWS])
-def test_a_row_of_the_reference(line: str, class_: str, *, infra: bool) -> None:
+@pytest.mark.parametrize(
+    ("line", "failure_class", "infra"), ROWS, ids=[row[0][:70] for row in ROWS]
+)
+def test_a_row_of_the_reference(line: str, failure_class: str, *, infra: bool) -> None:
     raised = line.split(":", maxsplit=1)[0].endswith(("Error", "Value"))
     digester = Digester(signatures(), repo_roots=["/verl"])
     digester.feed(f"the log begins\n{RAISED if raised else ''}{line}\n".encode())
     digest = digester.end()
-    assert (digest.class_, digest.infra) == (class_, infra)
+    assert (digest.failure_class, digest.infra) == (failure_class, infra)
     assert digest.root_cause_line == (5 if raised else 2)

@@ -51,7 +51,7 @@ def test_a_repositorys_own_signature_comes_first_and_passes_the_prefilter() -> N
     digester = Digester(book)
     digester.feed(b"start\n(W pid=1) zork blah\nend\n")
     digest = digester.end()
-    assert (digest.root_cause_line, digest.class_) == (2, "disk")
+    assert (digest.root_cause_line, digest.failure_class) == (2, "disk")
 
 
 def test_a_repositorys_own_code_passes_the_prefilter() -> None:

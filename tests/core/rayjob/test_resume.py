@@ -1,11 +1,11 @@
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pytest
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.core.model.rayjobs import ResumeState
 from bot.core.rayjob import Event, Final, LogLine, RawText, Resume, StatusChange, WatchProblem
 
 DONE = Final("SUCCEEDED")
@@ -28,7 +28,7 @@ def watched(resume: Resume, events: Sequence[Event], half: str = "") -> list[Eve
 
 
 def reloaded(resume: Resume) -> Resume:
-    return Resume.load(json.loads(json.dumps(resume.dump())))
+    return Resume(msgspec.json.decode(msgspec.json.encode(resume.state()), type=ResumeState))
 
 
 def after(*watches: Sequence[Event]) -> Resume:
@@ -263,12 +263,10 @@ def test_half_a_line_shows_before_the_end_or_at_the_finish() -> None:
     assert reloaded(resume).finish() == [cut]
 
 
-def test_the_state_stays_small_and_refuses_what_it_is_not() -> None:
+def test_the_state_stays_small() -> None:
     resume = after([*logs(*LONG), *(RawText(str(n)) for n in range(1000))])
     assert watched(resume, [], half="x" * 1_000_000) == []
-    assert len(json.dumps(resume.dump())) < 4096
-    with pytest.raises(ValueError, match="lines"):
-        Resume.load({"lines": "many"})
+    assert len(msgspec.json.encode(resume.state())) < 4096
 
 
 @dataclass(frozen=True)

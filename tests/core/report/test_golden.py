@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.core.messages import Messages
+from bot.core.model.digests import Digest, Progress
 from bot.core.model.ids import RunId
 from bot.core.model.levels import Level
 from bot.core.model.queue import Ahead, QueuePosition
@@ -59,12 +60,12 @@ SUITES: dict[str, SuiteView] = {
             s.rayjob(
                 deployment="Running",
                 last_line_at=s.at("14:31"),
-                progress={"step": 7, "total": 15, "seconds_per_step": 41.0},
+                progress=Progress(7, 15, 41.0),
             ),
         ),
     ),
     "running-open-end": s.suite(
-        s.live(), jobs=(s.rayjob(confirmed=False, digest={"progress": {"step": 1200}}),)
+        s.live(), jobs=(s.rayjob(confirmed=False, digest=Digest(progress=Progress(1200))),)
     ),
     "running-no-progress": s.suite(s.live(), *s.STORY),
     "running-unknown-start": s.suite(s.live(started_at=None)),
@@ -125,7 +126,11 @@ SUITES: dict[str, SuiteView] = {
     ),
     "failure-new-class": s.suite(
         s.done(Outcome.FAILURE, "The Actions run failed."),
-        jobs=(s.rayjob(digest={"class": "solar_flare", "title": "Too bright"}),),
+        jobs=(
+            s.rayjob(
+                digest=Digest(failure_class="solar_flare", root_cause_line=7, title="Too bright")
+            ),
+        ),
     ),
     "timed-out-limit": s.suite(
         s.done(

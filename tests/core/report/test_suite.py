@@ -6,8 +6,9 @@ from html import unescape
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace as replace_fields
 
-from bot.core.model.ids import Json
+from bot.core.model.digests import Annotation, Digest, Progress
 from bot.core.model.queue import QueuePosition
 from bot.core.model.run_events import LogRead, RayJobLogLost, RayJobsDeleted, RayJobSeen
 from bot.core.model.runs import Outcome, Run, State, StopReason
@@ -15,7 +16,6 @@ from bot.core.report import Context, gate_check, reply_body, reply_marker, suite
 from bot.core.report.failure import MESSAGE_BYTES
 from bot.core.report.views import CheckWrite, Reply, SuiteView
 from tests.core import shown as s
-from tests.core.report.test_digest import JSON, KEYS
 from tests.core.report.test_markdown import NASTY
 
 TOKEN = "ghp_" + "a1" * 18
@@ -24,6 +24,28 @@ PAIRS: list[tuple[State, Outcome | None]] = [
     *((state, None) for state in State),
     *((State.DONE, outcome) for outcome in Outcome),
 ]
+
+
+def digests(text: str) -> st.SearchStrategy[Digest | None]:
+    """Return digests that hold a text wherever a log's own words can stand."""
+    words = st.sampled_from(["", text])
+    lines = st.sampled_from([(), (text,) * 30])
+    return st.none() | st.builds(
+        Digest,
+        failure_class=st.sampled_from(["unknown", "oom_device", text]),
+        infra=st.booleans(),
+        codes=lines,
+        root_cause_line=st.none() | st.integers(1),
+        cause=words,
+        title=words,
+        excerpt_lines=lines.map(lambda found: tuple(enumerate(found))),
+        traceback=words,
+        annotations=lines.map(lambda found: tuple(Annotation(line, 1, line) for line in found)),
+        hint=words,
+        lines=st.integers(0),
+        progress=st.none() | st.builds(Progress, st.integers(0), metrics=st.just({text: 1.5})),
+        tail=lines,
+    )
 
 
 @st.composite
@@ -45,8 +67,7 @@ def views(draw: st.DrawFn) -> SuiteView:
         snapshot=replace(s.SNAPSHOT, title=text, reason=text),
         actions_url=draw(st.sampled_from(["", f"https://x/{text[:99]}", f"javascript:{text[:9]}"])),
     )
-    keys = draw(st.dictionaries(st.sampled_from(KEYS), JSON | st.just(text)))
-    digest: Json = {**draw(st.sampled_from([{}, s.OOM, s.HCCL])), **keys}
+    digest = draw(digests(text))
     run_events = tuple(
         s.run_event("14:25", what)
         for n in range(draw(st.integers(0, 20)))
@@ -150,9 +171,11 @@ def test_an_external_id_of_the_row_is_taken() -> None:
     assert suite_check(s.suite(s.live()), ctx, s.NOW).external_id == "row-1"
 
 
-@pytest.mark.parametrize("key", ["cause", "title", "excerpt", "traceback", "hint"])
+@pytest.mark.parametrize("key", ["cause", "title", "excerpt_lines", "traceback", "hint"])
 def test_no_secret_of_a_log_is_shown(key: str) -> None:
-    digest = {**s.HCCL, key: f"x {TOKEN} hunter2secret"}
+    secret = f"x {TOKEN} hunter2secret"
+    held = ((1, secret),) if key == "excerpt_lines" else secret
+    digest = replace_fields(s.HCCL, **{key: held})
     check = suite_check(_leaky(digest), s.CTX, s.NOW)
     assert TOKEN not in str(check)
     assert "hunter2secret" not in str(check)
@@ -160,13 +183,14 @@ def test_no_secret_of_a_log_is_shown(key: str) -> None:
 
 
 def test_no_secret_of_an_annotation_or_a_tail_is_shown() -> None:
-    note = {"path": "a.py", "line": 1, "message": TOKEN, "title": TOKEN}
-    check = suite_check(_leaky({"annotations": [note], "tail": [TOKEN]}), s.CTX, s.NOW)
+    note = Annotation("a.py", 1, TOKEN)
+    digest = Digest(title=TOKEN, root_cause_line=1, annotations=(note,), tail=(TOKEN,))
+    check = suite_check(_leaky(digest), s.CTX, s.NOW)
     assert TOKEN not in str(check)
     assert [(a.message, a.title) for a in check.annotations] == [("***", "***")]
 
 
-def _leaky(digest: Json) -> SuiteView:
+def _leaky(digest: Digest) -> SuiteView:
     snapshot = replace(s.SNAPSHOT, redact=("hunter2secret",))
     run = s.done(Outcome.FAILURE, f"why {TOKEN}", origin=TOKEN, snapshot=snapshot)
     return s.suite(
@@ -175,9 +199,9 @@ def _leaky(digest: Json) -> SuiteView:
 
 
 def test_an_annotation_without_words_takes_the_title_or_the_path() -> None:
-    note = {"path": "a.py", "line": 1}
+    note = Annotation("a.py", 1, "")
     for title, claimant in (("Broken", "Broken"), ("", "a.py")):
-        digest = {"title": title, "annotations": [note]}
+        digest = Digest(title=title, root_cause_line=1, annotations=(note,))
         check = suite_check(_leaky(digest), s.CTX, s.NOW)
         assert [item.message for item in check.annotations] == [claimant]
 
@@ -192,14 +216,14 @@ def test_a_long_story_keeps_its_start_and_its_end() -> None:
 def test_a_title_that_is_cut_keeps_the_news_of_the_retry() -> None:
     view = s.suite(
         s.done(Outcome.FAILURE, "x", retry="the infrastructure failed"),
-        jobs=(s.rayjob(digest={**s.HCCL, "title": "x" * 400}),),
+        jobs=(s.rayjob(digest=replace_fields(s.HCCL, title="x" * 400)),),
     )
     title = suite_check(view, s.CTX, s.NOW).title
     assert len(title) == 255
     assert title.endswith("…: infrastructure, retrying (2 of 2)")
 
 
-def _retried(run: Run, digest: Json) -> bool:
+def _retried(run: Run, digest: Digest) -> bool:
     return (
         "retrying" in suite_check(s.suite(run, jobs=(s.rayjob(digest=digest),)), s.CTX, s.NOW).title
     )

@@ -48,7 +48,7 @@ from tests.core.building import (
     started,
     told,
 )
-from tests.core.moving import step_of, words
+from tests.core.moving import INFRA, step_of, words
 from tests.core.policies import loaded
 
 POLICY = loaded("""\
@@ -219,9 +219,8 @@ def test_it_says_what_it_waits_for() -> None:
 
 
 def test_an_infrastructures_failure_is_tried_again_as_others_are() -> None:
-    digest = {"class_": "hccl_comm", "infra": True}
     verdict = learned(VerdictReached(Outcome.FAILURE, "x"), at(30))
-    step = step_of(BOUND, ended("failure"), verdict, log(digest=digest), at_min=31)
+    step = step_of(BOUND, ended("failure"), verdict, log(digest=INFRA), at_min=31)
     assert words(step) == "End failure retry"
 
 

@@ -12,7 +12,7 @@ from bot import resources
 from bot.adapters.logs import LogFiles
 from bot.adapters.rayjobs import Limits, open_rayjobs
 from bot.core.digest import Digester, load_signatures
-from bot.core.model.ids import Json
+from bot.core.model.digests import Digest
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import DispatchStarted, LogRead, RunEvent, Source
 from bot.core.model.runs import Run, State
@@ -22,7 +22,7 @@ from bot.core.runs.timeline import line_of
 from bot.core.runs.verdict import Decided, Pending, judge
 from bot.ports.logs import LogFiles as LogFilesPort
 from bot.ports.rayjobs import RayJobs
-from bot.services.rayjobs.digesters import Digesters, as_row
+from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.follower import SAVE_S, Follower
 from bot.services.workers import Deps, Worker
 from bot.store import Store
@@ -184,8 +184,8 @@ async def following(url: str, folder: Path, *, leaps: int = 1000) -> AsyncIterat
         yield World(server, store, clock, folder, rayjobs, it, LogFiles(folder))
 
 
-def digest_of(text: bytes) -> Json:
+def digest_of(text: bytes) -> Digest:
     """Return the digest of a whole log, read at once."""
     digester = Digester(load_signatures(SHIPPED))
     digester.feed(text)
-    return as_row(digester.end())
+    return digester.end()

@@ -91,7 +91,8 @@ async def test_a_broken_watch_loses_and_doubles_nothing(
     assert await world.log_text() == TEXT + b"[rayjob final] FAILED exit 1\n"
     assert row.lines == 5
     assert row.digest == digest_of(await world.log_text())
-    assert row.digest["root_cause_line"] == 3
+    assert row.digest is not None
+    assert row.digest.root_cause_line == 3
     assert world.verdict(row) == Decided(
         Outcome.FAILURE, "The RayJob ended FAILED, as its stream says: exit 1"
     )
@@ -363,7 +364,8 @@ async def test_any_bytes_are_kept_as_they_came(world: World, chunk: int) -> None
     kept = (await world.log_text()).decode().split("\n")
     assert kept[:3] == [NUL, "中文", long]
     assert row.digest == digest_of(await world.log_text())
-    assert row.digest["root_cause_line"] == 5
+    assert row.digest is not None
+    assert row.digest.root_cause_line == 5
 
 
 async def test_a_cut_inside_a_character_loses_nothing(world: World) -> None:

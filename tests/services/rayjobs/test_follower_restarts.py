@@ -9,6 +9,7 @@ from io import FileIO
 from pathlib import Path
 
 import pytest
+from sqlalchemy import literal_column, update
 
 from bot.adapters.logs import LogFile, LogFiles
 from bot.core.model.ids import RunId
@@ -23,6 +24,7 @@ from bot.store import Store
 from bot.store.leases import Lease
 from bot.store.rayjobs import RayJobs, SaveRayJob
 from bot.store.runs import SaveRun
+from bot.store.tables import rayjobs
 from tests.databases import SqliteTemplate
 from tests.services.rayjobs.following import HANG_S, JOB, SHIPPED, World, digest_of, following
 from tests.store.rows import run
@@ -212,7 +214,7 @@ async def test_progress_is_shown_when_the_step_changed(world: World) -> None:
         await until_saved(world, 5)
         row = await world.row()
     assert row.progress is not None
-    assert (row.progress["step"], row.last_line_at is not None) == (3, True)
+    assert (row.progress.step, row.last_line_at is not None) == (3, True)
 
 
 async def test_a_run_that_is_done_is_read_no_further(world: World) -> None:
@@ -251,8 +253,9 @@ async def test_a_damaged_file_is_read_anew_from_the_submitter(world: World) -> N
 
 
 async def test_a_resume_state_of_another_version_is_no_trap(world: World) -> None:
-    world.server.add(EVENTS)
-    await world.seen(resume={"lines": "many"})
+    await stopped_half_way(world)
+    other = update(rayjobs).values(resume=literal_column('\'{"lines": "many"}\''))
+    await world.store._db.write(lambda conn: conn.execute(other))
     await finish(world, "next")
     await is_read_whole(world)
 

@@ -1,0 +1,74 @@
+"""What is kept of a log: the one cause of a failure, and the few lines that a person needs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Self
+
+import msgspec
+
+MAX_JSON_BYTES = 64_000  # of one row; GitHub takes 65,535 bytes of text for a check run
+UNKNOWN = "unknown"  # the class of a failure that no signature explains
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A line of the repository that a reader of the pull request should look at."""
+
+    path: str
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The last sign of progress; `total` and `seconds_per_step` are None when unknown."""
+
+    step: int
+    total: int | None = None
+    seconds_per_step: float | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    line: int = 0
+
+
+class Digest(msgspec.Struct, frozen=True, kw_only=True):
+    """The one cause of a log, its class, and the few lines that a person needs.
+
+    `root_cause_line` and the numbers in `excerpt_lines` count lines of the raw log from 1.
+    `infra` means that a retry is worth its cost.
+    """
+
+    failure_class: str = msgspec.field(default=UNKNOWN, name="class")
+    infra: bool = False
+    codes: tuple[str, ...] = ()
+    root_cause_line: int | None = None
+    cause: str = ""
+    title: str = ""
+    excerpt: str = ""
+    excerpt_lines: tuple[tuple[int, str], ...] = ()
+    traceback: str = ""
+    annotations: tuple[Annotation, ...] = ()
+    hint: str = ""
+    lines: int = 0
+    bytes: int = 0
+    progress: Progress | None = None
+    tail: tuple[str, ...] = ()
+
+    def bounded(self) -> Self:
+        """Return it with a JSON of at most 64,000 bytes; the folded parts give way first."""
+        fitting, smaller = self, self._smaller()
+        while len(msgspec.json.encode(fitting)) > MAX_JSON_BYTES:
+            fitting = next(smaller)
+        return fitting
+
+    def _smaller(self) -> Iterator[Self]:
+        replace = msgspec.structs.replace
+        yield (one := replace(self, traceback=self.traceback[:8_000]))
+        yield (two := replace(one, traceback="", tail=()))
+        yield replace(
+            two,
+            excerpt=two.excerpt[:2_000],
+            excerpt_lines=two.excerpt_lines[:5],
+            annotations=two.annotations[:3],
+            cause=two.cause[:500],
+            progress=None,
+        )
