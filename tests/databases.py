@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.dialects.sqlite.aiosqlite import SQLiteDialect_aiosqlite
-from sqlalchemy.util import LRUCache
+from sqlalchemy.util import LRUCache, await_only
 
 from bot.store import migrate
 from tests.sqlite_at_once import AtOnce
@@ -49,7 +49,7 @@ class SharingSqlite(_Alike, SQLiteDialect_aiosqlite):
     def connect(self, *where: Any, **how: Any) -> Any:
         """Open a connection, of whichever kind is wanted now."""
         if self.at_once:
-            how["async_creator_fn"] = AtOnce
+            return await_only(AtOnce.open(self.loaded_dbapi, *where, **how))
         return super().connect(*where, **how)
 
 
