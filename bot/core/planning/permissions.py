@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 
+from bot.core.commands.name import COMMAND, SHA_CHARS
 from bot.core.messages import Messages
 from bot.core.messages.words import duration
 from bot.core.model.ids import Sha, short
@@ -21,8 +22,6 @@ from bot.core.policy import Mode, Policy, Start, Suite, Tier, Trigger, Trust
 from bot.core.policy.selection import suites_named
 from bot.core.report.markdown import code
 
-COMMAND = "/ascend-e2e"
-SHA_CHARS = 12  # of a commit in a command
 # A push so shortly before a comment may not have been seen by its author.
 UNSEEN = timedelta(seconds=60)
 _SHA_OPTION = re.compile(r"\s--sha(?:=|\s+)\S+")

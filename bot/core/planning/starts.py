@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from bot.core.commands.name import COMMAND
 from bot.core.messages import Messages
 from bot.core.messages.words import clock, number
 from bot.core.model.ids import RepoId, RunId, short
@@ -14,7 +15,7 @@ from bot.core.model.runs import Claimant, Rank, Run, State, StopRequest
 from bot.core.model.snapshot import Snapshot
 from bot.core.planning.attempts import AttemptMaker, AttemptRequest, Claim, NewId, NewRun, snapshot
 from bot.core.planning.commits import RerunCandidate, ask_again
-from bot.core.planning.permissions import COMMAND, Allowed, Refusal, Requester, latest, may_start
+from bot.core.planning.permissions import Allowed, Refusal, Requester, latest, may_start
 from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
 from bot.core.planning.pull_request import Evaluation
 from bot.core.policy import Start, Suite

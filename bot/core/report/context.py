@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from bot.core.commands.name import COMMAND
 from bot.core.messages import Field, Messages
 from bot.core.messages.words import short
 from bot.core.model.runs import Run
 from bot.core.report import markdown
 from bot.core.report.redaction import Redactor
-
-COMMAND = "/ascend-e2e"
-SHA_CHARS = 12  # of a commit in a command: the least that a command must name
 
 
 @dataclass(frozen=True, slots=True)

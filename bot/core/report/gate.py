@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from bot.core.commands.name import SHA_CHARS
 from bot.core.messages.words import capital, clock, count, listing, number, short
 from bot.core.model.selections import Cost
-from bot.core.report.context import SHA_CHARS, Context, MarkdownWriter, sentences
+from bot.core.report.context import Context, MarkdownWriter, sentences
 from bot.core.report.gate_title import gate_title
 from bot.core.report.markdown import table
 from bot.core.report.sections import SUMMARY_BYTES, Rows, Section, Whole, compose

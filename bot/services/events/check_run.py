@@ -7,6 +7,7 @@ therefore answered by a new check run that gives the reason.
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from bot.core.commands.name import COMMAND, SHA_CHARS
 from bot.core.github.events import CheckRunEvent, CheckSuiteEvent
 from bot.core.messages import Messages
 from bot.core.model.ids import short
@@ -17,8 +18,6 @@ from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import RerunCandidate, may_run_again, to_run_again
 from bot.core.planning.merge_group import alive
 from bot.core.planning.permissions import (
-    COMMAND,
-    SHA_CHARS,
     Allowed,
     Refusal,
     Requester,
@@ -121,7 +120,7 @@ class CheckRuns:
         builder = PlanBuilder(audit=[entry])
         now = self._clock.now()
         builder.approval = approval(event.repo.id, request.requester, "button", now)
-        await self._pulls.start_approved(request, builder)
+        await self._pulls.start_approved(request.evaluation, builder)
         return self._started(event, request, builder)
 
     async def _rerun(self, event: Click, target: Target, request: StartRequest) -> Plan:
@@ -135,7 +134,7 @@ class CheckRuns:
         fresh = [name for name in names if not await self._is_repeated(event, name)]
         builder = PlanBuilder()
         self._starts.start(request, fresh, builder, self._clock.now())
-        await self._pulls.start_approved(request, builder)
+        await self._pulls.start_approved(request.evaluation, builder)
         if builder.new_runs:
             return self._started(event, request, builder)
         if names and not fresh:

@@ -20,7 +20,7 @@ from bot.core.planning.pull_request import (
     pr_source,
     starts_by_itself,
 )
-from bot.core.planning.starts import PlanBuilder, StartRequest
+from bot.core.planning.starts import PlanBuilder
 from bot.core.planning.trust import Person, Trusted, trust_sha
 from bot.core.policy import Trust
 from bot.core.policy.selection import POLICY_PATH, select, touches_protected
@@ -197,12 +197,11 @@ class PullRequests:
         )
         return plan(evaluation, present, AttemptMaker(self._clock.now(), self._new_id))
 
-    async def start_approved(self, request: StartRequest, builder: PlanBuilder) -> None:
+    async def start_approved(self, evaluation: Evaluation, builder: PlanBuilder) -> None:
         """Start what waited for an approval of the head, if ``builder`` holds one.
 
         A suite that the approver has started by name is not started twice.
         """
-        evaluation = request.evaluation
         if (
             builder.changes
             or builder.approval is None

@@ -1,0 +1,58 @@
+"""`/ascend-e2e approve`: let the head's commit run here.
+
+Needs the policy's ``trust.approve``, and that the commit is not one's own.
+"""
+
+from dataclasses import dataclass
+
+from bot.core.commands.context import CommandContext
+from bot.core.commands.name import COMMAND, SHA_CHARS
+from bot.core.commands.sha import SHA
+from bot.core.commands.verb import Command, TypedLine, Verb
+from bot.core.model.ids import short
+from bot.core.planning.permissions import Refusal, may_approve
+from bot.core.planning.starts import PlanBuilder, approval
+from bot.core.report.markdown import code
+
+
+@dataclass(frozen=True, slots=True)
+class ApproveCommand(Command):
+    """Let the head run here."""
+
+    sha: str | None = None
+
+    @property
+    def commit(self) -> str | None:
+        """Return the commit that the command names."""
+        return self.sha
+
+    def carry_out(self, context: CommandContext, builder: PlanBuilder) -> None:
+        """Record the approval of the head; former heads can't be approved."""
+        request = context.request_for(self.line, self.sha, builder)
+        if request is None:
+            return
+        requester, messages = request.requester, context.messages
+        if requester.sha != context.pull.head_sha:
+            builder.refuse(_not_the_head(requester.sha, context))
+            return
+        refusal = may_approve(messages, context.policy.trust, requester)
+        builder.audit.append(context.audit("approve", "approve", allowed=refusal is None))
+        if refusal:
+            builder.refuse(refusal)
+            return
+        builder.approval = approval(context.event.repo.id, requester, "command", context.now)
+        builder.said.append(messages("approved", sha=code(short(requester.sha))))
+
+
+def _not_the_head(sha: str, context: CommandContext) -> Refusal:
+    head, messages = context.pull.head_sha, context.messages
+    command = code(f"{COMMAND} approve --sha {head[:SHA_CHARS]}")
+    todo = messages("refuse_head_now", new=code(short(head)), command=command)
+    return Refusal(messages("refuse_head", old=code(short(sha)), todo=todo))
+
+
+def _read(line: TypedLine) -> ApproveCommand:
+    return ApproveCommand(line.text, line.value(SHA))
+
+
+APPROVE = Verb("approve", _read, options=(SHA,))

@@ -1,0 +1,116 @@
+"""What the commands of one comment are decided on, and the decisions that verbs share."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from bot.core.github.events import IssueCommentEvent
+from bot.core.messages import Messages
+from bot.core.model.ids import Sha, short
+from bot.core.model.pulls import Head, Pull
+from bot.core.model.runs import Run
+from bot.core.planning.permissions import Refusal, commit_for, first_head_seen, head_seen
+from bot.core.planning.plan import AuditEntry
+from bot.core.planning.pull_request import Evaluation, waiting
+from bot.core.planning.starts import PlanBuilder, StartRequest, Starts
+from bot.core.planning.trust import Person
+from bot.core.policy import Policy
+from bot.core.report.markdown import code, prose
+
+if TYPE_CHECKING:
+    from bot.core.commands.verb import Verb
+
+
+@dataclass(frozen=True, slots=True)
+class CommandContext:
+    """All that the commands of one comment are decided on."""
+
+    event: IssueCommentEvent
+    evaluation: Evaluation  # of the head
+    person: Person  # the comment's author
+    heads: tuple[Head, ...]  # oldest first, the head last
+    requests: Mapping[Sha, StartRequest]  # of the head, and of former heads that are named
+    claimed: tuple[Run, ...]  # the open runs that run for this pull request
+    verbs: "tuple[Verb, ...]"
+    starts: Starts
+    messages: Messages
+    now: datetime
+
+    @property
+    def pull(self) -> Pull:
+        """Return the pull request that was commented on."""
+        return self.evaluation.pull
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy in force."""
+        return self.evaluation.at.policy
+
+    @property
+    def head(self) -> StartRequest:
+        """Return the request for the head."""
+        return self.requests[self.pull.head_sha]
+
+    def request_for(
+        self, line: str, commit: str | None, builder: PlanBuilder
+    ) -> StartRequest | None:
+        """Return the request for the commit that a command means.
+
+        None: the command is refused, for its author may not know the commit.
+        """
+        found = commit_for(self.messages, line, self.pull, self.heads, commit)
+        if isinstance(found, Refusal):
+            builder.refuse(found)
+            return None
+        request = self.requests[found]
+        refusal = None if commit else self._not_seen(line, request)
+        if refusal:
+            builder.refuse(refusal)
+            return None
+        return request
+
+    def _not_seen(self, line: str, request: StartRequest) -> Refusal | None:
+        """Refuse a command whose author may not have seen the head."""
+        written_at, trusted = self.event.created_at, request.requester.trust.trusted
+        refusal = head_seen(self.messages, line, self.heads, written_at, trusted=trusted)
+        if refusal or self.heads[-1].seen_at.replace(microsecond=0) <= written_at:
+            return refusal
+        return first_head_seen(self.messages, line, self.pull, written_at, trusted=trusted)
+
+    def start(
+        self, request: StartRequest, line: str, names: list[str], builder: PlanBuilder
+    ) -> None:
+        """Start suites, under a line that says which command on which commit."""
+        if names:
+            sha = code(short(request.requester.sha))
+            builder.said.append(self.messages("reply_for", command=code(line), sha=sha))
+        self.starts.start(request, names, builder, self.now)
+
+    def nothing(self, key: str, names: Sequence[str] = ()) -> str:
+        """Say that there is nothing, or that only an approval is missing."""
+        waits, sha = set(waiting(self.evaluation)), code(short(self.pull.head_sha))
+        if waits.intersection(names) if names else waits:
+            why = prose(self.messages.render(self.evaluation.trust.why))
+            return self.messages("nothing_yet", sha=sha, why=why)
+        return self.messages(key, sha=sha)
+
+    def audit(self, what: str, rule: str, *, allowed: bool, sha: Sha | None = None) -> AuditEntry:
+        """Return the audit's entry of something that the comment's author asked for."""
+        return AuditEntry(
+            at=self.now,
+            who=self.event.author,
+            what=what,
+            allowed=allowed,
+            rule=rule,
+            repo_id=self.event.repo.id,
+            number=self.event.number,
+            sha=sha or self.pull.head_sha,
+        )
+
+
+def refused(refusals: list[Refusal], builder: PlanBuilder) -> bool:
+    """Say what can't be followed; one such word stops its whole command."""
+    for refusal in refusals:
+        builder.refuse(refusal)
+    return bool(refusals)

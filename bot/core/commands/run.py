@@ -1,0 +1,95 @@
+"""`/ascend-e2e [run]`: start suites on a commit.
+
+Needs the level of each suite's tier on a trusted commit, as the policy's ``trust`` says.
+"""
+
+import re
+from dataclasses import dataclass, replace
+
+from bot.core.commands.context import CommandContext, refused
+from bot.core.commands.sha import SHA
+from bot.core.commands.verb import Command, MistakeError, Option, TypedLine, Verb
+from bot.core.model.ids import short
+from bot.core.planning.permissions import by_command, named
+from bot.core.planning.pull_request import Evaluation
+from bot.core.planning.starts import PlanBuilder
+from bot.core.policy import Tier
+from bot.core.report.markdown import code
+
+_LABEL = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
+_SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*=.*", re.ASCII | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class RunCommand(Command):
+    """Start suites; if none is named, those that the files of the head select."""
+
+    suites: tuple[str, ...] = ()
+    sha: str | None = None
+    runner: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
+    force: bool = False
+
+    @property
+    def commit(self) -> str | None:
+        """Return the commit that the command names."""
+        return self.sha
+
+    def carry_out(self, context: CommandContext, builder: PlanBuilder) -> None:
+        """Start the suites, or say that nothing is selected."""
+        request = context.request_for(self.line, self.sha, builder)
+        if request is None:
+            return
+        names, refusals = named(context.messages, context.policy, self.suites)
+        if refused(refusals, builder):
+            return
+        if not self.suites:
+            names = selected_by_files(request.evaluation)
+        if not names:
+            known = ", ".join(code(name) for name in context.policy.suites)
+            sha = code(short(request.requester.sha))
+            builder.said.append(context.messages("nothing_selected", sha=sha, names=known))
+        request = replace(request, runner=self.runner, settings=self.settings, force=self.force)
+        context.start(request, self.line, names, builder)
+
+
+def selected_by_files(evaluation: Evaluation) -> list[str]:
+    """Return the selected suites that need no name in a command; heavy ones need it."""
+    policy = evaluation.at.policy
+    return [
+        name
+        for name in evaluation.selection.selected
+        if by_command(policy.suites[name]) and policy.suites[name].tier is Tier.STANDARD
+    ]
+
+
+def _label(value: str) -> str:
+    if not _LABEL.fullmatch(value):
+        raise MistakeError(key="mistake_word", word=code(value))
+    return value
+
+
+def _setting(value: str) -> str:
+    if not _SETTING.fullmatch(value):
+        raise MistakeError(key="mistake_setting", value=code(value))
+    return value
+
+
+RUNNER = Option("--runner", "LABEL", _label)
+SET = Option("--set", "KEY=VALUE", _setting, repeated=True)
+FORCE = Option("--force")
+
+
+def _read(line: TypedLine) -> RunCommand:
+    settings = (value.partition("=") for value in line.values(SET))
+    return RunCommand(
+        line=line.text,
+        suites=line.words,
+        sha=line.value(SHA),
+        runner=line.value(RUNNER),
+        settings=tuple((key, value) for key, _, value in settings),
+        force=line.value(FORCE) is not None,
+    )
+
+
+RUN = Verb("run", _read, words="[SUITE…]", options=(SHA, RUNNER, SET, FORCE), implied=True)
