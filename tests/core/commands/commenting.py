@@ -1,0 +1,128 @@
+"""A comment on a pull request, and what is known when its commands are carried out."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from bot.core.commands.context import CommandContext
+from bot.core.commands.parser import parse
+from bot.core.commands.verb import Command, Mistake
+from bot.core.commands.verbs import VERBS
+from bot.core.github.events import IssueCommentEvent
+from bot.core.messages import Messages
+from bot.core.model.ids import Sha
+from bot.core.model.levels import Level
+from bot.core.model.pulls import Head
+from bot.core.model.repos import Repo
+from bot.core.model.runs import Run
+from bot.core.planning.attempts import PolicyAt
+from bot.core.planning.permissions import Requester
+from bot.core.planning.plan import RunClaimants
+from bot.core.planning.pull_request import Evaluation
+from bot.core.planning.starts import PlanBuilder, StartRequest, Starts
+from bot.core.planning.trust import Person, Trusted
+from bot.core.policy import Policy
+from bot.core.policy.selection import ChangedFile, Selection, select
+from tests.core.building import OLD_SHA, REPO, SHA, a_pull, at
+from tests.core.policies import loaded, with_suite
+
+COMMAND = "/ascend-e2e"
+NAMED = "0123456789ab"  # a commit in a command
+MESSAGES = Messages()
+POLICY = loaded(
+    with_suite("paths: ['src/**']")
+    + "  heavy: {workflow: h.yml, runners: [npu-16], tier: heavy, paths: ['src/**']}\n"
+    + "  other: {workflow: o.yml, runners: [npu-8]}\n"
+)
+SOURCE = (ChangedFile("src/a.py", "modified"),)
+TRUSTED = Trusted(True, "author and pusher may start runs here")
+UNTRUSTED = Trusted(False, "the author may not start runs here")
+WRITER = Person("bob", Level.WRITE)
+READER = Person("eve", Level.PULL)
+OLD_HEAD = Head(REPO, 5, OLD_SHA, "ann", at(-120))
+HEAD = Head(REPO, 5, SHA, "ann", at(-60))
+
+
+def read(text: str) -> Command:
+    """Return the only command of a comment."""
+    (found,) = parse(MESSAGES, text)
+    return found
+
+
+def mistake(text: str) -> str:
+    """Return what is answered to a comment whose only command is wrong."""
+    found = read(text)
+    assert isinstance(found, Mistake)
+    return found.text
+
+
+def commented(
+    *,
+    person: Person = WRITER,
+    trust: Trusted = TRUSTED,
+    files: tuple[ChangedFile, ...] = SOURCE,
+    policy: Policy = POLICY,
+    runs: Iterable[Run] = (),
+    **changes: Any,
+) -> CommandContext:
+    """Return the context of a comment; ``runs`` are the attempts at the head."""
+    evaluation = Evaluation(
+        pull=a_pull(),
+        at=PolicyAt(policy, "main", "p" * 40),
+        selection=select(policy, files),
+        files=files,
+        trust=trust,
+        origin=f"the approval of {person.login}",
+        fresh=False,
+        pushed=False,
+    )
+    claimed = tuple(RunClaimants(run, ()) for run in runs)
+    numbers = count(1)
+    base: dict[str, Any] = {
+        "event": IssueCommentEvent(
+            Repo(REPO, "org", "verl", "main"), 5, 77, person.login, "", at(10)
+        ),
+        "evaluation": evaluation,
+        "person": person,
+        "heads": (OLD_HEAD, HEAD),
+        "requests": {
+            SHA: request(evaluation, person, SHA, trust, runs=claimed),
+            OLD_SHA: request(
+                replace(evaluation, selection=Selection(()), files=()),
+                person,
+                OLD_SHA,
+                Trusted(False, "nobody has approved this commit"),
+            ),
+        },
+        "claimed": (),
+        "verbs": VERBS,
+        "starts": Starts(MESSAGES, lambda: f"new-{next(numbers)}"),
+        "messages": MESSAGES,
+        "now": at(10),
+    }
+    return CommandContext(**{**base, **changes})
+
+
+def request(
+    evaluation: Evaluation,
+    person: Person,
+    sha: Sha,
+    trust: Trusted,
+    *,
+    runs: tuple[RunClaimants, ...] = (),
+) -> StartRequest:
+    requester = Requester(person, sha, frozenset({"ann"}), trust)
+    return StartRequest(evaluation, requester, "pr:5", runs)
+
+
+def carried_out(text: str, context: CommandContext) -> PlanBuilder:
+    """Return what the only command of a comment adds up to."""
+    builder = PlanBuilder()
+    read(text).carry_out(context, builder)
+    return builder
+
+
+def started(builder: PlanBuilder) -> list[str]:
+    """Return the suites of which a command makes a new attempt."""
+    return [run.suite for run, _ in builder.new_runs]

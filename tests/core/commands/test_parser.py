@@ -1,0 +1,122 @@
+"""Commands in comments: what is one, and what is answered to a mistake."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.core.commands.parser import MAX_COMMANDS, parse
+from bot.core.commands.run import RunCommand
+from bot.core.commands.status import StatusCommand
+from bot.core.commands.verb import Mistake
+from bot.core.planning.starts import PlanBuilder
+from tests.core.commands.commenting import COMMAND, MESSAGES, commented
+
+N = COMMAND
+SHA = "0123456789ab"
+
+
+def test_a_command_is_a_line_among_others() -> None:
+    assert parse(MESSAGES, f"请看一下\r\n{N}\r\n谢谢") == (RunCommand(N),)
+
+
+@pytest.mark.parametrize("verb", ["run", "rerun", "approve"])
+def test_a_command_says_which_commit_it_names(verb: str) -> None:
+    named, of_the_head = parse(MESSAGES, f"{N} {verb} --sha {SHA}\n{N} {verb}")
+    assert (named.commit, of_the_head.commit) == (SHA, None)
+    (status,) = parse(MESSAGES, f"{N} status")
+    assert status.commit is None
+
+
+def test_a_mistake_is_refused_when_it_is_carried_out() -> None:
+    builder = PlanBuilder()
+    Mistake("line", "what is wrong").carry_out(commented(), builder)
+    assert (builder.refusals, builder.said) == (1, ["what is wrong"])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"{N} aprove", "Did you mean `/ascend-e2e approve`?"),
+        (f"{N} --she {SHA}", "Did you mean `--sha`?"),
+        (f"{N} status --sha {SHA}", "`--sha` is not known here"),
+        (f"{N} --sha", "has a value too few or too many"),
+        (f"{N} --sha 0123", "at least 12 hex digits"),
+        (f"{N} --sha {'g' * 12}", "at least 12 hex digits"),
+        (f"{N} --sha {SHA} --sha {SHA}", "given twice"),
+        (f"{N} $(rm)", "`$(rm)` is no name"),
+        (f"{N} 谢谢", "`谢谢` is no name"),
+        (f"{N}，谢谢", "`，谢谢` is no name"),
+        (f"{N} {'x ' * 51}", "More than 50 words"),
+        (f"{N} {'x' * 1000}", "more than 1000 characters"),
+    ],
+)
+def test_a_mistake_is_answered_and_starts_nothing(text: str, told: str) -> None:
+    (found,) = parse(MESSAGES, text)
+    assert isinstance(found, Mistake)
+    assert told in found.text
+    assert found.text.lower().endswith("nothing was started.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"> {N}",
+        f"> quoted\n{N}",
+        f"```\n{N}\n```",
+        f"````\n```\n{N}\n````",
+        f"~~~sh\n{N}",
+        f"    {N}",
+        f"\t{N}",
+        f"see `{N}`",
+        f"a `code\n{N}\nspan`",
+        f"- {N}",
+        f"- item\n{N}",
+        f"1. item\n{N}",
+        f"<!-- {N} -->",
+        f"<!--\n\n{N}\n\n-->",
+        f"<details>\n{N}\n</details>",
+        f"<pre>\n\n{N}\n\n</div>\n\n{N}\n</pre>",
+        f"<script>x</script> {N}",
+        f"<?php\n\n{N}\n?>",
+        f"<!DOCTYPE x\n\n{N}\n>",
+        f"<![CDATA[\n\n{N}\n]]>",
+        f"| a | b |\n{N}",
+        f"a | b\n--- | ---\n{N}",
+        f"{N}\n===",
+        f"please {N}",
+        f"{N}x",
+        f"{N}-old unit",
+        f"ascend-e2e unit\n{N[1:]}",
+    ],
+)
+def test_what_markdown_shows_as_something_else_is_no_command(text: str) -> None:
+    assert parse(MESSAGES, text) == ()
+
+
+@pytest.mark.parametrize(
+    "before", ["> q\n\n", "- item\n\n", "```\nx\n```\n", "```a`b\n\n", "<!-- x -->\n", "`a` b\n"]
+)
+def test_a_command_after_a_block_that_has_ended_counts(before: str) -> None:
+    assert parse(MESSAGES, f"{before}{N}") == (RunCommand(N),)
+
+
+def test_a_mistake_stops_its_line_alone() -> None:
+    bad, good = parse(MESSAGES, f"{N} staus\n{N} status")
+    assert isinstance(bad, Mistake)
+    assert good == StatusCommand(f"{N} status")
+
+
+def test_a_comment_holds_ten_commands_at_most() -> None:
+    found = parse(MESSAGES, f"{N}\n" * 20)
+    assert len(found) == MAX_COMMANDS + 1
+    assert isinstance(found[-1], Mistake)
+
+
+@given(
+    st.text(max_size=300)
+    | st.lists(st.sampled_from([N, " ", "`", "\n", "x", "--sha", "<"])).map("".join)
+)
+def test_no_text_breaks_the_parser_or_its_answers(text: str) -> None:
+    for item in parse(MESSAGES, f"{text}\n\n{N} {text}"):
+        if isinstance(item, Mistake):
+            assert "\n" not in item.text
