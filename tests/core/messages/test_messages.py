@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from bot.core.commands import VERBS
+from bot.core.commands.verbs import VERBS
 from bot.core.digest.signatures import ClassName
 from bot.core.explain.explaining import Starts
 from bot.core.messages import NOTHING, TABLES, Field, Message, Messages, from_plain, quote, to_plain
@@ -122,7 +122,7 @@ FAMILIES: dict[str, Iterable[str]] = {
     "level_": Level,
     "starts_": Starts,
     "class_": get_args(ClassName),
-    "help_": VERBS,
+    "help_": tuple(verb.name for verb in VERBS),
     "kind_": changes.Kind,
     "gate_": ("none", "draft", "policy", "looking"),
     "wrong_unknown_": ("key", "label", "pool", "suite"),
