@@ -6,13 +6,13 @@ from datetime import datetime
 
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Claimant, Run, State, StopReason, StopRequest
+from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker, audit_of, next_attempt
 from bot.core.planning.commits import claim_again
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.pull_request import pr_source
 from bot.core.policy import PolicyErrors, load_policy
 from bot.core.queue.state import Pause
-from bot.core.report.views import Gate
 from bot.ports.clock import Clock
 from bot.store import Store
 from bot.store.run_reads import RunQuery, RunStory

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.core.model.repos import Repo
+from bot.core.model.views import CheckWrite, GateView, Proposal
 from bot.core.report import (
     Context,
     gate_check,
@@ -15,7 +16,6 @@ from bot.core.report import (
     reply_marker,
     suite_check,
 )
-from bot.core.report.views import CheckWrite, GateView, Proposal
 from bot.ports.clock import Clock
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import GitHub

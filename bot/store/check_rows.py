@@ -8,8 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.github.events import InstallationEvent
 from bot.core.model.runs import Run, State
+from bot.core.model.views import Gate, Proposal, Reply
 from bot.core.planning.plan import RepublishCheck
-from bot.core.report.views import Gate, Proposal, Reply
 from bot.store.database import NewId, insert
 from bot.store.leases import FREE
 from bot.store.rows import moment

@@ -18,7 +18,7 @@ from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
-from bot.core.report.views import GateView, Proposal, SuiteView
+from bot.core.model.views import GateView, Proposal, SuiteView
 from bot.ports.wake import Topic
 from bot.store.check_rows import bump_links, replace_check
 from bot.store.leases import Lease, claim_parameters, claim_statement, held, lease_of

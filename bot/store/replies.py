@@ -13,7 +13,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from bot.core.model.ids import RunId
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Run
-from bot.core.report.views import Reply
+from bot.core.model.views import Reply
 from bot.store.checks import check_ids
 from bot.store.leases import Lease, claim_parameters, claim_statement, lease_of
 from bot.store.published import Published, due_now

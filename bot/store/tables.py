@@ -24,7 +24,7 @@ from bot.core.model.run_events import Source, What
 from bot.core.model.runs import Outcome, State, StopRequest
 from bot.core.model.selections import SelectionDetails
 from bot.core.model.snapshot import Snapshot
-from bot.core.report.views import Proposal
+from bot.core.model.views import Proposal
 from bot.store.columns import Packed, Plain, Sentence, Time, Word, Zipped
 
 metadata = MetaData()

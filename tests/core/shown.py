@@ -21,10 +21,10 @@ from bot.core.model.run_events import (
 from bot.core.model.runs import Outcome, Run, State, StopReason, StopRequest
 from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, SuiteSelection
 from bot.core.model.snapshot import Label, Pool, Snapshot
+from bot.core.model.views import GateView, SuiteView
 from bot.core.policy import Tier
 from bot.core.policy.selection import Choice
 from bot.core.report import Context
-from bot.core.report.views import GateView, SuiteView
 
 NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)
 SHA = Sha("9f8e7d6c5b4a39281706f5e4d3c2b1a098765432")

@@ -10,8 +10,8 @@ from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import DispatchStarted, RunEvent, Source
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import SelectionDetails, StoredSelection
+from bot.core.model.views import Gate, GateView, SuiteView
 from bot.core.planning.plan import Plan
-from bot.core.report.views import Gate, GateView, SuiteView
 from bot.ports.wake import Topic
 from bot.store import Store
 from bot.store.checks import DueCheck

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome, Run
+from bot.core.model.views import Reply
 from bot.core.planning.plan import Plan
-from bot.core.report.views import Reply
 from bot.store import Store
 from bot.store.replies import DueReply
 from bot.store.runs import SaveRun

@@ -7,8 +7,8 @@ from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.run_events import DispatchStarted, RunEvent, Source
 from bot.core.model.runs import Outcome
+from bot.core.model.views import Gate
 from bot.core.planning.plan import Plan
-from bot.core.report.views import Gate
 from bot.store import Store
 from bot.store.runs import SaveRun
 from tests.store.rows import NOW, REPO, SHA, after, delivery, done, put, run

@@ -12,13 +12,13 @@ from bot.core.model.ids import Sha
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import MergeGroup, SelectionDetails, StoredSelection, SuiteSelection
 from bot.core.model.snapshot import Snapshot
+from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker
 from bot.core.planning.commits import Commit, drops, essence, latest, runs_again, start
 from bot.core.planning.plan import Plan, RunClaimants
 from bot.core.planning.pull_request import selected
 from bot.core.policy import Mode, Start, Suite, Tier
 from bot.core.policy.selection import Choice, Selection
-from bot.core.report.views import Gate
 
 _HEAD_REF = re.compile(r"(?:refs/heads/)?gh-readonly-queue/.+/pr-(\d{1,18})-[0-9a-f]+")
 _ENDS = {

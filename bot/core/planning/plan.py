@@ -10,7 +10,7 @@ from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Claimant, Run, StopRequest
 from bot.core.model.selections import StoredSelection
-from bot.core.report.views import Gate, Proposal, Reply
+from bot.core.model.views import Gate, Proposal, Reply
 
 BY_ITSELF = "ascend-ci[bot]"
 """Who decided what nobody asked for; no person's login has brackets."""

@@ -7,13 +7,13 @@ from bot.core.model.ids import Sha, short
 from bot.core.model.pulls import Pull
 from bot.core.model.runs import Rank, Run, State
 from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, SuiteSelection
+from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.commits import Commit, runs_again, start
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.trust import Trusted
 from bot.core.policy import Mode, Policy, Start, Suite, Tier
 from bot.core.policy.selection import ChangedFile, Choice, Selection
-from bot.core.report.views import Gate
 
 FILES_KEPT = 5  # of those that selected a suite: enough to see why
 

@@ -13,6 +13,7 @@ from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
 from bot.core.model.runs import Claimant, Rank, Run, State, StopRequest
 from bot.core.model.snapshot import Snapshot
+from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker, AttemptRequest, Claim, NewId, NewRun, snapshot
 from bot.core.planning.commits import RerunCandidate, ask_again
 from bot.core.planning.permissions import Allowed, Refusal, Requester, latest, may_start
@@ -22,7 +23,6 @@ from bot.core.policy import Start, Suite
 from bot.core.policy.selection import may_set
 from bot.core.queue.usage import Spent, used
 from bot.core.report.markdown import code
-from bot.core.report.views import Gate
 
 ASKED = "asked for by {who}"  # why
 BY_COMMAND = "{who}, by command"  # what started it

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bot.core.model.digests import UNKNOWN, Annotation, Digest, Progress
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import LogRead
-from bot.core.report.views import SuiteView
+from bot.core.model.views import SuiteView
 
 MAX_ANNOTATIONS = 50  # a request; more would be appended by further ones
 MAX_METRICS = 12

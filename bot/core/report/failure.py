@@ -3,11 +3,11 @@
 from bot.core.messages.words import between, capital, count, number
 from bot.core.model.digests import UNKNOWN, Digest
 from bot.core.model.runs import Outcome, Run
+from bot.core.model.views import Annotation, SuiteView
 from bot.core.report.context import MarkdownWriter, sentences
 from bot.core.report.digest import annotations_of, excerpt_of, metrics_of, title_of
 from bot.core.report.markdown import clean, cut_bytes, table
 from bot.core.report.sections import Block, Rows, Section, Whole
-from bot.core.report.views import Annotation, SuiteView
 from bot.core.report.words import rerun_how, retry_words, where
 
 MESSAGE_BYTES = 60_000  # of an annotation; GitHub takes 64 KB

@@ -6,6 +6,7 @@ from datetime import datetime
 from bot.core.commands.name import SHA_CHARS
 from bot.core.messages.words import capital, clock, count, listing, number, short
 from bot.core.model.selections import Cost
+from bot.core.model.views import Button, CheckWrite, GateView
 from bot.core.report.context import Context, MarkdownWriter, sentences
 from bot.core.report.gate_title import gate_title
 from bot.core.report.markdown import table
@@ -18,7 +19,6 @@ from bot.core.report.standing import (
     Standing,
     standing,
 )
-from bot.core.report.views import Button, CheckWrite, GateView
 from bot.core.report.words import row_state
 
 APPROVE = Button("approve", "Approve & run", "Let this commit run here")

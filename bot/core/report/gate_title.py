@@ -2,9 +2,9 @@
 
 from bot.core.messages.words import capital, count, listing, short
 from bot.core.model.runs import Outcome
+from bot.core.model.views import GateView
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.standing import Kind, Line, Stand, Standing
-from bot.core.report.views import GateView
 
 _ONE_RED = {
     Outcome.CANCELLED: "gate_cancelled_one",

@@ -6,13 +6,13 @@ from datetime import datetime
 
 from bot.core.messages.words import count, listing
 from bot.core.model.ids import Sha
+from bot.core.model.views import Annotation, CheckWrite, Proposal
 from bot.core.policy import PolicyError
 from bot.core.policy.changes import Before, Change, Comparison, Kind, compare
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter
 from bot.core.report.markdown import code, title
 from bot.core.report.sections import SUMMARY_BYTES, Rows, Section, Whole, compose
-from bot.core.report.views import Annotation, CheckWrite, Proposal
 
 ITEMS_SHOWN = 8  # of what a list gained or lost, in one line
 VALUE_CHARS = 200  # of a value: one line must not push the others out of the summary

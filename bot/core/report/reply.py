@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from bot.core.model.runs import Run
+from bot.core.model.views import Reply
 from bot.core.report.context import Context, MarkdownWriter
 from bot.core.report.markdown import size, table
 from bot.core.report.sections import COMMENT_BYTES, Block, Rows, Section, Whole, compose
-from bot.core.report.views import Reply
 from bot.core.report.words import row_state
 
 

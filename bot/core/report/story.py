@@ -6,10 +6,10 @@ from bot.core.messages.words import capital, clock, count, duration, number
 from bot.core.model.queue import Ahead
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Run, State
+from bot.core.model.views import SuiteView
 from bot.core.report.context import MarkdownWriter, sentences
 from bot.core.report.digest import pace
 from bot.core.report.sections import Section, Whole
-from bot.core.report.views import SuiteView
 from bot.core.report.words import progress, resource, where
 from bot.core.runs.timeline import told
 

@@ -5,12 +5,12 @@ from datetime import datetime
 from bot.core.messages.words import capital
 from bot.core.model.digests import Digest
 from bot.core.model.runs import Outcome, State
+from bot.core.model.views import Button, CheckWrite, SuiteView
 from bot.core.report.context import Context, MarkdownWriter, address
 from bot.core.report.digest import best, pace
 from bot.core.report.failure import annotations, failure_summary, failure_text
 from bot.core.report.sections import SUMMARY_BYTES, TEXT_BYTES, Section, Whole, compose
 from bot.core.report.story import followed, now_lines, origin, timeline, what
-from bot.core.report.views import Button, CheckWrite, SuiteView
 from bot.core.report.words import outcome_title, rerun_how, state_title
 
 RERUN = Button("rerun", "Re-run", "Run this suite again on this commit")

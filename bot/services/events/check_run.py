@@ -14,6 +14,7 @@ from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
+from bot.core.model.views import Gate
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import RerunCandidate, may_run_again, to_run_again
 from bot.core.planning.merge_group import alive
@@ -31,7 +32,6 @@ from bot.core.planning.pull_request import pr_source
 from bot.core.planning.starts import PlanBuilder, StartRequest, Starts, approval, gate_of, merged
 from bot.core.planning.trust import Trusted
 from bot.core.report.markdown import code, prose
-from bot.core.report.views import Gate
 from bot.ports.clock import Clock
 from bot.services.events.pull_request import PullRequests
 from bot.services.policies import Policies

@@ -14,6 +14,7 @@ from bot.core.messages.words import count
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Run
+from bot.core.model.views import Reply
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.permissions import Requester
 from bot.core.planning.plan import AuditEntry, Plan
@@ -22,7 +23,6 @@ from bot.core.planning.starts import PlanBuilder, StartRequest, Starts, gate_of,
 from bot.core.planning.trust import Trusted
 from bot.core.policy import Limits
 from bot.core.policy.selection import Selection
-from bot.core.report.views import Reply
 from bot.ports.clock import Clock
 from bot.ports.github import GitHub
 from bot.services.events.pull_request import PullRequests, RequestedHead

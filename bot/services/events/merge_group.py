@@ -8,6 +8,7 @@ from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Rank
 from bot.core.model.selections import SelectionDetails, StoredSelection
+from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.merge_group import (
@@ -24,7 +25,6 @@ from bot.core.planning.merge_group import (
 from bot.core.planning.plan import Plan
 from bot.core.policy import Mode, Trigger
 from bot.core.policy.selection import select
-from bot.core.report.views import Gate
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles, GitHub

@@ -4,10 +4,10 @@ import hashlib
 
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
+from bot.core.model.views import Proposal
 from bot.core.planning.attempts import PolicyAt
 from bot.core.policy import Policy, load_policy
 from bot.core.policy.selection import POLICY_PATH, ChangedFile
-from bot.core.report.views import Proposal
 from bot.ports.github import GitHub
 from bot.services.policies import Broken
 from bot.store import Store

@@ -8,6 +8,7 @@ from bot.core.model.ids import short
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.repos import Repo
+from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.head_trigger import HeadTrigger, LearnedHead
 from bot.core.planning.plan import DropClaimant, Plan
@@ -24,7 +25,6 @@ from bot.core.planning.starts import PlanBuilder
 from bot.core.planning.trust import Person, Trusted, trust_sha
 from bot.core.policy import Trust
 from bot.core.policy.selection import POLICY_PATH, select, touches_protected
-from bot.core.report.views import Gate
 from bot.ports.clock import Clock
 from bot.ports.github import ChangedFiles, GitHub
 from bot.services.events.policy_change import PolicyChanges

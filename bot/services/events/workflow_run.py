@@ -11,10 +11,10 @@ from datetime import datetime
 from bot.core.github.events import WorkflowJobEvent, WorkflowRunAction, WorkflowRunEvent
 from bot.core.model.run_events import JobChanged, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Run, State
+from bot.core.model.views import Gate
 from bot.core.planning.attempts import ActionsRun, AttemptMaker, Claim, audit_of, next_attempt
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.pull_request import pr_source
-from bot.core.report.views import Gate
 from bot.core.runs.native import info_from_webhook
 from bot.core.runs.offline import JobSeen, job_state, own_labels
 from bot.ports.clock import Clock

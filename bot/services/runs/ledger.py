@@ -14,11 +14,11 @@ from bot.core.model.run_events import (
     VerdictReached,
 )
 from bot.core.model.runs import Outcome, Run, State, StopRequest
+from bot.core.model.views import SuiteView
 from bot.core.planning.attempts import AttemptMaker, audit_of, next_attempt
 from bot.core.planning.plan import AuditEntry
 from bot.core.queue.state import Blocked
 from bot.core.report.digest import cause_of
-from bot.core.report.views import SuiteView
 from bot.core.runs.observed import fold
 from bot.core.runs.steps import Bind, Conclude, End, RequestStop, Wait
 from bot.ports.wake import Topic

@@ -5,6 +5,7 @@ from dataclasses import replace
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent, Source
+from bot.core.model.views import Gate
 from bot.core.planning.attempts import (
     AttemptMaker,
     AttemptRequest,
@@ -17,7 +18,6 @@ from bot.core.planning.permissions import newest
 from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import pr_source
 from bot.core.policy import Mode
-from bot.core.report.views import Gate
 from bot.core.runs.native import (
     EVENTS,
     LATE_PULL,

@@ -10,11 +10,11 @@ from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Claimant
 from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, SuiteSelection
+from bot.core.model.views import Gate
 from bot.core.planning.audit import audited
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, DropClaimant, Plan
 from bot.core.policy import Mode
 from bot.core.policy.selection import Choice
-from bot.core.report.views import Gate
 from tests.core.building import a_run
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)

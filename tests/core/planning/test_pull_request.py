@@ -13,6 +13,7 @@ from bot.core.model.levels import Level
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.selections import Cost, SelectionDetails
 from bot.core.model.snapshot import Pool
+from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker, PolicyAt, snapshot
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.pull_request import (
@@ -28,7 +29,6 @@ from bot.core.planning.pull_request import (
 from bot.core.planning.trust import Trusted
 from bot.core.policy import Mode
 from bot.core.policy.selection import ChangedFile, select
-from bot.core.report.views import Gate
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, at
 from tests.core.policies import loaded
 

@@ -7,9 +7,9 @@ import pytest
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import Cost, StoredSelection
+from bot.core.model.views import GateView
 from bot.core.policy import Mode, Tier
 from bot.core.report import GateState, gate_check, gate_state
-from bot.core.report.views import GateView
 from tests.core import shown as s
 
 OPEN = GateState("in_progress", None)

@@ -16,11 +16,11 @@ from bot.core.model.levels import Level
 from bot.core.model.queue import Ahead, QueuePosition
 from bot.core.model.run_events import LogRead
 from bot.core.model.runs import Outcome, State, StopReason
+from bot.core.model.views import CheckWrite, GateView, Reply, SuiteView
 from bot.core.policy import Mode, Tier
 from bot.core.policy.changes import Comparison
 from bot.core.report import gate_check, render_policy_check, reply_body, suite_check
 from bot.core.report.markdown import code
-from bot.core.report.views import CheckWrite, GateView, Reply, SuiteView
 from tests.core import shown as s
 from tests.core.proposed import PROPOSED
 

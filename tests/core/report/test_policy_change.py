@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from bot.core.model.ids import RepoId
+from bot.core.model.views import Annotation, CheckWrite, Proposal
 from bot.core.policy.changes import Before, Change, Comparison, Kind
 from bot.core.report import policy_check, render_policy_check
 from bot.core.report.sections import SUMMARY_BYTES
-from bot.core.report.views import Annotation, CheckWrite, Proposal
 from tests.core import shown as s
 from tests.core.proposed import PROPOSED
 

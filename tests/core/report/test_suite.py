@@ -12,9 +12,9 @@ from bot.core.model.digests import Annotation, Digest, Progress
 from bot.core.model.queue import QueuePosition
 from bot.core.model.run_events import LogRead, RayJobLogLost, RayJobsDeleted, RayJobSeen
 from bot.core.model.runs import Outcome, Run, State, StopReason
+from bot.core.model.views import CheckWrite, Reply, SuiteView
 from bot.core.report import Context, gate_check, reply_body, reply_marker, suite_check
 from bot.core.report.failure import MESSAGE_BYTES
-from bot.core.report.views import CheckWrite, Reply, SuiteView
 from tests.core import shown as s
 from tests.core.report.test_markdown import NASTY
 
