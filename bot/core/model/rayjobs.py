@@ -28,7 +28,7 @@ class RayJob:
 
     job_id: str
     run_id: RunId
-    seen: str  # "announcement" | "workflow" | "log"
+    seen: str  # who named it: "announcement" | "workflow" | "log"
     confirmed: bool  # the submitter's record names our Actions run and attempt
     status: str = ""  # last status event, e.g. "RUNNING"
     deployment: str = ""  # KubeRay's job_deployment_status
@@ -43,3 +43,22 @@ class RayJob:
     resume: ResumeState | None = None
     log_bytes: int = 0  # of the log file that the resume state covers
     complete: bool = False  # nothing more to read
+
+
+def unconfirmed(run_id: RunId, job_id: str, seen: str, *, submitter: bool) -> RayJob:
+    """Return the first row of a RayJob that a workflow or a log named.
+
+    The submitter's record has to confirm it. Without a submitter there is nothing to confirm or to
+    read, so the row is complete at once and only the Actions log counts.
+    """
+    if submitter:
+        return RayJob(job_id, run_id, seen, confirmed=False)
+    return RayJob(
+        job_id,
+        run_id,
+        seen,
+        confirmed=True,
+        final="UNKNOWN",
+        message="no submitter is configured here",
+        complete=True,
+    )

@@ -1,23 +1,23 @@
-"""RayJobs announced by the workflow that submitted them, proven by its OIDC token.
+"""RayJobs that a workflow announces, proven by its OIDC token.
 
-Costs no call to GitHub: the token says which repository, workflow and run attempt speaks, and our
-rows say which of them we dispatched. The id itself is believed once the submitter confirms it.
+This costs no call to GitHub. The token names the repository, the workflow and the run attempt, and
+our rows tell whether we dispatched it. The RayJob's id counts once the submitter confirms it.
 """
 
+from bot.core.model.rayjobs import unconfirmed
 from bot.core.model.run_events import RayJobAnnounced, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Run, State
 from bot.ports.oidc import Proof, Prover, Refusal, Why
-from bot.services.rayjobs.seen import unconfirmed
 from bot.services.workers import Deps
 from bot.store.tokens import Accepted, Announced
 from bot.telemetry import get_log
 
 
 class Announcements:
-    """Implements ``Announcer``."""
+    """Takes announcements of RayJobs."""
 
     def __init__(self, deps: Deps, prover: Prover, *, submitter: bool) -> None:
-        """``submitter``: there is one, which can confirm a RayJob."""
+        """``submitter`` is True if one is configured: then it can confirm a RayJob."""
         self._store = deps.store
         self._clock = deps.clock
         self._prover = prover
@@ -25,9 +25,9 @@ class Announcements:
         self._log = get_log("announcements")
 
     async def announce(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Refusal:
-        """Take a RayJob's id from the workflow that submitted it; raises ``Transient``."""
+        """Add a RayJob that its workflow announces; raise ``Transient`` if it can't be checked."""
         answer = await self._answer(dispatch_id, token, job_id)
-        self._tell(dispatch_id, answer)
+        self._log_answer(dispatch_id, answer)
         return answer
 
     async def _answer(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Refusal:
@@ -38,7 +38,7 @@ class Announcements:
         if isinstance(run, Refusal):
             return run
         now = self._clock.now()
-        job = unconfirmed(run, job_id, Source.ANNOUNCEMENT, submitter=self._submitter)
+        job = unconfirmed(run.id, job_id, "announcement", submitter=self._submitter)
         # The workflow itself speaks, so a job of this attempt has begun.
         begun = WorkflowRunChanged(run.actions_attempt, "in_progress")
         told = tuple(
@@ -47,7 +47,7 @@ class Announcements:
         )
         return await self._store.tokens.redeem(Announced(job, told, proof.jti, proof.until), now)
 
-    def _tell(self, dispatch_id: str, answer: Accepted | Refusal) -> None:
+    def _log_answer(self, dispatch_id: str, answer: Accepted | Refusal) -> None:
         log = self._log.bind(dispatch=dispatch_id)
         if isinstance(answer, Refusal):
             log.warning("an announcement was refused", kind=answer.why.value, why=answer.reason)
@@ -55,7 +55,7 @@ class Announcements:
             log.info("a RayJob was announced", new=answer.new)
 
     async def _speaker(self, dispatch_id: str, proof: Proof) -> Run | Refusal:
-        """Return the run whose workflow speaks.
+        """Return the run whose workflow sent the token.
 
         A re-run in GitHub keeps the inputs of the first run: it speaks of the id that was
         dispatched once, and its attempt says which row of ours it is.
@@ -80,7 +80,7 @@ _not_yet = Refusal(Why.NOT_YET, "this run attempt is not known here yet: ask aga
 
 
 def _mismatch(run: Run, proof: Proof) -> Refusal | None:
-    """Return why a token is not of the run we dispatched; None: it is."""
+    """Return why a token is not from the run that we dispatched, None if it is."""
     path = f".github/workflows/{run.snapshot.workflow}"
     ref = f"refs/heads/{run.snapshot.ref.removeprefix('refs/heads/')}"
     workflow_ref = f"{proof.repository}/{path}@{ref}"

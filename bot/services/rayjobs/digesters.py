@@ -1,4 +1,4 @@
-"""The digester of a run: shipped signatures and its policy's own, its roots, its secrets."""
+"""The digesters of runs: each knows the shipped signatures and those of the run's policy."""
 
 import json
 from functools import lru_cache
@@ -8,11 +8,11 @@ from bot.core.model.ids import Json
 from bot.core.model.runs import Run
 from bot.core.report.redaction import Redactor
 
-_KEPT = 16  # compiled sets of signatures; one is some hundred kB, a policy has at most one
+_KEPT = 16  # compiled sets of signatures, of some hundred kB each; a policy has at most one
 
 
 class Digesters:
-    """Makes digesters; a set of signatures is compiled once."""
+    """Makes digesters, and compiles each set of signatures once."""
 
     def __init__(self, shipped: str) -> None:
         """``shipped`` is the text of ``config/signatures.yml``."""
@@ -40,5 +40,5 @@ class Digesters:
 
 @lru_cache(maxsize=1)
 def _compiled(shipped: str) -> Signatures:
-    """Compile the shipped signatures: a quarter of a second, for a value that never changes."""
+    """Compile the shipped signatures once: it takes a quarter of a second."""
     return load_signatures(shipped)

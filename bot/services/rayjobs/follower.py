@@ -1,4 +1,4 @@
-"""Follows RayJobs under leases of their own: one task each, all ended with their owner."""
+"""Follows RayJobs: each has a lease and a task, and all tasks end with the follower."""
 
 import asyncio
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from bot.store.rayjobs import ClaimedRayJob
 from bot.telemetry import Log, get_log
 
 AT_ONCE = 200  # RayJobs of one process
-SAVE_S = 4.0  # progress, lines and what a restart goes on from
-_RENEW_AFTER = timedelta(seconds=9)  # without news; two saves may fail before the lease is over
-_AGAIN = timedelta(minutes=1)  # after an error that nobody foresaw
+SAVE_S = 4.0  # progress, lines and the state that a restart needs
+_RENEW_AFTER = timedelta(seconds=9)  # if nothing changed; two saves may fail before the lease ends
+_AGAIN = timedelta(minutes=1)  # after an unforeseen error
 _SAVE_AGAIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Outside:
-    """What RayJobs and their logs are read with."""
+    """The services that reading a RayJob needs."""
 
     rayjobs: RayJobs
     logs: LogFiles
@@ -36,7 +36,7 @@ class _Outside:
 
 
 class Follower:
-    """Claims RayJobs and reads each to its end. Enter it to run, leave it to stop."""
+    """Claims RayJobs and reads each to its end; reading stops when the context is left."""
 
     def __init__(self, deps: Deps, rayjobs: RayJobs, logs: LogFiles, digesters: Digesters) -> None:
         self._store = deps.store
@@ -58,13 +58,13 @@ class Follower:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop reading; each RayJob is saved and its lease given back."""
+        """Stop reading, save each RayJob and give its lease back."""
         for task in self._tasks.values():
             task.cancel()
         await self._group.__aexit__(kind, error, trace)
 
     async def step(self) -> bool:
-        """Claim what is due, as much as there is room for; tell whether there was anything."""
+        """Claim due RayJobs, as many as there is room for; return True if there were any."""
         room = AT_ONCE - len(self._tasks)
         if room <= 0:
             return False
@@ -79,18 +79,18 @@ class Follower:
         return bool(claimed)
 
     async def idle(self) -> None:
-        """Return when nothing is being read."""
+        """Wait until no RayJob is being read."""
         while self._tasks:
             await asyncio.wait(self._tasks.values())
 
     def _forget(self, task: asyncio.Task[None]) -> None:
-        """Drop a task that ended, and see whether anything waits for its room."""
+        """Forget a task that ended, and look for a RayJob that waits for its place."""
         if self._tasks.get(task.get_name()) is task:
             del self._tasks[task.get_name()]
         self._wake.poke(Topic.FOLLOWER)
 
     async def _follow(self, claimed: ClaimedRayJob, former: asyncio.Task[None] | None) -> None:
-        """Read one RayJob; ``former`` still reads it under a lease that we have lost since."""
+        """Read one RayJob; ``former`` is a task that still reads it under a lost lease."""
         if former is not None:
             former.cancel()
             await asyncio.wait({former})
@@ -109,7 +109,7 @@ class Follower:
 
 
 class _Reading:
-    """One RayJob's row and log while they are ours, and the regular saves."""
+    """One RayJob while its lease is ours: reads its log and saves its row regularly."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class _Reading:
             await self._close()
 
     async def leave(self, after: timedelta) -> None:
-        """Save what is read and give the lease back, to be taken up so much later."""
+        """Save, and give the lease back; the RayJob is due again after that time."""
         try:
             await self._mark()
             await self._row.give_back(self._clock.now() + after)
@@ -167,7 +167,7 @@ class _Reading:
         self._log.info("read to its end", final=self._row.job.final, lines=job_log.lines)
 
     async def _keep(self) -> None:
-        """Save what changed, every few seconds; prolong the lease in any case."""
+        """Save changes every few seconds, and prolong the lease even without changes."""
         while True:
             await self._clock.sleep(SAVE_S)
             if self._row.changed:

@@ -1,4 +1,4 @@
-"""The log of one RayJob: file, digest and resume state, moved together so that none runs ahead.
+"""The log of one RayJob: its file, digest and resume state always cover the same events.
 
 The file holds what people may read, so it is redacted; the digester redacts what it quotes itself.
 Statuses, watch problems and the end are lines of it too, in the forms that the workflow's own
@@ -6,9 +6,9 @@ helper prints, which the digester knows.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Any, TypeVar, assert_never
 
 from bot.core.digest import Digester
 from bot.core.model.digests import Digest, Progress
@@ -19,7 +19,8 @@ from bot.core.report.redaction import RedactingStream, Redactor
 from bot.ports.errors import Transient
 from bot.ports.logs import LogFile, LogFiles
 from bot.services.rayjobs.digesters import Digesters
-from bot.services.rayjobs.undisturbed import undisturbed
+
+_T = TypeVar("_T")
 
 # Unpacked text of one write while a job prints much: fewer, larger blocks pack better.
 BLOCK_BYTES = 1024 * 1024
@@ -27,7 +28,7 @@ BLOCK_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a row may say is kept: all of it is in the file, nothing of it is missing there."""
+    """What the row may say is stored: the file holds exactly that."""
 
     resume: ResumeState | None
     log_bytes: int
@@ -37,7 +38,7 @@ class Mark:
 
 
 class RayJobLog:
-    """Takes events in order; `restore` makes it."""
+    """Takes events in order; `restore` makes one."""
 
     def __init__(self, run: Run, digester: Digester, resume: Resume) -> None:
         self.resume = resume
@@ -54,7 +55,7 @@ class RayJobLog:
     async def restore(
         cls, files: LogFiles, digesters: Digesters, run: Run, rayjob: RayJob
     ) -> "RayJobLog":
-        """Go on behind what the row says is kept; begin anew where that is not there any more.
+        """Go on after the part that the row says is stored; begin anew if it is lost.
 
         Beginning anew means a watch from the first line, where the submitter offers one.
         """
@@ -81,7 +82,7 @@ class RayJobLog:
         rayjob: RayJob,
         why: Transient,
     ) -> "RayJobLog":
-        """Begin anew behind a damaged file, and without one where none can be had."""
+        """Replace a damaged file; go on without a file if none can be opened."""
         log = cls(run, digesters.of(run), Resume())
         try:
             log._file = await files.open(run.id, rayjob.job_id, keep=0)
@@ -91,11 +92,11 @@ class RayJobLog:
 
     @property
     def is_full(self) -> bool:
-        """Whether enough waits to be written."""
+        """Whether the waiting text should be written now."""
         return self._waiting_bytes >= BLOCK_BYTES
 
     def add(self, events: Iterable[Event]) -> None:
-        """Take events that `resume` has handed out; never waits, so no cancel parts the two."""
+        """Take events that `resume` returned. It never waits, so a cancel can't come in between."""
         text = "".join([f"{line_of(event)}\n" for event in events]).encode("utf-8", "replace")
         if not text:
             return
@@ -105,7 +106,7 @@ class RayJobLog:
             self._waiting_bytes += len(text)
 
     async def flush(self) -> Mark:
-        """Write what waits; return what the row may say from now on. Never left half done."""
+        """Write the waiting text, even during a cancel; return what the row may say now."""
         return await undisturbed(self._flush())
 
     async def _flush(self) -> Mark:
@@ -136,7 +137,7 @@ class RayJobLog:
         self.lines += text.count(b"\n")
 
     async def _write(self, file: LogFile, text: bytes) -> None:
-        """Redact and store; a file that can't be written is given up, the digest lives on."""
+        """Redact and store a text; a file that can't be written is closed, the digest goes on."""
         redacted = await asyncio.to_thread(self._redacting.feed, text.decode())
         try:
             await file.append(redacted.encode())
@@ -146,8 +147,18 @@ class RayJobLog:
             await file.close()
 
 
+async def undisturbed(work: Coroutine[Any, Any, _T]) -> _T:
+    """Await short work to its end; a cancel during the work is raised afterwards."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise
+
+
 def line_of(event: Event) -> str:
-    """Return the line of the log that an event is."""
+    """Return an event as a line of the log."""
     match event:
         case LogLine() | RawText():
             return event.line

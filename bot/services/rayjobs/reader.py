@@ -33,7 +33,7 @@ from bot.services.rayjobs.row import RayJobRow
 from bot.telemetry import Log
 
 BACK_OFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
-_MOST_WAIT_S = 300.0  # whatever an ingress asks for
+_MOST_WAIT_S = 300.0  # the longest wait, even if an ingress asks for more
 # Decoded at once before other streams have their turn: some milliseconds.
 _PIECE_BYTES = 64 * 1024
 # Watches in a row that brought nothing and ended soon, after which the end counts as unknown.
@@ -55,12 +55,12 @@ class _Unreachable:
 
 
 def _how_far(deployment: str, status: str) -> int | None:
-    """Return how far a job is on its usual way; None off it, where it may turn back."""
+    """Return how far a job is, None for a state after which it may go back."""
     return _WAY.get((deployment or status).casefold())
 
 
 class RayJobReader:
-    """Reads into a log and a row that it does not own."""
+    """Reads one RayJob into a log and a row of its caller."""
 
     def __init__(
         self, run: Run, row: RayJobRow, job_log: RayJobLog, rayjobs: RayJobs, clock: Clock, log: Log
@@ -72,8 +72,8 @@ class RayJobReader:
         self._clock = clock
         self._log = log
         self._job_id = row.job.job_id
-        self._over = False  # nothing more is to be read
-        self._stop = False  # by a final of the watch or a record that names another run
+        self._over = False  # there is nothing more to read
+        self._stop = False  # the watch told the end, or the record names another run
         self._cut: Transient | Permanent | None = None  # what broke the last watch
         self._news = False  # the last watch brought something
         self._recordless = False  # the submitter has no call for a job's state
@@ -82,7 +82,7 @@ class RayJobReader:
         self._rest = 0
 
     async def read(self) -> None:
-        """Return when nothing more is to be read: the job ended and so did its log."""
+        """Read until the job and its log have ended."""
         if self._row.ended and self._row.job.final_from == "watch":
             return
         if not self._row.job.confirmed:
@@ -99,7 +99,7 @@ class RayJobReader:
     # -- watching ----------------------------------------------------------------------------------
 
     async def _watch(self) -> None:
-        """Read one watch, to its end or to what breaks it."""
+        """Read one watch until it ends or breaks."""
         decoder, resume = StreamDecoder(), self._job_log.resume
         self._cut, self._news = None, False
         began_at = self._clock.now()
@@ -112,7 +112,7 @@ class RayJobReader:
                         break
         except (Transient, Permanent) as error:
             self._cut = error
-        finally:  # also on a cancel: what was read counts
+        finally:  # also on a cancel: the lines that were read count
             events, half = decoder.end()
             self._take(resume.take(events))
             self._take(resume.disconnected(half))
@@ -150,7 +150,7 @@ class RayJobReader:
                 self._final(event)
 
     def _living(self) -> None:
-        """Note that the job spoke: it lives, and so does its submitter."""
+        """Note that the job sent something: it lives, and so does its submitter."""
         self._news = True
         self._confirm_by_watch()
         self._row.alive()
@@ -161,7 +161,7 @@ class RayJobReader:
             _how_far(deployment, status),
         )
         if known is not None and told is not None and told < known:
-            return  # a stream that begins anew tells what is over
+            return  # a stream that begins anew repeats old states
         before = state_word(self._row.job.deployment, self._row.job.status)
         deployment, status = self._row.shown(deployment), self._row.shown(status)
         state = state_word(deployment, status)
@@ -183,7 +183,7 @@ class RayJobReader:
     # -- asking ------------------------------------------------------------------------------------
 
     async def _look(self) -> None:
-        """Ask for the job's state, and take what the answer says of its end."""
+        """Ask for the job's state, and take its end from the answer."""
         answer = await self._ask()
         match answer:
             case RayJobRecord():
@@ -212,7 +212,7 @@ class RayJobReader:
         return answer
 
     def _record(self, record: RayJobRecord) -> None:
-        """Take the record: whose job it is, where it stands, how it ended."""
+        """Take from the record whose job it is, its state and its end."""
         if self._is_foreign(record):
             self._leave_alone(record)
             return
@@ -224,7 +224,7 @@ class RayJobReader:
         self._status(record.status, record.job_deployment_status, record.message)
 
     def _is_foreign(self, record: RayJobRecord) -> bool:
-        """Confirm a job whose record names our Actions run; tell whether it names another one."""
+        """Confirm a job whose record names our Actions run; return True if it names another."""
         run = self._run
         if self._row.job.confirmed or run.actions_run_id is None:
             return False
@@ -234,14 +234,14 @@ class RayJobReader:
         return record.github_run_id is not None
 
     def _leave_alone(self, record: RayJobRecord) -> None:
-        """Don't read a job of somebody else: its id came from a log that anybody can write to."""
+        """Stop reading a job of another run: its id came from a log that anybody can write to."""
         number, attempt = record.github_run_id, record.github_run_attempt
         self._row.set(message=f"it is of Actions run {number}, attempt {attempt}")
         self._row.note(RayJobForeign(self._job_id))
         self._stop = True
 
     def _stateless(self) -> None:
-        """Go on without records; the watch alone tells."""
+        """Go on without records: only the watch tells the job's state."""
         self._recordless = True
         gone = isinstance(self._cut, Permanent) and self._cut.status == _HTTP_NOT_FOUND
         if gone:
@@ -250,7 +250,7 @@ class RayJobReader:
             self._row.alive()
 
     def _confirm_by_watch(self) -> None:
-        """Take a job as ours whose watch speaks, where no record is to be had of whose it is."""
+        """Confirm a job by its watch, if the submitter keeps no record that could name its run."""
         if self._recordless and not self._row.job.confirmed:
             self._row.set(confirmed=True, poke=True)
             self._row.note(RayJobUnrecorded(self._job_id))
@@ -258,7 +258,7 @@ class RayJobReader:
     # -- between watches ---------------------------------------------------------------------------
 
     def _has_ended(self) -> bool:
-        """Tell whether only the rest of the log is wanted: nobody goes on after STOPPED either."""
+        """Return True if only the rest of the log is wanted; a job does not go on after STOPPED."""
         return self._row.ended or self._row.job.final == FinalStatus.STOPPED
 
     def _rest_is_read(self) -> bool:
@@ -266,7 +266,7 @@ class RayJobReader:
         return self._cut is None or self._rest >= _REST_WATCHES
 
     async def _wait(self) -> None:
-        """Wait before the next watch; a silent one whose job lives is followed at once."""
+        """Wait before the next watch; after a silent watch of a living job do not wait."""
         if isinstance(self._cut, Silent) and self._row.job.silent_since is None:
             return
         wait_s = BACK_OFF_S[min(self._waits, len(BACK_OFF_S) - 1)]

@@ -1,4 +1,4 @@
-"""The row of one RayJob under our lease: gathers what changed and saves it, fenced."""
+"""The row of one RayJob under our lease: collects changes, and saves them if it is still ours."""
 
 import asyncio
 from dataclasses import replace
@@ -10,8 +10,7 @@ from bot.core.rayjob import FinalStatus
 from bot.core.report.redaction import Redactor
 from bot.ports.clock import Clock
 from bot.ports.errors import Transient
-from bot.services.rayjobs.log import Mark
-from bot.services.rayjobs.undisturbed import undisturbed
+from bot.services.rayjobs.log import Mark, undisturbed
 from bot.store import Store
 from bot.store.rayjobs import ClaimedRayJob, SaveRayJob
 from bot.telemetry import Log
@@ -21,22 +20,22 @@ _MAX_MESSAGE_CHARS = 1000  # a message goes into a check run's summary
 
 
 class LeaseLost(Exception):  # noqa: N818  it is an end of reading, not an error
-    """Somebody else reads this RayJob now, or its run is done: stop."""
+    """Another process reads this RayJob now, or its run is done."""
 
 
 class RayJobRow:
-    """Holds the row as it should be; `save` writes it."""
+    """Holds the row as it should be; `keep` and `give_back` write it."""
 
     def __init__(self, store: Store, claimed: ClaimedRayJob, clock: Clock, log: Log) -> None:
         self.job = claimed.rayjob
-        self.urgent = False  # something that should not wait for the next regular save
+        self.urgent = False  # a change that should not wait for the next regular save
         self.changed = False
         self.saved_at = clock.now()
         self._store = store
         self._lease = claimed.lease
         self._clock = clock
         self._log = log
-        self._facts: tuple[RunEvent, ...] = ()
+        self._run_events: tuple[RunEvent, ...] = ()
         self._poke = False
         self._progress = False
         self._has_problem = False
@@ -45,7 +44,7 @@ class RayJobRow:
 
     @property
     def ended(self) -> bool:
-        """Whether the job's end is known for good."""
+        """Whether the end of the job is known for good."""
         return self.job.final is not None and FinalStatus.of(self.job.final).tells_the_end
 
     def set(self, *, poke: bool = False, **fields: Any) -> None:
@@ -58,11 +57,11 @@ class RayJobRow:
     def note(self, what: What) -> None:
         """Add an event to the run's timeline, shown with the next progress."""
         run_event = RunEvent(self.job.run_id, Source.WATCH, self._clock.now(), what)
-        self._facts += (run_event,)
+        self._run_events += (run_event,)
         self.changed = self.urgent = self._progress = True
 
     def end(self, word: FinalStatus, message: str, *, source: str) -> None:
-        """Take how the job ended; a word that tells no end gives way to one that does."""
+        """Note how the job ended; a word that tells a real end replaces one that does not."""
         if self.ended and not word.tells_the_end:
             return
         said = word.value, source, self.shown(message)
@@ -71,20 +70,20 @@ class RayJobRow:
         self.set(final=said[0], final_from=said[1], message=said[2], silent_since=None, poke=True)
 
     def silent(self, message: str = "") -> None:
-        """Note that the submitter does not tell how the job stands; the first time counts."""
+        """Note since when the submitter does not tell the state of the job."""
         if self.job.silent_since is None and not self.ended:
             more = {"message": self.shown(message)} if message and not self.job.final else {}
             self.set(silent_since=self._clock.now(), poke=True, **more)
 
     def alive(self) -> None:
-        """Take back what said that the job or the submitter had gone."""
+        """Take back the note that the job or its submitter is gone."""
         if self.job.silent_since is not None:
             self.set(silent_since=None, message="", poke=True)
         if self.job.final is not None and not self.ended:
             self.set(final=None, final_from="", message="", poke=True)
 
     def mark(self, mark: Mark) -> None:
-        """Take what the log's file holds."""
+        """Note what the file of the log holds."""
         before = self.job.progress.step if self.job.progress else None
         self.set(
             resume=mark.resume,
@@ -99,7 +98,7 @@ class RayJobRow:
             self.note(RayJobLogLost(self.job.job_id, mark.problem))
 
     def shown(self, message: str) -> str:
-        """Return a message from outside as a row may hold it."""
+        """Return a message from outside, cut and redacted for the row."""
         return self._redact(message[:_MAX_MESSAGE_CHARS]).replace("\0", "\ufffd")
 
     async def keep(self) -> bool:
@@ -107,20 +106,20 @@ class RayJobRow:
         return await undisturbed(self._save(keep_s=LEASE_S, due=None))
 
     async def give_back(self, due: datetime | None) -> bool:
-        """Save and give the lease back until `due`; `None`: nothing more to do."""
+        """Save, and give the lease back until `due`, for good if it is `None`."""
         return await undisturbed(self._save(keep_s=None, due=due))
 
     async def _save(self, *, keep_s: float | None, due: datetime | None) -> bool:
-        """Save; False when the database can't be reached now. Raises `LeaseLost`."""
+        """Save; return False if the database can't be reached now. Raises `LeaseLost`."""
         async with self._lock:
-            run_events, poke, progress = self._facts, self._poke, self._progress
+            run_events, poke, progress = self._run_events, self._poke, self._progress
             save = SaveRayJob(self.job, run_events, poke, progress, keep_s, due)
-            self._facts, self._poke, self._progress = (), False, False
+            self._run_events, self._poke, self._progress = (), False, False
             self.changed = self.urgent = False
             try:
                 held = await self._store.rayjobs.save(self._lease, save, self._clock.now())
             except Transient as error:
-                self._facts = run_events + self._facts
+                self._run_events = run_events + self._run_events
                 self._poke, self._progress = self._poke or poke, self._progress or progress
                 self.changed = True
                 self._log.warning("a RayJob could not be saved", why=str(error))

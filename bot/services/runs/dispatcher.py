@@ -1,4 +1,7 @@
-"""Starting a run's workflow exactly once: intent first, look before trying again."""
+"""Starts the workflow of a run exactly once: the intent is stored before the call.
+
+After a lost answer the run is looked for before it is dispatched again.
+"""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -27,12 +30,12 @@ from bot.services.runs.ledger import Ledger, StepResult
 from bot.services.workers import Deps
 from bot.store.runs import ClaimedRun
 
-_FIRST_LOOK = timedelta(seconds=2)  # the soonest that GitHub's lists may show a new run
+_FIRST_LOOK = timedelta(seconds=2)  # GitHub's lists show a new run after this at the soonest
 _RERUN_WITHIN = timedelta(days=30)  # GitHub's limits for re-runs
 _MAX_ATTEMPTS = 50
 _TRY_AGAIN = timedelta(seconds=10)
 _GONE = {404, 410}
-_SURE_AFTER = timedelta(minutes=1)  # what was made just now may not be on every server of GitHub
+_SURE_AFTER = timedelta(minutes=1)  # a new pull request may not be on every server of GitHub yet
 _CLOCKS_DIFFER = timedelta(seconds=60)  # GitHub's clock and ours, when listing runs "since"
 
 
@@ -46,9 +49,9 @@ class Dispatcher:
         self._ledger = ledger
 
     async def dispatch(self, claimed: ClaimedRun, repo: Repo, step: Dispatch) -> None:
-        """Dispatch, unless the head moved or the pull request was closed meanwhile."""
-        if await self._left(claimed, repo):
-            await self._ledger.moved(claimed, StepResult(claimed.run, self._clock.now()))
+        """Dispatch the run, unless its pull request was closed or has a new head meanwhile."""
+        if await self._drop_claimants(claimed, repo):
+            await self._ledger.save(claimed, StepResult(claimed.run, self._clock.now()))
             return
         run = claimed.run
         failed_only = run.rerun_of is not None and await self._can_rerun(repo, run)
@@ -66,8 +69,8 @@ class Dispatcher:
         if await self._ledger.intend(claimed, run, intent):
             await self._send(claimed, repo, (run, failed_only), step.number)
 
-    async def _left(self, claimed: ClaimedRun, repo: Repo) -> bool:
-        """Drop the wants of pull requests that moved on; tell whether any was dropped."""
+    async def _drop_claimants(self, claimed: ClaimedRun, repo: Repo) -> bool:
+        """Drop the claimants whose pull request needs the run no more; return True if any was."""
         drops = []
         for claimant in claimed.claimants:
             kind, _, number = claimant.source.partition(":")
@@ -92,7 +95,7 @@ class Dispatcher:
         return bool(drops)
 
     async def _pull(self, run: Run, repo: Repo, number: int) -> Pull | None:
-        """Read a pull request; None: GitHub shows it no more, as a spammer's, or to nobody."""
+        """Read a pull request; return None if GitHub no longer shows it."""
         try:
             return await self._github.pull(repo, number)
         except Permanent as error:
@@ -107,13 +110,13 @@ class Dispatcher:
         try:
             answer = await self._start(repo, run, failed_only=failed_only)
         except Lost:
-            await self._ledger.moved(claimed, StepResult(run, self._clock.now() + _FIRST_LOOK))
+            await self._ledger.save(claimed, StepResult(run, self._clock.now() + _FIRST_LOOK))
         except Transient as error:
             wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
             now = self._clock.now()
             run_event = self._event(run, DispatchUnsent(number, str(error)))
             waiting = replace(run, why=f"GitHub does not take the dispatch now: {error}")
-            await self._ledger.moved(claimed, StepResult(waiting, now + wait, (run_event,)))
+            await self._ledger.save(claimed, StepResult(waiting, now + wait, (run_event,)))
         except Permanent as error:
             why = refusal(run, error.status, str(error))
             await self._learn(claimed, run, DispatchRefused(why))
@@ -121,7 +124,7 @@ class Dispatcher:
             await self._answered(claimed, run, answer)
 
     async def _start(self, repo: Repo, run: Run, *, failed_only: bool) -> ActionsRun | None:
-        """Start the workflow, or run the Actions run before again; None: GitHub names no run.
+        """Start the workflow, or re-run the former Actions run; None if GitHub names no run.
 
         What GitHub started is run again whole where its failed jobs alone can't be.
         """
@@ -134,7 +137,7 @@ class Dispatcher:
         return await self._github.dispatch(repo, frozen.workflow, frozen.ref, inputs)
 
     async def _can_rerun(self, repo: Repo, run: Run) -> bool:
-        """Tell whether GitHub can run the failed jobs alone."""
+        """Return True if GitHub can re-run only the failed jobs."""
         assert run.rerun_of is not None
         try:
             seen = await self._github.actions_run(repo, run.rerun_of)
@@ -149,14 +152,14 @@ class Dispatcher:
         return "success" in ends and bool(ends & {"failure", "cancelled", "timed_out"})
 
     async def _answered(self, claimed: ClaimedRun, run: Run, answer: ActionsRun | None) -> None:
-        """Take the run GitHub named; an older server names none, so it is looked for."""
+        """Follow the run that GitHub named; an older server names none, so look for it."""
         if answer is None:
-            await self._ledger.moved(claimed, StepResult(run, self._clock.now() + _FIRST_LOOK))
+            await self._ledger.save(claimed, StepResult(run, self._clock.now() + _FIRST_LOOK))
         else:
             await self._adopt(claimed, run, answer, found=False)
 
     async def search(self, claimed: ClaimedRun, repo: Repo, step: Search) -> None:
-        """Look for our id; of several runs with it the lowest is ours, the others go."""
+        """Look for our id; of several runs with it follow the first and cancel the others."""
         run = claimed.run
         if run.rerun_of is not None:
             await self._search_rerun(claimed, repo, step)
@@ -174,7 +177,7 @@ class Dispatcher:
         await self._adopt(claimed, run, ours[0], found=True)
 
     async def _search_rerun(self, claimed: ClaimedRun, repo: Repo, step: Search) -> None:
-        """Look whether the re-run has begun: the same Actions run with a higher attempt."""
+        """Look for the re-run: it is the same Actions run with a higher attempt."""
         run = claimed.run
         assert run.rerun_of is not None
         seen = await self._github.actions_run(repo, run.rerun_of)
@@ -200,6 +203,6 @@ class Dispatcher:
         return RunEvent(run.id, Source.RUNNER, self._clock.now(), what)
 
     async def _learn(self, claimed: ClaimedRun, run: Run, what: What) -> None:
-        """Save what was learned, and take the next step at once."""
+        """Save an event, and take the next step at once."""
         run_event = self._event(run, what)
-        await self._ledger.moved(claimed, StepResult(run, run_event.at, (run_event,)))
+        await self._ledger.save(claimed, StepResult(run, run_event.at, (run_event,)))

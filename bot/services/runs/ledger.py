@@ -1,4 +1,4 @@
-"""The one writer of a run's state: what a step led to becomes the run's next row."""
+"""The one writer of a run's state: the result of each step becomes the run's new row."""
 
 import re
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ _SHOWN_AT_ONCE = {State.NEEDS_APPROVAL, State.RUNNING, State.CANCELLING, State.D
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What a step changed: the run's new row, what was learned, and when to look again."""
+    """What a step changed: the run's new row, its new events, and the time of the next step."""
 
     run: Run
     due: datetime | None
@@ -41,11 +41,11 @@ class StepResult:
     release: tuple[str, ...] = ()
     release_all: bool = False
     audit: tuple[AuditEntry, ...] = ()
-    news: bool = False  # a person should see it at once, whatever the state
+    news: bool = False  # a person should see it at once, in any state
 
 
 def _gist(why: str) -> str:
-    """Return what of a reason is news: its numbers and times shift all the time."""
+    """Return a reason without its numbers and times: a change of those alone is no news."""
     return re.sub(r"\d+", "", why)
 
 
@@ -54,7 +54,7 @@ def _cause(claimed: ClaimedRun) -> str:
 
 
 class Ledger:
-    """Folds facts into rows and saves them under the run's lease."""
+    """Folds events into rows and saves them under the run's lease."""
 
     def __init__(self, deps: Deps) -> None:
         self._store = deps.store
@@ -65,28 +65,28 @@ class Ledger:
         self._log = get_log("ledger")
 
     async def intend(self, claimed: ClaimedRun, run: Run, run_event: RunEvent) -> bool:
-        """Write an intent before its call and keep the lease; False: the lease was lost."""
+        """Store an intent before its call and keep the lease; return False if the lease is lost."""
         return await self._store.runs.note(claimed.lease, run, (run_event,), self._clock.now())
 
-    async def moved(self, claimed: ClaimedRun, moved: StepResult) -> None:
-        """Save a step's result."""
-        before, run = claimed.run, moved.run
-        seen = fold(run, (*claimed.run_events, *moved.run_events))
+    async def save(self, claimed: ClaimedRun, result: StepResult) -> None:
+        """Save the result of a step."""
+        before, run = claimed.run, result.run
+        seen = fold(run, (*claimed.run_events, *result.run_events))
         run = replace(run, started_at=run.started_at or seen.started_at)
         changed = run.state is not before.state
-        # Ahead of a long queue places shift all the time: how they do is mere progress.
+        # Places in a long queue shift all the time, so a new place alone is only progress.
         queues = (run.place is None) != (before.place is None)
-        at_once = (changed and run.state in _SHOWN_AT_ONCE) or queues or moved.news
+        at_once = (changed and run.state in _SHOWN_AT_ONCE) or queues or result.news
         await self._save(
             claimed,
             SaveRun(
                 run=run,
-                due=moved.due,
-                run_events=moved.run_events,
-                rayjobs=moved.rayjobs,
-                release=moved.release,
-                release_all=moved.release_all,
-                audit=moved.audit,
+                due=result.due,
+                run_events=result.run_events,
+                rayjobs=result.rayjobs,
+                release=result.release,
+                release_all=result.release_all,
+                audit=result.audit,
                 show=at_once,
                 progress=changed or run.why != before.why or run.place != before.place,
             ),
@@ -95,40 +95,40 @@ class Ledger:
     async def wait(self, claimed: ClaimedRun, step: Wait) -> None:
         """Save that there is nothing to do until then."""
         run = replace(claimed.run, state=step.state, why=step.why)
-        idle = step.state is State.QUEUED  # what can't start holds nothing and stands in no way
+        idle = step.state is State.QUEUED  # a run that can't start holds nothing
         if idle:
             run = replace(run, label=None, npus=0, place=None)
-        await self.moved(claimed, StepResult(run, step.until, release_all=idle))
+        await self.save(claimed, StepResult(run, step.until, release_all=idle))
 
     async def queued(
         self, claimed: ClaimedRun, answer: QueuePosition | Blocked, due: datetime
     ) -> None:
-        """Save a run's place in a queue, or the rule that bars it."""
+        """Save a run's place in a queue, or the rule that blocks it."""
         place = answer if isinstance(answer, QueuePosition) else None
         why = answer.why if isinstance(answer, Blocked) else ""
         run = replace(claimed.run, state=State.QUEUED, place=place, why=why)
         news = _gist(why) != _gist(claimed.run.why)
         if isinstance(answer, QueuePosition) or not news:
-            await self.moved(claimed, StepResult(run, due))
+            await self.save(claimed, StepResult(run, due))
             return
         entry = self._entry(run, "start", answer.rule, allowed=False)
-        await self.moved(claimed, StepResult(run, due, audit=(entry,), news=True))
+        await self.save(claimed, StepResult(run, due, audit=(entry,), news=True))
 
     async def stop_request(self, claimed: ClaimedRun, step: RequestStop) -> None:
-        """Save that a limit is reached: the run should stop."""
+        """Save that the run should stop because it reached a limit."""
         now = self._clock.now()
         run = replace(claimed.run, stop_request=StopRequest(step.kind, "", step.reason, now))
         entry = self._entry(run, "cancel", f"limit: {step.reason}", allowed=True)
-        await self.moved(claimed, StepResult(run, now, audit=(entry,)))
+        await self.save(claimed, StepResult(run, now, audit=(entry,)))
 
     def _entry(self, run: Run, verb: str, rule: str, *, allowed: bool) -> AuditEntry:
-        """Return what a rule decided about a run, for the audit; each attempt is one of its own."""
+        """Return the audit entry for a rule's decision about this attempt."""
         again = f" (attempt {run.attempt})" if run.attempt > 1 else ""
         entry = audit_of(run, f"{verb} {run.suite}{again}", rule, self._clock.now())
         return replace(entry, allowed=allowed)
 
     async def bind(self, claimed: ClaimedRun, step: Bind) -> None:
-        """Save which Actions run GitHub started by itself for this run."""
+        """Save the Actions run that GitHub started by itself for this run."""
         now = self._clock.now()
         run = replace(
             claimed.run,
@@ -141,22 +141,22 @@ class Ledger:
         )
         started = StartedByGitHub(step.attempt, step.event)
         run_event = RunEvent(run.id, Source.RUNNER, now, started)
-        await self.moved(claimed, StepResult(run, now, (run_event,)))
+        await self.save(claimed, StepResult(run, now, (run_event,)))
 
     async def conclude(self, claimed: ClaimedRun, step: Conclude) -> None:
         """Save the verdict; from here on only logs are read."""
         now = self._clock.now()
-        self._alarm(claimed)
+        self._alarm_leftovers(claimed)
         run = replace(claimed.run, state=State.FINISHING, why=step.why)
         verdict = VerdictReached(step.outcome, step.why)
         run_event = RunEvent(run.id, Source.RUNNER, now, verdict)
-        await self.moved(claimed, StepResult(run, now, (run_event,)))
+        await self.save(claimed, StepResult(run, now, (run_event,)))
 
     async def end(self, claimed: ClaimedRun, step: End) -> None:
-        """Save the end and, where it is worth it, the next attempt, in one transaction."""
+        """Save the end and the next attempt, if one follows, in one transaction."""
         now = self._clock.now()
         if claimed.run.state is not State.FINISHING:
-            self._alarm(claimed)
+            self._alarm_leftovers(claimed)
         run = replace(
             claimed.run,
             state=State.DONE,
@@ -175,8 +175,8 @@ class Ledger:
         save = SaveRun(run, None, told, release_all=True, retry=retry, show=True)
         await self._save(claimed, save)
 
-    def _alarm(self, claimed: ClaimedRun) -> None:
-        """Tell operators of RayJobs that nothing deletes any more."""
+    def _alarm_leftovers(self, claimed: ClaimedRun) -> None:
+        """Alarm the operators if RayJobs are left that nothing will delete."""
         seen = fold(claimed.run, claimed.run_events)
         if seen.leftover and not seen.deleted:
             self._metrics.leftovers.inc()
@@ -200,13 +200,13 @@ class Ledger:
             )
             return
         if save.run.state is not claimed.run.state:
-            self._tell(save.run)
+            self._log_move(save.run)
         topics = [Topic.REPORTER] if save.show or save.progress else []
         topics += [Topic.FOLLOWER] if save.rayjobs else []
         topics += [Topic.RUNNER] if save.due or save.release or save.release_all else []
         self._wake.poke(*topics)
 
-    def _tell(self, run: Run) -> None:
+    def _log_move(self, run: Run) -> None:
         self._metrics.states.labels(run.state, run.outcome or "").inc()
         self._log.info(
             "run moved",

@@ -1,4 +1,4 @@
-"""Adopts what GitHub starts by its own path filters, as a webhook or a list tells of it."""
+"""Follows the Actions runs that GitHub starts by its own path filters."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ _SOON_S = 1.0  # when to look again for the pull request
 
 
 class Natives:
-    """Finds out whose an Actions run is that nobody here has started."""
+    """Finds the pull requests of an Actions run that the bot did not start."""
 
     def __init__(self, deps: Deps, policies: Policies) -> None:
         self._store = deps.store
@@ -46,7 +46,7 @@ class Natives:
         self._new_id = deps.new_id
 
     async def seen(self, repo: Repo, seen: WorkflowRunInfo, source: Source) -> Plan:
-        """Return what an Actions run leads to that is bound to no row.
+        """Plan the runs that follow an Actions run which no row follows yet.
 
         Raises ``Transient`` while its pull request may only be late: webhooks overtake each other.
         """
@@ -66,9 +66,9 @@ class Natives:
         return await self._adopt(repo, seen, (at, names, pulls), source)
 
     def _wait_for_pull(self, seen: WorkflowRunInfo) -> None:
-        """Have the delivery come again soon while its pull request may be on its way."""
+        """Raise ``Transient`` if the pull request's webhook may still be on its way."""
         young = seen.created_at and self._clock.now() - seen.created_at < LATE_PULL
-        if young and seen.event != "push":  # most pushes are of no pull request
+        if young and seen.event != "push":  # most pushes belong to no pull request
             reason = "no pull request with this head is known yet"
             raise Transient(reason, retry_after_s=_SOON_S)
 
@@ -107,7 +107,7 @@ class Natives:
 def _request(
     seen: WorkflowRunInfo, at: PolicyAt, name: str, pulls: tuple[Pull, ...]
 ) -> AttemptRequest:
-    """Ask for a row of its own; where one waits already, the store takes that one instead."""
+    """Ask for a row of its own; the store takes a row that waits already instead."""
     return AttemptRequest(
         repo_id=pulls[0].repo_id,
         sha=seen.sha,

@@ -1,9 +1,9 @@
-"""Asking the witnesses: the Actions run at its end, the submitter, the Actions log."""
+"""Asks GitHub and the submitter how a run goes, and stops it there."""
 
 from dataclasses import replace
 
 import bot.core.rayjob.evidence as log_evidence
-from bot.core.model.rayjobs import RayJob
+from bot.core.model.rayjobs import RayJob, unconfirmed
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import (
     APPROVAL,
@@ -26,16 +26,15 @@ from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsJob
 from bot.ports.rayjobs import RayJobs
 from bot.services.rayjobs.digesters import Digesters
-from bot.services.rayjobs.seen import unconfirmed
 from bot.services.runs.ledger import Ledger, StepResult
 from bot.services.workers import Deps
 from bot.store.runs import ClaimedRun
 
-_GONE = "deleted"  # our word for a run that GitHub no longer knows
+_GONE = "deleted"  # the conclusion of a run that GitHub no longer knows
 
 
 class RunObserver:
-    """Carries out the steps that ask what became of a dispatched run."""
+    """Carries out the steps that ask about a dispatched run or stop it."""
 
     def __init__(
         self, deps: Deps, ledger: Ledger, digesters: Digesters, rayjobs: RayJobs | None
@@ -47,7 +46,7 @@ class RunObserver:
         self._rayjobs = rayjobs
 
     async def read_end(self, claimed: ClaimedRun, repo: Repo, step: ReadEnd) -> None:
-        """Believe the end of the Actions run after one look at it."""
+        """Read the Actions run: its end counts only as GitHub's API tells it."""
         run = claimed.run
         assert run.actions_run_id is not None
         try:
@@ -65,16 +64,16 @@ class RunObserver:
         if seen.status == "completed" and not asks:
             await self._ended(claimed, run, seen.conclusion)
         else:
-            await self._ledger.moved(claimed, StepResult(run, self._clock.now() + step.again))
+            await self._ledger.save(claimed, StepResult(run, self._clock.now() + step.again))
 
     async def _ended(self, claimed: ClaimedRun, run: Run, conclusion: str | None) -> None:
-        """Note the end; the label's slot is free unless a detached RayJob holds it as its pool."""
+        """Save the end; free the label's slot unless a detached RayJob holds it as its pool."""
         now = self._clock.now()
         label_is_pool = run.snapshot.rayjob and run.snapshot.pool is None
         release = () if label_is_pool or run.label is None else (f"label:{run.label}",)
         ended = WorkflowRunEnded(run.actions_attempt, conclusion)
         run_event = RunEvent(run.id, Source.RUNNER, now, ended)
-        await self._ledger.moved(claimed, StepResult(run, now, (run_event,), release=release))
+        await self._ledger.save(claimed, StepResult(run, now, (run_event,), release=release))
 
     async def find_rayjobs(self, claimed: ClaimedRun, step: FindRayJobs) -> None:
         """Ask the submitter which RayJobs this Actions run attempt has."""
@@ -89,13 +88,13 @@ class RunObserver:
         if step.last:
             noted.append(RayJobsListed(run.actions_attempt))
         due = now if new or step.last else step.then
-        if run.state is State.WAITING_FOR_RUNNER:  # its job has begun, or nobody would ask
+        if run.state is State.WAITING_FOR_RUNNER:  # its job has begun, otherwise nobody would ask
             run = replace(run, state=State.RUNNING, why="")
         run_events = tuple(RunEvent(run.id, Source.RUNNER, now, what) for what in noted)
-        await self._ledger.moved(claimed, StepResult(run, due, run_events, rayjobs=new))
+        await self._ledger.save(claimed, StepResult(run, due, run_events, rayjobs=new))
 
     async def send_cancel(self, claimed: ClaimedRun, repo: Repo, step: SendCancel) -> None:
-        """Ask GitHub to cancel; a run that can't be cancelled has ended: its end is read."""
+        """Ask GitHub to cancel the run; if there is nothing to cancel, its end is read next."""
         run = claimed.run
         assert run.actions_run_id is not None
         call = self._github.force_cancel if step.force else self._github.cancel
@@ -104,17 +103,17 @@ class RunObserver:
         except Permanent as error:
             if error.status != 404:
                 raise
-            acquired = False  # deleted on GitHub; its end is read as such
+            acquired = False  # deleted on GitHub: its end is read next
         now = self._clock.now()
         sent = ForceCancelSent(acquired) if step.force else CancelSent(acquired)
         noted = [RunEvent(run.id, Source.RUNNER, now, sent)]
         if not acquired:
             over = WorkflowRunChanged(run.actions_attempt, "completed")
             noted.append(RunEvent(run.id, Source.API, now, over))
-        await self._ledger.moved(claimed, StepResult(run, now, tuple(noted)))
+        await self._ledger.save(claimed, StepResult(run, now, tuple(noted)))
 
     async def delete_rayjobs(self, claimed: ClaimedRun, step: DeleteRayJobs) -> None:
-        """Delete the RayJobs of this attempt; the answer counts, not the sending."""
+        """Delete the RayJobs of this attempt, and save the answer."""
         run = claimed.run
         assert self._rayjobs is not None
         assert run.actions_run_id is not None
@@ -126,10 +125,10 @@ class RunObserver:
         now = self._clock.now()
         deleted = RayJobsDeleted(step.number, problem)
         run_event = RunEvent(run.id, Source.RUNNER, now, deleted)
-        await self._ledger.moved(claimed, StepResult(run, now, (run_event,)))
+        await self._ledger.save(claimed, StepResult(run, now, (run_event,)))
 
     async def read_log(self, claimed: ClaimedRun, repo: Repo) -> None:
-        """Read the Actions log of the job that tells most: RayJob markers and a digest."""
+        """Read the Actions log of the most telling job for RayJob markers and a digest."""
         run = claimed.run
         assert run.actions_run_id is not None
         job_id = None
@@ -142,9 +141,9 @@ class RunObserver:
         known = {job.job_id for job in claimed.rayjobs}
         new: tuple[RayJob, ...] = ()
         if job_id and job_id not in known:
-            new = (unconfirmed(run, job_id, "log", submitter=self._rayjobs is not None),)
+            new = (unconfirmed(run.id, job_id, "log", submitter=self._rayjobs is not None),)
         run_event = RunEvent(run.id, Source.RUNNER, now, read)
-        await self._ledger.moved(claimed, StepResult(run, now, (run_event,), rayjobs=new))
+        await self._ledger.save(claimed, StepResult(run, now, (run_event,), rayjobs=new))
 
     async def _log_of(
         self, run: Run, repo: Repo, job: ActionsJob | None
@@ -176,7 +175,7 @@ def _rayjob(run: Run, record: RayJobRecord) -> RayJob:
 
 
 def _telling(jobs: tuple[ActionsJob, ...]) -> ActionsJob | None:
-    """Return the job whose log tells most: the first that failed, else the first that ran."""
+    """Return the most telling job: the first that failed, else the first that ran."""
     begun = [job for job in jobs if job.conclusion not in {None, "skipped"}]
     failed = [job for job in begun if job.conclusion not in {"success", "neutral"}]
     return next(iter(failed or begun), None)

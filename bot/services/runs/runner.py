@@ -1,4 +1,4 @@
-"""Moves due runs one step each: hold, dispatch, watch, end; safe to be called twice."""
+"""Moves each due run one step further; a step is safe to take twice."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,22 +29,24 @@ from bot.store.runs import ClaimedRun
 from bot.telemetry import get_log
 
 LEASE_S = 30
-RENEW_S = 10  # a long step, like reading a log, keeps its lease so
+RENEW_S = 10  # during a long step, like reading a log
 BATCH = 8
 _TRY_AGAIN = timedelta(seconds=10)
 _REFUSED_AGAIN = timedelta(minutes=5)
-_LOOK_AT_QUEUE = timedelta(minutes=1)  # a release pokes those who wait; this is the safety net
-_FAR_BACK = 16  # in the queue: nothing changes soon, and many may be there
+_LOOK_AT_QUEUE = timedelta(
+    minutes=1
+)  # a release wakes waiting runs at once; this is the safety net
+_FAR_BACK = 16  # in the queue; many runs may be there, and their places matter little
 _LOOK_FAR_BACK = timedelta(minutes=10)
 
 
 class Runner:
-    """Claims runs, decides each one's next step and carries it out."""
+    """Claims runs, decides the next step of each and carries it out."""
 
     def __init__(
         self, deps: Deps, policies: Policies, digesters: Digesters, rayjobs: RayJobs | None
     ) -> None:
-        """``rayjobs`` None: no submitter is configured."""
+        """``rayjobs`` is None if no submitter is configured."""
         self._store = deps.store
         self._policies = policies
         self._ledger = Ledger(deps)
@@ -56,7 +58,7 @@ class Runner:
         self._log = get_log("runner")
 
     async def step(self) -> bool:
-        """Take one step of what is due; tell whether there was anything."""
+        """Take one step of each due run; return True if there were any."""
         claimed = await self._store.runs.claim(
             self._worker.owner, self._clock.now(), lease_s=LEASE_S, limit=BATCH
         )
@@ -82,18 +84,18 @@ class Runner:
             await self._later(claimed, claimed.run.why, _REFUSED_AGAIN)
 
     async def _later(self, claimed: ClaimedRun, why: str, wait: timedelta) -> None:
-        """Take the step again then; till then what did not start holds no place."""
+        """Take the step again after a while; a run that did not start holds no place till then."""
         until = self._clock.now() + wait
-        # An intent that was written since the claim must not be undone.
+        # An intent that was stored since the claim must not be undone.
         run = await self._store.runs.of_dispatch(claimed.run.id) or claimed.run
         if run.state is State.QUEUED:
             await self._ledger.wait(claimed, steps.Wait(State.QUEUED, until, why))
         else:
-            await self._ledger.moved(claimed, StepResult(replace(run, why=why), until))
+            await self._ledger.save(claimed, StepResult(replace(run, why=why), until))
 
     @asynccontextmanager
     async def _keeping(self, claimed: ClaimedRun) -> AsyncIterator[None]:
-        """Renew the lease while a step takes long."""
+        """Renew the lease during a long step."""
         task = asyncio.create_task(self._renew(claimed))
         try:
             yield
@@ -112,9 +114,9 @@ class Runner:
             end = steps.End(Outcome.BROKEN, "the app was removed from this repository")
             await self._ledger.end(claimed, end)
             return
-        await self._carry_out(claimed, repo, reconcile.decide(await self._situation(claimed)))
+        await self._carry_out(claimed, repo, reconcile.decide(await self._reconcile_input(claimed)))
 
-    async def _situation(self, claimed: ClaimedRun) -> ReconcileInput:
+    async def _reconcile_input(self, claimed: ClaimedRun) -> ReconcileInput:
         down = ""
         if self._health is not None and claimed.run.snapshot.rayjob:
             down = await self._health.down()
@@ -126,11 +128,11 @@ class Runner:
             now=self._clock.now(),
             submitter=self._health is not None,
             submitter_down=down,
-            offline=await self._quiet(claimed.run),
+            offline=await self._offline_label(claimed.run),
         )
 
-    async def _quiet(self, run: Run) -> OfflineLabel | None:
-        """Tell whether the label that a run waits for looks offline."""
+    async def _offline_label(self, run: Run) -> OfflineLabel | None:
+        """Return the label that a run waits for, if it looks offline."""
         labels = [run.label] if run.label else [label.name for label in run.snapshot.labels]
         if run.state is not State.WAITING_FOR_RUNNER or not run.dispatched_at or len(labels) > 1:
             return None
@@ -142,7 +144,7 @@ class Runner:
     async def _carry_out(self, claimed: ClaimedRun, repo: Repo, step: steps.Step) -> None:
         match step:
             case steps.Acquire():
-                await self._take_place(claimed)
+                await self._acquire(claimed)
             case steps.Dispatch():
                 await self._dispatcher.dispatch(claimed, repo, step)
             case steps.Search():
@@ -182,8 +184,8 @@ class Runner:
             case _:
                 assert_never(step)
 
-    async def _take_place(self, claimed: ClaimedRun) -> None:
-        """Take a slot of the first label that is free, with the pool's NPUs; or queue."""
+    async def _acquire(self, claimed: ClaimedRun) -> None:
+        """Acquire a slot of the first free label and NPUs of the pool, or queue for them."""
         run, now = claimed.run, self._clock.now()
         frozen = await self._limited(run)
         if why := too_big(frozen):
@@ -195,25 +197,25 @@ class Runner:
             label = limited.snapshot.labels[acquired.choice].name
             npus = run.snapshot.nodes * run.snapshot.npus_at(label)
             placed = replace(run, label=label, npus=npus, place=None, why="")
-            await self._ledger.moved(claimed, StepResult(placed, now))
+            await self._ledger.save(claimed, StepResult(placed, now))
         else:
             await self._ledger.queued(claimed, acquired, look_again(acquired, now))
 
     async def _limited(self, run: Run) -> Snapshot:
-        """Return the run's snapshot with today's limits, as far as they are known."""
+        """Return the run's snapshot with the limits of the current policy, if it is known."""
         policy = await self._policies.known(run.repo_id, run.snapshot.policy_ref)
         return limits_now(run.snapshot, policy) if policy else run.snapshot
 
 
 def look_again(answer: QueuePosition | Blocked, now: datetime) -> datetime:
-    """Return when a run that got no place asks again: at the latest when its bar is lifted."""
+    """Return when a run without a place asks again: at the latest when its rule changes."""
     due = now + (_LOOK_FAR_BACK if answer.ahead > _FAR_BACK else _LOOK_AT_QUEUE)
     until = answer.until if isinstance(answer, Blocked) else None
     return min(due, until) if until else due
 
 
 def needs_of(run: Run) -> tuple[tuple[Need, ...], ...]:
-    """Return what a run needs on each of its labels, in order of preference."""
+    """Return the needs of a run on each of its labels, in order of preference."""
     frozen = run.snapshot
     needs: list[tuple[Need, ...]] = []
     for label in frozen.labels:

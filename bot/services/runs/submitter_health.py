@@ -1,4 +1,4 @@
-"""Whether the submitter can be used, asked at most every few seconds for all runs together."""
+"""Whether the submitter answers: asked every few seconds at most, for all runs together."""
 
 from datetime import datetime, timedelta
 
@@ -9,7 +9,7 @@ ASK_EVERY = timedelta(seconds=10)
 
 
 class SubmitterHealth:
-    """Remembers the last answer, and since when it has been bad."""
+    """Remembers the last answer, and since when the submitter is down."""
 
     def __init__(self, rayjobs: RayJobs | None, clock: Clock) -> None:
         self._rayjobs = rayjobs
@@ -19,10 +19,7 @@ class SubmitterHealth:
         self._reason = ""
 
     async def down(self) -> str:
-        """Return why the submitter can't be used and since when, "" when it can.
-
-        A bot without a submitter has nothing that could be down.
-        """
+        """Return why and since when the submitter is down, "" if it is not or there is none."""
         if self._rayjobs is None:
             return ""
         now = self._clock.now()

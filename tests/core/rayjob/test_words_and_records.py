@@ -2,6 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bot.core.model.ids import RunId
+from bot.core.model.rayjobs import unconfirmed
 from bot.core.rayjob import (
     FinalStatus,
     RayJobRecord,
@@ -144,3 +146,10 @@ def test_a_time_needs_an_offset(text: object, time: datetime | None) -> None:
 def test_an_id_longer_than_64_bits_is_none() -> None:
     record = parse_record({"job_id": "j", "github_run_id": "9" * 5000, "github_run_attempt": "²"})
     assert record == RayJobRecord(RayJobId("j"))
+
+
+def test_a_named_rayjob_waits_for_the_submitters_word_where_there_is_one() -> None:
+    named = unconfirmed(RunId("01J5"), "rj-1", "log", submitter=True)
+    assert (named.confirmed, named.final, named.complete) == (False, None, False)
+    alone = unconfirmed(RunId("01J5"), "rj-1", "log", submitter=False)
+    assert (alone.confirmed, alone.final, alone.complete) == (True, "UNKNOWN", True)
