@@ -211,8 +211,8 @@ async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:
     await conn.execute(reply_runs.delete().where(reply_runs.c.comment_id == reply.comment_id))
     known = set(await conn.scalars(select(runs.c.id).where(runs.c.id.in_(reply.run_ids))))
     rows = [
-        {"comment_id": reply.comment_id, "place": place, "run_id": run_id}
-        for place, run_id in enumerate(dict.fromkeys(reply.run_ids))
+        {"comment_id": reply.comment_id, "position": position, "run_id": run_id}
+        for position, run_id in enumerate(dict.fromkeys(reply.run_ids))
         if run_id in known
     ]
     if rows:

@@ -15,8 +15,7 @@ from bot.store.audit import add_audit
 from bot.store.database import Part, insert
 from bot.store.queue import lock_places, poke_waiting
 from bot.store.rows import load, load_all, load_runs, values
-from bot.store.tables import policies, queue, runs
-from bot.store.tables_scarce import pauses
+from bot.store.tables import pauses, policies, queue, runs
 
 ALL = "all"
 _LATEST = 200  # runs that name labels and pools, besides the policies

@@ -20,8 +20,7 @@ from bot.store.database import Part, insert
 from bot.store.queue_state import pending_of, read_queue_state, usages
 from bot.store.rows import values
 from bot.store.run_rows import poke_runs
-from bot.store.tables import holds, queue, runs
-from bot.store.tables_scarce import resources
+from bot.store.tables import holds, queue, queue_locks, runs
 
 # Besides those who may go now, the next ones are poked so that the places they show keep up.
 # The others look at their place when they are due anyway: a minute later, or ten far back.
@@ -67,10 +66,12 @@ async def lock_places(conn: AsyncConnection, repo_id: RepoId) -> None:
 
     One lock for all of them: who goes next depends on everybody who waits.
     """
-    locking = select(resources.c.name).where(resources.c.name == str(repo_id)).with_for_update()
+    locking = (
+        select(queue_locks.c.repo_id).where(queue_locks.c.repo_id == repo_id).with_for_update()
+    )
     if (await conn.execute(locking)).first() is None:
-        row = {"name": str(repo_id)}
-        await conn.execute(insert(conn, resources).values(row).on_conflict_do_nothing())
+        row = {"repo_id": repo_id}
+        await conn.execute(insert(conn, queue_locks).values(row).on_conflict_do_nothing())
         await conn.execute(locking)
 
 

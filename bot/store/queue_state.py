@@ -13,8 +13,7 @@ from bot.core.model.runs import Outcome, Rank, Run, State
 from bot.core.queue.state import Holder, Pause, PendingRun, QueueState
 from bot.core.queue.usage import WINDOW, Usage, spent
 from bot.store.rows import load, load_all
-from bot.store.tables import claimants, holds, pulls, queue, runs
-from bot.store.tables_scarce import jobs_seen, pauses
+from bot.store.tables import claimants, holds, pauses, pulls, queue, runs, workflow_jobs
 
 _FORGOTTEN = timedelta(hours=24)  # a job whose end nobody told us no longer occupies its label
 _USUAL_OF = 300  # latest successes that the suites' usual times are taken from
@@ -91,14 +90,14 @@ async def _occupied(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> di
         .where(runs.c.repo_id == repo_id, runs.c.actions_run_id.is_not(None))
     )
     query = (
-        select(jobs_seen.c.label, func.count())
+        select(workflow_jobs.c.label, func.count())
         .where(
-            jobs_seen.c.repo_id == repo_id,
-            jobs_seen.c.state == "in_progress",
-            jobs_seen.c.at > now - _FORGOTTEN,
-            jobs_seen.c.actions_run_id.not_in(ours),
+            workflow_jobs.c.repo_id == repo_id,
+            workflow_jobs.c.state == "in_progress",
+            workflow_jobs.c.at > now - _FORGOTTEN,
+            workflow_jobs.c.actions_run_id.not_in(ours),
         )
-        .group_by(jobs_seen.c.label)
+        .group_by(workflow_jobs.c.label)
     )
     return {f"label:{label}": count for label, count in await conn.execute(query)}
 

@@ -112,7 +112,7 @@ async def _listed(conn: AsyncConnection, comment_ids: list[int]) -> dict[int, li
     found = await conn.execute(
         select(reply_runs.c.comment_id, reply_runs.c.run_id)
         .where(reply_runs.c.comment_id.in_(comment_ids))
-        .order_by(reply_runs.c.comment_id, reply_runs.c.place)
+        .order_by(reply_runs.c.comment_id, reply_runs.c.position)
     )
     listed: dict[int, list[RunId]] = {}
     for comment_id, run_id in found:

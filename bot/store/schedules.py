@@ -15,8 +15,7 @@ from bot.store.audit import add_audit
 from bot.store.database import Part, insert
 from bot.store.plans import topics, write_plan
 from bot.store.rows import load, load_all, load_runs, values, with_claimants
-from bot.store.tables import claimants, policies, repos, runs
-from bot.store.tables_scarce import firings, schedules
+from bot.store.tables import claimants, firings, policies, repos, runs, schedules
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from bot.ports.oidc import Refusal, Why
 from bot.ports.wake import Topic
 from bot.store.database import Part, insert
 from bot.store.run_rows import add_rayjobs, add_run_events, poke_runs
-from bot.store.tables import rayjobs, runs
-from bot.store.tables_scarce import tokens
+from bot.store.tables import rayjobs, runs, tokens
 
 # A replica whose clock is a little behind still takes a token that is over here.
 _CLOCKS_DIFFER = timedelta(minutes=1)

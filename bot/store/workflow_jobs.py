@@ -12,13 +12,12 @@ from bot.ports.wake import Topic
 from bot.store.database import Part, insert
 from bot.store.queue import lock_places, poke_waiting
 from bot.store.rows import OPEN_RUN
-from bot.store.tables import holds, queue, repos, runs
-from bot.store.tables_scarce import jobs_seen
+from bot.store.tables import holds, queue, repos, runs, workflow_jobs
 
 KEPT = timedelta(hours=48)
 _FORGOTTEN = timedelta(hours=24)  # a job whose end nobody told us keeps no label busy
 _NAMES = {state: state.name.lower() for state in JobState}
-_RANK = case({name: state.value for state, name in _NAMES.items()}, value=jobs_seen.c.state)
+_RANK = case({name: state.value for state, name in _NAMES.items()}, value=workflow_jobs.c.state)
 
 
 class WorkflowJobs(Part):
@@ -48,7 +47,7 @@ class WorkflowJobs(Part):
 
     async def prune(self, now: datetime) -> None:
         """Forget jobs of which nothing was heard for two days."""
-        old = delete(jobs_seen).where(jobs_seen.c.at < now - KEPT)
+        old = delete(workflow_jobs).where(workflow_jobs.c.at < now - KEPT)
         await self._db.write(lambda conn: conn.execute(old))
 
 
@@ -65,12 +64,12 @@ async def _put(conn: AsyncConnection, seen: JobSeen) -> list[str]:
         }
         for label in sorted(seen.labels)
     ]
-    base = insert(conn, jobs_seen)
+    base = insert(conn, workflow_jobs)
     query = base.on_conflict_do_update(
         index_elements=["job_id", "label"],
         set_={"state": base.excluded.state, "at": base.excluded.at},
         where=seen.state.value > _RANK,
-    ).returning(jobs_seen.c.label)
+    ).returning(workflow_jobs.c.label)
     return [label for row in rows for label in await conn.scalars(query.values(row))]
 
 
@@ -88,11 +87,11 @@ async def _tell(conn: AsyncConnection, seen: JobSeen, labels: set[str], now: dat
 async def end_jobs(conn: AsyncConnection, repo_id: RepoId, actions_run_id: int) -> None:
     """Note that an Actions run has ended, and so every job of it whose end was not told."""
     await conn.execute(
-        update(jobs_seen)
+        update(workflow_jobs)
         .where(
-            jobs_seen.c.repo_id == repo_id,
-            jobs_seen.c.actions_run_id == actions_run_id,
-            jobs_seen.c.state.in_([_NAMES[JobState.QUEUED], _NAMES[JobState.IN_PROGRESS]]),
+            workflow_jobs.c.repo_id == repo_id,
+            workflow_jobs.c.actions_run_id == actions_run_id,
+            workflow_jobs.c.state.in_([_NAMES[JobState.QUEUED], _NAMES[JobState.IN_PROGRESS]]),
         )
         .values(state=_NAMES[JobState.COMPLETED])
     )
@@ -127,10 +126,10 @@ async def _quiet(
     """Look at every repository of the owner: an organisation's runners serve all of them."""
     owner = select(repos.c.owner).where(repos.c.id == repo_id).scalar_subquery()
     shared = select(repos.c.id).where(repos.c.owner == owner)
-    here = (jobs_seen.c.label == label) & jobs_seen.c.repo_id.in_(shared)
-    running = here & (jobs_seen.c.state == _NAMES[JobState.IN_PROGRESS])
-    busy = select(exists().where(running, jobs_seen.c.at > now - _FORGOTTEN))
-    began_at = await conn.scalar(select(func.max(jobs_seen.c.at)).where(here, _began()))
+    here = (workflow_jobs.c.label == label) & workflow_jobs.c.repo_id.in_(shared)
+    running = here & (workflow_jobs.c.state == _NAMES[JobState.IN_PROGRESS])
+    busy = select(exists().where(running, workflow_jobs.c.at > now - _FORGOTTEN))
+    began_at = await conn.scalar(select(func.max(workflow_jobs.c.at)).where(here, _began()))
     ours = (runs.c.label == label) & runs.c.repo_id.in_(shared)
     ours_at = await conn.scalar(select(func.max(runs.c.started_at)).where(ours))
     times = [at for at in (began_at, ours_at) if at]
@@ -145,4 +144,4 @@ async def _quiet(
 
 def _began() -> ColumnElement[bool]:
     """Tell in SQL whether a runner had the job: its row's time is its begin or its end."""
-    return jobs_seen.c.state.in_([_NAMES[JobState.IN_PROGRESS], _NAMES[JobState.COMPLETED]])
+    return workflow_jobs.c.state.in_([_NAMES[JobState.IN_PROGRESS], _NAMES[JobState.COMPLETED]])

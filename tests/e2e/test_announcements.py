@@ -12,7 +12,7 @@ from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
 from bot.sim.model import Run
 from bot.sim.oidc import KEY_ID
-from bot.store.tables_scarce import tokens
+from bot.store.tables import tokens
 from tests.e2e.cluster import GOOD, JOB, RUNNING, Cluster
 from tests.e2e.world import World
 from tests.submit.conftest import run as run_helper

@@ -156,5 +156,5 @@ async def test_jobs_are_pruned_after_two_days(world: World) -> None:
 
 async def kept(world: World) -> int:
     async with world.bot.parts.store._db.read() as conn:
-        found = await conn.exec_driver_sql("SELECT count(*) FROM jobs_seen")
+        found = await conn.exec_driver_sql("SELECT count(*) FROM workflow_jobs")
         return int(found.scalar() or 0)

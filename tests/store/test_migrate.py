@@ -10,7 +10,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection
 
 from bot.store import Store, migrate
-from bot.store.tables_scarce import pauses
+from bot.store.tables import pauses
 from tests.conftest import BOTH
 from tests.databases import PostgresServer
 

@@ -16,7 +16,7 @@ from bot.ports.wake import Topic
 from bot.store import Store
 from bot.store.run_reads import RunQuery
 from bot.store.runs import SaveRun
-from bot.store.tables_scarce import tokens
+from bot.store.tables import tokens
 from bot.store.tokens import Accepted, Announced
 from tests.conftest import StoreFactory
 from tests.store.rows import NOW, REPO, after, claimant, done, put, run

@@ -1,4 +1,4 @@
-"""The first schema."""
+"""The first schema, written down as it was: the tables of today are in ``bot.store.tables``."""
 
 from typing import Any
 
@@ -8,371 +8,148 @@ from alembic import op
 revision = "0001"
 down_revision = None
 
-# SQLite numbers rows by itself only in a column that is exactly INTEGER.
-_COUNTER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-
-
-def _lease() -> tuple[sa.Column[Any], ...]:
-    return (
-        sa.Column("lease_owner", sa.Text(), server_default="", nullable=False),
-        sa.Column("lease_number", sa.Integer(), server_default="0", nullable=False),
-        sa.Column("lease_until", sa.BigInteger(), server_default="0", nullable=False),
-    )
-
-
-def _partial(name: str, columns: str, condition: str, *, unique: bool = False) -> None:
-    """Index the few rows of a table (the name's first word) that meet a condition."""
-    op.create_index(
-        name,
-        name.partition("_")[0],
-        columns.split(),
-        unique=unique,
-        sqlite_where=sa.text(condition),
-        postgresql_where=sa.text(condition),
-    )
-
-
-def _runs_key() -> sa.ForeignKeyConstraint:
-    return sa.ForeignKeyConstraint(["run_id"], ["runs.id"], ondelete="CASCADE")
+# A line is a table with its columns; an indented line goes on with them. A column is NAME:TYPE,
+# then * for the primary key or ? for nullable, then =DEFAULT, then >TABLE.COLUMN for a foreign key.
+_TABLES = """
+approvals repo_id:big* sha:text* by:text* level:text via:text at:big
+audit seq:counter* at:big who:text what:text allowed:bool rule:text repo_id:big? number:big?
+  sha:text? delivery:text?
+deliveries seq:counter* guid:text event:text action:text repo_id:big? subject:text received_at:big
+  body:bytes? state:text tries:int=0 due:big note:text= LEASE
+firings repo_id:big* name:text* at:big* state:text sha:text note:text
+heads repo_id:big* number:big* sha:text* pusher:text? seen_at:big
+pauses resource:text* by:text reason:text until:big? at:big
+policies repo_id:big* ref:text* blob_sha:text text:text? read_at:big
+polls name:text* next_at:big
+pulls repo_id:big* number:big* head_sha:text head_repo_id:big? base_ref:text author:text open:bool
+  draft:bool changed_files:int updated_at:big?
+queue_locks repo_id:big*
+replies comment_id:big* repo_id:big number:big head:text REPORT
+repos id:big* owner:text name:text default_branch:text installation_id:big? active:bool
+runs id:text* repo_id:big sha:text suite:text attempt:int snapshot:text created_at:big state:text
+  outcome:text? why:text cause:text= origin:text number:big? not_before:big? dispatch_id:text?
+  retries:int=0 retry:text= rerun_of:big? label:text? npus:int=0 forced:text= actions_run_id:big?
+  actions_attempt:int actions_url:text stop_request:text? queue_position:text? dispatched_at:big?
+  started_at:big? ended_at:big? due:big? pokes:int=0 LEASE
+schedules repo_id:big* name:text* cron:text next:big
+selections repo_id:big* sha:text* number:big* policy_sha:text data:text
+tokens jti:text* until:big
+workflow_jobs job_id:big* label:text* repo_id:big actions_run_id:big state:text at:big
+checks external_id:text* repo_id:big sha:text name:text run_id:text?>runs.id number:big=0
+  policy_errors:text=[] closed:text= proposal:text? remark:text= ended:bool=false
+  urgent_version:int=1 progress_from:big? touched_at:big retired_at:big? REPORT
+claimants run_id:text*>runs.id source:text* auto:bool by:text rank:int=3
+holds run_id:text*>runs.id repo_id:big resource:text* amount:int since:big
+queue run_id:text*>runs.id repo_id:big suite:text since:big rank:int needs:text number:big?
+  author:text per_pull:int? hours:float?
+rayjobs run_id:text*>runs.id job_id:text* seen:text confirmed:bool status:text deployment:text
+  message:text final:text? final_from:text silent_since:big? last_line_at:big? lines:big
+  progress:text? digest:text? resume:text? log_bytes:big complete:bool due:big? LEASE
+reply_runs comment_id:big*>replies.comment_id position:int* run_id:text>runs.id
+run_events run_id:text*>runs.id source:text* key:text* at:big data:text
+"""
+_WORDS = {
+    "REPORT": "github_id:big? create_tried:bool=false given_up:bool=false note:text= "
+    "want_version:int=1 shown_version:int=0 due:big? LEASE",
+    "LEASE": "lease_owner:text= lease_number:int=0 lease_until:big=0",
+}
+_INDEXES = """
+audit_at audit at
+audit_commit audit repo_id sha
+audit_who audit who at
+deliveries_leased deliveries lease_until WHERE state = 'new' AND lease_until > 0
+deliveries_new deliveries subject received_at seq WHERE state = 'new'
+deliveries_next deliveries received_at seq WHERE state = 'new'
+deliveries_parked deliveries received_at WHERE state = 'parked'
+deliveries_received deliveries received_at
+pulls_at pulls repo_id head_sha
+replies_due replies due WHERE due IS NOT NULL
+runs_due runs due WHERE due IS NOT NULL
+runs_ended runs ended_at
+runs_of_actions runs repo_id actions_run_id
+UNIQUE runs_open runs repo_id sha suite WHERE state <> 'done'
+workflow_jobs_at workflow_jobs at
+workflow_jobs_label workflow_jobs repo_id label state
+checks_due checks due WHERE due IS NOT NULL
+UNIQUE checks_gate checks repo_id sha
+  WHERE run_id IS NULL AND proposal IS NULL AND retired_at IS NULL
+checks_given_up checks given_up WHERE given_up
+checks_run checks run_id
+checks_touched checks touched_at
+claimants_source claimants source
+holds_repo holds repo_id
+queue_repo queue repo_id
+rayjobs_due rayjobs due WHERE due IS NOT NULL
+reply_runs_run reply_runs run_id
+"""
+_TYPES: dict[str, Any] = {
+    "big": sa.BigInteger(),
+    "bool": sa.Boolean(),
+    "bytes": sa.LargeBinary(),
+    # SQLite numbers rows by itself only in a column that is exactly INTEGER.
+    "counter": sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+    "float": sa.Float(),
+    "int": sa.Integer(),
+    "text": sa.Text(),
+}
+_UNIQUE = {
+    "deliveries": [sa.UniqueConstraint("guid")],
+    "runs": [
+        sa.UniqueConstraint("repo_id", "sha", "suite", "attempt", name="runs_attempt"),
+        sa.UniqueConstraint("dispatch_id"),
+    ],
+}
+# Rows of runs change often: leave room for an update on their page.
+_OPTIONS: dict[str, dict[str, Any]] = {"runs": {"postgresql_with": {"fillfactor": 70}}}
 
 
 def upgrade() -> None:
-    """Make every table."""
-    # A table follows those that it refers to.
-    _approvals()
-    _audit()
-    _deliveries()
-    _heads()
-    _policies()
-    _polls()
-    _pulls()
-    _replies()
-    _repos()
-    _resources()
-    _runs()
-    _selections()
-    _checks()
-    _facts()
-    _rayjobs()
-    _reply_runs()
-    _wants()
+    """Make every table and index."""
+    for table, columns in _tables():
+        made = [_column(column) for column in columns]
+        op.create_table(table, *made, *_UNIQUE.get(table, ()), **_OPTIONS.get(table, {}))
+    for line in _lines(_INDEXES):
+        _index(line)
 
 
 def downgrade() -> None:
     """Drop every table."""
-    tables = (
-        "claimants reply_runs rayjobs run_events checks selections runs resources "
-        "repos replies pulls polls policies heads deliveries audit approvals"
-    )
-    for table in tables.split():
+    for table, _ in reversed(_tables()):
         op.drop_table(table)
 
 
-def _approvals() -> None:
-    op.create_table(
-        "approvals",
-        sa.Column("repo_id", sa.BigInteger(), nullable=False),
-        sa.Column("sha", sa.Text(), nullable=False),
-        sa.Column("by", sa.Text(), nullable=False),
-        sa.Column("level", sa.Text(), nullable=False),
-        sa.Column("via", sa.Text(), nullable=False),
-        sa.Column("at", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("repo_id", "sha", "by"),
+def _tables() -> list[tuple[str, list[str]]]:
+    """Return the tables, each after those that it refers to."""
+    text = _TABLES
+    for word, columns in _WORDS.items():
+        text = text.replace(word, columns)
+    return [(line.split()[0], line.split()[1:]) for line in _lines(text)]
+
+
+def _lines(text: str) -> list[str]:
+    return text.strip().replace("\n  ", " ").splitlines()
+
+
+def _column(text: str) -> sa.Column[Any]:
+    text, _, refers = text.partition(">")
+    text, has_default, default = text.partition("=")
+    name, _, kind = text.partition(":")
+    key = [sa.ForeignKey(refers, ondelete="CASCADE")] if refers else []
+    return sa.Column(
+        name,
+        _TYPES[kind.rstrip("*?")],
+        *key,
+        primary_key=kind.endswith("*"),
+        nullable=kind.endswith("?"),
+        server_default=(sa.false() if default == "false" else default) if has_default else None,
+        autoincrement=kind == "counter*",
     )
 
 
-def _audit() -> None:
-    op.create_table(
-        "audit",
-        sa.Column("seq", _COUNTER, autoincrement=True, nullable=False),
-        sa.Column("at", sa.BigInteger(), nullable=False),
-        sa.Column("who", sa.Text(), nullable=False),
-        sa.Column("what", sa.Text(), nullable=False),
-        sa.Column("allowed", sa.Boolean(), nullable=False),
-        sa.Column("rule", sa.Text(), nullable=False),
-        sa.Column("repo_id", sa.BigInteger()),
-        sa.Column("number", sa.BigInteger()),
-        sa.Column("sha", sa.Text()),
-        sa.Column("delivery", sa.Text()),
-        sa.PrimaryKeyConstraint("seq"),
-    )
-    op.create_index("audit_at", "audit", ["at"])
-    op.create_index("audit_who", "audit", ["who", "at"])
-
-
-def _deliveries() -> None:
-    op.create_table(
-        "deliveries",
-        sa.Column("seq", _COUNTER, autoincrement=True, nullable=False),
-        sa.Column("guid", sa.Text(), nullable=False),
-        sa.Column("event", sa.Text(), nullable=False),
-        sa.Column("action", sa.Text(), nullable=False),
-        sa.Column("repo_id", sa.BigInteger()),
-        sa.Column("subject", sa.Text(), nullable=False),
-        sa.Column("received_at", sa.BigInteger(), nullable=False),
-        sa.Column("body", sa.LargeBinary()),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("tries", sa.Integer(), server_default="0", nullable=False),
-        sa.Column("due", sa.BigInteger(), nullable=False),
-        sa.Column("note", sa.Text(), server_default="", nullable=False),
-        *_lease(),
-        sa.PrimaryKeyConstraint("seq"),
-        sa.UniqueConstraint("guid"),
-    )
-    _partial("deliveries_leased", "lease_until", "state = 'new' AND lease_until > 0")
-    _partial("deliveries_new", "subject received_at seq", "state = 'new'")
-    _partial("deliveries_next", "received_at seq", "state = 'new'")
-    _partial("deliveries_parked", "received_at", "state = 'parked'")
-    op.create_index("deliveries_received", "deliveries", ["received_at"])
-
-
-def _heads() -> None:
-    op.create_table(
-        "heads",
-        sa.Column("repo_id", sa.BigInteger(), nullable=False),
-        sa.Column("number", sa.BigInteger(), nullable=False),
-        sa.Column("sha", sa.Text(), nullable=False),
-        sa.Column("pusher", sa.Text()),
-        sa.Column("seen_at", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("repo_id", "number", "sha"),
-    )
-
-
-def _policies() -> None:
-    op.create_table(
-        "policies",
-        sa.Column("repo_id", sa.BigInteger(), nullable=False),
-        sa.Column("ref", sa.Text(), nullable=False),
-        sa.Column("blob_sha", sa.Text(), nullable=False),
-        sa.Column("text", sa.Text()),
-        sa.Column("read_at", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("repo_id", "ref"),
-    )
-
-
-def _polls() -> None:
-    op.create_table(
-        "polls",
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("next_at", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("name"),
-    )
-
-
-def _pulls() -> None:
-    op.create_table(
-        "pulls",
-        sa.Column("repo_id", sa.BigInteger(), nullable=False),
-        sa.Column("number", sa.BigInteger(), nullable=False),
-        sa.Column("head_sha", sa.Text(), nullable=False),
-        sa.Column("head_repo_id", sa.BigInteger()),
-        sa.Column("base_ref", sa.Text(), nullable=False),
-        sa.Column("author", sa.Text(), nullable=False),
-        sa.Column("open", sa.Boolean(), nullable=False),
-        sa.Column("draft", sa.Boolean(), nullable=False),
-        sa.Column("changed_files", sa.Integer(), nullable=False),
-        sa.Column("updated_at", sa.BigInteger()),
-        sa.PrimaryKeyConstraint("repo_id", "number"),
-    )
-    op.create_index("pulls_at", "pulls", ["repo_id", "head_sha"])
-
-
-def _replies() -> None:
-    op.create_table(
-        "replies",
-        sa.Column("comment_id", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("repo_id", sa.BigInteger(), nullable=False),
-        sa.Column("number", sa.BigInteger(), nullable=False),
-        sa.Column("head", sa.Text(), nullable=False),
-        sa.Column("github_id", sa.BigInteger()),
-        sa.Column("create_tried", sa.Boolean(), server_default=sa.false(), nullable=False),
-        sa.Column("given_up", sa.Boolean(), server_default=sa.false(), nullable=False),
-        sa.Column("note", sa.Text(), server_default="", nullable=False),
-        sa.Column("want_version", sa.Integer(), server_default="1", nullable=False),
-        sa.Column("shown_version", sa.Integer(), server_default="0", nullable=False),
-        sa.Column("due", sa.BigInteger()),
-        *_lease(),
-        sa.PrimaryKeyConstraint("comment_id"),
-    )
-    _partial("replies_due", "due", "due IS NOT NULL")
-
-
-def _repos() -> None:
-    op.create_table(
-        "repos",
-        sa.Column("id", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("owner", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("default_branch", sa.Text(), nullable=False),
-        sa.Column("installation_id", sa.BigInteger()),
-        sa.Column("active", sa.Boolean(), nullable=False),
-        sa.PrimaryKeyConstraint("id"),
-    )
-
-
-def _resources() -> None:
-    op.create_table(
-        "resources", sa.Column("name", sa.Text(), nullable=False), sa.PrimaryKeyConstraint("name")
-    )
-
-
-def _runs() -> None:
-    op.create_table(
-        "runs",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("repo_id", sa.BigInteger(), nullable=False),
-        sa.Column("sha", sa.Text(), nullable=False),
-        sa.Column("suite", sa.Text(), nullable=False),
-        sa.Column("attempt", sa.Integer(), nullable=False),
-        sa.Column("snapshot", sa.Text(), nullable=False),
-        sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("outcome", sa.Text()),
-        sa.Column("why", sa.Text(), nullable=False),
-        sa.Column("origin", sa.Text(), nullable=False),
-        sa.Column("number", sa.BigInteger()),
-        sa.Column("not_before", sa.BigInteger()),
-        sa.Column("dispatch_id", sa.Text()),
-        sa.Column("retries", sa.Integer(), server_default="0", nullable=False),
-        sa.Column("retry", sa.Text(), server_default="", nullable=False),
-        sa.Column("rerun_of", sa.BigInteger()),
-        sa.Column("label", sa.Text()),
-        sa.Column("npus", sa.Integer(), server_default="0", nullable=False),
-        sa.Column("forced", sa.Text(), server_default="", nullable=False),
-        sa.Column("actions_run_id", sa.BigInteger()),
-        sa.Column("actions_attempt", sa.Integer(), nullable=False),
-        sa.Column("actions_url", sa.Text(), nullable=False),
-        sa.Column("stop_request", sa.Text()),
-        sa.Column("place", sa.Text()),
-        sa.Column("dispatched_at", sa.BigInteger()),
-        sa.Column("started_at", sa.BigInteger()),
-        sa.Column("ended_at", sa.BigInteger()),
-        sa.Column("due", sa.BigInteger()),
-        sa.Column("pokes", sa.Integer(), server_default="0", nullable=False),
-        *_lease(),
-        sa.PrimaryKeyConstraint("id"),
-        sa.UniqueConstraint("dispatch_id"),
-        sa.UniqueConstraint("repo_id", "sha", "suite", "attempt", name="runs_attempt"),
-        postgresql_with={"fillfactor": 70},
-    )
-    _partial("runs_due", "due", "due IS NOT NULL")
-    op.create_index("runs_ended", "runs", ["ended_at"])
-    op.create_index("runs_of_actions", "runs", ["repo_id", "actions_run_id"])
-    _partial("runs_open", "repo_id sha suite", "state <> 'done'", unique=True)
-
-
-def _selections() -> None:
-    op.create_table(
-        "selections",
-        sa.Column("repo_id", sa.BigInteger(), nullable=False),
-        sa.Column("sha", sa.Text(), nullable=False),
-        sa.Column("number", sa.BigInteger(), nullable=False),
-        sa.Column("policy_sha", sa.Text(), nullable=False),
-        sa.Column("data", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("repo_id", "sha", "number"),
-    )
-
-
-def _checks() -> None:
-    op.create_table(
-        "checks",
-        sa.Column("external_id", sa.Text(), nullable=False),
-        sa.Column("repo_id", sa.BigInteger(), nullable=False),
-        sa.Column("sha", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("run_id", sa.Text()),
-        sa.Column("number", sa.BigInteger(), server_default="0", nullable=False),
-        sa.Column("policy_errors", sa.Text(), server_default="[]", nullable=False),
-        sa.Column("closed", sa.Text(), server_default="", nullable=False),
-        sa.Column("proposal", sa.Text()),
-        sa.Column("remark", sa.Text(), server_default="", nullable=False),
-        sa.Column("ended", sa.Boolean(), server_default=sa.false(), nullable=False),
-        sa.Column("urgent_version", sa.Integer(), server_default="1", nullable=False),
-        sa.Column("progress_from", sa.BigInteger()),
-        sa.Column("touched_at", sa.BigInteger(), nullable=False),
-        sa.Column("retired_at", sa.BigInteger()),
-        sa.Column("github_id", sa.BigInteger()),
-        sa.Column("create_tried", sa.Boolean(), server_default=sa.false(), nullable=False),
-        sa.Column("given_up", sa.Boolean(), server_default=sa.false(), nullable=False),
-        sa.Column("note", sa.Text(), server_default="", nullable=False),
-        sa.Column("want_version", sa.Integer(), server_default="1", nullable=False),
-        sa.Column("shown_version", sa.Integer(), server_default="0", nullable=False),
-        sa.Column("due", sa.BigInteger()),
-        *_lease(),
-        _runs_key(),
-        sa.PrimaryKeyConstraint("external_id"),
-    )
-    _partial("checks_due", "due", "due IS NOT NULL")
-    gate = "run_id IS NULL AND proposal IS NULL AND retired_at IS NULL"
-    _partial("checks_gate", "repo_id sha", gate, unique=True)
-    _partial("checks_given_up", "given_up", "given_up")
-    op.create_index("checks_run", "checks", ["run_id"])
-    op.create_index("checks_touched", "checks", ["touched_at"])
-
-
-def _facts() -> None:
-    op.create_table(
-        "run_events",
-        sa.Column("run_id", sa.Text(), nullable=False),
-        sa.Column("source", sa.Text(), nullable=False),
-        sa.Column("key", sa.Text(), nullable=False),
-        sa.Column("at", sa.BigInteger(), nullable=False),
-        sa.Column("data", sa.Text(), nullable=False),
-        _runs_key(),
-        sa.PrimaryKeyConstraint("run_id", "source", "key"),
-    )
-
-
-def _rayjobs() -> None:
-    op.create_table(
-        "rayjobs",
-        sa.Column("run_id", sa.Text(), nullable=False),
-        sa.Column("job_id", sa.Text(), nullable=False),
-        sa.Column("seen", sa.Text(), nullable=False),
-        sa.Column("confirmed", sa.Boolean(), nullable=False),
-        sa.Column("status", sa.Text(), nullable=False),
-        sa.Column("deployment", sa.Text(), nullable=False),
-        sa.Column("message", sa.Text(), nullable=False),
-        sa.Column("final", sa.Text()),
-        sa.Column("final_from", sa.Text(), nullable=False),
-        sa.Column("silent_since", sa.BigInteger()),
-        sa.Column("last_line_at", sa.BigInteger()),
-        sa.Column("lines", sa.BigInteger(), nullable=False),
-        sa.Column("progress", sa.Text()),
-        sa.Column("digest", sa.Text()),
-        sa.Column("resume", sa.Text()),
-        sa.Column("log_bytes", sa.BigInteger(), nullable=False),
-        sa.Column("complete", sa.Boolean(), nullable=False),
-        sa.Column("due", sa.BigInteger()),
-        *_lease(),
-        _runs_key(),
-        sa.PrimaryKeyConstraint("run_id", "job_id"),
-    )
-    _partial("rayjobs_due", "due", "due IS NOT NULL")
-
-
-def _reply_runs() -> None:
-    op.create_table(
-        "reply_runs",
-        sa.Column("comment_id", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("place", sa.Integer(), nullable=False),
-        sa.Column("run_id", sa.Text(), nullable=False),
-        sa.ForeignKeyConstraint(["comment_id"], ["replies.comment_id"], ondelete="CASCADE"),
-        _runs_key(),
-        sa.PrimaryKeyConstraint("comment_id", "place"),
-    )
-    op.create_index("reply_runs_run", "reply_runs", ["run_id"])
-
-
-def _wants() -> None:
-    op.create_table(
-        "claimants",
-        sa.Column("run_id", sa.Text(), nullable=False),
-        sa.Column("source", sa.Text(), nullable=False),
-        sa.Column("auto", sa.Boolean(), nullable=False),
-        sa.Column("by", sa.Text(), nullable=False),
-        sa.Column("rank", sa.Integer(), server_default="3", nullable=False),
-        _runs_key(),
-        sa.PrimaryKeyConstraint("run_id", "source"),
-    )
-    op.create_index("wants_source", "claimants", ["source"])
+def _index(text: str) -> None:
+    """Make an index: [UNIQUE] NAME TABLE COLUMNS [WHERE CONDITION]."""
+    text, _, condition = text.partition(" WHERE ")
+    unique = text.startswith("UNIQUE ")
+    name, table, *columns = text.removeprefix("UNIQUE ").split()
+    where = sa.text(condition) if condition else None
+    op.create_index(name, table, columns, unique=unique, sqlite_where=where, postgresql_where=where)
