@@ -49,7 +49,7 @@ from bot.store import Store, migrate
 from bot.store.ids import ulid
 from bot.store.wake import open_wake
 from bot.telemetry import Metrics, configure_logs, get_log
-from bot.web.announcements import AnnouncementDoor
+from bot.web.announcements import RayJobAnnouncements
 from bot.web.api import RUN, RunsApi, api_app
 from bot.web.audit import AuditApi
 from bot.web.explain import PULL, ExplainApi
@@ -241,7 +241,7 @@ def make_api(parts: Parts, loops: WorkerPool) -> web.Application:
     runs = RunsApi(store)
     return api_app(
         [
-            web.post(f"/runs/{RUN}/rayjobs", AnnouncementDoor(announcer).post),
+            web.post(f"/runs/{RUN}/rayjobs", RayJobAnnouncements(announcer).post),
             web.get("/runs", guard(runs.list)),
             web.get(f"/runs/{RUN}", guard(runs.show)),
             web.get("/audit", guard(AuditApi(store, clock).list)),

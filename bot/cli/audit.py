@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bot.cli.operators import options
-from bot.core.times import FORMS, ago
+from bot.core.model.times import FORMS, ago
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,15 +35,15 @@ def command(
     """List decisions, newest first; they are kept for AUDIT_DAYS."""
     start = _start(since)
 
-    from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
+    from bot.cli.operators.session import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
     from bot.store.audit import AuditQuery  # noqa: PLC0415
-    from bot.web.shapes import audited  # noqa: PLC0415
+    from bot.web.answers import audit_json  # noqa: PLC0415
 
     query = AuditQuery(repo=repo, number=number, who=who, since=start, limit=limit)
-    found, now = operate(lambda desk: desk.with_time(desk.store.audit.search(query)))
+    found, now = operate(lambda session: session.with_time(session.store.audit.search(query)))
     if as_json:
-        print_json({"audit": [audited(item) for item in found]})
+        print_json({"audit": [audit_json(item) for item in found]})
     else:
         _print(found, now)
 

@@ -12,16 +12,16 @@ from bot.cli.operators import options
 @options.as_json
 def command(runs: tuple[str, ...], reason: str, by: str, *, as_json: bool) -> None:
     """Stop each RUN, like a person's cancel: not retried, its check run says who and why."""
-    from bot.cli.operators.desk import NO, Desk, leave, operate  # noqa: PLC0415  SQLAlchemy
     from bot.cli.operators.printing import print_json  # noqa: PLC0415  rich
+    from bot.cli.operators.session import NO, OperatorSession, exit_with, operate  # noqa: PLC0415  SQLAlchemy
     from bot.services.operator import No  # noqa: PLC0415
 
     stopping: list[dict[str, str]] = []
 
-    async def work(desk: Desk) -> list[str]:
+    async def work(session: OperatorSession) -> list[str]:
         refusals = []
         for word in dict.fromkeys(runs):
-            answer = await desk.operator.cancel(word, reason)
+            answer = await session.operator.cancel(word, reason)
             if isinstance(answer, No):
                 refusals.append(answer.why)
                 continue
@@ -34,4 +34,4 @@ def command(runs: tuple[str, ...], reason: str, by: str, *, as_json: bool) -> No
     if as_json:
         print_json({"cancelled": stopping, "refused": refusals})
     if refusals:
-        leave(NO, *refusals)
+        exit_with(NO, *refusals)

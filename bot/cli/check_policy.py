@@ -4,15 +4,15 @@ import sys
 
 import click
 
+from bot.cli.inputs import FILE, read_bytes
 from bot.core.policy import Policy, PolicyError, PolicyErrors, check_policy
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.argument("file", type=FILE)
 def command(file: str) -> None:
     """Check the policy FILE and print every error with its line."""
-    with click.open_file(file, "rb") as opened:
-        checked = check_policy(opened.read())
+    checked = check_policy(read_bytes(file))
     for warning in checked.warnings:
         click.echo(_line(file, warning, "warning: "), err=True)
     if isinstance(checked.result, PolicyErrors):

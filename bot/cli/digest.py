@@ -7,17 +7,17 @@ from typing import BinaryIO, cast
 
 import click
 
+from bot.cli.inputs import FILE
 from bot.core.digest import Digester, load_signatures
 from bot.core.model.digests import Digest
 from bot.core.report.redaction import Redactor
 from bot.resources import text
 
 _CHUNK_BYTES = 256 * 1024
-_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 
 @click.command()
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--repo-root",
@@ -32,7 +32,7 @@ def command(file: str, *, as_json: bool, repo_roots: tuple[str, ...], infra_only
     with click.open_file(file, "rb") as stream:
         digest = _read(cast("BinaryIO", stream), repo_roots)
     if as_json:
-        click.echo(json.dumps(_answer(digest), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_as_json(digest), indent=2, ensure_ascii=False))
     else:
         _print(digest)
     if infra_only and not digest.infra:
@@ -47,8 +47,8 @@ def _read(stream: BinaryIO, repo_roots: Sequence[str]) -> Digest:
     return digester.end()
 
 
-def _answer(digest: Digest) -> dict[str, object]:
-    """Return what `--json` prints."""
+def _as_json(digest: Digest) -> dict[str, object]:
+    """Return the object that `--json` prints."""
     annotations = [
         {"path": a.path, "line": a.line, "message": a.message} for a in digest.annotations
     ]

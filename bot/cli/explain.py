@@ -1,12 +1,11 @@
 """`ascend-ci explain`: why a change selects what, who may start it, at what cost."""
 
 import json
-import sys
 from collections.abc import Sequence
 
 import click
 
-from bot.cli.paths import path_of
+from bot.cli.inputs import FILE, changed_paths, git_path, policy_or_exit
 from bot.core.explain.explaining import (
     Explanation,
     Starts,
@@ -18,16 +17,14 @@ from bot.core.explain.explaining import (
     who,
 )
 from bot.core.messages import Messages
-from bot.core.policy import Policy, PolicyErrors, load_policy
+from bot.core.policy import Policy
 from bot.core.policy.errors import unknown
 from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, suites_named
 
-_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
-
 
 @click.command()
-@click.option("--policy", type=_FILE, required=True, help="The policy, like .github/ascend-ci.yml.")
-@click.option("--files-from", type=_FILE, help="Changed files, one path a line; -: standard input.")
+@click.option("--policy", type=FILE, required=True, help="The policy, like .github/ascend-ci.yml.")
+@click.option("--files-from", type=FILE, help="Changed files, one path a line; -: standard input.")
 @click.option("--suite", "words", multiple=True, help="A suite or a glob; may be given again.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.argument("paths", nargs=-1)
@@ -41,11 +38,7 @@ def command(
 ) -> None:
     """Explain each suite for a change of PATHS: selected or not, who may start it, its cost."""
     listed = _listed(policy, files_from, paths)
-    loaded = load_policy(_bytes_of(policy))
-    if isinstance(loaded, PolicyErrors):
-        for error in loaded.errors:
-            click.echo(f"{policy}:{error.line}: {error.path}: {error.message}", err=True)
-        sys.exit(1)
+    loaded = policy_or_exit(policy)
     names = _named(loaded, words)
     files = [ChangedFile(path) for path in listed]
     items = explain(loaded, files, names=names, truncated=len(files) > MAX_LISTED_FILES)
@@ -56,22 +49,13 @@ def command(
 
 
 def _listed(policy: str, files_from: str | None, paths: tuple[str, ...]) -> list[str]:
-    """Return the changed paths, from where exactly one of the two ways says."""
+    """Return the changed paths, from the arguments or from a file."""
     if bool(paths) is bool(files_from):
         msg = "name the changed files either as PATHS or by --files-from"
         raise click.UsageError(msg)
     if files_from is None:
-        return [path_of(path) for path in paths if path]
-    if files_from == policy:
-        msg = "the policy and the files cannot come from the same place"
-        raise click.UsageError(msg)
-    lines = _bytes_of(files_from).decode("utf-8", "replace").split("\n")
-    return [path_of(line) for line in lines if line]
-
-
-def _bytes_of(path: str) -> bytes:
-    with click.open_file(path, "rb") as file:
-        return bytes(file.read())
+        return [git_path(path) for path in paths if path]
+    return changed_paths(policy, files_from)
 
 
 def _named(policy: Policy, words: Sequence[str]) -> set[str]:

@@ -5,19 +5,17 @@ import sys
 
 import click
 
-from bot.cli.paths import path_of
-from bot.core.policy import Policy, PolicyErrors, load_policy
+from bot.cli.inputs import FILE, changed_paths, policy_or_exit
 from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, Selection, select
 
 _UNBOUND = 10_000  # columns
-_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 
 @click.command()
-@click.option("--policy", type=_FILE, required=True, help="The policy, like .github/ascend-ci.yml.")
+@click.option("--policy", type=FILE, required=True, help="The policy, like .github/ascend-ci.yml.")
 @click.option(
     "--files-from",
-    type=_FILE,
+    type=FILE,
     default="-",
     show_default="standard input",
     help="Changed files, one path a line.",
@@ -25,34 +23,18 @@ _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(policy: str, files_from: str, *, as_json: bool) -> None:
     """Show which suites a change selects, and why."""
-    if policy == files_from:
-        msg = "the policy and the files cannot come from the same place"
-        raise click.UsageError(msg)
-    loaded = load_policy(_bytes_of(policy))
-    if isinstance(loaded, PolicyErrors):
-        for error in loaded.errors:
-            click.echo(f"{policy}:{error.line}: {error.path}: {error.message}", err=True)
-        sys.exit(1)
-    selection = _select(loaded, _bytes_of(files_from))
+    paths = changed_paths(policy, files_from)
+    loaded = policy_or_exit(policy)
+    files = [ChangedFile(path) for path in paths]
+    selection = select(loaded, files, truncated=len(files) > MAX_LISTED_FILES)
     if as_json:
-        click.echo(json.dumps(_answer(selection), indent=2))
+        click.echo(json.dumps(_as_json(selection), indent=2))
     else:
         _print_table(selection)
 
 
-def _bytes_of(path: str) -> bytes:
-    with click.open_file(path, "rb") as file:
-        return bytes(file.read())
-
-
-def _select(policy: Policy, listing: bytes) -> Selection:
-    lines = listing.decode("utf-8", "replace").split("\n")
-    files = [ChangedFile(path_of(line)) for line in lines if line]
-    return select(policy, files, truncated=len(files) > MAX_LISTED_FILES)
-
-
-def _answer(selection: Selection) -> dict[str, object]:
-    """Return what `--json` prints."""
+def _as_json(selection: Selection) -> dict[str, object]:
+    """Return the object that `--json` prints."""
     return {
         "suites": [
             {
@@ -78,7 +60,7 @@ def _print_table(selection: Selection) -> None:
         answer = Text("yes", "green") if choice.selected else Text("no", "dim")
         cells = (Text(choice.suite), answer, Text(choice.reason), Text(str(len(choice.files))))
         table.add_row(*cells)
-    # Where nobody looks a row is a line and nothing is cut: for grep.
+    # In a pipe a row is one line and nothing is cut, for grep.
     console = Console(width=None if sys.stdout.isatty() else _UNBOUND)
     console.print(table)
     count = len(selection.selected)

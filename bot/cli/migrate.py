@@ -4,7 +4,7 @@ import asyncio
 
 import click
 
-from bot.cli.service import mistakes_said, settings_or_exit
+from bot.cli.service import exit_on_error, settings_or_exit
 from bot.settings import read_operator_settings
 
 
@@ -14,6 +14,6 @@ def command() -> None:
     settings = settings_or_exit(read_operator_settings)
     from bot.store import migrate  # noqa: PLC0415  SQLAlchemy, for this command alone
 
-    with mistakes_said():
+    with exit_on_error():
         asyncio.run(migrate(settings.database_url))
     click.echo("The database is at the newest schema.", err=True)

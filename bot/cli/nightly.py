@@ -10,7 +10,7 @@ from bot.cli.operators import options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.cli.operators.desk import Desk
+    from bot.cli.operators.session import OperatorSession
     from bot.core.planning.schedule import Firing
     from bot.store.schedules import ScheduleListing
 
@@ -37,15 +37,15 @@ def command() -> None:
 @options.as_json
 def listing(repo: str | None, each: int, *, as_json: bool) -> None:
     """List the nights of all policies: the next time, and how the last ones went."""
-    from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
+    from bot.cli.operators.session import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
 
-    async def work(desk: "Desk") -> "tuple[list[Row], datetime]":
+    async def work(session: "OperatorSession") -> "tuple[list[Row], datetime]":
         told = [
-            item for item in await desk.store.schedules.listing(each=each) if _is_of(item, repo)
+            item for item in await session.store.schedules.listing(each=each) if _is_of(item, repo)
         ]
-        rows = [row for item in told for row in await _rows(desk, item)]
-        return rows, desk.now
+        rows = [row for item in told for row in await _rows(session, item)]
+        return rows, session.now
 
     rows, now = operate(work)
     if as_json:
@@ -64,11 +64,11 @@ def run(name: str, repo: str | None, by: str, *, as_json: bool) -> None:
 
     Its own time stays as it is. A suite that runs on that commit already is joined.
     """
-    from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
+    from bot.cli.operators.session import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
 
-    async def work(desk: "Desk") -> "tuple[ScheduleListing, Firing]":
-        return await _ask(desk, name, repo, by)
+    async def work(session: "OperatorSession") -> "tuple[ScheduleListing, Firing]":
+        return await _ask(session, name, repo, by)
 
     told, firing = operate(work, who=by)
     if as_json:
@@ -78,39 +78,39 @@ def run(name: str, repo: str | None, by: str, *, as_json: bool) -> None:
 
 
 async def _ask(
-    desk: "Desk", name: str, repo: str | None, by: str
+    session: "OperatorSession", name: str, repo: str | None, by: str
 ) -> "tuple[ScheduleListing, Firing]":
     """Write the row that the service fires, and who asked for it."""
     from bot.core.planning.plan import AuditEntry  # noqa: PLC0415
     from bot.core.planning.schedule import Firing, FiringState  # noqa: PLC0415
 
-    told = _one(await desk.store.schedules.listing(each=1), name, repo)
-    at, note = desk.now.replace(microsecond=0), f"asked for by {by}"
+    told = _one(await session.store.schedules.listing(each=1), name, repo)
+    at, note = session.now.replace(microsecond=0), f"asked for by {by}"
     firing = Firing(told.schedule.repo_id, name, at, FiringState.ASKED, note=note)
     entry = AuditEntry(
-        desk.now,
+        session.now,
         by,
         f"nightly {name}",
         allowed=True,
         rule="operator",
         repo_id=firing.repo_id,
     )
-    await desk.store.schedules.ask(firing, entry)
+    await session.store.schedules.ask(firing, entry)
     return told, firing
 
 
 def _one(told: "Sequence[ScheduleListing]", name: str, repo: str | None) -> "ScheduleListing":
     """Return the one night of that name; leave with 2 when there is none, or several."""
-    from bot.cli.operators.desk import WRONG_USE, leave  # noqa: PLC0415
+    from bot.cli.operators.session import WRONG_USE, exit_with  # noqa: PLC0415
 
     here = [item for item in told if _is_of(item, repo)]
     found = [item for item in here if item.schedule.name == name]
     if len(found) > 1:
         names = ", ".join(item.repo.full_name for item in found)
-        leave(WRONG_USE, f"{name} is a night of {names}: say which by --repo")
+        exit_with(WRONG_USE, f"{name} is a night of {names}: say which by --repo")
     if not found:
         known = ", ".join(dict.fromkeys(item.schedule.name for item in here)) or "none"
-        leave(WRONG_USE, f"no policy that is known has a night {name}; known: {known}")
+        exit_with(WRONG_USE, f"no policy that is known has a night {name}; known: {known}")
     return found[0]
 
 
@@ -119,13 +119,13 @@ def _is_of(item: "ScheduleListing", repo: str | None) -> bool:
     return repo is None or repo.casefold() in names
 
 
-async def _rows(desk: "Desk", item: "ScheduleListing") -> "list[Row]":
+async def _rows(session: "OperatorSession", item: "ScheduleListing") -> "list[Row]":
     from bot.core.planning.schedule import firing_source, results  # noqa: PLC0415
 
     rows: list[Row] = []
     for firing in item.firings:
         source = firing_source(firing.name, firing.at)
-        ran = results(firing, await desk.store.schedules.runs_of(firing.repo_id, source))
+        ran = results(firing, await session.store.schedules.runs_of(firing.repo_id, source))
         ends = {name: (run.outcome or run.state).value for name, run in sorted(ran.items())}
         rows.append((item, firing, ends))
     return rows or [(item, None, {})]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.operators import options
+from bot.core.model.times import FORMS, ahead
 from bot.core.queue.state import Pause
-from bot.core.times import FORMS, ahead
 
 if TYPE_CHECKING:
-    from bot.cli.operators.desk import Desk
+    from bot.cli.operators.session import OperatorSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,40 +68,40 @@ def _times(until: str | None) -> tuple[datetime | None, datetime]:
 
 
 def _pause(resource: str | None, pause: Pause, *, as_json: bool) -> None:
-    from bot.cli.operators.desk import operate, or_wrong_use  # noqa: PLC0415  SQLAlchemy
     from bot.cli.operators.printing import pause_line, print_json  # noqa: PLC0415  rich
-    from bot.web.shapes import paused  # noqa: PLC0415
+    from bot.cli.operators.session import operate, or_wrong_use  # noqa: PLC0415  SQLAlchemy
+    from bot.web.answers import pause_json  # noqa: PLC0415
 
-    async def work(desk: "Desk") -> None:
+    async def work(session: "OperatorSession") -> None:
         named = "all"
         if resource is not None:
-            named = or_wrong_use(await desk.operator.resource(resource, desk.policies))
-            if named not in await desk.operator.known(desk.policies):
+            named = or_wrong_use(await session.operator.resource(resource, session.policies))
+            if named not in await session.operator.known(session.policies):
                 click.echo(f"No policy or run that is known has {named}.", err=True)
-        before = await desk.operator.pause(named, pause.reason, pause.until)
+        before = await session.operator.pause(named, pause.reason, pause.until)
         now_paused = replace(pause, resource=named)
         if as_json:
-            print_json(paused(now_paused))
+            print_json(pause_json(now_paused))
         else:
-            line = pause_line(now_paused, desk.now)
+            line = pause_line(now_paused, session.now)
             click.echo(f"{line}. What runs goes on; nothing new starts.")
         if before is not None:
-            click.echo(f"Before, {pause_line(before, desk.now, was=True)}.", err=True)
+            click.echo(f"Before, {pause_line(before, session.now, was=True)}.", err=True)
 
     operate(work, who=pause.by)
 
 
 def _list(*, as_json: bool) -> None:
-    from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy
     from bot.cli.operators.printing import print_json, print_table, when  # noqa: PLC0415  rich
-    from bot.web.shapes import paused  # noqa: PLC0415
+    from bot.cli.operators.session import operate  # noqa: PLC0415  SQLAlchemy
+    from bot.web.answers import pause_json  # noqa: PLC0415
 
-    async def work(desk: "Desk") -> tuple[tuple[Pause, ...], datetime]:
-        return await desk.store.pauses.in_force(desk.now), desk.now
+    async def work(session: "OperatorSession") -> tuple[tuple[Pause, ...], datetime]:
+        return await session.store.pauses.in_force(session.now), session.now
 
     found, now = operate(work)
     if as_json:
-        print_json({"pauses": [paused(item) for item in found]})
+        print_json({"pauses": [pause_json(item) for item in found]})
         return
     heads = ("paused", "by", "since", "until", "why")
     rows = [(p.resource, p.by, when(p.at, now), when(p.until, now), p.reason) for p in found]

@@ -7,7 +7,7 @@ import click
 from bot.cli.operators import options
 
 if TYPE_CHECKING:
-    from bot.cli.operators.desk import Desk
+    from bot.cli.operators.session import OperatorSession
 
 
 @click.command("resume")
@@ -21,21 +21,23 @@ def command(resource: str | None, by: str, *, everything: bool, as_json: bool) -
         msg = "name one label or pool, or say --all"
         raise click.UsageError(msg)
 
-    from bot.cli.operators.desk import operate, or_leave, or_wrong_use  # noqa: PLC0415  SQLAlchemy
     from bot.cli.operators.printing import pause_line, print_json  # noqa: PLC0415  rich
-    from bot.web.shapes import paused  # noqa: PLC0415
+    from bot.cli.operators.session import operate, or_exit, or_wrong_use  # noqa: PLC0415  SQLAlchemy
+    from bot.web.answers import pause_json  # noqa: PLC0415
 
-    async def work(desk: "Desk") -> None:
+    async def work(session: "OperatorSession") -> None:
         named = "all"
         if resource is not None:
-            named = or_wrong_use(await desk.operator.resource(resource, desk.policies))
-        ended = or_leave(await desk.operator.resume(named))
-        left = await desk.store.pauses.in_force(desk.now)
+            named = or_wrong_use(await session.operator.resource(resource, session.policies))
+        ended = or_exit(await session.operator.resume(named))
+        left = await session.store.pauses.in_force(session.now)
         if as_json:
-            print_json({"resumed": paused(ended), "pauses": [paused(item) for item in left]})
+            print_json(
+                {"resumed": pause_json(ended), "pauses": [pause_json(item) for item in left]}
+            )
             return
-        click.echo(f"Runs start again: {pause_line(ended, desk.now, was=True)}.")
+        click.echo(f"Runs start again: {pause_line(ended, session.now, was=True)}.")
         for pause in left:
-            click.echo(f"Still, {pause_line(pause, desk.now)}.", err=True)
+            click.echo(f"Still, {pause_line(pause, session.now)}.", err=True)
 
     operate(work, who=by)

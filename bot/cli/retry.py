@@ -7,7 +7,7 @@ import click
 from bot.cli.operators import options
 
 if TYPE_CHECKING:
-    from bot.cli.operators.desk import Desk
+    from bot.cli.operators.session import OperatorSession
     from bot.services.operator import No, Retried
 
 
@@ -20,13 +20,13 @@ def command(run: str, by: str, *, as_json: bool) -> None:
 
     It runs for whom RUN ran, where that still holds; else for the operator alone.
     """
-    from bot.cli.operators.desk import operate, or_leave  # noqa: PLC0415  SQLAlchemy
     from bot.cli.operators.printing import print_json  # noqa: PLC0415  rich
+    from bot.cli.operators.session import operate, or_exit  # noqa: PLC0415  SQLAlchemy
 
-    async def work(desk: "Desk") -> "Retried | No":
-        return await desk.operator.retry(run)
+    async def work(session: "OperatorSession") -> "Retried | No":
+        return await session.operator.retry(run)
 
-    made = or_leave(operate(work, who=by))
+    made = or_exit(operate(work, who=by))
     if as_json:
         told = {"id": made.run_id, "suite": made.suite, "attempt": made.attempt}
         print_json({**told, "wanted_by": list(made.sources)})

@@ -35,16 +35,16 @@ def command(
     as_json: bool,
 ) -> None:
     """List runs, newest first."""
-    from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
+    from bot.cli.operators.session import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
     from bot.store.run_reads import RunQuery  # noqa: PLC0415
-    from bot.web.shapes import listed  # noqa: PLC0415
+    from bot.web.answers import run_json  # noqa: PLC0415
 
     wanted = State(state) if state else None
     query = RunQuery(repo=repo, number=number, state=wanted, label=label, limit=limit)
-    found, now = operate(lambda desk: desk.with_time(desk.store.runs.search(query)))
+    found, now = operate(lambda session: session.with_time(session.store.runs.search(query)))
     if as_json:
-        print_json({"runs": [listed(item) for item in found]})
+        print_json({"runs": [run_json(item) for item in found]})
     else:
         _print(found, now)
 

@@ -26,7 +26,7 @@ def settings_or_exit(read: Callable[[], Kind]) -> Kind:
 
 
 @contextmanager
-def mistakes_said() -> Iterator[None]:
+def exit_on_error() -> Iterator[None]:
     """Say in a line what keeps a process from starting, and leave with 2 or 3."""
     from bot.ports.errors import ListenError, Transient  # noqa: PLC0415  not for every command
 
@@ -52,7 +52,7 @@ def service_command(name: str, text: str, *, with_web: bool) -> click.Command:
         settings = settings_or_exit(read_settings)
         from bot.app import run  # noqa: PLC0415  seconds of imports, for these commands alone
 
-        with mistakes_said():
+        with exit_on_error():
             asyncio.run(run(settings, with_web=with_web))
 
     return command

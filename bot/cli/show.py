@@ -9,7 +9,7 @@ from bot.cli.operators import options
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from bot.cli.operators.desk import Desk
+    from bot.cli.operators.session import OperatorSession
     from bot.core.model.run_events import RunEvent
     from bot.store.run_reads import RunStory
 
@@ -22,20 +22,20 @@ def command(run: str, *, as_json: bool) -> None:
 
     The first characters of its id are enough where no other run has them.
     """
-    from bot.cli.operators.desk import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
-    from bot.web.shapes import story  # noqa: PLC0415
+    from bot.cli.operators.session import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
+    from bot.web.answers import story_json  # noqa: PLC0415
 
-    async def work(desk: "Desk") -> "tuple[RunStory, dict[str, str], datetime]":
-        from bot.cli.operators.desk import or_leave  # noqa: PLC0415
+    async def work(session: "OperatorSession") -> "tuple[RunStory, dict[str, str], datetime]":
+        from bot.cli.operators.session import or_exit  # noqa: PLC0415
 
-        told = or_leave(await desk.operator.find(run))
-        check = await desk.store.checks.of_run(told.run.id)
-        return told, _links(told, check, desk.pages), desk.now
+        told = or_exit(await session.operator.find(run))
+        check = await session.store.checks.of_run(told.run.id)
+        return told, _links(told, check, session.pages), session.now
 
     told, links, now = operate(work)
     if as_json:
-        print_json({**story(told), "links": links})
+        print_json({**story_json(told), "links": links})
     else:
         _print(told, links, now)
 

@@ -1,12 +1,12 @@
 """`ascend-ci simulate`: what a policy would have run over past commits, and at what cost."""
 
 import json
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
+from bot.cli.inputs import FILE, policy_or_exit
 from bot.core.explain.explaining import Starts, starts
 from bot.core.explain.simulation import (
     BadLine,
@@ -20,28 +20,26 @@ from bot.core.explain.simulation import (
     to_json,
 )
 from bot.core.messages.words import count, number
-from bot.core.policy import Policy, PolicyErrors, load_policy
+from bot.core.policy import Policy
 from bot.core.policy.errors import unknown
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
-
 
 @click.command()
-@click.option("--policy", type=_FILE, required=True, help="The policy to try.")
-@click.option("--against", type=_FILE, help="The policy to compare it with.")
+@click.option("--policy", type=FILE, required=True, help="The policy to try.")
+@click.option("--against", type=FILE, help="The policy to compare it with.")
 @click.option(
     "--commits",
-    type=_FILE,
+    type=FILE,
     required=True,
     help='JSON lines, like {"commit": "1a2b3c4", "files": ["src/a.py"]}.',
 )
 @click.option(
     "--minutes",
     "times",
-    type=_FILE,
+    type=FILE,
     help='JSON, like {"unit": 35}: typical minutes of suites. Default: their time limits.',
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -55,7 +53,7 @@ def command(
     if [policy, against, commits, times].count("-") > 1:
         msg = "only one of the files can be standard input"
         raise click.UsageError(msg)
-    new, old = _policy(policy), _policy(against) if against else None
+    new, old = policy_or_exit(policy), policy_or_exit(against) if against else None
     past = _commits(commits)
     minutes = _minutes(times, {*new.suites, *(old.suites if old else ())}) if times else {}
     simulation = simulate(new, past, minutes)
@@ -65,16 +63,6 @@ def command(
     else:
         _print(simulation, difference, typical=bool(minutes))
         _notes(new, simulation)
-
-
-def _policy(path: str) -> Policy:
-    with click.open_file(path, "rb") as file:
-        loaded = load_policy(file.read())
-    if isinstance(loaded, PolicyErrors):
-        for error in loaded.errors:
-            click.echo(f"{path}:{error.line}: {error.path}: {error.message}", err=True)
-        sys.exit(1)
-    return loaded
 
 
 def _commits(path: str) -> tuple[Commit, ...]:

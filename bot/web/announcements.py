@@ -1,4 +1,4 @@
-"""Announcements: a workflow job reports its RayJob's id, proven by an OIDC token."""
+"""RayJobAnnouncements: a workflow job reports its RayJob's id, proven by an OIDC token."""
 
 import re
 from typing import Protocol
@@ -29,7 +29,7 @@ class Announcer(Protocol):
         ...
 
 
-class AnnouncementDoor:
+class RayJobAnnouncements:
     """Reads, hands on, answers."""
 
     def __init__(self, announcer: Announcer) -> None:

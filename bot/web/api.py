@@ -9,7 +9,7 @@ from bot.core.model.ids import RunId, Sha
 from bot.core.model.runs import State
 from bot.store import Store
 from bot.store.run_reads import RunQuery
-from bot.web import shapes
+from bot.web import answers
 from bot.web.guard import errors_as_json, refuse
 
 MAX_LIMIT = 200  # rows of one answer: about 200 kB
@@ -40,14 +40,14 @@ class RunsApi:
         if isinstance(query, str):
             return refuse(400, query)
         found = await self._store.runs.search(query)
-        return web.json_response({"runs": [shapes.listed(item) for item in found]})
+        return web.json_response({"runs": [answers.run_json(item) for item in found]})
 
     async def show(self, request: web.Request) -> web.Response:
         """Answer one run with its claimants, timeline and RayJobs."""
         told = await self._store.runs.story(RunId(request.match_info["id"]))
         if told is None:
             return refuse(404, "there is no such run (any more)")
-        return web.json_response(shapes.story(told))
+        return web.json_response(answers.story_json(told))
 
 
 def _query(given: Mapping[str, str]) -> RunQuery | str:

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from aiohttp import web
 
-from bot.core.times import ago
+from bot.core.model.times import ago
 from bot.ports.clock import Clock
 from bot.store import Store
 from bot.store.audit import AuditQuery
-from bot.web import shapes
+from bot.web import answers
 from bot.web.api import MAX_LIMIT
 from bot.web.guard import refuse
 
@@ -32,7 +32,7 @@ class AuditApi:
         if isinstance(query, str):
             return refuse(400, query)
         found = await self._store.audit.search(query)
-        return web.json_response({"audit": [shapes.audited(item) for item in found]})
+        return web.json_response({"audit": [answers.audit_json(item) for item in found]})
 
 
 def _query(given: Mapping[str, str], now: datetime) -> AuditQuery | str:

@@ -11,7 +11,7 @@ from bot.core.planning.permissions import newest
 from bot.core.policy import Policy, load_policy
 from bot.store import Store
 from bot.store.pulls import PullStory
-from bot.web import shapes
+from bot.web import answers
 from bot.web.guard import refuse
 
 PULL = r"{owner:[\w.-]{1,100}}/{name:[\w.-]{1,100}}/{number:[0-9]{1,9}}"
@@ -87,6 +87,6 @@ def _stands(run: Run | None) -> dict[str, Any]:
         "attempt": run.attempt,
         "state": run.state.value,
         "outcome": run.outcome.value if run.outcome else None,
-        "starts_at": shapes.iso(run.place.start_at) if run.place else None,
+        "starts_at": answers.iso(run.place.start_at) if run.place else None,
     }
     return {"run": shown, "waits_for": waits}

@@ -11,7 +11,7 @@ from bot.ports.clock import Clock
 from bot.ports.errors import Transient
 from bot.store import Store
 from bot.store.health import Health
-from bot.web.shapes import iso
+from bot.web.answers import iso
 
 OnCall = Callable[[str, int, float], None]
 # Normal answers: GitHub knows no such thing, or a write came too late.

@@ -1,7 +1,7 @@
 """The digest where people meet it: a repository's own signature names the cause of its failure."""
 
 from bot.store.run_reads import RunQuery
-from bot.web.shapes import listed
+from bot.web.answers import run_json
 from tests.e2e.world import POLICY, World
 
 OWN = """
@@ -43,4 +43,4 @@ async def test_lists_and_tables_name_the_cause_that_the_check_run_names(world: W
     assert f"failed: {cause}" in (world.gate(pull.head_sha).summary or "")
     [row] = await world.bot.parts.store.runs.search(RunQuery())
     assert (row.run.cause, row.run.why) == (cause, "The Actions run failed.")
-    assert listed(row)["cause"] == cause
+    assert run_json(row)["cause"] == cause

@@ -9,7 +9,7 @@ import click
 from bot.cli.init.checkout import Checkout
 from bot.cli.init.install import Ask, Change, Installed, Status, install
 from bot.cli.init.templates import wanted, with_policy
-from bot.cli.init.workflows import carry_over
+from bot.cli.init.workflows import policy_from_workflows
 from bot.core.workflows import Transfer
 
 _NO_POLICY = """\
@@ -57,7 +57,7 @@ def command(
     if not (directory / ".git").exists():
         click.echo(f"{directory} is no Git checkout: is it the right folder?", err=True)
     files = wanted()
-    carried = carry_over(checkout) if from_workflows else None
+    carried = policy_from_workflows(checkout) if from_workflows else None
     if carried is not None:
         files = with_policy(files, carried.policy)
     done = install(checkout, files, _answer(yes=yes, force=force))
@@ -68,7 +68,7 @@ def command(
         click.echo(
             _NO_POLICY if carried is not None and carried.policy is None else _NEXT, err=True
         )
-    complete = all(one.status.is_wanted for one in done)
+    complete = all(one.status.is_as_wanted for one in done)
     sys.exit(0 if complete and (carried is None or carried.policy is not None) else 1)
 
 

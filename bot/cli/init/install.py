@@ -20,7 +20,7 @@ class Status(StrEnum):
     REFUSED = "refused"
 
     @property
-    def is_wanted(self) -> bool:
+    def is_as_wanted(self) -> bool:
         """Return True if the file is now as it is to be."""
         return self in (Status.CREATED, Status.SAME, Status.REPLACED)
 

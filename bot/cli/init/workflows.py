@@ -9,7 +9,7 @@ FOLDER = ".github/workflows"
 MAX_FILES = 500
 
 
-def carry_over(checkout: Checkout) -> Transfer:
+def policy_from_workflows(checkout: Checkout) -> Transfer:
     """Return what the checkout's workflows make; what is refused is among the missed."""
     sources: list[Source] = []
     refused: list[Missed] = []

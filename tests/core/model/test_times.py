@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.times import ago, ahead
+from bot.core.model.times import ago, ahead
 
 NOW = datetime(2026, 12, 1, 17, 30, tzinfo=UTC)
 

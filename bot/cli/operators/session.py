@@ -34,7 +34,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class OperatorSession:
     """What a command works with."""
 
     store: Store
@@ -48,7 +48,7 @@ class Desk:
         return await asked, self.now
 
 
-def operate(work: Callable[[Desk], Awaitable[Answer]], *, who: str = "") -> Answer:
+def operate(work: Callable[[OperatorSession], Awaitable[Answer]], *, who: str = "") -> Answer:
     """Run ``work`` on the database; leave with 2 or 3 when it can't be used.
 
     ``who`` is named in what is written; without it nothing may be.
@@ -58,36 +58,36 @@ def operate(work: Callable[[Desk], Awaitable[Answer]], *, who: str = "") -> Answ
         _check_file(settings.database_url)
         return asyncio.run(_operate(settings, work, who))
     except SettingsError as error:
-        leave(WRONG_USE, *error.problems)
+        exit_with(WRONG_USE, *error.problems)
     except (ArgumentError, ModuleNotFoundError):  # its text may hold the password
-        leave(WRONG_USE, f"DATABASE_URL can't be used: {_FORMS}")
+        exit_with(WRONG_USE, f"DATABASE_URL can't be used: {_FORMS}")
     except Transient as error:
-        leave(UNREACHABLE, f"the database can't be reached: {_first_line(error)}")
+        exit_with(UNREACHABLE, f"the database can't be reached: {_first_line(error)}")
 
 
-def leave(status: int, *lines: str) -> NoReturn:
+def exit_with(status: int, *lines: str) -> NoReturn:
     """Say why on standard error, and leave with this exit code."""
     for line in lines:
         click.echo(one_line(line), err=True)
     sys.exit(status)
 
 
-def or_leave(answer: Answer | No) -> Answer:
+def or_exit(answer: Answer | No) -> Answer:
     """Return the answer; one that is "no" ends the command with 1."""
     if isinstance(answer, No):
-        leave(NO, answer.why)
+        exit_with(NO, answer.why)
     return answer
 
 
 def or_wrong_use(answer: Answer | No) -> Answer:
     """Return the answer; a name that nobody knows ends the command with 2."""
     if isinstance(answer, No):
-        leave(WRONG_USE, answer.why)
+        exit_with(WRONG_USE, answer.why)
     return answer
 
 
 async def _operate(
-    settings: OperatorSettings, work: Callable[[Desk], Awaitable[Answer]], who: str
+    settings: OperatorSettings, work: Callable[[OperatorSession], Awaitable[Answer]], who: str
 ) -> Answer:
     configure_logs("WARNING", "console")
     await _check(settings.database_url)
@@ -95,8 +95,8 @@ async def _operate(
     async with _opened(settings.database_url, wakes=bool(who)) as store:
         operator = Operator(store, clock, lambda: ulid(clock.now()), who)
         pages = pages_of(str(settings.github_api_url))
-        desk = Desk(store, operator, pages, _own_policies(settings), clock.now())
-        return await work(desk)
+        session = OperatorSession(store, operator, pages, _own_policies(settings), clock.now())
+        return await work(session)
 
 
 @asynccontextmanager
@@ -121,7 +121,7 @@ def _check_file(url: str) -> None:
     """Leave with 3 when there is no SQLite file: to connect would make an empty one."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
-        leave(UNREACHABLE, f"there is no database {parsed.database}: see DATABASE_URL")
+        exit_with(UNREACHABLE, f"there is no database {parsed.database}: see DATABASE_URL")
 
 
 async def _check(url: str) -> None:
@@ -136,7 +136,7 @@ async def _check(url: str) -> None:
         reason = f"database: {error}"
         raise Transient(reason) from error
     if not migrated:
-        leave(UNREACHABLE, "the database is not at this version's schema: `ascend-ci migrate`")
+        exit_with(UNREACHABLE, "the database is not at this version's schema: `ascend-ci migrate`")
 
 
 def _own_policies(settings: OperatorSettings) -> tuple[str, ...]:

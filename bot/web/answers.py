@@ -53,12 +53,12 @@ def iso(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
 
 
-def listed(item: ListedRun) -> dict[str, Any]:
+def run_json(item: ListedRun) -> dict[str, Any]:
     """Return a run as an item of a list."""
     return _run(item.run, item.repo)
 
 
-def story(told: RunStory) -> dict[str, Any]:
+def story_json(told: RunStory) -> dict[str, Any]:
     """Return a run with its wants, its timeline and its RayJobs."""
     run = told.run
     frozen = run.snapshot
@@ -77,7 +77,7 @@ def story(told: RunStory) -> dict[str, Any]:
     }
 
 
-def audited(item: Audited) -> dict[str, Any]:
+def audit_json(item: Audited) -> dict[str, Any]:
     """Return a decision."""
     entry = item.entry
     return {
@@ -94,7 +94,7 @@ def audited(item: Audited) -> dict[str, Any]:
     }
 
 
-def paused(pause: Pause) -> dict[str, Any]:
+def pause_json(pause: Pause) -> dict[str, Any]:
     """Return a pause; ``until`` is None until somebody resumes."""
     return {
         "resource": pause.resource,
