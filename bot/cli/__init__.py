@@ -1,4 +1,4 @@
-"""The command line: a file a command, imported only when it is called."""
+"""The command line: one file for each command, imported only when it is called."""
 
 import os
 from importlib import import_module
@@ -31,14 +31,14 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name and imports one when it is asked for."""
+    """A group that imports a command only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return every command's name."""
+        """Return the names of all commands."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command's module; None when there is no such command."""
+        """Import the command's module; return None for an unknown command."""
         if cmd_name not in COMMANDS:
             return None
         command = import_module(f"bot.cli.{COMMANDS[cmd_name]}").command
@@ -51,5 +51,5 @@ class LazyGroup(click.Group):
 @click.pass_context
 def main(ctx: click.Context) -> None:
     """Govern CI on scarce Ascend NPUs."""
-    if os.environ.get("NO_COLOR"):  # rich honours it, click does not: https://no-color.org
+    if os.environ.get("NO_COLOR"):  # rich respects it, click does not: https://no-color.org
         ctx.color = False

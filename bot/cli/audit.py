@@ -1,4 +1,4 @@
-"""``ascend-ci audit``: who decided what, on which commit, by which rule."""
+"""``ascend-ci audit``: list who decided what, on which commit, by which rule."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from bot.store.audit import Audited
 
-DELIVERY_CHARS = 8  # enough to find it among those of the app's page
+DELIVERY_CHARS = 8  # enough to find it on the app's page of deliveries
 
 
 @click.command("audit")
 @options.number
 @options.repo
-@click.option("--who", help="By this login or operator; ascend-ci[bot] decides by itself.")
-@click.option("--since", metavar="T", help=f"Since then: {FORMS}.")
+@click.option("--who", help="Decisions of this login or operator; ascend-ci[bot] is the bot.")
+@click.option("--since", metavar="T", help=f"Decisions since this time: {FORMS}.")
 @options.limit
 @options.as_json
 def command(
@@ -32,7 +32,7 @@ def command(
     *,
     as_json: bool,
 ) -> None:
-    """List decisions, newest first; they are kept for AUDIT_DAYS."""
+    """List decisions, newest first. They are kept for AUDIT_DAYS."""
     start = _start(since)
 
     from bot.cli.operators.printing import print_json  # noqa: PLC0415

@@ -11,7 +11,10 @@ from bot.cli.operators import options
 @options.by
 @options.as_json
 def command(runs: tuple[str, ...], reason: str, by: str, *, as_json: bool) -> None:
-    """Stop each RUN, like a person's cancel: not retried, its check run says who and why."""
+    """Stop each RUN, as a person's cancel does.
+
+    It is not retried. Its check run says who stopped it, and why.
+    """
     from bot.cli.operators.printing import print_json  # noqa: PLC0415  rich
     from bot.cli.operators.session import NO, OperatorSession, exit_with, operate  # noqa: PLC0415  SQLAlchemy
     from bot.services.operator import No  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`ascend-ci check-policy`: every error of a policy in the form editors and CI understand."""
+"""`ascend-ci check-policy`: print every error of a policy, for editors and CI."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`ascend-ci digest`: why a log failed, from any machine, without the service."""
+"""`ascend-ci digest`: show why a log failed, on any machine, without the service."""
 
 import json
 import sys
@@ -24,11 +24,11 @@ _CHUNK_BYTES = 256 * 1024
     "repo_roots",
     multiple=True,
     metavar="DIR",
-    help="Where the checkout lay on the machine that wrote the log; a pattern is fine.",
+    help="Folder of the checkout on the machine that wrote the log; may be a pattern.",
 )
-@click.option("--infra-only", is_flag=True, help="Exit 1 when a retry would not help.")
+@click.option("--infra-only", is_flag=True, help="Exit with 1 if a retry would not help.")
 def command(file: str, *, as_json: bool, repo_roots: tuple[str, ...], infra_only: bool) -> None:
-    """Say why the log FILE (`-`: standard input) failed, and whether a retry would help."""
+    """Show why the log FILE (`-`: standard input) failed, and whether a retry would help."""
     with click.open_file(file, "rb") as stream:
         digest = _read(cast("BinaryIO", stream), repo_roots)
     if as_json:

@@ -1,4 +1,4 @@
-"""`ascend-ci explain`: why a change selects what, who may start it, at what cost."""
+"""`ascend-ci explain`: explain why each suite is selected, who may start it, and its cost."""
 
 import json
 from collections.abc import Sequence
@@ -24,8 +24,10 @@ from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, suites_name
 
 @click.command()
 @click.option("--policy", type=FILE, required=True, help="The policy, like .github/ascend-ci.yml.")
-@click.option("--files-from", type=FILE, help="Changed files, one path a line; -: standard input.")
-@click.option("--suite", "words", multiple=True, help="A suite or a glob; may be given again.")
+@click.option(
+    "--files-from", type=FILE, help="Changed files, one path per line; -: standard input."
+)
+@click.option("--suite", "words", multiple=True, help="A suite or a glob; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.argument("paths", nargs=-1)
 def command(
@@ -59,7 +61,7 @@ def _listed(policy: str, files_from: str | None, paths: tuple[str, ...]) -> list
 
 
 def _named(policy: Policy, words: Sequence[str]) -> set[str]:
-    """Return the suites that ``words`` stand for; each has to name one at least."""
+    """Return the suites that ``words`` name; each word must name at least one."""
     names: set[str] = set()
     for word in words:
         found = suites_named(policy, word)
@@ -70,7 +72,7 @@ def _named(policy: Policy, words: Sequence[str]) -> set[str]:
 
 
 def _print(items: Sequence[Explanation]) -> None:
-    """Print two lines a suite: whether and why, then what starts it, for whom, at what cost."""
+    """Print two lines for each suite: the reason, then how it starts, for whom, and its cost."""
     messages = Messages()
     width = max((len(item.suite) for item in items), default=0)
     for item in items:

@@ -1,4 +1,4 @@
-"""`ascend-ci match`: which suites a list of changed files selects, without a server."""
+"""`ascend-ci match`: show which suites a list of changed files selects, without a server."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ _UNBOUND = 10_000  # columns
     type=FILE,
     default="-",
     show_default="standard input",
-    help="Changed files, one path a line.",
+    help="Changed files, one path per line.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(policy: str, files_from: str, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""``ascend-ci nightly``: when nights are and how they went, and one of them now."""
+"""``ascend-ci nightly``: list the nightly schedules, and start one now."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 Row = tuple[
     "ScheduleListing", "Firing | None", dict[str, str]
-]  # a time, a night of it, its suites' ends
+]  # a schedule, one of its firings, the results of its suites
 
 
 @click.group("nightly")
 def command() -> None:
-    """See when nights are and how they went, and have one started now."""
+    """List the nightly schedules, and start one now."""
 
 
 @command.command("list")
@@ -32,11 +32,11 @@ def command() -> None:
     type=click.IntRange(1, 100),
     default=1,
     show_default=True,
-    help="How many of each name, the newest.",
+    help="Number of firings of each schedule, newest first.",
 )
 @options.as_json
 def listing(repo: str | None, each: int, *, as_json: bool) -> None:
-    """List the nights of all policies: the next time, and how the last ones went."""
+    """List the schedules of all policies: the next time, and the last results."""
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
     from bot.cli.operators.session import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
 
@@ -60,9 +60,10 @@ def listing(repo: str | None, each: int, *, as_json: bool) -> None:
 @options.by
 @options.as_json
 def run(name: str, repo: str | None, by: str, *, as_json: bool) -> None:
-    """Have the running service start the night NAME now, on the head of its branch.
+    """Let the running service start the schedule NAME now, on the head of its branch.
 
-    Its own time stays as it is. A suite that runs on that commit already is joined.
+    The next time of the schedule stays. A suite that already runs on that commit is not started
+    twice.
     """
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
     from bot.cli.operators.session import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
@@ -80,7 +81,7 @@ def run(name: str, repo: str | None, by: str, *, as_json: bool) -> None:
 async def _ask(
     session: "OperatorSession", name: str, repo: str | None, by: str
 ) -> "tuple[ScheduleListing, Firing]":
-    """Write the row that the service fires, and who asked for it."""
+    """Store a firing for the service, and who asked for it."""
     from bot.core.planning.plan import AuditEntry  # noqa: PLC0415
     from bot.core.planning.schedule import Firing, FiringState  # noqa: PLC0415
 
@@ -100,7 +101,7 @@ async def _ask(
 
 
 def _one(told: "Sequence[ScheduleListing]", name: str, repo: str | None) -> "ScheduleListing":
-    """Return the one night of that name; leave with 2 when there is none, or several."""
+    """Return the schedule of that name; exit with 2 if there is none, or more than one."""
     from bot.cli.operators.session import WRONG_USE, exit_with  # noqa: PLC0415
 
     here = [item for item in told if _is_of(item, repo)]
@@ -132,7 +133,7 @@ async def _rows(session: "OperatorSession", item: "ScheduleListing") -> "list[Ro
 
 
 def _as_json(rows: "list[Row]") -> list[dict[str, Any]]:
-    """Return one object a time, with its nights, newest first."""
+    """Return one object for each schedule, with its firings, newest first."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for item, firing, ends in rows:
         one = found.setdefault(

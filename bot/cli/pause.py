@@ -1,4 +1,4 @@
-"""``ascend-ci pause``: nothing new starts on a label, a pool, or anywhere; what runs goes on."""
+"""``ascend-ci pause``: start nothing new on a label, on a pool, or anywhere."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What to pause, why, until when, and who does it; a resource of None: everything."""
+class PauseArguments:
+    """The arguments; with ``resource`` None everything is paused."""
 
     resource: str | None
     reason: str | None
@@ -29,16 +29,16 @@ class Asked:
 @click.option("--all", "everything", is_flag=True, help="Pause everything.")
 @click.option("--list", "listing", is_flag=True, help="List what is paused.")
 @options.reason
-@click.option("--until", metavar="T", help=f"Until then: {FORMS}. Else until `resume`.")
+@click.option("--until", metavar="T", help=f"End of the pause: {FORMS}. Default: until `resume`.")
 @options.by_or_none
 @options.as_json
 def command(*, everything: bool, listing: bool, as_json: bool, **what: Any) -> None:
-    """Let nothing new start on a runner label or a pool of NPUs, in any repository.
+    """Start nothing new on a runner label or a pool of NPUs, in any repository.
 
-    What runs goes on to its end; what waits says who paused it, why, and until when. Where a name
-    is a label and a pool, say label:NAME or pool:NAME.
+    Running jobs continue to their end. Waiting runs show who paused it, why, and until when. If a
+    name is a label and a pool, use label:NAME or pool:NAME.
     """
-    asked = Asked(**what)
+    asked = PauseArguments(**what)
     if sum((asked.resource is not None, everything, listing)) != 1:
         msg = "name one label or pool, or say --all or --list"
         raise click.UsageError(msg)
@@ -53,7 +53,7 @@ def command(*, everything: bool, listing: bool, as_json: bool, **what: Any) -> N
 
 
 def _times(until: str | None) -> tuple[datetime | None, datetime]:
-    """Return when a pause ends (None: when somebody resumes) and when it begins."""
+    """Return the end of a pause (None: when somebody resumes) and its start."""
     now = datetime.now(UTC)
     if until is None:
         return None, now

@@ -1,4 +1,4 @@
-"""``ascend-ci retry``: a new attempt of a run that is done."""
+"""``ascend-ci retry``: start a finished run again."""
 
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 @options.by
 @options.as_json
 def command(run: str, by: str, *, as_json: bool) -> None:
-    """Run the suite of RUN again at its commit, with the policy as it was then.
+    """Run the suite of RUN again at the same commit, with the policy of that time.
 
-    It runs for whom RUN ran, where that still holds; else for the operator alone.
+    The new run counts for the same pull requests as RUN, if that is still right. Otherwise it is
+    only the operator's.
     """
     from bot.cli.operators.printing import print_json  # noqa: PLC0415  rich
     from bot.cli.operators.session import operate, or_exit  # noqa: PLC0415  SQLAlchemy

@@ -1,4 +1,4 @@
-"""``ascend-ci runs``: which runs there are, and where they stand."""
+"""``ascend-ci runs``: list runs and their states."""
 
 from typing import TYPE_CHECKING
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
     from bot.store.run_reads import ListedRun
 
-ID_CHARS = 16  # a time and 30 random bits: enough for `show`, `cancel` and `retry`
+ID_CHARS = 16  # a time and 30 random bits, enough for `show`, `cancel` and `retry`
 
 
 @click.command("runs")
 @click.option(
-    "--state", type=click.Choice([item.value for item in State]), help="In this state alone."
+    "--state", type=click.Choice([item.value for item in State]), help="Only runs in this state."
 )
 @options.number
 @options.repo
-@click.option("--label", help="On this runner label, or waiting for it.")
+@click.option("--label", help="Only runs on this runner label, or waiting for it.")
 @options.limit
 @options.as_json
 def command(

@@ -1,4 +1,4 @@
-"""`ascend-ci schema`: the policy's JSON Schema, for editors."""
+"""`ascend-ci schema`: print the policy's JSON Schema, for editors."""
 
 import json
 

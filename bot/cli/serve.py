@@ -2,4 +2,4 @@
 
 from bot.cli.service import service_command
 
-command = service_command("serve", "Serve webhooks and work on them, until SIGTERM.", with_web=True)
+command = service_command("serve", "Answer webhooks and do the work, until SIGTERM.", with_web=True)

@@ -1,4 +1,4 @@
-"""What `serve`, `worker` and `migrate` share: settings read once, mistakes said at once."""
+"""Shared parts of `serve`, `worker` and `migrate`: settings, and errors at the start."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ UNREACHABLE = 3
 
 
 def settings_or_exit(read: Callable[[], Kind]) -> Kind:
-    """Read the environment; say every mistake and leave with 2."""
+    """Read the environment; print all mistakes and exit with 2."""
     try:
         return read()
     except SettingsError as error:
@@ -27,7 +27,7 @@ def settings_or_exit(read: Callable[[], Kind]) -> Kind:
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Say in a line what keeps a process from starting, and leave with 2 or 3."""
+    """Print one line if a process can't start, and exit with 2 or 3."""
     from bot.ports.errors import ListenError, Transient  # noqa: PLC0415  not for every command
 
     try:

@@ -1,4 +1,4 @@
-"""``ascend-ci show``: one run with all that is known of it."""
+"""``ascend-ci show``: show one run with its full history."""
 
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 @click.argument("run")
 @options.as_json
 def command(run: str, *, as_json: bool) -> None:
-    """Show RUN: its row, for whom it runs, what happened, its RayJobs, and links.
+    """Show RUN: its row, the reasons why it runs, its history, its RayJobs, and links.
 
-    The first characters of its id are enough where no other run has them.
+    The first characters of the id are enough if no other run has the same.
     """
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
     from bot.cli.operators.session import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
@@ -41,7 +41,7 @@ def command(run: str, *, as_json: bool) -> None:
 
 
 def _links(told: "RunStory", check: int | None, pages: str) -> dict[str, str]:
-    """Return the pages on GitHub that there are."""
+    """Return the pages on GitHub that exist."""
     run, found = told.run, {}
     if told.repo is not None:
         home = f"{pages}/{told.repo.full_name}"

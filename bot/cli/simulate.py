@@ -1,4 +1,4 @@
-"""`ascend-ci simulate`: what a policy would have run over past commits, and at what cost."""
+"""`ascend-ci simulate`: show what a policy would have run over past commits, and the cost."""
 
 import json
 from collections.abc import Mapping
@@ -40,15 +40,16 @@ if TYPE_CHECKING:
     "--minutes",
     "times",
     type=FILE,
-    help='JSON, like {"unit": 35}: typical minutes of suites. Default: their time limits.',
+    help='JSON, like {"unit": 35}: typical minutes of suites. Default: the time limits.',
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     policy: str, against: str | None, commits: str, times: str | None, *, as_json: bool
 ) -> None:
-    """Show what a policy would have started by itself over past commits, and its NPU-hours.
+    """Show what a policy would have started automatically over past commits.
 
-    NPU-hours are nodes × NPUs × hours up to each suite's time limit, or its typical minutes.
+    The cost is in NPU-hours: nodes × NPUs × hours. The hours are each suite's time limit, or its
+    typical minutes.
     """
     if [policy, against, commits, times].count("-") > 1:
         msg = "only one of the files can be standard input"
@@ -113,7 +114,7 @@ def _print(simulation: Simulation, difference: Difference | None, *, typical: bo
 
 
 def _notes(policy: Policy, simulation: Simulation) -> None:
-    """Say what of the runs the bot does not start: GitHub's own, and all in a dry run."""
+    """Print which runs the bot does not start: those of GitHub, and all in a dry run."""
     native = {name for name, suite in policy.suites.items() if starts(suite) is Starts.GITHUB}
     theirs = sum(tally.runs for tally in simulation.suites if tally.suite in native)
     ours = simulation.runs - theirs
@@ -132,7 +133,7 @@ def _total(head: str, simulation: Simulation, bound: str) -> str:
 
 
 def _table(simulation: Simulation, difference: Difference | None) -> "Table":
-    """Return a row a suite that runs at all, under both policies when there are two."""
+    """Return a row for each suite that runs, under both policies if there are two."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 

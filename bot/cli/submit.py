@@ -1,4 +1,4 @@
-"""`ascend-ci submit`: the single-file helper of the workflows, its arguments passed on unread."""
+"""`ascend-ci submit`: the single-file helper of the workflows; it parses its own arguments."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ from bot import submit
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(arguments: tuple[str, ...]) -> None:
-    """Submit a RayJob, follow its log, end with its verdict."""
+    """Submit a RayJob, follow its log, and end with its result."""
     sys.exit(submit.main(list(arguments)))

@@ -26,33 +26,37 @@ NO_HTTP = "--ray-address (RAY_ADDRESS) must be the dashboard's, as http://HOST:8
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="local: a process a job, on this machine; ray: a job of a Ray cluster that is up.",
+    help="local: each job is a process on this machine; ray: a job of an existing Ray cluster.",
 )
 @click.option(
     "--ray-address",
     envvar="RAY_ADDRESS",
     default="http://127.0.0.1:8265",
     show_default=True,
-    help="Where the cluster's dashboard answers.",
+    help="The address of the cluster's dashboard.",
 )
-@click.option("--ray-token", envvar="RAY_AUTH_TOKEN", help="What the cluster asks for, if it does.")
+@click.option(
+    "--ray-token", envvar="RAY_AUTH_TOKEN", help="The token of the cluster, if it needs one."
+)
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65535), default=8090, show_default=True)
-@click.option("--token", envvar="SUBMITTER_TOKEN", help="Ask callers for this bearer token.")
+@click.option("--token", envvar="SUBMITTER_TOKEN", help="Require this bearer token from callers.")
 @click.option(
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("submitter-data"),
     show_default=True,
-    help="Where jobs and their logs are kept.",
+    help="Folder for jobs and their logs.",
 )
 @click.option(
     "--workdir",
-    help="Where relative script paths start (with ray: a folder on the cluster's nodes); "
-    "default: an empty folder a job (with ray: where Ray was started).",
+    help="Folder for relative script paths (with ray: on the cluster's nodes); "
+    "default: an empty folder for each job (with ray: the folder where Ray was started).",
 )
 @click.option("--max-jobs", type=click.IntRange(1), default=Limits().live_jobs, show_default=True)
-@click.option("--kill-jobs-on-exit", is_flag=True, help="Else jobs outlive the service.")
+@click.option(
+    "--kill-jobs-on-exit", is_flag=True, help="Stop all jobs at the end; by default they continue."
+)
 def command(  # noqa: PLR0913 - one parameter an option
     *,
     backend: str,
@@ -66,7 +70,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     max_jobs: int,
     kill_jobs_on_exit: bool,
 ) -> None:
-    """Run jobs posted over HTTP and stream their logs."""
+    """Run jobs posted over HTTP, and stream their logs."""
     if token is not None and not token.strip():
         raise click.UsageError(IS_EMPTY)
     if token is None and not is_loopback(host):

@@ -1,7 +1,9 @@
-"""``ascend-ci worker``: the loops alone, beside another process that serves the webhooks."""
+"""``ascend-ci worker``: only the loops, beside another process that answers webhooks."""
 
 from bot.cli.service import service_command
 
 command = service_command(
-    "worker", "Work on what the service stored, until SIGTERM.", with_web=False
+    "worker",
+    "Do the work only, beside a `serve` on the same database, until SIGTERM.",
+    with_web=False,
 )

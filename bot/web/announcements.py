@@ -11,9 +11,8 @@ from bot.store.tokens import Accepted
 from bot.web.guard import bearer, refuse
 
 MAX_BODY = 4096  # an id has at most 253 characters
-_JOB_ID = re.compile(
-    r"[\w.:-]{1,253}", re.ASCII
-).fullmatch  # the same length as in `ascend-ci submit`
+# The same length as in `ascend-ci submit`.
+_JOB_ID = re.compile(r"[\w.:-]{1,253}", re.ASCII).fullmatch
 _STATUS = {Why.UNPROVEN: 403, Why.MISMATCH: 403, Why.NOT_YET: 409, Why.OVER: 410}
 
 
@@ -43,10 +42,7 @@ class RayJobAnnouncements:
             return refuse(401, "send an OIDC token of GitHub Actions as the bearer", header)
         try:
             body = await _read(request)
-        except (
-            web.RequestPayloadError,
-            ConnectionResetError,
-        ):  # broken chunks, or a lost connection
+        except (web.RequestPayloadError, ConnectionResetError):  # broken chunks, or a hang-up
             return refuse(400, "the body did not come whole")
         if body is None:
             return refuse(413, f"the body is larger than {MAX_BODY} bytes")

@@ -26,14 +26,8 @@ from bot.core.runs.timeline import in_order, line_of
 from bot.store.audit import Audited
 from bot.store.run_reads import ListedRun, RunStory
 
-_OF_DIGEST = (
-    "infra",
-    "codes",
-    "hint",
-    "root_cause_line",
-    "lines",
-    "bytes",
-)  # not a line of the log
+# Not a line of the log.
+_OF_DIGEST = ("infra", "codes", "hint", "root_cause_line", "lines", "bytes")
 # The fields of an event that are shown beside its line: words and numbers of a known kind.
 _OF_EVENT: dict[type[What], tuple[str, ...]] = {
     DispatchUnsent: ("why",),

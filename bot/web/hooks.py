@@ -60,7 +60,7 @@ class Hooks:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
             return self._refuse(_TOO_LARGE)
-        except (web.RequestPayloadError, ConnectionResetError):  # broken chunks, or hung up
+        except (web.RequestPayloadError, ConnectionResetError):  # broken chunks, or a hang-up
             return self._refuse(Refused(400, "the body did not come whole"))
         if len(body) > MAX_BODY:
             return self._refuse(_TOO_LARGE)

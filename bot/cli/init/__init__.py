@@ -1,4 +1,4 @@
-"""`ascend-ci init`: the workflows, scripts and a policy put into a checkout."""
+"""`ascend-ci init`: write workflows, scripts and a policy into a checkout."""
 
 import json
 import sys
@@ -25,12 +25,14 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Ask nothing: create what is missing, keep what differs.")
-@click.option("--force", is_flag=True, help="Ask nothing: create and replace.")
+@click.option(
+    "--yes", is_flag=True, help="Ask nothing: create missing files, keep files that differ."
+)
+@click.option("--force", is_flag=True, help="Ask nothing: create and replace files.")
 @click.option(
     "--from-workflows",
     is_flag=True,
-    help="Make the policy from the workflows that DIR has, instead of the starter.",
+    help="Make the policy from the workflows in DIR, instead of the starter policy.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.argument("directory", metavar="DIR", type=_FOLDER)
@@ -39,19 +41,18 @@ def command(
 ) -> None:
     """Put workflows, scripts and a policy into the checkout DIR.
 
-    Without --yes or --force each change is shown as a diff and asked for. Files that are as they
-    should be are left alone, so a second run changes nothing. No symbolic link below DIR is
-    followed.
+    Without --yes or --force it shows each change as a diff and asks. Files that are already right
+    stay unchanged, so a second run changes nothing. It follows no symbolic link below DIR.
 
-    --from-workflows makes one suite of each workflow in .github/workflows/ that pull requests start
-    and that has a job on Ascend NPUs: GitHub goes on starting it, the bot adopts it. A job is on
-    NPUs when one of its labels is not hosted by GitHub and has a word (between -, _ and .) that
-    names an Ascend chip, npu or ascend. What a policy cannot say is listed with file and line.
-    The workflows and scripts are put there all the same: a suite moves to them when the bot is to
-    start it. Either policy begins with `mode: dry_run`, which starts nothing.
+    --from-workflows makes a suite from each workflow in .github/workflows/ that pull requests start
+    and that has a job on Ascend NPUs. GitHub continues to start it, and the bot follows it. A job
+    is on NPUs if one of its labels is not hosted by GitHub and has a word (between -, _ and .) that
+    is an Ascend chip, npu or ascend. Everything that a policy cannot say is listed with file and
+    line. The workflows and scripts are written, too: a suite needs them once the bot starts it.
+    Both policies begin with `mode: dry_run`, which starts nothing.
 
-    Ends with 0 when every file is as it should be, with 1 when one was kept, skipped or refused or
-    no workflow could be carried over, with 2 on wrong use.
+    The exit code is 0 if every file is right. It is 1 if a file was kept, skipped or refused, or if
+    no workflow became a suite. It is 2 on wrong use.
     """
     checkout = Checkout(directory.resolve())
     if not (directory / ".git").exists():
@@ -73,7 +74,7 @@ def command(
 
 
 def _answer(*, yes: bool, force: bool) -> Ask:
-    """Return who decides: the options, or else the person at the terminal."""
+    """Return the function that decides on a change: by the options, or by asking."""
     if force:
         return lambda _change: True
     if yes:

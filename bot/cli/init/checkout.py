@@ -1,6 +1,6 @@
-"""The folder that `init` writes into: nothing outside of it is read or written.
+"""The folder that `init` writes into; nothing outside of it is read or written.
 
-No symbolic link below it is followed, wherever it leads: a checkout may be a stranger's.
+A checkout may be a stranger's, so no symbolic link below it is followed.
 """
 
 import os
@@ -12,12 +12,12 @@ from pathlib import Path
 
 from bot.cli.init.templates import Wanted
 
-# The largest template has some tens of kilobytes: what is longer differs, that is all to know.
+# The largest template has some tens of kilobytes, so a larger file surely differs.
 MAX_READ_BYTES = 256 * 1024
 
 
 class RefusedError(Exception):
-    """A path that is not read or written; the text says why."""
+    """A path is not read or written; the text says why."""
 
 
 class Checkout:
@@ -27,7 +27,7 @@ class Checkout:
         self._root = root
 
     def read(self, path: str) -> bytes | None:
-        """Return the first bytes of a file, None when there is nothing; raises RefusedError."""
+        """Return the first bytes of a file, None if it does not exist; raise RefusedError."""
         place = self._place(path)
         mode = _mode(place)
         if mode is None:
@@ -44,7 +44,7 @@ class Checkout:
         return bool((_mode(self._place(path)) or 0) & stat.S_IXUSR)
 
     def names(self, folder: str) -> list[str]:
-        """Return what lies in a folder, sorted; nothing when it is missing; raises RefusedError."""
+        """Return the names in a folder, sorted; none if it is missing; raise RefusedError."""
         place = self._place(f"{folder}/x").parent
         try:
             return sorted(entry.name for entry in place.iterdir())
@@ -54,7 +54,7 @@ class Checkout:
             raise _refused(error) from error
 
     def write(self, file: Wanted) -> None:
-        """Put a file in its place, whole or not at all; raises RefusedError."""
+        """Write a file completely or not at all; raise RefusedError."""
         place = self._place(file.path)
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ class Checkout:
             raise _refused(error) from error
 
     def _place(self, path: str) -> Path:
-        """Return where ``path`` lies, after a look at each folder on the way."""
+        """Return the location of ``path``, after a check of each folder on the way."""
         *folders, name = path.split("/")
         here = self._root
         for folder in folders:
@@ -75,7 +75,7 @@ class Checkout:
 
 
 def _mode(place: Path) -> int | None:
-    """Return the mode of what lies at ``place`` itself, None when nothing does."""
+    """Return the mode of the entry at ``place`` itself, None if there is none."""
     try:
         return place.lstat().st_mode
     except FileNotFoundError:

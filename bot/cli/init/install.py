@@ -1,4 +1,4 @@
-"""Brings the files of a checkout to what they are to be, and tells what became of each."""
+"""Bring the files of a checkout to their wanted contents, and report the result for each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from bot.cli.init.templates import Wanted
 
 
 class Status(StrEnum):
-    """What became of a file."""
+    """The result for a file."""
 
     CREATED = "created"
     SAME = "same"
@@ -21,13 +21,13 @@ class Status(StrEnum):
 
     @property
     def is_as_wanted(self) -> bool:
-        """Return True if the file is now as it is to be."""
+        """Return True if the file now has the wanted contents."""
         return self in (Status.CREATED, Status.SAME, Status.REPLACED)
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A file and what became of it; the reason when it is not as it is to be."""
+    """A file and its result; the reason if it does not have the wanted contents."""
 
     path: str
     status: Status
@@ -36,7 +36,7 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What would be done to a file: ``before`` is None when there is none yet."""
+    """A change of a file; ``before`` is None if there is no file."""
 
     path: str
     before: bytes | None
@@ -44,7 +44,7 @@ class Change:
     to_executable: bool
 
     def diff(self) -> str:
-        """Return it as a unified diff."""
+        """Return the change as a unified diff."""
         mode = ["new mode, executable\n"] if self.to_executable else []
         if self.before is not None and len(self.before) > MAX_READ_BYTES:
             return f"{self.path} is too large to be compared\n"
@@ -57,7 +57,7 @@ Ask = Callable[[Change], bool]
 
 
 def install(checkout: Checkout, files: list[Wanted], ask: Ask) -> list[Installed]:
-    """Bring each file to what it is to be if ``ask`` says so; those that are so are not asked."""
+    """Change each file that differs if ``ask`` agrees."""
     return [_install(checkout, file, ask) for file in files]
 
 
@@ -90,7 +90,7 @@ def _left(change: Change) -> Installed:
 
 
 def _lines(content: bytes) -> list[str]:
-    """Return lines fit for a terminal: what a stranger's file holds does not steer it."""
+    """Return lines that are safe for a terminal, whatever a stranger's file contains."""
     text = content.decode("utf-8", "replace")
     lines = text.split("\n")
     ended = [f"{_plain(line)}\n" for line in lines[:-1]]

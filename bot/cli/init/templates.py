@@ -1,4 +1,4 @@
-"""What `init` installs: the files of `config/templates/` and the helper, each with its target."""
+"""The files that `init` installs: `config/templates/` and the helper, each with its target."""
 
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -15,19 +15,19 @@ MANIFEST = f"{FOLDER}/manifest.yml"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A file as it is to be: its path in the checkout and its bytes."""
+    """A file with its wanted contents: its path in the checkout and its bytes."""
 
     path: str
     content: bytes
 
     @property
     def executable(self) -> bool:
-        """Return True if it is to be executable: it names its interpreter."""
+        """Return True if the file must be executable: it names its interpreter."""
         return self.content.startswith(b"#!")
 
 
 def wanted() -> list[Wanted]:
-    """Return every file to install, by path; a template without a target raises LookupError."""
+    """Return every file to install, by path; raise LookupError for one without a target."""
     manifest = yaml.safe_load(resources.text(MANIFEST))
     rules = [(rule["from"], rule["to"]) for rule in manifest["files"]]
     names = [name for name in resources.names(FOLDER) if name != MANIFEST]
@@ -39,7 +39,7 @@ def wanted() -> list[Wanted]:
 
 
 def with_policy(files: list[Wanted], policy: str | None) -> list[Wanted]:
-    """Return ``files`` with ``policy`` for the starter's text; without one when it is None."""
+    """Return ``files`` with this policy instead of the starter; None: without a policy."""
     rest = [file for file in files if file.path != POLICY_PATH]
     if policy is None:
         return rest

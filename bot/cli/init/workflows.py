@@ -1,16 +1,16 @@
-"""The workflows of a checkout, carried over into a policy as far as they can be read."""
+"""Read the workflows of a checkout and make a policy from them."""
 
 from bot.cli.init.checkout import Checkout, RefusedError
 from bot.core.workflows import Missed, Source, Transfer, Workflow, transfer
 
 FOLDER = ".github/workflows"
 
-# More is no repository's own; the policy holds 200 suites.
+# No repository has more of its own; a policy has at most 200 suites.
 MAX_FILES = 500
 
 
 def policy_from_workflows(checkout: Checkout) -> Transfer:
-    """Return what the checkout's workflows make; what is refused is among the missed."""
+    """Return the policy from the checkout's workflows; note refused files as missed."""
     sources: list[Source] = []
     refused: list[Missed] = []
     for path in _paths(checkout, refused):
@@ -28,7 +28,7 @@ def policy_from_workflows(checkout: Checkout) -> Transfer:
 
 
 def _paths(checkout: Checkout, refused: list[Missed]) -> list[str]:
-    """Return the workflow files in order of their names, as many as are looked at."""
+    """Return the workflow files in the order of their names, up to the limit."""
     try:
         names = checkout.names(FOLDER)
     except RefusedError as error:

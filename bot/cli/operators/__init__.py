@@ -1,1 +1,1 @@
-"""What the operators' commands share; they work on the database, beside a running service."""
+"""Shared parts of the operators' commands; they work on the database of a running service."""

@@ -1,4 +1,4 @@
-"""Options that several operators' commands take, quick to import."""
+"""Options that several operators' commands share, in a module that is quick to import."""
 
 import re
 
@@ -8,7 +8,7 @@ _REPO = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}|[0-9]{1,18}", re.ASCII).fullmat
 
 
 def _nonblank(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """Refuse what says nothing: it is shown to people and kept in the audit."""
+    """Refuse an empty text: people read it, and the audit keeps it."""
     if value is not None and not value.strip():
         msg = "must not be empty"
         raise click.BadParameter(msg)
@@ -23,26 +23,29 @@ def _named(_ctx: click.Context, _param: click.Parameter, value: str | None) -> s
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_BY = "Who does it, for check runs and the audit; $USER by default."
+_BY = "Your name, for check runs and the audit; default: $USER."
 by = click.option("--by", envvar="USER", required=True, callback=_nonblank, help=_BY)
 by_or_none = click.option("--by", envvar="USER", callback=_nonblank, help=_BY)
-repo = click.option("--repo", metavar="O/N", callback=_named, help="Of this repository.")
-number = click.option("--pr", "number", type=click.IntRange(min=1), help="Of this pull request.")
+repo = click.option("--repo", metavar="O/N", callback=_named, help="Only this repository.")
+number = click.option("--pr", "number", type=click.IntRange(min=1), help="Only this pull request.")
 limit = click.option(
     "--limit",
     type=click.IntRange(1, 10_000),
     default=50,
     show_default=True,
-    help="How many, the newest.",
+    help="Number of rows, newest first.",
 )
 
 reason = click.option(
-    "--reason", metavar="T", callback=_nonblank, help="Why: shown to people, kept in the audit."
+    "--reason",
+    metavar="T",
+    callback=_nonblank,
+    help="The reason: people read it, and the audit keeps it.",
 )
 required_reason = click.option(
     "--reason",
     metavar="T",
     required=True,
     callback=_nonblank,
-    help="Why: shown to people, kept in the audit.",
+    help="The reason: people read it, and the audit keeps it.",
 )

@@ -1,4 +1,4 @@
-"""Rows as tables for people and as JSON for scripts; what came from outside only shows."""
+"""Print rows as tables for people and as JSON for scripts; text from outside can't do harm."""
 
 import json
 import sys
@@ -16,18 +16,18 @@ from bot.core.model.runs import Run, State
 from bot.core.queue.state import Pause
 from bot.core.report.markdown import one_line
 
-_UNBOUND = 10_000  # columns where nobody looks: one row is one line, for grep
+_UNBOUND = 10_000  # columns in a pipe: one row is one line, for grep
 
 
 def print_json(data: Any) -> None:
-    """Print JSON, alone, to standard output."""
+    """Print JSON to standard output."""
     click.echo(json.dumps(data, indent=2, ensure_ascii=False))
 
 
 def print_table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], *, whole: Sequence[str] = ()
 ) -> None:
-    """Print a table; columns of ``whole`` are never cut nor folded."""
+    """Print a table; the columns in ``whole`` are never cut or folded."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head in heads:
         table.add_column(head, overflow="fold", no_wrap=head in whole)
@@ -37,7 +37,7 @@ def print_table(
 
 
 def print_lines(pairs: Iterable[tuple[str, str]]) -> None:
-    """Print names with their values, leaving out what has none."""
+    """Print names with their values; skip empty values."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -52,17 +52,17 @@ def _console() -> Console:
 
 
 def short(name: str, chars: int) -> str:
-    """Return the start of an id on a terminal, where columns are few; the whole in a pipe."""
+    """Return the start of an id on a terminal, the whole id in a pipe."""
     return name[:chars] if sys.stdout.isatty() else name
 
 
 def pull(number: int | None) -> str:
-    """Return ``#7``, "" without one."""
+    """Return ``#7``, "" without a number."""
     return f"#{number}" if number else ""
 
 
 def state(run: Run) -> str:
-    """Return where a run stands, in a word or two: its outcome once it is done."""
+    """Return the state of a run in a word or two: its outcome once it is done."""
     if run.outcome:
         return run.outcome.value
     if run.stop_request and run.state in {State.QUEUED, State.NEEDS_APPROVAL}:
@@ -73,12 +73,12 @@ def state(run: Run) -> str:
 
 
 def where(run: Run) -> str:
-    """Return the label that a run took, or what it waits for."""
+    """Return the label that a run uses or waits for."""
     return run.label or (run.place.resource if run.place else "")
 
 
 def since(run: Run, now: datetime) -> str:
-    """Return how long a run ran, or how long ago an open one was made."""
+    """Return how long a run took, or the age of an open run."""
     if run.state is State.DONE:
         began = run.started_at or run.created_at
         return duration(((run.ended_at or began) - began).total_seconds())
@@ -86,7 +86,7 @@ def since(run: Run, now: datetime) -> str:
 
 
 def when(at: datetime | None, now: datetime) -> str:
-    """Return a time in UTC, "" for none."""
+    """Return a time in UTC, "" for None."""
     return clock(at, now) if at else ""
 
 

@@ -1,4 +1,4 @@
-"""Opens the database for one command, and says by the exit code what came of it."""
+"""Open the database for one command, and turn failures into exit codes."""
 
 import asyncio
 import sys
@@ -35,23 +35,23 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class OperatorSession:
-    """What a command works with."""
+    """Everything that an operator's command works with."""
 
     store: Store
     operator: Operator
-    pages: str  # where GitHub's pages are
-    policies: tuple[str, ...]  # the server's own, which no row holds
+    pages: str  # the address of GitHub's pages
+    policies: tuple[str, ...]  # the server's own policy, which is not in the database
     now: datetime
 
     async def with_time(self, asked: Awaitable[Answer]) -> tuple[Answer, datetime]:
-        """Return an answer with the time it is of."""
+        """Return an answer together with the time of this session."""
         return await asked, self.now
 
 
 def operate(work: Callable[[OperatorSession], Awaitable[Answer]], *, who: str = "") -> Answer:
-    """Run ``work`` on the database; leave with 2 or 3 when it can't be used.
+    """Run ``work`` on the database; exit with 2 or 3 if the database can't be used.
 
-    ``who`` is named in what is written; without it nothing may be.
+    Everything that is written names ``who``; without it the command may only read.
     """
     try:
         settings = read_operator_settings()
@@ -66,21 +66,21 @@ def operate(work: Callable[[OperatorSession], Awaitable[Answer]], *, who: str = 
 
 
 def exit_with(status: int, *lines: str) -> NoReturn:
-    """Say why on standard error, and leave with this exit code."""
+    """Print the reason on standard error, and exit with this code."""
     for line in lines:
         click.echo(one_line(line), err=True)
     sys.exit(status)
 
 
 def or_exit(answer: Answer | No) -> Answer:
-    """Return the answer; one that is "no" ends the command with 1."""
+    """Return the answer; a refusal ends the command with 1."""
     if isinstance(answer, No):
         exit_with(NO, answer.why)
     return answer
 
 
 def or_wrong_use(answer: Answer | No) -> Answer:
-    """Return the answer; a name that nobody knows ends the command with 2."""
+    """Return the answer; an unknown name ends the command with 2."""
     if isinstance(answer, No):
         exit_with(WRONG_USE, answer.why)
     return answer
@@ -101,7 +101,7 @@ async def _operate(
 
 @asynccontextmanager
 async def _opened(url: str, *, wakes: bool) -> AsyncIterator[Store]:
-    """Open the store; what is only read needs no connection to wake others by."""
+    """Open the store; a command that only reads needs no connection to wake the service."""
     if not wakes:
         store = await Store.open(url)
         try:
@@ -118,14 +118,14 @@ async def _opened(url: str, *, wakes: bool) -> AsyncIterator[Store]:
 
 
 def _check_file(url: str) -> None:
-    """Leave with 3 when there is no SQLite file: to connect would make an empty one."""
+    """Exit with 3 if there is no SQLite file: a connection would create an empty one."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
         exit_with(UNREACHABLE, f"there is no database {parsed.database}: see DATABASE_URL")
 
 
 async def _check(url: str) -> None:
-    """Leave with 3 unless the database is there, at this version's schema."""
+    """Exit with 3 unless the database is reachable and has this version's schema."""
     try:
         store = await Store.open(url)
         try:
@@ -145,5 +145,5 @@ def _own_policies(settings: OperatorSettings) -> tuple[str, ...]:
 
 
 def _first_line(error: Exception) -> str:
-    """Return an error without the query that SQLAlchemy adds to it."""
+    """Return an error without the query that SQLAlchemy adds."""
     return str(error).partition("\n")[0].removeprefix("database: ")

@@ -1,4 +1,4 @@
-"""Times as operators type them: a clock time, a date with a time, or a span from now."""
+"""Parse times as operators type them: a clock time, a date with a time, or a span from now."""
 
 import re
 from datetime import UTC, datetime, time, timedelta
@@ -12,12 +12,12 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\
 
 
 def ahead(text: str, now: datetime) -> datetime | None:
-    """Return the time that ``text`` names, a span counted forwards; None: not understood."""
+    """Return the time that ``text`` names, with a span into the future; None: not understood."""
     return _moment(text.strip(), now, forwards=True)
 
 
 def ago(text: str, now: datetime) -> datetime | None:
-    """Return the time that ``text`` names, a span counted backwards; None: not understood."""
+    """Return the time that ``text`` names, with a span into the past; None: not understood."""
     return _moment(text.strip(), now, forwards=False)
 
 
@@ -28,12 +28,12 @@ def _moment(text: str, now: datetime, *, forwards: bool) -> datetime | None:
         return now + span if forwards else now - span
     try:
         return _clock(text, now) if _CLOCK(text) else _date(text)
-    except (ValueError, OverflowError):  # such as 25:00, or the end of time with an offset
+    except (ValueError, OverflowError):  # for example 25:00, or a date beyond the calendar
         return None
 
 
 def _clock(text: str, now: datetime) -> datetime:
-    """Return a time of today's, the day being that of its own offset."""
+    """Return a time of today, in the time's own offset."""
     at = time.fromisoformat(text.zfill(5) if len(text) == len("9:00") else text)
     zone = at.tzinfo or UTC
     return datetime.combine(now.astimezone(zone), at.replace(tzinfo=zone)).astimezone(UTC)

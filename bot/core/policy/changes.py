@@ -286,9 +286,7 @@ def _log(old: Policy, new: Policy) -> Iterator[Change]:
 def _redact(path: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Change]:
     kind = Kind.TIGHTENED if set(old) <= set(new) else Kind.LOOSENED
     fresh = len(set(new) - set(old))
-    others = (
-        f", {fresh} of them new" if fresh and kind is Kind.LOOSENED else ""
-    )  # as many say little
+    others = f", {fresh} of them new" if fresh and kind is Kind.LOOSENED else ""
     yield Change(kind, path, (str(len(old)), f"{len(new)}{others}"), what="what_redact")
 
 
