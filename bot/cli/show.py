@@ -95,7 +95,7 @@ def _facts_of(told: "RunStory", now: "datetime") -> list[tuple[str, str]]:
         ("on", where(run)),
         ("started by", run.origin),
         ("selected", frozen.reason),
-        ("workflow", f"{frozen.workflow} on {frozen.ref}"),
+        ("workflow", f"{frozen.suite.workflow} on {frozen.ref}"),
         ("policy", f"{frozen.policy_ref} at {frozen.policy_sha[:7]}"),
         ("made", when(run.created_at, now)),
         ("dispatched", when(run.dispatched_at, now)),

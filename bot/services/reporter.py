@@ -125,7 +125,7 @@ class Reporter:
             ctx,
             policy_ref=run.snapshot.policy_ref,
             policy_sha=run.snapshot.policy_sha,
-            redact=run.snapshot.redact,
+            redact=run.snapshot.log.redact,
         )
         check = suite_check(due.view, ctx, now)
         return await self._only_real_files(due.repo, check)

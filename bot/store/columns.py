@@ -4,9 +4,11 @@ import json
 import zlib
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import msgspec
+from pydantic import BaseModel
 from sqlalchemy import BigInteger, LargeBinary, Text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
@@ -76,12 +78,17 @@ class Packed(TypeDecorator[Any]):
     impl = Text
     cache_ok = True
 
-    def __init__(self, kind: Any, *, forgiving: bool = False) -> None:
-        """With ``forgiving`` a value of another version is read as None."""
+    def __init__(self, kind: Any, *, forgiving: bool = False, kept: int = 0) -> None:
+        """With ``forgiving`` a value of another version is read as None.
+
+        ``kept`` decoded values are remembered; a kind that is remembered must be frozen.
+        """
         super().__init__()
         self.kind = kind
         self.forgiving = forgiving
-        self._decoder = msgspec.json.Decoder(kind, dec_hook=_decoded)
+        self.kept = kept
+        decode = msgspec.json.Decoder(kind, dec_hook=_decoded).decode
+        self._decode = lru_cache(maxsize=kept)(decode) if kept else decode
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         """Return JSON."""
@@ -94,7 +101,7 @@ class Packed(TypeDecorator[Any]):
         if value is None:
             return None
         try:
-            return self._decoder.decode(value)
+            return self._decode(value)
         except msgspec.ValidationError:
             if self.forgiving:
                 return None
@@ -102,17 +109,21 @@ class Packed(TypeDecorator[Any]):
 
 
 def _encoded(value: object) -> object:
-    """Return a message as its key and fields, which both databases can hold."""
+    """Return a message as its key and fields, a part of the policy as it is written."""
     if isinstance(value, Message):
         return to_plain(value)
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True)
     msg = f"no JSON for {type(value)}"
     raise NotImplementedError(msg)
 
 
-def _decoded(kind: type, data: Any) -> Message:
-    """Return the message of a field that is one."""
+def _decoded(kind: type[Any], data: Any) -> Any:
+    """Return a message, or a part of the policy without keys that only a later version knows."""
     if kind is Message:
         return from_plain(data)
+    if issubclass(kind, BaseModel):
+        return kind.model_validate(data, extra="ignore")
     msg = f"no {kind} in JSON"
     raise NotImplementedError(msg)
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.queue import Alternatives
 from bot.core.model.runs import Outcome, Rank, Run, State
-from bot.core.queue.state import Holder, Pause, PendingRun, QueueState
+from bot.core.queue.state import Holder, Pause, PendingRun, QueueState, limits_of
 from bot.core.queue.usage import WINDOW, Usage, spent
 from bot.store.rows import load, load_all
 from bot.store.tables import claimants, holds, pauses, pulls, queue, runs, workflow_jobs
@@ -45,7 +45,6 @@ async def pending_of(conn: AsyncConnection, run: Run, needs: Alternatives) -> Pe
     """Return a run as one who waits: its class comes from those who want it now."""
     rank = await conn.scalar(select(func.min(claimants.c.rank)).where(claimants.c.run_id == run.id))
     author = await conn.scalar(select(_author).where(runs.c.id == run.id))
-    frozen = run.snapshot
     return PendingRun(
         run_id=run.id,
         suite=run.suite,
@@ -54,8 +53,7 @@ async def pending_of(conn: AsyncConnection, run: Run, needs: Alternatives) -> Pe
         needs=needs,
         number=run.number,
         author=author or "",
-        per_pull=None if run.forced else frozen.per_pull,
-        hours=None if run.forced else frozen.hours_per_day,
+        limits=limits_of(run),
     )
 
 

@@ -95,7 +95,8 @@ class RunReads(Part):
 
     async def native(self) -> tuple[tuple[Repo, tuple[Run, ...]], ...]:
         """Return the open runs that GitHub starts by itself, by active repository."""
-        native = cast(runs.c.snapshot, Text).contains('"native":true')  # no text can look so
+        # No text and no input can look so: an input's value is a text.
+        native = cast(runs.c.snapshot, Text).contains('"start":"native","inputs":{')
         async with self._db.read() as conn:
             found = await load_runs(conn, runs.c.state != State.DONE, native)
             ids = {run.repo_id for run in found}

@@ -1,6 +1,6 @@
 """Values for the tests of the decisions: a run, its facts, its RayJobs, a pull request."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,6 +21,7 @@ from bot.core.model.run_events import (
 from bot.core.model.runs import Run, State, StopReason, StopRequest
 from bot.core.model.snapshot import Label, Snapshot
 from bot.core.planning.trust import Person
+from bot.core.policy import Limits, Log, Suite
 from bot.core.runs.reconcile_input import ReconcileInput
 
 T0 = datetime(2026, 8, 22, 12, 0, tzinfo=UTC)
@@ -36,18 +37,31 @@ def at(minutes: float = 0, *, seconds: float = 0) -> datetime:
 
 
 def a_snapshot(**changes: Any) -> Snapshot:
+    suite = Suite(
+        title="Unit", workflow="unit.yml", runners=(LABEL,), timeout_minutes=60, stall_minutes=20
+    )
     made = Snapshot(
-        suite="unit",
-        title="Unit",
-        workflow="unit.yml",
+        name="unit",
+        suite=suite,
         ref="main",
         labels=(Label(LABEL, 8, 2),),
         policy_ref="main",
         policy_sha="p" * 40,
-        timeout_minutes=60,
-        stall_minutes=20,
+        limits=Limits(),
+        log=Log(),
     )
-    return replace(made, **changes)
+    return with_changes(made, **changes)
+
+
+def with_changes(frozen: Snapshot, **changes: Any) -> Snapshot:
+    """Return a snapshot with fields of its own, of its suite, limits or log replaced."""
+    own = {field.name for field in fields(Snapshot)}
+    parts: dict[str, Any] = {}
+    for part in ("suite", "limits", "log"):
+        before = getattr(frozen, part)
+        names = [key for key in changes if key in type(before).model_fields and key not in own]
+        parts[part] = before.model_copy(update={key: changes.pop(key) for key in names})
+    return replace(frozen, **{**parts, **changes})
 
 
 def a_run(*, rayjob: bool = False, **changes: Any) -> Run:

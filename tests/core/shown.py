@@ -22,9 +22,10 @@ from bot.core.model.runs import Outcome, Run, State, StopReason, StopRequest
 from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, SuiteSelection
 from bot.core.model.snapshot import Label, Pool, Snapshot
 from bot.core.model.views import GateView, SuiteView
-from bot.core.policy import Tier
+from bot.core.policy import Limits, Log, Suite, Tier
 from bot.core.policy.selection import Choice
 from bot.core.report import Context
+from tests.core.building import with_changes
 
 NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)
 SHA = Sha("9f8e7d6c5b4a39281706f5e4d3c2b1a098765432")
@@ -33,17 +34,22 @@ REPO = RepoId(7)
 CTX = Context("verl-project/verl", public_url="https://ci.example.org")
 
 SNAPSHOT = Snapshot(
-    suite="multinode-ppo",
-    title="Two-node PPO, Qwen3-0.6B",
-    workflow="ascend_multinode.yml",
+    name="multinode-ppo",
+    suite=Suite(
+        title="Two-node PPO, Qwen3-0.6B",
+        workflow="ascend_multinode.yml",
+        runners=("linux-aarch64-a2b3-8",),
+        nodes=2,
+        npus=4,
+        rayjob=True,
+    ),
     ref="main",
     labels=(Label("linux-aarch64-a2b3-8", 8, 2),),
     policy_ref="main",
     policy_sha=POLICY_SHA,
-    nodes=2,
-    npus=4,
+    limits=Limits(),
+    log=Log(),
     pool=Pool("a2-cluster", 32),
-    rayjob=True,
     reason="`verl/trainer/main_ppo.py` matches `verl/**`",
 )
 
@@ -219,7 +225,7 @@ def gate(*selections: StoredSelection, runs: tuple[Run, ...] = (), **changes: An
 
 def other(name: str, base: Run, **changes: Any) -> Run:
     """Return the run of another suite."""
-    snapshot = replace(SNAPSHOT, suite=name, title="")
+    snapshot = with_changes(SNAPSHOT, name=name, title="")
     return replace(base, suite=name, id=RunId(f"01J-{name}"), snapshot=snapshot, **changes)
 
 

@@ -11,7 +11,9 @@ from bot.core.model.repos import Repo
 from bot.core.model.runs import Claimant, Run, State
 from bot.core.model.snapshot import Label, Snapshot
 from bot.core.planning.plan import Plan
+from bot.core.policy import Limits, Log, Suite
 from bot.store import Store
+from tests.core.building import with_changes
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, 890123, tzinfo=UTC)
 REPO = Repo(RepoId(7), "owner", "name", "main", installation_id=70)
@@ -28,16 +30,17 @@ def after(seconds: float) -> datetime:
 
 def snapshot(suite: str, **more: Any) -> Snapshot:
     """Make a suite's snapshot."""
-    return Snapshot(
-        suite=suite,
-        title=suite.title(),
-        workflow="e2e.yml",
+    made = Snapshot(
+        name=suite,
+        suite=Suite(title=suite.title(), workflow="e2e.yml", runners=(LABEL.name,)),
         ref="main",
         labels=(LABEL,),
         policy_ref="main",
         policy_sha="p" * 40,
-        **more,
+        limits=Limits(),
+        log=Log(),
     )
+    return with_changes(made, **more)
 
 
 def run(suite: str = "ppo", **more: Any) -> Run:

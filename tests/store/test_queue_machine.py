@@ -66,7 +66,7 @@ class Day:
     async def arrive(self) -> None:
         """A run arrives, of one of four pull requests."""
         number = self.dice.randint(1, 4)
-        frozen = snapshot("s", per_pull=PER_PULL, hours_per_day=HOURS)
+        frozen = snapshot("s", runs_per_pr=PER_PULL, npu_hours_per_day=HOURS)
         forced = self.dice.choice(["", "", "kim"])
         sha = Sha(f"{len(self.needs):040x}")
         made = run("s", sha=sha, created_at=self.now, number=number, snapshot=frozen, forced=forced)

@@ -1,8 +1,8 @@
 """A suite as it was when its run was made."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-from bot.core.model.ids import Json
+from bot.core.policy.models import Limits, Log, Start, Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,40 +27,51 @@ class Pool:
 class Snapshot:
     """A suite as it was when its run was made: a policy change never alters a live run.
 
-    What is scarce is asked anew while it waits: ``core.admission``.
+    While a run waits, its limits, slots and pool are today's policy's: ``core.policy.admission``.
     """
 
-    suite: str
-    title: str
-    workflow: str
-    ref: str
+    name: str
+    suite: Suite  # with the inputs of this run
+    ref: str  # the branch of the workflow
     labels: tuple[Label, ...]
     policy_ref: str
     policy_sha: str
-    inputs: dict[str, str] = field(default_factory=dict)
-    nodes: int = 1
-    npus: int | None = None  # a node; None: the label's
+    limits: Limits
+    log: Log
     pool: Pool | None = None  # None: the label itself
-    rayjob: bool = False
-    native: bool = False  # GitHub starts it itself
-    tier: str = "standard"
-    required: bool = True
-    timeout_minutes: int = 240
-    stall_minutes: int = 45
-    min_minutes: int = 0
-    infra_retries: int = 1
-    per_pull: int | None = None  # runs of one pull request at once; None: no limit
-    hours_per_day: float | None = None  # NPU-hours a day in the repository; None: no limit
     retryable: bool = True  # False: a changed file matches env_paths
     altered: tuple[str, ...] = ()  # inputs that a person set: such a run says nothing for the gate
     reason: str = ""  # why it was selected, in words
-    repo_roots: tuple[str, ...] = ()
-    redact: tuple[str, ...] = ()
-    signatures: tuple[Json, ...] = ()  # `log.signatures` of the policy
+
+    @property
+    def title(self) -> str:
+        """Return the suite's name for people."""
+        return self.suite.title or self.name
+
+    @property
+    def native(self) -> bool:
+        """Return True if GitHub starts it by itself."""
+        return self.suite.start is Start.NATIVE
+
+    @property
+    def work(self) -> "Snapshot":
+        """Return what makes two runs of a suite the same work.
+
+        What selected it, who may start it and what may run beside it make no difference.
+        """
+        return replace(
+            self,
+            suite=self.suite.work,
+            policy_ref="",
+            policy_sha="",
+            limits=Limits(),
+            retryable=True,
+            reason="",
+        )
 
     def npus_at(self, label: str | None) -> int:
         """Return NPUs a node: the suite's own, else the label's (the first one's by default)."""
-        if self.npus is not None:
-            return self.npus
+        if self.suite.npus is not None:
+            return self.suite.npus
         known = {item.name: item.npus for item in self.labels}
         return known[label] if label in known else self.labels[0].npus

@@ -8,7 +8,7 @@ from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.runs import Claimant, Rank, Run, State
 from bot.core.model.snapshot import Label, Pool, Snapshot
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
-from bot.core.policy import Policy, Start
+from bot.core.policy import Policy
 from bot.core.policy.selection import ChangedFile, touches_environment
 
 NewId = Callable[[], str]
@@ -92,7 +92,7 @@ class AttemptMaker:
             id=RunId(self.new_id()),
             repo_id=request.repo_id,
             sha=request.sha,
-            suite=request.snapshot.suite,
+            suite=request.snapshot.name,
             attempt=request.before.attempt + 1 if request.before else 1,
             snapshot=request.snapshot,
             created_at=self.now,
@@ -163,32 +163,17 @@ def snapshot(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: st
     policy, suite = at.policy, at.policy.suites[name]
     pool = Pool(suite.pool, policy.pools[suite.pool].npus) if suite.pool else None
     return Snapshot(
-        suite=name,
-        title=suite.title or name,
-        workflow=suite.workflow,
+        name=name,
+        suite=suite,
         ref=policy.dispatch_ref or at.ref,
         labels=tuple(_label(policy, label) for label in suite.runners),
         policy_ref=at.ref,
         policy_sha=at.sha,
-        inputs=dict(suite.inputs),
-        nodes=suite.nodes,
-        npus=suite.npus,
         pool=pool,
-        rayjob=suite.rayjob,
-        native=suite.start is Start.NATIVE,
-        tier=suite.tier.value,
-        required=suite.is_required,
-        timeout_minutes=suite.timeout_minutes,
-        stall_minutes=suite.stall_minutes,
-        min_minutes=suite.min_minutes,
-        infra_retries=suite.infra_retries,
-        per_pull=policy.limits.runs_per_pr,
-        hours_per_day=policy.limits.npu_hours_per_day,
+        limits=policy.limits,
+        log=policy.log,
         retryable=not touches_environment(suite, files),
         reason=reason,
-        repo_roots=policy.log.repo_roots,
-        redact=policy.log.redact,
-        signatures=tuple(item.as_json() for item in policy.log.signatures),
     )
 
 

@@ -103,20 +103,7 @@ def runs_again(run: Run, frozen: Snapshot, *, fresh: bool) -> bool:
         return True
     if not fresh:
         return False
-    return run.outcome not in _COUNTS_AGAIN or essence(run.snapshot) != essence(frozen)
-
-
-def essence(frozen: Snapshot) -> Snapshot:
-    """Return what makes two runs of a suite the same work."""
-    return replace(
-        frozen,
-        reason="",
-        policy_ref="",
-        policy_sha="",
-        retryable=True,
-        per_pull=None,
-        hours_per_day=None,
-    )
+    return run.outcome not in _COUNTS_AGAIN or run.snapshot.work != frozen.work
 
 
 def drops(runs: Iterable[RunClaimants], source: str, why: str) -> tuple[DropClaimant, ...]:

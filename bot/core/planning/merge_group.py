@@ -14,7 +14,7 @@ from bot.core.model.selections import MergeGroup, SelectionDetails, StoredSelect
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker
-from bot.core.planning.commits import Commit, drops, essence, latest, runs_again, start
+from bot.core.planning.commits import Commit, drops, latest, runs_again, start
 from bot.core.planning.plan import Plan, RunClaimants
 from bot.core.planning.pull_request import selected
 from bot.core.policy import Mode, Start, Suite, Tier
@@ -106,7 +106,7 @@ def passed(group: Group, at_head: tuple[RunClaimants, ...]) -> frozenset[str]:
 def _same(run: Run, frozen: Snapshot) -> bool:
     if run.state is not State.DONE or run.outcome is not Outcome.SUCCESS:
         return False
-    ran, now = (essence(replace(item, labels=())) for item in (run.snapshot, frozen))
+    ran, now = (replace(item.work, labels=()) for item in (run.snapshot, frozen))
     return ran == now and run.label in {label.name for label in frozen.labels}
 
 

@@ -218,9 +218,10 @@ def _frozen(request: StartRequest, name: str) -> Snapshot:
         only = tuple(label for label in frozen.labels if label.name == request.runner)
         frozen = replace(frozen, labels=only)
     if request.settings:
-        inputs = {**frozen.inputs, **dict(request.settings)}
+        inputs = {**frozen.suite.inputs, **dict(request.settings)}
+        suite = frozen.suite.model_copy(update={"inputs": inputs})
         altered = tuple(f"{key}={value}" for key, value in request.settings)
-        frozen = replace(frozen, inputs=inputs, altered=altered)
+        frozen = replace(frozen, suite=suite, altered=altered)
     return frozen
 
 

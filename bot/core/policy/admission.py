@@ -19,7 +19,6 @@ def limits_now(frozen: Snapshot, policy: Policy) -> Snapshot:
     runners, pool = policy.runners, frozen.pool
     if pool is not None and pool.name in policy.pools:
         pool = replace(pool, npus=policy.pools[pool.name].npus)
-    limits = policy.limits
     return replace(
         frozen,
         labels=tuple(
@@ -27,8 +26,7 @@ def limits_now(frozen: Snapshot, policy: Policy) -> Snapshot:
             for item in frozen.labels
         ),
         pool=pool,
-        per_pull=None if frozen.per_pull is None else limits.runs_per_pr,
-        hours_per_day=None if frozen.hours_per_day is None else limits.npu_hours_per_day,
+        limits=policy.limits,
     )
 
 
@@ -36,7 +34,7 @@ def too_big(frozen: Snapshot) -> str:
     """Return why the run fits on none of its labels: its pool became smaller. "" if it fits."""
     if frozen.pool is None:
         return ""
-    least = frozen.nodes * min(frozen.npus_at(label.name) for label in frozen.labels)
+    least = frozen.suite.nodes * min(frozen.npus_at(label.name) for label in frozen.labels)
     if least <= frozen.pool.npus:
         return ""
     return f"it needs {least} NPUs of {frozen.pool.name}, which has only {frozen.pool.npus} now"
@@ -48,6 +46,8 @@ def fitting(frozen: Snapshot) -> Snapshot:
     if pool is None:
         return frozen
     labels = (
-        item for item in frozen.labels if frozen.nodes * frozen.npus_at(item.name) <= pool.npus
+        item
+        for item in frozen.labels
+        if frozen.suite.nodes * frozen.npus_at(item.name) <= pool.npus
     )
     return replace(frozen, labels=tuple(labels))

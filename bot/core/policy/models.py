@@ -186,6 +186,12 @@ class Suite(Part):
         return trigger in self.triggers
 
     @property
+    def work(self) -> "Suite":
+        """Return the suite without what only says when it runs: two such equals do the same."""
+        plain = dict.fromkeys(("paths", "env_paths", "triggers"), ())
+        return self.model_copy(update={**plain, "settable": {}, "required": self.is_required})
+
+    @property
     def is_required(self) -> bool:
         """Return True if the gate needs the suite to pass."""
         if self.required is not None:
@@ -262,7 +268,7 @@ class Signature(Part):
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields that are set, with the keys of the file."""
-        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
 class Log(Part):

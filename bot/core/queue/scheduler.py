@@ -131,9 +131,8 @@ class _Walk:
 
     def is_full(self, pending: PendingRun) -> bool:
         """Tell whether as many runs of its pull request are going as may at once."""
-        if pending.number is None or pending.per_pull is None:
-            return False
-        return self.pulls[pending.number] >= pending.per_pull
+        limit = pending.limits.per_pull
+        return limit is not None and self.pulls[pending.number or 0] >= limit
 
     def use(self, needs: tuple[Need, ...]) -> None:
         """Count places as used."""
@@ -180,20 +179,20 @@ def _serve(
 
 
 def _is_spent(queue_state: QueueState, pending: PendingRun) -> bool:
-    return pending.hours is not None and queue_state.spent.total >= pending.hours
+    limit = pending.limits.npu_hours
+    return limit is not None and queue_state.spent.total >= limit
 
 
 def _bar(queue_state: QueueState, walk: _Walk, run_id: RunId) -> Blocked:
     """Say which rule keeps a run from starting now; only for who asks: the words take long."""
     index, at_once = walk.blocked[run_id]
     pending = walk.ordered[index]
+    per_pull = pending.limits.per_pull
     if not walk.open(pending):
         blocked = _paused(queue_state, pending)
-    elif (
-        pending.number is not None and pending.per_pull is not None and at_once >= pending.per_pull
-    ):
+    elif per_pull is not None and at_once >= per_pull:
         runs, are = ("run", "is") if at_once == 1 else ("runs", "are")
-        why = f"{at_once} {runs} of this pull request {are} going, {pending.per_pull} may at once"
+        why = f"{at_once} {runs} of this pull request {are} going, {per_pull} may at once"
         blocked = Blocked(why, rule="limits.runs_per_pr")
     else:
         blocked = _spent(queue_state, pending)
@@ -201,7 +200,7 @@ def _bar(queue_state: QueueState, walk: _Walk, run_id: RunId) -> Blocked:
 
 
 def _spent(queue_state: QueueState, pending: PendingRun) -> Blocked:
-    hours = pending.hours or 0.0
+    hours = pending.limits.npu_hours or 0.0
     until = _coarse(queue_state.spent.below(hours, queue_state.now), queue_state.now)
     why = f"{used(queue_state.spent.total)} of {number(hours)} NPU-hours of 24 h are used"
     why = why if hours > 0 else "the policy allows no NPU-hours"

@@ -5,7 +5,25 @@ from datetime import datetime, timedelta
 
 from bot.core.model.ids import RunId
 from bot.core.model.queue import Alternatives, QueuePosition
+from bot.core.model.runs import Run
 from bot.core.queue.usage import Spent
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """What a run has to wait for, beside places; None: no such limit."""
+
+    per_pull: int | None = None  # how many runs of its pull request may go at once
+    npu_hours: float | None = None  # how many may be used in 24 hours
+
+
+def limits_of(run: Run) -> RunLimits:
+    """Return the limits of a run that waits; somebody may have overridden them."""
+    if run.forced:
+        return RunLimits()
+    limits = run.snapshot.limits
+    per_pull = None if run.number is None else limits.runs_per_pr
+    return RunLimits(per_pull, limits.npu_hours_per_day)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +37,7 @@ class PendingRun:
     needs: Alternatives
     number: int | None = None
     author: str = ""
-    per_pull: int | None = None  # how many runs of its pull request may go at once
-    hours: float | None = None  # NPU-hours a day; None: not bound by them (forced)
+    limits: RunLimits = RunLimits()
 
 
 @dataclass(frozen=True, slots=True)

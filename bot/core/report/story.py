@@ -88,7 +88,7 @@ def _why(writer: MarkdownWriter, run: Run) -> str:
 def _limit(writer: MarkdownWriter, run: Run) -> str:
     if run.state is not State.RUNNING:
         return ""
-    return writer.text("limit", limit=duration(run.snapshot.timeout_minutes * 60))
+    return writer.text("limit", limit=duration(run.snapshot.suite.timeout_minutes * 60))
 
 
 def timeline(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section | None:

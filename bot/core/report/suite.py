@@ -32,7 +32,7 @@ _BAD = frozenset({Outcome.FAILURE, Outcome.TIMED_OUT, Outcome.BROKEN})
 def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
     """Return the whole check run that shows this run."""
     run = view.run
-    writer = MarkdownWriter(ctx, run.snapshot.redact)
+    writer = MarkdownWriter(ctx, run.snapshot.log.redact)
     shown, problem = best(view)
     outcome = _outcome(view)
     told = shown if outcome in _BAD else None

@@ -132,9 +132,11 @@ def _with_suffix(text: str, suffix: str) -> str:
 def _timed_out(writer: MarkdownWriter, run: Run, why: str) -> str:
     kind = run.stop_request.kind if run.stop_request else None
     if kind is StopReason.STALL:
-        return writer.text("timed_out_stall", limit=duration(run.snapshot.stall_minutes * 60))
+        return writer.text("timed_out_stall", limit=duration(run.snapshot.suite.stall_minutes * 60))
     if kind is StopReason.TIME_OUT or not why:
-        return writer.text("timed_out_limit", limit=duration(run.snapshot.timeout_minutes * 60))
+        return writer.text(
+            "timed_out_limit", limit=duration(run.snapshot.suite.timeout_minutes * 60)
+        )
     return writer.text("timed_out", why=why)
 
 
@@ -155,7 +157,7 @@ def retry_suffix(writer: MarkdownWriter, run: Run) -> str:
     """Return ``: infrastructure, retrying (2 of 2)``, "" when no attempt follows."""
     if not run.retry:
         return ""
-    attempts = run.snapshot.infra_retries + 1
+    attempts = run.snapshot.suite.infra_retries + 1
     return writer.text("retrying_title", attempt=run.retries + 2, attempts=attempts)
 
 
@@ -175,9 +177,9 @@ def retry_words(writer: MarkdownWriter, run: Run, shown: Digest | None) -> str:
         return writer.text("retry_not_stalled")
     if not run.snapshot.retryable:
         return writer.text("retry_environment")
-    if run.retries < run.snapshot.infra_retries or not run.snapshot.infra_retries:
+    if run.retries < run.snapshot.suite.infra_retries or not run.snapshot.suite.infra_retries:
         return writer.text("retry_none")
-    retries = count(run.snapshot.infra_retries, "automatic retry is", "automatic retries are")
+    retries = count(run.snapshot.suite.infra_retries, "automatic retry is", "automatic retries are")
     return writer.text("retry_spent", retries=retries)
 
 

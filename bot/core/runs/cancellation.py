@@ -89,7 +89,7 @@ def _await_cancel(observed: Observed, now: datetime, deleting: Wait | None) -> S
 
 def _must_delete(given: ReconcileInput, observed: Observed) -> bool:
     """Tell whether RayJobs should be deleted now: after the Actions run's end, or 60 s."""
-    if not (given.run.snapshot.rayjob and given.submitter) or observed.deleted:
+    if not (given.run.snapshot.suite.rayjob and given.submitter) or observed.deleted:
         return False
     asked = observed.cancel_at
     return observed.ended or (asked is not None and given.now - asked >= DELETE_AFTER)

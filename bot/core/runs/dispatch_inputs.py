@@ -9,14 +9,14 @@ def inputs_of(run: Run, label: str) -> dict[str, str]:
     """Return a workflow's inputs: every value is a string, GitHub refuses others."""
     pull = "" if run.number is None else str(run.number)
     places = {"{sha}": run.sha, "{pr}": pull, "{runner}": label, "{run}": run.id}
-    own = {name: _fill(value, places) for name, value in run.snapshot.inputs.items()}
+    own = {name: _fill(value, places) for name, value in run.snapshot.suite.inputs.items()}
     return {
         **own,
         "ascend_ci": run.id,
         "sha": run.sha,
         "pr": pull,
         "runner": label,
-        "timeout_minutes": str(run.snapshot.timeout_minutes),
+        "timeout_minutes": str(run.snapshot.suite.timeout_minutes),
     }
 
 
@@ -28,7 +28,7 @@ def _fill(value: str, places: dict[str, str]) -> str:
 
 def refusal(run: Run, status: int | None, message: str) -> str:
     """Return why GitHub did not start the workflow, and what to do."""
-    workflow, ref = run.snapshot.workflow, run.snapshot.ref
+    workflow, ref = run.snapshot.suite.workflow, run.snapshot.ref
     said = f"GitHub said: {message.strip() or status}"
     if run.snapshot.native:
         return f"GitHub does not run `{workflow}` again: {WHY_NOT_AGAIN}. {said}"

@@ -67,7 +67,7 @@ def _before_dispatch(given: ReconcileInput) -> Step:
         return end_stopped(given, stop)
     if run.not_before and now < run.not_before:
         return Wait(State.QUEUED, run.not_before, "waiting a moment for further pushes")
-    if run.snapshot.rayjob and given.submitter_down:
+    if run.snapshot.suite.rayjob and given.submitter_down:
         return Wait(State.QUEUED, now + LOOK_EVERY, given.submitter_down)
     placed = run.label or run.snapshot.native  # what GitHub started holds no place of ours
     return Dispatch(1) if placed else Acquire()
@@ -131,7 +131,7 @@ def _stopped_by_us(observed: Observed, stop: StopRequest | None) -> bool:
 def _must_ask(given: ReconcileInput, observed: Observed) -> bool:
     """Tell whether a RayJob may exist that was never seen: green needs all of them."""
     green = observed.ended and observed.conclusion == "success"
-    return green and given.run.snapshot.rayjob and not observed.asked and observed.log is None
+    return green and given.run.snapshot.suite.rayjob and not observed.asked and observed.log is None
 
 
 def _ask_all(given: ReconcileInput, observed: Observed) -> Step:
@@ -173,7 +173,7 @@ def _may_live(given: ReconcileInput, observed: Observed) -> bool:
     The submitter deletes by our run and attempt, so an unconfirmed id is safe. For one that
     nobody saw, a single try has to do: most runs that failed early have none.
     """
-    if not given.run.snapshot.rayjob:
+    if not given.run.snapshot.suite.rayjob:
         return False
     if not given.rayjobs:
         return not observed.deletes
@@ -193,7 +193,7 @@ def _watch(given: ReconcileInput, observed: Observed, verdict: Pending | Decided
         return limit
     if isinstance(verdict, Pending):
         return _after_actions(given, verdict)
-    look = run.snapshot.rayjob and given.submitter and not given.rayjobs
+    look = run.snapshot.suite.rayjob and given.submitter and not given.rayjobs
     if look and not given.submitter_down:
         return FindRayJobs(now + LOOK_EVERY)
     return Wait(State.RUNNING, now + _SLOW_LOOK)
@@ -223,11 +223,11 @@ def _limit(given: ReconcileInput, observed: Observed) -> Step | None:
         return _at_time_limit(given, observed)
     alive = [job for job in given.rayjobs if job.final is None]
     lines = [job.last_line_at for job in alive if job.last_line_at]
-    stalled = timedelta(minutes=run.snapshot.stall_minutes)
+    stalled = timedelta(minutes=run.snapshot.suite.stall_minutes)
     if lines and now - max(lines) >= stalled and not _any_silent(given):
         return RequestStop(
             StopReason.STALL,
-            f"no output for {run.snapshot.stall_minutes} min: the job hangs",
+            f"no output for {run.snapshot.suite.stall_minutes} min: the job hangs",
         )
     return None
 
@@ -235,7 +235,7 @@ def _limit(given: ReconcileInput, observed: Observed) -> Step | None:
 def _over_time(given: ReconcileInput, observed: Observed) -> bool:
     run = given.run
     started_at = observed.started_at or run.dispatched_at or run.created_at
-    return given.now - started_at >= timedelta(minutes=run.snapshot.timeout_minutes)
+    return given.now - started_at >= timedelta(minutes=run.snapshot.suite.timeout_minutes)
 
 
 def _any_silent(given: ReconcileInput) -> bool:
@@ -252,7 +252,7 @@ def _at_time_limit(given: ReconcileInput, observed: Observed) -> Step:
             return step
         why = f"{verdict.why}; the time limit was reached{left_over(observed)}"
         return End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
-    minutes = given.run.snapshot.timeout_minutes
+    minutes = given.run.snapshot.suite.timeout_minutes
     return RequestStop(StopReason.TIME_OUT, f"the time limit of {minutes} min was reached")
 
 
@@ -296,7 +296,7 @@ def _retry(given: ReconcileInput, observed: Observed, outcome: Outcome) -> str:
     """Return why another attempt is worth its cost, "" when it is not."""
     run = given.run
     snapshot = run.snapshot
-    spent = run.retries >= snapshot.infra_retries or not snapshot.retryable
+    spent = run.retries >= snapshot.suite.infra_retries or not snapshot.retryable
     cancelled = run.stop_request is not None and run.stop_request.kind is StopReason.CANCEL
     if spent or cancelled or not given.wanted:
         return ""

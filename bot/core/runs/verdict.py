@@ -52,7 +52,7 @@ def judge(
         observed.conclusion or "",
         (Outcome.BROKEN, f"the Actions run ended with `{observed.conclusion}`"),
     )
-    bad = _bad(observed, rayjobs) if run.snapshot.rayjob else []
+    bad = _bad(observed, rayjobs) if run.snapshot.suite.rayjob else []
     if outcome is Outcome.FAILURE and bad:
         return Decided(outcome, _worst(bad).why)  # it says more than that the workflow failed
     return Decided(outcome, why)
@@ -61,7 +61,7 @@ def judge(
 def _green(
     run: Run, observed: Observed, rayjobs: tuple[RayJob, ...], now: datetime
 ) -> Pending | Decided:
-    if run.snapshot.rayjob:
+    if run.snapshot.suite.rayjob:
         return _by_rayjobs(observed, rayjobs, now)
     return Decided(Outcome.SUCCESS, "The Actions run passed.")
 
@@ -75,21 +75,21 @@ def _ran(observed: Observed) -> timedelta | None:
 def _too_early(run: Run, observed: Observed) -> Decided | None:
     """Disbelieve a green end sooner than ``min_minutes``: something was skipped."""
     ran = _ran(observed)
-    limit = timedelta(minutes=run.snapshot.min_minutes)
+    limit = timedelta(minutes=run.snapshot.suite.min_minutes)
     if not limit or (ran is not None and ran >= limit):
         return None
     return Decided(
         Outcome.BROKEN,
-        f"the workflow ended sooner than {run.snapshot.min_minutes} min: it can't have run",
+        f"the workflow ended sooner than {run.snapshot.suite.min_minutes} min: it can't have run",
     )
 
 
 def _cancelled(run: Run, observed: Observed) -> Decided:
     """GitHub ends a job that ran into its own time limit as cancelled, too."""
     ran = _ran(observed)
-    limit = timedelta(minutes=run.snapshot.timeout_minutes) - timedelta(minutes=1)
+    limit = timedelta(minutes=run.snapshot.suite.timeout_minutes) - timedelta(minutes=1)
     if ran is not None and ran >= limit:
-        minutes = run.snapshot.timeout_minutes
+        minutes = run.snapshot.suite.timeout_minutes
         return Decided(Outcome.TIMED_OUT, f"The time limit of {minutes} min was reached.")
     return Decided(Outcome.CANCELLED, "The Actions run was cancelled on GitHub.")
 

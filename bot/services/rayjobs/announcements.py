@@ -81,7 +81,7 @@ _not_yet = Refusal(Why.NOT_YET, "this run attempt is not known here yet: ask aga
 
 def _mismatch(run: Run, proof: Proof) -> Refusal | None:
     """Return why a token is not from the run that we dispatched, None if it is."""
-    path = f".github/workflows/{run.snapshot.workflow}"
+    path = f".github/workflows/{run.snapshot.suite.workflow}"
     ref = f"refs/heads/{run.snapshot.ref.removeprefix('refs/heads/')}"
     workflow_ref = f"{proof.repository}/{path}@{ref}"
     if proof.repo_id != run.repo_id:
@@ -90,7 +90,7 @@ def _mismatch(run: Run, proof: Proof) -> Refusal | None:
         return Refusal(Why.MISMATCH, "the token is of a run that nobody dispatched")
     if proof.workflow_ref != workflow_ref:
         return Refusal(Why.MISMATCH, f"the token is not of the workflow {path} on {ref}")
-    if not run.snapshot.rayjob:
+    if not run.snapshot.suite.rayjob:
         return Refusal(Why.MISMATCH, "the policy does not say `rayjob: true` for this suite")
     if run.actions_run_id is None:
         return _over if run.state is State.DONE else _not_yet

@@ -4,8 +4,8 @@ import json
 from functools import lru_cache
 
 from bot.core.digest import Digester, Signature, Signatures, load_signatures
-from bot.core.model.ids import Json
 from bot.core.model.runs import Run
+from bot.core.policy import Signature as PolicySignature
 from bot.core.report.redaction import Redactor
 
 _KEPT = 16  # compiled sets of signatures, of some hundred kB each; a policy has at most one
@@ -23,12 +23,13 @@ class Digesters:
         """Return a fresh digester for a log of this run."""
         frozen = run.snapshot
         return Digester(
-            self._set(frozen.signatures),
-            repo_roots=frozen.repo_roots,
-            redact=Redactor(frozen.redact),
+            self._set(frozen.log.signatures),
+            repo_roots=frozen.log.repo_roots,
+            redact=Redactor(frozen.log.redact),
         )
 
-    def _set(self, own: tuple[Json, ...]) -> Signatures:
+    def _set(self, policy: tuple[PolicySignature, ...]) -> Signatures:
+        own = [signature.as_json() for signature in policy]
         key = json.dumps(own)
         if key not in self._sets:
             if len(self._sets) >= _KEPT:

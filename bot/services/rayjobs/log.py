@@ -45,7 +45,7 @@ class RayJobLog:
         self.lines = 0
         self.problem = ""  # why there is no file, "" while there is one
         self._digester = digester
-        self._redacting = RedactingStream(Redactor(run.snapshot.redact))
+        self._redacting = RedactingStream(Redactor(run.snapshot.log.redact))
         self._file: LogFile | None = None
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0

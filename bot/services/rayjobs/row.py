@@ -39,7 +39,7 @@ class RayJobRow:
         self._poke = False
         self._progress = False
         self._has_problem = False
-        self._redact = Redactor(claimed.run.snapshot.redact)
+        self._redact = Redactor(claimed.run.snapshot.log.redact)
         self._lock = asyncio.Lock()
 
     @property

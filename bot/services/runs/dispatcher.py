@@ -134,7 +134,7 @@ class Dispatcher:
         assert run.label is not None
         frozen = run.snapshot
         inputs = inputs_of(run, run.label)
-        return await self._github.dispatch(repo, frozen.workflow, frozen.ref, inputs)
+        return await self._github.dispatch(repo, frozen.suite.workflow, frozen.ref, inputs)
 
     async def _can_rerun(self, repo: Repo, run: Run) -> bool:
         """Return True if GitHub can re-run only the failed jobs."""
@@ -165,7 +165,7 @@ class Dispatcher:
             await self._search_rerun(claimed, repo, step)
             return
         since = (run.dispatched_at or run.created_at) - _CLOCKS_DIFFER
-        listed = await self._github.runs_of_workflow(repo, run.snapshot.workflow, since)
+        listed = await self._github.runs_of_workflow(repo, run.snapshot.suite.workflow, since)
         ours = sorted(
             (item for item in listed if run.id in item.display_title), key=lambda item: item.id
         )

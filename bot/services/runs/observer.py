@@ -69,7 +69,7 @@ class RunObserver:
     async def _ended(self, claimed: ClaimedRun, run: Run, conclusion: str | None) -> None:
         """Save the end; free the label's slot unless a detached RayJob holds it as its pool."""
         now = self._clock.now()
-        label_is_pool = run.snapshot.rayjob and run.snapshot.pool is None
+        label_is_pool = run.snapshot.suite.rayjob and run.snapshot.pool is None
         release = () if label_is_pool or run.label is None else (f"label:{run.label}",)
         ended = WorkflowRunEnded(run.actions_attempt, conclusion)
         run_event = RunEvent(run.id, Source.RUNNER, now, ended)

@@ -118,7 +118,7 @@ class Runner:
 
     async def _reconcile_input(self, claimed: ClaimedRun) -> ReconcileInput:
         down = ""
-        if self._health is not None and claimed.run.snapshot.rayjob:
+        if self._health is not None and claimed.run.snapshot.suite.rayjob:
             down = await self._health.down()
         return ReconcileInput(
             run=claimed.run,
@@ -195,7 +195,7 @@ class Runner:
         acquired = await self._store.queue.acquire(limited, needs_of(limited), now)
         if isinstance(acquired, Acquired):
             label = limited.snapshot.labels[acquired.choice].name
-            npus = run.snapshot.nodes * run.snapshot.npus_at(label)
+            npus = run.snapshot.suite.nodes * run.snapshot.npus_at(label)
             placed = replace(run, label=label, npus=npus, place=None, why="")
             await self._ledger.save(claimed, StepResult(placed, now))
         else:
@@ -223,6 +223,6 @@ def needs_of(run: Run) -> tuple[tuple[Need, ...], ...]:
         if frozen.pool is None:
             needs.append((slot,))
             continue
-        npus = frozen.nodes * frozen.npus_at(label.name)
+        npus = frozen.suite.nodes * frozen.npus_at(label.name)
         needs.append((slot, Need(f"pool:{frozen.pool.name}", npus, frozen.pool.npus)))
     return tuple(needs)

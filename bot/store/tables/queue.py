@@ -1,8 +1,9 @@
 """Scarce resources: holds, the queue, pauses, and jobs that occupy runner labels."""
 
-from sqlalchemy import BigInteger, Column, Float, Index, Integer, Table, Text
+from sqlalchemy import BigInteger, Column, Index, Integer, Table, Text
 
 from bot.core.model.queue import Alternatives
+from bot.core.queue.state import RunLimits
 from bot.store.columns import Packed, Plain, Time
 from bot.store.tables.base import metadata, run_key
 
@@ -28,8 +29,7 @@ queue = Table(
     Column("needs", Packed(Alternatives), nullable=False),
     Column("number", BigInteger),
     Column("author", Text, nullable=False),
-    Column("per_pull", Integer),
-    Column("hours", Float),
+    Column("limits", Packed(RunLimits), nullable=False),
     Index("queue_repo", "repo_id"),
 )
 

@@ -19,7 +19,7 @@ runs = Table(
     Column("sha", Text, nullable=False),
     Column("suite", Text, nullable=False),
     Column("attempt", Integer, nullable=False),
-    Column("snapshot", Packed(Snapshot), nullable=False),
+    Column("snapshot", Packed(Snapshot, kept=512), nullable=False),
     Column("created_at", Time, nullable=False),
     Column("state", Word(State), nullable=False),
     Column("outcome", Word(Outcome)),

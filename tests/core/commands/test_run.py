@@ -97,7 +97,7 @@ def test_label_inputs_and_force_go_into_the_run() -> None:
     context = commented(policy=policy.model_copy(update={"suites": suites}))
     builder = carried_out(f"{COMMAND} unit --runner npu-8 --set script=a.sh", context)
     ((run, _),) = builder.new_runs
-    assert run.snapshot.inputs["script"] == "a.sh"
+    assert run.snapshot.suite.inputs["script"] == "a.sh"
     assert [label.name for label in run.snapshot.labels] == ["npu-8"]
     refused = carried_out(f"{COMMAND} unit --force", context)
     assert "maintain" in refused.said[-1]

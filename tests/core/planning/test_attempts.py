@@ -17,7 +17,8 @@ from bot.core.planning.attempts import (
     next_attempt,
 )
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
-from tests.core.building import REPO, SHA, T0, a_run, a_snapshot, at
+from bot.core.policy import Start
+from tests.core.building import REPO, SHA, T0, a_run, a_snapshot, at, with_changes
 
 LABELS = (Label("npu-8", 8, 2), Label("npu-16", 16, 1))
 ENDED = a_run(
@@ -102,7 +103,7 @@ def test_an_actions_run_that_does_not_fit_any_more_is_not_continued(
 
 
 def test_github_chooses_the_label_of_what_it_starts_itself() -> None:
-    before = replace(ENDED, snapshot=replace(ENDED.snapshot, native=True), label=None)
+    before = replace(ENDED, snapshot=with_changes(ENDED.snapshot, start=Start.NATIVE), label=None)
     run = made(replace(next_attempt(before, "kim"), continues=before))
     assert (run.rerun_of, run.snapshot.labels) == (99, LABELS)
 

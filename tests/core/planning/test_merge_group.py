@@ -35,7 +35,7 @@ from bot.core.planning.plan import RunClaimants
 from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
 from bot.core.policy import Policy, Trigger
 from bot.core.policy.selection import ChangedFile, Selection, select
-from tests.core.building import OLD_SHA, REPO, SHA, T0
+from tests.core.building import OLD_SHA, REPO, SHA, T0, with_changes
 from tests.core.policies import loaded
 
 POLICY = """
@@ -74,7 +74,7 @@ def a_group(text: str = POLICY) -> Group:
 def attempt(group: Group, suite: str, **changes: Any) -> RunClaimants:
     """Return an ended green attempt of a suite as the group's policy has it."""
     frozen = group.commit.freeze(suite, "for a reason of its own")
-    frozen = replace(frozen, **changes.pop("frozen", {}), per_pull=4)
+    frozen = with_changes(frozen, **changes.pop("frozen", {}), runs_per_pr=1)
     made = Run(
         id=RunId(f"OLD-{suite}-{changes.get('attempt', 1)}"),
         repo_id=REPO,

@@ -27,9 +27,9 @@ from bot.core.planning.pull_request import (
     waiting,
 )
 from bot.core.planning.trust import Trusted
-from bot.core.policy import Mode
+from bot.core.policy import Mode, Tier
 from bot.core.policy.selection import ChangedFile, select
-from tests.core.building import OLD_SHA, REPO, SHA, a_pull, at
+from tests.core.building import OLD_SHA, REPO, SHA, a_pull, at, with_changes
 from tests.core.policies import loaded
 
 POLICY = loaded("""\
@@ -115,7 +115,7 @@ def in_words(changes: Plan) -> str:
     return " ".join([*new, *claimants, *(f"-{drop.run_id}" for drop in changes.drop_claimants)])
 
 
-CHANGED = replace(SAME, timeout_minutes=1)
+CHANGED = with_changes(SAME, timeout_minutes=1)
 DRAFT: dict[str, Any] = {"pull": a_pull(draft=True), "fresh": False}
 QUEUED = there(state=State.QUEUED)
 OTHERS = there(claimants=("pr:6",))
@@ -282,10 +282,9 @@ def test_a_new_run_knows_what_made_it() -> None:
 
 def test_a_snapshot_freezes_all_that_a_run_needs() -> None:
     frozen = snapshot(AT, "two", (ChangedFile("docker/x"),), "why")
-    assert (frozen.workflow, frozen.ref, frozen.inputs) == ("two.yml", "main", {"a": "b"})
-    assert (frozen.nodes, frozen.npus, frozen.pool) == (2, 4, Pool("cluster", 32))
-    assert (frozen.title, frozen.rayjob, frozen.timeout_minutes) == ("two", True, 90)
-    assert (frozen.repo_roots, frozen.redact) == (("/verl",), ("secret-value",))
+    assert (frozen.name, frozen.suite, frozen.ref) == ("two", POLICY.suites["two"], "main")
+    assert (frozen.title, frozen.pool) == ("two", Pool("cluster", 32))
+    assert (frozen.limits, frozen.log) == (POLICY.limits, POLICY.log)
     assert snapshot(AT, "big", (), "").title == "Big one"
     assert [label.name for label in SAME.labels] == ["npu-8", "npu-16"]
     assert SAME.pool is None
@@ -410,10 +409,30 @@ def test_a_plan_makes_no_second_open_run_and_leaves_no_want_behind(
 
 
 @pytest.mark.parametrize(
+    ("changes", "same"),
+    [
+        ({"reason": "x", "policy_ref": "x", "policy_sha": "x", "retryable": False}, True),
+        ({"runs_per_pr": 1, "npu_hours_per_day": 1.0, "debounce_seconds": 5}, True),
+        ({"paths": (), "env_paths": (), "settable": {"a": "*"}, "required": True}, True),
+        ({"required": False}, False),
+        ({"tier": Tier.HEAVY}, False),
+        ({"inputs": {"a": "b"}}, False),
+        ({"redact": ("other",)}, False),
+        ({"altered": ("a=b",)}, False),
+        ({"labels": ()}, False),
+    ],
+)
+def test_two_runs_do_the_same_work_whatever_selected_them_and_may_run_beside_them(
+    changes: dict[str, Any], same: bool
+) -> None:
+    assert (with_changes(SAME, **changes).work == SAME.work) == same
+
+
+@pytest.mark.parametrize(
     ("npus", "label", "expected"),
     [(4, "npu-16", 4), (None, "npu-16", 16), (None, None, 8), (None, "gone", 8)],
 )
 def test_npus_of_a_node_are_the_suites_own_or_the_labels(
     npus: int | None, label: str | None, expected: int
 ) -> None:
-    assert replace(SAME, npus=npus).npus_at(label) == expected
+    assert with_changes(SAME, npus=npus).npus_at(label) == expected

@@ -4,23 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.model.snapshot import Label, Pool, Snapshot
+from bot.core.model.snapshot import Label, Pool
 from bot.core.policy import Policy, load_policy
 from bot.core.policy.admission import fitting, limits_now, too_big
+from tests.core.building import a_snapshot
 
-THEN = Snapshot(
-    suite="two",
-    title="two",
-    workflow="two.yml",
-    ref="main",
+THEN = a_snapshot(
     labels=(Label("a3", 8, 2), Label("gone", 4, 3)),
-    policy_ref="main",
-    policy_sha="1",
     nodes=2,
     pool=Pool("cluster", 32),
-    timeout_minutes=60,
-    per_pull=4,
-    hours_per_day=100.0,
+    npu_hours_per_day=100.0,
 )
 
 
@@ -42,16 +35,13 @@ def test_slots_pools_and_limits_are_todays_and_the_work_is_of_then() -> None:
     now = limits_now(THEN, policy())
     assert now.labels == (Label("a3", 8, 1), Label("gone", 4, 3))
     assert now.pool == Pool("cluster", 8)
-    assert (now.per_pull, now.hours_per_day) == (1, 2000)
-    kept = {"labels": (), "pool": None, "per_pull": None, "hours_per_day": None}
-    assert replace(now, **kept) == replace(THEN, **kept)  # type: ignore[arg-type]
+    assert (now.limits.runs_per_pr, now.limits.npu_hours_per_day) == (1, 2000)
+    assert replace(now, labels=THEN.labels, pool=THEN.pool, limits=THEN.limits) == THEN
 
 
-def test_what_is_gone_or_never_held_stays() -> None:
+def test_a_pool_that_is_gone_stays_and_none_comes_to_a_run_without() -> None:
     assert limits_now(THEN, policy("{}")).pool == THEN.pool
-    free = replace(THEN, pool=None, per_pull=None, hours_per_day=None)
-    now = limits_now(free, policy())
-    assert (now.pool, now.per_pull, now.hours_per_day) == (None, None, None)
+    assert limits_now(replace(THEN, pool=None), policy()).pool is None
 
 
 @pytest.mark.parametrize(

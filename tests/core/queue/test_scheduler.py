@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,18 @@ from bot.core.model.ids import RunId
 from bot.core.model.queue import Ahead, Need, QueuePosition
 from bot.core.model.runs import Rank
 from bot.core.queue.scheduler import AGE, RESERVE_AFTER, acquire, decide, order, runnable
-from bot.core.queue.state import Acquired, Blocked, Holder, Pause, PendingRun, QueueState
+from bot.core.queue.state import (
+    Acquired,
+    Blocked,
+    Holder,
+    Pause,
+    PendingRun,
+    QueueState,
+    RunLimits,
+    limits_of,
+)
 from bot.core.queue.usage import Usage, spent
+from tests.core.building import a_run, a_snapshot
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -148,7 +159,7 @@ def test_a_pause_of_everything_bars_with_who_why_and_until() -> None:
 
 
 def test_no_hours_at_all_bar_without_a_time() -> None:
-    queue_state = QueueState(NOW, (waits("w", hours=0.0),))
+    queue_state = QueueState(NOW, (waits("w", limits=RunLimits(npu_hours=0.0)),))
     why = "the policy allows no NPU-hours"
     assert decide(queue_state, RunId("w")) == Blocked(why, None, "limits.npu_hours_per_day")
 
@@ -165,7 +176,9 @@ def test_small_limits_are_told_with_their_parts(
     npus: int, minutes: int, limit: float, said: str
 ) -> None:
     usage = Usage(npus, NOW - minutes * MINUTE, NOW)
-    queue_state = QueueState(NOW, (waits("w", hours=limit),), spent=spent((usage,), NOW))
+    queue_state = QueueState(
+        NOW, (waits("w", limits=RunLimits(npu_hours=limit)),), spent=spent((usage,), NOW)
+    )
     answer = decide(queue_state, RunId("w"))
     assert isinstance(answer, Blocked)
     assert answer.why.startswith(said)
@@ -209,7 +222,9 @@ def test_only_the_first_in_line_keeps_what_is_free_for_itself() -> None:
 
 def test_a_pull_request_has_so_many_runs_at_once() -> None:
     wide = Need("label:wide", 1, 9)
-    waiting = tuple(waits(f"w{n}", (wide,), number=7, per_pull=2, minutes=n) for n in range(3))
+    waiting = tuple(
+        waits(f"w{n}", (wide,), number=7, limits=RunLimits(per_pull=2), minutes=n) for n in range(3)
+    )
     queue_state = QueueState(NOW, waiting, holders=(holds("x", ("label:wide", 1), number=7),))
     assert runnable(queue_state) == {"w0": 0}
     why = "2 runs of this pull request are going, 2 may at once"
@@ -218,7 +233,7 @@ def test_a_pull_request_has_so_many_runs_at_once() -> None:
 
 def test_the_hours_of_the_day_bar_all_but_forced_runs() -> None:
     used = spent((Usage(10, NOW - timedelta(hours=10), NOW),), NOW)
-    waiting = (waits("w", hours=100), waits("forced", (OTHER,), minutes=1))
+    waiting = (waits("w", limits=RunLimits(npu_hours=100)), waits("forced", (OTHER,), minutes=1))
     queue_state = QueueState(NOW, waiting, spent=used)
     until = NOW + timedelta(hours=14, minutes=30)
     why = "100 of 100 NPU-hours of 24 h are used, until about 5 Mar 02:30"
@@ -328,3 +343,18 @@ def test_who_is_barred_knows_how_many_wait_before_it() -> None:
 
 def test_nothing_to_need_is_always_taken() -> None:
     assert decide(QueueState(NOW, (waits("w", ()),)), RunId("w")) == Acquired(0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "limits"),
+    [
+        ({"number": 5}, RunLimits(per_pull=2, npu_hours=100)),
+        ({"number": None}, RunLimits(npu_hours=100)),  # of no pull request
+        ({"number": 5, "forced": "kim"}, RunLimits()),
+    ],
+)
+def test_a_run_has_the_limits_of_its_snapshot_unless_somebody_overrode_them(
+    changes: dict[str, Any], limits: RunLimits
+) -> None:
+    frozen = a_snapshot(runs_per_pr=2, npu_hours_per_day=100)
+    assert limits_of(replace(a_run(), snapshot=frozen, **changes)) == limits

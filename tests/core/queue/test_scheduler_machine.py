@@ -1,7 +1,6 @@
 """Random days of arrivals, limits, pauses and ends: places hold, none is wasted, nobody starves."""
 
 from collections import Counter
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import settings
@@ -12,7 +11,7 @@ from bot.core.model.ids import RunId
 from bot.core.model.queue import Alternatives, Need
 from bot.core.model.runs import Rank
 from bot.core.queue.scheduler import AGE, decide, order, runnable
-from bot.core.queue.state import Acquired, Holder, Pause, PendingRun, QueueState
+from bot.core.queue.state import Acquired, Holder, Pause, PendingRun, QueueState, RunLimits
 from bot.core.queue.usage import Usage, spent
 
 START = datetime(2026, 3, 4, tzinfo=UTC)
@@ -70,7 +69,7 @@ class Day(RuleBasedStateMachine):
             run_id, choice = next(iter(runnable(queue_state).items()))
             assert decide(queue_state, run_id) == Acquired(choice)
             pending = next(item for item in self.waiting if item.run_id == run_id)
-            assert queue_state.spent.total < LIMIT or pending.hours is None
+            assert queue_state.spent.total < LIMIT or pending.limits.npu_hours is None
             self.waiting.remove(pending)
             amounts = tuple((need.resource, need.amount) for need in pending.needs[choice])
             self.holders.append(
@@ -94,8 +93,7 @@ class Day(RuleBasedStateMachine):
             needs=needs,
             number=pull,
             author=f"a{pull % 2}",
-            per_pull=PER_PULL,
-            hours=None if forced else LIMIT,
+            limits=RunLimits(PER_PULL, None if forced else LIMIT),
         )
         self.waiting.append(pending)
         self._start()
@@ -151,7 +149,7 @@ class Day(RuleBasedStateMachine):
         queue_state = self.queue_state()
         assert runnable(queue_state) == {}
         for pending in order(queue_state):
-            if pending.per_pull is None or isinstance(
+            if pending.limits.per_pull is None or isinstance(
                 decide(queue_state, pending.run_id), Acquired
             ):
                 raise AssertionError(pending)
@@ -196,7 +194,5 @@ def test_a_large_nightly_run_is_served_under_a_stream_of_urgent_small_ones() -> 
 
 def test_a_forced_run_is_bound_by_places_all_the_same() -> None:
     held = Holder(RunId("h"), "s", START, (("label:a3", 1),))
-    forced = replace(
-        PendingRun(RunId("f"), "s", START, Rank.GROUP, NEEDS[1]), hours=None, per_pull=None
-    )
+    forced = PendingRun(RunId("f"), "s", START, Rank.GROUP, NEEDS[1])
     assert runnable(QueueState(START, (forced,), (held,))) == {}

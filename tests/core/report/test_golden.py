@@ -22,6 +22,7 @@ from bot.core.policy.changes import Comparison
 from bot.core.report import gate_check, render_policy_check, reply_body, suite_check
 from bot.core.report.markdown import code
 from tests.core import shown as s
+from tests.core.building import with_changes
 from tests.core.proposed import PROPOSED
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -48,7 +49,9 @@ SUITES: dict[str, SuiteView] = {
     "queued-others": s.suite(s.run(place=QueuePosition("linux-aarch64-a3-16", 2, others=2))),
     "queued-capacity": s.suite(s.run(place=QueuePosition("pool:a2-cluster", 0))),
     "queued-submitter": s.suite(s.run(why="submitter unreachable since 14:41")),
-    "queued-bare": s.suite(s.run(origin="", snapshot=replace(s.SNAPSHOT, reason="", title=""))),
+    "queued-bare": s.suite(
+        s.run(origin="", snapshot=with_changes(s.SNAPSHOT, reason="", title=""))
+    ),
     "dispatching": s.suite(s.run(state=State.DISPATCHING, why="looking for the dispatched run")),
     "waiting-for-runner": s.suite(
         s.live(state=State.WAITING_FOR_RUNNER, started_at=None), s.STORY[0]
@@ -111,7 +114,7 @@ SUITES: dict[str, SuiteView] = {
         s.done(
             Outcome.FAILURE,
             "The Actions run failed.",
-            snapshot=replace(s.SNAPSHOT, retryable=False),
+            snapshot=with_changes(s.SNAPSHOT, retryable=False),
         ),
         jobs=(s.rayjob(final="FAILED", digest=s.HCCL),),
     ),

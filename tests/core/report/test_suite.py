@@ -13,9 +13,11 @@ from bot.core.model.queue import QueuePosition
 from bot.core.model.run_events import LogRead, RayJobLogLost, RayJobsDeleted, RayJobSeen
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.views import CheckWrite, Reply, SuiteView
+from bot.core.policy import Start
 from bot.core.report import Context, gate_check, reply_body, reply_marker, suite_check
 from bot.core.report.failure import MESSAGE_BYTES
 from tests.core import shown as s
+from tests.core.building import with_changes
 from tests.core.report.test_markdown import NASTY
 
 TOKEN = "ghp_" + "a1" * 18
@@ -64,7 +66,7 @@ def views(draw: st.DrawFn) -> SuiteView:
         if stop_request
         else None,
         started_at=draw(st.sampled_from([None, s.at("14:03")])),
-        snapshot=replace(s.SNAPSHOT, title=text, reason=text),
+        snapshot=with_changes(s.SNAPSHOT, title=text, reason=text),
         actions_url=draw(st.sampled_from(["", f"https://x/{text[:99]}", f"javascript:{text[:9]}"])),
     )
     digest = draw(digests(text))
@@ -191,7 +193,7 @@ def test_no_secret_of_an_annotation_or_a_tail_is_shown() -> None:
 
 
 def _leaky(digest: Digest) -> SuiteView:
-    snapshot = replace(s.SNAPSHOT, redact=("hunter2secret",))
+    snapshot = with_changes(s.SNAPSHOT, redact=("hunter2secret",))
     run = s.done(Outcome.FAILURE, f"why {TOKEN}", origin=TOKEN, snapshot=snapshot)
     return s.suite(
         run, s.run_event("14:01", RayJobsDeleted(1, TOKEN)), jobs=(s.rayjob(digest=digest),)
@@ -237,7 +239,7 @@ def test_a_retry_is_announced_exactly_when_an_attempt_follows(outcome: Outcome) 
 
 
 def test_a_policy_without_retries_says_so() -> None:
-    run = s.done(Outcome.BROKEN, "x", snapshot=replace(s.SNAPSHOT, infra_retries=0))
+    run = s.done(Outcome.BROKEN, "x", snapshot=with_changes(s.SNAPSHOT, infra_retries=0))
     summary = suite_check(s.suite(run), s.CTX, s.NOW).summary
     assert "not retried: the policy allows none" in summary
 
@@ -250,7 +252,7 @@ def test_what_cannot_be_an_address_is_no_link() -> None:
 
 
 def test_what_github_has_not_started_is_said_once_and_was_started_by_nobody() -> None:
-    native = replace(s.SNAPSHOT, native=True, pool=None, rayjob=False)
+    native = with_changes(s.SNAPSHOT, start=Start.NATIVE, pool=None, rayjob=False)
     waits = s.run(state=State.QUEUED, snapshot=native, why="waiting for GitHub to start it")
     summary = suite_check(s.suite(waits), s.CTX, s.NOW).summary
     assert summary.startswith("Waiting for GitHub to start it.\n")

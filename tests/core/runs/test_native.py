@@ -20,6 +20,7 @@ from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.snapshot import Label
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.trust import Person, Trusted
+from bot.core.policy import Start
 from bot.core.report import Context, gate_check
 from bot.core.runs.dispatch_inputs import refusal
 from bot.core.runs.native import (
@@ -47,6 +48,7 @@ from tests.core.building import (
     log,
     started,
     told,
+    with_changes,
 )
 from tests.core.moving import INFRA, step_of, words
 from tests.core.policies import loaded
@@ -75,7 +77,7 @@ NATIVE = learned(as_seen(SEEN), at(1), Source.WEBHOOK)
 
 def native(run: Run) -> Run:
     """Let GitHub have started it."""
-    return replace(run, snapshot=replace(run.snapshot, native=True), label=None)
+    return replace(run, snapshot=with_changes(run.snapshot, start=Start.NATIVE), label=None)
 
 
 WAITING = native(a_run())
@@ -244,7 +246,7 @@ OWN = shown.chosen("own", native=True, auto=False)
 
 def githubs(name: str, **changes: Any) -> Run:
     made = shown.other(name, shown.live(**changes))
-    frozen = replace(made.snapshot, native=True, labels=(Label(LABEL, 8, 2),))
+    frozen = with_changes(made.snapshot, start=Start.NATIVE, labels=(Label(LABEL, 8, 2),))
     return replace(made, snapshot=frozen)
 
 

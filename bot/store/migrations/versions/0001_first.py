@@ -41,7 +41,7 @@ checks external_id:text* repo_id:big sha:text name:text run_id:text?>runs.id num
 claimants run_id:text*>runs.id source:text* auto:bool by:text rank:int=3
 holds run_id:text*>runs.id repo_id:big resource:text* amount:int since:big
 queue run_id:text*>runs.id repo_id:big suite:text since:big rank:int needs:text number:big?
-  author:text per_pull:int? hours:float?
+  author:text limits:text
 rayjobs run_id:text*>runs.id job_id:text* seen:text confirmed:bool status:text deployment:text
   message:text final:text? final_from:text silent_since:big? last_line_at:big? lines:big
   progress:text? digest:text? resume:text? log_bytes:big complete:bool due:big? LEASE
