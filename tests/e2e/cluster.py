@@ -4,7 +4,7 @@ from typing import Any
 
 from bot.sim.model import CheckRun, Pull, Run
 from tests.e2e.world import POLICY, World
-from tests.submitter.faulty import FaultySubmitter, Job, final, log, status
+from tests.submitter.faulty_submitter import FaultySubmitter, Job, final, log, status
 
 ONE_TRY = POLICY.replace("rayjob: true\n", "rayjob: true\n    infra_retries: 0\n")
 JOB = "rj-1"

@@ -9,7 +9,7 @@ import stamina
 from tests.databases import SharingSqlite, SqliteTemplate
 from tests.e2e.cluster import ONE_TRY, Cluster
 from tests.e2e.world import World, open_world
-from tests.submitter.faulty import FaultySubmitter
+from tests.submitter.faulty_submitter import FaultySubmitter
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from bot.store.tables import tokens
 from tests.e2e.cluster import GOOD, JOB, RUNNING, Cluster
 from tests.e2e.world import World
 from tests.submit.conftest import run as run_helper
-from tests.submitter.faulty import Watch
+from tests.submitter.faulty_submitter import Watch
 
 STRANGER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.app import Parts
 from bot.sim import NewPull
-from tests.e2e.talk import paste, press, say, stands, started, stranger, unharmed, waits
+from tests.e2e.people import paste, press, say, stands, started, stranger, unharmed, waits
 from tests.e2e.world import POLICY, World
 
 POLICY_FILE = ".github/ascend-ci.yml"

@@ -4,7 +4,7 @@ import json
 
 from bot.core.model.ids import RepoId
 from bot.sim.model import Pull, User
-from tests.e2e.talk import (
+from tests.e2e.people import (
     last_sent,
     paste,
     press,

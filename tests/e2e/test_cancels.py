@@ -3,7 +3,7 @@
 import pytest
 
 from bot.sim.model import Pull, Run
-from tests.e2e.talk import say, stranger
+from tests.e2e.people import say, stranger
 from tests.e2e.test_pull_events import DISPATCH, ONE_TRY, begun, end, new_policy, runs_of, shown
 from tests.e2e.world import POLICY, World
 

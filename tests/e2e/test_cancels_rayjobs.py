@@ -8,10 +8,10 @@ import pytest
 from bot.app import Parts
 from bot.sim.model import Pull, Run
 from tests.e2e.cluster import LINES, ONE_TRY, RUNNING, Cluster
-from tests.e2e.talk import say
+from tests.e2e.people import say
 from tests.e2e.test_crashes import GITHUB_WRITES, Killed, Ticking, survive
 from tests.e2e.world import World
-from tests.submitter.faulty import Watch
+from tests.submitter.faulty_submitter import Watch
 
 CALL_TRIES = 3  # of one call, in the adapter
 SMALL_POOL = ONE_TRY.replace("npus: 16, chip: a2}}", "npus: 8, chip: a2}}")  # one run at once

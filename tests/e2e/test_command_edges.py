@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.talk import say, stranger
+from tests.e2e.people import say, stranger
 from tests.e2e.world import POLICY, World
 
 

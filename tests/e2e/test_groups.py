@@ -6,7 +6,7 @@ import pytest
 
 from bot.sim.deliveries import Delivery
 from bot.sim.model import Pull
-from tests.e2e.talk import replay
+from tests.e2e.people import replay
 from tests.e2e.world import POLICY, World
 
 TWO = {"verl/a.py": "1", "multi/b.py": "1"}

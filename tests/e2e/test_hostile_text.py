@@ -9,7 +9,7 @@ from markdown_it.token import Token
 from bot.core.policy import Policy, load_policy
 from bot.sim import NewPull
 from bot.sim.model import CheckRun, Pull
-from tests.e2e.talk import say, stands, started, unharmed
+from tests.e2e.people import say, stands, started, unharmed
 from tests.e2e.world import LABEL, POLICY, World
 
 EVIL = "`@everyone` #1 **b** <img src=x onerror=y> | </details> [x](//evil) $(id)"

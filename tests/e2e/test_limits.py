@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.talk import say
+from tests.e2e.people import say
 from tests.e2e.world import LABEL, POLICY, World
 
 SETTABLE = POLICY.replace(

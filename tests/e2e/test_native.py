@@ -3,8 +3,8 @@
 import pytest
 
 from bot.sim.model import Run
-from tests.e2e.budget import Budget
-from tests.e2e.githubs import (
+from tests.e2e.call_budget import Budget
+from tests.e2e.native_suites import (
     FILE,
     NATIVE_POLICY,
     SUITE,
@@ -15,7 +15,7 @@ from tests.e2e.githubs import (
     stands,
     started,
 )
-from tests.e2e.talk import say
+from tests.e2e.people import say
 from tests.e2e.world import World
 
 TRACEBACK = """\

@@ -6,7 +6,7 @@ import pytest
 
 from bot.sim.deliveries import Delivery
 from bot.sim.model import Pull
-from tests.e2e.githubs import FILE, SUITE, check, natives, pushed, stands
+from tests.e2e.native_suites import FILE, SUITE, check, natives, pushed, stands
 from tests.e2e.world import World
 
 PATIENCE = 4  # rounds of a minute: a late pull request, a list poll, a place in the pace of writes

@@ -8,8 +8,8 @@ from bot.core.queue.state import Pause
 from bot.services.operator import No, Operator, Retried
 from bot.store.audit import AuditQuery
 from bot.store.run_reads import RunQuery
-from tests.e2e.githubs import ended, natives, pushed, started
-from tests.e2e.talk import press, say, stands, stranger
+from tests.e2e.native_suites import ended, natives, pushed, started
+from tests.e2e.people import press, say, stands, stranger
 from tests.e2e.world import LABEL, World
 
 _ALL = RunQuery()

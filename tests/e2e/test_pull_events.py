@@ -4,7 +4,7 @@ import pytest
 
 from bot.sim import NewPull
 from bot.sim.model import Pull, Run
-from tests.e2e.talk import say, stranger
+from tests.e2e.people import say, stranger
 from tests.e2e.world import POLICY, World
 
 DISPATCH = "POST /repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches"

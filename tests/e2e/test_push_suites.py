@@ -5,7 +5,7 @@ import pytest
 from bot.core.model.ids import Sha
 from bot.core.model.runs import Rank
 from bot.sim.deliveries import Delivery
-from tests.e2e.talk import replay
+from tests.e2e.people import replay
 from tests.e2e.world import POLICY, World
 
 BRANCHES = 'branches: ["v0.*"]\n'

@@ -1,6 +1,6 @@
 """Questions in comments are answered with what was asked for, and start nothing."""
 
-from tests.e2e.talk import say
+from tests.e2e.people import say
 from tests.e2e.world import POLICY, World
 
 NATIVE = """\

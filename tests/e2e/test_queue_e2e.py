@@ -17,7 +17,7 @@ from bot.store.audit import AuditQuery
 from bot.store.leases import Lease
 from bot.store.runs import Runs, SaveRun
 from bot.store.tables import holds
-from tests.e2e.talk import say
+from tests.e2e.people import say
 from tests.e2e.world import LABEL, World, start_bot
 
 

@@ -1,9 +1,9 @@
 """What RayJob suites cost of GitHub's quota, however long they take."""
 
 from bot.sim.model import CheckRun, Pull, Run
-from tests.e2e.budget import Budget
+from tests.e2e.call_budget import Budget
 from tests.e2e.cluster import JOB, RUNNING, Cluster
-from tests.submitter.faulty import Job, Watch, final, log
+from tests.submitter.faulty_submitter import Job, Watch, final, log
 
 HALF_AN_HOUR = 30  # minutes
 STEPS = [log(f"step:{number} - critic/score/mean:0.5") for number in range(20)]

@@ -2,7 +2,7 @@
 
 from bot.sim.model import Pull, Run
 from tests.e2e.cluster import RUNNING, Cluster
-from tests.submitter.faulty import Job, Watch, final, log
+from tests.submitter.faulty_submitter import Job, Watch, final, log
 
 
 async def _start(cluster: Cluster, number: int) -> tuple[Run, Job]:

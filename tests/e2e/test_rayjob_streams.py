@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import JOB, RUNNING, Cluster
-from tests.e2e.kept import kept_lines, output_of
-from tests.submitter.faulty import Watch, final, log
+from tests.e2e.kept_logs import kept_lines, output_of
+from tests.submitter.faulty_submitter import Watch, final, log
 
 PLAIN = [f"step {number}" for number in range(8)]
 CHINESE = [f"第{number}步 · 损失 0.{number}" for number in range(8)]

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.e2e.cluster import GOOD, JOB, LINES, RUNNING, Cluster
-from tests.e2e.kept import kept_lines
-from tests.submitter.faulty import Watch, final
+from tests.e2e.kept_logs import kept_lines
+from tests.submitter.faulty_submitter import Watch, final
 
 
 async def test_both_witnesses_make_it_green_within_the_budget(cluster: Cluster) -> None:

@@ -13,7 +13,7 @@ import pytest
 from bot.sim.model import CheckRun, Pull, Run
 from tests.databases import SqliteTemplate
 from tests.e2e.cluster import ONE_TRY
-from tests.e2e.kept import kept_bytes, kept_lines, output_of
+from tests.e2e.kept_logs import kept_bytes, kept_lines, output_of
 from tests.e2e.world import World, open_world
 from tests.submitter.conftest import Process, Service, pids_with
 

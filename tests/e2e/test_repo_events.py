@@ -6,7 +6,7 @@ from bot.sim import NewPull
 from bot.sim.model import Run
 from bot.sim.shapes import installation_json
 from bot.store.audit import AuditQuery
-from tests.e2e.talk import stranger
+from tests.e2e.people import stranger
 from tests.e2e.test_pull_events import DISPATCH, begun, end, new_policy, runs_of, shown
 from tests.e2e.world import POLICY, World
 

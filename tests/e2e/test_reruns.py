@@ -1,7 +1,7 @@
 """Re-run from the checks tab: one suite, all that failed, or only the failed jobs."""
 
 from bot.sim.model import Pull
-from tests.e2e.talk import last_sent, replay
+from tests.e2e.people import last_sent, replay
 from tests.e2e.world import WORKFLOW, World
 
 DISPATCH = "POST /repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from bot.sim import NewPull
 from bot.sim.model import Pull
-from tests.e2e.talk import paste, press, say, started, unharmed, waits
+from tests.e2e.people import paste, press, say, started, unharmed, waits
 from tests.e2e.world import POLICY, World
 
 LEVELS = ("read", "triage", "write", "maintain", "admin")  # "none" is read in a public repository

@@ -15,7 +15,7 @@ from bot.services.workers import WorkerPool
 from bot.settings import Settings
 from bot.sim import ManualClock, SimGitHub, SimOptions
 from bot.sim.model import CheckRun, Pull, Run
-from tests.e2e.dying import Grip
+from tests.e2e.database_connections import ConnectionsInUse
 from tests.github.validator import Validator
 
 GATE = "ascend-ci"
@@ -125,7 +125,7 @@ class Bot:
     parts: Parts
     loops: WorkerPool
     stack: AsyncExitStack
-    grip: Grip
+    connections: ConnectionsInUse
 
     def step(self, name: str) -> Step:
         """Return a loop's step."""
@@ -219,7 +219,7 @@ class World:
         """Drop the bot as kill -9 does, without any clean-up, and start another."""
         self.bots.remove(self.bot)
         self.dropped.append(self.bot)  # its sockets and files are closed when the test is over
-        await self.bot.grip.break_off()  # its locks at once: the next one must not wait for them
+        await self.bot.connections.cut()  # its locks at once: the next one must not wait for them
         self.bot = await start_bot(self)
         self.bots.append(self.bot)
 
@@ -249,8 +249,8 @@ async def _start(
     parts = await stack.enter_async_context(
         open_parts(settings, clock=BotClock(clock), strict=True)
     )
-    grip = Grip()
-    grip.watch(parts.store)
+    connections = ConnectionsInUse()
+    connections.watch(parts.store)
     loops = await stack.enter_async_context(open_loops(wrap(parts)))
     runner = make_runner(parts, loops)
     await runner.setup()
@@ -259,7 +259,7 @@ async def _start(
     await site.start()
     port = runner.addresses[0][1]
     github.state.the_app().webhook_url = f"http://127.0.0.1:{port}/webhook"
-    return Bot(parts, loops, stack, grip)
+    return Bot(parts, loops, stack, connections)
 
 
 def settings_for(github: SimGitHub, folder: Path, database_url: str) -> Settings:

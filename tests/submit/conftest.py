@@ -17,7 +17,7 @@ from aiohttp.test_utils import TestServer
 from bot.submitter.backend import Limits
 from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
-from tests.submitter.faulty import FaultySubmitter
+from tests.submitter.faulty_submitter import FaultySubmitter
 
 HELPER = Path(__file__).parents[2] / "bot" / "submit.py"
 INPUTS = {

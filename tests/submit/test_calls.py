@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.submit.conftest import HELPER, INPUTS, Bot, end, run, start
-from tests.submitter.faulty import FaultySubmitter, Watch, log
+from tests.submitter.faulty_submitter import FaultySubmitter, Watch, log
 
 
 def test_it_is_one_file_of_python_3_9_and_its_standard_library() -> None:

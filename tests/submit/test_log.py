@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from tests.submit.conftest import end, run, start
-from tests.submitter.faulty import Event, FaultySubmitter, Watch, error, final, log, status
+from tests.submitter.faulty_submitter import (
+    Event,
+    FaultySubmitter,
+    Watch,
+    error,
+    final,
+    log,
+    status,
+)
 
 FIVE: list[Event] = [log("a"), log("b"), log("c"), log("d"), final("SUCCEEDED", "well done")]
 

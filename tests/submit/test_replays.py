@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.submit import Config, Follower
-from tests.submitter.faulty import final
+from tests.submitter.faulty_submitter import final
 
 LINE = st.sampled_from(["a", "b", "c", ""])
 CUTS = st.lists(st.integers(0, 12), max_size=4)

@@ -1,1 +1,1 @@
-"""The webhook door and the probes, over real HTTP and real databases."""
+"""The webhook server and the probes, over real HTTP and real databases."""

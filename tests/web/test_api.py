@@ -27,7 +27,7 @@ from bot.web.guard import Guard
 from bot.web.health import Depends, GitHubHeard, HealthPage
 from tests.databases import SqliteTemplate
 from tests.store.rows import NOW, put, run
-from tests.web.door import Answer, Door, open_door
+from tests.web.server import Answer, WebServer, open_server
 
 LINE = "RuntimeError: the 7th line of a log"
 DIGEST = Digest(
@@ -45,7 +45,7 @@ DIGEST = Digest(
 )
 
 
-async def put_story(door: Door) -> Run:
+async def put_story(server: WebServer) -> Run:
     """Store a run with everything that a run can have."""
     stop_request = StopRequest(StopReason.CANCEL, "mia", "enough", NOW)
     more: dict[str, Any] = {
@@ -54,20 +54,20 @@ async def put_story(door: Door) -> Run:
         "actions_run_id": 9,
     }
     one = run(number=1, state=State.CANCELLING, dispatched_at=NOW, **more)
-    await put(door.parts.store, one)
+    await put(server.parts.store, one)
     log = RunEvent(one.id, Source.RUNNER, NOW, LogRead(1, "FAILED", DIGEST))
     said = RunEvent(one.id, Source.RUNNER, NOW, WorkflowRunEnded(1, "failure"))
-    assert await door.parts.store.commit(Plan(run_events=(log, said)), NOW, done=None)
+    assert await server.parts.store.commit(Plan(run_events=(log, said)), NOW, done=None)
     job = RayJob("rj-1", one.id, "announcement", confirmed=True, digest=DIGEST)
-    await door.parts.store.tokens.redeem(Announced(job, (), "j-1", NOW), NOW)
+    await server.parts.store.tokens.redeem(Announced(job, (), "j-1", NOW), NOW)
     return one
 
 
 async def test_runs_are_listed_and_one_is_told_whole_without_a_line_of_its_log(
-    door: Door,
+    server: WebServer,
 ) -> None:
-    one = await put_story(door)
-    answer = await door.get("/api/v1/runs?repo=owner/name&sha=AAAAAAAA&pr=1&state=cancelling")
+    one = await put_story(server)
+    answer = await server.get("/api/v1/runs?repo=owner/name&sha=AAAAAAAA&pr=1&state=cancelling")
     [listed] = answer.data["runs"]
     assert (listed["id"], listed["repo"], listed["suite"]) == (one.id, "owner/name", "ppo")
     assert listed["state"] == "cancelling"
@@ -76,7 +76,7 @@ async def test_runs_are_listed_and_one_is_told_whole_without_a_line_of_its_log(
     assert listed["place"] == place
     assert listed["actions"] == {"run_id": 9, "attempt": 1, "url": ""}
     assert listed["created_at"] == NOW.isoformat()
-    answer = await door.get(f"/api/v1/runs/{one.id}")
+    answer = await server.get(f"/api/v1/runs/{one.id}")
     assert answer.status == 200
     assert listed.items() <= answer.data.items()
     assert answer.data["wants"] == [{"source": "pr:1", "auto": True, "by": ""}]
@@ -111,8 +111,8 @@ async def test_runs_are_listed_and_one_is_told_whole_without_a_line_of_its_log(
     assert LINE not in json.dumps(answer.data)
 
 
-async def test_what_can_not_be_asked_is_refused_with_the_reason(door: Door) -> None:
-    one = await put_story(door)
+async def test_what_can_not_be_asked_is_refused_with_the_reason(server: WebServer) -> None:
+    one = await put_story(server)
     cases = {
         "/api/v1/runs?repo=name": (400, "repo: must be owner/name"),
         "/api/v1/runs?sha=xyz": (400, "sha: must be 7 to 40"),
@@ -128,11 +128,11 @@ async def test_what_can_not_be_asked_is_refused_with_the_reason(door: Door) -> N
         f"/api/v1/runs/{one.id}/rayjobs": (405, "method not allowed"),
     }
     for path, (status, words) in cases.items():
-        answer = await door.get(path)
+        answer = await server.get(path)
         assert (answer.status, list(answer.data)) == (status, ["error"]), path
         assert words in answer.data["error"], path
     good = ("?limit=200", "?repo=8", "?repo=OWNER/name&pr=2", "")
-    found = [(await door.get(f"/api/v1/runs{query}")).data["runs"] for query in good]
+    found = [(await server.get(f"/api/v1/runs{query}")).data["runs"] for query in good]
     assert [len(runs) for runs in found] == [1, 0, 0, 1]
 
 
@@ -163,29 +163,29 @@ async def test_only_who_may_read_reads(tmp_path: Path, sqlite_template: SqliteTe
             assert answer.status == status, (changed, headers)
             assert ("WWW-Authenticate" in answer.headers) == (status == 401)
     closed = {"dashboard": "token", "dashboard_token": "t"}
-    async with open_door(tmp_path, sqlite_template.fresh(tmp_path), **closed) as door:
+    async with open_server(tmp_path, sqlite_template.fresh(tmp_path), **closed) as server:
         for path in ("/api/v1/runs", "/api/v1/runs/R1", "/api/v1/health"):
-            assert (await door.get(path)).status == 401, path
-            allowed = await door.get(path, Authorization="Bearer t")
+            assert (await server.get(path)).status == 401, path
+            allowed = await server.get(path, Authorization="Bearer t")
             assert allowed.status == (404 if path.endswith("R1") else 200), path
 
 
-async def test_health_names_every_dependency(door: Door) -> None:
-    one = await put_story(door)
-    health = (await door.get("/api/v1/health")).data
+async def test_health_names_every_dependency(server: WebServer) -> None:
+    one = await put_story(server)
+    health = (await server.get("/api/v1/health")).data
     assert health["ok"] is True
     assert health["database"] == {"ok": True, "problem": ""}
     assert health["github"]["ok"] is None
     assert health["submitter"] == {"configured": False, "ok": True, "problem": ""}
     assert health["runs"] == {one.state.value: 1}
     assert (health["deliveries_parked"], health["checks_given_up"]) == (0, 0)
-    await door.parts.store._db.write(lambda conn: conn.execute(text("DROP TABLE deliveries")))
-    answer = await door.get("/api/v1/health")
+    await server.parts.store._db.write(lambda conn: conn.execute(text("DROP TABLE deliveries")))
+    answer = await server.get("/api/v1/health")
     assert (answer.status, answer.data["ok"]) == (503, False)
     assert answer.data["database"] == {"ok": False, "problem": "it can't be reached"}
 
 
-async def test_health_is_bad_while_a_dependency_is(door: Door) -> None:
+async def test_health_is_bad_while_a_dependency_is(server: WebServer) -> None:
     clock, calls = ManualClock(), list[str]()
     heard = GitHubHeard(clock, lambda operation, status, _: calls.append(f"{operation} {status}"))
     down, since = "", {"inbox": 1.25}
@@ -194,7 +194,9 @@ async def test_health_is_bad_while_a_dependency_is(door: Door) -> None:
     async def submitter() -> str:
         return down
 
-    depends = Depends(door.parts.store, clock, heard.state, submitter, lambda: since, lambda: stuck)
+    depends = Depends(
+        server.parts.store, clock, heard.state, submitter, lambda: since, lambda: stuck
+    )
     app = web.Application()
     app.router.add_get("/", HealthPage(depends).get)
     async with TestClient(TestServer(app)) as client:
@@ -224,9 +226,9 @@ async def test_health_is_bad_while_a_dependency_is(door: Door) -> None:
 
 
 @asynccontextmanager
-async def posting(door: Door, body: Any, headers: dict[str, str]) -> AsyncIterator[Answer]:
-    url = f"http://127.0.0.1:{door.port}/api/v1/runs/01RUN/rayjobs"
-    async with door.http.post(url, data=body, headers=headers) as response:
+async def posting(server: WebServer, body: Any, headers: dict[str, str]) -> AsyncIterator[Answer]:
+    url = f"http://127.0.0.1:{server.port}/api/v1/runs/01RUN/rayjobs"
+    async with server.http.post(url, data=body, headers=headers) as response:
         yield Answer(response.status, await response.json())
 
 
@@ -237,7 +239,7 @@ def rs256() -> str:
 
 
 async def test_an_announcement_that_can_not_be_read_is_refused_before_it_is_checked(
-    door: Door,
+    server: WebServer,
 ) -> None:
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(MAX_BODY):
@@ -262,22 +264,22 @@ async def test_an_announcement_that_can_not_be_read_is_refused_before_it_is_chec
         (good, {"Authorization": f"Bearer {rs256()}"}, 503, "can't be reached"),
     ]
     for body, headers, status, words in cases:
-        async with posting(door, body, headers) as answer:
+        async with posting(server, body, headers) as answer:
             assert (answer.status, list(answer.data)) == (status, ["error"]), (body, headers)
             assert words in answer.data["error"]
 
 
 @pytest.fixture
-async def door(tmp_path: Path, sqlite_template: SqliteTemplate) -> AsyncIterator[Door]:
-    """Open a door whose issuer is not there."""
+async def server(tmp_path: Path, sqlite_template: SqliteTemplate) -> AsyncIterator[WebServer]:
+    """Open a server whose issuer is not there."""
     url = sqlite_template.fresh(tmp_path)
-    async with open_door(tmp_path, url, github_oidc_issuer="http://127.0.0.1:9") as opened:
+    async with open_server(tmp_path, url, github_oidc_issuer="http://127.0.0.1:9") as opened:
         yield opened
 
 
-async def test_a_database_that_is_away_is_said_in_json_without_its_query(door: Door) -> None:
-    await door.parts.store._db.write(lambda conn: conn.execute(text("DROP TABLE runs")))
-    url = f"http://127.0.0.1:{door.port}/api/v1/runs"
+async def test_a_database_that_is_away_is_said_in_json_without_its_query(server: WebServer) -> None:
+    await server.parts.store._db.write(lambda conn: conn.execute(text("DROP TABLE runs")))
+    url = f"http://127.0.0.1:{server.port}/api/v1/runs"
     async with aiohttp.ClientSession() as http, http.get(url) as answer:
         assert (answer.status, await answer.json()) == (503, {"error": "not now: try again"})
         assert answer.headers["Retry-After"] == "5"

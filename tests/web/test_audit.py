@@ -7,25 +7,25 @@ import pytest
 from bot.core.planning.plan import AuditEntry, Plan
 from tests.databases import SqliteTemplate
 from tests.store.rows import REPO, SHA
-from tests.web.door import Door, open_door
+from tests.web.server import WebServer, open_server
 
 
-async def fill(door: Door) -> None:
-    now = door.clock.now()
+async def fill(server: WebServer) -> None:
+    now = server.clock.now()
     entries = (
         AuditEntry(now, "kim", "start unit", False, "trust", REPO.id, 1, SHA, "guid-1"),
         AuditEntry(now, "lee", "pause all: x", True, "operator"),
     )
-    assert await door.parts.store.commit(Plan(repo=REPO, audit=entries), now, done=None)
+    assert await server.parts.store.commit(Plan(repo=REPO, audit=entries), now, done=None)
 
 
-async def test_decisions_are_listed_whole_and_by_every_filter(door: Door) -> None:
-    await fill(door)
-    answer = await door.get("/api/v1/audit?pr=1&repo=owner/name&who=KIM&since=2h&limit=1")
+async def test_decisions_are_listed_whole_and_by_every_filter(server: WebServer) -> None:
+    await fill(server)
+    answer = await server.get("/api/v1/audit?pr=1&repo=owner/name&who=KIM&since=2h&limit=1")
     assert answer.status == 200
     assert answer.data["audit"] == [
         {
-            "at": door.clock.now().isoformat(),
+            "at": server.clock.now().isoformat(),
             "who": "kim",
             "what": "start unit",
             "allowed": False,
@@ -37,15 +37,15 @@ async def test_decisions_are_listed_whole_and_by_every_filter(door: Door) -> Non
             "delivery": "guid-1",
         }
     ]
-    answer = await door.get("/api/v1/audit")
+    answer = await server.get("/api/v1/audit")
     assert [item["who"] for item in answer.data["audit"]] == ["lee", "kim"]
     for nobody in ("pr=2", "repo=owner/else", "who=mia", "since=2099-01-01T00:00+08:00"):
-        assert (await door.get(f"/api/v1/audit?{nobody}")).data == {"audit": []}
+        assert (await server.get(f"/api/v1/audit?{nobody}")).data == {"audit": []}
 
 
 @pytest.mark.parametrize("query", ["pr=x", "repo=name", "since=soon", "limit=0", "by=kim"])
-async def test_what_is_not_understood_is_refused_by_name(door: Door, query: str) -> None:
-    answer = await door.get(f"/api/v1/audit?{query}")
+async def test_what_is_not_understood_is_refused_by_name(server: WebServer, query: str) -> None:
+    answer = await server.get(f"/api/v1/audit?{query}")
     assert answer.status == 400
     assert answer.data["error"].startswith(query.partition("=")[0] + ":")
 
@@ -54,7 +54,7 @@ async def test_nobody_reads_the_audit_without_the_token(
     tmp_path: Path, sqlite_template: SqliteTemplate
 ) -> None:
     url = sqlite_template.fresh(tmp_path)
-    async with open_door(tmp_path, url, dashboard="token", dashboard_token="open") as door:
-        assert (await door.get("/api/v1/audit")).status == 401
-        answer = await door.get("/api/v1/audit", Authorization="Bearer open")
+    async with open_server(tmp_path, url, dashboard="token", dashboard_token="open") as server:
+        assert (await server.get("/api/v1/audit")).status == 401
+        answer = await server.get("/api/v1/audit", Authorization="Bearer open")
         assert answer.data == {"audit": []}

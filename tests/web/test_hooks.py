@@ -1,4 +1,4 @@
-"""The door stores what GitHub signed, once, and answers everything else with a reason."""
+"""The server stores what GitHub signed, once, and answers everything else with a reason."""
 
 import asyncio
 import gzip
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bot.telemetry import Metrics
 from bot.web.hooks import MAX_BODY, Hooks
-from tests.web.door import SECRETS, Door, named, signed
+from tests.web.server import SECRETS, WebServer, named, signed
 
 PING = {"zen": "Keep it logically awesome.", "hook_id": 1}
 SHA = "a" * 40
@@ -32,18 +32,20 @@ def sha1(body: bytes) -> str:
     return "sha1=" + hmac.new(SECRETS[0].encode(), body, hashlib.sha1).hexdigest()
 
 
-async def test_a_signed_event_is_stored_with_its_body_and_answered(either_door: Door) -> None:
-    answer = await either_door.deliver("push", PUSH)
+async def test_a_signed_event_is_stored_with_its_body_and_answered(
+    either_server: WebServer,
+) -> None:
+    answer = await either_server.deliver("push", PUSH)
     assert (answer.status, answer.data["result"]) == (202, "stored")
-    [row] = await either_door.rows()
+    [row] = await either_server.rows()
     assert (row["state"], row["event"], row["repo_id"]) == ("new", "push", 7)
     assert json.loads(row["body"]) == PUSH
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-async def test_both_secrets_count_while_they_are_rotated(door: Door, secret: str) -> None:
+async def test_both_secrets_count_while_they_are_rotated(server: WebServer, secret: str) -> None:
     body = json.dumps(PUSH).encode()
-    answer = await door.post(body, {**named("push"), **signed(body, secret)})
+    answer = await server.post(body, {**named("push"), **signed(body, secret)})
     assert answer.status == 202
 
 
@@ -67,46 +69,48 @@ WRONG_SIGNATURES = {
 
 @pytest.mark.parametrize("headers", WRONG_SIGNATURES.values(), ids=WRONG_SIGNATURES)
 async def test_nothing_is_stored_without_the_right_signature(
-    door: Door, headers: dict[str, str]
+    server: WebServer, headers: dict[str, str]
 ) -> None:
-    answer = await door.post(BODY, {**named("push"), **headers})
+    answer = await server.post(BODY, {**named("push"), **headers})
     assert answer.status == 401
     assert "signature" in answer.data["error"]
-    assert await door.rows() == []
+    assert await server.rows() == []
 
 
 @pytest.mark.parametrize("secrets", [(), (b"",), (b"good", b"")])
-def test_a_door_without_a_secret_can_not_be_made(door: Door, secrets: tuple[bytes, ...]) -> None:
+def test_a_door_without_a_secret_can_not_be_made(
+    server: WebServer, secrets: tuple[bytes, ...]
+) -> None:
     with pytest.raises(ValueError, match="secret"):
-        Hooks(door.parts.store, secrets, 1, door.clock, Metrics())
+        Hooks(server.parts.store, secrets, 1, server.clock, Metrics())
 
 
-async def test_a_body_of_25_mb_is_taken_and_one_byte_more_is_refused(door: Door) -> None:
+async def test_a_body_of_25_mb_is_taken_and_one_byte_more_is_refused(server: WebServer) -> None:
     text = b'{"zen": "%s"}'
     full = text % (b"a" * (MAX_BODY - len(text) + 2))
     assert len(full) == MAX_BODY
-    assert (await door.deliver("ping", full)).status == 202
-    answer = await door.deliver("ping", full + b" ", guid="guid-2")
+    assert (await server.deliver("ping", full)).status == 202
+    answer = await server.deliver("ping", full + b" ", guid="guid-2")
     assert (answer.status, answer.data["error"]) == (413, "the body is larger than 25 MB")
-    assert len(await door.rows()) == 1
+    assert len(await server.rows()) == 1
 
 
-async def test_a_chunked_body_without_a_length_is_capped_alike(door: Door) -> None:
+async def test_a_chunked_body_without_a_length_is_capped_alike(server: WebServer) -> None:
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(27):
             yield b"x" * 1024 * 1024
 
-    answer = await door.post(endless(), {**named("ping"), **signed(b"")})
+    answer = await server.post(endless(), {**named("ping"), **signed(b"")})
     assert answer.status == 413
 
 
-async def test_a_chunked_body_in_small_pieces_is_read_whole(door: Door) -> None:
+async def test_a_chunked_body_in_small_pieces_is_read_whole(server: WebServer) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         for start in range(0, len(BODY), 7):
             yield BODY[start : start + 7]
             await asyncio.sleep(0)
 
-    answer = await door.post(pieces(), {**named("push"), **signed(BODY)})
+    answer = await server.post(pieces(), {**named("push"), **signed(BODY)})
     assert answer.status == 202
 
 
@@ -127,12 +131,12 @@ REFUSED_HEADERS = {
     ("headers", "status", "says"), REFUSED_HEADERS.values(), ids=REFUSED_HEADERS
 )
 async def test_a_wrong_header_is_refused_by_its_name(
-    door: Door, headers: dict[str, str], status: int, says: str
+    server: WebServer, headers: dict[str, str], status: int, says: str
 ) -> None:
-    answer = await door.post(BODY, {**signed(BODY), **named("push"), **headers})
+    answer = await server.post(BODY, {**signed(BODY), **named("push"), **headers})
     assert answer.status == status
     assert says in answer.data["error"]
-    assert await door.rows() == []
+    assert await server.rows() == []
 
 
 @pytest.mark.parametrize(
@@ -140,22 +144,24 @@ async def test_a_wrong_header_is_refused_by_its_name(
     [b"", b"{", b"[]", b"1", b"null", b'"x"', b"\xff\xfe", b"{" * 5000, b'{"a":"\xed\xa0\x80"}'],
     ids=str,
 )
-async def test_a_body_that_is_no_json_object_is_refused(door: Door, body: bytes) -> None:
-    answer = await door.deliver("push", body)
+async def test_a_body_that_is_no_json_object_is_refused(server: WebServer, body: bytes) -> None:
+    answer = await server.deliver("push", body)
     assert (answer.status, answer.data["error"]) == (400, "the body is no JSON object")
 
 
-async def test_a_charset_in_the_content_type_is_no_obstacle(door: Door) -> None:
-    answer = await door.deliver("push", PUSH, **{"Content-Type": "application/json; charset=utf-8"})
+async def test_a_charset_in_the_content_type_is_no_obstacle(server: WebServer) -> None:
+    answer = await server.deliver(
+        "push", PUSH, **{"Content-Type": "application/json; charset=utf-8"}
+    )
     assert answer.status == 202
 
 
 @pytest.mark.parametrize("path", ["ref", "after", "repository", "installation"])
 async def test_an_event_that_lacks_what_we_need_is_refused_by_the_field(
-    door: Door, path: str
+    server: WebServer, path: str
 ) -> None:
     payload = {key: value for key, value in PUSH.items() if key != path}
-    answer = await door.deliver("push", payload)
+    answer = await server.deliver("push", payload)
     if path == "installation":
         assert answer.status == 202  # a webhook of a repository, not of an app, has none
     else:
@@ -163,35 +169,35 @@ async def test_an_event_that_lacks_what_we_need_is_refused_by_the_field(
         assert path in answer.data["error"]
 
 
-async def test_an_unknown_event_is_noted_and_its_body_is_not_kept(either_door: Door) -> None:
-    answer = await either_door.deliver("sponsorship", {"action": "created", "much": "x" * 999})
+async def test_an_unknown_event_is_noted_and_its_body_is_not_kept(either_server: WebServer) -> None:
+    answer = await either_server.deliver("sponsorship", {"action": "created", "much": "x" * 999})
     assert (answer.status, answer.data["result"]) == (202, "ignored")
-    [row] = await either_door.rows()
+    [row] = await either_server.rows()
     assert (row["state"], row["body"], row["event"]) == ("ignored", None, "sponsorship")
 
 
 @pytest.mark.parametrize("event", ["check_run", "check_suite"])
-async def test_another_apps_check_is_noted_without_its_body(door: Door, event: str) -> None:
+async def test_another_apps_check_is_noted_without_its_body(server: WebServer, event: str) -> None:
     payload = check_event(15368)
     payload["check_suite"] = payload["check_run"]
-    answer = await door.deliver(event, payload)
+    answer = await server.deliver(event, payload)
     assert answer.data == {"result": "ignored", "reason": "another app's check"}
-    [row] = await door.rows()
+    [row] = await server.rows()
     assert row["body"] is None
 
 
-async def test_a_repeated_delivery_changes_nothing(either_door: Door) -> None:
-    await either_door.deliver("push", PUSH)
-    before = await either_door.rows()
-    answer = await either_door.deliver("push", {**PUSH, "ref": "refs/heads/other"})
+async def test_a_repeated_delivery_changes_nothing(either_server: WebServer) -> None:
+    await either_server.deliver("push", PUSH)
+    before = await either_server.rows()
+    answer = await either_server.deliver("push", {**PUSH, "ref": "refs/heads/other"})
     assert (answer.status, answer.data["result"]) == (202, "repeated")
-    assert await either_door.rows() == before
+    assert await either_server.rows() == before
 
 
-async def test_the_same_delivery_at_once_is_stored_once(either_door: Door) -> None:
-    answers = await asyncio.gather(*(either_door.deliver("push", PUSH) for _ in range(20)))
+async def test_the_same_delivery_at_once_is_stored_once(either_server: WebServer) -> None:
+    answers = await asyncio.gather(*(either_server.deliver("push", PUSH) for _ in range(20)))
     assert sorted(answer.data["result"] for answer in answers) == ["repeated"] * 19 + ["stored"]
-    assert len(await either_door.rows()) == 1
+    assert len(await either_server.rows()) == 1
 
 
 NUL_PAYLOADS = {
@@ -209,50 +215,50 @@ NUL_PAYLOADS = {
 
 @pytest.mark.parametrize(("event", "payload"), NUL_PAYLOADS.values(), ids=NUL_PAYLOADS)
 async def test_text_that_a_database_can_not_hold_is_no_server_error(
-    either_door: Door, event: str, payload: dict[str, Any]
+    either_server: WebServer, event: str, payload: dict[str, Any]
 ) -> None:
     body = json.dumps(payload).replace("PLACE", "\\ud800").encode()
-    answer = await either_door.deliver(event, body)
+    answer = await either_server.deliver(event, body)
     assert answer.status < 500, answer.data
 
 
 async def test_a_client_that_hangs_up_leaves_no_traceback(
-    door: Door, caplog: pytest.LogCaptureFixture
+    server: WebServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
-    _, writer = await asyncio.open_connection("127.0.0.1", door.port)
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(b"POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf")
     await writer.drain()
     writer.close()
     await writer.wait_closed()
-    assert (await door.deliver("push", PUSH)).status == 202
+    assert (await server.deliver("push", PUSH)).status == 202
     assert [record for record in caplog.records if record.exc_info] == []
 
 
-async def test_a_slow_body_holds_up_nobody_else(door: Door) -> None:
-    _, writer = await asyncio.open_connection("127.0.0.1", door.port)
+async def test_a_slow_body_holds_up_nobody_else(server: WebServer) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(b"POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
     await writer.drain()
     for number in range(5):
         writer.write(b"x")
         await writer.drain()
-        assert (await door.deliver("push", PUSH, guid=f"guid-{number}")).status == 202
+        assert (await server.deliver("push", PUSH, guid=f"guid-{number}")).status == 202
     writer.close()
     await writer.wait_closed()
 
 
 async def test_a_compressed_body_is_taken_as_it_came_and_never_unpacked(
-    door: Door, caplog: pytest.LogCaptureFixture
+    server: WebServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     for body in (b"no gzip", gzip.compress(b"x" * (MAX_BODY + 2))):
         headers = {**named("push"), **signed(body), "Content-Encoding": "gzip"}
-        answer = await door.post(body, headers)
+        answer = await server.post(body, headers)
         assert (answer.status, answer.data["error"]) == (400, "the body is no JSON object")
     assert [record for record in caplog.records if record.exc_info] == []
 
 
-async def test_broken_chunks_are_no_server_error(door: Door) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
+async def test_broken_chunks_are_no_server_error(server: WebServer) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     head = b"POST /webhook HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     writer.write(head + b"zz\r\n")
     await writer.drain()
@@ -289,16 +295,18 @@ OBJECTS = st.recursive(
 
 @LESS
 @given(event=EVENTS | RARE_EVENTS, body=st.binary(max_size=200))
-async def test_random_bytes_are_never_a_server_error(door: Door, event: str, body: bytes) -> None:
-    assert (await door.deliver(event, body)).status < 500
+async def test_random_bytes_are_never_a_server_error(
+    server: WebServer, event: str, body: bytes
+) -> None:
+    assert (await server.deliver(event, body)).status < 500
 
 
 @LESS
 @given(event=EVENTS | RARE_EVENTS, payload=OBJECTS, guid=st.uuids())
 async def test_random_objects_are_never_a_server_error(
-    door: Door, event: str, payload: Any, guid: object
+    server: WebServer, event: str, payload: Any, guid: object
 ) -> None:
-    assert (await door.deliver(event, payload, guid=str(guid))).status < 500
+    assert (await server.deliver(event, payload, guid=str(guid))).status < 500
 
 
 HEADER_TEXT = st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"))
@@ -307,8 +315,8 @@ HEADER_TEXT = st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude
 @LESS
 @given(name=HEADER_TEXT, guid=HEADER_TEXT, kind=HEADER_TEXT, signature=HEADER_TEXT)
 async def test_random_headers_are_never_a_server_error(
-    door: Door, name: str, guid: str, kind: str, signature: str
+    server: WebServer, name: str, guid: str, kind: str, signature: str
 ) -> None:
     headers = {"X-GitHub-Event": name, "X-GitHub-Delivery": guid, "Content-Type": kind}
     for sign in (signed(BODY), {"X-Hub-Signature-256": signature}):
-        assert (await door.post(BODY, {**headers, **sign})).status < 500
+        assert (await server.post(BODY, {**headers, **sign})).status < 500

@@ -11,30 +11,32 @@ from bot.sim import ManualClock
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.web.probes import Probes
-from tests.web.door import Door
+from tests.web.server import WebServer
 
 
-async def test_a_new_bot_is_alive_and_tells_what_waits(either_door: Door) -> None:
-    answer = await either_door.get("/healthz")
+async def test_a_new_bot_is_alive_and_tells_what_waits(either_server: WebServer) -> None:
+    answer = await either_server.get("/healthz")
     assert (answer.status, answer.data) == (200, {"stuck": []})
-    await either_door.deliver("push", {"ref": "x"})
-    answer = await either_door.get("/api/v1/health")
+    await either_server.deliver("push", {"ref": "x"})
+    answer = await either_server.get("/api/v1/health")
     assert (answer.status, answer.data["deliveries_waiting"]) == (200, 0)
 
 
-async def test_a_server_whose_clock_differs_from_ours_is_not_ready(either_door: Door) -> None:
-    answer = await either_door.get("/readyz")  # the manual clock stands somewhere else
-    if "sqlite" in either_door.parts.settings.database_url:
+async def test_a_server_whose_clock_differs_from_ours_is_not_ready(
+    either_server: WebServer,
+) -> None:
+    answer = await either_server.get("/readyz")  # the manual clock stands somewhere else
+    if "sqlite" in either_server.parts.settings.database_url:
         assert (answer.status, answer.data) == (200, {"ready": True})  # a file has no clock
     else:
         assert answer.status == 503
         assert "clock differs" in answer.data["error"]
 
 
-async def test_metrics_count_deliveries_by_event_and_result(door: Door) -> None:
-    await door.deliver("sponsorship", {})
-    await door.deliver("sponsorship", {})
-    async with door.http.get(f"http://127.0.0.1:{door.port}/metrics") as response:
+async def test_metrics_count_deliveries_by_event_and_result(server: WebServer) -> None:
+    await server.deliver("sponsorship", {})
+    await server.deliver("sponsorship", {})
+    async with server.http.get(f"http://127.0.0.1:{server.port}/metrics") as response:
         text = await response.text()
         assert response.headers["Content-Type"].startswith("text/plain")
     assert 'event="sponsorship",result="ignored"' in text
@@ -55,7 +57,7 @@ async def test_a_database_without_a_schema_is_not_ready_and_no_server_error(
     await store.close()
 
 
-async def test_a_loop_that_hangs_is_named(door: Door) -> None:
+async def test_a_loop_that_hangs_is_named(server: WebServer) -> None:
     clock, stop, begun = ManualClock(), asyncio.Event(), asyncio.Event()
 
     async def hang() -> bool:
@@ -64,13 +66,13 @@ async def test_a_loop_that_hangs_is_named(door: Door) -> None:
         return False
 
     loop = Worker("one", Metrics(), strict=True)
-    loops = WorkerPool([LoopSpec("hanging", hang, None)], door.parts.wake, loop, clock)
+    loops = WorkerPool([LoopSpec("hanging", hang, None)], server.parts.wake, loop, clock)
     running = asyncio.create_task(loops.run(stop))
     await begun.wait()
     assert loops.stuck() == ()
     await clock.advance(STUCK_AFTER.total_seconds())
     assert loops.stuck() == ("hanging",)
-    probes = Probes(door.parts.store, Metrics(), clock, loops.stuck)
+    probes = Probes(server.parts.store, Metrics(), clock, loops.stuck)
     app = web.Application()
     app.router.add_get("/healthz", probes.healthz)
     async with TestClient(TestServer(app)) as client:

@@ -12,7 +12,7 @@ from bot.core.model.runs import Outcome
 from bot.core.runs.verdict import Decided, Pending
 from tests.databases import SqliteTemplate
 from tests.services.rayjobs.following import HANG_S, JOB, World, digest_of, following
-from tests.submitter.faulty import Event, Watch, error, final, log, status
+from tests.submitter.faulty_submitter import Event, Watch, error, final, log, status
 
 ENDED = "2026-01-01T00:00:00Z"
 OOM = "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 61.28 GiB total)"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.databases import SqliteTemplate
 from tests.services.rayjobs.following import JOB, World, following
-from tests.submitter.faulty import final, status
+from tests.submitter.faulty_submitter import final, status
 
 
 @pytest.fixture

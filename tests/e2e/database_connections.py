@@ -10,7 +10,7 @@ from bot.store import Store
 
 
 @dataclass
-class Grip:
+class ConnectionsInUse:
     """The database connections that a bot uses at the moment."""
 
     used: dict[int, Any] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Grip:
     def _given_back(self, _connection: object, record: Any) -> None:
         self.used.pop(id(record), None)
 
-    async def break_off(self) -> None:
+    async def cut(self) -> None:
         """Cut every connection in use; nothing that is not committed remains."""
         while self.used:
             _, connection = self.used.popitem()

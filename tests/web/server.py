@@ -1,4 +1,4 @@
-"""The door of a bot whose loops do not run: what is posted is stored and answered, nothing more."""
+"""A bot that serves the web while its loops do not run: posts are stored and answered."""
 
 import hashlib
 import hmac
@@ -34,8 +34,8 @@ class Answer:
 
 
 @dataclass
-class Door:
-    """The server, what posts to it, and what it stored."""
+class WebServer:
+    """The web server, a client that posts to it, and what it stored."""
 
     port: int
     http: aiohttp.ClientSession
@@ -88,8 +88,8 @@ def named(event: str, guid: str = "guid-1") -> dict[str, str]:
 
 
 @asynccontextmanager
-async def open_door(folder: Path, database_url: str, **more: Any) -> AsyncIterator[Door]:
-    """Open a door that anybody may read at; nothing listens where GitHub would be."""
+async def open_server(folder: Path, database_url: str, **more: Any) -> AsyncIterator[WebServer]:
+    """Open a server that anybody may read at; nothing listens where GitHub would be."""
     private, _ = key_pair()
     settings = Settings(
         github_app_id=APP_ID,
@@ -107,7 +107,7 @@ async def open_door(folder: Path, database_url: str, **more: Any) -> AsyncIterat
         _serve(make_runner(parts, loops)) as port,
         aiohttp.ClientSession() as http,
     ):
-        yield Door(port, http, parts, loops, clock)
+        yield WebServer(port, http, parts, loops, clock)
 
 
 @asynccontextmanager
