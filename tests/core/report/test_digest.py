@@ -15,7 +15,7 @@ from bot.core.report.digest import (
     pace,
     title_of,
 )
-from tests.core import shown as s
+from tests.core import views as s
 
 PLACE = Annotation("a.py", 3, "too big")
 

@@ -10,7 +10,7 @@ from bot.core.model.selections import Cost, StoredSelection
 from bot.core.model.views import GateView
 from bot.core.policy import Mode, Tier
 from bot.core.report import GateState, gate_check, gate_state
-from tests.core import shown as s
+from tests.core import views as s
 
 OPEN = GateState("in_progress", None)
 GREEN = GateState("completed", "success")

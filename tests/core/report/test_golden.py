@@ -21,7 +21,7 @@ from bot.core.policy import Mode, Tier
 from bot.core.policy.changes import Comparison
 from bot.core.report import gate_check, render_policy_check, reply_body, suite_check
 from bot.core.report.markdown import code
-from tests.core import shown as s
+from tests.core import views as s
 from tests.core.building import with_changes
 from tests.core.proposed import PROPOSED
 

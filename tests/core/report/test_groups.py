@@ -10,7 +10,7 @@ from bot.core.model.runs import Outcome
 from bot.core.model.selections import MergeGroup, StoredSelection, SuiteSelection
 from bot.core.model.views import GateView
 from bot.core.report import GateState, gate_check, gate_state, suite_check
-from tests.core import shown as s
+from tests.core import views as s
 
 HERE = s.chosen(passed_at=Sha("1a2b3c4d5e6f" + "0" * 28))
 UNIT_HERE = replace(s.UNIT, passed_at=HERE.passed_at)

@@ -9,7 +9,7 @@ from bot.core.model.views import Annotation, CheckWrite, Proposal
 from bot.core.policy.changes import Before, Change, Comparison, Kind
 from bot.core.report import policy_check, render_policy_check
 from bot.core.report.sections import SUMMARY_BYTES
-from tests.core import shown as s
+from tests.core import views as s
 from tests.core.proposed import PROPOSED
 
 

@@ -16,7 +16,7 @@ from bot.core.model.views import CheckWrite, Reply, SuiteView
 from bot.core.policy import Start
 from bot.core.report import Context, gate_check, reply_body, reply_marker, suite_check
 from bot.core.report.failure import MESSAGE_BYTES
-from tests.core import shown as s
+from tests.core import views as s
 from tests.core.building import with_changes
 from tests.core.report.test_markdown import NASTY
 

@@ -33,8 +33,8 @@ from bot.core.runs.native import (
     may_adopt,
     native_suites,
 )
-from bot.core.runs.steps import Bind, Dispatch, ReadEnd, Wait
-from tests.core import shown
+from bot.core.runs.steps import Bind, Dispatch, ReadEnd, SendCancel, Step, Wait
+from tests.core import views
 from tests.core.building import (
     LABEL,
     REPO,
@@ -50,8 +50,8 @@ from tests.core.building import (
     told,
     with_changes,
 )
-from tests.core.moving import INFRA, step_of, words
 from tests.core.policies import loaded
+from tests.core.runs.steps import INFRA, concludes, ends, reads_end, step_of, waits
 
 POLICY = loaded("""\
 version: 1
@@ -163,40 +163,47 @@ def job(status: str, minutes: float) -> RunEvent:
 @pytest.mark.parametrize(
     ("claim", "run", "known", "at_min", "changes", "expected"),
     [
-        ("waits", WAITING, (), 9, {}, "Wait queued"),
-        ("never started", WAITING, (), 10, {}, "End broken"),
-        ("not wanted", WAITING, (), 1, {"wanted": False}, "End superseded"),
-        ("cancelled", replace(WAITING, stop_request=a_wish()), (), 1, {}, "End cancelled"),
+        ("waits", WAITING, (), 9, {}, waits(State.QUEUED)),
+        ("never started", WAITING, (), 10, {}, ends(Outcome.BROKEN)),
+        ("not wanted", WAITING, (), 1, {"wanted": False}, ends(Outcome.SUPERSEDED)),
+        ("cancelled", replace(WAITING, stop_request=a_wish()), (), 1, {}, ends(Outcome.CANCELLED)),
         (
             "cancelled as it starts",
             replace(WAITING, stop_request=a_wish()),
             (NATIVE,),
             1,
             {},
-            "Bind",
+            Bind(50, 1, "https://x/50", "pull_request"),
         ),
-        ("started, not wanted", WAITING, (NATIVE,), 1, {"wanted": False}, "End superseded"),
-        ("started", WAITING, (NATIVE,), 1, {}, "Bind"),
-        ("run again", replace(WAITING, rerun_of=99), (), 1, {}, "Dispatch 1"),
-        ("no runner yet", BOUND, (), 5, {}, "Wait waiting_for_runner"),
-        ("no runner for a day", BOUND, (), 1440, {}, "ReadEnd"),
-        ("runs", BOUND, (started(),), 30, {}, "Wait running"),
-        ("over our limit: GitHub's holds", BOUND, (started(),), 90, {}, "Wait running"),
-        ("runs for a day", BOUND, (started(),), 1440, {}, "ReadEnd"),
-        ("held", BOUND, (held(),), 5, {}, "Wait needs_approval"),
-        ("approved", BOUND, (held(), job("queued", 4)), 5, {}, "Wait waiting_for_runner"),
+        ("started, not wanted", WAITING, (NATIVE,), 1, {"wanted": False}, ends(Outcome.SUPERSEDED)),
+        ("started", WAITING, (NATIVE,), 1, {}, Bind(50, 1, "https://x/50", "pull_request")),
+        ("run again", replace(WAITING, rerun_of=99), (), 1, {}, Dispatch(1)),
+        ("no runner yet", BOUND, (), 5, {}, waits(State.WAITING_FOR_RUNNER)),
+        ("no runner for a day", BOUND, (), 1440, {}, reads_end()),
+        ("runs", BOUND, (started(),), 30, {}, waits(State.RUNNING)),
+        ("over our limit: GitHub's holds", BOUND, (started(),), 90, {}, waits(State.RUNNING)),
+        ("runs for a day", BOUND, (started(),), 1440, {}, reads_end()),
+        ("held", BOUND, (held(),), 5, {}, waits(State.NEEDS_APPROVAL)),
+        ("approved", BOUND, (held(), job("queued", 4)), 5, {}, waits(State.WAITING_FOR_RUNNER)),
         (
             "approved, by a list",
             BOUND,
             (held(), told("queued", at(4), source=Source.POLL)),
             5,
             {},
-            "Wait waiting_for_runner",
+            waits(State.WAITING_FOR_RUNNER),
         ),
-        ("nobody wants it", BOUND, (started(),), 5, {"wanted": False}, "End superseded"),
-        ("cancelled by a person", replace(BOUND, stop_request=a_wish()), (), 11, {}, "SendCancel"),
-        ("passed", BOUND, (started(), ended("success")), 31, {}, "End success"),
-        ("failed", BOUND, (started(), ended("failure")), 31, {}, "Conclude failure"),
+        ("nobody wants it", BOUND, (started(),), 5, {"wanted": False}, ends(Outcome.SUPERSEDED)),
+        (
+            "cancelled by a person",
+            replace(BOUND, stop_request=a_wish()),
+            (),
+            11,
+            {},
+            SendCancel(force=False),
+        ),
+        ("passed", BOUND, (started(), ended("success")), 31, {}, ends(Outcome.SUCCESS)),
+        ("failed", BOUND, (started(), ended("failure")), 31, {}, concludes(Outcome.FAILURE)),
     ],
 )
 def test_a_step(
@@ -205,9 +212,9 @@ def test_a_step(
     known: tuple[RunEvent, ...],
     at_min: float,
     changes: dict[str, Any],
-    expected: str,
+    expected: Step,
 ) -> None:
-    assert words(step_of(run, *known, at_min=at_min, **changes)) == expected, claim
+    assert step_of(run, *known, at_min=at_min, **changes) == expected, claim
 
 
 def test_it_says_what_it_waits_for() -> None:
@@ -223,7 +230,7 @@ def test_it_says_what_it_waits_for() -> None:
 def test_an_infrastructures_failure_is_tried_again_as_others_are() -> None:
     verdict = learned(VerdictReached(Outcome.FAILURE, "x"), at(30))
     step = step_of(BOUND, ended("failure"), verdict, log(digest=INFRA), at_min=31)
-    assert words(step) == "End failure retry"
+    assert step == ends(Outcome.FAILURE, retried=True)
 
 
 @pytest.mark.parametrize("level", [Level.PULL, Level.TRIAGE])
@@ -241,19 +248,19 @@ def test_a_refused_rerun_says_what_github_runs_again() -> None:
 
 
 CTX = Context("octo/project")
-OWN = shown.chosen("own", native=True, auto=False)
+OWN = views.chosen("own", native=True, auto=False)
 
 
 def githubs(name: str, **changes: Any) -> Run:
-    made = shown.other(name, shown.live(**changes))
+    made = views.other(name, views.live(**changes))
     frozen = with_changes(made.snapshot, start=Start.NATIVE, labels=(Label(LABEL, 8, 2),))
     return replace(made, snapshot=frozen)
 
 
 def test_the_gate_waits_for_what_github_has_not_started() -> None:
     for changes in ({}, {"draft": True}, {"trusted": False}):
-        view = shown.gate(shown.selection(OWN, **changes))
-        check = gate_check(view, CTX, shown.NOW)
+        view = views.gate(views.selection(OWN, **changes))
+        check = gate_check(view, CTX, views.NOW)
         assert (check.status, check.title) == ("in_progress", "own is not finished")
         assert "waiting for GitHub to start it" in check.summary
 
@@ -264,9 +271,9 @@ def test_the_gate_links_what_waits_for_an_approval_on_github() -> None:
         githubs(name, state=State.NEEDS_APPROVAL, actions_url=url)
         for name, url in zip(("own", "second"), urls, strict=True)
     )
-    second = shown.chosen("second", native=True, auto=False)
-    view = shown.gate(shown.selection(OWN, second), runs=runs)
-    check = gate_check(view, CTX, shown.NOW)
+    second = views.chosen("second", native=True, auto=False)
+    view = views.gate(views.selection(OWN, second), runs=runs)
+    check = gate_check(view, CTX, views.NOW)
     assert (check.conclusion, check.buttons) == ("action_required", ())
     assert check.title == "Waiting for an approval on GitHub: own and second"
     assert all(url in check.summary for url in urls)

@@ -11,9 +11,9 @@ from bot.core.model.run_events import (
     DispatchUnsent,
     RunEvent,
 )
-from bot.core.model.runs import Run, State, StopReason
+from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.runs.offline import OfflineLabel
-from bot.core.runs.steps import Wait
+from bot.core.runs.steps import Acquire, Dispatch, Search, Step, Wait
 from tests.core.building import (
     LABEL,
     a_rayjob,
@@ -25,26 +25,30 @@ from tests.core.building import (
     started,
     told,
 )
-from tests.core.moving import (
+from tests.core.runs.steps import (
     PLAIN,
     RAY,
+    ends,
+    finds_rayjobs,
+    reads_end,
     row,
     step_of,
-    words,
+    stops,
+    waits,
 )
 
 QUEUED = [
-    row("Acquire", "no place yet", a_run(), at_min=0),
-    row("Dispatch 1", "a place taken", a_run(label=LABEL), at_min=0),
-    row("Wait queued", "debounce", a_run(not_before=at(1)), at_min=0),
-    row("Acquire", "debounce over", a_run(not_before=at(1)), at_min=1),
-    row("Wait queued", "submitter down", a_run(rayjob=True), at_min=0, submitter_down="down"),
-    row("Acquire", "submitter down, no RayJob", a_run(), at_min=0, submitter_down="down"),
-    row("End cancelled", "cancelled", a_run(stop_request=a_wish()), at_min=11),
-    row("End superseded", "nobody wants it", a_run(label=LABEL), at_min=1, wanted=False),
-    row("Acquire", "wanted again", a_run(stop_request=a_wish(StopReason.SUPERSEDE)), at_min=11),
+    row(Acquire(), "no place yet", a_run(), at_min=0),
+    row(Dispatch(1), "a place taken", a_run(label=LABEL), at_min=0),
+    row(waits(State.QUEUED), "debounce", a_run(not_before=at(1)), at_min=0),
+    row(Acquire(), "debounce over", a_run(not_before=at(1)), at_min=1),
+    row(waits(State.QUEUED), "submitter down", a_run(rayjob=True), at_min=0, submitter_down="down"),
+    row(Acquire(), "submitter down, no RayJob", a_run(), at_min=0, submitter_down="down"),
+    row(ends(Outcome.CANCELLED), "cancelled", a_run(stop_request=a_wish()), at_min=11),
+    row(ends(Outcome.SUPERSEDED), "nobody wants it", a_run(label=LABEL), at_min=1, wanted=False),
+    row(Acquire(), "wanted again", a_run(stop_request=a_wish(StopReason.SUPERSEDE)), at_min=11),
     row(
-        "End superseded",
+        ends(Outcome.SUPERSEDED),
         "superseded",
         a_run(stop_request=a_wish(StopReason.SUPERSEDE)),
         at_min=11,
@@ -68,68 +72,96 @@ SENT = a_run(label=LABEL, state=State.DISPATCHING, dispatched_at=at(0))
 STOPPED = a_run(label=LABEL, state=State.DISPATCHING, stop_request=a_wish())
 NOT_TAKEN = learned(DispatchUnsent(1, "limit"))
 DISPATCHING = [
-    row("Wait dispatching", "lost, 1 s", SENT, *lost(1, 0), at_min=1 / 60),
-    row("Search 1.1", "lost, 2 s", SENT, *lost(1, 0), at_min=2.1 / 60),
-    row("Wait dispatching", "lost, 4 s", SENT, *lost(1, 1), at_min=4 / 60),
-    row("Search 1.2", "lost, 5 s", SENT, *lost(1, 1), at_min=5.1 / 60),
-    row("Wait dispatching", "lost, 14 s", SENT, *lost(1, 2), at_min=14 / 60),
-    row("Search 1.3", "lost, 15 s", SENT, *lost(1, 2), at_min=15.1 / 60),
-    row("Wait dispatching", "lost, 39 s", SENT, *lost(1, 3), at_min=39 / 60),
-    row("Search 1.4", "lost, 40 s", SENT, *lost(1, 3), at_min=40.1 / 60),
-    row("Dispatch 2", "not found in four", SENT, *lost(1, 4), at_min=0.7),
-    row("Wait dispatching", "lost again", SENT, *lost(2, 0), at_min=1),
-    row("Search 2.1", "lost again", SENT, *lost(2, 0), at_min=1.1),
-    row("Dispatch 2", "surely not taken", SENT, *lost(1, 0), NOT_TAKEN, at_min=0.1),
-    row("Dispatch 11", "just before 10 min", SENT, *lost(10, 4), at_min=9.9),
-    row("End broken retry", "10 min", SENT, *lost(10, 4), at_min=10),
-    row("Wait dispatching", "10 min, looking first", SENT, *lost(11, 0), at_min=10.01),
-    row("End broken", "refused", SENT, *lost(1, 0), learned(DispatchRefused("x")), at_min=0.1),
-    row("Search 1.1", "cancelled: found first", STOPPED, *lost(1, 0), at_min=0.1),
-    row("End cancelled", "cancelled: not found", STOPPED, *lost(1, 4), at_min=1),
-    row("End cancelled", "cancelled: never sent", STOPPED, *lost(1, 0), NOT_TAKEN, at_min=1),
-    row("End superseded", "nobody wants it", SENT, *lost(1, 4), at_min=1, wanted=False),
+    row(waits(State.DISPATCHING), "lost, 1 s", SENT, *lost(1, 0), at_min=1 / 60),
+    row(Search(1, 1), "lost, 2 s", SENT, *lost(1, 0), at_min=2.1 / 60),
+    row(waits(State.DISPATCHING), "lost, 4 s", SENT, *lost(1, 1), at_min=4 / 60),
+    row(Search(1, 2), "lost, 5 s", SENT, *lost(1, 1), at_min=5.1 / 60),
+    row(waits(State.DISPATCHING), "lost, 14 s", SENT, *lost(1, 2), at_min=14 / 60),
+    row(Search(1, 3), "lost, 15 s", SENT, *lost(1, 2), at_min=15.1 / 60),
+    row(waits(State.DISPATCHING), "lost, 39 s", SENT, *lost(1, 3), at_min=39 / 60),
+    row(Search(1, 4), "lost, 40 s", SENT, *lost(1, 3), at_min=40.1 / 60),
+    row(Dispatch(2), "not found in four", SENT, *lost(1, 4), at_min=0.7),
+    row(waits(State.DISPATCHING), "lost again", SENT, *lost(2, 0), at_min=1),
+    row(Search(2, 1), "lost again", SENT, *lost(2, 0), at_min=1.1),
+    row(Dispatch(2), "surely not taken", SENT, *lost(1, 0), NOT_TAKEN, at_min=0.1),
+    row(Dispatch(11), "just before 10 min", SENT, *lost(10, 4), at_min=9.9),
+    row(ends(Outcome.BROKEN, retried=True), "10 min", SENT, *lost(10, 4), at_min=10),
+    row(waits(State.DISPATCHING), "10 min, looking first", SENT, *lost(11, 0), at_min=10.01),
+    row(
+        ends(Outcome.BROKEN),
+        "refused",
+        SENT,
+        *lost(1, 0),
+        learned(DispatchRefused("x")),
+        at_min=0.1,
+    ),
+    row(Search(1, 1), "cancelled: found first", STOPPED, *lost(1, 0), at_min=0.1),
+    row(ends(Outcome.CANCELLED), "cancelled: not found", STOPPED, *lost(1, 4), at_min=1),
+    row(
+        ends(Outcome.CANCELLED), "cancelled: never sent", STOPPED, *lost(1, 0), NOT_TAKEN, at_min=1
+    ),
+    row(ends(Outcome.SUPERSEDED), "nobody wants it", SENT, *lost(1, 4), at_min=1, wanted=False),
 ]
 
 QUIET = a_rayjob(last_line_at=at(5))
 SILENT = a_rayjob(last_line_at=at(5), silent_since=at(6))
 OVER = a_rayjob("SUCCEEDED", last_line_at=at(5))
 WATCHED = [
-    row("Wait waiting_for_runner", "no runner yet", PLAIN, at_min=5),
-    row("Wait waiting_for_runner", "nearly a day", PLAIN, at_min=1439),
-    row("RequestStop no_runner", "a day", PLAIN, at_min=1440),
+    row(waits(State.WAITING_FOR_RUNNER), "no runner yet", PLAIN, at_min=5),
+    row(waits(State.WAITING_FOR_RUNNER), "nearly a day", PLAIN, at_min=1439),
+    row(stops(StopReason.NO_RUNNER), "a day", PLAIN, at_min=1440),
     row(
-        "Wait waiting_for_runner", "not told", dispatched(label=None, dispatched_at=None), at_min=5
+        waits(State.WAITING_FOR_RUNNER),
+        "not told",
+        dispatched(label=None, dispatched_at=None),
+        at_min=5,
     ),
-    row("Wait running", "on its runner", PLAIN, started(), at_min=5),
+    row(waits(State.RUNNING), "on its runner", PLAIN, started(), at_min=5),
     row(
-        "Wait waiting_for_runner",
+        waits(State.WAITING_FOR_RUNNER),
         "another attempt began",
         PLAIN,
         told("in_progress", at(), attempt=2),
         at_min=5,
     ),
-    row("FindRayJobs", "its RayJob is looked for", RAY, started(), at_min=5),
+    row(finds_rayjobs(), "its RayJob is looked for", RAY, started(), at_min=5),
     row(
-        "Wait running",
+        waits(State.RUNNING),
         "not while the submitter is down",
         RAY,
         started(),
         at_min=5,
         submitter_down="x",
     ),
-    row("Wait running", "no submitter", RAY, started(), at_min=5, submitter=False),
-    row("Wait running", "its RayJob is known", RAY, started(), at_min=5, rayjobs=(QUIET,)),
-    row("Wait running", "nearly the limit", PLAIN, started(), at_min=59.9),
-    row("RequestStop time_out", "the limit", PLAIN, started(), at_min=60),
-    row("RequestStop time_out", "the limit counts from the start", PLAIN, started(30), at_min=90),
-    row("Wait running", "nearly stalled", RAY, started(), at_min=24.9, rayjobs=(QUIET,)),
-    row("RequestStop stall", "stalled", RAY, started(), at_min=25, rayjobs=(QUIET,)),
-    row("Wait running", "silent is not stalled", RAY, started(), at_min=25, rayjobs=(SILENT,)),
-    row("Wait running", "an ended RayJob cannot stall", RAY, started(), at_min=25, rayjobs=(OVER,)),
+    row(waits(State.RUNNING), "no submitter", RAY, started(), at_min=5, submitter=False),
+    row(waits(State.RUNNING), "its RayJob is known", RAY, started(), at_min=5, rayjobs=(QUIET,)),
+    row(waits(State.RUNNING), "nearly the limit", PLAIN, started(), at_min=59.9),
+    row(stops(StopReason.TIME_OUT), "the limit", PLAIN, started(), at_min=60),
     row(
-        "Wait running", "no line yet is no stall", RAY, started(), at_min=25, rayjobs=(a_rayjob(),)
+        stops(StopReason.TIME_OUT), "the limit counts from the start", PLAIN, started(30), at_min=90
     ),
-    row("ReadEnd", "an end is said", PLAIN, started(), told("completed", at(9)), at_min=9),
+    row(waits(State.RUNNING), "nearly stalled", RAY, started(), at_min=24.9, rayjobs=(QUIET,)),
+    row(stops(StopReason.STALL), "stalled", RAY, started(), at_min=25, rayjobs=(QUIET,)),
+    row(
+        waits(State.RUNNING), "silent is not stalled", RAY, started(), at_min=25, rayjobs=(SILENT,)
+    ),
+    row(
+        waits(State.RUNNING),
+        "an ended RayJob cannot stall",
+        RAY,
+        started(),
+        at_min=25,
+        rayjobs=(OVER,),
+    ),
+    row(
+        waits(State.RUNNING),
+        "no line yet is no stall",
+        RAY,
+        started(),
+        at_min=25,
+        rayjobs=(a_rayjob(),),
+    ),
+    row(reads_end(), "an end is said", PLAIN, started(), told("completed", at(9)), at_min=9),
 ]
 
 
@@ -138,9 +170,9 @@ WATCHED = [
     [*QUEUED, *DISPATCHING, *WATCHED],
 )
 def test_a_step(
-    run: Run, known: tuple[RunEvent, ...], at_min: float, changes: dict[str, Any], expected: str
+    run: Run, known: tuple[RunEvent, ...], at_min: float, changes: dict[str, Any], expected: Step
 ) -> None:
-    assert words(step_of(run, *known, at_min=at_min, **changes)) == expected
+    assert step_of(run, *known, at_min=at_min, **changes) == expected
 
 
 def test_waiting_says_why_and_until_when() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bot.core.model.run_events import RunEvent
-from bot.core.model.runs import Outcome, Run, StopReason
-from bot.core.runs.steps import Conclude, End, Step, Wait
+from bot.core.model.runs import Outcome, Run, State, StopReason
+from bot.core.runs.steps import Conclude, DeleteRayJobs, End, SendCancel, Step, Wait
 from tests.core.building import (
     a_rayjob,
     a_wish,
@@ -17,7 +17,7 @@ from tests.core.building import (
     started,
     told,
 )
-from tests.core.moving import (
+from tests.core.runs.steps import (
     CANCEL,
     DELETED,
     DONE,
@@ -30,36 +30,47 @@ from tests.core.moving import (
     RAY,
     STOP,
     UNKNOWN_END,
+    concludes,
+    ends,
     failed_delete,
+    reads_end,
     row,
     step_of,
     stopping,
-    words,
+    stops,
+    waits,
 )
 
 SAID = told("completed", at(9))
 SAID_UNTRUE = [
-    row("ReadEnd", "said to have ended: looked at first", STOP, SAID, at_min=13.9),
-    row("SendCancel", "said 5 min ago and untrue", STOP, SAID, at_min=14),
-    row("ReadEnd", "cancelled, not forced yet", STOP, SAID, CANCEL, DELETED, at_min=15),
-    row("SendCancel force", "untrue, 6 min", STOP, SAID, CANCEL, DELETED, at_min=16),
-    row("ReadEnd", "wanted again", PLAIN, SAID, CANCEL, at_min=15),
-    row("ReadEnd", "nobody stops it", PLAIN, started(), SAID, at_min=59),
-    row("RequestStop time_out", "the limit comes all the same", PLAIN, started(), SAID, at_min=60),
+    row(reads_end(), "said to have ended: looked at first", STOP, SAID, at_min=13.9),
+    row(SendCancel(force=False), "said 5 min ago and untrue", STOP, SAID, at_min=14),
+    row(reads_end(), "cancelled, not forced yet", STOP, SAID, CANCEL, DELETED, at_min=15),
+    row(SendCancel(force=True), "untrue, 6 min", STOP, SAID, CANCEL, DELETED, at_min=16),
+    row(reads_end(), "wanted again", PLAIN, SAID, CANCEL, at_min=15),
+    row(reads_end(), "nobody stops it", PLAIN, started(), SAID, at_min=59),
+    row(
+        stops(StopReason.TIME_OUT),
+        "the limit comes all the same",
+        PLAIN,
+        started(),
+        SAID,
+        at_min=60,
+    ),
 ]
 CANCELLING = [
-    row("SendCancel", "waiting for a runner", STOP, at_min=10),
-    row("SendCancel", "running", STOP, started(), at_min=10),
-    row("ReadEnd", "an end is said: read first", STOP, told("completed", at(9)), at_min=10),
+    row(SendCancel(force=False), "waiting for a runner", STOP, at_min=10),
+    row(SendCancel(force=False), "running", STOP, started(), at_min=10),
+    row(reads_end(), "an end is said: read first", STOP, told("completed", at(9)), at_min=10),
     row(
-        "Conclude failure",
+        concludes(Outcome.FAILURE),
         "the result was in",
         stopping(rayjob=False),
         ended("failure", 9),
         at_min=10,
     ),
     row(
-        "Conclude failure",
+        concludes(Outcome.FAILURE),
         "ended by itself before the cancel",
         stopping(rayjob=False),
         NOTHING_TO_CANCEL,
@@ -67,7 +78,7 @@ CANCELLING = [
         at_min=10,
     ),
     row(
-        "End success",
+        ends(Outcome.SUCCESS),
         "passed before the cancel",
         STOP,
         NOTHING_TO_CANCEL,
@@ -77,7 +88,7 @@ CANCELLING = [
         rayjobs=(DONE,),
     ),
     row(
-        "DeleteRayJobs 1",
+        DeleteRayJobs(1),
         "its RayJob lives on",
         STOP,
         NOTHING_TO_CANCEL,
@@ -87,7 +98,7 @@ CANCELLING = [
         rayjobs=(LIVE,),
     ),
     row(
-        "Conclude cancelled",
+        concludes(Outcome.CANCELLED),
         "the force was taken",
         stopping(rayjob=False),
         NOTHING_TO_CANCEL,
@@ -95,19 +106,31 @@ CANCELLING = [
         ended("cancelled", 17),
         at_min=17,
     ),
-    row("Wait cancelling", "asked", STOP, CANCEL, at_min=10.5),
-    row("DeleteRayJobs 1", "60 s later", STOP, CANCEL, at_min=11),
-    row("DeleteRayJobs 1", "Actions ended", STOP, CANCEL, ended("cancelled", 10.2), at_min=10.2),
-    row("Wait cancelling", "deleted, not ended", STOP, CANCEL, DELETED, at_min=12),
-    row("Wait cancelling", "not ended, no RayJobs", stopping(rayjob=False), CANCEL, at_min=12),
-    row("Wait cancelling", "delete failed", STOP, CANCEL, failed_delete(1, 11), at_min=11.1),
-    row("SendCancel force", "6 min", STOP, CANCEL, DELETED, at_min=16),
-    row("SendCancel force", "6 min, deletes fail", STOP, CANCEL, failed_delete(1, 11), at_min=16),
-    row("Wait cancelling", "forced", STOP, CANCEL, FORCE, DELETED, at_min=17),
-    row("ReadEnd", "forced 6 min ago: look", STOP, CANCEL, FORCE, DELETED, at_min=22),
-    row("Conclude cancelled", "all gone", STOP, CANCEL, DELETED, ended("cancelled", 12), at_min=12),
+    row(waits(State.CANCELLING), "asked", STOP, CANCEL, at_min=10.5),
+    row(DeleteRayJobs(1), "60 s later", STOP, CANCEL, at_min=11),
+    row(DeleteRayJobs(1), "Actions ended", STOP, CANCEL, ended("cancelled", 10.2), at_min=10.2),
+    row(waits(State.CANCELLING), "deleted, not ended", STOP, CANCEL, DELETED, at_min=12),
     row(
-        "Wait cancelling",
+        waits(State.CANCELLING), "not ended, no RayJobs", stopping(rayjob=False), CANCEL, at_min=12
+    ),
+    row(waits(State.CANCELLING), "delete failed", STOP, CANCEL, failed_delete(1, 11), at_min=11.1),
+    row(SendCancel(force=True), "6 min", STOP, CANCEL, DELETED, at_min=16),
+    row(
+        SendCancel(force=True), "6 min, deletes fail", STOP, CANCEL, failed_delete(1, 11), at_min=16
+    ),
+    row(waits(State.CANCELLING), "forced", STOP, CANCEL, FORCE, DELETED, at_min=17),
+    row(reads_end(), "forced 6 min ago: look", STOP, CANCEL, FORCE, DELETED, at_min=22),
+    row(
+        concludes(Outcome.CANCELLED),
+        "all gone",
+        STOP,
+        CANCEL,
+        DELETED,
+        ended("cancelled", 12),
+        at_min=12,
+    ),
+    row(
+        waits(State.CANCELLING),
         "a leftover",
         STOP,
         CANCEL,
@@ -116,7 +139,7 @@ CANCELLING = [
         at_min=12.1,
     ),
     row(
-        "Conclude cancelled",
+        concludes(Outcome.CANCELLED),
         "a leftover for 1 h",
         STOP,
         CANCEL,
@@ -125,7 +148,7 @@ CANCELLING = [
         at_min=72,
     ),
     row(
-        "Conclude cancelled",
+        concludes(Outcome.CANCELLED),
         "no submitter",
         STOP,
         CANCEL,
@@ -134,7 +157,7 @@ CANCELLING = [
         submitter=False,
     ),
     row(
-        "Conclude cancelled",
+        concludes(Outcome.CANCELLED),
         "green too late",
         STOP,
         CANCEL,
@@ -144,9 +167,9 @@ CANCELLING = [
         at_min=12,
         rayjobs=(DONE,),
     ),
-    row("DeleteRayJobs 1", "detached", STOP, *GREEN, asked(), at_min=31, rayjobs=(LIVE,)),
+    row(DeleteRayJobs(1), "detached", STOP, *GREEN, asked(), at_min=31, rayjobs=(LIVE,)),
     row(
-        "Conclude cancelled",
+        concludes(Outcome.CANCELLED),
         "detached, deleted as FAILED",
         STOP,
         *GREEN,
@@ -156,7 +179,7 @@ CANCELLING = [
         rayjobs=(a_rayjob("FAILED"),),
     ),
     row(
-        "Conclude timed_out",
+        concludes(Outcome.TIMED_OUT),
         "time limit",
         stopping(StopReason.TIME_OUT),
         CANCEL,
@@ -165,7 +188,7 @@ CANCELLING = [
         at_min=12,
     ),
     row(
-        "Conclude timed_out",
+        concludes(Outcome.TIMED_OUT),
         "stall",
         stopping(StopReason.STALL),
         CANCEL,
@@ -174,7 +197,7 @@ CANCELLING = [
         at_min=12,
     ),
     row(
-        "Conclude broken",
+        concludes(Outcome.BROKEN),
         "no runner",
         stopping(StopReason.NO_RUNNER),
         CANCEL,
@@ -182,9 +205,9 @@ CANCELLING = [
         ended("cancelled", 12),
         at_min=12,
     ),
-    row("SendCancel", "superseded", PLAIN, at_min=5, wanted=False),
+    row(SendCancel(force=False), "superseded", PLAIN, at_min=5, wanted=False),
     row(
-        "End superseded",
+        ends(Outcome.SUPERSEDED),
         "superseded",
         PLAIN,
         CANCEL,
@@ -193,7 +216,7 @@ CANCELLING = [
         wanted=False,
     ),
     row(
-        "End superseded retry",
+        ends(Outcome.SUPERSEDED, retried=True),
         "wanted again, cancel sent",
         PLAIN,
         CANCEL,
@@ -201,13 +224,13 @@ CANCELLING = [
         at_min=12,
     ),
     row(
-        "Wait waiting_for_runner",
+        waits(State.WAITING_FOR_RUNNER),
         "wanted again, nothing sent",
         dispatched(stop_request=a_wish(StopReason.SUPERSEDE)),
         at_min=12,
     ),
     row(
-        "End superseded retry",
+        ends(Outcome.SUPERSEDED, retried=True),
         "wanted again, RayJob deleted",
         RAY,
         *GREEN,
@@ -224,9 +247,9 @@ CANCELLING = [
     [*CANCELLING, *SAID_UNTRUE],
 )
 def test_a_step(
-    run: Run, known: tuple[RunEvent, ...], at_min: float, changes: dict[str, Any], expected: str
+    run: Run, known: tuple[RunEvent, ...], at_min: float, changes: dict[str, Any], expected: Step
 ) -> None:
-    assert words(step_of(run, *known, at_min=at_min, **changes)) == expected
+    assert step_of(run, *known, at_min=at_min, **changes) == expected
 
 
 def test_a_delete_that_waits_never_puts_off_the_force_cancel() -> None:

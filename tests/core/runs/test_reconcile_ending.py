@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bot.core.model.run_events import RayJobsDeleted, RunEvent, VerdictReached
-from bot.core.model.runs import Outcome, Run, StopReason
-from bot.core.runs.steps import End
+from bot.core.model.runs import Outcome, Run, State, StopReason
+from bot.core.runs.steps import DeleteRayJobs, End, ReadLog, Step
 from tests.core.building import (
     a_rayjob,
     a_wish,
@@ -17,7 +17,7 @@ from tests.core.building import (
     learned,
     log,
 )
-from tests.core.moving import (
+from tests.core.runs.steps import (
     CHANGE,
     DELETED,
     DONE,
@@ -29,52 +29,71 @@ from tests.core.moving import (
     RAY,
     UNKNOWN,
     UNKNOWN_END,
+    concludes,
+    ends,
     failed_delete,
+    finds_rayjobs,
     row,
     step_of,
     stopping,
-    words,
+    stops,
+    waits,
 )
 
 AFTER = [
-    row("End success", "green", PLAIN, *GREEN, at_min=30),
-    row("Conclude failure", "red", PLAIN, ended("failure"), at_min=30),
-    row("Conclude broken", "skipped", PLAIN, ended("skipped"), at_min=30),
-    row("FindRayJobs last", "all RayJobs are asked for", RAY, *GREEN, at_min=30),
-    row("FindRayJobs last", "even with one known", RAY, *GREEN, at_min=30, rayjobs=(DONE,)),
-    row("ReadLog", "no submitter", RAY, *GREEN, at_min=30, submitter=False),
-    row("ReadLog", "submitter down", RAY, *GREEN, at_min=30, submitter_down="x"),
-    row("ReadLog", "healthy and no answer for 2 min", RAY, *GREEN, at_min=32),
-    row("End success", "all witnesses", RAY, *GREEN, asked(), at_min=30, rayjobs=(DONE,)),
-    row("Wait running", "detached", RAY, *GREEN, asked(), at_min=31, rayjobs=(LIVE,)),
-    row("ReadLog", "never seen: the log", RAY, *GREEN, asked(), at_min=31),
-    row("FindRayJobs", "never seen: again", RAY, *GREEN, asked(), log(), at_min=31),
-    row("Wait running", "never seen, down", RAY, *GREEN, log(), at_min=31, submitter_down="x"),
-    row("DeleteRayJobs 1", "never seen for 2 min", RAY, *GREEN, log(), at_min=32),
+    row(ends(Outcome.SUCCESS), "green", PLAIN, *GREEN, at_min=30),
+    row(concludes(Outcome.FAILURE), "red", PLAIN, ended("failure"), at_min=30),
+    row(concludes(Outcome.BROKEN), "skipped", PLAIN, ended("skipped"), at_min=30),
+    row(finds_rayjobs(last=True), "all RayJobs are asked for", RAY, *GREEN, at_min=30),
+    row(finds_rayjobs(last=True), "even with one known", RAY, *GREEN, at_min=30, rayjobs=(DONE,)),
+    row(ReadLog(), "no submitter", RAY, *GREEN, at_min=30, submitter=False),
+    row(ReadLog(), "submitter down", RAY, *GREEN, at_min=30, submitter_down="x"),
+    row(ReadLog(), "healthy and no answer for 2 min", RAY, *GREEN, at_min=32),
+    row(ends(Outcome.SUCCESS), "all witnesses", RAY, *GREEN, asked(), at_min=30, rayjobs=(DONE,)),
+    row(waits(State.RUNNING), "detached", RAY, *GREEN, asked(), at_min=31, rayjobs=(LIVE,)),
+    row(ReadLog(), "never seen: the log", RAY, *GREEN, asked(), at_min=31),
+    row(finds_rayjobs(), "never seen: again", RAY, *GREEN, asked(), log(), at_min=31),
     row(
-        "Conclude broken", "that and nothing to ask", RAY, *GREEN, log(), at_min=32, submitter=False
+        waits(State.RUNNING), "never seen, down", RAY, *GREEN, log(), at_min=31, submitter_down="x"
     ),
-    row("DeleteRayJobs 1", "red, one lives", RAY, ended("failure"), at_min=30, rayjobs=(LIVE,)),
+    row(DeleteRayJobs(1), "never seen for 2 min", RAY, *GREEN, log(), at_min=32),
     row(
-        "DeleteRayJobs 1",
+        concludes(Outcome.BROKEN),
+        "that and nothing to ask",
+        RAY,
+        *GREEN,
+        log(),
+        at_min=32,
+        submitter=False,
+    ),
+    row(DeleteRayJobs(1), "red, one lives", RAY, ended("failure"), at_min=30, rayjobs=(LIVE,)),
+    row(
+        DeleteRayJobs(1),
         "red, end unknown",
         RAY,
         ended("failure"),
         at_min=30,
         rayjobs=(a_rayjob("NOT_FOUND"),),
     ),
-    row("DeleteRayJobs 1", "red, none seen", RAY, ended("failure"), at_min=30),
+    row(DeleteRayJobs(1), "red, none seen", RAY, ended("failure"), at_min=30),
     row(
-        "Conclude failure",
+        concludes(Outcome.FAILURE),
         "red, none seen, one try",
         RAY,
         ended("failure"),
         failed_delete(1, 30),
         at_min=30.1,
     ),
-    row("Conclude failure", "red, all over", RAY, ended("failure"), at_min=30, rayjobs=(DONE,)),
     row(
-        "Conclude failure",
+        concludes(Outcome.FAILURE),
+        "red, all over",
+        RAY,
+        ended("failure"),
+        at_min=30,
+        rayjobs=(DONE,),
+    ),
+    row(
+        concludes(Outcome.FAILURE),
         "red, deleted",
         RAY,
         ended("failure"),
@@ -83,7 +102,7 @@ AFTER = [
         rayjobs=(LIVE,),
     ),
     row(
-        "Wait cancelling",
+        waits(State.CANCELLING),
         "red, delete failed",
         RAY,
         ended("failure"),
@@ -92,7 +111,7 @@ AFTER = [
         rayjobs=(LIVE,),
     ),
     row(
-        "DeleteRayJobs 2",
+        DeleteRayJobs(2),
         "red, delete again",
         RAY,
         ended("failure"),
@@ -101,7 +120,7 @@ AFTER = [
         rayjobs=(LIVE,),
     ),
     row(
-        "Conclude failure",
+        concludes(Outcome.FAILURE),
         "red, an hour of deletes",
         RAY,
         ended("failure"),
@@ -109,11 +128,9 @@ AFTER = [
         at_min=90,
         rayjobs=(LIVE,),
     ),
+    row(DeleteRayJobs(1), "by hand on GitHub", RAY, ended("cancelled"), at_min=30, rayjobs=(LIVE,)),
     row(
-        "DeleteRayJobs 1", "by hand on GitHub", RAY, ended("cancelled"), at_min=30, rayjobs=(LIVE,)
-    ),
-    row(
-        "RequestStop time_out",
+        stops(StopReason.TIME_OUT),
         "detached, at the limit",
         RAY,
         *GREEN,
@@ -124,10 +141,10 @@ AFTER = [
 ]
 
 AT_LIMIT = [
-    row("Wait running", "unknown end, before", RAY, *UNKNOWN_END, at_min=59, rayjobs=(LOST,)),
-    row("DeleteRayJobs 1", "unknown end", RAY, *UNKNOWN_END, at_min=60, rayjobs=(LOST,)),
+    row(waits(State.RUNNING), "unknown end, before", RAY, *UNKNOWN_END, at_min=59, rayjobs=(LOST,)),
+    row(DeleteRayJobs(1), "unknown end", RAY, *UNKNOWN_END, at_min=60, rayjobs=(LOST,)),
     row(
-        "Wait cancelling",
+        waits(State.CANCELLING),
         "unknown end, delete failed",
         RAY,
         *UNKNOWN_END,
@@ -136,7 +153,7 @@ AT_LIMIT = [
         rayjobs=(LOST,),
     ),
     row(
-        "End broken retry",
+        ends(Outcome.BROKEN, retried=True),
         "unknown end, deleted",
         RAY,
         *UNKNOWN_END,
@@ -145,7 +162,7 @@ AT_LIMIT = [
         rayjobs=(LOST,),
     ),
     row(
-        "End broken retry",
+        ends(Outcome.BROKEN, retried=True),
         "unknown end, given up",
         RAY,
         *UNKNOWN_END,
@@ -154,7 +171,7 @@ AT_LIMIT = [
         rayjobs=(LOST,),
     ),
     row(
-        "End broken retry",
+        ends(Outcome.BROKEN, retried=True),
         "unknown end, no submitter",
         RAY,
         *UNKNOWN_END,
@@ -172,13 +189,13 @@ def verdict(outcome: Outcome, minutes: float = 30) -> RunEvent:
 RED = (ended("failure"), verdict(Outcome.FAILURE))
 STALLED = dispatched(stop_request=a_wish(StopReason.STALL))
 FINISHING = [
-    row("ReadLog", "the log is not read", PLAIN, *RED, at_min=30),
-    row("End failure", "the change's fault", PLAIN, *RED, log(digest=CHANGE), at_min=31),
-    row("End failure", "nobody knows", PLAIN, *RED, log(digest=UNKNOWN), at_min=31),
-    row("End failure", "no digest", PLAIN, *RED, log(), at_min=31),
-    row("End failure retry", "infra", PLAIN, *RED, log(digest=INFRA), at_min=31),
+    row(ReadLog(), "the log is not read", PLAIN, *RED, at_min=30),
+    row(ends(Outcome.FAILURE), "the change's fault", PLAIN, *RED, log(digest=CHANGE), at_min=31),
+    row(ends(Outcome.FAILURE), "nobody knows", PLAIN, *RED, log(digest=UNKNOWN), at_min=31),
+    row(ends(Outcome.FAILURE), "no digest", PLAIN, *RED, log(), at_min=31),
+    row(ends(Outcome.FAILURE, retried=True), "infra", PLAIN, *RED, log(digest=INFRA), at_min=31),
     row(
-        "End failure retry",
+        ends(Outcome.FAILURE, retried=True),
         "infra, one knows",
         RAY,
         *RED,
@@ -187,7 +204,7 @@ FINISHING = [
         rayjobs=(a_rayjob("FAILED", complete=True, digest=INFRA),),
     ),
     row(
-        "End failure",
+        ends(Outcome.FAILURE),
         "infra and change",
         RAY,
         *RED,
@@ -195,9 +212,16 @@ FINISHING = [
         at_min=31,
         rayjobs=(a_rayjob("FAILED", complete=True, digest=INFRA),),
     ),
-    row("End failure", "infra, retried", dispatched(retries=1), *RED, log(digest=INFRA), at_min=31),
     row(
-        "End failure",
+        ends(Outcome.FAILURE),
+        "infra, retried",
+        dispatched(retries=1),
+        *RED,
+        log(digest=INFRA),
+        at_min=31,
+    ),
+    row(
+        ends(Outcome.FAILURE),
         "infra, env changed",
         dispatched(retryable=False),
         *RED,
@@ -205,16 +229,24 @@ FINISHING = [
         at_min=31,
     ),
     row(
-        "End failure",
+        ends(Outcome.FAILURE),
         "infra, no retries",
         dispatched(infra_retries=0),
         *RED,
         log(digest=INFRA),
         at_min=31,
     ),
-    row("End failure", "infra, unwanted", PLAIN, *RED, log(digest=INFRA), at_min=31, wanted=False),
     row(
-        "End failure",
+        ends(Outcome.FAILURE),
+        "infra, unwanted",
+        PLAIN,
+        *RED,
+        log(digest=INFRA),
+        at_min=31,
+        wanted=False,
+    ),
+    row(
+        ends(Outcome.FAILURE),
         "cancel changes nothing",
         stopping(rayjob=False),
         *RED,
@@ -222,11 +254,17 @@ FINISHING = [
         at_min=31,
     ),
     row(
-        "Wait finishing", "RayJob's log", RAY, *RED, log(), at_min=31, rayjobs=(a_rayjob("FAILED"),)
+        waits(State.FINISHING),
+        "RayJob's log",
+        RAY,
+        *RED,
+        log(),
+        at_min=31,
+        rayjobs=(a_rayjob("FAILED"),),
     ),
-    row("End failure", "10 min", RAY, *RED, at_min=40, rayjobs=(a_rayjob("FAILED"),)),
+    row(ends(Outcome.FAILURE), "10 min", RAY, *RED, at_min=40, rayjobs=(a_rayjob("FAILED"),)),
     row(
-        "End failure",
+        ends(Outcome.FAILURE),
         "not for an unconfirmed one",
         RAY,
         *RED,
@@ -235,7 +273,7 @@ FINISHING = [
         rayjobs=(a_rayjob("FAILED", confirmed=False),),
     ),
     row(
-        "End broken retry",
+        ends(Outcome.BROKEN, retried=True),
         "broken",
         PLAIN,
         ended("skipped"),
@@ -244,7 +282,7 @@ FINISHING = [
         at_min=31,
     ),
     row(
-        "End timed_out",
+        ends(Outcome.TIMED_OUT),
         "at the limit",
         dispatched(stop_request=a_wish(StopReason.TIME_OUT)),
         ended("cancelled"),
@@ -253,7 +291,7 @@ FINISHING = [
         at_min=31,
     ),
     row(
-        "End timed_out retry",
+        ends(Outcome.TIMED_OUT, retried=True),
         "stalled",
         STALLED,
         ended("cancelled"),
@@ -262,7 +300,7 @@ FINISHING = [
         at_min=31,
     ),
     row(
-        "End cancelled",
+        ends(Outcome.CANCELLED),
         "a person's cancel",
         stopping(),
         ended("cancelled"),
@@ -278,9 +316,9 @@ FINISHING = [
     [*AFTER, *AT_LIMIT, *FINISHING],
 )
 def test_a_step(
-    run: Run, known: tuple[RunEvent, ...], at_min: float, changes: dict[str, Any], expected: str
+    run: Run, known: tuple[RunEvent, ...], at_min: float, changes: dict[str, Any], expected: Step
 ) -> None:
-    assert words(step_of(run, *known, at_min=at_min, **changes)) == expected
+    assert step_of(run, *known, at_min=at_min, **changes) == expected
 
 
 def test_a_rayjobs_end_that_is_heard_after_its_workflows_is_named() -> None:

@@ -11,7 +11,7 @@ import yaml
 from bot.core.policy import Start
 from bot.core.policy.selection import ChangedFile, select
 from bot.core.workflows import Source, Transfer, transfer
-from tests.core.carrying import FOLDER, policy_of
+from tests.core.workflows.transfers import FOLDER, policy_of
 
 CASES = Path(__file__).parents[3] / "../shared/cases/matching"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.core.carrying import carried, missed, policy_of, workflow
+from tests.core.workflows.transfers import carried, missed, policy_of, workflow
 
 UNKNOWN = "`runs-on` of job `a` is known only when it runs: "
 

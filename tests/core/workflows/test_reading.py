@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bot.core.policy import PolicyErrors, check_policy
 from bot.core.workflows import Missed, Source, transfer
 from bot.core.workflows.reading import MAX_BYTES, MAX_DEPTH, Table, read
-from tests.core.carrying import carried, missed, policy_of, workflow
+from tests.core.workflows.transfers import carried, missed, policy_of, workflow
 
 LAUGHS = "a: &a [x, x]\n" + "".join(
     f"{new}: &{new} [{', '.join([f'*{old}'] * 50)}]\n"

@@ -6,7 +6,7 @@ from bot.core.policy import Start
 from bot.core.workflows import Workflow
 from bot.core.workflows.jobs import MAX_JOBS
 from bot.core.workflows.writing import word
-from tests.core.carrying import FOLDER, carried, missed, policy_of, workflow
+from tests.core.workflows.transfers import FOLDER, carried, missed, policy_of, workflow
 
 TYPICAL = """\
 name: NPU unit tests
