@@ -1,1 +1,1 @@
-"""One run's life: what was observed of it, its verdict and its next step."""
+"""The life of a run: its events, its verdict and its next step."""

@@ -1,6 +1,7 @@
-"""How a run is stopped: its Actions run cancelled, its RayJobs deleted."""
+"""Stops a run: cancels its Actions run and deletes its RayJobs."""
 
 from datetime import datetime, timedelta
+from typing import assert_never
 
 from bot.core.model.runs import Outcome, State, StopReason, StopRequest
 from bot.core.runs.observed import Observed
@@ -8,13 +9,13 @@ from bot.core.runs.reconcile_input import ReconcileInput
 from bot.core.runs.steps import Conclude, DeleteRayJobs, End, ReadEnd, SendCancel, Step, Wait
 
 FORCE_AFTER = timedelta(minutes=6)  # GitHub forces a cancel at 5 min
-DELETE_AFTER = timedelta(seconds=60)  # the submit job's own clean-up gets this long
+DELETE_AFTER = timedelta(seconds=60)  # the submit job first has so long to clean up itself
 DELETE_FOR = timedelta(hours=1)
-SLOW_READ = timedelta(minutes=1)  # of a run whose end has been due for minutes: it may take hours
+SLOW_READ = timedelta(minutes=1)  # after an end that is minutes late: it may take hours
 
 
 def why_to_stop(given: ReconcileInput) -> StopRequest | None:
-    """Return why the run should stop: a wish, or that nobody wants it any more."""
+    """Return why the run should stop: a stop request, or it has no claimant any more."""
     stop_request = given.run.stop_request
     if stop_request and (stop_request.kind is not StopReason.SUPERSEDE or not given.wanted):
         return stop_request
@@ -24,17 +25,21 @@ def why_to_stop(given: ReconcileInput) -> StopRequest | None:
 
 
 def _outcome(stop_request: StopRequest) -> Outcome:
-    return {
-        StopReason.CANCEL: Outcome.CANCELLED,
-        StopReason.SUPERSEDE: Outcome.SUPERSEDED,
-        StopReason.TIME_OUT: Outcome.TIMED_OUT,
-        StopReason.STALL: Outcome.TIMED_OUT,
-        StopReason.NO_RUNNER: Outcome.BROKEN,
-    }[stop_request.kind]
+    match stop_request.kind:
+        case StopReason.CANCEL:
+            return Outcome.CANCELLED
+        case StopReason.SUPERSEDE:
+            return Outcome.SUPERSEDED
+        case StopReason.TIME_OUT | StopReason.STALL:
+            return Outcome.TIMED_OUT
+        case StopReason.NO_RUNNER:
+            return Outcome.BROKEN
+        case _:
+            assert_never(stop_request.kind)
 
 
 def end_stopped(given: ReconcileInput, stop_request: StopRequest, leftover: str = "") -> End:
-    """End a stopped run; one that is wanted again goes on as the next attempt."""
+    """End a stopped run; a run that is wanted again goes on as the next attempt."""
     why = (
         f"{stop_request.reason}; RayJobs may be left: {leftover}"
         if leftover
@@ -46,7 +51,7 @@ def end_stopped(given: ReconcileInput, stop_request: StopRequest, leftover: str 
 
 
 def cancel(given: ReconcileInput, observed: Observed, stop_request: StopRequest) -> Step:
-    """Cancel the Actions run, then the RayJobs; a leftover holds its place for an hour."""
+    """Cancel the Actions run, then delete the RayJobs; their place is held for an hour at most."""
     now = given.now
     if not observed.ended:
         if observed.cancel_at is None:
@@ -64,7 +69,7 @@ def cancel(given: ReconcileInput, observed: Observed, stop_request: StopRequest)
 
 
 def _conclude_stopped(given: ReconcileInput, observed: Observed, stop_request: StopRequest) -> Step:
-    """Conclude a stopped run, so that its logs are read; one that nobody wants just ends."""
+    """Conclude a stopped run, so that its logs are read; a superseded run ends at once."""
     leftover = "" if observed.deleted else observed.leftover
     end = end_stopped(given, stop_request, leftover)
     if end.outcome is Outcome.SUPERSEDED:
@@ -73,9 +78,9 @@ def _conclude_stopped(given: ReconcileInput, observed: Observed, stop_request: S
 
 
 def _await_cancel(observed: Observed, now: datetime, deleting: Wait | None) -> Step:
-    """Wait for the end of a cancelled run; look for it in case its webhook is lost.
+    """Wait for the end of a cancelled run, and look for it in case its webhook is lost.
 
-    A delete that has to wait must not put off the force-cancel.
+    A delete that has to wait must not delay the force-cancel.
     """
     since = observed.force_at or observed.cancel_at or now
     if now - since >= FORCE_AFTER:
@@ -88,7 +93,7 @@ def _await_cancel(observed: Observed, now: datetime, deleting: Wait | None) -> S
 
 
 def _must_delete(given: ReconcileInput, observed: Observed) -> bool:
-    """Tell whether RayJobs should be deleted now: after the Actions run's end, or 60 s."""
+    """Return True if RayJobs should be deleted now: the Actions run ended, or 60 s passed."""
     if not (given.run.snapshot.suite.rayjob and given.submitter) or observed.deleted:
         return False
     asked = observed.cancel_at
@@ -98,7 +103,7 @@ def _must_delete(given: ReconcileInput, observed: Observed) -> bool:
 def delete_rayjobs(
     given: ReconcileInput, observed: Observed, why: str
 ) -> DeleteRayJobs | Wait | None:
-    """Return the next step of deleting RayJobs; None once done or given up after an hour."""
+    """Return the next step of deleting RayJobs, None if all are gone or an hour has passed."""
     deletes = observed.deletes
     if observed.deleted or not given.submitter:
         return None
@@ -112,7 +117,7 @@ def delete_rayjobs(
     return DeleteRayJobs(len(deletes) + 1)
 
 
-def left_over(observed: Observed) -> str:
-    """Return the words that name what could not be deleted."""
+def leftover_note(observed: Observed) -> str:
+    """Return a note on the RayJobs that could not be deleted, "" if there are none."""
     left = observed.leftover and not observed.deleted
     return f"; RayJobs may be left: {observed.leftover}" if left else ""

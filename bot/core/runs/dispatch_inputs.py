@@ -1,4 +1,4 @@
-"""What a dispatch sends, and what GitHub's refusal means in a maintainer's words."""
+"""The inputs that a dispatch sends, and the reason if GitHub refuses it."""
 
 from bot.core.model.runs import Run
 
@@ -6,7 +6,7 @@ WHY_NOT_AGAIN = "its run is older than 30 days, ran 50 times, is going, or was d
 
 
 def inputs_of(run: Run, label: str) -> dict[str, str]:
-    """Return a workflow's inputs: every value is a string, GitHub refuses others."""
+    """Return the inputs of a workflow. GitHub accepts only strings."""
     pull = "" if run.number is None else str(run.number)
     places = {"{sha}": run.sha, "{pr}": pull, "{runner}": label, "{run}": run.id}
     own = {name: _fill(value, places) for name, value in run.snapshot.suite.inputs.items()}
@@ -27,7 +27,7 @@ def _fill(value: str, places: dict[str, str]) -> str:
 
 
 def refusal(run: Run, status: int | None, message: str) -> str:
-    """Return why GitHub did not start the workflow, and what to do."""
+    """Return why GitHub did not start the workflow, and what a maintainer can do."""
     workflow, ref = run.snapshot.suite.workflow, run.snapshot.ref
     said = f"GitHub said: {message.strip() or status}"
     if run.snapshot.native:

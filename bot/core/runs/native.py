@@ -1,4 +1,4 @@
-"""Suites that GitHub starts by its own path filters: which run is whose, and what it waits for.
+"""Suites that GitHub starts by its own path filters.
 
 The row of a selected one is made with the plan and waits; the Actions run that GitHub makes of its
 workflow at that commit is bound to it. One that was not selected is adopted when it shows up.
@@ -20,11 +20,13 @@ from bot.core.runs.offline import LOOK_AT_LABEL
 from bot.core.runs.reconcile_input import ReconcileInput
 from bot.core.runs.steps import Bind, End, ReadEnd, Step, Wait
 
-# Two more could be of a pull request: `workflow_run` has another commit, `merge_group` its own.
+# `workflow_run` runs on another commit, and a `merge_group` has a commit of its own.
 EVENTS = ("pull_request", "pull_request_target", "push")
-START_WITHIN = timedelta(minutes=10)  # of the push; GitHub takes seconds, under load minutes
-LATE_PULL = timedelta(minutes=2)  # a pull request's webhook may come so long after its run's
-LOST_AFTER = timedelta(hours=24)  # then the end is looked for: every word of it may be lost
+START_WITHIN = timedelta(minutes=10)  # of the push; GitHub takes seconds, or minutes under load
+LATE_PULL = timedelta(
+    minutes=2
+)  # the webhook of a pull request may come so long after that of its run
+LOST_AFTER = timedelta(hours=24)  # then its end is looked for, in case every webhook was lost
 LOOK_EVERY = timedelta(hours=1)
 WAITS = "waiting for GitHub to start it"
 TO_APPROVE = "somebody has to approve it on GitHub"
@@ -39,7 +41,7 @@ _FOLDER = ".github/workflows/"
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRunInfo:
-    """An Actions run as a webhook or a list tells of it."""
+    """An Actions run as a webhook or a list describes it."""
 
     run_id: int
     attempt: int
@@ -53,7 +55,7 @@ class WorkflowRunInfo:
 
 
 def info_from_webhook(event: WorkflowRunEvent) -> WorkflowRunInfo:
-    """Return the Actions run of a webhook; its action is ahead of its status."""
+    """Return the Actions run of a webhook. Its status comes from the action, which is newer."""
     return WorkflowRunInfo(
         run_id=event.run_id,
         attempt=event.attempt,
@@ -68,17 +70,17 @@ def info_from_webhook(event: WorkflowRunEvent) -> WorkflowRunInfo:
 
 
 def as_seen(seen: WorkflowRunInfo) -> NativeRunSeen:
-    """Return what binds a row to the Actions run."""
+    """Return the event that lets a run follow this Actions run."""
     return NativeRunSeen(seen.run_id, seen.attempt, seen.url, seen.event)
 
 
 def as_change(seen: WorkflowRunInfo) -> WorkflowRunChanged:
-    """Return how far the Actions run is."""
+    """Return the event that tells the status of this Actions run."""
     return WorkflowRunChanged(seen.attempt, seen.status, seen.conclusion)
 
 
 def native_suites(policy: Policy, path: str) -> tuple[str, ...]:
-    """Return the suites whose workflow GitHub has started; a path may end in ``@branch``."""
+    """Return the native suites of a workflow's path, which may end in ``@branch``."""
     name = path.partition("@")[0].removeprefix(_FOLDER)
     return tuple(
         key
@@ -88,7 +90,7 @@ def native_suites(policy: Policy, path: str) -> tuple[str, ...]:
 
 
 def may_adopt(seen: WorkflowRunInfo, attempts: Iterable[Run]) -> bool:
-    """Tell whether an Actions run is the one to follow, among a suite's attempts at its commit.
+    """Return True if a suite's next attempt at this commit should follow this Actions run.
 
     As in GitHub's own list of checks the newest counts. While one is followed another is left
     alone; a push's is followed only where no other has been.
@@ -105,8 +107,8 @@ def may_adopt(seen: WorkflowRunInfo, attempts: Iterable[Run]) -> bool:
     return seen.event != "push" and seen.run_id > max(bound)
 
 
-def unstarted(given: ReconcileInput, observed: Observed) -> Step:
-    """Return the step of a run whose Actions run is not bound yet."""
+def wait_for_start(given: ReconcileInput, observed: Observed) -> Step:
+    """Wait until GitHub starts the Actions run, then follow it."""
     run, stop = given.run, why_to_stop(given)
     if stop and (stop.kind is StopReason.SUPERSEDE or observed.native is None):
         return end_stopped(given, stop)
@@ -119,32 +121,32 @@ def unstarted(given: ReconcileInput, observed: Observed) -> Step:
     return Wait(State.QUEUED, until, WAITS)
 
 
-def let_go(given: ReconcileInput) -> End | None:
-    """End a run that nobody wants; GitHub's own goes on, unless its concurrency ends it."""
+def end_if_unwanted(given: ReconcileInput) -> End | None:
+    """End a run without claimants; its Actions run goes on, because GitHub started it."""
     stop = why_to_stop(given)
     if stop and stop.kind is StopReason.SUPERSEDE:
         return end_stopped(given, stop)
     return None
 
 
-def waiting(given: ReconcileInput, observed: Observed, why: str) -> Step:
-    """Return the step of a run that no runner has taken: GitHub's limits hold, not ours."""
-    late = lost(given)
+def wait_for_runner(given: ReconcileInput, observed: Observed, why: str) -> Step:
+    """Wait until a runner takes the job: GitHub's limits hold, not ours."""
+    late = look_for_missed_end(given)
     if late:
         return late
     until = given.now + LOOK_AT_LABEL
-    if observed.to_approve:
+    if observed.waits_for_approval:
         return Wait(State.NEEDS_APPROVAL, until, TO_APPROVE)
     return Wait(State.WAITING_FOR_RUNNER, until, why)
 
 
-def lost(given: ReconcileInput) -> ReadEnd | None:
-    """Return a look at a run that goes on for so long that its end may have been missed."""
+def look_for_missed_end(given: ReconcileInput) -> ReadEnd | None:
+    """Read a run that goes on for a day: its end may have been missed."""
     run = given.run
     since = run.dispatched_at or run.created_at
     return ReadEnd(LOOK_EVERY) if given.now - since >= LOST_AFTER else None
 
 
 def on_github(snapshot: Snapshot, state: State) -> bool:
-    """Tell whether a run waits for an approval that is given on GitHub's own pages."""
+    """Return True if a run waits for an approval on GitHub's own pages."""
     return snapshot.native and state is State.NEEDS_APPROVAL

@@ -37,12 +37,12 @@ class Observed:
     searches: int = 0  # made since the last intent
     refused: str | None = None
     native: NativeRunSeen | None = None  # the newest that GitHub started by itself
-    to_approve: bool = False  # GitHub asks for an approval
+    waits_for_approval: bool = False  # on GitHub
     started_at: datetime | None = None  # a job of this attempt began
-    seen_end_at: datetime | None = None  # first word that the Actions run ended
+    seen_end_at: datetime | None = None  # when the end of the Actions run was first told
     ended: bool = False  # read from GitHub itself
     conclusion: str | None = None
-    asked: bool = False  # the submitter listed the RayJobs after the end
+    rayjobs_listed: bool = False  # by the submitter, after the end
     cancel_at: datetime | None = None
     force_at: datetime | None = None
     cancel_taken: bool = False  # GitHub took one of the two: the end may be its doing
@@ -83,12 +83,12 @@ def fold(run: Run, run_events: Iterable[RunEvent]) -> Observed:
         searches=len(searches),
         refused=refused[0] if refused else None,
         native=max(native, key=lambda what: what.actions_run_id, default=None),
-        to_approve=_waits_for_approval({what.status for _, what in changes}, jobs),
+        waits_for_approval=_waits_for_approval({what.status for _, what in changes}, jobs),
         started_at=min(begun, default=None),
         seen_end_at=min([*over, *(at for at, _ in ends)], default=None),
         ended=bool(ends),
         conclusion=ends[0][1].conclusion if ends else None,
-        asked=any(what.attempt == attempt for _, what in _each(known, RayJobsListed)),
+        rayjobs_listed=any(what.attempt == attempt for _, what in _each(known, RayJobsListed)),
         cancel_at=cancels[0][0] if cancels else None,
         force_at=forced[0][0] if forced else None,
         cancel_taken=cancel_taken,

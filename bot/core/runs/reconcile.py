@@ -1,7 +1,7 @@
-"""What a run does next, from its row and what is known now.
+"""The next step of a run, decided from its row, its events and its RayJobs.
 
-Level-triggered: asked twice, or after a crash anywhere, it answers the same, so a step is safe to
-take again. Times that bend it stand as constants with their reason.
+The decision depends only on what is stored. Asked twice, or after a crash, it is the same, so a
+step is safe to take again.
 """
 
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from bot.core.runs.cancellation import (
     cancel,
     delete_rayjobs,
     end_stopped,
-    left_over,
+    leftover_note,
     why_to_stop,
 )
 from bot.core.runs.observed import Observed, fold
@@ -36,18 +36,18 @@ from bot.core.runs.steps import (
 )
 from bot.core.runs.verdict import TRUSTED_ENDS, UNSEEN_AFTER, Decided, Pending, judge
 
-# GitHub's lists lag 1 to 3 s and more under load: when to search for a lost dispatch.
+# When to search for a lost dispatch: GitHub's lists lag 1 to 3 s, and more under load.
 SEARCH_AFTER_S = (2, 5, 15, 40)
 DISPATCH_FOR = timedelta(minutes=10)
-NO_RUNNER_AFTER = timedelta(hours=24)  # GitHub itself gives a queued job up after a day
+NO_RUNNER_AFTER = timedelta(hours=24)  # GitHub itself gives up a queued job after a day
 DOUBT_AFTER = timedelta(minutes=5)  # GitHub's own answer lags its webhook by seconds
-FINISH_FOR = timedelta(minutes=10)  # a log that can't be read by then is not waited for
-LOOK_EVERY = timedelta(seconds=15)  # for RayJobs: the submit job prepares for minutes
-_SLOW_LOOK = timedelta(minutes=1)  # a watchdog's tick while others report
+FINISH_FOR = timedelta(minutes=10)  # the verdict waits so long for a log
+LOOK_EVERY = timedelta(seconds=15)  # for RayJobs: the submit job takes minutes to prepare
+_SLOW_LOOK = timedelta(minutes=1)  # in case no event comes
 
 
 def decide(given: ReconcileInput) -> Step:
-    """Return the next step."""
+    """Return the next step of a run."""
     observed = fold(given.run, given.run_events)
     if observed.verdict is not None:
         return _finishing(given, observed)
@@ -56,7 +56,7 @@ def decide(given: ReconcileInput) -> Step:
     if observed.intents:
         return _dispatching(given, observed)
     if given.run.snapshot.native and given.run.rerun_of is None:
-        return native.unstarted(given, observed)
+        return native.wait_for_start(given, observed)
     return _before_dispatch(given)
 
 
@@ -74,7 +74,7 @@ def _before_dispatch(given: ReconcileInput) -> Step:
 
 
 def _dispatching(given: ReconcileInput, observed: Observed) -> Step:
-    """Find out what became of the last dispatch before anything else."""
+    """Find the run of the last dispatch, before it is dispatched again or stopped."""
     if observed.refused is not None:
         return End(Outcome.BROKEN, observed.refused)
     number, now = len(observed.intents), given.now
@@ -93,85 +93,92 @@ def _dispatching(given: ReconcileInput, observed: Observed) -> Step:
 
 
 def _following(given: ReconcileInput, observed: Observed) -> Step:
-    if given.run.snapshot.native and (over := native.let_go(given)):
+    """Follow an Actions run, from its start to its verdict."""
+    if given.run.snapshot.native and (over := native.end_if_unwanted(given)):
         return over
     if observed.seen_end_at and not observed.ended:
         return _read_end(given, observed, observed.seen_end_at)
-    if _must_ask(given, observed):
-        return _ask_all(given, observed)
-    verdict = _judged(given, observed)
+    if _must_list_rayjobs(given, observed):
+        return _list_rayjobs(given, observed)
+    verdict = _verdict(given, observed)
     stop = why_to_stop(given)
     if isinstance(verdict, Decided) and not _stopped_by_us(observed, stop):
         return _conclude(given, observed, verdict)
     if stop is None and not (observed.cancel_at or observed.deletes):
-        return _watch(given, observed, verdict)
+        return _keep_running(given, observed, verdict)
     if stop is None and observed.cancel_at is None and _over_time(given, observed):
         return _at_time_limit(given, observed)  # its RayJobs are being deleted
-    return cancel(given, observed, stop or _asked(given))
+    return cancel(given, observed, stop or _reason_of_cancel(given))
 
 
 def _read_end(given: ReconcileInput, observed: Observed, said_at: datetime) -> Step:
-    """Read the end that was said; one that stays untrue puts off no limit and no cancel."""
+    """Read the end that an event told; limits and cancels go on while GitHub denies it."""
     if given.now - said_at < DOUBT_AFTER:
         return ReadEnd()
     stop = why_to_stop(given)
     if stop or observed.cancel_at:
-        step = cancel(given, observed, stop or _asked(given))
+        step = cancel(given, observed, stop or _reason_of_cancel(given))
     else:
-        step = _watch(given, observed, None)
+        step = _keep_running(given, observed, None)
     return ReadEnd(SLOW_READ) if isinstance(step, Wait | FindRayJobs) else step
 
 
 def _stopped_by_us(observed: Observed, stop: StopRequest | None) -> bool:
-    """Tell whether an end may be our cancel's doing: a deleted RayJob can end as FAILED."""
+    """Return True if our cancel may have caused the end: a deleted RayJob can end as FAILED."""
     deleting = bool(observed.deletes) and observed.conclusion == "success"
     return observed.cancel_taken or (deleting and stop is not None)
 
 
-def _must_ask(given: ReconcileInput, observed: Observed) -> bool:
-    """Tell whether a RayJob may exist that was never seen: green needs all of them."""
+def _must_list_rayjobs(given: ReconcileInput, observed: Observed) -> bool:
+    """Return True if unseen RayJobs may exist: a green run needs all of them."""
     green = observed.ended and observed.conclusion == "success"
-    return green and given.run.snapshot.suite.rayjob and not observed.asked and observed.log is None
+    return (
+        green
+        and given.run.snapshot.suite.rayjob
+        and not observed.rayjobs_listed
+        and observed.log is None
+    )
 
 
-def _ask_all(given: ReconcileInput, observed: Observed) -> Step:
-    """Ask the submitter; one that is healthy and does not answer is not waited for."""
+def _list_rayjobs(given: ReconcileInput, observed: Observed) -> Step:
+    """Ask the submitter for all RayJobs, or the log if the submitter does not answer in time."""
     waited = given.now - (observed.seen_end_at or given.now)
     answers = given.submitter and not given.submitter_down
     if answers and waited < UNSEEN_AFTER:
         return FindRayJobs(given.now + LOOK_EVERY, last=True)
-    return ReadLog()  # names every RayJob that was submitted, too
+    return ReadLog()  # it names every submitted RayJob, too
 
 
-def _asked(given: ReconcileInput) -> StopRequest:
-    """Return why a cancel is under way that the wants no longer explain."""
+def _reason_of_cancel(given: ReconcileInput) -> StopRequest:
+    """Return why a cancel is under way, although the run is wanted again."""
     return given.run.stop_request or StopRequest(
         StopReason.SUPERSEDE, "", "nobody wanted this run for a while", given.now
     )
 
 
-def _judged(given: ReconcileInput, observed: Observed) -> Pending | Decided | None:
+def _verdict(given: ReconcileInput, observed: Observed) -> Pending | Decided | None:
+    """Judge a run whose Actions run has ended; None before."""
     if not observed.ended:
         return None
     return judge(given.run, observed, given.rayjobs, given.now)
 
 
 def _conclude(given: ReconcileInput, observed: Observed, verdict: Decided) -> Step:
-    """Write the verdict down; a RayJob that lives on after a bad end is deleted first."""
+    """Save the verdict; a RayJob that may live on after a bad end is deleted first."""
     if verdict.outcome is Outcome.SUCCESS:
         return End(verdict.outcome, verdict.why)
-    if _may_live(given, observed):
+    if _rayjob_may_live(given, observed):
         step = delete_rayjobs(given, observed, verdict.why)
         if step:
             return step
-    return Conclude(verdict.outcome, verdict.why + left_over(observed))
+    return Conclude(verdict.outcome, verdict.why + leftover_note(observed))
 
 
-def _may_live(given: ReconcileInput, observed: Observed) -> bool:
-    """Tell whether a RayJob may outlive a bad end: seen and not ended, or not seen yet.
+def _rayjob_may_live(given: ReconcileInput, observed: Observed) -> bool:
+    """Return True if a RayJob may live on after a bad end: it has not ended, or was not seen.
 
-    The submitter deletes by our run and attempt, so an unconfirmed id is safe. For one that
-    nobody saw, a single try has to do: most runs that failed early have none.
+    The submitter deletes by our run and attempt, so an unconfirmed id is safe. An unseen RayJob
+    gets a single try, because most runs that failed early have none.
     """
     if not given.run.snapshot.suite.rayjob:
         return False
@@ -180,19 +187,23 @@ def _may_live(given: ReconcileInput, observed: Observed) -> bool:
     return any(job.final not in TRUSTED_ENDS for job in given.rayjobs)
 
 
-def _watch(given: ReconcileInput, observed: Observed, verdict: Pending | Decided | None) -> Step:
-    """Follow a run that nobody wants stopped, up to its limits."""
+def _keep_running(
+    given: ReconcileInput, observed: Observed, verdict: Pending | Decided | None
+) -> Step:
+    """Let a run go on up to its limits."""
     run, now = given.run, given.now
     if observed.started_at is None and not observed.ended:
         if run.snapshot.native:
-            return native.waiting(given, observed, _why_no_runner(given))
+            return native.wait_for_runner(given, observed, _why_no_runner(given))
         return _wait_for_runner(given)
-    githubs = run.snapshot.native and not observed.ended  # its own limits hold till then
-    limit = native.lost(given) if githubs else _limit(given, observed)
+    if run.snapshot.native and not observed.ended:  # until then GitHub's own limits hold
+        limit: Step | None = native.look_for_missed_end(given)
+    else:
+        limit = _limit(given, observed)
     if limit:
         return limit
     if isinstance(verdict, Pending):
-        return _after_actions(given, verdict)
+        return _look_for_evidence(given, verdict)
     look = run.snapshot.suite.rayjob and given.submitter and not given.rayjobs
     if look and not given.submitter_down:
         return FindRayJobs(now + LOOK_EVERY)
@@ -217,14 +228,14 @@ def _why_no_runner(given: ReconcileInput) -> str:
 
 
 def _limit(given: ReconcileInput, observed: Observed) -> Step | None:
-    """Return the step at the time limit or at the stall limit, None before both."""
+    """Return the step at the time limit or the stall limit, None before both."""
     run, now = given.run, given.now
     if _over_time(given, observed):
         return _at_time_limit(given, observed)
     alive = [job for job in given.rayjobs if job.final is None]
     lines = [job.last_line_at for job in alive if job.last_line_at]
     stalled = timedelta(minutes=run.snapshot.suite.stall_minutes)
-    if lines and now - max(lines) >= stalled and not _any_silent(given):
+    if lines and now - max(lines) >= stalled and not _submitter_silent(given):
         return RequestStop(
             StopReason.STALL,
             f"no output for {run.snapshot.suite.stall_minutes} min: the job hangs",
@@ -238,26 +249,27 @@ def _over_time(given: ReconcileInput, observed: Observed) -> bool:
     return given.now - started_at >= timedelta(minutes=run.snapshot.suite.timeout_minutes)
 
 
-def _any_silent(given: ReconcileInput) -> bool:
-    """Tell whether the silence may be the submitter's and not the job's."""
+def _submitter_silent(given: ReconcileInput) -> bool:
+    """Return True if the submitter is silent, so that the job may still print lines."""
     return any(job.silent_since for job in given.rayjobs)
 
 
 def _at_time_limit(given: ReconcileInput, observed: Observed) -> Step:
-    verdict = _judged(given, observed)
+    """Stop a run at its time limit; a run whose end stays unknown is broken."""
+    verdict = _verdict(given, observed)
     if isinstance(verdict, Pending) and verdict.unknown:
-        # It may live on, unseen, and hold its NPUs.
+        # The RayJob may live on unseen and hold its NPUs.
         step = delete_rayjobs(given, observed, verdict.why)
         if step:
             return step
-        why = f"{verdict.why}; the time limit was reached{left_over(observed)}"
+        why = f"{verdict.why}; the time limit was reached{leftover_note(observed)}"
         return End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
     minutes = given.run.snapshot.suite.timeout_minutes
     return RequestStop(StopReason.TIME_OUT, f"the time limit of {minutes} min was reached")
 
 
-def _after_actions(given: ReconcileInput, verdict: Pending) -> Step:
-    """Look for more evidence after the Actions run's end."""
+def _look_for_evidence(given: ReconcileInput, verdict: Pending) -> Step:
+    """Look for the end of the RayJob after that of the Actions run."""
     now = given.now
     if verdict.read_log:
         return ReadLog()
@@ -268,11 +280,11 @@ def _after_actions(given: ReconcileInput, verdict: Pending) -> Step:
 
 
 def _finishing(given: ReconcileInput, observed: Observed) -> Step:
-    """Read the logs that explain the verdict, at most ten minutes long, then end."""
+    """Read the logs that explain the verdict, for ten minutes at most, then end the run."""
     assert observed.verdict is not None
     outcome, why = observed.verdict.outcome, observed.verdict.why
     if outcome is Outcome.FAILURE and observed.ended:
-        why = _said_since(given, observed, why)
+        why = _reason_now(given, observed, why)
     since = observed.verdict_at or given.now
     if given.now - since >= FINISH_FOR:
         return End(outcome, why, retry=_retry(given, observed, outcome))
@@ -284,16 +296,16 @@ def _finishing(given: ReconcileInput, observed: Observed) -> Step:
     return End(outcome, why, retry=_retry(given, observed, outcome))
 
 
-def _said_since(given: ReconcileInput, observed: Observed, why: str) -> str:
-    """Return the reason again: a RayJob's end may be heard after that of its workflow."""
-    verdict = _judged(given, observed)
+def _reason_now(given: ReconcileInput, observed: Observed, why: str) -> str:
+    """Return the reason as known now: the end of the RayJob may be told after the verdict."""
+    verdict = _verdict(given, observed)
     if isinstance(verdict, Decided) and verdict.outcome is Outcome.FAILURE:
-        return verdict.why + left_over(observed)
+        return verdict.why + leftover_note(observed)
     return why
 
 
 def _retry(given: ReconcileInput, observed: Observed, outcome: Outcome) -> str:
-    """Return why another attempt is worth its cost, "" when it is not."""
+    """Return why another attempt follows, "" if none does."""
     run = given.run
     snapshot = run.snapshot
     spent = run.retries >= snapshot.suite.infra_retries or not snapshot.retryable
@@ -308,13 +320,13 @@ def _retry(given: ReconcileInput, observed: Observed, outcome: Outcome) -> str:
         and run.stop_request.kind is StopReason.STALL
     ):
         return "the job hung"
-    if outcome is Outcome.FAILURE and _infra(given, observed):
+    if outcome is Outcome.FAILURE and _infra_failed(given, observed):
         return "the infrastructure failed, not the change"
     return ""
 
 
-def _infra(given: ReconcileInput, observed: Observed) -> bool:
-    """Tell whether the digest of the failed job says that the infrastructure was at fault."""
+def _infra_failed(given: ReconcileInput, observed: Observed) -> bool:
+    """Return True if every digest that knows a cause blames the infrastructure."""
     digests = [job.digest for job in given.rayjobs if job.digest]
     if observed.log and observed.log.digest:
         digests.append(observed.log.digest)

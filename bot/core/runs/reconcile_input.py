@@ -1,4 +1,4 @@
-"""All that a run's next step depends on."""
+"""The input of the decision on a run's next step."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,13 +11,13 @@ from bot.core.runs.offline import OfflineLabel
 
 @dataclass(frozen=True, slots=True)
 class ReconcileInput:
-    """All that the next step depends on."""
+    """All that the next step of a run depends on."""
 
     run: Run
     wanted: bool
     run_events: tuple[RunEvent, ...]
     rayjobs: tuple[RayJob, ...]
     now: datetime
-    submitter: bool = True  # one is configured
-    submitter_down: str = ""  # since when and why it can't be used, in words
-    offline: OfflineLabel | None = None  # the label looks offline
+    submitter: bool = True  # True if one is configured
+    submitter_down: str = ""  # since when and why it is down, "" if it is not
+    offline: OfflineLabel | None = None  # if the label of the run looks offline

@@ -1,4 +1,4 @@
-"""What a run's next step can be; `lifecycle` decides it, the runner carries it out."""
+"""The steps of a run; `reconcile` decides the next one, the runner carries it out."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,19 +17,19 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Acquire:
-    """Take a runner's slot and the pool's NPUs, or queue for them."""
+    """Acquire a runner's slot and NPUs of the pool, or queue for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Write the intent and dispatch: try ``number``."""
+    """Store the intent and dispatch the workflow: try ``number``."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Look for our id among the workflow's runs, after dispatch ``number``."""
+    """Look for our id among the runs of the workflow, after dispatch ``number``."""
 
     number: int
     search: int
@@ -37,9 +37,11 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class ReadEnd:
-    """Read the Actions run: its end is believed after one look at the source of truth."""
+    """Read the Actions run from GitHub: its end counts only then."""
 
-    again: timedelta = timedelta(seconds=10)  # after an untrue look: the webhook came before
+    again: timedelta = timedelta(
+        seconds=10
+    )  # if it has not ended there yet: the webhook came first
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +59,21 @@ class ReadLog:
 
 @dataclass(frozen=True, slots=True)
 class SendCancel:
-    """Ask GitHub to cancel, by force when it has not helped."""
+    """Ask GitHub to cancel, by force if a plain cancel did not help."""
 
     force: bool
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteRayJobs:
-    """Delete the run's RayJobs: try ``number``; done when the answer says that none is left."""
+    """Delete the run's RayJobs: try ``number``."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class RequestStop:
-    """Stop the run: a limit is reached."""
+    """Stop the run because it reached a limit."""
 
     kind: StopReason
     reason: str
@@ -79,7 +81,7 @@ class RequestStop:
 
 @dataclass(frozen=True, slots=True)
 class Conclude:
-    """Write the verdict: from here on only logs are read."""
+    """Save the verdict; from here on only logs are read."""
 
     outcome: Outcome
     why: str
@@ -87,9 +89,9 @@ class Conclude:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The run is done; ``retry`` says why a next attempt follows ("" for none).
+    """The run is done; ``retry`` says why a next attempt follows, "" if none does.
 
-    ``counts`` is False when the next attempt is not the infrastructure's fault.
+    ``counts`` is False if the next attempt is no retry after an infrastructure failure.
     """
 
     outcome: Outcome
@@ -108,7 +110,7 @@ class Bind:
     event: str
 
 
-Asking = ReadEnd | FindRayJobs | ReadLog | SendCancel | DeleteRayJobs  # of the witnesses
-Saving = Wait | RequestStop | Conclude | End | Bind  # needs nobody but the ledger
+Asking = ReadEnd | FindRayJobs | ReadLog | SendCancel | DeleteRayJobs  # of GitHub or the submitter
+Saving = Wait | RequestStop | Conclude | End | Bind  # needs only the database
 Starting = Acquire | Dispatch | Search
 Step = Asking | Saving | Starting

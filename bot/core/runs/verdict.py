@@ -1,6 +1,6 @@
-"""The verdict from two witnesses, the Actions run and its RayJobs.
+"""The verdict on a run, from the ends of its Actions run and its RayJobs.
 
-No answer is never green: whatever is not known makes the run wait, and ``broken`` at its limit.
+A missing answer never makes a run green: the run waits for it, and is broken at its time limit.
 """
 
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Outcome, Run
 from bot.core.runs.observed import Observed
 
-# A RayJob that no source has seen this long after the Actions run's end will not be seen.
+# So long after the end of the Actions run an unseen RayJob is not expected any more.
 UNSEEN_AFTER = timedelta(minutes=2)
-_RANK = ("SUCCEEDED", "TIMEOUT", "FAILED")  # several RayJobs: the worst counts
-TRUSTED_ENDS = frozenset(_RANK)  # NOT_FOUND and STOPPED say that the end is not known
+_RANK = ("SUCCEEDED", "TIMEOUT", "FAILED")  # of several RayJobs the worst counts
+TRUSTED_ENDS = frozenset(_RANK)  # after NOT_FOUND or STOPPED the end is not known
 _ENDS = {
     "failure": (Outcome.FAILURE, "The Actions run failed."),
     "timed_out": (Outcome.TIMED_OUT, "The Actions run reached its time limit."),
@@ -25,16 +25,16 @@ _ENDS = {
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Not decided: why, in words; ``read_log`` asks for the Actions log as a witness."""
+    """Not decided yet, and why; ``read_log`` is True if the Actions log could decide it."""
 
     why: str
     read_log: bool = False
-    unknown: bool = False  # a RayJob was seen and its end can't be known: broken at the limit
+    unknown: bool = False  # the end of a RayJob can't be known: broken at the time limit
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """How the run ended, and why in words."""
+    """How the run ended, and why."""
 
     outcome: Outcome
     why: str
@@ -43,7 +43,7 @@ class Decided:
 def judge(
     run: Run, observed: Observed, rayjobs: tuple[RayJob, ...], now: datetime
 ) -> Pending | Decided:
-    """Judge a run whose Actions run has ended (``evidence.ended``)."""
+    """Judge a run whose Actions run has ended."""
     if observed.conclusion == "success":
         return _too_early(run, observed) or _green(run, observed, rayjobs, now)
     if observed.conclusion == "cancelled":
@@ -54,7 +54,7 @@ def judge(
     )
     bad = _bad(observed, rayjobs) if run.snapshot.suite.rayjob else []
     if outcome is Outcome.FAILURE and bad:
-        return Decided(outcome, _worst(bad).why)  # it says more than that the workflow failed
+        return Decided(outcome, _worst(bad).why)  # more telling than the failed workflow
     return Decided(outcome, why)
 
 
@@ -73,7 +73,7 @@ def _ran(observed: Observed) -> timedelta | None:
 
 
 def _too_early(run: Run, observed: Observed) -> Decided | None:
-    """Disbelieve a green end sooner than ``min_minutes``: something was skipped."""
+    """Reject a green end sooner than ``min_minutes``: something was skipped."""
     ran = _ran(observed)
     limit = timedelta(minutes=run.snapshot.suite.min_minutes)
     if not limit or (ran is not None and ran >= limit):
@@ -85,7 +85,7 @@ def _too_early(run: Run, observed: Observed) -> Decided | None:
 
 
 def _cancelled(run: Run, observed: Observed) -> Decided:
-    """GitHub ends a job that ran into its own time limit as cancelled, too."""
+    """Tell a cancel from a time limit: GitHub calls both cancelled."""
     ran = _ran(observed)
     limit = timedelta(minutes=run.snapshot.suite.timeout_minutes) - timedelta(minutes=1)
     if ran is not None and ran >= limit:
@@ -97,7 +97,7 @@ def _cancelled(run: Run, observed: Observed) -> Decided:
 def _by_rayjobs(
     observed: Observed, rayjobs: tuple[RayJob, ...], now: datetime
 ) -> Pending | Decided:
-    """Let the RayJob's best evidence decide a green Actions run."""
+    """Judge a green Actions run by its RayJobs."""
     if not rayjobs:
         return _never_seen(observed, now)
     bad = _bad(observed, rayjobs)
@@ -113,7 +113,7 @@ def _by_rayjobs(
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """A RayJob's end that can be trusted, and who says so."""
+    """A trusted end of a RayJob, and its source."""
 
     status: str
     source: str
@@ -126,12 +126,12 @@ def _ends(observed: Observed, rayjobs: tuple[RayJob, ...]) -> list[tuple[RayJob,
 
 
 def _bad(observed: Observed, rayjobs: tuple[RayJob, ...]) -> list[_End]:
-    """Return the ends that are known and no success."""
+    """Return the known ends that are no success."""
     return [end for _, end in _ends(observed, rayjobs) if end and end.status != "SUCCEEDED"]
 
 
 def _end(job: RayJob, said: str | None) -> _End | None:
-    """Return a RayJob's end by its best evidence: watch, state, the Actions log's last word.
+    """Return the end of a RayJob by its best source: watch, record, or the Actions log.
 
     ``said`` is the log's last word. Only a job that the submitter's record confirms makes a run
     green, or the log's word while the submitter is silent or knows no end.
@@ -154,7 +154,7 @@ def _worst(ends: list[_End]) -> Decided:
 
 
 def _unended(job: RayJob, observed: Observed) -> Pending:
-    """Tell a RayJob that lives on from one whose end can't be known."""
+    """Return why the end of a RayJob is not known."""
     if not job.confirmed:
         why = f"the RayJob `{job.job_id}` is not confirmed by the submitter"
         return Pending(why, read_log=observed.log is None, unknown=True)

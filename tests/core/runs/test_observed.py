@@ -89,7 +89,7 @@ def job(status: str) -> JobChanged:
         pytest.param(
             (asked(), log("SUCCEEDED")),
             RUN,
-            Observed(asked=True, log=LogRead(1, "SUCCEEDED")),
+            Observed(rayjobs_listed=True, log=LogRead(1, "SUCCEEDED")),
             id="witnesses asked",
         ),
         pytest.param(

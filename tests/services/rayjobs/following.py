@@ -166,7 +166,9 @@ class World:
 
     def verdict(self, row: RayJob, log: LogRead | None = None) -> Pending | Decided:
         """Judge a run whose workflow was green."""
-        observed = Observed(ended=True, conclusion="success", log=log or LogRead(1), asked=True)
+        observed = Observed(
+            ended=True, conclusion="success", log=log or LogRead(1), rayjobs_listed=True
+        )
         return judge(self.run, observed, (row,), self.clock.now())
 
 
