@@ -20,7 +20,6 @@ from bot.adapters.logs import LogFiles
 from bot.adapters.oidc import OidcIssuer
 from bot.adapters.rayjobs import Limits, open_rayjobs
 from bot.core.messages import Messages
-from bot.core.planning.starts import Starts
 from bot.ports.clock import Clock
 from bot.ports.errors import ListenError
 from bot.ports.rayjobs import RayJobs
@@ -145,26 +144,24 @@ def _owner() -> str:
 @asynccontextmanager
 async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     """Make the loops; a follower's streams end with them."""
-    settings, store, github, clock = parts.settings, parts.store, parts.github, parts.clock
-    policies = Policies(store, github, clock, _default(settings))
-    pulls = _pull_requests(parts, policies)
-    natives = Natives(parts.deps, policies)
+    settings, deps = parts.settings, parts.deps
+    default = _default(settings)
+    policies = Policies(deps.store, deps.github, deps.clock, default)
+    pulls = PullRequests(deps, policies, PolicyChanges(deps, default))
+    natives = Natives(deps, policies)
     digesters = Digesters(resources.text("signatures.yml"))
-    handlers = _event_handlers(parts, policies, pulls, natives)
-    inbox = Inbox(store, handlers, clock, parts.loop)
-    runner = Runner(parts.deps, policies, digesters, parts.rayjobs)
+    inbox = Inbox(deps, _event_handlers(deps, policies, pulls, natives))
+    runner = Runner(deps, policies, digesters, parts.rayjobs)
     where = Where(pages_of(str(settings.github_api_url)), "")
-    reporter = Reporter(store, github, clock, parts.loop, where)
+    reporter = Reporter(deps, where)
     habits = Habits(
         settings.poll_seconds,
         timedelta(days=settings.retention_days),
         timedelta(days=settings.audit_days),
     )
     logs = LogFiles(settings.data_dir)
-    sweeper = Sweeper(
-        store, (github, logs), (pulls, natives), (clock, parts.wake, parts.loop), habits
-    )
-    schedules = Schedules(store, github, policies, (clock, parts.loop, parts.new_id))
+    sweeper = Sweeper(deps, logs, pulls, natives, habits)
+    schedules = Schedules(deps.store, deps.github, policies, (deps.clock, deps.worker, deps.new_id))
     specs = [
         *(LoopSpec(f"inbox-{n}", inbox.step, Topic.INBOX) for n in range(_INBOXES)),
         *(LoopSpec(f"runner-{n}", runner.step, Topic.RUNNER) for n in range(_RUNNERS)),
@@ -174,30 +171,23 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     ]
     async with AsyncExitStack() as stack:
         if parts.rayjobs is not None:
-            follower = Follower(parts.deps, parts.rayjobs, logs, digesters)
+            follower = Follower(deps, parts.rayjobs, logs, digesters)
             await stack.enter_async_context(follower)
             specs.append(LoopSpec("follower", follower.step, Topic.FOLLOWER))
-        yield WorkerPool(specs, parts.wake, parts.loop, clock)
-
-
-def _pull_requests(parts: Parts, policies: Policies) -> PullRequests:
-    changes = PolicyChanges(parts.store, parts.github, _default(parts.settings))
-    return PullRequests(parts.store, parts.github, policies, changes, parts.clock, parts.new_id)
+        yield WorkerPool(specs, deps.wake, deps.worker, deps.clock)
 
 
 def _event_handlers(
-    parts: Parts, policies: Policies, pulls: PullRequests, natives: Natives
+    deps: Deps, policies: Policies, pulls: PullRequests, natives: Natives
 ) -> EventHandlers:
-    store, github, clock, new_id = parts.store, parts.github, parts.clock, parts.new_id
     messages = Messages()
-    tools = (Starts(messages, new_id), messages, clock)
     return EventHandlers(
         pull_requests=pulls,
-        issue_comments=IssueComments(store, github, policies, pulls, tools),
-        check_runs=CheckRuns(store, policies, pulls, tools),
-        merge_groups=MergeGroups(store, github, policies, clock, new_id),
-        pushes=Pushes(store, github, policies, clock, new_id),
-        workflow_runs=WorkflowRuns(store, github, policies, natives, (clock, new_id)),
+        issue_comments=IssueComments(deps, policies, pulls, messages),
+        check_runs=CheckRuns(deps, policies, pulls, messages),
+        merge_groups=MergeGroups(deps, policies),
+        pushes=Pushes(deps, policies),
+        workflow_runs=WorkflowRuns(deps, policies, natives),
     )
 
 

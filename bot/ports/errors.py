@@ -29,3 +29,8 @@ class Permanent(Exception):  # noqa: N818  as above
         super().__init__(reason)
         self.status = status
         """The HTTP status it was refused with; `None` when there was none."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Return True if GitHub shows the thing to nobody (any more)."""
+        return self.status in {404, 410}

@@ -16,16 +16,12 @@ from bot.core.report import (
     reply_marker,
     suite_check,
 )
-from bot.ports.clock import Clock
 from bot.ports.errors import Lost, Permanent, Transient
-from bot.ports.github import GitHub
-from bot.services.workers import Worker
-from bot.store import Store
+from bot.services.workers import LEASE_S, Deps
 from bot.store.checks import DueCheck
 from bot.store.replies import DueReply
 from bot.telemetry import get_log
 
-LEASE_S = 30
 BATCH = 8
 _TRY_AGAIN = timedelta(seconds=10)
 _REMEMBERED = 4096  # last writes, so that an unchanged report costs no call
@@ -43,13 +39,11 @@ class Where:
 class Reporter:
     """Writes due check runs and replies."""
 
-    def __init__(
-        self, store: Store, github: GitHub, clock: Clock, loop: Worker, where: Where
-    ) -> None:
-        self._store = store
-        self._github = github
-        self._clock = clock
-        self._loop = loop
+    def __init__(self, deps: Deps, where: Where) -> None:
+        self._store = deps.store
+        self._github = deps.github
+        self._clock = deps.clock
+        self._worker = deps.worker
         self._where = where
         self._last: OrderedDict[str, CheckWrite] = OrderedDict()
         self._log = get_log("reporter")
@@ -57,9 +51,11 @@ class Reporter:
     async def step(self) -> bool:
         """Write what is due; tell whether there was anything."""
         now = self._clock.now()
-        checks = await self._store.checks.claim(self._loop.owner, now, lease_s=LEASE_S, limit=BATCH)
+        checks = await self._store.checks.claim(
+            self._worker.owner, now, lease_s=LEASE_S, limit=BATCH
+        )
         replies = await self._store.replies.claim(
-            self._loop.owner, now, lease_s=LEASE_S, limit=BATCH
+            self._worker.owner, now, lease_s=LEASE_S, limit=BATCH
         )
         async with asyncio.TaskGroup() as group:
             for check in checks:
@@ -84,7 +80,7 @@ class Reporter:
             log.error("a report was refused", why=str(error), status=error.status)
             await rows.failed(due.lease, due=None, note=str(error))
         except Exception as error:  # noqa: BLE001  one broken report must not stop the others
-            self._loop.failed("reporter", error, log)
+            self._worker.failed("reporter", error, log)
             await rows.failed(due.lease, due=again, note=str(error))
 
     async def _check(self, due: DueCheck) -> None:

@@ -14,15 +14,13 @@ from bot.core.planning.audit import audited
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.planning.plan import Plan
 from bot.core.runs.native import EVENTS, LATE_PULL, WorkflowRunInfo
-from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
-from bot.ports.github import ActionsRun, GitHub
+from bot.ports.github import ActionsRun
 from bot.ports.logs import LogFiles
-from bot.ports.wake import Topic, Wake
+from bot.ports.wake import Topic
 from bot.services.events.pull_request import PullRequests
 from bot.services.runs.native import Natives
-from bot.services.workers import Worker
-from bot.store import Store
+from bot.services.workers import Deps
 from bot.store.health import Health
 from bot.telemetry import get_log
 
@@ -32,7 +30,6 @@ _SETTLED = timedelta(minutes=2)  # a younger delivery may still be on its way
 _CLOCKS_DIFFER = timedelta(seconds=60)
 _STARTED_BEFORE = timedelta(minutes=10)  # GitHub's run, before our row
 _REDELIVER_EVERY_S = 3600.0
-_GONE = {404, 410}  # a pull request that GitHub shows to nobody any more
 _PRUNE_EVERY_S = 3600.0
 _PRUNE_AT_ONCE = 500
 _ALARM_ONCE_S = 365 * 24 * 3600.0  # a silence is told once, however long it lasts
@@ -51,17 +48,16 @@ class Sweeper:
     """Looks for what no webhook told; what it finds goes in as rows, like everything."""
 
     def __init__(
-        self,
-        store: Store,
-        outside: tuple[GitHub, LogFiles],
-        cases: tuple[PullRequests, Natives],
-        process: tuple[Clock, Wake, Worker],
-        habits: Habits,
+        self, deps: Deps, logs: LogFiles, pulls: PullRequests, natives: Natives, habits: Habits
     ) -> None:
-        self._store = store
-        self._github, self._logs = outside
-        self._pulls, self._natives = cases
-        self._clock, self._wake, self._loop = process
+        self._store = deps.store
+        self._github = deps.github
+        self._logs = logs
+        self._pulls = pulls
+        self._natives = natives
+        self._clock = deps.clock
+        self._wake = deps.wake
+        self._worker = deps.worker
         self._habits = habits
         self._look_back = _KEPT_BY_GITHUB
         self._log = get_log("sweeper")
@@ -93,7 +89,7 @@ class Sweeper:
         except (Transient, Permanent) as error:
             self._log.warning("a look has to wait", look=name, why=str(error))
         except Exception as error:  # noqa: BLE001  one broken look must not stop the others
-            self._loop.failed("sweeper", error, self._log)
+            self._worker.failed("sweeper", error, self._log)
 
     async def _runs(self, repo: Repo) -> None:
         """Learn what became of dispatched runs from one list."""
@@ -173,7 +169,7 @@ class Sweeper:
         try:
             pull = await self._github.pull(repo, known.number)
         except Permanent as error:
-            if error.status not in _GONE:
+            if not error.is_gone:
                 raise
             return await self._pulls.closed(repo, known, "the pull request is gone")
         return Plan() if pull.open else await self._pulls.closed(repo, pull)
@@ -201,7 +197,7 @@ class Sweeper:
         now = self._clock.now()
         health = await self._store.health.counts(now)
         await self._tell_offline(health, now)
-        metrics = self._loop.metrics
+        metrics = self._worker.metrics
         metrics.runs.clear()
         for state, count in health.runs_by_state.items():
             metrics.runs.labels(state).set(count)
@@ -215,7 +211,7 @@ class Sweeper:
 
     async def _tell_offline(self, health: Health, now: datetime) -> None:
         """Set the gauge, and raise one alarm each time a label falls silent, by any replica."""
-        gauge = self._loop.metrics.offline
+        gauge = self._worker.metrics.offline
         gauge.clear()
         for repo_id, offline in health.offline:
             gauge.labels(str(repo_id), offline.label).set((now - offline.since).total_seconds())

@@ -14,6 +14,7 @@ from bot.telemetry import Log, Metrics, get_log
 POLL_S = 1.0  # the delay of a lost wake; rows that become due are found by this poll
 STUCK_AFTER = timedelta(minutes=15)  # a step that reads a large log may take minutes
 _PAUSE_S = 1.0  # after a step raised
+LEASE_S = 30  # how long a claimed row is ours; a dead replica's rows are free after it
 STOP_WITHIN_S = 25.0  # how long a step may go on after SIGTERM; supervisors kill after 30 s
 
 

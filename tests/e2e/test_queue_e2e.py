@@ -11,7 +11,8 @@ from bot.core.model.ids import RepoId
 from bot.core.planning.plan import AuditEntry
 from bot.core.queue.state import Acquired, Pause
 from bot.ports.errors import Transient
-from bot.services.runs.runner import LEASE_S, needs_of
+from bot.services.runs.runner import needs_of
+from bot.services.workers import LEASE_S
 from bot.sim.model import Pull, Run
 from bot.store.audit import AuditQuery
 from bot.store.leases import Lease

@@ -17,7 +17,8 @@ from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.queue.scheduler import runnable
 from bot.core.queue.state import Acquired, Pause, QueueState
 from bot.core.runs.offline import JobSeen, JobState
-from bot.services.runs.runner import LEASE_S, look_again
+from bot.services.runs.runner import look_again
+from bot.services.workers import LEASE_S
 from bot.store import Store
 from bot.store.queue_state import read_queue_state
 from bot.store.run_rows import poke_runs

@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from bot.core.github.limits import ANNOTATION_BYTES, TEXT_BYTES, TITLE_CHARS
+from bot.core.report.markdown import cut_bytes
 from bot.ports.github import Annotation, Button, CheckWrite
 
 Json = dict[str, Any]
 
-TEXT_BYTES = 65_535
-TITLE_CHARS = 255
-ANNOTATION_BYTES = 64 * 1024
-ANNOTATIONS_A_REQUEST = 50
 BUTTONS = 3
 LABEL_CHARS, DESCRIPTION_CHARS, IDENTIFIER_CHARS = 20, 40, 20
 MARK = "\n\n… (cut: more than GitHub shows)"
@@ -48,10 +46,10 @@ def output_of(check: CheckWrite, annotations: Sequence[Annotation] = ()) -> Json
     """Build the whole output: GitHub does not document whether it keeps a missing part."""
     output: Json = {
         "title": cut_chars(check.title, TITLE_CHARS) or check.name,
-        "summary": cut_bytes(check.summary, TEXT_BYTES),
+        "summary": cut_bytes(check.summary, TEXT_BYTES, MARK),
     }
     if check.text:
-        output["text"] = cut_bytes(check.text, TEXT_BYTES)
+        output["text"] = cut_bytes(check.text, TEXT_BYTES, MARK)
     if annotations:
         output["annotations"] = [_annotation(item) for item in annotations]
     return output
@@ -67,14 +65,6 @@ def stamp(when: datetime | None) -> str | None:
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if when else None
 
 
-def cut_bytes(text: str, limit: int) -> str:
-    """Cut between characters, so that the text with its mark has at most ``limit`` bytes."""
-    data = text.encode(errors="replace")  # a lone surrogate can't be encoded
-    if len(data) <= limit:
-        return data.decode()
-    return data[: limit - len(MARK.encode())].decode(errors="ignore") + MARK
-
-
 def cut_chars(text: str, limit: int) -> str:
     """Cut to ``limit`` characters with an ellipsis."""
     return text if len(text) <= limit else text[: limit - 1] + SHORT_MARK
@@ -87,7 +77,7 @@ def _annotation(item: Annotation) -> Json:
         "start_line": line,
         "end_line": line,
         "annotation_level": item.level,
-        "message": cut_bytes(item.message, ANNOTATION_BYTES),
+        "message": cut_bytes(item.message, ANNOTATION_BYTES, MARK),
     }
     if item.title:
         body["title"] = cut_chars(item.title, TITLE_CHARS)

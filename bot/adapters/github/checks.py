@@ -11,11 +11,11 @@ from bot.adapters.github.api import MANY, Api, get, named, understood
 from bot.adapters.github.budget import Priority
 from bot.adapters.github.channel import Call
 from bot.adapters.github.checkbody import (
-    ANNOTATIONS_A_REQUEST,
     body_of,
     completes,
     output_of,
 )
+from bot.core.github.limits import ANNOTATIONS_A_REQUEST
 from bot.core.model.ids import Sha
 from bot.core.model.repos import Repo
 from bot.ports.errors import Permanent, Transient

@@ -9,14 +9,14 @@ from bot.adapters.github import decode
 from bot.adapters.github.api import Api, get, named, understood
 from bot.adapters.github.budget import Priority
 from bot.adapters.github.channel import Call
-from bot.adapters.github.checkbody import cut_bytes
+from bot.adapters.github.checkbody import MARK
+from bot.core.github.limits import TEXT_BYTES
 from bot.core.model.repos import Repo
+from bot.core.report.markdown import cut_bytes
 from bot.ports.errors import Permanent, Transient
 
-COMMENT_BYTES = 65_535  # GitHub documents 65,536 characters; a limit in bytes is stricter
 OF_ISSUE = "/repos/{owner}/{repo}/issues/{number}/comments"
 COMMENT = "/repos/{owner}/{repo}/issues/comments/{id}"
-GONE = (404, 410)
 
 
 class Comments(Api):
@@ -24,7 +24,7 @@ class Comments(Api):
 
     async def comment(self, repo: Repo, number: int, body: str) -> int:
         """Post a comment; return its id. Not repeated: it raises ``Lost``."""
-        data = {"body": cut_bytes(body, COMMENT_BYTES)}
+        data = {"body": cut_bytes(body, TEXT_BYTES, MARK)}
         values = named(repo, number=number)
         call = Call("comment", "POST", OF_ISSUE, values, data, priority=Priority.CREATE)
         answer = await self._call(repo, call)
@@ -33,7 +33,7 @@ class Comments(Api):
 
     async def edit_comment(self, repo: Repo, comment_id: int, body: str) -> bool:
         """Rewrite our comment; return False if it no longer exists."""
-        data = {"body": cut_bytes(body, COMMENT_BYTES)}
+        data = {"body": cut_bytes(body, TEXT_BYTES, MARK)}
         call = Call(
             "edit_comment",
             "PATCH",
@@ -46,7 +46,7 @@ class Comments(Api):
         try:
             await self._call(repo, call)
         except Permanent as exc:
-            if exc.status in GONE:
+            if exc.is_gone:
                 return False
             raise
         return True

@@ -18,7 +18,6 @@ from bot.ports.github import ChangedFiles, FileText
 
 LISTED_FILES = 3000  # GitHub lists at most this many files of a pull request
 COMPARED_FILES = 300  # and of a comparison
-GONE = (404, 410)
 
 
 class Pulls(Api):
@@ -73,7 +72,7 @@ class Pulls(Api):
         try:
             data = (await self._call(repo, call)).data
         except Permanent as exc:
-            if exc.status in GONE:
+            if exc.is_gone:
                 return None
             raise
         if not _is_file(data):
@@ -98,7 +97,7 @@ class Pulls(Api):
         try:
             return await self._read(repo, call, read)
         except Permanent as exc:
-            if exc.status in GONE:
+            if exc.is_gone:
                 return None
             raise
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bot.core.github.limits import ANNOTATIONS_A_REQUEST
 from bot.core.model.digests import UNKNOWN, Annotation, Digest, Progress
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import LogRead
 from bot.core.model.views import SuiteView
 
-MAX_ANNOTATIONS = 50  # a request; more would be appended by further ones
 MAX_METRICS = 12
 _MOST = 1e12  # larger numbers of a log are nonsense
 
@@ -59,7 +59,7 @@ def cause_of(view: SuiteView) -> str:
 def annotations_of(digest: Digest) -> tuple[Annotation, ...]:
     """Return those that name a file of the checkout: an absolute path is no file of the diff."""
     found = [item for item in digest.annotations if item.line and not item.path.startswith("/")]
-    return tuple(found[:MAX_ANNOTATIONS])
+    return tuple(found[:ANNOTATIONS_A_REQUEST])
 
 
 def excerpt_of(digest: Digest) -> str:

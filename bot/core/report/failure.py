@@ -1,5 +1,6 @@
 """What a failed suite says: whose fault it is, the one cause, the next step, then the log."""
 
+from bot.core.github.limits import TITLE_CHARS
 from bot.core.messages.words import between, capital, count, number
 from bot.core.model.digests import UNKNOWN, Digest
 from bot.core.model.runs import Outcome, Run
@@ -11,7 +12,6 @@ from bot.core.report.sections import Block, Rows, Section, Whole
 from bot.core.report.words import rerun_how, retry_words, where
 
 MESSAGE_BYTES = 60_000  # of an annotation; GitHub takes 64 KB
-TITLE_CHARS = 255
 
 
 def failure_summary(

@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from bot.core.commands.name import SHA_CHARS
+from bot.core.github.limits import TEXT_BYTES
 from bot.core.messages.words import capital, clock, count, listing, number, short
 from bot.core.model.selections import Cost
 from bot.core.model.views import Button, CheckWrite, GateView
 from bot.core.report.context import Context, MarkdownWriter, sentences
 from bot.core.report.gate_title import gate_title
 from bot.core.report.markdown import table
-from bot.core.report.sections import SUMMARY_BYTES, Rows, Section, Whole, compose
+from bot.core.report.sections import Rows, Section, Whole, compose
 from bot.core.report.standing import (
     CONCLUSIONS,
     Kind,
@@ -39,7 +40,7 @@ def gate_check(view: GateView, ctx: Context, now: datetime) -> CheckWrite:
         status="completed" if conclusion else "in_progress",
         conclusion=conclusion,
         title=writer.fit_title(gate_title(writer, view, stand)),
-        summary=compose(_sections(writer, view, stand, now), SUMMARY_BYTES),
+        summary=compose(_sections(writer, view, stand, now), TEXT_BYTES),
         completed_at=now if conclusion else None,
         buttons=_buttons(stand) if conclusion else (),
     )

@@ -8,6 +8,8 @@ for is broken by a zero-width space; inside code neither is needed.
 import re
 from collections.abc import Iterable
 
+from bot.core.github.limits import TITLE_CHARS
+
 SPACE = "\u200b"  # zero width: no eye sees it, and no mention survives it
 ELLIPSIS = "…"
 MAX_PLAIN = 2_000  # characters of a sentence: what is longer is a log and belongs in a block
@@ -44,7 +46,7 @@ def one_line(text: str) -> str:
     return _SPACES.sub(" ", clean(text)).strip()
 
 
-def title(text: str, limit: int = 255) -> str:
+def title(text: str, limit: int = TITLE_CHARS) -> str:
     """Return a check run's title: plain text of at most ``limit`` characters, no Markdown."""
     text = one_line(text)
     return text if len(text) <= limit else text[: limit - 1].rstrip() + ELLIPSIS
@@ -121,12 +123,12 @@ def block(text: str) -> str:
     return f"{fence}text\n{text}\n{fence}"
 
 
-def cut_bytes(text: str, limit: int) -> str:
-    """Return the longest start of ``text`` that is at most ``limit`` bytes of UTF-8."""
-    data = text.encode("utf-8", "replace")
+def cut_bytes(text: str, limit: int, mark: str = "") -> str:
+    """Return ``text``, or its longest start that with ``mark`` has at most ``limit`` bytes."""
+    data = text.encode("utf-8", "replace")  # a lone surrogate can't be encoded
     if len(data) <= limit:
         return data.decode()
-    return data[: max(0, limit)].decode("utf-8", "ignore")
+    return data[: max(0, limit - size(mark))].decode("utf-8", "ignore") + mark
 
 
 def size(text: str) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from bot.core.github.limits import TEXT_BYTES
 from bot.core.messages.words import count, listing
 from bot.core.model.ids import Sha
 from bot.core.model.views import Annotation, CheckWrite, Proposal
@@ -12,7 +13,7 @@ from bot.core.policy.changes import Before, Change, Comparison, Kind, compare
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter
 from bot.core.report.markdown import code, title
-from bot.core.report.sections import SUMMARY_BYTES, Rows, Section, Whole, compose
+from bot.core.report.sections import Rows, Section, Whole, compose
 
 ITEMS_SHOWN = 8  # of what a list gained or lost, in one line
 VALUE_CHARS = 200  # of a value: one line must not push the others out of the summary
@@ -38,7 +39,7 @@ def render_policy_check(
         status="completed",
         conclusion=_conclusion(comparison),
         title=writer.fit_title(_title(writer, comparison)),
-        summary=compose(_sections(writer, comparison), SUMMARY_BYTES),
+        summary=compose(_sections(writer, comparison), TEXT_BYTES),
         completed_at=now,
         annotations=tuple(_annotations(writer, comparison, path)),
     )

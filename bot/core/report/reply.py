@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from bot.core.github.limits import TEXT_BYTES
 from bot.core.model.runs import Run
 from bot.core.model.views import Reply
 from bot.core.report.context import Context, MarkdownWriter
 from bot.core.report.markdown import size, table
-from bot.core.report.sections import COMMENT_BYTES, Block, Rows, Section, Whole, compose
+from bot.core.report.sections import Block, Rows, Section, Whole, compose
 from bot.core.report.words import row_state
 
 
@@ -22,7 +23,7 @@ def reply_body(
     """Return the whole comment; ``reply.head`` is Markdown that was made safe where it was made."""
     writer = MarkdownWriter(ctx)
     marker = reply_marker(reply.comment_id)
-    left = COMMENT_BYTES - size(marker) - 2
+    left = TEXT_BYTES - size(marker) - 2
     body = compose([_head(writer, reply), _rows(writer, runs, check_ids, now)], left)
     return f"{body}\n\n{marker}"
 
@@ -30,7 +31,7 @@ def reply_body(
 def _head(writer: MarkdownWriter, reply: Reply) -> Section | None:
     """Show the head whole; one too long for a comment is no sentence of ours: as a block."""
     head = writer.redact(reply.head)
-    if size(head) <= COMMENT_BYTES // 2:
+    if size(head) <= TEXT_BYTES // 2:
         return Whole(head) if head else None
     return Block(head, writer.text("cut"))
 

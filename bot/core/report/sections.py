@@ -9,9 +9,6 @@ from typing import Protocol
 
 from bot.core.report.markdown import block, clean, cut_bytes, plain, size
 
-SUMMARY_BYTES = 65_535
-TEXT_BYTES = 65_535
-COMMENT_BYTES = 65_535
 MIN_BLOCK_BYTES = 200  # a smaller rest of a log tells nothing
 _GAP = "\n\n"
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from bot.core.github.limits import TEXT_BYTES
 from bot.core.messages.words import capital
 from bot.core.model.digests import Digest
 from bot.core.model.runs import Outcome, State
@@ -9,7 +10,7 @@ from bot.core.model.views import Button, CheckWrite, SuiteView
 from bot.core.report.context import Context, MarkdownWriter, address
 from bot.core.report.digest import best, pace
 from bot.core.report.failure import annotations, failure_summary, failure_text
-from bot.core.report.sections import SUMMARY_BYTES, TEXT_BYTES, Section, Whole, compose
+from bot.core.report.sections import Section, Whole, compose
 from bot.core.report.story import followed, now_lines, origin, timeline, what
 from bot.core.report.words import outcome_title, rerun_how, state_title
 
@@ -90,7 +91,7 @@ def _summary(
         what(writer, view, brief=outcome in _BAD),
         origin(writer, view),
     ]
-    return compose([*news, *rest], SUMMARY_BYTES) or writer.text("row_" + view.run.state)
+    return compose([*news, *rest], TEXT_BYTES) or writer.text("row_" + view.run.state)
 
 
 def _ended(writer: MarkdownWriter, view: SuiteView, outcome: Outcome) -> tuple[Section | None, ...]:

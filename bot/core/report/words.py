@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import assert_never
 
+from bot.core.github.limits import TITLE_CHARS
 from bot.core.messages.words import (
     about,
     between,
@@ -126,7 +127,7 @@ def _failed(writer: MarkdownWriter, run: Run, shown: Digest | None, why: str) ->
 
 def _with_suffix(text: str, suffix: str) -> str:
     """Cut the sentence, never the news that another attempt follows."""
-    return title(text, 255 - len(suffix)) + suffix
+    return title(text, TITLE_CHARS - len(suffix)) + suffix
 
 
 def _timed_out(writer: MarkdownWriter, run: Run, why: str) -> str:

@@ -32,10 +32,9 @@ from bot.core.planning.pull_request import pr_source
 from bot.core.planning.starts import PlanBuilder, StartRequest, Starts, approval, gate_of, merged
 from bot.core.planning.trust import Trusted
 from bot.core.report.markdown import code, prose
-from bot.ports.clock import Clock
 from bot.services.events.pull_request import PullRequests
 from bot.services.policies import Policies
-from bot.store import Store
+from bot.services.workers import Deps
 
 SAME_CLICK = timedelta(seconds=60)
 APPROVE = "approve"
@@ -63,16 +62,14 @@ class CheckRuns:
     """Carries out what people press in the checks tab."""
 
     def __init__(
-        self,
-        store: Store,
-        policies: Policies,
-        pulls: PullRequests,
-        tools: tuple[Starts, Messages, Clock],
+        self, deps: Deps, policies: Policies, pulls: PullRequests, messages: Messages
     ) -> None:
-        self._store = store
+        self._store = deps.store
         self._policies = policies
         self._pulls = pulls
-        self._starts, self._messages, self._clock = tools
+        self._messages = messages
+        self._starts = Starts(messages, deps.new_id)
+        self._clock = deps.clock
 
     async def clicked(self, event: Click) -> Plan:
         """Plan what a click starts; one that starts nothing is answered with the reason."""

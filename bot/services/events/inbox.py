@@ -25,7 +25,6 @@ from bot.core.github.payloads import parse
 from bot.core.model.deliveries import Delivery
 from bot.core.planning.audit import audited
 from bot.core.planning.plan import Plan
-from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
 from bot.services.events.check_run import CheckRuns
 from bot.services.events.installation import plan_installation, was_removed
@@ -34,12 +33,10 @@ from bot.services.events.merge_group import MergeGroups
 from bot.services.events.pull_request import PullRequests
 from bot.services.events.push import Pushes
 from bot.services.events.workflow_run import WorkflowRuns
-from bot.services.workers import Worker
-from bot.store import Store
+from bot.services.workers import LEASE_S, Deps
 from bot.store.leases import Lease
 from bot.telemetry import get_log
 
-LEASE_S = 30
 BATCH = 8
 MAX_TRIES = 8  # a delivery that failed so often is parked and listed in health
 _LONGEST_WAIT_S = 300
@@ -60,11 +57,11 @@ class EventHandlers:
 class Inbox:
     """Handles deliveries; those of one subject are handled one after the other."""
 
-    def __init__(self, store: Store, handlers: EventHandlers, clock: Clock, worker: Worker) -> None:
-        self._store = store
+    def __init__(self, deps: Deps, handlers: EventHandlers) -> None:
+        self._store = deps.store
         self._handlers = handlers
-        self._clock = clock
-        self._worker = worker
+        self._clock = deps.clock
+        self._worker = deps.worker
         self._log = get_log("inbox")
 
     async def step(self) -> bool:

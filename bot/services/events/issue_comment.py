@@ -23,11 +23,9 @@ from bot.core.planning.starts import PlanBuilder, StartRequest, Starts, gate_of,
 from bot.core.planning.trust import Trusted
 from bot.core.policy import Limits
 from bot.core.policy.selection import Selection
-from bot.ports.clock import Clock
-from bot.ports.github import GitHub
 from bot.services.events.pull_request import PullRequests, RequestedHead
 from bot.services.policies import Broken, Policies
-from bot.store import Store
+from bot.services.workers import Deps
 
 RECEIPT = "eyes"
 MINUTE = timedelta(seconds=60)
@@ -48,18 +46,15 @@ class IssueComments:
     """Carries out the commands of comments."""
 
     def __init__(
-        self,
-        store: Store,
-        github: GitHub,
-        policies: Policies,
-        pulls: PullRequests,
-        tools: tuple[Starts, Messages, Clock],
+        self, deps: Deps, policies: Policies, pulls: PullRequests, messages: Messages
     ) -> None:
-        self._store = store
-        self._github = github
+        self._store = deps.store
+        self._github = deps.github
         self._policies = policies
         self._pulls = pulls
-        self._starts, self._messages, self._clock = tools
+        self._messages = messages
+        self._starts = Starts(messages, deps.new_id)
+        self._clock = deps.clock
 
     async def created(self, event: IssueCommentEvent) -> Plan:
         """Plan what the commands of a new comment do.

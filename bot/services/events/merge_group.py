@@ -1,6 +1,5 @@
 """The event `merge_group`: the queue's commit runs what the files of its pull request select."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from bot.core.github.events import MergeGroupAction, MergeGroupEvent
@@ -25,32 +24,23 @@ from bot.core.planning.merge_group import (
 from bot.core.planning.plan import Plan
 from bot.core.policy import Mode, Trigger
 from bot.core.policy.selection import select
-from bot.ports.clock import Clock
 from bot.ports.errors import Permanent
-from bot.ports.github import ChangedFiles, GitHub
+from bot.ports.github import ChangedFiles
 from bot.services.policies import Broken, Policies
-from bot.store import Store
+from bot.services.workers import Deps
 
 _HEADS = "refs/heads/"
-_GONE = {404, 410}
 
 
 class MergeGroups:
     """Answers the merge queue. Its commits are trusted: only people who may write can enqueue."""
 
-    def __init__(
-        self,
-        store: Store,
-        github: GitHub,
-        policies: Policies,
-        clock: Clock,
-        new_id: Callable[[], str],
-    ) -> None:
-        self._store = store
-        self._github = github
+    def __init__(self, deps: Deps, policies: Policies) -> None:
+        self._store = deps.store
+        self._github = deps.github
         self._policies = policies
-        self._clock = clock
-        self._new_id = new_id
+        self._clock = deps.clock
+        self._new_id = deps.new_id
 
     async def changed(self, event: MergeGroupEvent) -> Plan:
         """Plan what an event of the merge queue changes; the last one may come first."""
@@ -116,7 +106,7 @@ class MergeGroups:
         try:
             return await self._github.pull(repo, number)
         except Permanent as error:
-            if error.status in _GONE:
+            if error.is_gone:
                 return None
             raise
 

@@ -8,18 +8,17 @@ from bot.core.model.views import Proposal
 from bot.core.planning.attempts import PolicyAt
 from bot.core.policy import Policy, load_policy
 from bot.core.policy.selection import POLICY_PATH, ChangedFile
-from bot.ports.github import GitHub
 from bot.services.policies import Broken
-from bot.store import Store
+from bot.services.workers import Deps
 
 
 class PolicyChanges:
     """Reads the policy that a pull request proposes, beside the one in force."""
 
-    def __init__(self, store: Store, github: GitHub, default: bytes | None) -> None:
+    def __init__(self, deps: Deps, default: bytes | None) -> None:
         """``default`` is the server's own policy for repositories without one."""
-        self._store = store
-        self._github = github
+        self._store = deps.store
+        self._github = deps.github
         self._default = default.decode() if default is not None else None
 
     async def proposed(

@@ -1,6 +1,5 @@
 """The event `pull_request`: the head is evaluated, and its runs are planned."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from bot.core.github.events import PullRequestAction, PullRequestEvent
@@ -25,11 +24,10 @@ from bot.core.planning.starts import PlanBuilder
 from bot.core.planning.trust import Person, Trusted, trust_sha
 from bot.core.policy import Trust
 from bot.core.policy.selection import POLICY_PATH, select, touches_protected
-from bot.ports.clock import Clock
-from bot.ports.github import ChangedFiles, GitHub
+from bot.ports.github import ChangedFiles
 from bot.services.events.policy_change import PolicyChanges
 from bot.services.policies import Broken, Policies
-from bot.store import Store
+from bot.services.workers import Deps
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +43,13 @@ class RequestedHead:
 class PullRequests:
     """Brings what runs for a pull request in line with its head."""
 
-    def __init__(
-        self,
-        store: Store,
-        github: GitHub,
-        policies: Policies,
-        policy_changes: PolicyChanges,
-        clock: Clock,
-        new_id: Callable[[], str],
-    ) -> None:
-        self._store = store
-        self._github = github
+    def __init__(self, deps: Deps, policies: Policies, policy_changes: PolicyChanges) -> None:
+        self._store = deps.store
+        self._github = deps.github
         self._policies = policies
         self._policy_changes = policy_changes
-        self._clock = clock
-        self._new_id = new_id
+        self._clock = deps.clock
+        self._new_id = deps.new_id
 
     async def changed(self, event: PullRequestEvent) -> Plan:
         """Plan what an event of a pull request changes."""

@@ -1,6 +1,5 @@
 """The event `push`: the branch's policy is read anew, and suites with that trigger run."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from bot.core.github.events import PushEvent
@@ -12,32 +11,24 @@ from bot.core.planning.plan import Plan
 from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
 from bot.core.policy import Policy, Trigger
 from bot.core.policy.selection import lists_branch, select
-from bot.ports.clock import Clock
 from bot.ports.errors import Permanent
-from bot.ports.github import ChangedFiles, GitHub
+from bot.ports.github import ChangedFiles
 from bot.services.policies import Policies
-from bot.store import Store
+from bot.services.workers import Deps
 
-_GONE = {404, 410, 422}  # git no longer has the commit before
+_NO_COMMIT = 422  # git no longer has the commit before
 _NO_FILES = ChangedFiles((), truncated=True)
 
 
 class Pushes:
     """Runs the suites with the trigger `push`, on the default branch and the listed branches."""
 
-    def __init__(
-        self,
-        store: Store,
-        github: GitHub,
-        policies: Policies,
-        clock: Clock,
-        new_id: Callable[[], str],
-    ) -> None:
-        self._store = store
-        self._github = github
+    def __init__(self, deps: Deps, policies: Policies) -> None:
+        self._store = deps.store
+        self._github = deps.github
         self._policies = policies
-        self._clock = clock
-        self._new_id = new_id
+        self._clock = deps.clock
+        self._new_id = deps.new_id
 
     async def pushed(self, event: PushEvent) -> Plan:
         """Plan the runs for a push, and drop those of the commit before."""
@@ -88,7 +79,7 @@ class Pushes:
         try:
             return await self._github.compare_files(event.repo, event.before, event.after)
         except Permanent as error:
-            if error.status in _GONE:
+            if error.is_gone or error.status == _NO_COMMIT:
                 return _NO_FILES
             raise
 

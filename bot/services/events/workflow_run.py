@@ -4,7 +4,6 @@ A workflow run with our id that no run of ours follows is cancelled.
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
@@ -17,12 +16,10 @@ from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.pull_request import pr_source
 from bot.core.runs.native import info_from_webhook
 from bot.core.runs.offline import JobSeen, job_state, own_labels
-from bot.ports.clock import Clock
 from bot.ports.errors import Transient
-from bot.ports.github import GitHub
 from bot.services.policies import Policies
 from bot.services.runs.native import Natives
-from bot.store import Store
+from bot.services.workers import Deps
 
 _SOON_S = 5.0  # the end of the attempt before should be known then
 _ULID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
@@ -31,19 +28,13 @@ _ULID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 class WorkflowRuns:
     """Stores what Actions reports as events of runs; a run's own step decides what they mean."""
 
-    def __init__(
-        self,
-        store: Store,
-        github: GitHub,
-        policies: Policies,
-        natives: Natives,
-        tools: tuple[Clock, Callable[[], str]],
-    ) -> None:
-        self._store = store
-        self._github = github
+    def __init__(self, deps: Deps, policies: Policies, natives: Natives) -> None:
+        self._store = deps.store
+        self._github = deps.github
         self._policies = policies
         self._natives = natives
-        self._clock, self._new_id = tools
+        self._clock = deps.clock
+        self._new_id = deps.new_id
 
     async def run_changed(self, event: WorkflowRunEvent) -> Plan:
         """Plan what an event of a workflow run changes."""

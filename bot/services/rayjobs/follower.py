@@ -13,8 +13,8 @@ from bot.ports.wake import Topic
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.log import RayJobLog
 from bot.services.rayjobs.reader import RayJobReader
-from bot.services.rayjobs.row import LEASE_S, LeaseLost, RayJobRow
-from bot.services.workers import Deps
+from bot.services.rayjobs.row import LeaseLost, RayJobRow
+from bot.services.workers import LEASE_S, Deps
 from bot.store.rayjobs import ClaimedRayJob
 from bot.telemetry import Log, get_log
 

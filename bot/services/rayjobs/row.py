@@ -11,11 +11,11 @@ from bot.core.report.redaction import Redactor
 from bot.ports.clock import Clock
 from bot.ports.errors import Transient
 from bot.services.rayjobs.log import Mark, undisturbed
+from bot.services.workers import LEASE_S
 from bot.store import Store
 from bot.store.rayjobs import ClaimedRayJob, SaveRayJob
 from bot.telemetry import Log
 
-LEASE_S = 30.0
 _MAX_MESSAGE_CHARS = 1000  # a message goes into a check run's summary
 
 

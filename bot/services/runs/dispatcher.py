@@ -34,7 +34,6 @@ _FIRST_LOOK = timedelta(seconds=2)  # GitHub's lists show a new run after this a
 _RERUN_WITHIN = timedelta(days=30)  # GitHub's limits for re-runs
 _MAX_ATTEMPTS = 50
 _TRY_AGAIN = timedelta(seconds=10)
-_GONE = {404, 410}
 _SURE_AFTER = timedelta(minutes=1)  # a new pull request may not be on every server of GitHub yet
 _CLOCKS_DIFFER = timedelta(seconds=60)  # GitHub's clock and ours, when listing runs "since"
 
@@ -99,7 +98,7 @@ class Dispatcher:
         try:
             return await self._github.pull(repo, number)
         except Permanent as error:
-            if error.status not in _GONE or self._clock.now() - run.created_at < _SURE_AFTER:
+            if not error.is_gone or self._clock.now() - run.created_at < _SURE_AFTER:
                 raise
             return None
 

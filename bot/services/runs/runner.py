@@ -24,11 +24,10 @@ from bot.services.runs.dispatcher import Dispatcher
 from bot.services.runs.ledger import Ledger, StepResult
 from bot.services.runs.observer import RunObserver
 from bot.services.runs.submitter_health import SubmitterHealth
-from bot.services.workers import Deps
+from bot.services.workers import LEASE_S, Deps
 from bot.store.runs import ClaimedRun
 from bot.telemetry import get_log
 
-LEASE_S = 30
 RENEW_S = 10  # during a long step, like reading a log
 BATCH = 8
 _TRY_AGAIN = timedelta(seconds=10)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.adapters.github.checkbody import MARK, body_of, cut_bytes, cut_chars
+from bot.adapters.github.checkbody import MARK, body_of, cut_chars
 from bot.core.model.ids import Sha
+from bot.core.report.markdown import cut_bytes
 from bot.ports.github import Annotation, Button, CheckWrite
 
 DONE = CheckWrite("n", Sha("a" * 40), "x", "completed", "t", "s", conclusion="success")
@@ -18,7 +19,7 @@ DONE = CheckWrite("n", Sha("a" * 40), "x", "completed", "t", "s", conclusion="su
 
 @given(st.text(max_size=200), st.integers(min_value=len(MARK.encode()), max_value=120))
 def test_a_cut_text_is_within_its_bytes_and_a_beginning_of_the_text(text: str, limit: int) -> None:
-    found = cut_bytes(text, limit)
+    found = cut_bytes(text, limit, MARK)
     assert len(found.encode()) <= limit
     if len(text.encode(errors="replace")) <= limit:
         assert found == text.encode(errors="replace").decode()

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from bot.core.github.limits import TEXT_BYTES
 from bot.core.model.ids import RepoId
 from bot.core.model.views import Annotation, CheckWrite, Proposal
 from bot.core.policy.changes import Before, Change, Comparison, Kind
 from bot.core.report import policy_check, render_policy_check
-from bot.core.report.sections import SUMMARY_BYTES
 from tests.core import views as s
 from tests.core.proposed import PROPOSED
 
@@ -90,7 +90,7 @@ def test_no_value_is_so_long_that_it_hides_a_loosened_rule() -> None:
 def test_more_changes_than_fit_are_counted_and_fit() -> None:
     flood = tuple(Change(Kind.CHANGED, f"suites.{n}", ("a" * 150, "b" * 150)) for n in range(900))
     summary = made(Comparison(Before.READ, flood)).summary
-    assert len(summary.encode()) <= SUMMARY_BYTES
+    assert len(summary.encode()) <= TEXT_BYTES
     assert " more." in summary
 
 

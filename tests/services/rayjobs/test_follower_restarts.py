@@ -19,7 +19,7 @@ from bot.ports.errors import Transient
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.follower import SAVE_S
 from bot.services.rayjobs.log import RayJobLog
-from bot.services.rayjobs.row import LEASE_S
+from bot.services.workers import LEASE_S
 from bot.store import Store
 from bot.store.leases import Lease
 from bot.store.rayjobs import RayJobs, SaveRayJob

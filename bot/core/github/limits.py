@@ -1,0 +1,9 @@
+"""GitHub's limits on what is written there.
+
+Its pages say characters; measured, it counts bytes of UTF-8 (422 "exceeds a maximum bytesize").
+"""
+
+TEXT_BYTES = 65_535  # of a check run's summary, of its text, and of a comment
+TITLE_CHARS = 255
+ANNOTATION_BYTES = 64 * 1024
+ANNOTATIONS_A_REQUEST = 50
