@@ -6,7 +6,6 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
-from bot.ports.clock import Clock
 from bot.ports.logs import LogFiles
 from bot.ports.rayjobs import RayJobs
 from bot.ports.wake import Topic
@@ -16,7 +15,7 @@ from bot.services.rayjobs.reader import RayJobReader
 from bot.services.rayjobs.row import LeaseLost, RayJobRow
 from bot.services.workers import LEASE_S, Deps
 from bot.store.rayjobs import ClaimedRayJob
-from bot.telemetry import Log, get_log
+from bot.telemetry import get_log
 
 AT_ONCE = 200  # RayJobs of one process
 SAVE_S = 4.0  # progress, lines and the state that a restart needs
@@ -32,7 +31,6 @@ class _Outside:
     rayjobs: RayJobs
     logs: LogFiles
     digesters: Digesters
-    clock: Clock
 
 
 class Follower:
@@ -43,7 +41,7 @@ class Follower:
         self._clock = deps.clock
         self._wake = deps.wake
         self._worker = deps.worker
-        self._outside = _Outside(rayjobs, logs, digesters, deps.clock)
+        self._outside = _Outside(rayjobs, logs, digesters)
         self._group = asyncio.TaskGroup()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._log = get_log("follower")
@@ -97,7 +95,7 @@ class Follower:
         run = claimed.run
         log = self._log.bind(run=run.id, suite=run.suite, sha=run.sha, rayjob=claimed.rayjob.job_id)
         row = RayJobRow(self._store, claimed, self._clock, log)
-        reading = _Reading(claimed, row, self._outside, log)
+        reading = _Reading(claimed, row, self._outside)
         try:
             await reading.run()
         except asyncio.CancelledError:
@@ -111,19 +109,13 @@ class Follower:
 class _Reading:
     """One RayJob while its lease is ours: reads its log and saves its row regularly."""
 
-    def __init__(
-        self,
-        claimed: ClaimedRayJob,
-        row: RayJobRow,
-        outside: _Outside,
-        log: Log,
-    ) -> None:
+    def __init__(self, claimed: ClaimedRayJob, row: RayJobRow, outside: _Outside) -> None:
         self._claimed = claimed
         self._row = row
         self._outside = outside
-        self._clock = outside.clock
+        self._clock = row.clock
         self._job_log: RayJobLog | None = None
-        self._log = log
+        self._log = row.log
 
     async def run(self) -> None:
         """Read to the end, or until the lease is lost."""
@@ -154,7 +146,7 @@ class _Reading:
             self._outside.logs, self._outside.digesters, run, self._claimed.rayjob
         )
         rayjobs = self._outside.rayjobs
-        await RayJobReader(run, self._row, job_log, rayjobs, self._clock, self._log).read()
+        await RayJobReader(run, self._row, job_log, rayjobs).read()
         return job_log
 
     async def _finish(self, job_log: RayJobLog) -> None:

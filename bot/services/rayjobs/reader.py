@@ -25,12 +25,10 @@ from bot.core.rayjob import (
     StreamDecoder,
 )
 from bot.core.rayjob.words import state_word
-from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Silent, Transient
 from bot.ports.rayjobs import RayJobs
 from bot.services.rayjobs.log import RayJobLog
 from bot.services.rayjobs.row import RayJobRow
-from bot.telemetry import Log
 
 BACK_OFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _MOST_WAIT_S = 300.0  # the longest wait, even if an ingress asks for more
@@ -62,17 +60,14 @@ def _how_far(deployment: str, status: str) -> int | None:
 class RayJobReader:
     """Reads one RayJob into a log and a row of its caller."""
 
-    def __init__(
-        self, run: Run, row: RayJobRow, job_log: RayJobLog, rayjobs: RayJobs, clock: Clock, log: Log
-    ) -> None:
+    def __init__(self, run: Run, row: RayJobRow, job_log: RayJobLog, rayjobs: RayJobs) -> None:
         self._run = run
         self._row = row
         self._job_log = job_log
         self._rayjobs = rayjobs
-        self._clock = clock
-        self._log = log
+        self._clock = row.clock
+        self._log = row.log
         self._job_id = row.job.job_id
-        self._over = False  # there is nothing more to read
         self._stop = False  # the watch told the end, or the record names another run
         self._cut: Transient | Permanent | None = None  # what broke the last watch
         self._news = False  # the last watch brought something
@@ -95,8 +90,6 @@ class RayJobReader:
             await self._look()
             if not self._stop:
                 await self._wait()
-
-    # -- watching ----------------------------------------------------------------------------------
 
     async def _watch(self) -> None:
         """Read one watch until it ends or breaks."""
@@ -140,26 +133,24 @@ class RayJobReader:
         self._job_log.add(events)
         self._row.changed = True
         if any(type(event) is LogLine for event in events):
-            self._living()
+            self._note_life()
             self._row.set(last_line_at=self._clock.now())
         for event in events:
             if isinstance(event, StatusChange):
-                self._living()
+                self._note_life()
                 self._status(event.status, event.job_deployment_status, event.message)
             elif isinstance(event, Final):
                 self._final(event)
 
-    def _living(self) -> None:
+    def _note_life(self) -> None:
         """Note that the job sent something: it lives, and so does its submitter."""
         self._news = True
         self._confirm_by_watch()
         self._row.alive()
 
     def _status(self, status: str, deployment: str, message: str) -> None:
-        known, told = (
-            _how_far(self._row.job.deployment, self._row.job.status),
-            _how_far(deployment, status),
-        )
+        known = _how_far(self._row.job.deployment, self._row.job.status)
+        told = _how_far(deployment, status)
         if known is not None and told is not None and told < known:
             return  # a stream that begins anew repeats old states
         before = state_word(self._row.job.deployment, self._row.job.status)
@@ -179,8 +170,6 @@ class RayJobReader:
         self._stop = word.tells_the_end
         if word.tells_the_end:
             self._confirm_by_watch()
-
-    # -- asking ------------------------------------------------------------------------------------
 
     async def _look(self) -> None:
         """Ask for the job's state, and take its end from the answer."""
@@ -243,8 +232,7 @@ class RayJobReader:
     def _stateless(self) -> None:
         """Go on without records: only the watch tells the job's state."""
         self._recordless = True
-        gone = isinstance(self._cut, Permanent) and self._cut.status == _HTTP_NOT_FOUND
-        if gone:
+        if isinstance(self._cut, Permanent) and self._cut.status == _HTTP_NOT_FOUND:
             self._row.end(FinalStatus.NOT_FOUND, str(self._cut), source="watch")
         elif self._fruitless < _FRUITLESS and not self._row.job.final:
             self._row.alive()
@@ -254,8 +242,6 @@ class RayJobReader:
         if self._recordless and not self._row.job.confirmed:
             self._row.set(confirmed=True, poke=True)
             self._row.note(RayJobUnrecorded(self._job_id))
-
-    # -- between watches ---------------------------------------------------------------------------
 
     def _has_ended(self) -> bool:
         """Return True if only the rest of the log is wanted; a job does not go on after STOPPED."""
@@ -273,8 +259,6 @@ class RayJobReader:
         self._waits += 1
         asked_s = self._cut.retry_after_s if isinstance(self._cut, Transient) else None
         await self._clock.sleep(min(max(wait_s, asked_s or 0.0), _MOST_WAIT_S))
-
-    # -- saving ------------------------------------------------------------------------------------
 
     async def _keep_log(self) -> None:
         self._row.mark(await self._job_log.flush())

@@ -33,8 +33,8 @@ class RayJobRow:
         self.saved_at = clock.now()
         self._store = store
         self._lease = claimed.lease
-        self._clock = clock
-        self._log = log
+        self.clock = clock
+        self.log = log
         self._run_events: tuple[RunEvent, ...] = ()
         self._poke = False
         self._progress = False
@@ -56,7 +56,7 @@ class RayJobRow:
 
     def note(self, what: What) -> None:
         """Add an event to the run's timeline, shown with the next progress."""
-        run_event = RunEvent(self.job.run_id, Source.WATCH, self._clock.now(), what)
+        run_event = RunEvent(self.job.run_id, Source.WATCH, self.clock.now(), what)
         self._run_events += (run_event,)
         self.changed = self.urgent = self._progress = True
 
@@ -73,7 +73,7 @@ class RayJobRow:
         """Note since when the submitter does not tell the state of the job."""
         if self.job.silent_since is None and not self.ended:
             more = {"message": self.shown(message)} if message and not self.job.final else {}
-            self.set(silent_since=self._clock.now(), poke=True, **more)
+            self.set(silent_since=self.clock.now(), poke=True, **more)
 
     def alive(self) -> None:
         """Take back the note that the job or its submitter is gone."""
@@ -94,7 +94,7 @@ class RayJobRow:
         self._progress |= mark.progress is not None and mark.progress.step != before
         if mark.problem and not self._has_problem:
             self._has_problem = True
-            self._log.error("a log can't be kept", why=mark.problem)
+            self.log.error("a log can't be kept", why=mark.problem)
             self.note(RayJobLogLost(self.job.job_id, mark.problem))
 
     def shown(self, message: str) -> str:
@@ -117,14 +117,14 @@ class RayJobRow:
             self._run_events, self._poke, self._progress = (), False, False
             self.changed = self.urgent = False
             try:
-                held = await self._store.rayjobs.save(self._lease, save, self._clock.now())
+                held = await self._store.rayjobs.save(self._lease, save, self.clock.now())
             except Transient as error:
                 self._run_events = run_events + self._run_events
                 self._poke, self._progress = self._poke or poke, self._progress or progress
                 self.changed = True
-                self._log.warning("a RayJob could not be saved", why=str(error))
+                self.log.warning("a RayJob could not be saved", why=str(error))
                 return False
             if not held:
                 raise LeaseLost
-            self.saved_at = self._clock.now()
+            self.saved_at = self.clock.now()
             return True

@@ -225,7 +225,7 @@ ENDS = st.builds(
     seen_end_at=st.sampled_from([None, at(30)]),
     ended=st.just(True),
     conclusion=st.sampled_from([None, "success", "failure", "cancelled", "skipped"]),
-    asked=st.booleans(),
+    rayjobs_listed=st.booleans(),
     log=st.one_of(st.none(), st.builds(LogRead, attempt=st.just(1), final=WORDS)),
 )
 
