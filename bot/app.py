@@ -66,7 +66,7 @@ _REPORTERS = 2
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a process shares among its loops and its door."""
+    """The parts that the loops and the web application of a process share."""
 
     settings: Settings
     store: Store
@@ -85,7 +85,7 @@ class Parts:
 
     @property
     def deps(self) -> Deps:
-        """Return what all services share."""
+        """Return the parts that all services share."""
         return Deps(self.store, self.github, self.clock, self.wake, self.loop, self.new_id)
 
 
@@ -93,9 +93,9 @@ class Parts:
 async def open_parts(
     settings: Settings, *, clock: Clock | None = None, strict: bool = False
 ) -> AsyncIterator[Parts]:
-    """Open everything a process talks to; the database is brought to the newest schema.
+    """Open everything that a process talks to; migrate the database first.
 
-    ``clock`` is the tests' own; ``strict`` lets a loop raise what it would log.
+    Tests pass their own ``clock``. With ``strict`` a loop raises instead of logging.
     """
     await migrate(settings.database_url)
     clock = clock or SystemClock()
@@ -137,7 +137,7 @@ async def _submitter(stack: AsyncExitStack, settings: Settings) -> RayJobs | Non
 
 
 def _owner() -> str:
-    """Return a name for this process's leases that no other process has."""
+    """Return a unique name for the leases of this process."""
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
@@ -192,7 +192,7 @@ def _event_handlers(
 
 
 def make_web(parts: Parts, loops: WorkerPool) -> web.Application:
-    """Return the web application: the door and the probes."""
+    """Return the web application: webhooks, probes and the API."""
     settings = parts.settings
     hooks = Hooks(
         parts.store,
@@ -221,7 +221,7 @@ def _default(settings: Settings) -> bytes | None:
 
 
 def make_api(parts: Parts, loops: WorkerPool) -> web.Application:
-    """Return what lives under /api/v1: the door for workflows, and what may be read."""
+    """Return the application under /api/v1: announcements of workflows, and the read API."""
     settings, store, clock = parts.settings, parts.store, parts.clock
     token = settings.dashboard_token
     guard = Guard(settings.dashboard, token.get_secret_value() if token else None)
@@ -242,15 +242,16 @@ def make_api(parts: Parts, loops: WorkerPool) -> web.Application:
 
 
 def make_runner(parts: Parts, loops: WorkerPool) -> web.AppRunner:
-    """Return what serves the web application.
+    """Return the runner of the web application.
 
-    A body stays as it came: GitHub compresses none, and a signature is of the bytes sent.
+    It does not decompress a body: GitHub sends none compressed, and the signature covers the sent
+    bytes.
     """
     return web.AppRunner(make_web(parts, loops), access_log=None, auto_decompress=False)
 
 
 async def run(settings: Settings, *, with_web: bool) -> None:
-    """Run until SIGTERM or SIGINT, then finish what is begun and give the leases back."""
+    """Run until SIGTERM or SIGINT; then finish the current work and release the leases."""
     configure_logs(settings.log_level, settings.log_format)
     log = get_log("app")
     stop = asyncio.Event()

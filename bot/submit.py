@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Submit a RayJob from a workflow, follow its log, end with its verdict.
+"""Submit a RayJob from a workflow, follow its log, and end with its result.
 
-One file for Python 3.9 without packages: `ascend-ci init` copies it into repositories. In workflows
-every input comes from the environment: no text of a pull request is pasted into a script. Exit
-codes: 0 succeeded (--detach: submitted), 1 not so, 2 wrong use, 3 out of reach or end not known.
+One file for Python 3.9 without packages: `ascend-ci init` copies it into repositories. Every input
+comes from the environment, so no text of a pull request gets into a script. Exit codes: 0 succeeded
+(--detach: submitted), 1 not succeeded, 2 wrong use, 3 unreachable or end unknown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from urllib.parse import quote
 NETWORK_ERRORS = (OSError, http.client.HTTPException)
 BAD_ANSWERS = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 ENDS = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "NOT_FOUND")
-ANNOUNCE_S = 60.0  # the bot answers 409 until it has stored which run it dispatched
+ANNOUNCE_S = 60.0  # the bot answers 409 until it has stored the dispatched run
 CANCEL_S = 6.0  # GitHub kills a cancelled step 7.5 s after its first signal
 DEADLINE_PATH = "/spec/activeDeadlineSeconds"
 STATUS_FIELDS = ("status", "job_deployment_status", "message")
@@ -38,37 +38,37 @@ POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
 NEEDS = {"add": "value", "replace": "value", "test": "value", "move": "from", "copy": "from"}
 NEEDS["remove"] = "path"
 
-# Names are those of the API where it has them; then the variables that stand in, and the help.
+# The names of the API, if it has one; then the variables that replace an option, and the help.
 OPTIONS = {
-    "url": ("SUBMITTER_URL", "address of the submitter (its token: SUBMITTER_TOKEN alone)"),
+    "url": ("SUBMITTER_URL", "address of the submitter (its token only as SUBMITTER_TOKEN)"),
     "repository": ("GITHUB_REPOSITORY", "owner/name"),
     "commit_sha": ("ASCEND_CI_SHA GITHUB_SHA", "commit under test"),
     "branch": ("ASCEND_CI_BRANCH GITHUB_REF_NAME", "branch, for display"),
     "github_run_id": ("GITHUB_RUN_ID", "Actions run"),
     "github_run_attempt": ("GITHUB_RUN_ATTEMPT", "its attempt"),
     "image": ("ASCEND_CI_IMAGE", "container image"),
-    "name_suffix": ("ASCEND_CI_NAME_SUFFIX", "tells the RayJobs of one run apart"),
+    "name_suffix": ("ASCEND_CI_NAME_SUFFIX", "distinguishes the RayJobs of one run"),
     "script": ("ASCEND_CI_SCRIPT", "path of the script inside the container"),
     "args": ("ASCEND_CI_ARGS", "its arguments, a JSON array of strings"),
     "env": ("ASCEND_CI_ENV", "its environment, a JSON object of strings"),
-    "worker_replicas": ("ASCEND_CI_WORKER_REPLICAS", "number of workers, 1 unless given"),
+    "worker_replicas": ("ASCEND_CI_WORKER_REPLICAS", "number of workers, default 1"),
     "template_patches": ("ASCEND_CI_TEMPLATE_PATCHES", "JSON array of RFC 6902 operations"),
     "timeout_minutes": ("ASCEND_CI_TIMEOUT_MINUTES", "becomes activeDeadlineSeconds"),
-    "bot_url": ("ASCEND_CI_URL", "address of the bot, to announce the job to"),
+    "bot_url": ("ASCEND_CI_URL", "address of the bot, which is told the job's id"),
     "run": ("ASCEND_CI_RUN", "the bot's id of this run: the workflow's input ascend_ci"),
-    "detach": ("ASCEND_CI_DETACH", "true: submit, announce and leave"),
-    "retry_seconds": ("ASCEND_CI_RETRY_SECONDS", "patience with a silent submitter, 600"),
-    "silence_seconds": ("ASCEND_CI_SILENCE_SECONDS", "silence before a new watch, 300"),
+    "detach": ("ASCEND_CI_DETACH", "true: submit, announce and end"),
+    "retry_seconds": ("ASCEND_CI_RETRY_SECONDS", "how long to try a silent submitter, default 600"),
+    "silence_seconds": ("ASCEND_CI_SILENCE_SECONDS", "silence before a new watch, default 300"),
 }
 REQUIRED = ("url", "repository", "commit_sha", "github_run_id", "github_run_attempt", "script")
 PLAIN = (*REQUIRED[1:], "branch", "image", "name_suffix")
 
-# All inputs, checked: `body` is what is posted, `run_url` has the jobs of this run attempt.
+# The checked inputs: `body` is posted, `run_url` lists the jobs of this run attempt.
 Config = namedtuple("Config", "url run_url token body bot_url run detach retry_s silence_s")
 
 
 def say(text: str, prefix: str = "") -> None:
-    """Print to stdout, with a prefix to stderr; at once, as UTF-8 whatever the locale."""
+    """Print to stdout, with a prefix to stderr; at once, and as UTF-8 in any locale."""
     stream = sys.stderr if prefix else sys.stdout
     stream.buffer.write(f"{prefix}{text}\n".encode("utf-8", "replace"))
     stream.buffer.flush()
@@ -78,7 +78,7 @@ warn = partial(say, prefix="ascend-ci: ")
 
 
 def parse(argv: list[str], environ: dict[str, str]) -> Config:
-    """Read options and environment; ends with code 2 and every flaw named."""
+    """Read options and environment; with errors print all of them and exit with 2."""
     parser = argparse.ArgumentParser(prog="ascend-ci submit", description="Submit a RayJob.")
     for name, (variables, text) in OPTIONS.items():
         more: dict[str, Any] = {"nargs": "?", "const": "true"} if name == "detach" else {}
@@ -148,7 +148,7 @@ def _patch_flaw(patch: Any) -> str:
 
 
 def send(method: str, url: str, token: str, **more: Any) -> Any:
-    """Open a request; the token does not follow a redirect to another place."""
+    """Open a request; a redirect to another place does not get the token."""
     data = json.dumps(more["body"]).encode() if "body" in more else None
     headers = {"Content-Type": "application/json", **more.get("headers", {})}
     made = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - http(s) alone
@@ -157,17 +157,17 @@ def send(method: str, url: str, token: str, **more: Any) -> Any:
     try:
         return urllib.request.urlopen(made, timeout=more.get("timeout_s", 30))  # noqa: S310
     except urllib.request.HTTPError as error:
-        return error  # an answer like any other
+        return error
 
 
 def call(method: str, url: str, token: str, **more: Any) -> tuple[int, bytes]:
-    """Call once; any HTTP answer is a result, only the network raises."""
+    """Call once and return the HTTP answer; only network errors raise."""
     with send(method, url, token, **more) as answer:
         return answer.code, answer.read()
 
 
 def insist(attempt: Callable[[], Any], limit_s: float, *retried: int) -> tuple[int, str]:
-    """Try with growing pauses; answers code and text, code 0 when the time is used up."""
+    """Try with growing pauses; return code and text, code 0 when the time is used up."""
     started, pause_s = time.monotonic(), min(1.0, limit_s / 20)
     while True:
         try:
@@ -185,18 +185,18 @@ def insist(attempt: Callable[[], Any], limit_s: float, *retried: int) -> tuple[i
 
 
 def post_job(config: Config) -> tuple[int, str]:
-    """Submit; answers 0 and the job's id, or an exit code and why."""
+    """Submit; return 0 and the job's id, or an exit code and the reason."""
     body, url = config.body, f"{config.url}/api/v1/rayjobs"
     key = f"ascend-ci-{body['github_run_id']}-{body['github_run_attempt']}-{body['name_suffix']}"
     suffix = body["name_suffix"].lower().encode()
-    known: list[set[bytes]] = []  # the run's jobs before each post; none if that is not offered
+    known: list[set[bytes]] = []  # the run's jobs before each post
 
     def once() -> tuple[int, bytes]:
         code, listing = call("GET", config.run_url, config.token)
         if code == 200:
             known.append(set(re.findall(rb'"job_id":\s*"([\w.:-]+)"', listing)))
         ours = [job for job in known[-1] - known[0] if suffix in job.lower()] if known else []
-        if len(ours) == 1:  # with several the key must do: they may be other jobs of this run
+        if len(ours) == 1:  # with several only the key helps: they may be other jobs of this run
             return 200, b'{"job_id": "%s"}' % ours[0]
         return call("POST", url, config.token, body=body, headers={"Idempotency-Key": key})
 
@@ -212,7 +212,7 @@ def post_job(config: Config) -> tuple[int, str]:
 
 
 def announce(config: Config, job_id: str) -> None:
-    """Tell the bot the job's id, proven by an OIDC token; a failure is a warning."""
+    """Report the job's id to the bot, proven by an OIDC token; a failure is a warning."""
     source, proof = (os.environ.get(f"ACTIONS_ID_TOKEN_REQUEST_{x}", "") for x in ("URL", "TOKEN"))
     url = f"{config.bot_url}/api/v1/runs/{quote(config.run, safe='')}/rayjobs"
 
@@ -229,29 +229,29 @@ def announce(config: Config, job_id: str) -> None:
 
 
 def delete_jobs(config: Config) -> None:
-    """Stop every RayJob of this run attempt and say whether that worked."""
+    """Stop every RayJob of this run attempt, and print whether that worked."""
     once = partial(call, "DELETE", config.run_url, config.token, timeout_s=CANCEL_S)
     status, text = insist(once, CANCEL_S, 500)
-    is_done = 200 <= status < 300 or status == 404  # 404: nothing is left
+    is_done = 200 <= status < 300 or status == 404  # 404: there is none
     said = "are deleted" if is_done else f"could NOT be deleted and may run on: {text}"
     warn(f"cancelled; the RayJobs of this run attempt {said}")
 
 
 class Follower:
-    """Prints a job's events once each, whatever its watches repeat or leave out."""
+    """Prints each event of a job once, whatever its watches repeat or omit."""
 
     def __init__(self, config: Config, job_id: str) -> None:
         self._config = config
         self._url = f"{config.url}/api/v1/rayjobs/{quote(job_id, safe='')}"
         self._final = self._status = ""
-        self._gone = self._seq = 0  # watches answered 404 in a row; greatest number printed
-        self._at: int | None = None  # number last seen in this watch
-        self._loose = self._again = 0  # lines without number after `_seq`: printed, seen again
-        self._seen = array("q")  # hashes of what was printed while events carry no numbers
-        self._held: list[str] | None = None  # lines that may be a replay, to be decided
+        self._gone = self._seq = 0  # consecutive watches with 404; greatest number printed
+        self._at: int | None = None  # last number in this watch
+        self._loose = self._again = 0  # lines without a number after `_seq`: printed, seen again
+        self._seen = array("q")  # hashes of the printed lines, while events have no numbers
+        self._held: list[str] | None = None  # lines that may be a replay, still undecided
 
     def run(self) -> str:
-        """Follow to the end; answers its status, UNKNOWN when nobody tells."""
+        """Follow to the end; return its status, UNKNOWN if nobody knows it."""
         heard_at, ended, idle, patience_s = time.monotonic(), 0, 0, self._config.retry_s
         while True:
             before = self._seq, len(self._seen), self._loose
@@ -262,7 +262,7 @@ class Follower:
             idle = idle + 1 if before == (self._seq, len(self._seen), self._loose) else 0
             end, is_alive = self._state()
             ended += end != ""
-            if ended > 2 or self._gone > 2:  # the last lines had two more chances to come
+            if ended > 2 or self._gone > 2:  # the last lines had two more chances
                 return end or "NOT_FOUND"
             if is_alive or not idle:
                 heard_at = time.monotonic()
@@ -273,7 +273,7 @@ class Follower:
             self._held = [] if self._seen or self._seq else None
 
     def _state(self) -> tuple[str, bool]:
-        """Ask for the job's end ("": none known), and whether it is known to live."""
+        """Return the job's end ("": unknown), and whether it is known to live."""
         try:
             job = json.loads(call("GET", self._url, self._config.token)[1])
             word, ended = str(job.get("status") or ""), bool(job.get("ended_at"))
@@ -282,7 +282,7 @@ class Follower:
         return (word or "UNKNOWN", False) if ended or word in ENDS else ("", word != "")
 
     def _blocks(self) -> Iterator[bytes]:
-        """Yield whole lines of a new watch; what a cut leaves unfinished comes again."""
+        """Yield whole lines of a new watch; an unfinished line comes again."""
         after = f"&after={self._seq}" if self._seq else ""
         url, carry = f"{self._url}/watch?format=ndjson{after}", b""
         try:
@@ -312,7 +312,7 @@ class Follower:
             number = seq if seq.__class__ is int and seq > 0 else None
             if event.get("type") != "log" or line.__class__ is not str:
                 shown += self._other(event, number, text)
-            else:  # nobody else speaks in our name
+            else:  # a space marks lines of the job that look like ours
                 shown += self._fresh(number, " " * line.startswith("ascend-ci:") + line)
             if self._final:
                 break
@@ -335,7 +335,7 @@ class Follower:
         return [line]
 
     def _fresh(self, seq: int | None, text: str) -> list[str]:
-        """Return what is to be printed now: nothing for what was printed before."""
+        """Return the lines to print now: none that were printed before."""
         if seq is not None:
             held, self._held, self._at = self._held or [], None, seq
             if seq > self._seq:
@@ -344,7 +344,7 @@ class Follower:
         elif not self._seq:
             return self._by_history(text)
         elif self._held is not None:
-            self._held.append(text)  # the next number tells whether this is a replay
+            self._held.append(text)  # the next number decides whether this is a replay
         elif self._at == self._seq:
             self._again += 1
             if self._again > self._loose:
@@ -353,7 +353,7 @@ class Follower:
         return []
 
     def _by_history(self, text: str) -> list[str]:
-        """Without numbers, a watch that begins as the first one did is a replay."""
+        """Without numbers: a watch that begins like the first one is a replay."""
         held, self._held = self._held, None
         if held is not None and hash(text) == self._seen[len(held)]:
             held.append(text)
@@ -365,13 +365,13 @@ class Follower:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the helper; answers its exit code."""
+    """Run the helper; return its exit code."""
     config = parse(sys.argv[1:] if argv is None else argv, dict(os.environ))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return _run(config)
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner repeats itself
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner repeats its signal
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         delete_jobs(config)
         return 1
@@ -388,7 +388,7 @@ def _run(config: Config) -> int:
     status = ""
     if config.detach not in ("1", "true", "yes"):
         mark = secrets.token_hex(16) if os.environ.get("GITHUB_ACTIONS") else ""
-        say(f"::stop-commands::{mark}") if mark else None  # the log gives the runner no commands
+        say(f"::stop-commands::{mark}") if mark else None  # the log can't command the runner
         status = Follower(config, text).run()
         say(f"::{mark}::") if mark else None
     teller.join()
