@@ -11,7 +11,8 @@ from bot.core.commands.sha import SHA
 from bot.core.commands.verb import Command, TypedLine, Verb
 from bot.core.model.ids import short
 from bot.core.planning.permissions import Refusal, may_approve
-from bot.core.planning.starts import PlanBuilder, approval
+from bot.core.planning.plan_builder import PlanBuilder
+from bot.core.planning.starts import approval
 from bot.core.report.markdown import code
 
 

@@ -9,7 +9,7 @@ from bot.core.commands.context import CommandContext, refused
 from bot.core.commands.verb import Command, TypedLine, Verb
 from bot.core.model.runs import Run, StopReason, StopRequest
 from bot.core.planning.permissions import Refusal, level_for, may_cancel, named
-from bot.core.planning.starts import PlanBuilder
+from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.report.markdown import code
 
 

@@ -12,8 +12,9 @@ from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Run
 from bot.core.planning.permissions import Refusal, commit_for, first_head_seen, head_seen
 from bot.core.planning.plan import AuditEntry
+from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation, waiting
-from bot.core.planning.starts import PlanBuilder, StartRequest, Starts
+from bot.core.planning.starts import Starter, StartRequest
 from bot.core.planning.trust import Person
 from bot.core.policy import Policy
 from bot.core.report.markdown import code, prose
@@ -33,7 +34,7 @@ class CommandContext:
     requests: Mapping[Sha, StartRequest]  # of the head, and of former heads that are named
     claimed: tuple[Run, ...]  # the open runs that run for this pull request
     verbs: "tuple[Verb, ...]"
-    starts: Starts
+    starts: Starter
     messages: Messages
     now: datetime
 

@@ -7,7 +7,7 @@ from bot.core.commands.context import CommandContext
 from bot.core.commands.name import COMMAND
 from bot.core.commands.verb import Command, TypedLine, Verb
 from bot.core.messages import Messages
-from bot.core.planning.starts import PlanBuilder
+from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.report.markdown import code
 
 

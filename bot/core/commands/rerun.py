@@ -10,7 +10,7 @@ from bot.core.commands.sha import SHA
 from bot.core.commands.verb import Command, TypedLine, Verb
 from bot.core.model.ids import short
 from bot.core.planning.permissions import named, not_green
-from bot.core.planning.starts import PlanBuilder
+from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.report.markdown import code
 
 

@@ -11,8 +11,8 @@ from bot.core.commands.sha import SHA
 from bot.core.commands.verb import Command, MistakeError, Option, TypedLine, Verb
 from bot.core.model.ids import short
 from bot.core.planning.permissions import by_command, named
+from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation
-from bot.core.planning.starts import PlanBuilder
 from bot.core.policy import Tier
 from bot.core.report.markdown import code
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from bot.core.commands.context import CommandContext
 from bot.core.commands.verb import Command, TypedLine, Verb
 from bot.core.planning.permissions import latest
-from bot.core.planning.starts import PlanBuilder
+from bot.core.planning.plan_builder import PlanBuilder
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from bot.core.commands.context import CommandContext
 from bot.core.commands.name import COMMAND
 from bot.core.messages import Field
 from bot.core.planning.permissions import Refusal
-from bot.core.planning.starts import PlanBuilder
+from bot.core.planning.plan_builder import PlanBuilder
 
 
 class MistakeError(Exception):

@@ -1,23 +1,22 @@
-"""New attempts that a person asked for, by command, click or button, on a trusted commit."""
+"""New attempts that a person asks for, by a command, a click or a button."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bot.core.commands.name import COMMAND
 from bot.core.messages import Messages
 from bot.core.messages.words import clock, number
-from bot.core.model.ids import RepoId, RunId, short
+from bot.core.model.ids import RepoId, short
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
-from bot.core.model.runs import Claimant, Rank, Run, State, StopRequest
+from bot.core.model.runs import Rank, Run, State
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker, AttemptRequest, Claim, NewId, NewRun, snapshot
 from bot.core.planning.commits import RerunCandidate, ask_again
 from bot.core.planning.permissions import Allowed, Refusal, Requester, latest, may_start
-from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
+from bot.core.planning.plan import AuditEntry, RunClaimants
+from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation
 from bot.core.policy import Start, Suite
 from bot.core.policy.selection import may_set
@@ -25,55 +24,15 @@ from bot.core.queue.usage import Spent, used
 from bot.core.report.markdown import code
 
 ASKED = "asked for by {who}"  # why
-BY_COMMAND = "{who}, by command"  # what started it
-
-
-@dataclass(slots=True)
-class PlanBuilder:
-    """What the commands of a comment, or one click, add up to."""
-
-    new_runs: list[NewRun] = field(default_factory=list)
-    add_claimants: list[Claimant] = field(default_factory=list)
-    run_ids: list[RunId] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
-    audit: list[AuditEntry] = field(default_factory=list)
-    refusals: int = 0
-    stop_requests: list[tuple[RunId, StopRequest]] = field(default_factory=list)
-    forced: list[tuple[RunId, str]] = field(default_factory=list)
-    approval: Approval | None = None
-    changes: Plan | None = None  # of a plan made on the way
-
-    def refuse(self, refusal: Refusal) -> None:
-        """Say why something was not started."""
-        self.refusals += 1
-        if refusal.text not in self.said:
-            self.said.append(refusal.text)
-
-    @contextmanager
-    def judging(self, place: int) -> Iterator[None]:
-        """Write down as refused the command of which nothing came but refusals."""
-        refusals, done = self.refusals, self._done()
-        yield
-        if self.refusals > refusals and self._done() == done:
-            self.audit[place] = replace(self.audit[place], allowed=False)
-
-    def barred(self, rule: str) -> tuple[AuditEntry, ...]:
-        """Return the audit of commands that a rule refuses, all of them."""
-        entries = (item if not item.allowed else replace(item, rule=rule) for item in self.audit)
-        return tuple(replace(item, allowed=False) for item in entries)
-
-    def _done(self) -> tuple[int, bool]:
-        made = len(self.new_runs) + len(self.add_claimants) + len(self.stop_requests)
-        return made, self.approval is not None
 
 
 @dataclass(frozen=True, slots=True)
 class StartRequest:
-    """One commit on which suites are asked for."""
+    """Who wants suites to run on which commit, and how."""
 
     evaluation: Evaluation
     requester: Requester
-    source: str  # the want: `pr:N`, or `pin:COMMENT` for a former head
+    source: str  # the claimant's: `pr:N`, or `pin:COMMENT` for a former head
     runs: tuple[RunClaimants, ...]  # at that commit
     failed_only: bool = False  # re-run failed jobs where GitHub can
     runner: str | None = None  # the label asked for, None: any of the suite's
@@ -81,8 +40,14 @@ class StartRequest:
     force: bool = False  # the limits of the day and of the pull request are overridden
     spent: Spent = field(default_factory=Spent)  # NPU-hours of the last day
 
+    @property
+    def gate(self) -> Gate:
+        """Return the gate of the commit, which has to be looked at again."""
+        pull, policy = self.evaluation.pull, self.evaluation.at.policy
+        return Gate(pull.repo_id, self.requester.sha, pull.number, name=policy.gate.name)
 
-class Starts:
+
+class Starter:
     """Makes the runs that people ask for."""
 
     def __init__(self, messages: Messages, new_id: NewId) -> None:
@@ -92,7 +57,7 @@ class Starts:
     def start(
         self, request: StartRequest, names: list[str], builder: PlanBuilder, now: datetime
     ) -> None:
-        """Start suites, join those that are open already, and say what may not be started."""
+        """Start suites or join their open attempts; say which may not be started, and why."""
         for name in names:
             answer, rule = self._decide(request, name, now)
             entry = _entry(request, name, rule, now)
@@ -111,18 +76,18 @@ class Starts:
     def _decide(
         self, request: StartRequest, name: str, now: datetime
     ) -> tuple[Allowed | Refusal, str]:
-        """Return whether a suite may be started, and by which rule."""
+        """Return whether a suite may be started, and the rule that decides."""
         answer = may_start(self._messages, request.evaluation.at.policy, name, request.requester)
         if isinstance(answer, Refusal):
             return answer, "trust"
-        if misfit := self._misfit(request, name):
-            return misfit, "policy"
-        if beyond := self._beyond(request, name, now):
-            return beyond, "limits.npu_hours_per_day"
+        if refusal := self._against_policy(request, name):
+            return refusal, "policy"
+        if refusal := self._against_limits(request, name, now):
+            return refusal, "limits.npu_hours_per_day"
         return answer, "trust"
 
-    def _misfit(self, request: StartRequest, name: str) -> Refusal | None:
-        """Refuse a label that the suite does not run on, and inputs that nobody may set."""
+    def _against_policy(self, request: StartRequest, name: str) -> Refusal | None:
+        """Refuse a label that the suite does not run on, and inputs that may not be set."""
         suite = request.evaluation.at.policy.suites[name]
         if request.runner is not None and request.runner not in suite.runners:
             known = ", ".join(code(label) for label in suite.runners)
@@ -134,6 +99,10 @@ class Starts:
         for key, value in request.settings:
             if not may_set(suite, key, value):
                 return self._not_settable(name, suite, key, value)
+        return self._against_open(request, name)
+
+    def _against_open(self, request: StartRequest, name: str) -> Refusal | None:
+        """Refuse to join an open attempt that has other inputs, or may run on other labels."""
         before = latest(request.runs).get(name)
         if before is None or before.state is State.DONE:
             return None
@@ -152,17 +121,15 @@ class Starts:
             return Refusal(self._messages("refuse_set_none", **values))
         return Refusal(self._messages("refuse_set", may=may, **values))
 
-    def _beyond(self, request: StartRequest, name: str, now: datetime) -> Refusal | None:
-        """Refuse what the day's NPU-hours do not allow, and a force by who may not use it."""
-        limit, person = (
-            request.evaluation.at.policy.limits.npu_hours_per_day,
-            request.requester.person,
-        )
+    def _against_limits(self, request: StartRequest, name: str, now: datetime) -> Refusal | None:
+        """Refuse a start if the NPU-hours of the day are used; a maintainer may force it."""
+        limit = request.evaluation.at.policy.limits.npu_hours_per_day
+        level = request.requester.person.level
         if request.force:
-            if person.level.at_least(Level.MAINTAIN):
+            if level.at_least(Level.MAINTAIN):
                 return None
-            level = self._messages(f"level_{person.level}")
-            return Refusal(self._messages("refuse_force", suite=code(name), level=level))
+            values = {"suite": code(name), "level": self._messages(f"level_{level}")}
+            return Refusal(self._messages("refuse_force", **values))
         if request.spent.total < limit:
             return None
         until = request.spent.below(limit, now)
@@ -191,7 +158,7 @@ class Starts:
 
 
 def _attempt(request: StartRequest, name: str) -> AttemptRequest:
-    """Ask for a suite as somebody wants it."""
+    """Return the request for an attempt of a suite, as the person wants it."""
     evaluation, who = request.evaluation, request.requester.person.login
     before, frozen = latest(request.runs).get(name), _frozen(request, name)
     earlier = _on_github(request, name) if frozen.native else before
@@ -209,7 +176,7 @@ def _attempt(request: StartRequest, name: str) -> AttemptRequest:
 
 
 def _frozen(request: StartRequest, name: str) -> Snapshot:
-    """Freeze a suite with the label and the inputs that somebody asked for."""
+    """Freeze a suite with the label and the inputs that the person asked for."""
     evaluation, who = request.evaluation, request.requester.person.login
     choice = evaluation.selection.choice(name)
     reason = choice.reason if choice and choice.selected else ASKED.format(who=who)
@@ -226,7 +193,7 @@ def _frozen(request: StartRequest, name: str) -> Snapshot:
 
 
 def _entry(request: StartRequest, name: str, rule: str, now: datetime) -> AuditEntry:
-    """Return the audit's row of a start that is allowed."""
+    """Return the audit entry of an allowed start."""
     verb = "rerun" if request.failed_only else "start"
     options = " --force" if request.force else ""
     options += "".join(f" --set {key}={value}" for key, value in request.settings)
@@ -244,46 +211,19 @@ def _entry(request: StartRequest, name: str, rule: str, now: datetime) -> AuditE
 
 
 def _may_run_elsewhere(run: Run, label: str) -> bool:
-    """Tell whether an open run has taken another label, or may."""
+    """Return True if an open run has another label, or may still get one."""
     names = [run.label] if run.label else [item.name for item in run.snapshot.labels]
     return names != [label]
 
 
 def _on_github(request: StartRequest, name: str) -> Run | None:
-    """Return the latest attempt of a suite that GitHub has started, None when it never has."""
+    """Return the latest attempt of a suite that has an Actions run, None if there is none."""
     found = [item.run for item in request.runs if item.run.suite == name]
     started = [run for run in found if run.actions_run_id is not None]
     return max(started, key=lambda run: run.attempt, default=None)
 
 
 def approval(repo_id: RepoId, requester: Requester, via: str, now: datetime) -> Approval:
-    """Return the record of somebody's approval of a commit."""
+    """Return a person's approval of a commit, as a row."""
     person = requester.person
     return Approval(repo_id, requester.sha, person.login, person.level, via, now)
-
-
-def gate_of(request: StartRequest) -> Gate:
-    """Return the gate of the commit, to be looked at anew."""
-    pull = request.evaluation.pull
-    return Gate(
-        pull.repo_id,
-        request.requester.sha,
-        pull.number,
-        name=request.evaluation.at.policy.gate.name,
-    )
-
-
-def merged(gathered: PlanBuilder, gate: Gate) -> Plan:
-    """Return one change out of all that was gathered."""
-    base = gathered.changes or Plan()
-    gates = base.gates if any(item.sha == gate.sha for item in base.gates) else (*base.gates, gate)
-    return replace(
-        base,
-        approval=gathered.approval,
-        new_runs=(*base.new_runs, *gathered.new_runs),
-        add_claimants=(*base.add_claimants, *gathered.add_claimants),
-        stop_requests=(*base.stop_requests, *gathered.stop_requests),
-        forced=(*base.forced, *gathered.forced),
-        gates=gates,
-        audit=(*base.audit, *gathered.audit),
-    )

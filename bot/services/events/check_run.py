@@ -28,8 +28,9 @@ from bot.core.planning.permissions import (
     not_green,
 )
 from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck
+from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import pr_source
-from bot.core.planning.starts import PlanBuilder, StartRequest, Starts, approval, gate_of, merged
+from bot.core.planning.starts import Starter, StartRequest, approval
 from bot.core.planning.trust import Trusted
 from bot.core.report.markdown import code, prose
 from bot.services.events.pull_request import PullRequests
@@ -68,7 +69,7 @@ class CheckRuns:
         self._policies = policies
         self._pulls = pulls
         self._messages = messages
-        self._starts = Starts(messages, deps.new_id)
+        self._starts = Starter(messages, deps.new_id)
         self._clock = deps.clock
 
     async def clicked(self, event: Click) -> Plan:
@@ -148,7 +149,7 @@ class CheckRuns:
 
         A push is another subject, so it may be handled at the same moment.
         """
-        changes = merged(builder, gate_of(request))
+        changes = builder.build(request.gate)
         return replace(changes, repo=event.repo, pull=None, basis=request.evaluation.pull)
 
     def _why_nothing(self, request: StartRequest) -> str:

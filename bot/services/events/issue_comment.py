@@ -18,8 +18,9 @@ from bot.core.model.views import Reply
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.permissions import Requester
 from bot.core.planning.plan import AuditEntry, Plan
+from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation, pr_source
-from bot.core.planning.starts import PlanBuilder, StartRequest, Starts, gate_of, merged
+from bot.core.planning.starts import Starter, StartRequest
 from bot.core.planning.trust import Trusted
 from bot.core.policy import Limits
 from bot.core.policy.selection import Selection
@@ -53,7 +54,7 @@ class IssueComments:
         self._policies = policies
         self._pulls = pulls
         self._messages = messages
-        self._starts = Starts(messages, deps.new_id)
+        self._starts = Starter(messages, deps.new_id)
         self._clock = deps.clock
 
     async def created(self, event: IssueCommentEvent) -> Plan:
@@ -76,7 +77,7 @@ class IssueComments:
         await self._github.react(event.repo, event.comment_id, RECEIPT)
         if isinstance(policy, Broken):
             builder.said.append(self._messages("refuse_policy"))
-            return _answer(event, builder, Plan(audit=builder.barred("policy")))
+            return _answer(event, builder, Plan(audit=builder.all_refused("policy")))
         context = await self._context(event, admitted.commands, pull, policy)
         return await self._carry_out(admitted.commands, context, builder)
 
@@ -108,13 +109,13 @@ class IssueComments:
         self, commands: tuple[Command, ...], context: CommandContext, builder: PlanBuilder
     ) -> Plan:
         for place, command in enumerate(commands):
-            with builder.judging(place):
+            with builder.auditing(place):
                 command.carry_out(context, builder)
             await self._pulls.start_approved(context.evaluation, builder)
-        plan = merged(builder, gate_of(context.head))
-        if not (builder.new_runs or builder.add_claimants or builder.approval or builder.changes):
+        plan = builder.build(context.head.gate)
+        if not (builder.new_runs or builder.add_claimants or builder.approval or builder.base):
             plan = replace(plan, gates=())
-        if builder.changes:
+        if builder.base:
             former = await self._pulls.gates_of_former_head(context.pull)
             plan = replace(plan, gates=(*plan.gates, *former))
         # Without a plan the row stays as it was: a new head is still to be looked at.

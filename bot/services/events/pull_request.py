@@ -11,6 +11,7 @@ from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.head_trigger import HeadTrigger, LearnedHead
 from bot.core.planning.plan import DropClaimant, Plan
+from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import (
     Evaluation,
     ExistingRuns,
@@ -20,7 +21,6 @@ from bot.core.planning.pull_request import (
     pr_source,
     starts_by_itself,
 )
-from bot.core.planning.starts import PlanBuilder
 from bot.core.planning.trust import Person, Trusted, trust_sha
 from bot.core.policy import Trust
 from bot.core.policy.selection import POLICY_PATH, select, touches_protected
@@ -193,7 +193,7 @@ class PullRequests:
         A suite that the approver has started by name is not started twice.
         """
         if (
-            builder.changes
+            builder.base
             or builder.approval is None
             or builder.approval.sha != evaluation.pull.head_sha
         ):
@@ -202,7 +202,7 @@ class PullRequests:
         changes = await self._plan(replace(evaluation, trust=trust))
         named = {run.suite for run, _ in builder.new_runs}
         waiting = tuple(item for item in changes.new_runs if item[0].suite not in named)
-        builder.changes = replace(changes, new_runs=waiting)
+        builder.base = replace(changes, new_runs=waiting)
         builder.run_ids += [run.id for run, _ in waiting]
 
     async def _trust(

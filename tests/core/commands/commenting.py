@@ -19,8 +19,9 @@ from bot.core.model.runs import Run
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.permissions import Requester
 from bot.core.planning.plan import RunClaimants
+from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation
-from bot.core.planning.starts import PlanBuilder, StartRequest, Starts
+from bot.core.planning.starts import Starter, StartRequest
 from bot.core.planning.trust import Person, Trusted
 from bot.core.policy import Policy
 from bot.core.policy.selection import ChangedFile, Selection, select
@@ -97,7 +98,7 @@ def commented(
         },
         "claimed": (),
         "verbs": VERBS,
-        "starts": Starts(MESSAGES, lambda: f"new-{next(numbers)}"),
+        "starts": Starter(MESSAGES, lambda: f"new-{next(numbers)}"),
         "messages": MESSAGES,
         "now": at(10),
     }

@@ -8,7 +8,7 @@ from bot.core.commands.parser import MAX_COMMANDS, parse
 from bot.core.commands.run import RunCommand
 from bot.core.commands.status import StatusCommand
 from bot.core.commands.verb import Mistake
-from bot.core.planning.starts import PlanBuilder
+from bot.core.planning.plan_builder import PlanBuilder
 from tests.core.commands.commenting import COMMAND, MESSAGES, commented
 
 N = COMMAND

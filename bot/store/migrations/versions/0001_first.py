@@ -88,7 +88,6 @@ _TYPES: dict[str, Any] = {
     "bytes": sa.LargeBinary(),
     # SQLite numbers rows by itself only in a column that is exactly INTEGER.
     "counter": sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-    "float": sa.Float(),
     "int": sa.Integer(),
     "text": sa.Text(),
 }
