@@ -13,6 +13,7 @@ from bot.core.model.runs import Outcome
 from bot.core.runs.observed import Observed
 from bot.core.runs.verdict import Decided, Pending, judge
 from tests.core.building import a_rayjob, at, dispatched
+from tests.core.runs.steps import FILLED
 
 PLAIN, RAY = dispatched(), dispatched(rayjob=True)
 SILENT: dict[str, Any] = {"silent_since": at(5)}
@@ -30,115 +31,116 @@ def seen(conclusion: str | None, *, read: bool = False, final: str | None = None
     )
 
 
-def says(verdict: Pending | Decided) -> str:
-    """Return the outcome's word, or how it is pending."""
-    if isinstance(verdict, Decided):
-        return verdict.outcome.value
-    words = ["pending", "unknown" * verdict.unknown, "read" * verdict.read_log]
-    return " ".join(word for word in words if word)
+def decided(outcome: Outcome) -> Decided:
+    return Decided(outcome, FILLED)
 
 
+SUCCESS, FAILURE, TIMED_OUT = map(decided, (Outcome.SUCCESS, Outcome.FAILURE, Outcome.TIMED_OUT))
+BROKEN, CANCELLED = decided(Outcome.BROKEN), decided(Outcome.CANCELLED)
+WAITS = Pending(FILLED)
+IN_DOUBT = Pending(FILLED, unknown=True)  # broken at the time limit
+ASKS_LOG = Pending(FILLED, unknown=True, read_log=True)
 GREEN, READ = seen("success"), seen("success", read=True)
 BY_RAYJOB = [
-    pytest.param(GREEN, [a_rayjob("SUCCEEDED")], "success", id="SUCCEEDED"),
-    pytest.param(GREEN, [a_rayjob("FAILED")], "failure", id="FAILED"),
-    pytest.param(GREEN, [a_rayjob("TIMEOUT")], "timed_out", id="TIMEOUT"),
-    pytest.param(GREEN, [a_rayjob()], "pending", id="not ended: it runs on"),
+    pytest.param(GREEN, [a_rayjob("SUCCEEDED")], SUCCESS, id="SUCCEEDED"),
+    pytest.param(GREEN, [a_rayjob("FAILED")], FAILURE, id="FAILED"),
+    pytest.param(GREEN, [a_rayjob("TIMEOUT")], TIMED_OUT, id="TIMEOUT"),
+    pytest.param(GREEN, [a_rayjob()], WAITS, id="not ended: it runs on"),
     pytest.param(
-        seen("success", final="SUCCEEDED"), [a_rayjob()], "pending", id="alive: no log ends it"
+        seen("success", final="SUCCEEDED"), [a_rayjob()], WAITS, id="alive: no log ends it"
     ),
-    pytest.param(GREEN, [a_rayjob(**SILENT)], "pending unknown read", id="silent: ask the log"),
-    pytest.param(READ, [a_rayjob(**SILENT)], "pending unknown", id="silent, no word in the log"),
+    pytest.param(GREEN, [a_rayjob(**SILENT)], ASKS_LOG, id="silent: ask the log"),
+    pytest.param(READ, [a_rayjob(**SILENT)], IN_DOUBT, id="silent, no word in the log"),
     pytest.param(
         seen("success", final="SUCCEEDED"),
         [a_rayjob(**SILENT)],
-        "success",
+        SUCCESS,
         id="silent: the log's word (K)",
     ),
     pytest.param(
-        seen("success", final="FAILED"), [a_rayjob(**SILENT)], "failure", id="silent: log FAILED"
+        seen("success", final="FAILED"), [a_rayjob(**SILENT)], FAILURE, id="silent: log FAILED"
     ),
     pytest.param(
         seen("success", final="NOT_FOUND"),
         [a_rayjob(**SILENT)],
-        "pending unknown",
+        IN_DOUBT,
         id="silent: NOT_FOUND is no end in a log either",
     ),
-    pytest.param(READ, [a_rayjob("NOT_FOUND")], "pending unknown", id="NOT_FOUND"),
-    pytest.param(READ, [a_rayjob("STOPPED")], "pending unknown", id="STOPPED"),
-    pytest.param(READ, [a_rayjob("ODD")], "pending unknown", id="a word nobody knows"),
-    pytest.param(GREEN, [a_rayjob("NOT_FOUND")], "pending unknown read", id="NOT_FOUND: ask log"),
+    pytest.param(READ, [a_rayjob("NOT_FOUND")], IN_DOUBT, id="NOT_FOUND"),
+    pytest.param(READ, [a_rayjob("STOPPED")], IN_DOUBT, id="STOPPED"),
+    pytest.param(READ, [a_rayjob("ODD")], IN_DOUBT, id="a word nobody knows"),
+    pytest.param(GREEN, [a_rayjob("NOT_FOUND")], ASKS_LOG, id="NOT_FOUND: ask log"),
     pytest.param(
         seen("success", final="SUCCEEDED"),
         [a_rayjob("NOT_FOUND")],
-        "success",
+        SUCCESS,
         id="NOT_FOUND, confirmed: the log's word",
     ),
     pytest.param(
         GREEN,
         [a_rayjob("SUCCEEDED", confirmed=False)],
-        "pending unknown read",
+        ASKS_LOG,
         id="unconfirmed: never green",
     ),
     pytest.param(
         seen("success", final="SUCCEEDED"),
         [a_rayjob("SUCCEEDED", confirmed=False)],
-        "pending unknown",
+        IN_DOUBT,
         id="unconfirmed: not by the log while the submitter answers",
     ),
     pytest.param(
         seen("success", final="SUCCEEDED"),
         [a_rayjob(confirmed=False, **SILENT)],
-        "success",
+        SUCCESS,
         id="unconfirmed and silent: the log's word (K)",
     ),
-    pytest.param(GREEN, [a_rayjob("FAILED", confirmed=False)], "failure", id="unconfirmed: red"),
+    pytest.param(GREEN, [a_rayjob("FAILED", confirmed=False)], FAILURE, id="unconfirmed: red"),
     pytest.param(
         GREEN,
         [a_rayjob("SUCCEEDED"), a_rayjob("FAILED", **OTHER)],
-        "failure",
+        FAILURE,
         id="several: the worst",
     ),
     pytest.param(
         GREEN,
         [a_rayjob("TIMEOUT"), a_rayjob("FAILED", **OTHER)],
-        "failure",
+        FAILURE,
         id="several: FAILED is worse than TIMEOUT",
     ),
     pytest.param(
-        GREEN, [a_rayjob("FAILED"), a_rayjob(**OTHER)], "failure", id="several: red needs not all"
+        GREEN, [a_rayjob("FAILED"), a_rayjob(**OTHER)], FAILURE, id="several: red needs not all"
     ),
     pytest.param(
-        GREEN, [a_rayjob("SUCCEEDED"), a_rayjob(**OTHER)], "pending", id="several: green needs all"
+        GREEN, [a_rayjob("SUCCEEDED"), a_rayjob(**OTHER)], WAITS, id="several: green needs all"
     ),
     pytest.param(
         seen("success", final="SUCCEEDED"),
         [a_rayjob("SUCCEEDED"), a_rayjob(**OTHER, **SILENT)],
-        "pending unknown",
+        IN_DOUBT,
         id="several: the log's last word is of one only",
     ),
-    pytest.param(GREEN, [], "pending unknown read", id="never seen: ask the log"),
+    pytest.param(GREEN, [], ASKS_LOG, id="never seen: ask the log"),
 ]
 
 
 @pytest.mark.parametrize(("observed", "jobs", "expected"), BY_RAYJOB)
 def test_a_green_actions_run_waits_for_its_rayjob(
-    observed: Observed, jobs: list[RayJob], expected: str
+    observed: Observed, jobs: list[RayJob], expected: Pending | Decided
 ) -> None:
-    assert says(judge(RAY, observed, tuple(jobs), at(31))) == expected
+    assert judge(RAY, observed, tuple(jobs), at(31)) == expected
 
 
 @pytest.mark.parametrize(
-    ("minutes", "expected"), [(30, "pending"), (31.9, "pending"), (32, "broken"), (600, "broken")]
+    ("minutes", "expected"), [(30, WAITS), (31.9, WAITS), (32, BROKEN), (600, BROKEN)]
 )
 def test_a_rayjob_that_nobody_saw_for_two_minutes_makes_broken(
-    minutes: float, expected: str
+    minutes: float, expected: Pending | Decided
 ) -> None:
-    assert says(judge(RAY, READ, (), at(minutes))) == expected
+    assert judge(RAY, READ, (), at(minutes)) == expected
 
 
 def test_a_rayjob_is_waited_for_when_the_end_has_no_time() -> None:
-    assert says(judge(RAY, replace(READ, seen_end_at=None), (), at(600))) == "pending"
+    assert judge(RAY, replace(READ, seen_end_at=None), (), at(600)) == WAITS
 
 
 @pytest.mark.parametrize("run", [PLAIN, RAY])
@@ -146,52 +148,52 @@ def test_a_rayjob_is_waited_for_when_the_end_has_no_time() -> None:
 @pytest.mark.parametrize(
     ("conclusion", "outcome"),
     [
-        ("failure", "failure"),
-        ("cancelled", "cancelled"),
-        ("timed_out", "timed_out"),
-        ("skipped", "broken"),
-        ("neutral", "broken"),
-        ("startup_failure", "broken"),
-        ("action_required", "broken"),
-        ("stale", "broken"),
-        ("deleted", "broken"),
-        ("what_comes_next", "broken"),
-        (None, "broken"),
+        ("failure", FAILURE),
+        ("cancelled", CANCELLED),
+        ("timed_out", TIMED_OUT),
+        ("skipped", BROKEN),
+        ("neutral", BROKEN),
+        ("startup_failure", BROKEN),
+        ("action_required", BROKEN),
+        ("stale", BROKEN),
+        ("deleted", BROKEN),
+        ("what_comes_next", BROKEN),
+        (None, BROKEN),
     ],
 )
 def test_an_actions_run_that_is_not_green_decides_alone(
-    run: object, jobs: tuple[RayJob, ...], conclusion: str | None, outcome: str
+    run: object, jobs: tuple[RayJob, ...], conclusion: str | None, outcome: Decided
 ) -> None:
-    assert says(judge(run, seen(conclusion), jobs, at(31))) == outcome  # type: ignore[arg-type]
+    assert judge(run, seen(conclusion), jobs, at(31)) == outcome  # type: ignore[arg-type]
 
 
 def test_without_a_rayjob_the_actions_run_alone_makes_green() -> None:
-    assert says(judge(PLAIN, GREEN, (), at(31))) == "success"
+    assert judge(PLAIN, GREEN, (), at(31)) == SUCCESS
 
 
 @pytest.mark.parametrize(
     ("least", "started", "expected"),
     [
-        pytest.param(0, True, "success", id="no limit"),
-        pytest.param(30, True, "success", id="just long enough"),
-        pytest.param(31, True, "broken", id="too soon"),
-        pytest.param(10, False, "broken", id="nobody saw it start"),
-        pytest.param(0, False, "success", id="no limit, nobody saw it start"),
+        pytest.param(0, True, SUCCESS, id="no limit"),
+        pytest.param(30, True, SUCCESS, id="just long enough"),
+        pytest.param(31, True, BROKEN, id="too soon"),
+        pytest.param(10, False, BROKEN, id="nobody saw it start"),
+        pytest.param(0, False, SUCCESS, id="no limit, nobody saw it start"),
     ],
 )
-def test_a_green_end_too_soon_is_not_believed(least: int, started: bool, expected: str) -> None:
+def test_a_green_end_too_soon_is_not_believed(
+    least: int, started: bool, expected: Pending | Decided
+) -> None:
     observed = GREEN if started else replace(GREEN, started_at=None)
-    assert says(judge(dispatched(min_minutes=least), observed, (), at(31))) == expected
+    assert judge(dispatched(min_minutes=least), observed, (), at(31)) == expected
     ray = dispatched(rayjob=True, min_minutes=least)
-    assert says(judge(ray, observed, (a_rayjob("SUCCEEDED"),), at(31))) == expected
+    assert judge(ray, observed, (a_rayjob("SUCCEEDED"),), at(31)) == expected
 
 
-@pytest.mark.parametrize(
-    ("limit", "expected"), [(31, "timed_out"), (30, "timed_out"), (32, "cancelled")]
-)
-def test_github_cancels_a_job_at_its_own_limit(limit: int, expected: str) -> None:
+@pytest.mark.parametrize(("limit", "expected"), [(31, TIMED_OUT), (30, TIMED_OUT), (32, CANCELLED)])
+def test_github_cancels_a_job_at_its_own_limit(limit: int, expected: Pending | Decided) -> None:
     verdict = judge(dispatched(timeout_minutes=limit), seen("cancelled"), (), at(31))
-    assert says(verdict) == expected
+    assert verdict == expected
 
 
 def test_a_failed_rayjob_brings_its_message_and_who_said_so() -> None:
