@@ -1,4 +1,4 @@
-"""Values for the tests of the decisions: a run, its facts, its RayJobs, a pull request."""
+"""Values for the tests of the decisions: a run, its events, its RayJobs, a pull request."""
 
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
@@ -133,7 +133,7 @@ def asked(minutes: float = 30) -> RunEvent:
     return learned(RayJobsListed(1), at(minutes))
 
 
-def a_wish(kind: StopReason = StopReason.CANCEL, minutes: float = 10) -> StopRequest:
+def a_stop_request(kind: StopReason = StopReason.CANCEL, minutes: float = 10) -> StopRequest:
     return StopRequest(kind, "ann", f"{kind} it", at(minutes))
 
 

@@ -22,7 +22,7 @@ from bot.core.planning.starts import Starter, StartRequest
 from bot.core.planning.trust import Person, Trusted
 from bot.core.policy.selection import ChangedFile, select
 from bot.core.queue.usage import Usage, spent
-from tests.core.building import REPO, SHA, a_pull, a_run, a_wish, at
+from tests.core.building import REPO, SHA, a_pull, a_run, a_stop_request, at
 from tests.core.policies import loaded
 
 POLICY = loaded("""\
@@ -275,7 +275,7 @@ def test_a_command_is_audited_as_refused_if_nothing_but_refusals_comes_of_it() -
         builder.refuse(Refusal("no"))
     with builder.auditing(1):
         builder.refuse(Refusal("no"))
-        builder.stop_requests.append((RunId("R"), a_wish()))
+        builder.stop_requests.append((RunId("R"), a_stop_request()))
     assert [item.allowed for item in builder.audit] == [False, True]
     assert [(item.allowed, item.rule) for item in builder.all_refused("policy")] == [
         (False, "trust"),

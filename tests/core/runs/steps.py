@@ -20,7 +20,7 @@ from bot.core.runs.steps import (
 )
 from tests.core.building import (
     a_rayjob,
-    a_wish,
+    a_stop_request,
     asked,
     at,
     dispatched,
@@ -106,7 +106,7 @@ def row(expected: Step, why: str, run: Run, *known: RunEvent, at_min: float, **c
 
 
 def stopping(kind: StopReason = StopReason.CANCEL, *, rayjob: bool = True) -> Run:
-    return dispatched(rayjob=rayjob, stop_request=a_wish(kind))
+    return dispatched(rayjob=rayjob, stop_request=a_stop_request(kind))
 
 
 STOP = stopping()

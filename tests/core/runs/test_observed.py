@@ -1,4 +1,4 @@
-"""Facts in any order, doubled, of other attempts, add up to one evidence."""
+"""Events in any order, doubled or of other attempts, add up to the same observation."""
 
 import random
 
@@ -84,13 +84,13 @@ def job(status: str) -> JobChanged:
             (started(1), ended("success", 2), log("SUCCEEDED"), asked()),
             LATER,
             Observed(),
-            id="another attempt's facts are not ours",
+            id="events of another attempt do not count",
         ),
         pytest.param(
             (asked(), log("SUCCEEDED")),
             RUN,
             Observed(rayjobs_listed=True, log=LogRead(1, "SUCCEEDED")),
-            id="witnesses asked",
+            id="RayJobs listed, log read",
         ),
         pytest.param(
             (
@@ -150,7 +150,7 @@ def job(status: str) -> JobChanged:
         ),
     ],
 )
-def test_facts_add_up(known: tuple[RunEvent, ...], run: Run, expected: Observed) -> None:
+def test_events_add_up(known: tuple[RunEvent, ...], run: Run, expected: Observed) -> None:
     assert fold(run, known) == expected
     mixed = [*known, *known]
     random.Random(1).shuffle(mixed)

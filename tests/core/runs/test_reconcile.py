@@ -18,7 +18,7 @@ from tests.core.building import (
     LABEL,
     a_rayjob,
     a_run,
-    a_wish,
+    a_stop_request,
     at,
     dispatched,
     learned,
@@ -44,13 +44,18 @@ QUEUED = [
     row(Acquire(), "debounce over", a_run(not_before=at(1)), at_min=1),
     row(waits(State.QUEUED), "submitter down", a_run(rayjob=True), at_min=0, submitter_down="down"),
     row(Acquire(), "submitter down, no RayJob", a_run(), at_min=0, submitter_down="down"),
-    row(ends(Outcome.CANCELLED), "cancelled", a_run(stop_request=a_wish()), at_min=11),
+    row(ends(Outcome.CANCELLED), "cancelled", a_run(stop_request=a_stop_request()), at_min=11),
     row(ends(Outcome.SUPERSEDED), "nobody wants it", a_run(label=LABEL), at_min=1, wanted=False),
-    row(Acquire(), "wanted again", a_run(stop_request=a_wish(StopReason.SUPERSEDE)), at_min=11),
+    row(
+        Acquire(),
+        "wanted again",
+        a_run(stop_request=a_stop_request(StopReason.SUPERSEDE)),
+        at_min=11,
+    ),
     row(
         ends(Outcome.SUPERSEDED),
         "superseded",
-        a_run(stop_request=a_wish(StopReason.SUPERSEDE)),
+        a_run(stop_request=a_stop_request(StopReason.SUPERSEDE)),
         at_min=11,
         wanted=False,
     ),
@@ -69,7 +74,7 @@ def lost(number: int, searches: int) -> tuple[RunEvent, ...]:
 
 
 SENT = a_run(label=LABEL, state=State.DISPATCHING, dispatched_at=at(0))
-STOPPED = a_run(label=LABEL, state=State.DISPATCHING, stop_request=a_wish())
+STOPPED = a_run(label=LABEL, state=State.DISPATCHING, stop_request=a_stop_request())
 NOT_TAKEN = learned(DispatchUnsent(1, "limit"))
 DISPATCHING = [
     row(waits(State.DISPATCHING), "lost, 1 s", SENT, *lost(1, 0), at_min=1 / 60),

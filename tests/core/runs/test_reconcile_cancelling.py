@@ -9,7 +9,7 @@ from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.runs.steps import Conclude, DeleteRayJobs, End, SendCancel, Step, Wait
 from tests.core.building import (
     a_rayjob,
-    a_wish,
+    a_stop_request,
     asked,
     at,
     dispatched,
@@ -226,7 +226,7 @@ CANCELLING = [
     row(
         waits(State.WAITING_FOR_RUNNER),
         "wanted again, nothing sent",
-        dispatched(stop_request=a_wish(StopReason.SUPERSEDE)),
+        dispatched(stop_request=a_stop_request(StopReason.SUPERSEDE)),
         at_min=12,
     ),
     row(

@@ -9,7 +9,7 @@ from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.runs.steps import DeleteRayJobs, End, ReadLog, Step
 from tests.core.building import (
     a_rayjob,
-    a_wish,
+    a_stop_request,
     asked,
     at,
     dispatched,
@@ -49,7 +49,15 @@ AFTER = [
     row(ReadLog(), "no submitter", RAY, *GREEN, at_min=30, submitter=False),
     row(ReadLog(), "submitter down", RAY, *GREEN, at_min=30, submitter_down="x"),
     row(ReadLog(), "healthy and no answer for 2 min", RAY, *GREEN, at_min=32),
-    row(ends(Outcome.SUCCESS), "all witnesses", RAY, *GREEN, asked(), at_min=30, rayjobs=(DONE,)),
+    row(
+        ends(Outcome.SUCCESS),
+        "all ends are known",
+        RAY,
+        *GREEN,
+        asked(),
+        at_min=30,
+        rayjobs=(DONE,),
+    ),
     row(waits(State.RUNNING), "detached", RAY, *GREEN, asked(), at_min=31, rayjobs=(LIVE,)),
     row(ReadLog(), "never seen: the log", RAY, *GREEN, asked(), at_min=31),
     row(finds_rayjobs(), "never seen: again", RAY, *GREEN, asked(), log(), at_min=31),
@@ -187,7 +195,7 @@ def verdict(outcome: Outcome, minutes: float = 30) -> RunEvent:
 
 
 RED = (ended("failure"), verdict(Outcome.FAILURE))
-STALLED = dispatched(stop_request=a_wish(StopReason.STALL))
+STALLED = dispatched(stop_request=a_stop_request(StopReason.STALL))
 FINISHING = [
     row(ReadLog(), "the log is not read", PLAIN, *RED, at_min=30),
     row(ends(Outcome.FAILURE), "the change's fault", PLAIN, *RED, log(digest=CHANGE), at_min=31),
@@ -284,7 +292,7 @@ FINISHING = [
     row(
         ends(Outcome.TIMED_OUT),
         "at the limit",
-        dispatched(stop_request=a_wish(StopReason.TIME_OUT)),
+        dispatched(stop_request=a_stop_request(StopReason.TIME_OUT)),
         ended("cancelled"),
         verdict(Outcome.TIMED_OUT),
         log(),

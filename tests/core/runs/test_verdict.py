@@ -1,4 +1,4 @@
-"""The verdict from two witnesses, row by row."""
+"""The verdict from the ends of the Actions run and its RayJobs, row by row."""
 
 from dataclasses import replace
 from typing import Any

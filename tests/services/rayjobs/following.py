@@ -151,7 +151,7 @@ class World:
         return [line_of(run_event.what) for run_event in await self.run_events()]
 
     async def poke(self) -> None:
-        """Make the run due, as any fact does."""
+        """Make the run due, as any event does."""
         told = RunEvent(self.run.id, Source.RUNNER, self.clock.now(), DispatchStarted(99))
         assert await self.store.commit(Plan(run_events=(told,)), self.clock.now(), done=None)
 
