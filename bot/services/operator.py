@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bot.core.messages import Message
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Claimant, Run, State, StopReason, StopRequest
 from bot.core.model.views import Gate
@@ -75,7 +76,7 @@ class Operator:
             return refusal
         now = self._clock.now()
         stop_request = StopRequest(
-            StopReason.CANCEL, self._who, f"cancelled by {self._who}: {reason}", now
+            StopReason.CANCEL, self._who, Message("cancelled_for", by=self._who, reason=reason), now
         )
         entry = self._entry(f"cancel {run.suite} ({run.id}): {reason}", run)
         changes = Plan(stop_requests=((run.id, stop_request),), audit=(entry,))
@@ -105,7 +106,7 @@ class Operator:
         again_id = self._new_id()
         pin = Claimant(run.id, f"pin:operator-{again_id}")
         request = replace(
-            next_attempt(run, f"{self._who}, operator"),
+            next_attempt(run, Message("origin_operator", who=self._who)),
             claims=tuple(claim_again(claimant, self._who) for claimant in kept or [pin]),
             before=latest,
             continues=latest if run.snapshot.native else None,

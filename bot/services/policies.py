@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
+from bot.core.messages import Message
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.planning.attempts import PolicyAt
@@ -23,7 +24,7 @@ MAX_PARSED = 64  # policies kept parsed; one is some 100 kB
 class Broken:
     """A policy that can't be used: every error in words, with its line."""
 
-    errors: tuple[str, ...]
+    errors: tuple[Message, ...]
     ref: str
     sha: str
 
@@ -64,7 +65,7 @@ class Policies:
         sha = row.blob_sha or "server"
         parsed = self._parse(text)
         if isinstance(parsed, PolicyErrors):
-            return Broken(tuple(str(error) for error in parsed.errors), row.ref, sha)
+            return Broken(tuple(error.sentence for error in parsed.errors), row.ref, sha)
         return PolicyAt(parsed, row.ref, sha)
 
     async def known(self, repo_id: RepoId, ref: str) -> Policy | None:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from functools import partial
 
+from bot.core.messages import Message
 from bot.core.messages.words import listing
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo
@@ -205,7 +206,7 @@ class Schedules:
             at=own,
             source=firing_source(firing.name, firing.at),
             rank=Rank.NIGHTLY,
-            origin=f"the nightly {firing.name} of {firing.at:%Y-%m-%d %H:%M}",
+            origin=Message("origin_nightly", name=firing.name, at=firing.at),
         )
         runs = await self._store.runs.at(repo.id, tip)
         return plan_firing(

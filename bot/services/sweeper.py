@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
+from bot.core.messages import Message
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
@@ -171,7 +172,7 @@ class Sweeper:
         except Permanent as error:
             if not error.is_gone:
                 raise
-            return await self._pulls.closed(repo, known, "the pull request is gone")
+            return await self._pulls.closed(repo, known, Message("drop_gone"))
         return Plan() if pull.open else await self._pulls.closed(repo, pull)
 
     async def _commit(self, changes: Plan) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.core.messages import Message
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.queue import Alternatives, Need
 from bot.core.model.runs import Run, State
@@ -47,7 +48,7 @@ class Queue(Part):
             if held is not None:
                 return Acquired(held), False
             if not await _is_open(conn, run.id):
-                return Blocked("the run is done"), False
+                return Blocked(Message("run_done")), False
             pending = await pending_of(conn, run, needs)
             queue_state = _with(await read_queue_state(conn, run.repo_id, now), pending)
             answer, others = acquire(queue_state, run.id)

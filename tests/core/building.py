@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from bot.core.messages import quote
 from bot.core.model.digests import Digest
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.levels import Level
@@ -134,7 +135,7 @@ def asked(minutes: float = 30) -> RunEvent:
 
 
 def a_stop_request(kind: StopReason = StopReason.CANCEL, minutes: float = 10) -> StopRequest:
-    return StopRequest(kind, "ann", f"{kind} it", at(minutes))
+    return StopRequest(kind, "ann", quote(f"{kind} it"), at(minutes))
 
 
 def a_rayjob(final: str | None = None, *, confirmed: bool = True, **changes: Any) -> RayJob:

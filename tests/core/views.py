@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from bot.core.messages import quote
 from bot.core.model.digests import Annotation, Digest, Progress
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.levels import Level
@@ -50,7 +51,7 @@ SNAPSHOT = Snapshot(
     limits=Limits(),
     log=Log(),
     pool=Pool("a2-cluster", 32),
-    reason="`verl/trainer/main_ppo.py` matches `verl/**`",
+    reason=quote("`verl/trainer/main_ppo.py` matches `verl/**`"),
 )
 
 
@@ -69,7 +70,7 @@ def run(**changes: Any) -> Run:
         attempt=1,
         snapshot=SNAPSHOT,
         created_at=at("14:00"),
-        origin="a push of 9f8e7d6",
+        origin=quote("a push of 9f8e7d6"),
         number=7013,
     )
     return replace(made, **changes)
@@ -159,7 +160,7 @@ NOTHING = Digest(tail=("step:3 - loss:0.1", "the log stops @here #1"))
 
 
 def stop_request(kind: StopReason, by: str = "", reason: str = "") -> StopRequest:
-    return StopRequest(kind, by, reason, at("14:20"))
+    return StopRequest(kind, by, quote(reason), at("14:20"))
 
 
 def cost(nodes: int = 1, npus: int = 8, hours: float = 8, where: str = "") -> Cost:
@@ -175,7 +176,7 @@ def chosen(
 ) -> SuiteSelection:
     """Return a suite of a selection."""
     made = SuiteSelection(
-        Choice(name, selected, reason), cost(2, 4, 32, "a2-cluster"), required=True
+        Choice(name, selected, quote(reason)), cost(2, 4, 32, "a2-cluster"), required=True
     )
     return replace(made, **changes)
 
@@ -197,7 +198,7 @@ def selection(*suites: SuiteSelection, **changes: Any) -> StoredSelection:
     details = SelectionDetails(
         policy_ref="main",
         trusted=True,
-        trust_reason="author and pusher have write permission",
+        trust_reason=quote("author and pusher have write permission"),
         gate="ascend-ci",
         changed_files=3,
         suites=suites,
@@ -218,7 +219,7 @@ def gate(*selections: StoredSelection, runs: tuple[Run, ...] = (), **changes: An
         check_ids={"01J5": 4711},
         approvals=(),
         policy_errors=(),
-        closed="",
+        closed=quote(""),
     )
     return replace(made, **changes)
 

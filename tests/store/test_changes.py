@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from sqlalchemy import select
 
+from bot.core.messages import quote
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.run_events import RunEvent, Source, WorkflowRunChanged
@@ -18,7 +19,7 @@ from tests.conftest import StoreFactory
 from tests.store.rows import NOW, REPO, SHA, after, claimant, delivery, done, put, run
 from tests.store.wakes import Pokes
 
-CANCEL = StopRequest(StopReason.CANCEL, by="ann", reason="cancelled by ann", at=NOW)
+CANCEL = StopRequest(StopReason.CANCEL, by="ann", reason=quote("cancelled by ann"), at=NOW)
 OVER = WorkflowRunChanged(1, "completed", "success")
 
 
@@ -81,11 +82,13 @@ async def test_the_last_want_gone_supersedes_and_pokes(store: Store) -> None:
     await put(store, made, source="pr:1")
     await commit(store, add_claimants=(claimant(made, "pr:2"),))
     await rest(store, await claim(store))
-    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),))
+    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", quote("closed")),))
     assert await store.runs.claim("me", NOW, lease_s=30, limit=9) == ()
-    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:2", "superseded by 9f8e7d6"),))
+    await commit(
+        store, drop_claimants=(DropClaimant(made.id, "pr:2", quote("superseded by 9f8e7d6")),)
+    )
     assert (await claim(store)).run.stop_request == StopRequest(
-        StopReason.SUPERSEDE, by="", reason="superseded by 9f8e7d6", at=NOW
+        StopReason.SUPERSEDE, by="", reason=quote("superseded by 9f8e7d6"), at=NOW
     )
 
 
@@ -93,7 +96,7 @@ async def test_dropping_a_want_that_is_not_there_changes_nothing(store: Store) -
     made = run()
     await commit(store, new_runs=((made, ()),))
     await rest(store, await claim(store))
-    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),))
+    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", quote("closed")),))
     assert await store.runs.claim("me", NOW, lease_s=30, limit=9) == ()
 
 
@@ -103,7 +106,7 @@ async def test_a_want_that_moves_in_one_commit_supersedes_nothing(store: Store) 
     await commit(
         store,
         add_claimants=(claimant(made, "group:x"),),
-        drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),),
+        drop_claimants=(DropClaimant(made.id, "pr:1", quote("closed")),),
     )
     assert (await claim(store)).run.stop_request is None
 
@@ -113,7 +116,7 @@ async def test_the_first_wish_stays(store: Store) -> None:
     await put(store, made)
     await commit(store, stop_requests=((made.id, CANCEL),))
     await commit(store, stop_requests=((made.id, replace(CANCEL, by="bob")),))
-    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),))
+    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", quote("closed")),))
     assert (await claim(store)).run.stop_request == CANCEL
 
 
@@ -123,7 +126,7 @@ async def superseded(store: Store, state: State = State.QUEUED) -> Run:
     await put(store, made)
     claimed = await claim(store)
     await rest(store, claimed, replace(made, state=state))
-    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),))
+    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", quote("closed")),))
     return made
 
 
@@ -180,7 +183,7 @@ async def test_facts_wants_and_wishes_of_a_done_run_do_not_wake_it(store: Store)
         run_events=(RunEvent(made.id, Source.WEBHOOK, NOW, OVER),),
         add_claimants=(claimant(made, "pr:2"),),
         stop_requests=((made.id, CANCEL),),
-        drop_claimants=(DropClaimant(made.id, "pr:1", "closed"),),
+        drop_claimants=(DropClaimant(made.id, "pr:1", quote("closed")),),
     )
     assert await store.runs.claim("me", after(99), lease_s=30, limit=9) == ()
     (found,) = await stored(store)

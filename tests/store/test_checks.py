@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from bot.core.github.events import InstallationEvent
+from bot.core.messages import quote
 from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Pull
@@ -78,7 +79,7 @@ async def test_a_gate_that_was_first_is_shown_anew_once_its_check_run_is_there(
 
 async def test_a_gate_keeps_its_name_for_those_who_do_not_know_the_policys(store: Store) -> None:
     await touch(store, replace(GATE, name="npu-gate"))
-    for at, unnamed in enumerate((GATE, replace(GATE, closed="superseded"))):
+    for at, unnamed in enumerate((GATE, replace(GATE, closed=quote("superseded")))):
         await touch(store, unnamed, at * 60)
         assert (await claim(store, at * 60)).name == "npu-gate"
 
@@ -232,7 +233,7 @@ async def test_a_touched_gate_is_made_once_and_bumped_after(store: Store) -> Non
         26,
     )
     await show(store, first)
-    await touch(store, replace(GATE, number=0, policy_errors=("line 3: no",), name="npu"))
+    await touch(store, replace(GATE, number=0, policy_errors=(quote("line 3: no"),), name="npu"))
     again = await claim(store)
     assert (again.external_id, again.name, again.want_version) == (first.external_id, "npu", 2)
     assert isinstance(again.view, GateView)
@@ -259,17 +260,17 @@ async def test_a_gate_says_what_is_known_of_its_commit(store: Store) -> None:
         check_ids={made.id: 5},
         approvals=(approval,),
         policy_errors=(),
-        closed="",
+        closed=quote(""),
     )
 
 
 async def test_closing_makes_no_gate(store: Store) -> None:
-    await touch(store, replace(GATE, closed="superseded by 9f8e7d6"))
+    await touch(store, replace(GATE, closed=quote("superseded by 9f8e7d6")))
     assert await claims(store) == ()
 
 
 async def test_closing_shows_an_open_gate_and_leaves_an_ended_one(store: Store) -> None:
-    closing = replace(GATE, closed="closed")
+    closing = replace(GATE, closed=quote("closed"))
     await touch(store)
     await show(store, await claim(store))
     await touch(store, closing)
@@ -277,7 +278,7 @@ async def test_closing_shows_an_open_gate_and_leaves_an_ended_one(store: Store) 
     assert isinstance(due.view, GateView)
     assert due.view.closed == "closed"
     await show(store, due, ended=True)
-    await touch(store, replace(GATE, closed="superseded"))
+    await touch(store, replace(GATE, closed=quote("superseded")))
     assert await claims(store) == ()
 
 
@@ -285,7 +286,7 @@ async def test_closing_shows_a_gate_that_was_about_to_open_again(store: Store) -
     await touch(store)
     await show(store, await claim(store), ended=True)
     await touch(store)  # an approval
-    await touch(store, replace(GATE, closed="superseded"))
+    await touch(store, replace(GATE, closed=quote("superseded")))
     view = (await claim(store)).view
     assert isinstance(view, GateView)
     assert view.closed == "superseded"
@@ -293,7 +294,7 @@ async def test_closing_shows_a_gate_that_was_about_to_open_again(store: Store) -
 
 async def test_a_gate_that_is_a_head_again_is_no_longer_closed(store: Store) -> None:
     await touch(store)
-    await touch(store, replace(GATE, closed="closed"))
+    await touch(store, replace(GATE, closed=quote("closed")))
     await touch(store)
     view = (await claim(store)).view
     assert isinstance(view, GateView)
@@ -303,7 +304,7 @@ async def test_a_gate_that_is_a_head_again_is_no_longer_closed(store: Store) -> 
 async def test_a_replaced_gate_gets_a_new_row_that_is_due_and_is_bumped_from_then_on(
     store: Store,
 ) -> None:
-    await touch(store, replace(GATE, policy_errors=("no",)))
+    await touch(store, replace(GATE, policy_errors=(quote("no"),)))
     old = await claim(store)
     await show(store, old, ended=True)
     await touch(store, at=1)

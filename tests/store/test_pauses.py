@@ -2,6 +2,7 @@
 
 from sqlalchemy import select
 
+from bot.core.messages import quote
 from bot.core.model.ids import RepoId
 from bot.core.model.queue import Need
 from bot.core.model.repos import StoredPolicy
@@ -27,7 +28,7 @@ async def test_a_pause_bars_its_label_until_it_is_resumed(store: Store) -> None:
     assert await store.pauses.start(PAUSE, entry()) is None
     assert await store.pauses.in_force(NOW) == (PAUSE,)
     why = "a3 is paused by kim: maintenance"
-    assert await store.queue.acquire(first, ((SLOT,),), NOW) == Blocked(why, None, "pause")
+    assert await store.queue.acquire(first, ((SLOT,),), NOW) == Blocked(quote(why), None, "pause")
     assert await store.pauses.end("label:a3", entry("resume")) == PAUSE
     assert await store.pauses.in_force(NOW) == ()
     assert await store.queue.acquire(first, ((SLOT,),), NOW) == Acquired(0)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta, timezone
 
 from bot.core.github.events import InstallationEvent
+from bot.core.messages import quote
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Head, Pull
@@ -135,7 +136,7 @@ async def test_a_policy_is_read_kept_and_forgotten(store: Store) -> None:
 async def test_a_selection_is_one_a_pull_request(store: Store) -> None:
     one = StoredSelection(REPO.id, SHA, 1, "p1", SelectionDetails())
     suite = SuiteSelection(
-        Choice("unit", True, "why", "src/**", ("src/a",)),
+        Choice("unit", True, quote("why"), "src/**", ("src/a",)),
         Cost(2, 8, 16.5, "pool"),
         tier=Tier.HEAVY,
         passed_at=OTHER,

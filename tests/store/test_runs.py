@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from bot.core.messages import quote
 from bot.core.model.ids import Sha
 from bot.core.model.queue import Need, QueuePosition
 from bot.core.model.rayjobs import RayJob
@@ -22,7 +23,7 @@ from tests.conftest import StoreFactory
 from tests.store.rows import NOW, REPO, SHA, after, claimant, done, put, run
 from tests.store.wakes import Pokes
 
-WISH = StopRequest(StopReason.STALL, by="", reason="no output", at=NOW)
+WISH = StopRequest(StopReason.STALL, by="", reason=quote("no output"), at=NOW)
 
 
 async def claims(store: Store, at: float = 0, owner: str = "me") -> tuple[ClaimedRun, ...]:
@@ -54,7 +55,7 @@ async def test_every_field_that_moves_is_saved(store: Store) -> None:
     moved = replace(
         claimed.run,
         state=State.RUNNING,
-        why="step 7",
+        why=quote("step 7"),
         number=1,
         not_before=after(1),
         dispatch_id="D",
@@ -76,7 +77,7 @@ async def test_every_field_that_moves_is_saved(store: Store) -> None:
 
 async def test_what_identifies_a_run_is_never_rewritten(store: Store) -> None:
     claimed = await one(store)
-    other = replace(claimed.run, suite="x", attempt=9, sha=Sha("b" * 40), origin="lie")
+    other = replace(claimed.run, suite="x", attempt=9, sha=Sha("b" * 40), origin=quote("lie"))
     assert await save(store, claimed, other)
     assert await attempts(store) == [claimed.run]
 
@@ -118,7 +119,7 @@ async def test_the_same_owner_claiming_again_fences_its_own_past(store: Store) -
 async def test_a_lease_given_back_cannot_be_used_again(store: Store) -> None:
     claimed = await one(store)
     assert await save(store, claimed)
-    assert not await save(store, claimed, replace(claimed.run, why="late"))
+    assert not await save(store, claimed, replace(claimed.run, why=quote("late")))
 
 
 async def test_a_note_writes_at_once_and_keeps_the_lease(store: Store) -> None:
@@ -150,7 +151,7 @@ async def test_a_wish_that_came_during_a_claim_survives_the_save(store: Store) -
     claimed = await one(store)
     stop_requests = ((claimed.run.id, WISH),)
     assert await store.commit(Plan(stop_requests=stop_requests), NOW, done=None)
-    assert await save(store, claimed, replace(claimed.run, why="moved"))
+    assert await save(store, claimed, replace(claimed.run, why=quote("moved")))
     assert (await claim(store)).run.stop_request == WISH
 
 
@@ -202,7 +203,7 @@ async def test_a_run_wanted_again_while_it_ends_superseded_is_looked_at_again(
 ) -> None:
     claimed = await one(store)
     await save(store, claimed, replace(claimed.run, state=State.RUNNING))
-    gone = DropClaimant(claimed.run.id, "pr:1", "closed")
+    gone = DropClaimant(claimed.run.id, "pr:1", quote("closed"))
     await store.commit(Plan(drop_claimants=(gone,)), NOW, done=None)
     ending = await claim(store)
     assert ending.claimants == ()

@@ -13,6 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from sqlalchemy import text
 
+from bot.core.messages import quote
 from bot.core.model.digests import Digest
 from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
@@ -47,7 +48,7 @@ DIGEST = Digest(
 
 async def put_story(server: WebServer) -> Run:
     """Store a run with everything that a run can have."""
-    stop_request = StopRequest(StopReason.CANCEL, "mia", "enough", NOW)
+    stop_request = StopRequest(StopReason.CANCEL, "mia", quote("enough"), NOW)
     more: dict[str, Any] = {
         "stop_request": stop_request,
         "place": QueuePosition("linux-aarch64-a3-16", 2, NOW),

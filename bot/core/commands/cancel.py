@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bot.core.commands.context import CommandContext, refused
 from bot.core.commands.verb import Command, TypedLine, Verb
+from bot.core.messages import Message
 from bot.core.model.runs import Run, StopReason, StopRequest
 from bot.core.planning.permissions import Refusal, level_for, may_cancel, named
 from bot.core.planning.plan_builder import PlanBuilder
@@ -43,7 +44,7 @@ def _cancel(run: Run, context: CommandContext, builder: PlanBuilder) -> None:
         builder.refuse(_may_not(run, context))
         return
     who = context.person.login
-    stop = StopRequest(StopReason.CANCEL, who, f"cancelled by {who}", context.now)
+    stop = StopRequest(StopReason.CANCEL, who, Message("cancelled_by_person", by=who), context.now)
     builder.stop_requests.append((run.id, stop))
     builder.run_ids.append(run.id)
 

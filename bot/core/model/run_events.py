@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import msgspec
 
+from bot.core.messages import Message
 from bot.core.model.digests import Digest
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome
@@ -47,7 +48,7 @@ class DispatchUnsent(_What, frozen=True):
 
     form = "unsent:{number}"
     number: int
-    why: str
+    why: Message
 
 
 class DispatchSearched(_What, frozen=True):
@@ -62,7 +63,7 @@ class DispatchRefused(_What, frozen=True):
     """GitHub refuses the dispatch for good; ``why`` is written for a maintainer."""
 
     form = "refused"
-    why: str
+    why: Message
 
 
 class Dispatched(_What, frozen=True):
@@ -217,7 +218,7 @@ class VerdictReached(_What, frozen=True):
 
     form = "verdict"
     outcome: Outcome
-    why: str
+    why: Message
 
 
 class NextAttemptMade(_What, frozen=True):
@@ -225,7 +226,7 @@ class NextAttemptMade(_What, frozen=True):
 
     form = "retried"
     attempt: int
-    why: str
+    why: Message
 
 
 OfDispatch = (

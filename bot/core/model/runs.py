@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum, StrEnum
 
+from bot.core.messages import NOTHING, Message
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.queue import QueuePosition
 from bot.core.model.snapshot import Snapshot
@@ -49,7 +50,7 @@ class StopRequest:
 
     kind: StopReason
     by: str  # login, "" for the bot itself
-    reason: str
+    reason: Message
     at: datetime
 
 
@@ -76,12 +77,12 @@ class Run:
     created_at: datetime
     state: State = State.QUEUED
     outcome: Outcome | None = None
-    why: str = ""  # the outcome's or the waiting's reason, in words
+    why: Message = NOTHING  # the outcome's or the waiting's reason, in words
     cause: str = ""  # of a failure, as its log tells it in a few words
-    origin: str = ""  # what made this attempt: "a push of 9f8e7d6", "retry: …"
+    origin: Message = NOTHING  # what made this attempt: "a push of 9f8e7d6", "retry: …"
     number: int | None = None  # the pull request shown to people, if any
     retries: int = 0  # automatic ones so far in this chain of attempts
-    retry: str = ""  # why the next attempt follows by itself, set at the end
+    retry: Message = NOTHING  # why the next attempt follows by itself, set at the end
     rerun_of: int | None = None  # Actions run whose failed jobs this attempt runs again
     not_before: datetime | None = None  # debounce
     dispatch_id: str | None = None  # set before the dispatch, sent as `ascend_ci`

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from bot.core.messages import NOTHING, Message
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.levels import Level
 from bot.core.policy import Mode, Tier
@@ -47,7 +48,7 @@ class SelectionDetails:
     policy_ref: str = ""
     mode: Mode = Mode.ON
     trusted: bool | None = None  # None: nothing depended on it, so nobody was asked about
-    trust_reason: str = ""
+    trust_reason: Message = NOTHING
     approve: Level = Level.WRITE  # the level that an approval needs
     draft: bool = False  # a draft, on which nothing starts
     gate: str = ""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from bot.core.messages import NOTHING, Message
 from bot.core.policy.models import Limits, Log, Start, Suite
 
 
@@ -41,7 +42,7 @@ class Snapshot:
     pool: Pool | None = None  # None: the label itself
     retryable: bool = True  # False: a changed file matches env_paths
     altered: tuple[str, ...] = ()  # inputs that a person set: such a run says nothing for the gate
-    reason: str = ""  # why it was selected, in words
+    reason: Message = NOTHING  # why it was selected, in words
 
     @property
     def title(self) -> str:
@@ -66,7 +67,7 @@ class Snapshot:
             policy_sha="",
             limits=Limits(),
             retryable=True,
-            reason="",
+            reason=NOTHING,
         )
 
     def npus_at(self, label: str | None) -> int:

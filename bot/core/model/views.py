@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from bot.core.messages import NOTHING, Message
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.pulls import Approval, Pull
 from bot.core.model.rayjobs import RayJob
@@ -72,8 +73,8 @@ class Gate:
     repo_id: RepoId
     sha: Sha
     number: int
-    policy_errors: tuple[str, ...] = ()
-    closed: str = ""  # this SHA is no head any more: complete the gate as cancelled if open
+    policy_errors: tuple[Message, ...] = ()
+    closed: Message = NOTHING  # why this SHA is no head any more: an open gate is cancelled
     name: str = ""  # as the policy has it; "" leaves the one it has
 
 
@@ -112,5 +113,5 @@ class GateView:
     runs: tuple[Run, ...]  # every attempt at this SHA, oldest first
     check_ids: dict[str, int]  # run id -> GitHub's check run id, where shown
     approvals: tuple[Approval, ...]
-    policy_errors: tuple[str, ...]
-    closed: str  # why this SHA is no head any more, "" while it is
+    policy_errors: tuple[Message, ...]
+    closed: Message  # why this SHA is no head any more, "" while it is

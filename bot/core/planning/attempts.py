@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bot.core.messages import Message
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.runs import Claimant, Rank, Run, State
 from bot.core.model.snapshot import Label, Pool, Snapshot
@@ -57,7 +58,7 @@ class AttemptRequest:
     sha: Sha
     number: int | None  # the pull request shown to people, if any
     snapshot: Snapshot
-    origin: str  # what asks for it, in words
+    origin: Message  # what asks for it, in words
     claims: tuple[Claim, ...] = ()
     before: Run | None = None  # the suite's latest attempt at this commit
     not_before: datetime | None = None
@@ -67,7 +68,7 @@ class AttemptRequest:
     adopts: ActionsRun | None = None
 
 
-def next_attempt(before: Run, origin: str) -> AttemptRequest:
+def next_attempt(before: Run, origin: Message) -> AttemptRequest:
     """Ask for the same work at the same commit once more."""
     return AttemptRequest(
         repo_id=before.repo_id,
@@ -158,7 +159,7 @@ def audit_of(run: Run, what: str, rule: str, now: datetime, *, who: str = BY_ITS
     return AuditEntry(now, who, what, True, rule, run.repo_id, run.number, run.sha)
 
 
-def snapshot(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: str) -> Snapshot:
+def snapshot(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: Message) -> Snapshot:
     """Freeze a suite for a run: later changes of the policy do not reach it."""
     policy, suite = at.policy, at.policy.suites[name]
     pool = Pool(suite.pool, policy.pools[suite.pool].npus) if suite.pool else None

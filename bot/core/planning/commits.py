@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bot.core.messages import Message, quote
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.snapshot import Snapshot
@@ -22,7 +23,7 @@ from bot.core.policy.selection import ChangedFile, Selection, select
 SOURCES = ("group:", "push:", "nightly:")
 """How the wants of such commits begin."""
 
-UNLISTED = "the changed files are too many or not known, so all paths count as touched"
+UNLISTED = Message("selected_unlisted")
 
 # What force-pushing back to a commit finds again; everything else is run anew.
 _COUNTS_AGAIN = {Outcome.SUCCESS, Outcome.FAILURE, Outcome.TIMED_OUT}
@@ -39,16 +40,16 @@ class Commit:
     at: PolicyAt
     source: str  # the claimant's
     rank: Rank
-    origin: str  # "the merge group of #12"
+    origin: Message  # "the merge group of #12"
     files: tuple[ChangedFile, ...] = ()
     number: int | None = None  # the pull request of which it is the head
     not_before: datetime | None = None  # nothing that the bot starts begins sooner
 
-    def freeze(self, suite: str, reason: str) -> Snapshot:
+    def freeze(self, suite: str, reason: Message) -> Snapshot:
         """Return the suite as it is now."""
         return snapshot(self.at, suite, self.files, reason)
 
-    def request(self, suite: str, reason: str, before: Run | None) -> AttemptRequest:
+    def request(self, suite: str, reason: Message, before: Run | None) -> AttemptRequest:
         """Ask for a suite here; ``before`` is its latest attempt."""
         frozen = self.freeze(suite, reason)
         return AttemptRequest(
@@ -82,7 +83,7 @@ def latest(runs: Iterable[RunClaimants]) -> dict[str, Run]:
 
 def start(
     commit: Commit,
-    reasons: dict[str, str],
+    reasons: dict[str, Message],
     runs: Iterable[RunClaimants],
     runs_again: RunsAgain,
     maker: AttemptMaker,
@@ -106,7 +107,7 @@ def runs_again(run: Run, frozen: Snapshot, *, fresh: bool) -> bool:
     return run.outcome not in _COUNTS_AGAIN or run.snapshot.work != frozen.work
 
 
-def drops(runs: Iterable[RunClaimants], source: str, why: str) -> tuple[DropClaimant, ...]:
+def drops(runs: Iterable[RunClaimants], source: str, why: Message) -> tuple[DropClaimant, ...]:
     """Return the drops of one want, of open runs and of ended ones."""
     return tuple(
         DropClaimant(item.run.id, source, why)
@@ -140,7 +141,7 @@ def ask_again(candidate: RerunCandidate, who: str) -> AttemptRequest:
     """Ask for the next attempt, for the same claimants, because a person wants it."""
     before = candidate.run
     claims = tuple(claim_again(claimant, who) for claimant in candidate.claimants)
-    return replace(next_attempt(before, who), claims=claims, continues=before)
+    return replace(next_attempt(before, quote(who)), claims=claims, continues=before)
 
 
 def claim_again(claimant: Claimant, who: str) -> Claim:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.core.github.events import PullRequestAction
+from bot.core.messages import Message
 from bot.core.model.pulls import Head
 
 
@@ -40,15 +41,15 @@ class LearnedHead:
     by: str | None  # None: nobody, or not known
 
     @property
-    def origin(self) -> str:
+    def origin(self) -> Message:
         """Return in words what starts the runs of this head."""
         sha = self.head.sha[:7]
         match self.trigger:
             case HeadTrigger.SYNCHRONIZE:
-                return f"a push of {sha}"
+                return Message("origin_push", sha=sha)
             case HeadTrigger.FOUND_BY_LOOKING:
-                return f"{sha}, found as the head"
+                return Message("origin_found", sha=sha)
             case HeadTrigger.REQUEST:
-                return f"the approval of {self.by}"
+                return Message("origin_approval", by=str(self.by))
             case _:
-                return f"the pull request being {self.trigger.replace('_', ' ')}"
+                return Message(f"origin_pull_{self.trigger}")

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bot.core.messages import Message
 from bot.core.model.ids import Sha
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import MergeGroup, SelectionDetails, StoredSelection, SuiteSelection
@@ -22,11 +23,11 @@ from bot.core.policy.selection import Choice, Selection
 
 _HEAD_REF = re.compile(r"(?:refs/heads/)?gh-readonly-queue/.+/pr-(\d{1,18})-[0-9a-f]+")
 _ENDS = {
-    "merged": "the merge group was merged",
-    "invalidated": "the merge queue gave this group up for another one",
-    "dequeued": "the pull request left the merge queue",
+    "merged": Message("group_merged"),
+    "invalidated": Message("group_invalidated"),
+    "dequeued": Message("group_dequeued"),
 }
-_TRUST = "who may write has put it into the merge queue"
+_TRUST = Message("trust_group")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,9 @@ def pull_of(head_ref: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def group_origin(number: int | None) -> str:
+def group_origin(number: int | None) -> Message:
     """Return what started a group's runs, in words."""
-    return f"the merge group of #{number}" if number else "a merge group"
+    return Message("origin_group", number=number) if number else Message("origin_some_group")
 
 
 def needed(group: Group) -> tuple[Choice, ...]:
@@ -160,7 +161,7 @@ def end_group(
     row: StoredSelection, runs: tuple[RunClaimants, ...], reason: str, now: datetime
 ) -> Plan:
     """Return what the end of a group leads to: nobody wants its runs, its gate stays as it is."""
-    why, group = _ENDS.get(reason, "the merge group was given up"), row.data.group or MergeGroup()
+    why, group = _ENDS.get(reason, Message("group_given_up")), row.data.group or MergeGroup()
     return Plan(
         selection=replace(row, data=replace(row.data, group=replace(group, over_at=now))),
         drop_claimants=drops(runs, group_source(row.sha), why),

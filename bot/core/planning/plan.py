@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.core.github.events import InstallationEvent
+from bot.core.messages import Message
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.pulls import Approval, Head, Pull
 from bot.core.model.repos import Repo, StoredPolicy
@@ -22,7 +23,7 @@ class DropClaimant:
 
     run_id: RunId
     source: str
-    reason: str  # "superseded by 9f8e7d6", "the pull request was closed"
+    reason: Message  # "superseded by 9f8e7d6", "the pull request was closed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from bot.core.messages import Message
 from bot.core.model.ids import Sha, short
 from bot.core.model.pulls import Pull
 from bot.core.model.runs import Rank, Run, State
@@ -27,7 +28,7 @@ class Evaluation:
     selection: Selection
     files: tuple[ChangedFile, ...]
     trust: Trusted
-    origin: str  # "a push of 9f8e7d6"
+    origin: Message  # "a push of 9f8e7d6"
     fresh: bool  # this commit has just become the head: what did not count runs anew
     pushed: bool  # a push to an open pull request: the debounce applies
 
@@ -151,7 +152,7 @@ def may_start(evaluation: Evaluation) -> bool:
 
 def waiting(evaluation: Evaluation) -> tuple[str, ...]:
     """Return the suites that an approval of this head would start."""
-    trusted = replace(evaluation, trust=Trusted(True, "as if approved"))
+    trusted = replace(evaluation, trust=Trusted(True, Message("trust_as_if")))
     if evaluation.trust.trusted or not may_start(trusted):
         return ()
     return tuple(choice.suite for choice in _desired(evaluation)[0])
@@ -166,11 +167,12 @@ def _drops(evaluation: Evaluation, present: ExistingRuns, kept: set[str]) -> lis
         run = item.run
         auto = any(claimant.auto for claimant in item.claimants if claimant.source == source)
         if run.sha != pull.head_sha:
-            drops.append(DropClaimant(run.id, source, f"superseded by {short(pull.head_sha)}"))
+            why = Message("superseded_by", sha=short(pull.head_sha))
+            drops.append(DropClaimant(run.id, source, why))
         elif auto and run.suite not in kept:
-            drops.append(DropClaimant(run.id, source, "the new base does not select this suite"))
+            drops.append(DropClaimant(run.id, source, Message("drop_base")))
         elif auto and pull.draft and not policy.drafts and _may_wait(run):
-            drops.append(DropClaimant(run.id, source, "the pull request became a draft"))
+            drops.append(DropClaimant(run.id, source, Message("drop_draft")))
     return drops
 
 
@@ -179,7 +181,7 @@ def _may_wait(run: Run) -> bool:
     return run.state is State.QUEUED and not run.snapshot.native
 
 
-def close(pull: Pull, wanted: tuple[RunClaimants, ...], why: str) -> Plan:
+def close(pull: Pull, wanted: tuple[RunClaimants, ...], why: Message) -> Plan:
     """Return what closing a pull request leads to: nobody wants its runs any more."""
     source = pr_source(pull.number)
     drops = tuple(DropClaimant(item.run.id, source, why) for item in wanted)
@@ -189,5 +191,5 @@ def close(pull: Pull, wanted: tuple[RunClaimants, ...], why: str) -> Plan:
 
 def leave(sha: Sha, pull: Pull) -> Gate:
     """Return the gate of a commit that is no head any more."""
-    why = f"superseded by {short(pull.head_sha)}"
+    why = Message("superseded_by", sha=short(pull.head_sha))
     return Gate(pull.repo_id, sha, pull.number, closed=why)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from bot.core.messages import Message
 from bot.core.model.ids import Sha, short
 from bot.core.planning.attempts import AttemptMaker
 from bot.core.planning.commits import Commit, drops, runs_again, start
@@ -19,12 +20,12 @@ def left_behind(
     wanted: Iterable[RunClaimants], branch: str, sha: Sha | None
 ) -> tuple[DropClaimant, ...]:
     """Return the wants of earlier pushes; ``sha`` None: the branch is gone."""
-    why = f"superseded by {short(sha)}" if sha else f"the branch {branch} is gone"
+    why = Message("superseded_by", sha=short(sha)) if sha else Message("drop_branch", branch=branch)
     older = [item for item in wanted if item.run.sha != sha]
     return drops(older, push_source(branch), why)
 
 
-def selected_by_push(commit: Commit, selection: Selection) -> dict[str, str]:
+def selected_by_push(commit: Commit, selection: Selection) -> dict[str, Message]:
     """Return the suites that a push starts, with the reasons."""
     if commit.at.policy.mode is not Mode.ON:
         return {}
@@ -33,7 +34,7 @@ def selected_by_push(commit: Commit, selection: Selection) -> dict[str, str]:
 
 def plan_push(
     commit: Commit,
-    reasons: dict[str, str],
+    reasons: dict[str, Message],
     runs: tuple[RunClaimants, ...],
     maker: AttemptMaker,
 ) -> Plan:

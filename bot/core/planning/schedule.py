@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from cronsim import CronSim
 
+from bot.core.messages import Message
 from bot.core.messages.words import count, duration, listing
 from bot.core.model.ids import RepoId
 from bot.core.model.runs import Outcome, Run, State
@@ -167,12 +168,13 @@ def plan_firing(
     )
 
 
-def _reason(entry: Nightly, before: Run | None) -> str:
-    reason = f"the nightly `{entry.name}`"
+def _reason(entry: Nightly, before: Run | None) -> Message:
+    reason = Message("selected_nightly", name=entry.name)
     if before is None or before.state is not State.DONE:
         return reason
-    ended = "passed" if before.outcome is Outcome.SUCCESS else "ended"
-    return f"{reason}, which measures anew: attempt {before.attempt} {ended} on this very commit"
+    passed = before.outcome is Outcome.SUCCESS
+    key = "selected_after_pass" if passed else "selected_after_end"
+    return Message(key, why=reason, attempt=before.attempt)
 
 
 def _started(changes: Plan, before: dict[str, Run]) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bot.core.commands.name import COMMAND
-from bot.core.messages import Messages
+from bot.core.messages import Message, Messages, quote
 from bot.core.messages.words import clock, number
 from bot.core.model.ids import RepoId, short
 from bot.core.model.levels import Level
@@ -22,8 +22,6 @@ from bot.core.policy import Start, Suite
 from bot.core.policy.selection import may_set
 from bot.core.queue.usage import Spent, used
 from bot.core.report.markdown import code
-
-ASKED = "asked for by {who}"  # why
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +165,7 @@ def _attempt(request: StartRequest, name: str) -> AttemptRequest:
         sha=request.requester.sha,
         number=evaluation.pull.number,
         snapshot=frozen,
-        origin=who,
+        origin=quote(who),
         claims=(Claim(request.source, auto=False, by=who, rank=Rank.APPROVED),),
         before=before,
         forced=who if request.force else "",
@@ -179,7 +177,7 @@ def _frozen(request: StartRequest, name: str) -> Snapshot:
     """Freeze a suite with the label and the inputs that the person asked for."""
     evaluation, who = request.evaluation, request.requester.person.login
     choice = evaluation.selection.choice(name)
-    reason = choice.reason if choice and choice.selected else ASKED.format(who=who)
+    reason = choice.reason if choice and choice.selected else Message("selected_asked", who=who)
     frozen = snapshot(evaluation.at, name, evaluation.files, reason)
     if request.runner:
         only = tuple(label for label in frozen.labels if label.name == request.runner)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bot.core.messages import Message
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Pull
 from bot.core.policy import Trust
@@ -25,7 +26,7 @@ class Trusted:
     """Whether a commit is trusted, and why in words."""
 
     trusted: bool
-    why: str
+    why: Message
     approved: bool = False  # by a person, for this commit
     looked_at: bool = True  # False: nothing depends on it, so nobody's level was asked for
 
@@ -45,17 +46,17 @@ def trust_sha(
     author, pusher = people
     approval = _approval(rule, approvals, {author.login, pusher.login if pusher else ""})
     if approval:
-        return Trusted(True, f"approved by {approval.by}", approved=True)
+        return Trusted(True, Message("trust_approved", by=approval.by), approved=True)
     if pusher is None and pull.from_fork:
-        return Trusted(False, "nobody saw who pushed this commit to the fork")
+        return Trusted(False, Message("trust_unseen"))
     involved = [person for person in people if person]
     for person in involved:
         if not person.may_start(rule.auto):
-            role = "author" if person is author else "pusher"
-            return Trusted(False, f"the {role} may not start runs here")
+            author_may = person is not author
+            return Trusted(False, Message("trust_pusher" if author_may else "trust_author"))
     if protected:
         return _protected(pusher, involved, protected)
-    return Trusted(True, "author and pusher may start runs here")
+    return Trusted(True, Message("trust_both"))
 
 
 def _approval(rule: Trust, approvals: tuple[Approval, ...], own: set[str]) -> Approval | None:
@@ -71,9 +72,8 @@ def _protected(
     pusher: Person | None, involved: list[Person], protected: tuple[str, ...]
 ) -> Trusted:
     if pusher and all(person.level.at_least(Level.MAINTAIN) for person in involved):
-        return Trusted(True, "author and pusher maintain this repository")
+        return Trusted(True, Message("trust_maintain"))
     return Trusted(
         False,
-        f"it changes `{protected[0]}`, which needs an author and a pusher who maintain this"
-        " repository, or an approval",
+        Message("trust_protected", path=protected[0]),
     )

@@ -6,6 +6,7 @@ share them. So a corrected limit must help the runs that already wait.
 
 from dataclasses import replace
 
+from bot.core.messages import NOTHING, Message
 from bot.core.model.snapshot import Snapshot
 from bot.core.policy import Policy
 
@@ -30,14 +31,14 @@ def limits_now(frozen: Snapshot, policy: Policy) -> Snapshot:
     )
 
 
-def too_big(frozen: Snapshot) -> str:
+def too_big(frozen: Snapshot) -> Message:
     """Return why the run fits on none of its labels: its pool became smaller. "" if it fits."""
     if frozen.pool is None:
-        return ""
+        return NOTHING
     least = frozen.suite.nodes * min(frozen.npus_at(label.name) for label in frozen.labels)
     if least <= frozen.pool.npus:
-        return ""
-    return f"it needs {least} NPUs of {frozen.pool.name}, which has only {frozen.pool.npus} now"
+        return NOTHING
+    return Message("waits_pool_small", npus=least, pool=frozen.pool.name, now=frozen.pool.npus)
 
 
 def fitting(frozen: Snapshot) -> Snapshot:

@@ -7,6 +7,7 @@ into a policy unchanged.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bot.core.messages import NOTHING, Message
 from bot.core.policy import Nightly, Policy, Suite, Trigger
 from bot.core.policy.globs import Glob, PatternError, compile_pattern, encode
 
@@ -41,7 +42,7 @@ class Choice:
 
     suite: str
     selected: bool
-    reason: str
+    reason: Message
     pattern: str | None = None  # the pattern that decided for the first file
     files: tuple[str, ...] = ()  # all files that select the suite
 
@@ -146,7 +147,7 @@ class _Reason:
     """A choice that does not depend on the files."""
 
     selected: bool
-    text: str
+    text: Message
 
     def of(self, suite: str) -> Choice:
         return Choice(suite, self.selected, self.text)
@@ -154,16 +155,14 @@ class _Reason:
 
 def _without_files(suite: Suite, trigger: Trigger, *, truncated: bool) -> _Reason | None:
     if not suite.started_by(trigger):
-        others = ", ".join(f"`{other}`" for other in suite.triggers) or "nothing"
-        return _Reason(False, f"not started by `{trigger}`, only by {others}")
+        others = tuple(f"`{other}`" for other in suite.triggers) or Message("by_nothing")
+        return _Reason(False, Message("selected_trigger", trigger=trigger, others=others))
     if not suite.paths:
         if trigger is Trigger.PUSH:
-            return _Reason(True, "every push starts it: it has no `paths`")
-        return _Reason(False, "has no `paths`, so no file selects it")
+            return _Reason(True, Message("selected_push"))
+        return _Reason(False, Message("selected_no_paths"))
     if truncated:
-        return _Reason(
-            True, f"more than {MAX_LISTED_FILES:,} files changed, so all paths count as touched"
-        )
+        return _Reason(True, Message("selected_many", most=MAX_LISTED_FILES))
     return None
 
 
@@ -171,15 +170,17 @@ def _by_files(name: str, suite: Suite, change: "_Change") -> Choice:
     matched, excluded = change.matching(suite.paths)
     if matched:
         first, glob = matched[0]
-        reason = f"{_code(first)} matches {_code(glob.text)}"
+        reason = Message("selected_file", path=_code(first), glob=_code(glob.text))
         return Choice(name, True, reason, glob.text, tuple(path for path, _ in matched))
     if excluded:
         first, glob = excluded[0]
-        rest = f", and so are {len(excluded) - 1} more" if len(excluded) > 1 else ""
-        return Choice(name, False, f"{_code(first)} is excluded by {_code(glob.text)}{rest}")
-    count = len(change.names)
-    words = {0: "no file changed", 1: "the changed file matches none of its paths"}
-    return Choice(name, False, words.get(count, f"none of {count} changed files matches its paths"))
+        rest = len(excluded) - 1
+        more = Message("selected_excluded_more", count=rest) if rest else NOTHING
+        why = {"path": _code(first), "glob": _code(glob.text), "more": more}
+        return Choice(name, False, Message("selected_excluded", **why))
+    if not change.names:
+        return Choice(name, False, Message("selected_no_file"))
+    return Choice(name, False, Message("selected_none", n=len(change.names)))
 
 
 class _Change:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from typing import TypeVar
 
+from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import clock, number
 from bot.core.model.ids import RunId
 from bot.core.model.queue import Ahead, Need, QueuePosition
@@ -191,8 +192,7 @@ def _bar(queue_state: QueueState, walk: _Walk, run_id: RunId) -> Blocked:
     if not walk.open(pending):
         blocked = _paused(queue_state, pending)
     elif per_pull is not None and at_once >= per_pull:
-        runs, are = ("run", "is") if at_once == 1 else ("runs", "are")
-        why = f"{at_once} {runs} of this pull request {are} going, {per_pull} may at once"
+        why = Message("waits_per_pull", n=at_once, most=per_pull)
         blocked = Blocked(why, rule="limits.runs_per_pr")
     else:
         blocked = _spent(queue_state, pending)
@@ -202,19 +202,24 @@ def _bar(queue_state: QueueState, walk: _Walk, run_id: RunId) -> Blocked:
 def _spent(queue_state: QueueState, pending: PendingRun) -> Blocked:
     hours = pending.limits.npu_hours or 0.0
     until = _coarse(queue_state.spent.below(hours, queue_state.now), queue_state.now)
-    why = f"{used(queue_state.spent.total)} of {number(hours)} NPU-hours of 24 h are used"
-    why = why if hours > 0 else "the policy allows no NPU-hours"
+    why = Message("waits_no_hours")
+    if hours > 0:
+        spent = used(queue_state.spent.total)
+        why = Message("waits_hours", spent=spent, limit=number(hours))
     if until is not None:
-        why += f", until about {clock(until, queue_state.now)}"
+        why = Message("waits_until", why=why, at=clock(until, queue_state.now))
     return Blocked(why, until, "limits.npu_hours_per_day")
 
 
 def _paused(queue_state: QueueState, pending: PendingRun) -> Blocked:
     """Name the pause that goes last of those on the alternative that is free first."""
     pause = min((_longest(queue_state, needs) for needs in pending.needs), key=_ends)
-    what = pause.resource.partition(":")[2] or "everything"
-    until = f" until {clock(pause.until, queue_state.now)}" if pause.until else ""
-    why = f"{what} is paused by {pause.by}{until}: {pause.reason}"
+    what = pause.resource.partition(":")[2] or Message("everything")
+    until = NOTHING
+    if pause.until:
+        until = Message("paused_until", at=clock(pause.until, queue_state.now))
+    words = {"what": what, "by": pause.by, "until": until, "reason": pause.reason}
+    why = Message("waits_paused", **words)
     return Blocked(why, pause.until, "pause")
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from bot.core.messages import Message
 from bot.core.model.ids import RunId
 from bot.core.model.queue import Alternatives, QueuePosition
 from bot.core.model.runs import Run
@@ -91,7 +92,7 @@ class Acquired:
 class Blocked:
     """A rule keeps the run from starting, whatever is free; ``until`` None: nobody knows."""
 
-    why: str
+    why: Message
     until: datetime | None = None
     rule: str = ""  # the rule's name, for the audit: unlike ``why``, it stays the same
     ahead: int = 0  # how many wait before it, for whatever

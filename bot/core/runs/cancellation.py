@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from bot.core.messages import NOTHING, Message
 from bot.core.model.runs import Outcome, State, StopReason, StopRequest
 from bot.core.runs.observed import Observed
 from bot.core.runs.reconcile_input import ReconcileInput
@@ -20,7 +21,7 @@ def why_to_stop(given: ReconcileInput) -> StopRequest | None:
     if stop_request and (stop_request.kind is not StopReason.SUPERSEDE or not given.wanted):
         return stop_request
     if not given.wanted:
-        return StopRequest(StopReason.SUPERSEDE, "", "nobody wants this run any more", given.now)
+        return StopRequest(StopReason.SUPERSEDE, "", Message("run_unwanted"), given.now)
     return None
 
 
@@ -40,13 +41,11 @@ def _outcome(stop_request: StopRequest) -> Outcome:
 
 def end_stopped(given: ReconcileInput, stop_request: StopRequest, leftover: str = "") -> End:
     """End a stopped run; a run that is wanted again goes on as the next attempt."""
-    why = (
-        f"{stop_request.reason}; RayJobs may be left: {leftover}"
-        if leftover
-        else stop_request.reason
-    )
+    why = stop_request.reason
+    if leftover:
+        why = Message("run_leftover", why=why, left=leftover)
     again = stop_request.kind is StopReason.SUPERSEDE and given.wanted
-    retry = "this commit is wanted again" if again else ""
+    retry = Message("again_wanted") if again else NOTHING
     return End(_outcome(stop_request), why, retry=retry, counts=False)
 
 
@@ -89,7 +88,7 @@ def _await_cancel(observed: Observed, now: datetime, deleting: Wait | None) -> S
     until = min(tick for tick in ticks if tick > now)
     if deleting and deleting.until and deleting.until < until:
         return deleting
-    return Wait(State.CANCELLING, until, "being cancelled")
+    return Wait(State.CANCELLING, until, Message("waits_cancel"))
 
 
 def _must_delete(given: ReconcileInput, observed: Observed) -> bool:
@@ -101,7 +100,7 @@ def _must_delete(given: ReconcileInput, observed: Observed) -> bool:
 
 
 def delete_rayjobs(
-    given: ReconcileInput, observed: Observed, why: str
+    given: ReconcileInput, observed: Observed, why: Message
 ) -> DeleteRayJobs | Wait | None:
     """Return the next step of deleting RayJobs, None if all are gone or an hour has passed."""
     deletes = observed.deletes
@@ -113,11 +112,12 @@ def delete_rayjobs(
         return None
     due = deletes[-1] + timedelta(seconds=min(5 * 2 ** len(deletes), 300))
     if given.now < due:
-        return Wait(State.CANCELLING, due, f"{why}; deleting its RayJobs: {observed.leftover}")
+        return Wait(State.CANCELLING, due, Message("run_deleting", why=why, left=observed.leftover))
     return DeleteRayJobs(len(deletes) + 1)
 
 
-def leftover_note(observed: Observed) -> str:
-    """Return a note on the RayJobs that could not be deleted, "" if there are none."""
-    left = observed.leftover and not observed.deleted
-    return f"; RayJobs may be left: {observed.leftover}" if left else ""
+def with_leftover(why: Message, observed: Observed) -> Message:
+    """Return a reason that also names the RayJobs that could not be deleted."""
+    if observed.deleted or not observed.leftover:
+        return why
+    return Message("run_leftover", why=why, left=observed.leftover)

@@ -1,8 +1,14 @@
 """The inputs that a dispatch sends, and the reason if GitHub refuses it."""
 
+from bot.core.messages import Message
 from bot.core.model.runs import Run
 
-WHY_NOT_AGAIN = "its run is older than 30 days, ran 50 times, is going, or was deleted"
+_REFUSED = (
+    ("No ref found", "refused_no_branch"),
+    ("workflow_dispatch", "refused_no_trigger"),
+    ("nexpected inputs", "refused_inputs"),
+    ("disabled", "refused_disabled"),
+)
 
 
 def inputs_of(run: Run, label: str) -> dict[str, str]:
@@ -26,28 +32,19 @@ def _fill(value: str, places: dict[str, str]) -> str:
     return value
 
 
-def refusal(run: Run, status: int | None, message: str) -> str:
-    """Return why GitHub did not start the workflow, and what a maintainer can do."""
-    workflow, ref = run.snapshot.suite.workflow, run.snapshot.ref
-    said = f"GitHub said: {message.strip() or status}"
-    if run.snapshot.native:
-        return f"GitHub does not run `{workflow}` again: {WHY_NOT_AGAIN}. {said}"
+def refusal(run: Run, status: int | None, message: str) -> Message:
+    """Return why GitHub did not start the workflow, and what to do."""
+    key = "refused_again" if run.snapshot.native else _refused(status, message)
+    said = message.strip() or str(status)
+    fields = {"workflow": run.snapshot.suite.workflow, "ref": run.snapshot.ref, "said": said}
+    return Message(key, **fields)
+
+
+def _refused(status: int | None, message: str) -> str:
+    """Return the sentence for an answer; GitHub gives 422 for several reasons."""
     if status == 404:
-        return (
-            f"GitHub knows no workflow `{workflow}`: the file must lie in `.github/workflows/` on"
-            f" the default branch, and the app needs Actions: write. {said}"
-        )
-    if status == 422 and "No ref found" in message:
-        return f"the branch `{ref}` is not there to dispatch `{workflow}` on. {said}"
-    if status == 422 and "workflow_dispatch" in message:
-        return (
-            f"`{workflow}` on `{ref}` can't be dispatched: add `workflow_dispatch` to its `on:`."
-            f" {said}"
-        )
-    if status == 422 and "nexpected inputs" in message:
-        return f"`{workflow}` on `{ref}` does not declare an input the policy sends. {said}"
-    if status == 422 and "disabled" in message:
-        return f"`{workflow}` is disabled: enable it in the Actions tab. {said}"
+        return "refused_no_workflow"
     if status == 403:
-        return f"the app may not dispatch `{workflow}`: it needs Actions: write. {said}"
-    return f"GitHub refused to start `{workflow}` on `{ref}`. {said}"
+        return "refused_permission"
+    found = (key for part, key in _REFUSED if status == 422 and part in message)
+    return next(found, "refused_other")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.core.github.events import WorkflowRunEvent
+from bot.core.messages import Message
 from bot.core.model.ids import Sha
 from bot.core.model.run_events import NativeRunSeen, WorkflowRunChanged
 from bot.core.model.runs import Outcome, Run, State, StopReason
@@ -28,14 +29,10 @@ LATE_PULL = timedelta(
 )  # the webhook of a pull request may come so long after that of its run
 LOST_AFTER = timedelta(hours=24)  # then its end is looked for, in case every webhook was lost
 LOOK_EVERY = timedelta(hours=1)
-WAITS = "waiting for GitHub to start it"
-TO_APPROVE = "somebody has to approve it on GitHub"
-UNREQUESTED = "GitHub started it by its own filters"
-ORIGIN = "GitHub, on {event}"
-_NOT_STARTED = (
-    "GitHub has not started it: the workflow's own filters differ, it is disabled, or the pull "
-    "request conflicts with its base"
-)
+WAITS = Message("waits_github")
+TO_APPROVE = Message("waits_approval_github")
+UNREQUESTED = Message("selected_by_github")
+_NOT_STARTED = Message("run_not_started")
 _FOLDER = ".github/workflows/"
 
 
@@ -129,7 +126,7 @@ def end_if_unwanted(given: ReconcileInput) -> End | None:
     return None
 
 
-def wait_for_runner(given: ReconcileInput, observed: Observed, why: str) -> Step:
+def wait_for_runner(given: ReconcileInput, observed: Observed, why: Message) -> Step:
     """Wait until a runner takes the job: GitHub's limits hold, not ours."""
     late = look_for_missed_end(given)
     if late:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from bot.core.messages import Message
 from bot.core.model.run_events import (
     APPROVAL,
     CancelSent,
@@ -35,7 +36,7 @@ class Observed:
     intents: tuple[datetime, ...] = ()  # of dispatches, in order
     unsent: frozenset[int] = frozenset()  # numbers of those that GitHub did not take
     searches: int = 0  # made since the last intent
-    refused: str | None = None
+    refused: Message | None = None
     native: NativeRunSeen | None = None  # the newest that GitHub started by itself
     waits_for_approval: bool = False  # on GitHub
     started_at: datetime | None = None  # a job of this attempt began

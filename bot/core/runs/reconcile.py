@@ -6,6 +6,7 @@ step is safe to take again.
 
 from datetime import datetime, timedelta
 
+from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import clock
 from bot.core.model.digests import UNKNOWN
 from bot.core.model.runs import Outcome, State, StopReason, StopRequest
@@ -15,8 +16,8 @@ from bot.core.runs.cancellation import (
     cancel,
     delete_rayjobs,
     end_stopped,
-    leftover_note,
     why_to_stop,
+    with_leftover,
 )
 from bot.core.runs.observed import Observed, fold
 from bot.core.runs.offline import LOOK_AT_LABEL, OFFLINE_AFTER
@@ -66,7 +67,7 @@ def _before_dispatch(given: ReconcileInput) -> Step:
     if stop:
         return end_stopped(given, stop)
     if run.not_before and now < run.not_before:
-        return Wait(State.QUEUED, run.not_before, "waiting a moment for further pushes")
+        return Wait(State.QUEUED, run.not_before, Message("waits_push"))
     if run.snapshot.suite.rayjob and given.submitter_down:
         return Wait(State.QUEUED, now + LOOK_EVERY, given.submitter_down)
     placed = run.label or run.snapshot.native  # what GitHub started holds no place of ours
@@ -81,13 +82,13 @@ def _dispatching(given: ReconcileInput, observed: Observed) -> Step:
     if number not in observed.unsent and observed.searches < len(SEARCH_AFTER_S):
         due = observed.intents[-1] + timedelta(seconds=SEARCH_AFTER_S[observed.searches])
         if now < due:
-            return Wait(State.DISPATCHING, due, "looking for the dispatched run")
+            return Wait(State.DISPATCHING, due, Message("waits_dispatched"))
         return Search(number, observed.searches + 1)
     stop = why_to_stop(given)
     if stop:
         return end_stopped(given, stop)
     if now - observed.intents[0] >= DISPATCH_FOR:
-        why = f"GitHub took no dispatch for 10 min ({number} tries)"
+        why = Message("run_not_taken", tries=number)
         return End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
     return Dispatch(number + 1)
 
@@ -152,7 +153,7 @@ def _list_rayjobs(given: ReconcileInput, observed: Observed) -> Step:
 def _reason_of_cancel(given: ReconcileInput) -> StopRequest:
     """Return why a cancel is under way, although the run is wanted again."""
     return given.run.stop_request or StopRequest(
-        StopReason.SUPERSEDE, "", "nobody wanted this run for a while", given.now
+        StopReason.SUPERSEDE, "", Message("run_unwanted_for"), given.now
     )
 
 
@@ -171,7 +172,7 @@ def _conclude(given: ReconcileInput, observed: Observed, verdict: Decided) -> St
         step = delete_rayjobs(given, observed, verdict.why)
         if step:
             return step
-    return Conclude(verdict.outcome, verdict.why + leftover_note(observed))
+    return Conclude(verdict.outcome, with_leftover(verdict.why, observed))
 
 
 def _rayjob_may_live(given: ReconcileInput, observed: Observed) -> bool:
@@ -213,18 +214,18 @@ def _keep_running(
 def _wait_for_runner(given: ReconcileInput) -> Step:
     now, since = given.now, given.run.dispatched_at or given.run.created_at
     if now - since >= NO_RUNNER_AFTER:
-        return RequestStop(StopReason.NO_RUNNER, "no runner took the job within 24 h")
+        return RequestStop(StopReason.NO_RUNNER, Message("run_no_runner"))
     look = max(since + OFFLINE_AFTER, now + LOOK_AT_LABEL)
     until = min(look, since + NO_RUNNER_AFTER)
     return Wait(State.WAITING_FOR_RUNNER, until, _why_no_runner(given))
 
 
-def _why_no_runner(given: ReconcileInput) -> str:
+def _why_no_runner(given: ReconcileInput) -> Message:
     offline, label = given.offline, given.run.label
     if offline:
         since = clock(offline.since, given.now)
-        return f"{offline.label} looks offline: no job started on it since {since}"
-    return f"waiting for a runner with the label {label}" if label else "waiting for a runner"
+        return Message("waits_offline", label=offline.label, since=since)
+    return Message("waits_label", label=label) if label else Message("waits_runner")
 
 
 def _limit(given: ReconcileInput, observed: Observed) -> Step | None:
@@ -238,7 +239,7 @@ def _limit(given: ReconcileInput, observed: Observed) -> Step | None:
     if lines and now - max(lines) >= stalled and not _submitter_silent(given):
         return RequestStop(
             StopReason.STALL,
-            f"no output for {run.snapshot.suite.stall_minutes} min: the job hangs",
+            Message("run_stalled", minutes=run.snapshot.suite.stall_minutes),
         )
     return None
 
@@ -262,10 +263,10 @@ def _at_time_limit(given: ReconcileInput, observed: Observed) -> Step:
         step = delete_rayjobs(given, observed, verdict.why)
         if step:
             return step
-        why = f"{verdict.why}; the time limit was reached{leftover_note(observed)}"
+        why = with_leftover(Message("run_limit_unknown", why=verdict.why), observed)
         return End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
     minutes = given.run.snapshot.suite.timeout_minutes
-    return RequestStop(StopReason.TIME_OUT, f"the time limit of {minutes} min was reached")
+    return RequestStop(StopReason.TIME_OUT, Message("run_limit_stop", minutes=minutes))
 
 
 def _look_for_evidence(given: ReconcileInput, verdict: Pending) -> Step:
@@ -292,37 +293,37 @@ def _finishing(given: ReconcileInput, observed: Observed) -> Step:
         return ReadLog()
     reading = [job for job in given.rayjobs if job.confirmed and not job.complete]
     if any(job.final != "NOT_FOUND" for job in reading):
-        return Wait(State.FINISHING, since + FINISH_FOR, "reading the log")
+        return Wait(State.FINISHING, since + FINISH_FOR, Message("waits_log"))
     return End(outcome, why, retry=_retry(given, observed, outcome))
 
 
-def _reason_now(given: ReconcileInput, observed: Observed, why: str) -> str:
+def _reason_now(given: ReconcileInput, observed: Observed, why: Message) -> Message:
     """Return the reason as known now: the end of the RayJob may be told after the verdict."""
     verdict = _verdict(given, observed)
     if isinstance(verdict, Decided) and verdict.outcome is Outcome.FAILURE:
-        return verdict.why + leftover_note(observed)
+        return with_leftover(verdict.why, observed)
     return why
 
 
-def _retry(given: ReconcileInput, observed: Observed, outcome: Outcome) -> str:
-    """Return why another attempt follows, "" if none does."""
+def _retry(given: ReconcileInput, observed: Observed, outcome: Outcome) -> Message:
+    """Return why another attempt follows, nothing if none does."""
     run = given.run
     snapshot = run.snapshot
     spent = run.retries >= snapshot.suite.infra_retries or not snapshot.retryable
     cancelled = run.stop_request is not None and run.stop_request.kind is StopReason.CANCEL
     if spent or cancelled or not given.wanted:
-        return ""
+        return NOTHING
     if outcome is Outcome.BROKEN:
-        return "it was not the change's fault"
+        return Message("again_broken")
     if (
         outcome is Outcome.TIMED_OUT
         and run.stop_request
         and run.stop_request.kind is StopReason.STALL
     ):
-        return "the job hung"
+        return Message("again_hung")
     if outcome is Outcome.FAILURE and _infra_failed(given, observed):
-        return "the infrastructure failed, not the change"
-    return ""
+        return Message("again_infra")
+    return NOTHING
 
 
 def _infra_failed(given: ReconcileInput, observed: Observed) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from bot.core.messages import NOTHING, Message
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
@@ -19,5 +20,5 @@ class ReconcileInput:
     rayjobs: tuple[RayJob, ...]
     now: datetime
     submitter: bool = True  # True if one is configured
-    submitter_down: str = ""  # since when and why it is down, "" if it is not
+    submitter_down: Message = NOTHING  # since when and why it is down
     offline: OfflineLabel | None = None  # if the label of the run looks offline

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from bot.core.messages import NOTHING, Message
 from bot.core.model.runs import Outcome, State, StopReason
 
 
@@ -12,7 +13,7 @@ class Wait:
 
     state: State
     until: datetime | None
-    why: str = ""
+    why: Message = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class RequestStop:
     """Stop the run because it reached a limit."""
 
     kind: StopReason
-    reason: str
+    reason: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Conclude:
     """Save the verdict; from here on only logs are read."""
 
     outcome: Outcome
-    why: str
+    why: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,8 @@ class End:
     """
 
     outcome: Outcome
-    why: str
-    retry: str = ""
+    why: Message
+    retry: Message = NOTHING
     counts: bool = True
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import assert_never
 
+from bot.core.messages import NOTHING, Message
 from bot.core.model.run_events import (
     CancelSent,
     Dispatched,
@@ -67,7 +68,7 @@ def in_order(run_events: Iterable[RunEvent]) -> tuple[RunEvent, ...]:
     return tuple(sorted(run_events, key=_place))
 
 
-def told(run_events: Iterable[RunEvent]) -> tuple[tuple[datetime, str], ...]:
+def told(run_events: Iterable[RunEvent]) -> tuple[tuple[datetime, Message], ...]:
     """Return the times and lines of the events that have a line, in order.
 
     The first try of a dispatch that was taken has no line: the dispatch itself has one.
@@ -79,8 +80,8 @@ def told(run_events: Iterable[RunEvent]) -> tuple[tuple[datetime, str], ...]:
     return tuple((at, line) for at, line in lines if line)
 
 
-def line_of(what: What) -> str:
-    """Return the line that people read, "" if there is none."""
+def line_of(what: What) -> Message:
+    """Return the line that people read, or nothing."""
     if isinstance(what, OfDispatch):
         return _line_of_dispatch(what)
     if isinstance(what, OfWorkflowRun):
@@ -90,67 +91,72 @@ def line_of(what: What) -> str:
     return _line_of_end(what)
 
 
-def _line_of_dispatch(what: OfDispatch) -> str:
+def _line_of_dispatch(what: OfDispatch) -> Message:
     match what:
         case DispatchStarted(number=number):
-            return "dispatching" if number == 1 else f"dispatching again (try {number})"
+            return (
+                Message("line_dispatching") if number == 1 else Message("line_again", number=number)
+            )
         case DispatchUnsent() | DispatchSearched():
-            return ""
+            return NOTHING
         case DispatchRefused():
-            return "dispatch refused"
+            return Message("line_refused")
         case Dispatched(found=found):
-            return "found by its id after a lost answer" if found else "dispatched"
+            return Message("line_found") if found else Message("line_dispatched")
         case StartedByGitHub(event=event):
-            return f"started by GitHub on {event}"
+            return Message("line_by_github", event=event)
         case _:
             assert_never(what)
 
 
-def _line_of_workflow_run(what: OfWorkflowRun) -> str:
+def _line_of_workflow_run(what: OfWorkflowRun) -> Message:
     match what:
         case WorkflowRunChanged(status="action_required"):
-            return "waits for an approval on GitHub"
+            return Message("line_approval")
         case JobChanged(status="in_progress", runner=runner) if runner:
-            return f"on runner `{runner}`"
+            return Message("line_runner", runner=runner)
         case WorkflowRunEnded(conclusion=conclusion):
-            return f"Actions run ended: {conclusion or 'no conclusion'}"
+            return Message("line_ended", conclusion=conclusion or Message("line_no_conclusion"))
         case NativeRunSeen() | WorkflowRunChanged() | JobChanged() | LogRead():
-            return ""
+            return NOTHING
         case _:
             assert_never(what)
 
 
-def _line_of_rayjob(what: OfRayJob) -> str:
+def _line_of_rayjob(what: OfRayJob) -> Message:
     match what:
         case RayJobSeen(job_id=job_id):
-            return f"RayJob `{job_id}`"
+            return Message("line_rayjob", job=job_id)
         case RayJobAnnounced(job_id=job_id):
-            return f"RayJob `{job_id}`, announced by the workflow"
+            return Message("line_announced", job=job_id)
         case RayJobChanged(job_id=job_id, deployment=deployment, status=status):
-            return f"RayJob `{job_id}` {state_word(deployment, status)}"
+            return Message("line_state", job=job_id, state=state_word(deployment, status))
         case RayJobForeign(job_id=job_id):
-            return f"RayJob `{job_id}` is of another run: not read"
+            return Message("line_foreign", job=job_id)
         case RayJobUnrecorded(job_id=job_id):
-            return f"RayJob `{job_id}` taken as ours: the submitter keeps no records"
+            return Message("line_unrecorded", job=job_id)
         case RayJobLogLost(problem=problem):
-            return f"its log is not kept: {problem}"
+            return Message("line_log_lost", problem=problem)
         case RayJobsDeleted(problem=problem):
-            return f"deleting the RayJobs failed: {problem}" if problem else "RayJobs deleted"
+            return (
+                Message("line_not_deleted", problem=problem) if problem else Message("line_deleted")
+            )
         case RayJobsListed():
-            return ""
+            return NOTHING
         case _:
             assert_never(what)
 
 
-def _line_of_end(what: OfEnd) -> str:
+def _line_of_end(what: OfEnd) -> Message:
     match what:
         case CancelSent(taken=taken) | ForceCancelSent(taken=taken):
-            asked = "asked GitHub to cancel" + " by force" * isinstance(what, ForceCancelSent)
-            return asked if taken else f"{asked}: nothing to cancel any more"
+            forced = isinstance(what, ForceCancelSent)
+            asked = Message("line_forced") if forced else Message("line_cancel")
+            return asked if taken else Message("line_not_taken", asked=asked)
         case NextAttemptMade(attempt=attempt, why=why):
-            return f"attempt {attempt} follows: {why}"
+            return Message("line_next", attempt=attempt, why=why)
         case VerdictReached():
-            return ""
+            return NOTHING
         case _:
             assert_never(what)
 

@@ -6,6 +6,7 @@ A missing answer never makes a run green: the run waits for it, and is broken at
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from bot.core.messages import Message
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Outcome, Run
 from bot.core.runs.observed import Observed
@@ -15,11 +16,11 @@ UNSEEN_AFTER = timedelta(minutes=2)
 _RANK = ("SUCCEEDED", "TIMEOUT", "FAILED")  # of several RayJobs the worst counts
 TRUSTED_ENDS = frozenset(_RANK)  # after NOT_FOUND or STOPPED the end is not known
 _ENDS = {
-    "failure": (Outcome.FAILURE, "The Actions run failed."),
-    "timed_out": (Outcome.TIMED_OUT, "The Actions run reached its time limit."),
-    "skipped": (Outcome.BROKEN, "every job of the workflow was skipped"),
-    "neutral": (Outcome.BROKEN, "every job of the workflow was skipped"),
-    "startup_failure": (Outcome.BROKEN, "GitHub could not start the workflow"),
+    "failure": (Outcome.FAILURE, Message("run_failed")),
+    "timed_out": (Outcome.TIMED_OUT, Message("run_timed_out")),
+    "skipped": (Outcome.BROKEN, Message("run_skipped")),
+    "neutral": (Outcome.BROKEN, Message("run_skipped")),
+    "startup_failure": (Outcome.BROKEN, Message("run_startup")),
 }
 
 
@@ -27,7 +28,7 @@ _ENDS = {
 class Pending:
     """Not decided yet, and why; ``read_log`` is True if the Actions log could decide it."""
 
-    why: str
+    why: Message
     read_log: bool = False
     unknown: bool = False  # the end of a RayJob can't be known: broken at the time limit
 
@@ -37,7 +38,7 @@ class Decided:
     """How the run ended, and why."""
 
     outcome: Outcome
-    why: str
+    why: Message
 
 
 def judge(
@@ -50,7 +51,7 @@ def judge(
         return _cancelled(run, observed)
     outcome, why = _ENDS.get(
         observed.conclusion or "",
-        (Outcome.BROKEN, f"the Actions run ended with `{observed.conclusion}`"),
+        (Outcome.BROKEN, Message("run_ended_with", conclusion=str(observed.conclusion))),
     )
     bad = _bad(observed, rayjobs) if run.snapshot.suite.rayjob else []
     if outcome is Outcome.FAILURE and bad:
@@ -63,7 +64,7 @@ def _green(
 ) -> Pending | Decided:
     if run.snapshot.suite.rayjob:
         return _by_rayjobs(observed, rayjobs, now)
-    return Decided(Outcome.SUCCESS, "The Actions run passed.")
+    return Decided(Outcome.SUCCESS, Message("run_passed"))
 
 
 def _ran(observed: Observed) -> timedelta | None:
@@ -80,7 +81,7 @@ def _too_early(run: Run, observed: Observed) -> Decided | None:
         return None
     return Decided(
         Outcome.BROKEN,
-        f"the workflow ended sooner than {run.snapshot.suite.min_minutes} min: it can't have run",
+        Message("run_too_early", minutes=run.snapshot.suite.min_minutes),
     )
 
 
@@ -90,8 +91,8 @@ def _cancelled(run: Run, observed: Observed) -> Decided:
     limit = timedelta(minutes=run.snapshot.suite.timeout_minutes) - timedelta(minutes=1)
     if ran is not None and ran >= limit:
         minutes = run.snapshot.suite.timeout_minutes
-        return Decided(Outcome.TIMED_OUT, f"The time limit of {minutes} min was reached.")
-    return Decided(Outcome.CANCELLED, "The Actions run was cancelled on GitHub.")
+        return Decided(Outcome.TIMED_OUT, Message("run_limit", minutes=minutes))
+    return Decided(Outcome.CANCELLED, Message("run_cancelled"))
 
 
 def _by_rayjobs(
@@ -108,7 +109,7 @@ def _by_rayjobs(
     doubtful = [job for job, end in ends if end is None]
     if doubtful:
         return _unended(doubtful[0], observed)
-    return Decided(Outcome.SUCCESS, f"The RayJob succeeded, {known[0].source}.")
+    return Decided(Outcome.SUCCESS, Message("rayjob_succeeded", source=known[0].source))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class _End:
     """A trusted end of a RayJob, and its source."""
 
     status: str
-    source: str
+    source: Message
     message: str
 
 
@@ -137,42 +138,45 @@ def _end(job: RayJob, said: str | None) -> _End | None:
     green, or the log's word while the submitter is silent or knows no end.
     """
     if job.final in TRUSTED_ENDS and (job.confirmed or job.final != "SUCCEEDED"):
-        source = "as its stream says" if job.final_from == "watch" else "as the submitter says"
+        source = Message("by_stream") if job.final_from == "watch" else Message("by_submitter")
         return _End(job.final, source, job.message)
     # A job that the submitter says lives on is not ended by a line of a log.
     unknown = job.confirmed and job.final is not None
     if said in TRUSTED_ENDS and (unknown or job.silent_since or said != "SUCCEEDED"):
-        return _End(said, "as the last line of the Actions log says", "")
+        return _End(said, Message("by_log"), "")
     return None
 
 
 def _worst(ends: list[_End]) -> Decided:
     end = max(ends, key=lambda item: _RANK.index(item.status))
     outcome = Outcome.TIMED_OUT if end.status == "TIMEOUT" else Outcome.FAILURE
-    detail = f": {end.message}" if end.message else ""
-    return Decided(outcome, f"The RayJob ended {end.status}, {end.source}{detail}")
+    if not end.message:
+        return Decided(outcome, Message("rayjob_ended", status=end.status, source=end.source))
+    detail = {"status": end.status, "source": end.source, "detail": end.message}
+    return Decided(outcome, Message("rayjob_ended_detail", **detail))
 
 
 def _unended(job: RayJob, observed: Observed) -> Pending:
     """Return why the end of a RayJob is not known."""
     if not job.confirmed:
-        why = f"the RayJob `{job.job_id}` is not confirmed by the submitter"
+        why = Message("rayjob_not_confirmed", job=job.job_id)
         return Pending(why, read_log=observed.log is None, unknown=True)
     if job.final is not None:
-        why = f"the RayJob's end is unknown: {job.message or f'the submitter says {job.final}'}"
+        why = Message(
+            "rayjob_end_unknown", why=job.message or Message("submitter_says", state=job.final)
+        )
         return Pending(why, read_log=observed.log is None, unknown=True)
     if job.silent_since is not None:
-        since = f"{job.silent_since:%H:%M}"
-        why = f"submitter unreachable since {since}"
+        why = Message("submitter_silent", since=job.silent_since)
         return Pending(why, read_log=observed.log is None, unknown=True)
-    return Pending("the RayJob runs on after its workflow has ended")
+    return Pending(Message("rayjob_runs_on"))
 
 
 def _never_seen(observed: Observed, now: datetime) -> Pending | Decided:
     if observed.log is None:
-        why = "looking for the RayJob in the Actions log"
+        why = Message("rayjob_in_log")
         return Pending(why, read_log=True, unknown=True)
     seen_end_at = observed.seen_end_at or now
     if now - seen_end_at < UNSEEN_AFTER:
-        return Pending("looking for the RayJob")
-    return Decided(Outcome.BROKEN, "the workflow ended without a RayJob")
+        return Pending(Message("rayjob_search"))
+    return Decided(Outcome.BROKEN, Message("rayjob_none"))

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from bot.core.commands.name import COMMAND, SHA_CHARS
 from bot.core.github.events import CheckRunEvent, CheckSuiteEvent
-from bot.core.messages import Messages
+from bot.core.messages import Message, Messages
 from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
 from bot.core.model.runs import Run, State
@@ -202,7 +202,7 @@ class CheckRuns:
             builder.refuse(Refusal(self._messages("refuse_policy")))
             return
         person = await self._pulls.person(event.repo, at.policy.trust, event.sender)
-        trust = Trusted(True, "it runs for no pull request")
+        trust = Trusted(True, Message("trust_no_pull"))
         requester = Requester(person, event.sha, frozenset(), trust)
         answer = may_start(self._messages, at.policy, before.suite, requester)
         allowed = isinstance(answer, Allowed)

@@ -9,7 +9,7 @@ from bot.core.commands.parser import parse
 from bot.core.commands.verb import Command
 from bot.core.commands.verbs import VERBS
 from bot.core.github.events import IssueCommentEvent
-from bot.core.messages import Messages
+from bot.core.messages import Message, Messages
 from bot.core.messages.words import count
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Head, Pull
@@ -192,8 +192,8 @@ class IssueComments:
         needed = evaluation.at.policy.trust.approve
         for item in await self._store.pulls.approvals(evaluation.pull.repo_id, sha):
             if item.level.at_least(needed) and item.by.casefold() not in own:
-                return Trusted(True, f"approved by {item.by}")
-        return Trusted(False, "nobody has approved this commit")
+                return Trusted(True, Message("trust_approved", by=item.by))
+        return Trusted(False, Message("trust_unapproved"))
 
     def _entry(self, event: IssueCommentEvent, pull: Pull, what: str) -> AuditEntry:
         return AuditEntry(

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from bot.core.github.events import MergeGroupAction, MergeGroupEvent
+from bot.core.messages import Message
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Rank
@@ -67,7 +68,9 @@ class MergeGroups:
         if policy is None:
             return Plan(repo=event.repo)
         if isinstance(policy, Broken):
-            errors = tuple(f"`{policy.ref}` {error}" for error in policy.errors)
+            errors = tuple(
+                Message("policy_error_at", ref=policy.ref, error=error) for error in policy.errors
+            )
             gate = Gate(event.repo.id, event.head_sha, 0, policy_errors=errors)
             return Plan(repo=event.repo, gates=(gate,))
         return await self._plan(event, policy)

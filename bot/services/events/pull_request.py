@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from bot.core.github.events import PullRequestAction, PullRequestEvent
+from bot.core.messages import Message
 from bot.core.model.ids import short
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
@@ -28,6 +29,8 @@ from bot.ports.github import ChangedFiles
 from bot.services.events.policy_change import PolicyChanges
 from bot.services.policies import Broken, Policies
 from bot.services.workers import Deps
+
+_CLOSED = Message("drop_closed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,7 @@ class PullRequests:
             return await self.closed(event.repo, pull)
         return await self.plan_head(event.repo, pull, HeadTrigger(event.action), sender)
 
-    async def closed(
-        self, repo: Repo, pull: Pull, why: str = "the pull request was closed"
-    ) -> Plan:
+    async def closed(self, repo: Repo, pull: Pull, why: Message = _CLOSED) -> Plan:
         """Stop what runs for a closed pull request only."""
         wanted = await self._store.runs.of_claimant(repo.id, pr_source(pull.number))
         changes = close(pull, wanted, why)
@@ -117,7 +118,9 @@ class PullRequests:
 
     async def _show_errors(self, pull: Pull, policy: Broken) -> Plan:
         """Show the policy's errors in the gate; nothing starts."""
-        errors = tuple(f"`{policy.ref}` {error}" for error in policy.errors)
+        errors = tuple(
+            Message("policy_error_at", ref=policy.ref, error=error) for error in policy.errors
+        )
         gate = Gate(pull.repo_id, pull.head_sha, pull.number, policy_errors=errors)
         return Plan(
             pull=pull, gates=(gate,), drop_claimants=await self._claims_of_former_heads(pull)
@@ -127,7 +130,7 @@ class PullRequests:
         """Return the claims of this pull request on runs at former heads, to drop them."""
         wanted = await self._store.runs.of_claimant(pull.repo_id, pr_source(pull.number))
         gone = tuple(item for item in wanted if item.run.sha != pull.head_sha)
-        return close(pull, gone, f"superseded by {short(pull.head_sha)}").drop_claimants
+        return close(pull, gone, Message("superseded_by", sha=short(pull.head_sha))).drop_claimants
 
     async def evaluate_for(self, repo: Repo, pull: Pull, at: PolicyAt, login: str) -> RequestedHead:
         """Evaluate the head for a person who asks for something there."""
@@ -150,14 +153,14 @@ class PullRequests:
         listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
         selection = select(at.policy, listed.files, truncated=listed.truncated)
         protected = selection.protected or touches_protected(listed.files, POLICY_PATH)
-        trust = Trusted(True, "nothing starts by itself", looked_at=False)
+        trust = Trusted(True, Message("trust_unasked"), looked_at=False)
         wanted_suites = [at.policy.suites[name] for name in selection.selected]
         requested = learned.trigger is HeadTrigger.REQUEST
         if requested or any(starts_by_itself(suite) for suite in wanted_suites):
             trust = await self._trust(repo, pull, at.policy.trust, learned.head, protected)
             by_files = trust.trusted and not trust.approved
             if by_files and not await self._are_of_head(repo, pull, listed):
-                trust = Trusted(False, "the head moved while its files were listed")
+                trust = Trusted(False, Message("trust_moved"))
         return Evaluation(
             pull=pull,
             at=at,
@@ -198,7 +201,7 @@ class PullRequests:
             or builder.approval.sha != evaluation.pull.head_sha
         ):
             return
-        trust = Trusted(True, f"approved by {builder.approval.by}")
+        trust = Trusted(True, Message("trust_approved", by=builder.approval.by))
         changes = await self._plan(replace(evaluation, trust=trust))
         named = {run.suite for run, _ in builder.new_runs}
         waiting = tuple(item for item in changes.new_runs if item[0].suite not in named)

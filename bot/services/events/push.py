@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from bot.core.github.events import PushEvent
+from bot.core.messages import Message
 from bot.core.model.ids import short
 from bot.core.model.runs import Rank
 from bot.core.planning.attempts import AttemptMaker, PolicyAt
@@ -35,7 +36,7 @@ class Pushes:
         await self._policies.pushed(event.repo, event.branch)
         wanted = await self._store.runs.of_claimant(event.repo.id, push_source(event.branch))
         commit = None if event.deleted else await self._commit(event)
-        reasons: dict[str, str] = {}
+        reasons: dict[str, Message] = {}
         if commit:
             listed = await self._files_if_needed(event, commit.at.policy)
             commit = replace(commit, files=listed.files)
@@ -64,7 +65,7 @@ class Pushes:
             if not isinstance(own, PolicyAt):
                 return None
             at = own
-        origin = f"the push of {short(event.after)} to {branch}"
+        origin = Message("origin_push_to", sha=short(event.after), branch=branch)
         return Commit(repo.id, event.after, at, push_source(branch), rank, origin)
 
     async def _files_if_needed(self, event: PushEvent, policy: Policy) -> ChangedFiles:
@@ -92,7 +93,7 @@ class Pushes:
         return tip is None if event.deleted else tip == event.after
 
 
-def _reasons(commit: Commit, listed: ChangedFiles) -> dict[str, str]:
+def _reasons(commit: Commit, listed: ChangedFiles) -> dict[str, Message]:
     """Return the suites that a push selects, each with its reason."""
     policy = commit.at.policy
     if listed.truncated:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.core.github.events import WorkflowJobEvent, WorkflowRunAction, WorkflowRunEvent
+from bot.core.messages import Message
 from bot.core.model.run_events import JobChanged, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Run, State
 from bot.core.model.views import Gate
@@ -60,7 +61,7 @@ class WorkflowRuns:
             run_event = RunEvent(before.id, Source.WEBHOOK, now, over)
             return Plan(repo=event.repo, run_events=(run_event,))
         request = replace(
-            next_attempt(before, f"{event.actor or 'somebody'} in the Actions tab"),
+            next_attempt(before, Message("origin_actions", who=event.actor or Message("somebody"))),
             claims=await self._claims(event, before),
             adopts=ActionsRun(event.run_id, event.attempt, event.html_url, before.label),
         )

@@ -6,6 +6,7 @@ After a lost answer the run is looked for before it is dispatched again.
 from dataclasses import replace
 from datetime import timedelta
 
+from bot.core.messages import NOTHING, Message, quote
 from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
@@ -62,7 +63,7 @@ class Dispatcher:
             state=State.DISPATCHING,
             dispatched_at=claimed.run.dispatched_at or self._clock.now(),
             place=None,
-            why="",
+            why=NOTHING,
         )
         intent = self._event(run, DispatchStarted(step.number))
         if await self._ledger.intend(claimed, run, intent):
@@ -77,15 +78,11 @@ class Dispatcher:
                 continue
             pull = await self._pull(claimed.run, repo, int(number))
             if pull is None:
-                drops.append(
-                    DropClaimant(claimant.run_id, claimant.source, "the pull request is gone")
-                )
+                drops.append(DropClaimant(claimant.run_id, claimant.source, Message("drop_gone")))
             elif not pull.open:
-                drops.append(
-                    DropClaimant(claimant.run_id, claimant.source, "the pull request was closed")
-                )
+                drops.append(DropClaimant(claimant.run_id, claimant.source, Message("drop_closed")))
             elif pull.head_sha != claimed.run.sha:
-                why = f"superseded by {short(pull.head_sha)}"
+                why = Message("superseded_by", sha=short(pull.head_sha))
                 drops.append(DropClaimant(claimant.run_id, claimant.source, why))
         if drops:
             now = self._clock.now()
@@ -113,8 +110,8 @@ class Dispatcher:
         except Transient as error:
             wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
             now = self._clock.now()
-            run_event = self._event(run, DispatchUnsent(number, str(error)))
-            waiting = replace(run, why=f"GitHub does not take the dispatch now: {error}")
+            run_event = self._event(run, DispatchUnsent(number, quote(str(error))))
+            waiting = replace(run, why=Message("waits_dispatch", error=str(error)))
             await self._ledger.save(claimed, StepResult(waiting, now + wait, (run_event,)))
         except Permanent as error:
             why = refusal(run, error.status, str(error))
@@ -194,7 +191,7 @@ class Dispatcher:
             actions_run_id=actions.id,
             actions_attempt=actions.attempt,
             actions_url=actions.html_url,
-            why="",
+            why=NOTHING,
         )
         await self._learn(claimed, run, Dispatched(run.actions_attempt, found))
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bot.core.messages import NOTHING, Message
 from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import (
@@ -105,7 +106,7 @@ class Ledger:
     ) -> None:
         """Save a run's place in a queue, or the rule that blocks it."""
         place = answer if isinstance(answer, QueuePosition) else None
-        why = answer.why if isinstance(answer, Blocked) else ""
+        why = answer.why if isinstance(answer, Blocked) else NOTHING
         run = replace(claimed.run, state=State.QUEUED, place=place, why=why)
         news = _gist(why) != _gist(claimed.run.why)
         if isinstance(answer, QueuePosition) or not news:
@@ -133,7 +134,7 @@ class Ledger:
         run = replace(
             claimed.run,
             state=State.WAITING_FOR_RUNNER,
-            why="",
+            why=NOTHING,
             actions_run_id=step.actions_run_id,
             actions_attempt=step.attempt,
             actions_url=step.url,
@@ -186,7 +187,7 @@ class Ledger:
     def _next_attempt(self, run: Run, step: End, now: datetime) -> Run:
         """Make the next attempt; the store gives it the claimants of this one."""
         request = replace(
-            next_attempt(run, f"attempt {run.attempt}: {step.retry}"),
+            next_attempt(run, Message("origin_retry", attempt=run.attempt, why=step.retry)),
             forced=run.forced,
             retries=run.retries + 1 if step.counts else run.retries,
             continues=run if run.snapshot.native else None,

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from bot.core.messages import Message
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent, Source
@@ -21,7 +22,6 @@ from bot.core.policy import Mode
 from bot.core.runs.native import (
     EVENTS,
     LATE_PULL,
-    ORIGIN,
     UNREQUESTED,
     WorkflowRunInfo,
     as_change,
@@ -113,6 +113,6 @@ def _request(
         sha=seen.sha,
         number=pulls[0].number,
         snapshot=snapshot(at, name, (), UNREQUESTED),
-        origin=ORIGIN.format(event=seen.event),
+        origin=Message("origin_github", event=seen.event),
         claims=tuple(Claim(pr_source(pull.number), auto=False) for pull in pulls),
     )

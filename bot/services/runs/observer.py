@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import bot.core.rayjob.evidence as log_evidence
+from bot.core.messages import NOTHING
 from bot.core.model.rayjobs import RayJob, unconfirmed
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import (
@@ -88,8 +89,8 @@ class RunObserver:
         if step.last:
             noted.append(RayJobsListed(run.actions_attempt))
         due = now if new or step.last else step.then
-        if run.state is State.WAITING_FOR_RUNNER:  # its job has begun, otherwise nobody would ask
-            run = replace(run, state=State.RUNNING, why="")
+        if run.state is State.WAITING_FOR_RUNNER:  # its job has begun, or nobody would ask
+            run = replace(run, state=State.RUNNING, why=NOTHING)
         run_events = tuple(RunEvent(run.id, Source.RUNNER, now, what) for what in noted)
         await self._ledger.save(claimed, StepResult(run, due, run_events, rayjobs=new))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from bot.core.messages import NOTHING, Message
 from bot.core.model.queue import Need, QueuePosition
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Outcome, Run, State
@@ -77,12 +78,12 @@ class Runner:
             await self._later(claimed, claimed.run.why, wait)
         except Permanent as error:
             log.error("a step was refused", why=str(error), status=error.status)
-            await self._later(claimed, f"GitHub refuses: {error}", _REFUSED_AGAIN)
+            await self._later(claimed, Message("github_refuses", error=str(error)), _REFUSED_AGAIN)
         except Exception as error:  # noqa: BLE001  one broken run must not stop the others
             self._worker.failed("runner", error, log)
             await self._later(claimed, claimed.run.why, _REFUSED_AGAIN)
 
-    async def _later(self, claimed: ClaimedRun, why: str, wait: timedelta) -> None:
+    async def _later(self, claimed: ClaimedRun, why: Message, wait: timedelta) -> None:
         """Take the step again after a while; a run that did not start holds no place till then."""
         until = self._clock.now() + wait
         # An intent that was stored since the claim must not be undone.
@@ -110,13 +111,13 @@ class Runner:
         """Decide and carry out one step."""
         repo = await self._store.repos.get(claimed.run.repo_id)
         if repo is None or not repo.active:
-            end = steps.End(Outcome.BROKEN, "the app was removed from this repository")
+            end = steps.End(Outcome.BROKEN, Message("run_app_removed"))
             await self._ledger.end(claimed, end)
             return
         await self._carry_out(claimed, repo, reconcile.decide(await self._reconcile_input(claimed)))
 
     async def _reconcile_input(self, claimed: ClaimedRun) -> ReconcileInput:
-        down = ""
+        down = NOTHING
         if self._health is not None and claimed.run.snapshot.suite.rayjob:
             down = await self._health.down()
         return ReconcileInput(
@@ -195,7 +196,7 @@ class Runner:
         if isinstance(acquired, Acquired):
             label = limited.snapshot.labels[acquired.choice].name
             npus = run.snapshot.suite.nodes * run.snapshot.npus_at(label)
-            placed = replace(run, label=label, npus=npus, place=None, why="")
+            placed = replace(run, label=label, npus=npus, place=None, why=NOTHING)
             await self._ledger.save(claimed, StepResult(placed, now))
         else:
             await self._ledger.queued(claimed, acquired, look_again(acquired, now))

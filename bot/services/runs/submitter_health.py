@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+from bot.core.messages import NOTHING, Message
 from bot.ports.clock import Clock
 from bot.ports.rayjobs import RayJobs
 
@@ -18,10 +19,10 @@ class SubmitterHealth:
         self._down_since: datetime | None = None
         self._reason = ""
 
-    async def down(self) -> str:
+    async def down(self) -> Message:
         """Return why and since when the submitter is down, "" if it is not or there is none."""
         if self._rayjobs is None:
-            return ""
+            return NOTHING
         now = self._clock.now()
         if self._asked_at is None or now - self._asked_at >= ASK_EVERY:
             self._asked_at = now
@@ -29,5 +30,5 @@ class SubmitterHealth:
             self._down_since = (self._down_since or now) if reason else None
             self._reason = reason or ""
         if self._down_since is None:
-            return ""
-        return f"submitter unreachable since {self._down_since:%H:%M}: {self._reason}"
+            return NOTHING
+        return Message("submitter_down", since=self._down_since, why=self._reason)

@@ -2,6 +2,7 @@
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, false
 
+from bot.core.messages import Message
 from bot.core.model.views import Proposal
 from bot.store.columns import Packed, Plain, Sentence, Time
 from bot.store.tables.base import due_index, lease, metadata, partial_index
@@ -32,7 +33,7 @@ checks = Table(
     Column("name", Text, nullable=False),
     Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE")),  # None: the gate
     Column("number", BigInteger, nullable=False, server_default="0"),
-    Column("policy_errors", Packed(tuple[str, ...]), nullable=False, server_default="[]"),
+    Column("policy_errors", Packed(tuple[Message, ...]), nullable=False, server_default="[]"),
     Column("closed", Sentence, nullable=False, server_default=""),
     Column("proposal", Packed(Proposal)),  # of a policy; None: a run's check or the gate
     Column("remark", Plain, nullable=False, server_default=""),

@@ -10,7 +10,7 @@ from bot.core.commands.parser import parse
 from bot.core.commands.verb import Command, Mistake
 from bot.core.commands.verbs import VERBS
 from bot.core.github.events import IssueCommentEvent
-from bot.core.messages import Messages
+from bot.core.messages import Messages, quote
 from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head
@@ -37,8 +37,8 @@ POLICY = loaded(
     + "  other: {workflow: o.yml, runners: [npu-8]}\n"
 )
 SOURCE = (ChangedFile("src/a.py", "modified"),)
-TRUSTED = Trusted(True, "author and pusher may start runs here")
-UNTRUSTED = Trusted(False, "the author may not start runs here")
+TRUSTED = Trusted(True, quote("author and pusher may start runs here"))
+UNTRUSTED = Trusted(False, quote("the author may not start runs here"))
 WRITER = Person("bob", Level.WRITE)
 READER = Person("eve", Level.PULL)
 OLD_HEAD = Head(REPO, 5, OLD_SHA, "ann", at(-120))
@@ -74,7 +74,7 @@ def commented(
         selection=select(policy, files),
         files=files,
         trust=trust,
-        origin=f"the approval of {person.login}",
+        origin=quote(f"the approval of {person.login}"),
         fresh=False,
         pushed=False,
     )
@@ -93,7 +93,7 @@ def commented(
                 replace(evaluation, selection=Selection(()), files=()),
                 person,
                 OLD_SHA,
-                Trusted(False, "nobody has approved this commit"),
+                Trusted(False, quote("nobody has approved this commit")),
             ),
         },
         "claimed": (),

@@ -16,6 +16,7 @@ from bot.core.messages import words as english
 from bot.core.messages.en import EN
 from bot.core.model.levels import Level
 from bot.core.model.runs import Outcome, State
+from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.policy import changes
 from tests.core.messages.uses import Use, placeholders, uses, words
 
@@ -116,6 +117,8 @@ def test_another_language_says_in_english_what_it_lacks() -> None:
     assert not messages.has("c")
 
 
+NAMED_TRIGGERS = {HeadTrigger.SYNCHRONIZE, HeadTrigger.FOUND_BY_LOOKING, HeadTrigger.REQUEST}
+
 # Keys whose end is a value. Each value has its sentence, but those that have words of their own.
 FAMILIES: dict[str, Iterable[str]] = {
     "row_": [*set(State) - {State.DONE}, *Outcome],
@@ -124,6 +127,14 @@ FAMILIES: dict[str, Iterable[str]] = {
     "class_": get_args(ClassName),
     "help_": tuple(verb.name for verb in VERBS),
     "kind_": changes.Kind,
+    "origin_pull_": (
+        "opened",
+        "reopened",
+        "edited",
+        "converted_to_draft",
+        "ready_for_review",
+        "closed",
+    ),
     "gate_": ("none", "draft", "policy", "looking"),
     "wrong_unknown_": ("key", "label", "pool", "suite"),
 }

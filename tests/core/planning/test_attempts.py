@@ -5,6 +5,7 @@ from itertools import count
 
 import pytest
 
+from bot.core.messages import quote
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.snapshot import Label
@@ -48,7 +49,7 @@ def test_a_first_attempt_has_all_that_was_asked_for() -> None:
         sha=SHA,
         number=5,
         snapshot=a_snapshot(),
-        origin="a push",
+        origin=quote("a push"),
         claims=(Claim("pr:5", rank=Rank.RELEASE), Claim("pr:6", auto=False, by="kim")),
         not_before=at(6),
         forced="kim",
@@ -63,7 +64,7 @@ def test_a_first_attempt_has_all_that_was_asked_for() -> None:
         attempt=1,
         snapshot=a_snapshot(),
         created_at=at(5),
-        origin="a push",
+        origin=quote("a push"),
         number=5,
         not_before=at(6),
         forced="kim",
@@ -76,7 +77,7 @@ def test_a_first_attempt_has_all_that_was_asked_for() -> None:
 
 
 def test_a_next_attempt_does_the_same_work_and_shares_nothing_else() -> None:
-    run = made(next_attempt(ENDED, "kim"))
+    run = made(next_attempt(ENDED, quote("kim")))
     assert (run.attempt, run.snapshot, run.origin) == (4, ENDED.snapshot, "kim")
     assert (run.state, run.outcome, run.label, run.actions_run_id, run.rerun_of) == (
         State.QUEUED,
@@ -88,7 +89,7 @@ def test_a_next_attempt_does_the_same_work_and_shares_nothing_else() -> None:
 
 
 def test_a_continued_actions_run_keeps_the_label_that_it_used() -> None:
-    run = made(replace(next_attempt(ENDED, "kim"), continues=ENDED))
+    run = made(replace(next_attempt(ENDED, quote("kim")), continues=ENDED))
     assert (run.rerun_of, run.actions_attempt) == (99, 2)
     assert [label.name for label in run.snapshot.labels] == ["npu-16"]
 
@@ -98,19 +99,19 @@ def test_an_actions_run_that_does_not_fit_any_more_is_not_continued(
     changes: dict[str, object],
 ) -> None:
     before = replace(ENDED, **changes)  # type: ignore[arg-type]
-    run = made(replace(next_attempt(before, "kim"), continues=before))
+    run = made(replace(next_attempt(before, quote("kim")), continues=before))
     assert (run.rerun_of, run.actions_attempt, run.snapshot.labels) == (None, 1, LABELS)
 
 
 def test_github_chooses_the_label_of_what_it_starts_itself() -> None:
     before = replace(ENDED, snapshot=with_changes(ENDED.snapshot, start=Start.NATIVE), label=None)
-    run = made(replace(next_attempt(before, "kim"), continues=before))
+    run = made(replace(next_attempt(before, quote("kim")), continues=before))
     assert (run.rerun_of, run.snapshot.labels) == (99, LABELS)
 
 
 def test_an_adopted_actions_run_runs_already() -> None:
     adopts = ActionsRun(99, 3, "https://github.test/99", "npu-16")
-    run = made(replace(next_attempt(ENDED, "kim in the Actions tab"), adopts=adopts))
+    run = made(replace(next_attempt(ENDED, quote("kim in the Actions tab")), adopts=adopts))
     assert (run.state, run.label, run.dispatched_at) == (
         State.WAITING_FOR_RUNNER,
         "npu-16",
@@ -135,7 +136,7 @@ def test_an_adopted_actions_run_runs_already() -> None:
 def test_an_open_attempt_is_joined_and_an_ended_one_runs_again_if_its_result_does_not_count(
     before: Run | None, *, runs_again: bool, started: list[str], joined: list[str]
 ) -> None:
-    request = replace(next_attempt(ENDED, "kim"), before=before, claims=(Claim("pr:5"),))
+    request = replace(next_attempt(ENDED, quote("kim")), before=before, claims=(Claim("pr:5"),))
     plan = maker().make_or_join([request], lambda _run, _now: runs_again)
     assert [run.id for run, _ in plan.new_runs] == started
     assert [claimant.run_id for claimant in plan.add_claimants] == joined

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bot.core.messages import quote
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Claimant
@@ -24,11 +25,11 @@ SHA = Sha("a" * 40)
 
 def selection(**more: Any) -> StoredSelection:
     suites = (
-        SuiteSelection(Choice("unit", True, "why"), Cost()),
-        SuiteSelection(Choice("heavy", True, "why"), Cost(), auto=False),
-        SuiteSelection(Choice("other", False, "why"), Cost()),
+        SuiteSelection(Choice("unit", True, quote("why")), Cost()),
+        SuiteSelection(Choice("heavy", True, quote("why")), Cost(), auto=False),
+        SuiteSelection(Choice("other", False, quote("why")), Cost()),
     )
-    details = SelectionDetails(suites=suites, trusted=True, trust_reason="both may")
+    details = SelectionDetails(suites=suites, trusted=True, trust_reason=quote("both may"))
     return StoredSelection(REPO.id, SHA, 3, "p", replace(details, **more))
 
 
@@ -73,14 +74,17 @@ def test_what_starts_for_no_pull_request_names_what_wants_it() -> None:
 
 
 def test_a_broken_policy_starts_nothing() -> None:
-    gates = (Gate(REPO.id, SHA, 3, policy_errors=("line 1", "line 2")), Gate(REPO.id, SHA, 3))
+    gates = (
+        Gate(REPO.id, SHA, 3, policy_errors=(quote("line 1"), quote("line 2"))),
+        Gate(REPO.id, SHA, 3),
+    )
     assert told(Plan(gates=gates)) == [("start nothing", False, "policy: line 1")]
 
 
 def test_who_no_longer_wants_a_run_is_told_with_the_reason() -> None:
     drops = (
-        DropClaimant(RunId("R"), "pr:3", "closed"),
-        DropClaimant(RunId("R"), "push:main", "newer"),
+        DropClaimant(RunId("R"), "pr:3", quote("closed")),
+        DropClaimant(RunId("R"), "push:main", quote("newer")),
     )
     changes = Plan(repo=REPO, drop_claimants=drops)
     assert told(changes) == [

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bot.core.messages import quote
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.selections import MergeGroup, SelectionDetails, StoredSelection
@@ -73,7 +74,7 @@ def a_group(text: str = POLICY) -> Group:
 
 def attempt(group: Group, suite: str, **changes: Any) -> RunClaimants:
     """Return an ended green attempt of a suite as the group's policy has it."""
-    frozen = group.commit.freeze(suite, "for a reason of its own")
+    frozen = group.commit.freeze(suite, quote("for a reason of its own"))
     frozen = with_changes(frozen, **changes.pop("frozen", {}), runs_per_pr=1)
     made = Run(
         id=RunId(f"OLD-{suite}-{changes.get('attempt', 1)}"),

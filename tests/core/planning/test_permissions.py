@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.messages import Messages
+from bot.core.messages import Messages, quote
 from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
@@ -52,7 +52,7 @@ def requester(
     level: Level, *, trusted: bool = True, login: str = "bob", listed: bool = False
 ) -> Requester:
     person = Person(login, level, listed)
-    return Requester(person, SHA, frozenset({"ann"}), Trusted(trusted, "why"))
+    return Requester(person, SHA, frozenset({"ann"}), Trusted(trusted, quote("why")))
 
 
 def text_of(answer: object) -> str:

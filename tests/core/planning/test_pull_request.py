@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.core.messages import quote
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.levels import Level
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
@@ -58,10 +59,13 @@ suites:
 AT = PolicyAt(POLICY, "main", "p" * 40)
 SRC = (ChangedFile("src/a.py"),)
 BOTH = (*SRC, ChangedFile("two/b.py"))
-YES, NO = Trusted(True, "author and pusher may start runs here"), Trusted(False, "a stranger")
-SAME = snapshot(AT, "unit", SRC, "another reason")
+YES, NO = (
+    Trusted(True, quote("author and pusher may start runs here")),
+    Trusted(False, quote("a stranger")),
+)
+SAME = snapshot(AT, "unit", SRC, quote("another reason"))
 OWN = (ChangedFile("own/a.py"),)
-GITHUBS = snapshot(AT, "own", OWN, "another reason")
+GITHUBS = snapshot(AT, "own", OWN, quote("another reason"))
 
 
 def evaluation(files: tuple[ChangedFile, ...] = SRC, **changes: Any) -> Evaluation:
@@ -71,7 +75,7 @@ def evaluation(files: tuple[ChangedFile, ...] = SRC, **changes: Any) -> Evaluati
         selection=select(POLICY, files),
         files=files,
         trust=YES,
-        origin="a push of 9999999",
+        origin=quote("a push of 9999999"),
         fresh=True,
         pushed=False,
     )
@@ -243,7 +247,8 @@ def test_a_plan(of: Evaluation, present: tuple[RunClaimants, ...], expected: str
     ],
 )
 def test_a_dropped_want_says_why(of: Evaluation, item: RunClaimants, reason: str) -> None:
-    assert planned(of, item).drop_claimants == (DropClaimant(RunId("there"), "pr:5", reason),)
+    dropped = DropClaimant(RunId("there"), "pr:5", quote(reason))
+    assert planned(of, item).drop_claimants == (dropped,)
 
 
 @pytest.mark.parametrize(
@@ -259,7 +264,7 @@ def test_only_a_push_is_debounced(pushed: bool, seconds: int, due: object) -> No
     ("release", "trust", "rank"),
     [
         (True, YES, Rank.RELEASE),
-        (False, Trusted(True, "approved by cat", approved=True), Rank.APPROVED),
+        (False, Trusted(True, quote("approved by cat"), approved=True), Rank.APPROVED),
         (False, YES, Rank.AUTOMATIC),
     ],
 )
@@ -281,22 +286,22 @@ def test_a_new_run_knows_what_made_it() -> None:
 
 
 def test_a_snapshot_freezes_all_that_a_run_needs() -> None:
-    frozen = snapshot(AT, "two", (ChangedFile("docker/x"),), "why")
+    frozen = snapshot(AT, "two", (ChangedFile("docker/x"),), quote("why"))
     assert (frozen.name, frozen.suite, frozen.ref) == ("two", POLICY.suites["two"], "main")
     assert (frozen.title, frozen.pool) == ("two", Pool("cluster", 32))
     assert (frozen.limits, frozen.log) == (POLICY.limits, POLICY.log)
-    assert snapshot(AT, "big", (), "").title == "Big one"
+    assert snapshot(AT, "big", (), quote("")).title == "Big one"
     assert [label.name for label in SAME.labels] == ["npu-8", "npu-16"]
     assert SAME.pool is None
 
 
 def test_the_environment_changed_makes_no_retry() -> None:
     assert SAME.retryable
-    assert not snapshot(AT, "unit", (ChangedFile("docker/x"),), "").retryable
+    assert not snapshot(AT, "unit", (ChangedFile("docker/x"),), quote("")).retryable
 
 
 def test_dispatch_ref_may_be_a_branch_of_its_own() -> None:
-    assert snapshot(with_policy(dispatch_ref="ci"), "unit", (), "").ref == "ci"
+    assert snapshot(with_policy(dispatch_ref="ci"), "unit", (), quote("")).ref == "ci"
 
 
 def test_the_selection_row_holds_all_that_the_gate_says() -> None:
@@ -308,7 +313,7 @@ def test_the_selection_row_holds_all_that_the_gate_says() -> None:
         policy_ref="main",
         mode=Mode.ON,
         trusted=False,
-        trust_reason="a stranger",
+        trust_reason=quote("a stranger"),
         approve=Level.WRITE,
         draft=True,
         gate="ascend-ci",
@@ -340,15 +345,15 @@ def test_an_approval_would_start_what_waits_for_it_alone(
 
 
 def test_closing_drops_every_want_and_closes_the_gate() -> None:
-    changes = close(a_pull(), (there(), there(id=RunId("b"))), "the pull request was closed")
+    changes = close(a_pull(), (there(), there(id=RunId("b"))), quote("the pull request was closed"))
     assert [drop.run_id for drop in changes.drop_claimants] == ["there", "b"]
     assert changes.pull
     assert not changes.pull.open
-    assert changes.gates == (Gate(REPO, SHA, 5, closed="the pull request was closed"),)
+    assert changes.gates == (Gate(REPO, SHA, 5, closed=quote("the pull request was closed")),)
 
 
 def test_a_commit_that_is_no_head_any_more_says_what_came() -> None:
-    assert leave(OLD_SHA, a_pull()) == Gate(REPO, OLD_SHA, 5, closed="superseded by 9999999")
+    assert leave(OLD_SHA, a_pull()) == Gate(REPO, OLD_SHA, 5, closed=quote("superseded by 9999999"))
 
 
 RUNS = st.lists(

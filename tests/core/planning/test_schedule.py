@@ -9,6 +9,7 @@ from cronsim import CronSim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.core.messages import quote
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.planning.attempts import AttemptMaker, PolicyAt
@@ -63,7 +64,7 @@ def maker() -> AttemptMaker:
 
 def a_commit() -> Commit:
     at = PolicyAt(loaded(POLICY), "main", "b" * 40)
-    return Commit(REPO, SHA, at, SOURCE, Rank.NIGHTLY, "the nightly a2 of 2026-08-22 17:00")
+    return Commit(REPO, SHA, at, SOURCE, Rank.NIGHTLY, quote("the nightly a2 of 2026-08-22 17:00"))
 
 
 def attempt(suite: str, number: int, outcome: Outcome | None, *sources: str) -> RunClaimants:
@@ -73,7 +74,7 @@ def attempt(suite: str, number: int, outcome: Outcome | None, *sources: str) -> 
         sha=SHA,
         suite=suite,
         attempt=number,
-        snapshot=a_commit().freeze(suite, ""),
+        snapshot=a_commit().freeze(suite, quote("")),
         created_at=AT,
         state=State.DONE if outcome else State.RUNNING,
         outcome=outcome,

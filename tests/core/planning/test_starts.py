@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.core.messages import Messages
+from bot.core.messages import Messages, quote
 from bot.core.model.ids import RunId
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
@@ -48,14 +48,14 @@ def a_request(
     *attempts: Run, level: Level = Level.WRITE, trusted: bool = True, **changes: Any
 ) -> StartRequest:
     """Return what bob asks for on the head of ann's pull request."""
-    trust = Trusted(trusted, "why")
+    trust = Trusted(trusted, quote("why"))
     evaluation = Evaluation(
         pull=a_pull(),
         at=AT,
         selection=select(POLICY, FILES),
         files=FILES,
         trust=trust,
-        origin="a command",
+        origin=quote("a command"),
         fresh=False,
         pushed=False,
     )
@@ -73,7 +73,7 @@ def an_attempt(suite: str = "unit", **changes: Any) -> Run:
     made = a_run(
         id=RunId("BEFORE"),
         suite=suite,
-        snapshot=snapshot(AT, suite, FILES, ""),
+        snapshot=snapshot(AT, suite, FILES, quote("")),
         state=State.DONE,
         outcome=Outcome.FAILURE,
         label="npu-16",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot.core.messages import quote
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
 from bot.core.planning.trust import Person, Trusted, trust_sha
@@ -113,7 +114,7 @@ def test_approvals(given: Approval, rule: Trust, trusted: bool, protected: tuple
 
 def test_one_approval_that_counts_is_enough() -> None:
     verdict = judged((ANN, person("eve", Level.NONE)), approval("ann"), approval("cat"))
-    assert verdict == Trusted(True, "approved by cat", approved=True)
+    assert verdict == Trusted(True, quote("approved by cat"), approved=True)
 
 
 def test_an_approval_heals_an_unknown_pusher() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.core.messages import quote
 from bot.core.policy import Policy, Trigger
 from bot.core.policy.globs import compile_pattern, encode
 from bot.core.policy.selection import (
@@ -64,7 +65,7 @@ def test_a_selected_suite_names_its_first_file_and_the_pattern_that_decided() ->
         policy_with("src/**", "!**/*.md", "src/x*"), "a", "src/b.md", "src/x.md", "src/c"
     )
     assert found == Choice(
-        "unit", True, "`src/x.md` matches `src/x*`", "src/x*", ("src/x.md", "src/c")
+        "unit", True, quote("`src/x.md` matches `src/x*`"), "src/x*", ("src/x.md", "src/c")
     )
 
 
@@ -87,7 +88,7 @@ def test_a_selected_suite_names_its_first_file_and_the_pattern_that_decided() ->
 )
 def test_an_unselected_suite_says_why(lines: list[str], paths: list[str], reason: str) -> None:
     found = choice(loaded(with_suite(*lines)), *paths)
-    assert found == Choice("unit", False, reason)
+    assert found == Choice("unit", False, quote(reason))
 
 
 def test_a_file_name_cannot_break_out_of_its_code_span() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.core.messages import quote
 from bot.core.model.ids import RunId
 from bot.core.model.queue import Ahead, Need, QueuePosition
 from bot.core.model.runs import Rank
@@ -154,14 +155,14 @@ def test_a_pause_of_everything_bars_with_who_why_and_until() -> None:
     pending = waits("w")
     answer = decide(QueueState(NOW, (pending,), pauses=pauses), pending.run_id)
     why = "everything is paused by kim until 12:01: cluster upgrade"
-    assert answer == Blocked(why, until, "pause")
+    assert answer == Blocked(quote(why), until, "pause")
     assert decide(QueueState(until, (pending,), pauses=pauses), pending.run_id) == Acquired(0)
 
 
 def test_no_hours_at_all_bar_without_a_time() -> None:
     queue_state = QueueState(NOW, (waits("w", limits=RunLimits(npu_hours=0.0)),))
     why = "the policy allows no NPU-hours"
-    assert decide(queue_state, RunId("w")) == Blocked(why, None, "limits.npu_hours_per_day")
+    assert decide(queue_state, RunId("w")) == Blocked(quote(why), None, "limits.npu_hours_per_day")
 
 
 @pytest.mark.parametrize(
@@ -202,7 +203,7 @@ def test_a_paused_run_stands_in_nobodys_way() -> None:
     pause = Pause("pool:cluster", "kim", "upgrade", None, NOW)
     queue_state = QueueState(NOW, (first, second), pauses=(pause,))
     assert decide(queue_state, first.run_id) == Blocked(
-        "cluster is paused by kim: upgrade", rule="pause"
+        quote("cluster is paused by kim: upgrade"), rule="pause"
     )
     assert runnable(queue_state) == {"second": 0}
 
@@ -227,8 +228,10 @@ def test_a_pull_request_has_so_many_runs_at_once() -> None:
     )
     queue_state = QueueState(NOW, waiting, holders=(holds("x", ("label:wide", 1), number=7),))
     assert runnable(queue_state) == {"w0": 0}
-    why = "2 runs of this pull request are going, 2 may at once"
-    assert decide(queue_state, RunId("w1")) == Blocked(why, rule="limits.runs_per_pr", ahead=1)
+    why = quote("2 runs of this pull request are going, 2 may at once")
+    assert decide(queue_state, RunId("w1")) == Blocked(
+        quote(why), rule="limits.runs_per_pr", ahead=1
+    )
 
 
 def test_the_hours_of_the_day_bar_all_but_forced_runs() -> None:
@@ -237,7 +240,7 @@ def test_the_hours_of_the_day_bar_all_but_forced_runs() -> None:
     queue_state = QueueState(NOW, waiting, spent=used)
     until = NOW + timedelta(hours=14, minutes=30)
     why = "100 of 100 NPU-hours of 24 h are used, until about 5 Mar 02:30"
-    assert decide(queue_state, RunId("w")) == Blocked(why, until, "limits.npu_hours_per_day")
+    assert decide(queue_state, RunId("w")) == Blocked(quote(why), until, "limits.npu_hours_per_day")
     assert decide(queue_state, RunId("forced")) == Acquired(0)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.messages import Messages
+from bot.core.messages import Messages, quote
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.pull_request import Evaluation
 from bot.core.planning.trust import Trusted
@@ -29,8 +29,8 @@ def evaluation(*, trusted: bool, mode: str = "on", draft: bool = False) -> Evalu
         at=PolicyAt(policy, "main", "p" * 40),
         selection=select(policy, files),
         files=files,
-        trust=Trusted(trusted, "author and pusher may start runs here"),
-        origin="",
+        trust=Trusted(trusted, quote("author and pusher may start runs here")),
+        origin=quote(""),
         fresh=False,
         pushed=False,
     )

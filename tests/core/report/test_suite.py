@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as replace_fields
 
+from bot.core.messages import quote
 from bot.core.model.digests import Annotation, Digest, Progress
 from bot.core.model.queue import QueuePosition
 from bot.core.model.run_events import LogRead, RayJobLogLost, RayJobsDeleted, RayJobSeen
@@ -235,7 +236,7 @@ def _retried(run: Run, digest: Digest) -> bool:
 def test_a_retry_is_announced_exactly_when_an_attempt_follows(outcome: Outcome) -> None:
     ended = s.done(outcome, "x")
     assert not _retried(ended, s.HCCL)
-    assert _retried(replace(ended, retry="the infrastructure failed"), s.HCCL)
+    assert _retried(replace(ended, retry=quote("the infrastructure failed")), s.HCCL)
 
 
 def test_a_policy_without_retries_says_so() -> None:
@@ -257,7 +258,7 @@ def test_what_github_has_not_started_is_said_once_and_was_started_by_nobody() ->
     summary = suite_check(s.suite(waits), s.CTX, s.NOW).summary
     assert summary.startswith("Waiting for GitHub to start it.\n")
     assert "Started by" not in summary
-    started = replace(waits, state=State.RUNNING, actions_run_id=99, why="")
+    started = replace(waits, state=State.RUNNING, actions_run_id=99, why=quote(""))
     assert "Started by a push" in suite_check(s.suite(started), s.CTX, s.NOW).summary
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bot.core.messages import NOTHING
 from bot.core.model.digests import Digest
 from bot.core.model.run_events import CancelSent, ForceCancelSent, RayJobsDeleted, RunEvent
 from bot.core.model.runs import Outcome, Run, State, StopReason
@@ -81,7 +82,7 @@ def waits(state: State) -> Wait:
 
 
 def ends(outcome: Outcome, *, retried: bool = False) -> End:
-    return End(outcome, ANY, retry=FILLED if retried else "", counts=ANY)
+    return End(outcome, ANY, retry=FILLED if retried else NOTHING, counts=ANY)
 
 
 def concludes(outcome: Outcome) -> Conclude:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bot.core.github.events import WorkflowRunAction, WorkflowRunEvent
-from bot.core.messages import Messages
+from bot.core.messages import Messages, quote
 from bot.core.model.levels import Level
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import (
@@ -235,14 +235,16 @@ def test_it_says_what_it_waits_for() -> None:
 
 
 def test_an_infrastructures_failure_is_tried_again_as_others_are() -> None:
-    verdict = learned(VerdictReached(Outcome.FAILURE, "x"), at(30))
+    verdict = learned(VerdictReached(Outcome.FAILURE, quote("x")), at(30))
     step = step_of(BOUND, ended("failure"), verdict, log(digest=INFRA), at_min=31)
     assert step == ends(Outcome.FAILURE, retried=True)
 
 
 @pytest.mark.parametrize("level", [Level.PULL, Level.TRIAGE])
 def test_a_rerun_needs_the_tiers_level_and_no_approval(level: Level) -> None:
-    asked = Requester(Person("ann", level), SHA, frozenset({"bob"}), Trusted(False, "a stranger"))
+    asked = Requester(
+        Person("ann", level), SHA, frozenset({"bob"}), Trusted(False, quote("a stranger"))
+    )
     answer = may_start(Messages(), POLICY, "own", asked)
     assert answer == Allowed() if level is Level.TRIAGE else isinstance(answer, Refusal)
     assert isinstance(may_start(Messages(), POLICY, "unit", asked), Refusal)

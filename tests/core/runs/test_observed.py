@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from bot.core.messages import quote
 from bot.core.model.run_events import (
     CancelSent,
     DispatchRefused,
@@ -27,7 +28,7 @@ from bot.core.runs.observed import Observed, fold
 from tests.core.building import RUN, asked, at, dispatched, ended, learned, log, started, told
 
 LATER = dispatched(actions_attempt=2)
-VERDICT = VerdictReached(Outcome.FAILURE, "it failed")
+VERDICT = VerdictReached(Outcome.FAILURE, quote("it failed"))
 
 
 def job(status: str) -> JobChanged:
@@ -57,9 +58,12 @@ def job(status: str) -> JobChanged:
             id="searches since the last intent",
         ),
         pytest.param(
-            (learned(DispatchUnsent(3, "limit"), at(1)), learned(DispatchRefused("no ref"), at(2))),
+            (
+                learned(DispatchUnsent(3, quote("limit")), at(1)),
+                learned(DispatchRefused(quote("no ref")), at(2)),
+            ),
             RUN,
-            Observed(unsent=frozenset({3}), refused="no ref"),
+            Observed(unsent=frozenset({3}), refused=quote("no ref")),
             id="not taken, refused",
         ),
         pytest.param(

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bot.core.messages import quote
 from bot.core.model.run_events import (
     DispatchRefused,
     DispatchSearched,
@@ -75,7 +76,7 @@ def lost(number: int, searches: int) -> tuple[RunEvent, ...]:
 
 SENT = a_run(label=LABEL, state=State.DISPATCHING, dispatched_at=at(0))
 STOPPED = a_run(label=LABEL, state=State.DISPATCHING, stop_request=a_stop_request())
-NOT_TAKEN = learned(DispatchUnsent(1, "limit"))
+NOT_TAKEN = learned(DispatchUnsent(1, quote("limit")))
 DISPATCHING = [
     row(waits(State.DISPATCHING), "lost, 1 s", SENT, *lost(1, 0), at_min=1 / 60),
     row(Search(1, 1), "lost, 2 s", SENT, *lost(1, 0), at_min=2.1 / 60),
@@ -97,7 +98,7 @@ DISPATCHING = [
         "refused",
         SENT,
         *lost(1, 0),
-        learned(DispatchRefused("x")),
+        learned(DispatchRefused(quote("x"))),
         at_min=0.1,
     ),
     row(Search(1, 1), "cancelled: found first", STOPPED, *lost(1, 0), at_min=0.1),
@@ -182,14 +183,14 @@ def test_a_step(
 
 def test_waiting_says_why_and_until_when() -> None:
     assert step_of(a_run(not_before=at(1)), at_min=0) == Wait(
-        State.QUEUED, at(1), "waiting a moment for further pushes"
+        State.QUEUED, at(1), quote("waiting a moment for further pushes")
     )
     down = step_of(a_run(rayjob=True), at_min=0, submitter_down="submitter unreachable since 11:59")
-    assert down == Wait(State.QUEUED, at(seconds=15), "submitter unreachable since 11:59")
+    assert down == Wait(State.QUEUED, at(seconds=15), quote("submitter unreachable since 11:59"))
     waits = f"waiting for a runner with the label {LABEL}"
     for at_min, until in ((5, 30), (28, 33), (1437, 1440)):  # a look at the label is due by then
         step = step_of(PLAIN, at_min=at_min)
-        assert step == Wait(State.WAITING_FOR_RUNNER, at(until), waits)
+        assert step == Wait(State.WAITING_FOR_RUNNER, at(until), quote(waits))
     offline = step_of(PLAIN, at_min=40, offline=OfflineLabel(LABEL, at(2)))
     why = f"{LABEL} looks offline: no job started on it since 12:02"
-    assert offline == Wait(State.WAITING_FOR_RUNNER, at(45), why)
+    assert offline == Wait(State.WAITING_FOR_RUNNER, at(45), quote(why))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bot.core.messages import quote
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.runs.steps import Conclude, DeleteRayJobs, End, SendCancel, Step, Wait
@@ -293,5 +294,5 @@ def test_a_next_attempt_because_it_is_wanted_again_costs_no_retry() -> None:
 def test_who_cancelled_is_what_the_run_says() -> None:
     step = step_of(STOP, CANCEL, DELETED, ended("cancelled", 12), at_min=12)
     assert step == Conclude(
-        Outcome.CANCELLED, STOP.stop_request.reason if STOP.stop_request else ""
+        Outcome.CANCELLED, quote(STOP.stop_request.reason if STOP.stop_request else "")
     )

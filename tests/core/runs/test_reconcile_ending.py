@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bot.core.messages import quote
 from bot.core.model.run_events import RayJobsDeleted, RunEvent, VerdictReached
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.runs.steps import DeleteRayJobs, End, ReadLog, Step
@@ -191,7 +192,7 @@ AT_LIMIT = [
 
 
 def verdict(outcome: Outcome, minutes: float = 30) -> RunEvent:
-    return learned(VerdictReached(outcome, "so it is"), at(minutes))
+    return learned(VerdictReached(outcome, quote("so it is")), at(minutes))
 
 
 RED = (ended("failure"), verdict(Outcome.FAILURE))
@@ -339,4 +340,4 @@ def test_a_rayjobs_end_that_is_heard_after_its_workflows_is_named() -> None:
 def test_a_verdict_stands_whatever_is_heard_later() -> None:
     known = (*GREEN, verdict(Outcome.FAILURE), log())
     step = step_of(RAY, *known, at_min=31, rayjobs=(a_rayjob("SUCCEEDED", complete=True),))
-    assert step == End(Outcome.FAILURE, "so it is")
+    assert step == End(Outcome.FAILURE, quote("so it is"))

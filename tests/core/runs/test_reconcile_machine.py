@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from bot.core.messages import quote
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import (
     CancelSent,
@@ -75,7 +76,7 @@ class World(RuleBasedStateMachine):
         self.mixer.shuffle(known)
         jobs = tuple(self.rayjobs.values())
         return ReconcileInput(
-            self.run, self.wanted, tuple(known), jobs, self.now, submitter_down=self.down
+            self.run, self.wanted, tuple(known), jobs, self.now, submitter_down=quote(self.down)
         )
 
     def _note(self, what: What, source: Source = Source.RUNNER) -> None:
@@ -211,7 +212,7 @@ class World(RuleBasedStateMachine):
     @rule()
     def somebody_cancels(self) -> None:
         first = self.run.stop_request or StopRequest(
-            StopReason.CANCEL, "ann", "cancelled by ann", self.now
+            StopReason.CANCEL, "ann", quote("cancelled by ann"), self.now
         )
         self.run = replace(self.run, stop_request=first)
         self._settle()

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from bot.core.messages import quote
 from bot.core.model.run_events import (
     CancelSent,
     Dispatched,
@@ -56,7 +57,7 @@ GOES = (
     CancelSent(),
     WorkflowRunEnded(1, "success"),
     RayJobsDeleted(1),
-    NextAttemptMade(2, "the job hung"),
+    NextAttemptMade(2, quote("the job hung")),
 )
 HEARD = (8, 5, 11, 15, 6, 7, 14, 9, 10, 13, 3, 4, 1, 12, 2, 0)  # places in what goes before
 
@@ -87,9 +88,9 @@ def test_a_dispatch_is_told_once_and_what_has_no_line_is_not_told() -> None:
     [
         (DispatchStarted(1), "dispatch:1", "dispatching"),
         (DispatchStarted(2), "dispatch:2", "dispatching again (try 2)"),
-        (DispatchUnsent(2, "limit"), "unsent:2", ""),
+        (DispatchUnsent(2, quote("limit")), "unsent:2", ""),
         (DispatchSearched(2, 3), "search:2:3", ""),
-        (DispatchRefused("no ref"), "refused", "dispatch refused"),
+        (DispatchRefused(quote("no ref")), "refused", "dispatch refused"),
         (Dispatched(1, found=False), "dispatched:1", "dispatched"),
         (Dispatched(1, found=True), "dispatched:1", "found by its id after a lost answer"),
         (StartedByGitHub(1, "push"), "dispatched:1", "started by GitHub on push"),
@@ -130,8 +131,8 @@ def test_a_dispatch_is_told_once_and_what_has_no_line_is_not_told() -> None:
         ),
         (RayJobsDeleted(1), "delete:1", "RayJobs deleted"),
         (RayJobsDeleted(1, "503"), "delete:1", "deleting the RayJobs failed: 503"),
-        (VerdictReached(Outcome.FAILURE, "it failed"), "verdict", ""),
-        (NextAttemptMade(2, "the job hung"), "retried", "attempt 2 follows: the job hung"),
+        (VerdictReached(Outcome.FAILURE, quote("it failed")), "verdict", ""),
+        (NextAttemptMade(2, quote("the job hung")), "retried", "attempt 2 follows: the job hung"),
     ],
 )
 def test_an_event_has_a_key_and_a_line_of_the_timeline(what: What, key: str, line: str) -> None:

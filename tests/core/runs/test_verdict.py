@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.core.messages import quote
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import LogRead
 from bot.core.model.runs import Outcome
@@ -235,9 +236,11 @@ ENDS = st.builds(
 @pytest.mark.parametrize("final", ["FAILED", "TIMEOUT"])
 def test_a_rayjob_that_failed_with_its_workflow_is_named(final: str) -> None:
     verdict = judge(RAY, seen("failure"), (a_rayjob(final),), at(30))
-    assert verdict == Decided(Outcome.FAILURE, f"The RayJob ended {final}, as its stream says")
+    assert verdict == Decided(
+        Outcome.FAILURE, quote(f"The RayJob ended {final}, as its stream says")
+    )
     plain = judge(PLAIN, seen("failure"), (a_rayjob(final),), at(30))
-    assert plain == Decided(Outcome.FAILURE, "The Actions run failed.")
+    assert plain == Decided(Outcome.FAILURE, quote("The Actions run failed."))
 
 
 @given(ENDS, st.lists(JOBS, max_size=3), st.integers(0, 3000))

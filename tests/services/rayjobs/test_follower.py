@@ -7,6 +7,7 @@ from typing import Literal
 
 import pytest
 
+from bot.core.messages import quote
 from bot.core.model.run_events import LogRead
 from bot.core.model.runs import Outcome
 from bot.core.runs.verdict import Decided, Pending
@@ -94,7 +95,7 @@ async def test_a_broken_watch_loses_and_doubles_nothing(
     assert row.digest is not None
     assert row.digest.root_cause_line == 3
     assert world.verdict(row) == Decided(
-        Outcome.FAILURE, "The RayJob ended FAILED, as its stream says: exit 1"
+        Outcome.FAILURE, quote("The RayJob ended FAILED, as its stream says: exit 1")
     )
 
 
@@ -116,7 +117,7 @@ async def test_a_lost_final_is_replaced_by_the_jobs_state(world: World) -> None:
     assert (row.final, row.final_from, row.complete) == ("SUCCEEDED", "state", True)
     assert await world.log_text() == TEXT
     assert world.verdict(row) == Decided(
-        Outcome.SUCCESS, "The RayJob succeeded, as the submitter says."
+        Outcome.SUCCESS, quote("The RayJob succeeded, as the submitter says.")
     )
 
 

@@ -4,7 +4,8 @@
 """
 
 from bot.core.messages.en.policy import POLICY
+from bot.core.messages.en.reasons import REASONS
 from bot.core.messages.en.replies import REPLIES
 from bot.core.messages.en.reports import REPORTS
 
-EN = {**REPORTS, **REPLIES, **POLICY}
+EN = {**REPORTS, **REPLIES, **REASONS, **POLICY}
