@@ -41,7 +41,7 @@ from bot.services.runs.native import Natives
 from bot.services.runs.runner import Runner
 from bot.services.runs.submitter_health import SubmitterHealth
 from bot.services.schedules import Schedules
-from bot.services.sweeper import Habits, Sweeper
+from bot.services.sweeper import Sweeper, SweeperOptions
 from bot.services.workers import Deps, LoopSpec, Worker, WorkerPool
 from bot.settings import Settings, pages_of
 from bot.store import Store, migrate
@@ -154,13 +154,13 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     runner = Runner(deps, policies, digesters, parts.rayjobs)
     where = Where(pages_of(str(settings.github_api_url)), "")
     reporter = Reporter(deps, where)
-    habits = Habits(
+    options = SweeperOptions(
         settings.poll_seconds,
         timedelta(days=settings.retention_days),
         timedelta(days=settings.audit_days),
     )
     logs = LogFiles(settings.data_dir)
-    sweeper = Sweeper(deps, logs, pulls, natives, habits)
+    sweeper = Sweeper(deps, logs, pulls, natives, options)
     schedules = Schedules(deps.store, deps.github, policies, (deps.clock, deps.worker, deps.new_id))
     specs = [
         *(LoopSpec(f"inbox-{n}", inbox.step, Topic.INBOX) for n in range(_INBOXES)),

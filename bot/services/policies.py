@@ -1,4 +1,4 @@
-"""Which policy counts for a pull request, read from the tip of a branch nobody can choose."""
+"""The policy in force, read from the tip of a branch that the author can't choose."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -15,14 +15,14 @@ from bot.ports.clock import Clock
 from bot.ports.github import GitHub
 from bot.store import Store
 
-# A push drops the row at once; this bounds how long a lost push webhook keeps an old policy.
+# A push drops the row at once. This bounds how long an old policy counts if its webhook is lost.
 REREAD_AFTER_S = 600
 MAX_PARSED = 64  # policies kept parsed; one is some 100 kB
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A policy that can't be used: every error in words, with its line."""
+    """A policy with errors: each in words, with its line."""
 
     errors: tuple[Message, ...]
     ref: str
@@ -30,7 +30,7 @@ class Broken:
 
 
 class Policies:
-    """Reads policies through the store, so that an unchanged one costs no call."""
+    """Reads policies through the store: an unchanged one costs no call."""
 
     def __init__(self, store: Store, github: GitHub, clock: Clock, default: bytes | None) -> None:
         """``default`` is the server's own policy for repositories without one."""
@@ -42,23 +42,23 @@ class Policies:
         self._reading: WeakValueDictionary[tuple[RepoId, str], asyncio.Lock] = WeakValueDictionary()
 
     async def of(self, repo: Repo, base_ref: str) -> PolicyAt | Broken | None:
-        """Return the policy for a base branch; None when the repository has none.
+        """Return the policy for a base branch; None if the repository has none.
 
-        It is the default branch's, or the base's own when the default branch's lists it.
+        It is the default branch's. A base that this policy lists has its own.
         """
-        found = await self._at(repo, repo.default_branch)
+        found = await self._tip_of(repo, repo.default_branch)
         if not isinstance(found, PolicyAt) or base_ref == repo.default_branch:
             return found
         if not lists_branch(found.policy, base_ref):
             return found
-        own = await self._at(repo, base_ref)
+        own = await self._tip_of(repo, base_ref)
         return replace(own, release=True) if isinstance(own, PolicyAt) else own
 
-    async def _at(self, repo: Repo, ref: str) -> PolicyAt | Broken | None:
+    async def _tip_of(self, repo: Repo, ref: str) -> PolicyAt | Broken | None:
         return self.read(await self._row(repo, ref))
 
     def read(self, row: StoredPolicy) -> PolicyAt | Broken | None:
-        """Return what a row says, without any call."""
+        """Return the policy of a row, without any call."""
         text = self._default if row.text is None else row.text.encode()
         if text is None:
             return None
@@ -69,15 +69,15 @@ class Policies:
         return PolicyAt(parsed, row.ref, sha)
 
     async def known(self, repo_id: RepoId, ref: str) -> Policy | None:
-        """Return a branch's policy as last read, without any call; None: not known, or broken."""
+        """Return a branch's policy as last read, without any call; None if unknown or broken."""
         row = await self._store.policies.get(repo_id, ref)
         found = self.read(row) if row else None
         return found.policy if isinstance(found, PolicyAt) else None
 
     async def pushed(self, repo: Repo, branch: str) -> None:
-        """Forget a branch's policy at once: what is decided from its push needs the new one."""
+        """Forget a branch's policy: the runs of its push need the new one."""
         forget = Plan(forget_policy=(repo.id, branch))
-        async with self._turn(repo, branch):  # a read under way is of the old one
+        async with self._lock(repo, branch):  # a read that has begun gets the old one
             await self._store.commit(forget, self._clock.now(), done=None)
 
     def _parse(self, text: bytes) -> Policy | PolicyErrors:
@@ -88,15 +88,15 @@ class Policies:
         return self._parsed[text]
 
     async def _row(self, repo: Repo, ref: str) -> StoredPolicy:
-        """Return the branch's row, read again from GitHub when it is missing or old."""
+        """Return the branch's row; read it from GitHub if it is missing or old."""
         row = await self._fresh(repo, ref)
         if row is not None:
             return row
-        # A push and its pull request come together: whoever is second finds what the first read.
-        async with self._turn(repo, ref):
+        # A push and its pull request come together: the second uses what the first has read.
+        async with self._lock(repo, ref):
             return await self._fresh(repo, ref) or await self._read_anew(repo, ref)
 
-    def _turn(self, repo: Repo, ref: str) -> asyncio.Lock:
+    def _lock(self, repo: Repo, ref: str) -> asyncio.Lock:
         return self._reading.setdefault((repo.id, ref), asyncio.Lock())
 
     async def _fresh(self, repo: Repo, ref: str) -> StoredPolicy | None:

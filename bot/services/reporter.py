@@ -49,7 +49,7 @@ class Reporter:
         self._log = get_log("reporter")
 
     async def step(self) -> bool:
-        """Write what is due; tell whether there was anything."""
+        """Write the reports that are due; return True if there were any."""
         now = self._clock.now()
         checks = await self._store.checks.claim(
             self._worker.owner, now, lease_s=LEASE_S, limit=BATCH
@@ -98,7 +98,7 @@ class Reporter:
             await self._create(due, check)
 
     def _must_replace(self, due: DueCheck) -> bool:
-        """Tell whether a completed gate should be open again: that takes a new check run."""
+        """Return True if a completed gate has to open again, which takes a new check run."""
         if not (due.ended and isinstance(due.view, GateView)):
             return False
         return gate_state(due.view).status != "completed"

@@ -1,4 +1,4 @@
-"""The safety nets: lost webhooks, unheard workflows, rows that can go."""
+"""Looks regularly for what webhooks missed, and deletes old rows."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -25,19 +25,19 @@ from bot.services.workers import Deps
 from bot.store.health import Health
 from bot.telemetry import get_log
 
-_KEPT_BY_GITHUB = timedelta(days=3)  # deliveries; the first look goes so far back
+_KEPT_BY_GITHUB = timedelta(days=3)  # how long it keeps deliveries; the first look goes back so far
 _LOOK_BACK = timedelta(hours=2)
-_SETTLED = timedelta(minutes=2)  # a younger delivery may still be on its way
+_SETTLED = timedelta(minutes=2)  # a younger delivery may still arrive
 _CLOCKS_DIFFER = timedelta(seconds=60)
-_STARTED_BEFORE = timedelta(minutes=10)  # GitHub's run, before our row
+_STARTED_BEFORE = timedelta(minutes=10)  # GitHub may start its run so long before our row is made
 _REDELIVER_EVERY_S = 3600.0
 _PRUNE_EVERY_S = 3600.0
 _PRUNE_AT_ONCE = 500
-_ALARM_ONCE_S = 365 * 24 * 3600.0  # a silence is told once, however long it lasts
+_ALARM_ONCE_S = 365 * 24 * 3600.0  # one alarm for each silence, however long it lasts
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class SweeperOptions:
     """How often the sweeper looks, and how long rows are kept."""
 
     poll_s: float = 60.0
@@ -46,10 +46,15 @@ class Habits:
 
 
 class Sweeper:
-    """Looks for what no webhook told; what it finds goes in as rows, like everything."""
+    """Looks for what webhooks missed, and stores it as they would have."""
 
     def __init__(
-        self, deps: Deps, logs: LogFiles, pulls: PullRequests, natives: Natives, habits: Habits
+        self,
+        deps: Deps,
+        logs: LogFiles,
+        pulls: PullRequests,
+        natives: Natives,
+        options: SweeperOptions,
     ) -> None:
         self._store = deps.store
         self._github = deps.github
@@ -59,54 +64,56 @@ class Sweeper:
         self._clock = deps.clock
         self._wake = deps.wake
         self._worker = deps.worker
-        self._habits = habits
+        self._options = options
         self._look_back = _KEPT_BY_GITHUB
         self._log = get_log("sweeper")
 
     async def step(self) -> bool:
-        """Take the looks that are due; never busy, so always False."""
-        poll_s = self._habits.poll_s
-        await self._if_due("deliveries", 5 * poll_s, self._deliveries)
+        """Do the checks that are due; always return False, for the loop to pause."""
+        poll_s = self._options.poll_s
+        await self._if_due("deliveries", 5 * poll_s, self._redeliver_lost)
         for repo in await self._store.repos.with_dispatched_runs():
-            await self._if_due(f"runs:{repo.id}", poll_s, partial(self._runs, repo))
+            await self._if_due(f"runs:{repo.id}", poll_s, partial(self._list_dispatched, repo))
         for repo, runs in await self._store.runs.native():
             for event in EVENTS:
-                # Few are of a push or of `pull_request_target`: a lost word of theirs waits longer.
+                # Few runs are of a push or of `pull_request_target`: they are listed less often.
                 every_s = poll_s if event == EVENTS[0] else 5 * poll_s
-                look = partial(self._started_by_github, repo, runs, event)
-                await self._if_due(f"natives:{event}:{repo.id}", every_s, look)
+                check = partial(self._list_native, repo, runs, event)
+                await self._if_due(f"natives:{event}:{repo.id}", every_s, check)
         for repo in await self._store.repos.active():
-            await self._if_due(f"heads:{repo.id}", 60 * poll_s, partial(self._heads, repo))
+            await self._if_due(f"heads:{repo.id}", 60 * poll_s, partial(self._compare_heads, repo))
         await self._if_due("prune", _PRUNE_EVERY_S, self._prune)
-        await self._count()
+        await self._set_gauges()
         return False
 
-    async def _if_due(self, name: str, every_s: float, look: Callable[[], Awaitable[None]]) -> None:
-        """Take a look that is due here and on no other replica."""
+    async def _if_due(
+        self, name: str, every_s: float, check: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Do a check if it is due, on one replica only."""
         if not await self._store.polls.take(name, self._clock.now(), every_s=every_s):
             return
         try:
-            await look()
+            await check()
         except (Transient, Permanent) as error:
-            self._log.warning("a look has to wait", look=name, why=str(error))
-        except Exception as error:  # noqa: BLE001  one broken look must not stop the others
+            self._log.warning("a check has to wait", check=name, why=str(error))
+        except Exception as error:  # noqa: BLE001  one broken check must not stop the others
             self._worker.failed("sweeper", error, self._log)
 
-    async def _runs(self, repo: Repo) -> None:
-        """Learn what became of dispatched runs from one list."""
+    async def _list_dispatched(self, repo: Repo) -> None:
+        """Learn the state of all dispatched runs from one list."""
         live = {run.actions_run_id: run for run in await self._store.runs.dispatched(repo.id)}
         times = [run.dispatched_at or run.created_at for run in live.values()]
         if not times:
             return
         listed = await self._github.dispatched_runs(repo, min(times) - _CLOCKS_DIFFER)
         now = self._clock.now()
-        found = [_fact(live[item.id], item, now) for item in listed if item.id in live]
+        found = [_run_event(live[item.id], item, now) for item in listed if item.id in live]
         if found:
             await self._store.commit(Plan(run_events=tuple(found)), now, done=None)
             self._wake.poke(Topic.RUNNER)
 
-    async def _started_by_github(self, repo: Repo, runs: tuple[Run, ...], event: str) -> None:
-        """Learn what became of native runs, and of those whose start no webhook told."""
+    async def _list_native(self, repo: Repo, runs: tuple[Run, ...], event: str) -> None:
+        """Learn the state of native runs, and find those whose webhook was lost."""
         now = self._clock.now()
         bound = {run.actions_run_id: run for run in runs if run.actions_run_id}
         waiting = {run.sha: run for run in runs if not (run.actions_run_id or run.rerun_of)}
@@ -114,31 +121,31 @@ class Sweeper:
         listed = await self._github.started_runs(
             repo, event, min(run.created_at for run in runs) - back
         )
-        told = [_fact(bound[item.id], item, now) for item in listed if item.id in bound]
-        if told:
-            await self._store.commit(Plan(run_events=tuple(told)), now, done=None)
+        changed = [_run_event(bound[item.id], item, now) for item in listed if item.id in bound]
+        if changed:
+            await self._store.commit(Plan(run_events=tuple(changed)), now, done=None)
         for item in listed:
             if Sha(item.head_sha) in waiting and item.id not in bound:
                 await self._adopt(repo, item, waiting[Sha(item.head_sha)])
         self._wake.poke(Topic.RUNNER)
 
-    async def _adopt(self, repo: Repo, item: ActionsRun, waits: Run) -> None:
-        """Adopt a run that is new to us, or one let go of that nothing newer has replaced."""
+    async def _adopt(self, repo: Repo, item: ActionsRun, waiting: Run) -> None:
+        """Adopt a workflow run that no row has, or that only a superseded row has."""
         now = self._clock.now()
         known = await self._store.runs.of_actions_run(repo.id, item.id)
         if known is not None:
-            again = known.outcome is Outcome.SUPERSEDED and item.conclusion != "cancelled"
-            if not again or now - waits.created_at < LATE_PULL:
+            came_back = known.outcome is Outcome.SUPERSEDED and item.conclusion != "cancelled"
+            if not came_back or now - waiting.created_at < LATE_PULL:
                 return
-        await self._commit(await self._natives.seen(repo, _seen(item), Source.POLL))
+        await self._commit(await self._natives.seen(repo, _info(item), Source.POLL))
 
-    async def _deliveries(self) -> None:
-        """Have GitHub send again what it could not deliver: it never does by itself."""
+    async def _redeliver_lost(self) -> None:
+        """Ask GitHub to redeliver what it could not deliver: it does not retry by itself."""
         now = self._clock.now()
-        seen = await self._github.deliveries(now - self._look_back)
-        lost = {  # oldest first: the last word on an installation has to be the last one heard
+        listed = await self._github.deliveries(now - self._look_back)
+        lost = {  # oldest first: the newest event of an installation has to come last
             item.guid: item.id
-            for item in sorted(seen, key=lambda item: item.delivered_at)
+            for item in sorted(listed, key=lambda item: item.delivered_at)
             if not item.ok and now - item.delivered_at >= _SETTLED
         }
         known = await self._store.deliveries.known_guids(tuple(lost))
@@ -151,8 +158,8 @@ class Sweeper:
                 self._log.warning("a lost delivery is sent again", delivery=guid)
         self._look_back = _LOOK_BACK
 
-    async def _heads(self, repo: Repo) -> None:
-        """Compare the open pull requests with our rows: their webhooks may be lost for good."""
+    async def _compare_heads(self, repo: Repo) -> None:
+        """Compare GitHub's open pull requests with our rows, and plan what differs."""
         known = {pull.number: pull for pull in await self._store.pulls.open(repo.id)}
         listed = {pull.number: pull for pull in await self._github.open_pulls(repo)}
         for number, pull in listed.items():
@@ -166,7 +173,7 @@ class Sweeper:
         self._wake.poke(Topic.RUNNER, Topic.REPORTER)
 
     async def _unlisted(self, repo: Repo, known: Pull) -> Plan:
-        """Return what becomes of a pull request that is not among the open ones any more."""
+        """Plan the end of a pull request that GitHub no longer lists as open."""
         try:
             pull = await self._github.pull(repo, known.number)
         except Permanent as error:
@@ -176,28 +183,28 @@ class Sweeper:
         return Plan() if pull.open else await self._pulls.closed(repo, pull)
 
     async def _commit(self, changes: Plan) -> None:
-        """Commit what was found, with what was decided on it."""
+        """Commit a plan with its audit."""
         now = self._clock.now()
         await self._store.commit(audited(changes, now, None), now, done=None)
 
     async def _prune(self) -> None:
-        """Delete what is older than it has to be kept, in small batches."""
-        before = self._clock.now() - self._habits.retention
+        """Delete rows and logs past their retention, in small batches."""
+        before = self._clock.now() - self._options.retention
         await self._store.tokens.prune(self._clock.now())
         await self._store.workflow_jobs.prune(self._clock.now())
         await self._store.schedules.prune(before)
         await self._logs.prune(before)
         while await self._store.prune(before, limit=_PRUNE_AT_ONCE):
             await self._clock.sleep(0.05)  # let others write
-        before = self._clock.now() - self._habits.audit
+        before = self._clock.now() - self._options.audit
         while await self._store.audit.prune(before, limit=_PRUNE_AT_ONCE):
             await self._clock.sleep(0.05)
 
-    async def _count(self) -> None:
-        """Set the gauges."""
+    async def _set_gauges(self) -> None:
+        """Set the gauges of runs and of what waits."""
         now = self._clock.now()
         health = await self._store.health.counts(now)
-        await self._tell_offline(health, now)
+        await self._report_offline(health, now)
         metrics = self._worker.metrics
         metrics.runs.clear()
         for state, count in health.runs_by_state.items():
@@ -210,24 +217,24 @@ class Sweeper:
         }.items():
             metrics.waiting.labels(what).set(count)
 
-    async def _tell_offline(self, health: Health, now: datetime) -> None:
-        """Set the gauge, and raise one alarm each time a label falls silent, by any replica."""
+    async def _report_offline(self, health: Health, now: datetime) -> None:
+        """Set the gauge of offline labels, and log one alarm for each silence."""
         gauge = self._worker.metrics.offline
         gauge.clear()
         for repo_id, offline in health.offline:
             gauge.labels(str(repo_id), offline.label).set((now - offline.since).total_seconds())
             name = f"offline:{repo_id}:{offline.label}:{offline.since:%Y-%m-%dT%H:%M:%S}"
             if await self._store.polls.take(name, now, every_s=_ALARM_ONCE_S):
-                told = {
-                    "repo_id": repo_id,
-                    "label": offline.label,
-                    "since": offline.since.isoformat(),
-                }
-                self._log.warning("a runner label looks offline", **told)
+                self._log.warning(
+                    "a runner label looks offline",
+                    repo_id=repo_id,
+                    label=offline.label,
+                    since=offline.since.isoformat(),
+                )
 
 
-def _seen(item: ActionsRun) -> WorkflowRunInfo:
-    """Return a listed run; its pull request is known, so nobody has to wait for that."""
+def _info(item: ActionsRun) -> WorkflowRunInfo:
+    """Return a listed workflow run; without a time it need not wait for its pull request."""
     return WorkflowRunInfo(
         run_id=item.id,
         attempt=item.attempt,
@@ -241,8 +248,8 @@ def _seen(item: ActionsRun) -> WorkflowRunInfo:
     )
 
 
-def _fact(run: Run, item: ActionsRun, now: datetime) -> RunEvent:
-    """Return what a list says of a run; an older attempt's row learns that it has ended."""
+def _run_event(run: Run, item: ActionsRun, now: datetime) -> RunEvent:
+    """Return the state of a listed run; if GitHub has a newer attempt, this one has ended."""
     status = item.status if item.status in {"in_progress", "completed"} else "queued"
     if item.attempt > run.actions_attempt:
         status = "completed"

@@ -1,4 +1,4 @@
-"""A webhook's payload as a typed event, decided at the door: only what is used is asked for.
+"""Turns a webhook's payload into a typed event; only fields that are used are read.
 
 Sources: GitHub's webhook documentation; the traps are named where they are met.
 """
@@ -80,7 +80,7 @@ def _text(payload: Payload, path: str) -> str:
 
 
 def _fits(value: Any) -> TypeGuard[int]:
-    """Tell whether a value is a number that a row can hold: true is an int in Python."""
+    """Return True if the value is a number that a row can hold; ``True`` is none."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 

@@ -42,8 +42,8 @@ def test_the_usage_is_what_may_be_typed(usage: str) -> None:
 
 def test_help_of_what_is_no_command_says_so_first() -> None:
     whole = help_text(MESSAGES, VERBS, None)
-    bogus = help_text(MESSAGES, VERBS, "bogus*")
-    assert bogus == f"No command `bogus*`. What can be typed:\n\n{whole}"
+    unknown = help_text(MESSAGES, VERBS, "zzz*")
+    assert unknown == f"No command `zzz*`. What can be typed:\n\n{whole}"
     near = help_text(MESSAGES, VERBS, "cancle")
     assert near.startswith(
         f"No command `cancle`. Did you mean `{COMMAND} help cancel`? What can be"
