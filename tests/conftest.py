@@ -42,9 +42,15 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(params=BOTH)
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the URL of a fresh, migrated database, once for each kind."""
-    if request.param == "sqlite":
+def database_kind(request: pytest.FixtureRequest) -> str:
+    """Return the kind of a test's database; a test runs once for each."""
+    return str(request.param)
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest, database_kind: str, tmp_path: Path) -> str:
+    """Return the URL of a fresh, migrated database."""
+    if database_kind == "sqlite":
         template: SqliteTemplate = request.getfixturevalue("sqlite_template")
         return template.fresh(tmp_path)
     server: PostgresServer = request.getfixturevalue("postgres_server")

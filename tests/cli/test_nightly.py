@@ -18,7 +18,7 @@ from bot.core.planning.plan import Plan
 from bot.core.planning.schedule import Firing, FiringState, Schedule, ScheduleChange, firing_source
 from bot.store import Store
 from tests.databases import SqliteTemplate
-from tests.store.rows import NOW, REPO, SHA, claimant, run
+from tests.store.building import NOW, REPO, SHA, claimant, run
 
 AT = NOW.replace(hour=17, minute=0, second=0, microsecond=0)
 ROW = Schedule(REPO.id, "a2", "0 17 * * *", AT)

@@ -20,7 +20,7 @@ from bot.core.model.snapshot import Pool
 from bot.core.planning.plan import Plan
 from bot.store import Store
 from tests.databases import PostgresServer, SqliteTemplate, run_apart
-from tests.store.rows import LABEL, NOW, REPO, SHA, put, run, snapshot
+from tests.store.building import LABEL, NOW, REPO, SHA, put, run, snapshot
 
 LIVE, OVER, OTHER = RunId("01AAAA1"), RunId("01AAAA2"), RunId("01BBBB1")
 POLICY = """

@@ -10,7 +10,7 @@ from bot.core.model.ids import RunId
 from bot.store import Store
 from tests.databases import SqliteTemplate
 from tests.e2e.test_processes import environment, serve
-from tests.store.rows import put, run
+from tests.store.building import put, run
 
 ID = RunId("01M1EDEAG0902TA4SMEJRCA68B")
 

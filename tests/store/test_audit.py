@@ -11,7 +11,7 @@ from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
 from bot.store import Store
 from bot.store.audit import AuditQuery
 from bot.store.runs import SaveRun
-from tests.store.rows import NOW, REPO, SHA, after, done, put, run
+from tests.store.building import NOW, REPO, SHA, after, done, put, run
 
 OTHER = Repo(RepoId(8), "Other", "Place", "main", installation_id=70)
 ENTRY = AuditEntry(NOW, "kim", "start unit", True, "trust", REPO.id, 1, SHA, "guid-1")
@@ -59,6 +59,7 @@ async def test_decisions_are_found_newest_first(
     assert [item.what for item in await listed(filled, query)] == found
 
 
+@pytest.mark.both_databases
 async def test_a_decision_comes_back_whole_with_its_repository(filled: Store) -> None:
     last, third, *_, first = await filled.audit.search(AuditQuery())
     assert first.entry == replace(ENTRY, what="one")
@@ -71,6 +72,7 @@ async def test_what_a_person_does_twice_is_written_twice(store: Store) -> None:
     assert await listed(store) == [ENTRY, ENTRY]
 
 
+@pytest.mark.both_databases
 async def test_what_the_bot_decides_is_written_once_a_commit_of_a_pull_request(
     store: Store,
 ) -> None:
@@ -100,9 +102,20 @@ async def test_a_runs_end_and_its_audit_are_one_transaction(store: Store) -> Non
     assert await listed(store) == [ENTRY]
 
 
+@pytest.mark.both_databases
 async def test_old_decisions_go_in_small_batches(store: Store) -> None:
     made = [replace(ENTRY, what=str(n), at=after(n)) for n in range(5)]
     await write(store, *made)
     gone = [await store.audit.prune(after(3), limit=2) for _ in range(3)]
     assert gone == [2, 1, 0]
     assert await listed(store) == [made[4], made[3]]
+
+
+@pytest.mark.both_databases
+async def test_what_somebody_did_is_listed_since_a_time(store: Store) -> None:
+    def entry(who: str, seconds: float) -> AuditEntry:
+        return AuditEntry(after(seconds), who, "rerun ppo", allowed=True, rule="E", repo_id=REPO.id)
+
+    entries = (entry("a", 0), entry("b", 5), entry("a", 6))
+    await store.commit(Plan(repo=REPO, audit=entries), NOW, done=None)
+    assert await store.audit.since(REPO.id, "a", after(1)) == (entries[2],)

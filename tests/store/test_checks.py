@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from bot.core.github.events import InstallationEvent
 from bot.core.messages import quote
 from bot.core.model.ids import Sha
@@ -18,8 +20,8 @@ from bot.store import Store
 from bot.store.checks import DueCheck
 from bot.store.runs import SaveRun
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, REPO, SHA, after, done, put, run
-from tests.store.wakes import Pokes
+from tests.store.building import NOW, REPO, SHA, after, done, put, run
+from tests.store.recording_wake import RecordingWake
 
 GATE = Gate(REPO.id, SHA, 1)
 
@@ -135,6 +137,7 @@ async def test_a_lost_lease_writes_nothing(store: Store) -> None:
     assert (again.external_id, again.github_id) == (fresh.external_id, None)
 
 
+@pytest.mark.both_databases
 async def test_a_new_state_is_shown_at_once_and_in_the_gate_when_its_minute_is_over(
     store: Store,
 ) -> None:
@@ -175,6 +178,7 @@ async def test_progress_waits_for_its_minute(store: Store) -> None:
     assert (await claim(store, 200)).want_version == 4
 
 
+@pytest.mark.both_databases
 async def test_progress_never_postpones_a_state(store: Store) -> None:
     made = await shown_run(store)
     await save(store, made, at=1, show=True)
@@ -201,6 +205,7 @@ async def test_progress_that_comes_while_it_is_shown_waits_for_its_minute(store:
     assert (await claim(store, 63)).want_version == 3
 
 
+@pytest.mark.both_databases
 async def test_gates_and_ends_come_first_then_creations_then_progress(store: Store) -> None:
     suites = {suite: run(suite) for suite in ("progress", "end", "new")}
     await put(store, suites["progress"], suites["end"])
@@ -223,6 +228,7 @@ async def test_gates_and_ends_come_first_then_creations_then_progress(store: Sto
     ]
 
 
+@pytest.mark.both_databases
 async def test_a_touched_gate_is_made_once_and_bumped_after(store: Store) -> None:
     await touch(store)
     first = await claim(store)
@@ -240,6 +246,7 @@ async def test_a_touched_gate_is_made_once_and_bumped_after(store: Store) -> Non
     assert again.view.policy_errors == ("line 3: no",)
 
 
+@pytest.mark.both_databases
 async def test_a_gate_says_what_is_known_of_its_commit(store: Store) -> None:
     made = await shown_run(store)
     second = run("other")
@@ -269,6 +276,7 @@ async def test_closing_makes_no_gate(store: Store) -> None:
     assert await claims(store) == ()
 
 
+@pytest.mark.both_databases
 async def test_closing_shows_an_open_gate_and_leaves_an_ended_one(store: Store) -> None:
     closing = replace(GATE, closed=quote("closed"))
     await touch(store)
@@ -301,6 +309,7 @@ async def test_a_gate_that_is_a_head_again_is_no_longer_closed(store: Store) -> 
     assert view.closed == ""
 
 
+@pytest.mark.both_databases
 async def test_a_replaced_gate_gets_a_new_row_that_is_due_and_is_bumped_from_then_on(
     store: Store,
 ) -> None:
@@ -324,6 +333,7 @@ async def test_a_replaced_gate_gets_a_new_row_that_is_due_and_is_bumped_from_the
     assert (await claim(store, 2)).external_id == new.external_id
 
 
+@pytest.mark.both_databases
 async def test_a_check_that_failed_for_now_is_due_later(store: Store) -> None:
     await put(store, run())
     await store.checks.failed((await claim(store)).lease, due=after(60), note="502")
@@ -345,6 +355,7 @@ async def test_a_check_given_up_is_counted_and_not_shown_by_a_run_but_by_a_touch
     assert (await store.health.counts(NOW)).checks_given_up == 0
 
 
+@pytest.mark.both_databases
 async def test_nothing_is_shown_in_a_repository_that_may_not_be_called(store: Store) -> None:
     await put(store, run())
     gone = InstallationEvent(70, active=False)
@@ -356,10 +367,10 @@ async def test_nothing_is_shown_in_a_repository_that_may_not_be_called(store: St
 
 
 async def test_a_replaced_check_pokes_the_reporter(store_factory: StoreFactory) -> None:
-    pokes = Pokes()
+    pokes = RecordingWake()
     store = await store_factory(wake=pokes)
     await touch(store)
     due = await claim(store)
-    pokes.acquired()
+    pokes.topics()
     await store.checks.replace(due.lease, NOW)
-    assert pokes.acquired() == [Topic.REPORTER]
+    assert pokes.topics() == [Topic.REPORTER]

@@ -1,10 +1,14 @@
 """Deliveries: stored once, claimed one at a time a subject, oldest first."""
 
+import pytest
+
 from bot.core.planning.plan import Plan
 from bot.store import Store
 from bot.store.leases import Lease
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, after, delivery
+from tests.store.building import NOW, after, delivery
+
+pytestmark = pytest.mark.both_databases
 
 
 async def claimed(store: Store, at: float = 0, limit: int = 10, owner: str = "me") -> list[str]:

@@ -7,8 +7,11 @@ import pytest
 from bot.ports.wake import Topic
 from bot.store import Store
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, delivery
-from tests.store.wakes import Pokes
+from tests.store.building import NOW, delivery
+from tests.store.recording_wake import RecordingWake
+
+pytestmark = pytest.mark.both_databases
+
 
 TOO_BIG = 2**70  # no database has an integer column for it
 
@@ -71,10 +74,10 @@ async def test_close_stores_what_waits(store_factory: StoreFactory) -> None:
 async def test_a_new_delivery_pokes_the_inbox_and_a_known_or_ignored_one_does_not(
     store_factory: StoreFactory,
 ) -> None:
-    pokes = Pokes()
+    pokes = RecordingWake()
     store = await store_factory(wake=pokes)
     await store.deliveries.put(delivery("g"))
-    assert pokes.acquired() == [Topic.INBOX]
+    assert pokes.topics() == [Topic.INBOX]
     await store.deliveries.put(delivery("g"))
     await store.deliveries.put(delivery("h"), ignored="not ours")
-    assert pokes.acquired() == []
+    assert pokes.topics() == []

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select
@@ -16,7 +17,10 @@ from bot.store.queue import lock_places, release
 from bot.store.runs import SaveRun
 from bot.store.tables import holds
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, after, done, put, run
+from tests.store.building import NOW, after, done, put, run
+
+pytestmark = pytest.mark.both_databases
+
 
 SLOT = Need("label:a3", amount=1, capacity=1)
 OTHER_SLOT = Need("label:a2", amount=1, capacity=1)

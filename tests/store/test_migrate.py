@@ -30,6 +30,7 @@ def _differences(connection: Connection) -> list[object]:
     return list(compare_metadata(MigrationContext.configure(connection), pauses.metadata))
 
 
+@pytest.mark.both_databases
 async def test_the_newest_migration_is_what_the_tables_say(store: Store) -> None:
     async with store._db.read() as conn:
         assert await conn.run_sync(_differences) == []

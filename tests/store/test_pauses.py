@@ -1,5 +1,6 @@
 """Pauses in the database: one a resource, in force until they end, told to those who wait."""
 
+import pytest
 from sqlalchemy import select
 
 from bot.core.messages import quote
@@ -12,7 +13,7 @@ from bot.core.queue.state import Acquired, Blocked, Pause
 from bot.store import Store
 from bot.store.pauses import KnownResources
 from bot.store.tables import audit
-from tests.store.rows import NOW, REPO, after, put, run, snapshot
+from tests.store.building import NOW, REPO, after, put, run, snapshot
 from tests.store.test_holds import OTHER_SLOT, SLOT, poked, runs
 
 PAUSE = Pause("label:a3", "kim", "maintenance", None, NOW)
@@ -34,6 +35,7 @@ async def test_a_pause_bars_its_label_until_it_is_resumed(store: Store) -> None:
     assert await store.queue.acquire(first, ((SLOT,),), NOW) == Acquired(0)
 
 
+@pytest.mark.both_databases
 async def test_a_pause_takes_the_place_of_the_one_before(store: Store) -> None:
     again = Pause("label:a3", "lee", "longer", after(60), after(1))
     await store.pauses.start(PAUSE, entry())
@@ -58,6 +60,7 @@ async def test_only_what_was_done_is_audited(store: Store) -> None:
     assert found == ["pause label:a3", "resume label:a3"]
 
 
+@pytest.mark.both_databases
 async def test_who_waits_there_is_poked_in_every_repository(store: Store) -> None:
     ours, elsewhere = await runs(store, 2)
     (theirs,) = await runs(store, 1, repo_id=RepoId(8))
@@ -73,6 +76,7 @@ async def test_who_waits_there_is_poked_in_every_repository(store: Store) -> Non
     assert sorted(await poked(store)) == ["s0", "s0", "s1"]
 
 
+@pytest.mark.both_databases
 async def test_policies_and_snapshots_tell_what_there_is(store: Store) -> None:
     frozen = snapshot("ppo", pool=Pool("a3-pool", 32))
     await put(store, run("ppo", snapshot=frozen))

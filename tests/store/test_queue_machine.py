@@ -25,7 +25,10 @@ from bot.store.run_rows import poke_runs
 from bot.store.runs import ClaimedRun, SaveRun
 from bot.store.tables import holds, queue, runs
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, REPO, claimant, done, run, snapshot
+from tests.store.building import NOW, REPO, claimant, done, run, snapshot
+
+pytestmark = pytest.mark.both_databases
+
 
 SLOTS = {"label:a2": 2, "label:a3": 1, "pool:cluster": 32}
 A2, A3 = Need("label:a2", 1, 2), Need("label:a3", 1, 1)

@@ -4,10 +4,14 @@ import asyncio
 import subprocess
 import sys
 
+import pytest
+
 from bot.core.planning.plan import Plan
 from bot.store import Store
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, REPO, SHA, after, claimant, delivery, put, run
+from tests.store.building import NOW, REPO, SHA, after, claimant, delivery, put, run
+
+pytestmark = pytest.mark.both_databases
 
 _CLAIM_AND_DIE = """
 import asyncio, os, signal, sys

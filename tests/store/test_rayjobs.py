@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from bot.core.model.digests import Digest, Progress
 from bot.core.model.rayjobs import RayJob, ResumeState
 from bot.core.model.run_events import RayJobSeen, RunEvent, Source
@@ -11,8 +13,8 @@ from bot.store import Store
 from bot.store.rayjobs import ClaimedRayJob, SaveRayJob
 from bot.store.runs import ClaimedRun, SaveRun
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, after, done, put, run
-from tests.store.wakes import Pokes
+from tests.store.building import NOW, after, done, put, run
+from tests.store.recording_wake import RecordingWake
 
 
 async def claims(store: Store, at: float = 0, owner: str = "me") -> tuple[ClaimedRayJob, ...]:
@@ -46,6 +48,7 @@ async def test_a_rayjob_seen_is_claimed_with_its_run(store: Store) -> None:
     assert await claims(store) == ()
 
 
+@pytest.mark.both_databases
 async def test_every_field_is_saved(store: Store) -> None:
     await seen(store, "one")
     claimed = await claim(store)
@@ -79,6 +82,7 @@ async def test_a_lease_that_is_kept_is_prolonged(store: Store) -> None:
     assert (await claim(store, 70, "other")).lease.number == 2
 
 
+@pytest.mark.both_databases
 async def test_a_lease_that_is_given_back_is_due_when_it_said(store: Store) -> None:
     await seen(store, "one")
     claimed = await claim(store)
@@ -121,22 +125,23 @@ async def test_the_rayjobs_of_a_done_run_are_neither_claimed_nor_written(store: 
     assert await claims(store, 99) == ()
 
 
+@pytest.mark.both_databases
 async def test_news_pokes_the_run_and_shows_progress(store_factory: StoreFactory) -> None:
-    pokes = Pokes()
+    pokes = RecordingWake()
     store = await store_factory(wake=pokes)
     made = await seen(store, "one")
     (check,) = await store.checks.claim("me", NOW, lease_s=30, limit=1)
     await store.checks.shown(check.lease, github_id=1, version=1, ended=False, now=NOW)
     claimed = await claim(store)
-    pokes.acquired()
+    pokes.topics()
     run_event = RunEvent(made.id, Source.WATCH, NOW, RayJobSeen("j"))
     save = SaveRayJob(claimed.rayjob, run_events=(run_event,), poke=True, progress=True, keep_s=30)
     assert await store.rayjobs.save(claimed.lease, save, NOW)
-    assert pokes.acquired() == [Topic.REPORTER, Topic.RUNNER]
+    assert pokes.topics() == [Topic.REPORTER, Topic.RUNNER]
     assert (await claim_run(store)).run_events == (run_event,)
     assert len(await store.checks.claim("me", after(60), lease_s=30, limit=1)) == 1
     assert await store.rayjobs.save(claimed.lease, SaveRayJob(claimed.rayjob, keep_s=30), NOW)
-    assert pokes.acquired() == []
+    assert pokes.topics() == []
 
 
 async def test_one_id_in_two_runs_is_two_rows(store: Store) -> None:

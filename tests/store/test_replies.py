@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome, Run
 from bot.core.model.views import Reply
@@ -9,7 +11,7 @@ from bot.core.planning.plan import Plan
 from bot.store import Store
 from bot.store.replies import DueReply
 from bot.store.runs import SaveRun
-from tests.store.rows import NOW, REPO, after, claimant, done, put, run
+from tests.store.building import NOW, REPO, after, claimant, done, put, run
 
 REPLY = Reply(REPO.id, 77, 1, "`/ascend-e2e ppo` on 9f8e7d6")
 
@@ -37,6 +39,7 @@ async def end(store: Store, row: Run, retry: Run | None = None) -> None:
     assert await store.runs.save(claimed.lease, save, NOW)
 
 
+@pytest.mark.both_databases
 async def test_a_reply_is_due_with_its_runs_and_where_they_are_shown(store: Store) -> None:
     one, two = run("a"), run("b")
     await put(store, one, two)
@@ -50,6 +53,7 @@ async def test_a_reply_is_due_with_its_runs_and_where_they_are_shown(store: Stor
     assert due.check_ids == {one.id: 3}
 
 
+@pytest.mark.both_databases
 async def test_a_reply_that_was_first_is_edited_once_its_check_run_is_there(store: Store) -> None:
     made = run()
     await put(store, made)
@@ -73,6 +77,7 @@ async def test_a_reply_is_posted_once(store: Store) -> None:
     assert await claims(store, 99) == ()
 
 
+@pytest.mark.both_databases
 async def test_a_try_to_post_is_remembered_when_its_answer_is_lost(store: Store) -> None:
     await say(store)
     due = await claim(store)
@@ -111,6 +116,7 @@ async def test_the_end_of_a_run_edits_the_replies_that_list_it(store: Store) -> 
     assert [item.outcome for item in due.runs] == [Outcome.FAILURE]
 
 
+@pytest.mark.both_databases
 async def test_the_next_attempt_takes_the_row_of_the_one_before(store: Store) -> None:
     made, retry = run(), run(attempt=2)
     await put(store, made)
@@ -147,6 +153,7 @@ async def test_a_reply_that_failed_for_now_is_due_later(store: Store) -> None:
     assert len(await claims(store, 60)) == 1
 
 
+@pytest.mark.both_databases
 async def test_a_comment_with_a_reply_row_is_answered(store: Store) -> None:
     assert not await store.replies.exists(77)
     reply = Reply(REPO.id, comment_id=77, number=1, head="hello", run_ids=())

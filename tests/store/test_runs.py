@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from bot.core.messages import quote
 from bot.core.model.ids import Sha
 from bot.core.model.queue import Need, QueuePosition
@@ -20,8 +22,11 @@ from bot.ports.wake import Topic
 from bot.store import Store
 from bot.store.runs import ClaimedRun, SaveRun
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, REPO, SHA, after, claimant, done, put, run
-from tests.store.wakes import Pokes
+from tests.store.building import NOW, REPO, SHA, after, claimant, done, put, run
+from tests.store.recording_wake import RecordingWake
+
+pytestmark = pytest.mark.both_databases
+
 
 WISH = StopRequest(StopReason.STALL, by="", reason=quote("no output"), at=NOW)
 
@@ -231,16 +236,16 @@ async def test_a_done_run_gives_its_places_to_those_who_wait(store: Store) -> No
 
 
 async def test_a_save_pokes_those_it_has_work_for(store_factory: StoreFactory) -> None:
-    pokes = Pokes()
+    pokes = RecordingWake()
     store = await store_factory(wake=pokes)
     claimed = await one(store)
-    pokes.acquired()
+    pokes.topics()
     await save(store, claimed, due=NOW)
-    assert pokes.acquired() == []
+    assert pokes.topics() == []
     job = RayJob("job", claimed.run.id, "workflow", confirmed=True)
     await save(store, await claim(store), rayjobs=(job,), progress=True, due=NOW)
-    assert pokes.acquired() == [Topic.FOLLOWER, Topic.REPORTER]
+    assert pokes.topics() == [Topic.FOLLOWER, Topic.REPORTER]
     await save(store, await claim(store), release=("label:x",), due=NOW)
-    assert pokes.acquired() == [Topic.RUNNER]
+    assert pokes.topics() == [Topic.RUNNER]
     await save(store, await claim(store), done(claimed.run))
-    assert pokes.acquired() == [Topic.REPORTER]
+    assert pokes.topics() == [Topic.REPORTER]

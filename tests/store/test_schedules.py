@@ -20,7 +20,7 @@ from bot.core.planning.schedule import (
 )
 from bot.store import Store
 from tests.conftest import StoreFactory
-from tests.store.rows import REPO, SHA, after, claimant, run
+from tests.store.building import REPO, SHA, after, claimant, run
 
 AT = datetime(2026, 3, 4, 17, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -59,6 +59,7 @@ async def test_a_firing_moves_the_time_keeps_the_night_and_starts_its_suites(sto
     assert sorted(await suites_at(store)) == ["one", "two"]
 
 
+@pytest.mark.both_databases
 async def test_replicas_that_race_for_a_night_start_it_once(store_factory: StoreFactory) -> None:
     stores = [await store_factory() for _ in range(3)]
     await scheduled(stores[0])
@@ -100,6 +101,7 @@ async def test_a_restart_fires_what_was_not_committed_and_no_more(
     assert (await again.schedules.listing(each=5))[0].schedule.next == AT + DAY
 
 
+@pytest.mark.both_databases
 async def test_a_changed_time_replaces_the_old_one_and_a_gone_one_is_dropped(store: Store) -> None:
     other = replace(ROW, name="a3")
     await scheduled(store, ROW, other)
@@ -115,6 +117,7 @@ async def test_a_time_that_another_replica_has_moved_on_is_not_moved_back(store:
     assert (await store.schedules.due(AT)).schedules == ()
 
 
+@pytest.mark.both_databases
 async def test_a_clock_set_back_gets_its_time_back_but_no_night_twice(store: Store) -> None:
     await scheduled(store)
     skipped = replace(FIRING, state=FiringState.SKIPPED, sha="", note="too late")
@@ -132,6 +135,7 @@ async def test_a_clock_set_back_gets_its_time_back_but_no_night_twice(store: Sto
     assert (told.schedule, told.firings, await suites_at(store)) == (ahead, (FIRING,), [])
 
 
+@pytest.mark.both_databases
 async def test_repositories_come_with_their_policy_and_times_unless_suspended(
     store: Store,
 ) -> None:
@@ -147,6 +151,7 @@ async def test_repositories_come_with_their_policy_and_times_unless_suspended(
     assert [item.repo.id for item in await store.schedules.by_repo()] == [REPO.id]
 
 
+@pytest.mark.both_databases
 async def test_a_night_that_was_asked_for_starts_once_and_is_audited(
     store_factory: StoreFactory,
 ) -> None:
@@ -165,6 +170,7 @@ async def test_a_night_that_was_asked_for_starts_once_and_is_audited(
     assert await stores[0].audit.since(REPO.id, "ann", AT) == (entry, entry)
 
 
+@pytest.mark.both_databases
 async def test_an_open_night_comes_with_its_runs_until_it_is_settled(store: Store) -> None:
     await scheduled(store)
     changes = started("one", "two")
@@ -188,6 +194,7 @@ async def test_ended_runs_still_tell_how_a_night_went(store: Store) -> None:
     assert (item.run.outcome, item.claimants[0].source) == (Outcome.SUCCESS, SOURCE)
 
 
+@pytest.mark.both_databases
 async def test_old_nights_are_forgotten_but_for_those_that_go_on(store: Store) -> None:
     await scheduled(store)
     past = [FiringState.SKIPPED, FiringState.STARTED, FiringState.DONE]

@@ -1,26 +1,25 @@
-"""An announced RayJob is added once, by one token, to a run that is open; runs can be listed."""
+"""An announced RayJob is added once, by one token, to a run that is open."""
 
 import asyncio
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from sqlalchemy import func, select
 
-from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RayJobAnnounced, RunEvent, Source
-from bot.core.model.runs import Run, State
-from bot.core.planning.plan import Plan
+from bot.core.model.runs import Run
 from bot.ports.oidc import Refusal, Why
 from bot.ports.wake import Topic
 from bot.store import Store
-from bot.store.run_reads import RunQuery
 from bot.store.runs import SaveRun
 from bot.store.tables import tokens
 from bot.store.tokens import Accepted, Announced
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, REPO, after, claimant, done, put, run
-from tests.store.wakes import Pokes
+from tests.store.building import NOW, after, done, put, run
+from tests.store.recording_wake import RecordingWake
 
 UNTIL = after(330)
 
@@ -40,16 +39,17 @@ async def remembered(store: Store) -> int:
         return int(await conn.scalar(select(func.count()).select_from(tokens)) or 0)
 
 
+@pytest.mark.both_databases
 async def test_an_announced_rayjob_is_followed_at_once(store_factory: StoreFactory) -> None:
-    pokes = Pokes()
+    pokes = RecordingWake()
     store = await store_factory(wake=pokes)
     one = run()
     await put(store, one)
     [claimed] = await store.runs.claim("r", NOW, lease_s=30, limit=1)
     await store.runs.save(claimed.lease, SaveRun(claimed.run, due=None), NOW)
-    pokes.acquired()
+    pokes.topics()
     assert await store.tokens.redeem(announced(one), NOW) == Accepted(new=True)
-    assert pokes.acquired() == [Topic.FOLLOWER, Topic.RUNNER]
+    assert pokes.topics() == [Topic.FOLLOWER, Topic.RUNNER]
     [job] = await store.rayjobs.claim("f", NOW, lease_s=30, limit=9)
     assert (job.rayjob.job_id, job.rayjob.seen, job.rayjob.confirmed) == (
         "rj-1",
@@ -60,6 +60,7 @@ async def test_an_announced_rayjob_is_followed_at_once(store_factory: StoreFacto
     assert [run_event.key for run_event in again.run_events] == ["rayjob:rj-1"]
 
 
+@pytest.mark.both_databases
 async def test_a_token_proves_one_rayjob_and_repeats_change_nothing(store: Store) -> None:
     one, other = run(), run("grpo")
     await put(store, one, other)
@@ -90,6 +91,7 @@ async def test_a_done_run_takes_no_new_rayjob(store: Store) -> None:
     assert await remembered(store) == 1
 
 
+@pytest.mark.both_databases
 async def test_of_many_that_come_at_once_with_one_token_one_counts(
     store_factory: StoreFactory,
 ) -> None:
@@ -109,6 +111,7 @@ async def test_of_many_that_come_at_once_with_one_token_one_counts(
     assert len(await first.rayjobs.claim("f", NOW, lease_s=30, limit=9)) == 1
 
 
+@pytest.mark.both_databases
 async def test_a_token_is_forgotten_when_nobody_takes_it_any_more(store: Store) -> None:
     one = run()
     await put(store, one)
@@ -117,56 +120,3 @@ async def test_a_token_is_forgotten_when_nobody_takes_it_any_more(store: Store) 
     assert await remembered(store) == 1
     await store.tokens.prune(after(330 + 61))
     assert await remembered(store) == 0
-
-
-async def test_the_attempt_of_an_actions_run_is_found(store: Store) -> None:
-    first = run(actions_run_id=9, state=State.DONE, ended_at=NOW)
-    second = run(attempt=2, actions_run_id=9, actions_attempt=2)
-    await put(store, first, second)
-    assert await store.runs.of_actions_attempt(REPO.id, 9, 1) == first
-    assert await store.runs.of_actions_attempt(REPO.id, 9, 2) == second
-    assert await store.runs.of_actions_attempt(REPO.id, 9, 3) is None
-    assert await store.runs.of_actions_attempt(RepoId(8), 9, 1) is None
-
-
-async def test_runs_are_listed_by_what_people_know_of_them(store: Store) -> None:
-    elsewhere = replace(REPO, id=RepoId(8), owner="Octo", name="Other")
-    one = run(number=1)
-    two = run("grpo", state=State.RUNNING)
-    three = run(repo_id=elsewhere.id, sha=Sha("b" * 40))
-    await put(store, one)
-    await put(store, two, source="pr:2")
-    changes = Plan(repo=elsewhere, new_runs=((three, (claimant(three, "pr:1"),)),))
-    assert await store.commit(changes, NOW, done=None)
-    cases: list[tuple[RunQuery, list[Run]]] = [
-        (RunQuery(), [three, two, one]),
-        (RunQuery(limit=1), [three]),
-        (RunQuery(repo="owner/name"), [two, one]),
-        (RunQuery(repo="octo/OTHER"), [three]),
-        (RunQuery(repo="8"), [three]),
-        (RunQuery(repo="owner/other"), []),
-        (RunQuery(repo="owner"), []),
-        (RunQuery(sha=Sha("b" * 40)), [three]),
-        (RunQuery(sha=Sha("aaaaaaa")), [two, one]),
-        (RunQuery(number=1), [three, one]),
-        (RunQuery(number=2), [two]),
-        (RunQuery(state=State.RUNNING), [two]),
-        (RunQuery(number=1, repo="7"), [one]),
-    ]
-    for query, expected in cases:
-        found = await store.runs.search(query)
-        assert [item.run for item in found] == expected, query
-    newest = (await store.runs.search(RunQuery(limit=1)))[0]
-    assert newest.repo == elsewhere
-
-
-async def test_a_runs_story_holds_its_wants_facts_and_rayjobs(store: Store) -> None:
-    one = run()
-    await put(store, one)
-    await store.tokens.redeem(announced(one), NOW)
-    story = await store.runs.story(one.id)
-    assert story is not None
-    assert (story.run, story.repo, story.claimants) == (one, REPO, (claimant(one),))
-    assert [run_event.key for run_event in story.run_events] == ["rayjob:rj-1"]
-    assert [job.job_id for job in story.rayjobs] == ["rj-1"]
-    assert await store.runs.story(RunId("NONE")) is None

@@ -8,6 +8,9 @@ from bot.ports.wake import Topic
 from bot.store.wake import LocalWake, open_wake
 from tests.databases import PostgresServer
 
+pytestmark = pytest.mark.both_databases
+
+
 _LONG_S = 600.0  # never waited for: a lost poke fails the test by its time limit
 
 

@@ -27,7 +27,7 @@ from bot.web.announcements import MAX_BODY
 from bot.web.guard import Guard
 from bot.web.health import Depends, GitHubHeard, HealthPage
 from tests.databases import SqliteTemplate
-from tests.store.rows import NOW, put, run
+from tests.store.building import NOW, put, run
 from tests.web.server import Answer, WebServer, open_server
 
 LINE = "RuntimeError: the 7th line of a log"

@@ -6,7 +6,7 @@ import pytest
 
 from bot.core.planning.plan import AuditEntry, Plan
 from tests.databases import SqliteTemplate
-from tests.store.rows import REPO, SHA
+from tests.store.building import REPO, SHA
 from tests.web.server import WebServer, open_server
 
 

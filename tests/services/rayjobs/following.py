@@ -33,7 +33,7 @@ from bot.store.tables import rayjobs as rayjobs_table
 from bot.store.tables import run_events as facts_table
 from bot.store.wake import LocalWake
 from bot.telemetry import Metrics
-from tests.store.rows import NOW, put, run, snapshot
+from tests.store.building import NOW, put, run, snapshot
 from tests.submitter.faulty_submitter import FaultySubmitter
 
 JOB = "rj-1"

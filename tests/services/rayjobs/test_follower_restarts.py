@@ -27,7 +27,7 @@ from bot.store.runs import SaveRun
 from bot.store.tables import rayjobs
 from tests.databases import SqliteTemplate
 from tests.services.rayjobs.following import HANG_S, JOB, SHIPPED, World, digest_of, following
-from tests.store.rows import run
+from tests.store.building import run
 from tests.submitter.faulty_submitter import Event, Watch, final, log, status
 
 STEP = "step:{} - actor/loss:0.5 - timing_s/step:2.0"

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from sqlalchemy import select
 
 from bot.core.messages import quote
@@ -16,8 +17,11 @@ from bot.store.leases import Lease
 from bot.store.runs import ClaimedRun, SaveRun
 from bot.store.tables import audit
 from tests.conftest import StoreFactory
-from tests.store.rows import NOW, REPO, SHA, after, claimant, delivery, done, put, run
-from tests.store.wakes import Pokes
+from tests.store.building import NOW, REPO, SHA, after, claimant, delivery, done, put, run
+from tests.store.recording_wake import RecordingWake
+
+pytestmark = pytest.mark.both_databases
+
 
 CANCEL = StopRequest(StopReason.CANCEL, by="ann", reason=quote("cancelled by ann"), at=NOW)
 OVER = WorkflowRunChanged(1, "completed", "success")
@@ -230,15 +234,15 @@ async def test_audit_entries_are_written(store: Store) -> None:
 
 
 async def test_a_commit_pokes_those_it_has_work_for(store_factory: StoreFactory) -> None:
-    pokes = Pokes()
+    pokes = RecordingWake()
     store = await store_factory(wake=pokes)
     await commit(store, repo=REPO)
-    assert pokes.acquired() == []
+    assert pokes.topics() == []
     made = run()
     await put(store, made)
-    assert pokes.acquired() == [Topic.REPORTER, Topic.RUNNER]
+    assert pokes.topics() == [Topic.REPORTER, Topic.RUNNER]
     await commit(store, stop_requests=((made.id, CANCEL),))
-    assert pokes.acquired() == [Topic.RUNNER]
+    assert pokes.topics() == [Topic.RUNNER]
 
 
 async def test_what_was_decided_on_a_head_is_not_written_once_it_has_moved(store: Store) -> None:

@@ -1,7 +1,9 @@
-"""What was learned of repositories, pull requests and policies comes back as it was written."""
+"""Repositories, pull requests, policies, selections and approvals come back as written."""
 
 from dataclasses import replace
 from datetime import timedelta, timezone
+
+import pytest
 
 from bot.core.github.events import InstallationEvent
 from bot.core.messages import quote
@@ -9,7 +11,6 @@ from bot.core.model.ids import RepoId, Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Head, Pull
 from bot.core.model.repos import StoredPolicy
-from bot.core.model.runs import Outcome, Run
 from bot.core.model.selections import (
     Cost,
     MergeGroup,
@@ -22,7 +23,7 @@ from bot.core.policy import Mode, Tier
 from bot.core.policy.selection import Choice
 from bot.store import Store
 from bot.store.runs import SaveRun
-from tests.store.rows import NOW, REPO, SHA, after, claimant, done, put, run
+from tests.store.building import NOW, REPO, SHA, after, put, run
 
 OTHER = Sha("b" * 40)
 PULL = Pull(REPO.id, 1, SHA, 8, "main", "ann", draft=True, changed_files=3, updated_at=NOW)
@@ -32,6 +33,7 @@ async def commit(store: Store, **changes: object) -> None:
     assert await store.commit(Plan(**changes), NOW, done=None)  # type: ignore[arg-type]
 
 
+@pytest.mark.both_databases
 async def test_a_repository_is_renamed_and_keeps_its_installation(store: Store) -> None:
     assert await store.repos.get(REPO.id) is None
     await commit(store, repo=REPO)
@@ -49,6 +51,7 @@ async def test_a_late_payload_does_not_bring_a_suspended_repository_back(store: 
     assert [repo.installation_id for repo in await store.repos.active()] == [72]
 
 
+@pytest.mark.both_databases
 async def test_a_suspended_installation_pokes_the_runs_of_its_repositories(store: Store) -> None:
     other = replace(REPO, id=RepoId(3), installation_id=71)
     await commit(store, repo=other)
@@ -63,6 +66,7 @@ async def test_a_suspended_installation_pokes_the_runs_of_its_repositories(store
     assert await store.repos.active() == (other, REPO)
 
 
+@pytest.mark.both_databases
 async def test_repositories_taken_from_an_installation_are_not_active(store: Store) -> None:
     other = replace(REPO, id=RepoId(3))
     await commit(store, repo=REPO)
@@ -76,6 +80,7 @@ async def test_repositories_taken_from_an_installation_are_not_active(store: Sto
     assert await store.repos.active() == (REPO,)
 
 
+@pytest.mark.both_databases
 async def test_a_pull_request_is_the_one_last_seen(store: Store) -> None:
     await commit(store, pull=PULL)
     assert await store.pulls.get(REPO.id, 1) == PULL
@@ -85,6 +90,7 @@ async def test_a_pull_request_is_the_one_last_seen(store: Store) -> None:
     assert await store.pulls.get(REPO.id, 2) is None
 
 
+@pytest.mark.both_databases
 async def test_pulls_at_a_commit_are_the_open_ones(store: Store) -> None:
     closed, second = replace(PULL, number=2, open=False), replace(PULL, number=3)
     for pull in (second, closed, PULL, replace(PULL, number=4, head_sha=OTHER)):
@@ -93,6 +99,7 @@ async def test_pulls_at_a_commit_are_the_open_ones(store: Store) -> None:
     assert [pull.number for pull in await store.pulls.open(REPO.id)] == [1, 3, 4]
 
 
+@pytest.mark.both_databases
 async def test_heads_are_oldest_first_and_a_push_back_makes_one_the_newest(store: Store) -> None:
     first, second = Head(REPO.id, 1, SHA, "ann", NOW), Head(REPO.id, 1, OTHER, "bob", after(1))
     await commit(store, head=first)
@@ -121,6 +128,7 @@ async def test_times_come_back_aware_in_utc_to_the_microsecond(store: Store) -> 
     assert head.seen_at.utcoffset() == timedelta(0)
 
 
+@pytest.mark.both_databases
 async def test_a_policy_is_read_kept_and_forgotten(store: Store) -> None:
     policy = StoredPolicy(REPO.id, "main", "blob", "version: 1", NOW)
     none = StoredPolicy(REPO.id, "v0.1", "", None, NOW)
@@ -133,6 +141,7 @@ async def test_a_policy_is_read_kept_and_forgotten(store: Store) -> None:
     assert await store.policies.get(REPO.id, "v0.1") == none
 
 
+@pytest.mark.both_databases
 async def test_a_selection_is_one_a_pull_request(store: Store) -> None:
     one = StoredSelection(REPO.id, SHA, 1, "p1", SelectionDetails())
     suite = SuiteSelection(
@@ -156,52 +165,10 @@ async def test_a_selection_is_one_a_pull_request(store: Store) -> None:
     assert found == (replace(one, data=full), replace(one, number=2))
 
 
+@pytest.mark.both_databases
 async def test_approvals_are_of_a_commit_and_a_person(store: Store) -> None:
     ann = Approval(REPO.id, SHA, "ann", Level.WRITE, "button", NOW)
     bob = Approval(REPO.id, SHA, "bob", Level.ADMIN, "command", after(1))
     for approval in (bob, ann, replace(ann, sha=OTHER), replace(ann, via="start")):
         await commit(store, approval=approval)
     assert await store.pulls.approvals(REPO.id, SHA) == (replace(ann, via="start"), bob)
-
-
-async def live(store: Store, made: Run, **more: object) -> Run:
-    """Store a run that was dispatched."""
-    await put(store, made)
-    (claimed,) = await store.runs.claim("me", NOW, lease_s=30, limit=9)
-    moved: Run = replace(made, dispatched_at=NOW, **more)  # type: ignore[arg-type]
-    assert await store.runs.save(claimed.lease, SaveRun(moved, due=None), NOW)
-    return moved
-
-
-async def test_runs_are_found_by_what_they_are_known_by(store: Store) -> None:
-    first = await live(store, run("a"), actions_run_id=9, actions_attempt=1, dispatch_id="D")
-    ended = await live(store, run("b"), actions_run_id=8)
-    assert await store.runs.of_actions_run(REPO.id, 9) == first
-    assert await store.runs.of_actions_run(RepoId(1), 9) is None
-    assert await store.runs.of_dispatch("D") == first
-    assert await store.runs.of_dispatch("E") is None
-    assert await store.runs.of_check(REPO.id, first.id) == first
-    assert await store.runs.of_check(RepoId(1), first.id) is None
-    assert await store.runs.of_check(REPO.id, "unknown") is None
-    assert [item.run for item in await store.runs.of_claimant(REPO.id, "pr:1")] == [first, ended]
-    assert await store.runs.of_claimant(RepoId(1), "pr:1") == ()
-
-
-async def test_the_open_runs_that_a_pull_request_pinned_are_found(store: Store) -> None:
-    pinned = await live(store, run("a", number=1), actions_run_id=9)
-    await live(store, run("b", number=1), actions_run_id=8)
-    await store.commit(Plan(add_claimants=(claimant(pinned, "pin:5"),)), NOW, done=None)
-    assert [item.run for item in await store.runs.pinned(REPO.id, 1)] == [pinned]
-    assert await store.runs.pinned(REPO.id, 2) == ()
-    assert await store.runs.pinned(RepoId(1), 1) == ()
-
-
-async def test_the_latest_attempt_of_an_actions_run_is_found(store: Store) -> None:
-    first = await live(store, run(), actions_run_id=9)
-    await store.commit(Plan(add_claimants=(claimant(first, "x"),)), NOW, done=None)
-    (claimed,) = await store.runs.claim("me", NOW, lease_s=30, limit=9)
-    ended = done(first, outcome=Outcome.FAILURE)
-    assert await store.runs.save(claimed.lease, SaveRun(ended, due=None), NOW)
-    second = await live(store, run(attempt=2), actions_run_id=9, actions_attempt=2)
-    assert await store.runs.of_actions_run(REPO.id, 9) == second
-    assert [item.run for item in await store.runs.of_claimant(REPO.id, "pr:1")] == [second]

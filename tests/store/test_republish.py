@@ -1,8 +1,10 @@
 """A check run that GitHub set back to queued is shown anew, with the reason nothing started."""
 
-from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck
+import pytest
+
+from bot.core.planning.plan import Plan, RepublishCheck
 from bot.store import Store
-from tests.store.rows import NOW, REPO, SHA, after
+from tests.store.building import REPO, SHA, after
 from tests.store.test_checks import claim, claims, show, touch
 
 
@@ -11,6 +13,7 @@ async def republish(store: Store, remark: str) -> None:
     assert await store.commit(change, after(9), done=None)
 
 
+@pytest.mark.both_databases
 async def test_an_ended_check_is_shown_anew_with_the_remark(store: Store) -> None:
     await touch(store)
     first = await claim(store)
@@ -27,12 +30,3 @@ async def test_an_open_check_is_left_alone(store: Store) -> None:
     await show(store, await claim(store), ended=False)
     await republish(store, "you may not")
     assert await claims(store, 10) == ()
-
-
-async def test_what_somebody_did_is_listed_since_a_time(store: Store) -> None:
-    def entry(who: str, seconds: float) -> AuditEntry:
-        return AuditEntry(after(seconds), who, "rerun ppo", allowed=True, rule="E", repo_id=REPO.id)
-
-    entries = (entry("a", 0), entry("b", 5), entry("a", 6))
-    await store.commit(Plan(repo=REPO, audit=entries), NOW, done=None)
-    assert await store.audit.since(REPO.id, "a", after(1)) == (entries[2],)
