@@ -28,7 +28,10 @@ _CHUNK_BYTES = 256 * 1024
 )
 @click.option("--infra-only", is_flag=True, help="Exit with 1 if a retry would not help.")
 def command(file: str, *, as_json: bool, repo_roots: tuple[str, ...], infra_only: bool) -> None:
-    """Show why the log FILE (`-`: standard input) failed, and whether a retry would help."""
+    """Show why the log FILE failed, and whether a retry would help.
+
+    FILE may be `-` for standard input.
+    """
     with click.open_file(file, "rb") as stream:
         digest = _read(cast("BinaryIO", stream), repo_roots)
     if as_json:

@@ -38,7 +38,10 @@ def command(
     *,
     as_json: bool,
 ) -> None:
-    """Explain each suite for a change of PATHS: selected or not, who may start it, its cost."""
+    """Explain why a change of PATHS selects each suite, or not.
+
+    For each suite: selected or not, the pattern and the file, who may start it, and its cost.
+    """
     listed = _listed(policy, files_from, paths)
     loaded = policy_or_exit(policy)
     names = _named(loaded, words)

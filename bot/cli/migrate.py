@@ -10,7 +10,10 @@ from bot.settings import read_operator_settings
 
 @click.command("migrate")
 def command() -> None:
-    """Bring the database (DATABASE_URL) to the newest schema; safe to run twice at once."""
+    """Bring the database (DATABASE_URL) to the newest schema.
+
+    It is safe to run it twice at once.
+    """
     settings = settings_or_exit(read_operator_settings)
     from bot.store import migrate  # noqa: PLC0415  SQLAlchemy, for this command alone
 

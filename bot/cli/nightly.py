@@ -36,7 +36,7 @@ def command() -> None:
 )
 @options.as_json
 def listing(repo: str | None, each: int, *, as_json: bool) -> None:
-    """List the schedules of all policies: the next time, and the last results."""
+    """List the schedules of all policies, and their last results."""
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
     from bot.cli.operators.session import operate  # noqa: PLC0415  SQLAlchemy, for the work alone
 
@@ -60,10 +60,10 @@ def listing(repo: str | None, each: int, *, as_json: bool) -> None:
 @options.by
 @options.as_json
 def run(name: str, repo: str | None, by: str, *, as_json: bool) -> None:
-    """Let the running service start the schedule NAME now, on the head of its branch.
+    """Let the running service start the schedule NAME now.
 
-    The next time of the schedule stays. A suite that already runs on that commit is not started
-    twice.
+    It runs on the head of its branch. The next time of the schedule stays. A suite that already
+    runs on that commit is not started twice.
     """
     from bot.cli.operators.printing import print_json  # noqa: PLC0415
     from bot.cli.operators.session import operate  # noqa: PLC0415  SQLAlchemy, for the work alone

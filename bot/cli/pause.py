@@ -33,10 +33,10 @@ class PauseArguments:
 @options.by_or_none
 @options.as_json
 def command(*, everything: bool, listing: bool, as_json: bool, **what: Any) -> None:
-    """Start nothing new on a runner label or a pool of NPUs, in any repository.
+    """Start nothing new on a runner label or a pool of NPUs.
 
-    Running jobs continue to their end. Waiting runs show who paused it, why, and until when. If a
-    name is a label and a pool, use label:NAME or pool:NAME.
+    A pause holds in every repository. Running jobs continue to their end. Waiting runs show who
+    paused it, why, and until when. If a name is a label and a pool, use label:NAME or pool:NAME.
     """
     asked = PauseArguments(**what)
     if sum((asked.resource is not None, everything, listing)) != 1:

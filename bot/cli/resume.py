@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 @options.by
 @options.as_json
 def command(resource: str | None, by: str, *, everything: bool, as_json: bool) -> None:
-    """End the pause of a label or a pool, or the pause of everything. Other pauses stay."""
+    """End the pause of a label, of a pool, or of everything.
+
+    Other pauses stay.
+    """
     if (resource is not None) is everything:
         msg = "name one label or pool, or say --all"
         raise click.UsageError(msg)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 @options.by
 @options.as_json
 def command(run: str, by: str, *, as_json: bool) -> None:
-    """Run the suite of RUN again at the same commit, with the policy of that time.
+    """Run the suite of RUN again, with the policy of that time.
 
-    The new run counts for the same pull requests as RUN, if that is still right. Otherwise it is
-    only the operator's.
+    It runs at the same commit. The new run counts for the same pull requests as RUN, if that is
+    still right. Otherwise it is only the operator's.
     """
     from bot.cli.operators.printing import print_json  # noqa: PLC0415  rich
     from bot.cli.operators.session import operate, or_exit  # noqa: PLC0415  SQLAlchemy

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("run")
 @options.as_json
 def command(run: str, *, as_json: bool) -> None:
-    """Show RUN: its row, the reasons why it runs, its history, its RayJobs, and links.
+    """Show RUN with its history, its RayJobs, and links.
 
     The first characters of the id are enough if no other run has the same.
     """

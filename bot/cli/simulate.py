@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 def command(
     policy: str, against: str | None, commits: str, times: str | None, *, as_json: bool
 ) -> None:
-    """Show what a policy would have started automatically over past commits.
+    """Show what a policy would have started over past commits.
 
-    The cost is in NPU-hours: nodes × NPUs × hours. The hours are each suite's time limit, or its
-    typical minutes.
+    Only automatic starts count. The cost is in NPU-hours: nodes × NPUs × hours. The hours are each
+    suite's time limit, or its typical minutes.
     """
     if [policy, against, commits, times].count("-") > 1:
         msg = "only one of the files can be standard input"

@@ -4,6 +4,6 @@ from bot.cli.service import service_command
 
 command = service_command(
     "worker",
-    "Do the work only, beside a `serve` on the same database, until SIGTERM.",
+    "Do the work only, beside a `serve`, until SIGTERM.",
     with_web=False,
 )
