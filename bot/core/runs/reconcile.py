@@ -144,8 +144,7 @@ def _must_list_rayjobs(given: ReconcileInput, observed: Observed) -> bool:
 def _list_rayjobs(given: ReconcileInput, observed: Observed) -> Step:
     """Ask the submitter for all RayJobs, or the log if the submitter does not answer in time."""
     waited = given.now - (observed.seen_end_at or given.now)
-    answers = given.submitter and not given.submitter_down
-    if answers and waited < UNSEEN_AFTER:
+    if given.submitter_answers and waited < UNSEEN_AFTER:
         return FindRayJobs(given.now + LOOK_EVERY, last=True)
     return ReadLog()  # it names every submitted RayJob, too
 
@@ -205,8 +204,7 @@ def _keep_running(
         return limit
     if isinstance(verdict, Pending):
         return _look_for_evidence(given, verdict)
-    look = run.snapshot.suite.rayjob and given.submitter and not given.rayjobs
-    if look and not given.submitter_down:
+    if given.rayjobs_missing:
         return FindRayJobs(now + LOOK_EVERY)
     return Wait(State.RUNNING, now + _SLOW_LOOK)
 
@@ -274,8 +272,7 @@ def _look_for_evidence(given: ReconcileInput, verdict: Pending) -> Step:
     now = given.now
     if verdict.read_log:
         return ReadLog()
-    look = given.submitter and not given.rayjobs and not given.submitter_down
-    if look:
+    if given.rayjobs_missing:
         return FindRayJobs(now + LOOK_EVERY)
     return Wait(State.RUNNING, now + LOOK_EVERY, verdict.why)
 

@@ -22,3 +22,13 @@ class ReconcileInput:
     submitter: bool = True  # True if one is configured
     submitter_down: Message = NOTHING  # since when and why it is down
     offline: OfflineLabel | None = None  # if the label of the run looks offline
+
+    @property
+    def submitter_answers(self) -> bool:
+        """Return True if there is a submitter and it is not down."""
+        return self.submitter and not self.submitter_down
+
+    @property
+    def rayjobs_missing(self) -> bool:
+        """Return True if the submitter can tell RayJobs of which none is known yet."""
+        return self.run.snapshot.suite.rayjob and self.submitter_answers and not self.rayjobs

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import bot.core.rayjob.evidence as log_evidence
 from bot.core.messages import NOTHING
 from bot.core.model.rayjobs import RayJob, unconfirmed
 from bot.core.model.repos import Repo
@@ -21,7 +20,7 @@ from bot.core.model.run_events import (
     WorkflowRunEnded,
 )
 from bot.core.model.runs import Run, State
-from bot.core.rayjob import NotOffered, RayJobRecord
+from bot.core.rayjob import ActionsLog, NotOffered, RayJobRecord
 from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsJob
@@ -153,7 +152,7 @@ class RunObserver:
         if job is None:
             return LogRead(run.actions_attempt, problem="no job of the run has begun"), None
         digester = self._digesters.of(run)
-        markers = log_evidence.ActionsLog()
+        markers = ActionsLog()
         async for chunk in self._github.job_log(repo, job.id):
             digester.feed(chunk)
             markers.feed(chunk)
