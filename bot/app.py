@@ -32,7 +32,7 @@ from bot.services.events.policy_change import PolicyChanges
 from bot.services.events.pull_request import PullRequests
 from bot.services.events.push import Pushes
 from bot.services.events.workflow_run import WorkflowRuns
-from bot.services.policies import Policies
+from bot.services.policies import PolicyReader
 from bot.services.rayjobs.announcements import Announcements
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.follower import Follower
@@ -146,7 +146,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     """Make the loops; a follower's streams end with them."""
     settings, deps = parts.settings, parts.deps
     default = _default(settings)
-    policies = Policies(deps.store, deps.github, deps.clock, default)
+    policies = PolicyReader(deps.store, deps.github, deps.clock, default)
     pulls = PullRequests(deps, policies, PolicyChanges(deps, default))
     natives = Natives(deps, policies)
     digesters = Digesters(resources.text("signatures.yml"))
@@ -161,7 +161,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     )
     logs = LogFiles(settings.data_dir)
     sweeper = Sweeper(deps, logs, pulls, natives, options)
-    schedules = Schedules(deps.store, deps.github, policies, (deps.clock, deps.worker, deps.new_id))
+    schedules = Schedules(deps, policies)
     specs = [
         *(LoopSpec(f"inbox-{n}", inbox.step, Topic.INBOX) for n in range(_INBOXES)),
         *(LoopSpec(f"runner-{n}", runner.step, Topic.RUNNER) for n in range(_RUNNERS)),
@@ -178,7 +178,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
 
 
 def _event_handlers(
-    deps: Deps, policies: Policies, pulls: PullRequests, natives: Natives
+    deps: Deps, policies: PolicyReader, pulls: PullRequests, natives: Natives
 ) -> EventHandlers:
     messages = Messages()
     return EventHandlers(

@@ -29,7 +29,7 @@ class Broken:
     sha: str
 
 
-class Policies:
+class PolicyReader:
     """Reads policies through the store: an unchanged one costs no call."""
 
     def __init__(self, store: Store, github: GitHub, clock: Clock, default: bytes | None) -> None:

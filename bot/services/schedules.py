@@ -33,12 +33,9 @@ from bot.core.planning.schedule import (
 )
 from bot.core.policy import Mode, Nightly
 from bot.core.policy.selection import nightly_suites
-from bot.ports.clock import Clock
 from bot.ports.errors import Permanent, Transient
-from bot.ports.github import GitHub
-from bot.services.policies import Broken, Policies
-from bot.services.workers import Worker
-from bot.store import Store
+from bot.services.policies import Broken, PolicyReader
+from bot.services.workers import Deps
 from bot.store.schedules import RepoSchedules
 from bot.telemetry import get_log
 
@@ -53,17 +50,13 @@ _NOT_HERE = "the app may not act in this repository now"
 class Schedules:
     """Keeps times in line with the policies, and fires them."""
 
-    def __init__(
-        self,
-        store: Store,
-        github: GitHub,
-        policies: Policies,
-        tools: tuple[Clock, Worker, Callable[[], str]],
-    ) -> None:
-        self._store = store
-        self._github = github
+    def __init__(self, deps: Deps, policies: PolicyReader) -> None:
+        self._store = deps.store
+        self._github = deps.github
         self._policies = policies
-        self._clock, self._loop, self._new_id = tools
+        self._clock = deps.clock
+        self._worker = deps.worker
+        self._new_id = deps.new_id
         self._next_look: datetime | None = None
         self._in_line: dict[RepoId, tuple[str, str]] = {}  # branch and blob that the times are of
         self._waits: dict[tuple[RepoId, str], datetime] = {}
@@ -96,7 +89,7 @@ class Schedules:
             self._waits[key] = now + wait
         except Exception as error:  # noqa: BLE001  one broken night must not stop the others
             self._waits[key] = now + _FAILED_AGAIN
-            self._loop.failed("nightlies", error, log)
+            self._worker.failed("nightlies", error, log)
         else:
             self._waits.pop(key, None)
 

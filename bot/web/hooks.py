@@ -1,4 +1,4 @@
-"""The webhook door: nothing before the signature, nothing after the row."""
+"""Takes webhooks: verifies the signature, stores the delivery, answers 202."""
 
 import hashlib
 import hmac
@@ -18,13 +18,13 @@ from bot.telemetry import Metrics, get_log
 
 MAX_BODY = 25 * 1024 * 1024  # GitHub's own cap for a payload
 _GUID = re.compile(r"[0-9A-Za-z-]{1,64}")
-_EVENT = re.compile(r"[a-z_]{1,64}")  # and an action, which GitHub writes alike
+_EVENT = re.compile(r"[a-z_]{1,64}")  # an action is written alike
 _SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An answer that stores nothing: the status and the reason."""
+    """Why a request is refused; nothing is stored."""
 
     status: int
     reason: str
@@ -34,7 +34,7 @@ _TOO_LARGE = Refused(413, "the body is larger than 25 MB")
 
 
 class Hooks:
-    """Verifies, stores and answers."""
+    """Stores webhooks that GitHub has signed with one of the secrets."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Hooks:
         self._log = get_log("hooks")
 
     async def post(self, request: web.Request) -> web.Response:
-        """Answer a webhook: 202 once it is stored, 4xx with the reason when it can't be."""
+        """Answer 202 once the webhook is stored, or 4xx with the reason."""
         try:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
@@ -77,7 +77,7 @@ class Hooks:
         return web.json_response({"result": result, "reason": ignored or ""}, status=202)
 
     def _signed(self, body: bytes, given: str) -> bool:
-        """Compare in constant time; SHA-1 is not taken."""
+        """Return True if the SHA-256 signature is valid; compare in constant time."""
         signature = given.encode("latin-1", "replace")
         if not _SIGNATURE.fullmatch(signature):
             return False
@@ -95,7 +95,7 @@ class Hooks:
         return web.json_response({"error": refused.reason}, status=refused.status)
 
     def _read(self, request: web.Request, body: bytes) -> tuple[Delivery, str | None] | Refused:
-        """Return the delivery as a row and, when nothing will come of it, why."""
+        """Return the delivery as a row, and the reason if it is ignored."""
         guid = request.headers.get("X-GitHub-Delivery", "")
         name = request.headers.get("X-GitHub-Event", "")
         if not _GUID.fullmatch(guid):

@@ -13,7 +13,7 @@ from bot.core.model.repos import Repo
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.plan import Plan
 from bot.ports.github import FileText, GitHub
-from bot.services.policies import Broken, Policies
+from bot.services.policies import Broken, PolicyReader
 from bot.sim import ManualClock
 from bot.store import Store
 from tests.databases import SqliteTemplate
@@ -48,8 +48,8 @@ async def store(sqlite_template: SqliteTemplate, tmp_path: Path) -> AsyncIterato
     await opened.close()
 
 
-def policies(store: Store, files: Files, default: bytes | None = None) -> Policies:
-    return Policies(store, cast("GitHub", files), ManualClock(NOW), default)
+def policies(store: Store, files: Files, default: bytes | None = None) -> PolicyReader:
+    return PolicyReader(store, cast("GitHub", files), ManualClock(NOW), default)
 
 
 async def test_a_base_that_nobody_lists_uses_the_default_branchs_policy(store: Store) -> None:
@@ -84,7 +84,7 @@ async def test_without_a_file_the_servers_own_counts_or_none(store: Store) -> No
 async def test_a_warm_policy_costs_no_call_until_a_push_or_ten_minutes(store: Store) -> None:
     files = Files({"main": HEAD})
     clock = ManualClock(NOW)
-    read = Policies(store, cast("GitHub", files), clock, None)
+    read = PolicyReader(store, cast("GitHub", files), clock, None)
     await read.of(REPO, "main")
     await read.of(REPO, "main")
     assert files.asked == ["main"]

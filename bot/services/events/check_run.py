@@ -34,7 +34,7 @@ from bot.core.planning.starts import Starter, StartRequest, approval
 from bot.core.planning.trust import Trusted
 from bot.core.report.markdown import code, prose
 from bot.services.events.pull_request import PullRequests
-from bot.services.policies import Policies
+from bot.services.policies import PolicyReader
 from bot.services.workers import Deps
 
 SAME_CLICK = timedelta(seconds=60)
@@ -63,7 +63,7 @@ class CheckRuns:
     """Carries out what people press in the checks tab."""
 
     def __init__(
-        self, deps: Deps, policies: Policies, pulls: PullRequests, messages: Messages
+        self, deps: Deps, policies: PolicyReader, pulls: PullRequests, messages: Messages
     ) -> None:
         self._store = deps.store
         self._policies = policies

@@ -25,7 +25,7 @@ from bot.core.planning.trust import Trusted
 from bot.core.policy import Limits
 from bot.core.policy.selection import Selection
 from bot.services.events.pull_request import PullRequests, RequestedHead
-from bot.services.policies import Broken, Policies
+from bot.services.policies import Broken, PolicyReader
 from bot.services.workers import Deps
 
 RECEIPT = "eyes"
@@ -47,7 +47,7 @@ class IssueComments:
     """Carries out the commands of comments."""
 
     def __init__(
-        self, deps: Deps, policies: Policies, pulls: PullRequests, messages: Messages
+        self, deps: Deps, policies: PolicyReader, pulls: PullRequests, messages: Messages
     ) -> None:
         self._store = deps.store
         self._github = deps.github

@@ -27,7 +27,7 @@ from bot.core.policy import Mode, Trigger
 from bot.core.policy.selection import select
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles
-from bot.services.policies import Broken, Policies
+from bot.services.policies import Broken, PolicyReader
 from bot.services.workers import Deps
 
 _HEADS = "refs/heads/"
@@ -36,7 +36,7 @@ _HEADS = "refs/heads/"
 class MergeGroups:
     """Answers the merge queue. Its commits are trusted: only people who may write can enqueue."""
 
-    def __init__(self, deps: Deps, policies: Policies) -> None:
+    def __init__(self, deps: Deps, policies: PolicyReader) -> None:
         self._store = deps.store
         self._github = deps.github
         self._policies = policies

@@ -27,7 +27,7 @@ from bot.core.policy import Trust
 from bot.core.policy.selection import POLICY_PATH, select, touches_protected
 from bot.ports.github import ChangedFiles
 from bot.services.events.policy_change import PolicyChanges
-from bot.services.policies import Broken, Policies
+from bot.services.policies import Broken, PolicyReader
 from bot.services.workers import Deps
 
 _CLOSED = Message("drop_closed")
@@ -46,7 +46,7 @@ class RequestedHead:
 class PullRequests:
     """Brings what runs for a pull request in line with its head."""
 
-    def __init__(self, deps: Deps, policies: Policies, policy_changes: PolicyChanges) -> None:
+    def __init__(self, deps: Deps, policies: PolicyReader, policy_changes: PolicyChanges) -> None:
         self._store = deps.store
         self._github = deps.github
         self._policies = policies

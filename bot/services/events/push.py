@@ -14,7 +14,7 @@ from bot.core.policy import Policy, Trigger
 from bot.core.policy.selection import lists_branch, select
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles
-from bot.services.policies import Policies
+from bot.services.policies import PolicyReader
 from bot.services.workers import Deps
 
 _NO_COMMIT = 422  # git no longer has the commit before
@@ -24,7 +24,7 @@ _NO_FILES = ChangedFiles((), truncated=True)
 class Pushes:
     """Runs the suites with the trigger `push`, on the default branch and the listed branches."""
 
-    def __init__(self, deps: Deps, policies: Policies) -> None:
+    def __init__(self, deps: Deps, policies: PolicyReader) -> None:
         self._store = deps.store
         self._github = deps.github
         self._policies = policies

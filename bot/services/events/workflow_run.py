@@ -18,7 +18,7 @@ from bot.core.planning.pull_request import pr_source
 from bot.core.runs.native import info_from_webhook
 from bot.core.runs.offline import JobSeen, job_state, own_labels
 from bot.ports.errors import Transient
-from bot.services.policies import Policies
+from bot.services.policies import PolicyReader
 from bot.services.runs.native import Natives
 from bot.services.workers import Deps
 
@@ -29,7 +29,7 @@ _ULID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 class WorkflowRuns:
     """Stores what Actions reports as events of runs; a run's own step decides what they mean."""
 
-    def __init__(self, deps: Deps, policies: Policies, natives: Natives) -> None:
+    def __init__(self, deps: Deps, policies: PolicyReader, natives: Natives) -> None:
         self._store = deps.store
         self._github = deps.github
         self._policies = policies

@@ -30,7 +30,7 @@ from bot.core.runs.native import (
     native_suites,
 )
 from bot.ports.errors import Transient
-from bot.services.policies import Policies
+from bot.services.policies import PolicyReader
 from bot.services.workers import Deps
 
 _SOON_S = 1.0  # when to look again for the pull request
@@ -39,7 +39,7 @@ _SOON_S = 1.0  # when to look again for the pull request
 class Natives:
     """Finds the pull requests of an Actions run that the bot did not start."""
 
-    def __init__(self, deps: Deps, policies: Policies) -> None:
+    def __init__(self, deps: Deps, policies: PolicyReader) -> None:
         self._store = deps.store
         self._policies = policies
         self._clock = deps.clock

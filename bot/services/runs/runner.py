@@ -19,7 +19,7 @@ from bot.core.runs.offline import OfflineLabel
 from bot.core.runs.reconcile_input import ReconcileInput
 from bot.ports.errors import Permanent, Transient
 from bot.ports.rayjobs import RayJobs
-from bot.services.policies import Policies
+from bot.services.policies import PolicyReader
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.runs.dispatcher import Dispatcher
 from bot.services.runs.ledger import Ledger, StepResult
@@ -44,7 +44,7 @@ class Runner:
     """Claims runs, decides the next step of each and carries it out."""
 
     def __init__(
-        self, deps: Deps, policies: Policies, digesters: Digesters, rayjobs: RayJobs | None
+        self, deps: Deps, policies: PolicyReader, digesters: Digesters, rayjobs: RayJobs | None
     ) -> None:
         """``rayjobs`` is None if no submitter is configured."""
         self._store = deps.store
