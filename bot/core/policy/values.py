@@ -12,6 +12,7 @@ from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, PlainValidator, StrictInt, StrictStr
 
 from bot.core.messages import Message
+from bot.core.messages.en.replies import REPLIES
 from bot.core.policy.globs import PatternError, compile_pattern
 
 # GitHub's own limit on the inputs of a `workflow_dispatch`.
@@ -23,8 +24,9 @@ SENT_INPUTS = ("ascend_ci", "sha", "pr", "runner", "timeout_minutes")
 # The placeholders of an input's value.
 PLACEHOLDERS = ("sha", "pr", "runner", "run")
 
-# Words of `/ascend-e2e`; a suite of the same name could not be named in a command.
-COMMAND_WORDS = frozenset({"run", "rerun", "cancel", "approve", "explain", "status", "help"})
+# The verbs of `/ascend-e2e`, each with a help text: a suite of that name could not be named there.
+_HELP = "help_"
+COMMAND_WORDS = frozenset(key.removeprefix(_HELP) for key in REPLIES if key.startswith(_HELP))
 
 # The maximum length of a list or mapping. With it a hostile policy takes at most a second.
 MAX_ITEMS = 200
