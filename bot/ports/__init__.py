@@ -1,1 +1,1 @@
-"""What the services need from the outside, one Protocol a user; values in, values out."""
+"""The outside world as the services need it: one Protocol for each system."""

@@ -1,4 +1,4 @@
-"""What the services need from GitHub: named calls with values; ``Transient``/``Permanent`` raised.
+"""GitHub as the services need it: calls that raise ``Transient`` or ``Permanent``.
 
 Every call takes the repository, whose installation gives the token. Retries, pacing, caches and
 limits are the adapter's.
@@ -25,7 +25,7 @@ class ChangedFiles:
 
     files: tuple[ChangedFile, ...]
     truncated: bool = False
-    heads: frozenset[str] = frozenset()  # that the list says it is of; empty: it does not say
+    heads: frozenset[str] = frozenset()  # the heads that the list names; empty: it names none
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class GitHub(Protocol):
         ...
 
     async def in_team(self, repo: Repo, team: str, login: str) -> bool:
-        """Tell whether somebody is an active member of the owner's team."""
+        """Return True if a person is an active member of the owner's team."""
         ...
 
     async def create_check(self, repo: Repo, check: CheckWrite) -> int:

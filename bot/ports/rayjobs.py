@@ -1,4 +1,4 @@
-"""The RayJob submitter, as the follower and the runner need it."""
+"""The RayJob submitter as the services need it."""
 
 from collections.abc import AsyncGenerator
 from typing import Protocol

@@ -1,11 +1,11 @@
-"""Waking whoever waits for rows; a lost wake costs a poll interval, nothing else."""
+"""Wakes loops that wait for rows; a lost wake costs only a poll interval."""
 
 from enum import StrEnum
 from typing import Protocol
 
 
 class Topic(StrEnum):
-    """Whose rows changed."""
+    """The loop that has new rows."""
 
     INBOX = "inbox"
     RUNNER = "runner"
@@ -14,7 +14,7 @@ class Topic(StrEnum):
 
 
 class Wake(Protocol):
-    """In the process by event, between processes by NOTIFY where the database has it."""
+    """Wakes loops in this process, and in other processes where the database can."""
 
     def poke(self, *topics: Topic) -> None:
         """Wake the loops of these topics, here and elsewhere."""

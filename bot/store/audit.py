@@ -1,4 +1,4 @@
-"""The audit: who decided what, on which commit, by which rule; one row a decision."""
+"""The audit: one row for each decision, with its author, its commit and its rule."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,10 +37,10 @@ class Audited:
 
 
 class Audit(Part):
-    """Reads and prunes the audit; decisions are written with what they decide."""
+    """Reads and prunes the audit. A decision is written in the transaction of its plan or run."""
 
     async def since(self, repo_id: RepoId, who: str, since: datetime) -> tuple[AuditEntry, ...]:
-        """Return what somebody did in a repository since a time, oldest first."""
+        """Return the decisions of a person in a repository since a time, oldest first."""
         mine = (audit.c.who == who) & (audit.c.at >= since) & (audit.c.repo_id == repo_id)
         query = select(audit).where(mine).order_by(audit.c.seq)
         async with self._db.read() as conn:
@@ -68,7 +68,7 @@ class Audit(Part):
 
 
 async def add_audit(conn: AsyncConnection, entries: Iterable[AuditEntry]) -> None:
-    """Write decisions; what the bot decided by itself is written once a commit, not each time."""
+    """Write decisions. The bot's own decision about a commit is written only once."""
     for entry in entries:
         if entry.who != BY_ITSELF or not await _is_written(conn, entry):
             await conn.execute(insert(conn, audit).values(values(entry)))

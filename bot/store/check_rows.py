@@ -37,9 +37,10 @@ async def add_run_check(conn: AsyncConnection, run: Run, now: datetime) -> None:
 
 
 async def touch_gate(conn: AsyncConnection, gate: Gate, now: datetime, new_id: NewId) -> None:
-    """Make the gate of a commit or bump it; a closed one is made by nobody and left if ended.
+    """Make the gate of a commit, or bump it if it exists.
 
-    One that is about to be shown anew has not ended: it may be about to open again.
+    A closed gate is never made. An ended one is bumped only if it waits to be shown anew: it
+    may be about to open again.
     """
     current = (checks.c.repo_id == gate.repo_id) & (checks.c.sha == gate.sha) & _gate_row()
     change = update(checks).where(current).values({**_bumped(now), **_gate_values(gate)})
@@ -86,7 +87,7 @@ def _gate_row() -> ColumnElement[bool]:
 
 
 def _no_run() -> ColumnElement[bool]:
-    """Tell a gate, retired or not, from a run's check and from a policy's."""
+    """Return SQL for "the row is a gate": neither a run's check nor a proposal's."""
     return checks.c.run_id.is_(None) & checks.c.proposal.is_(None)
 
 
@@ -121,7 +122,7 @@ async def bump_state(conn: AsyncConnection, run: Run, now: datetime) -> None:
 
 
 async def bump_progress(conn: AsyncConnection, run_id: str, now: datetime) -> None:
-    """Show a run's progress when its interval allows; what is due sooner stays so."""
+    """Make a run's progress due when its interval allows; an earlier due time stays."""
     shown = (checks.c.run_id == run_id) & checks.c.retired_at.is_(None)
     await conn.execute(update(checks).where(shown, ~checks.c.given_up).values(_later(now)))
 
@@ -137,9 +138,9 @@ def _later(now: datetime) -> dict[str, Any]:
 
 
 async def bump_links(conn: AsyncConnection, row: ColumnElement[bool], now: datetime) -> None:
-    """Show a run's check run that is new on GitHub in replies at once, in its gate with time.
+    """Link a run's new check run: in replies at once, in its gate when the interval allows.
 
-    Call it before the row gets its id: one that has an id is linked to already.
+    Call it before the row gets its id: a row that has an id is linked already.
     """
     new = (row, checks.c.github_id.is_(None), checks.c.run_id.is_not(None))
     found = (await conn.execute(select(checks).where(*new))).mappings().first()
@@ -169,7 +170,7 @@ async def replace_check(
 async def republish_check(
     conn: AsyncConnection, republish: RepublishCheck, now: datetime, new_id: NewId
 ) -> None:
-    """Show an ended check anew; an open one is what GitHub should show already."""
+    """Publish an ended check again; GitHub shows an open one correctly."""
     same = (
         (checks.c.repo_id == republish.repo_id) & (checks.c.sha == republish.sha) & checks.c.ended
     )
@@ -180,7 +181,7 @@ async def republish_check(
 async def retry_refused_checks(
     conn: AsyncConnection, changed: InstallationEvent, now: datetime
 ) -> None:
-    """Show again what GitHub refused: the suspension of the installation may be the reason."""
+    """Publish refused checks again: the suspended installation may have been the reason."""
     ours = select(repos.c.id).where(
         repos.c.active, repos.c.installation_id == changed.installation_id
     )
@@ -189,7 +190,7 @@ async def retry_refused_checks(
 
 
 async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:
-    """Make a reply or change what it says, due now."""
+    """Make a reply, or change its text; it is due now."""
     row = {
         "comment_id": reply.comment_id,
         "repo_id": reply.repo_id,

@@ -1,4 +1,4 @@
-"""Check rows under the reporter's lease, with all that their texts are made of."""
+"""Check rows under the reporter's lease, with the rows that their texts need."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -70,7 +70,7 @@ def _claim() -> ReturningUpdate[Any]:
 
 
 class Checks(Published):
-    """Claims checks, and notes what GitHub shows of them."""
+    """Claims checks and records the versions that GitHub shows."""
 
     _table = checks
 
@@ -93,7 +93,7 @@ class Checks(Published):
     async def shown(
         self, lease: Lease, *, github_id: int, version: int, ended: bool, now: datetime
     ) -> None:
-        """Note what GitHub shows now; a newer state is due at once, progress after a minute."""
+        """Record the version that GitHub shows. A newer state is due at once, progress later."""
         urgent = checks.c.urgent_version > version
         change = self._update_shown(
             lease,
@@ -202,7 +202,7 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> dict[Any
 
 
 async def _gate_views(conn: AsyncConnection, rows: Sequence[RowMapping]) -> dict[str, GateView]:
-    """Load what the gates of many commits say, in one query a table."""
+    """Load the rows behind the gates of many commits, with one query for each table."""
     if not rows:
         return {}
     commits: set[Commit] = {(row["repo_id"], row["sha"]) for row in rows}

@@ -1,4 +1,4 @@
-"""Column types: what a row holds and what Python sees, the same on both databases."""
+"""Column types: how values are stored, the same on both databases."""
 
 import json
 import zlib
@@ -56,7 +56,7 @@ class Word(TypeDecorator[StrEnum]):
 
 
 class Plain(TypeDecorator[str]):
-    """Text from outside: what neither database can hold (NUL, half a surrogate) is replaced."""
+    """Text from outside. NUL and half a surrogate are replaced: no database can hold them."""
 
     impl = Text
     cache_ok = True

@@ -30,7 +30,7 @@ _DEADLOCK, _SERIALIZATION = "40P01", "40001"
 
 
 def refusals() -> tuple[type[Exception], ...]:
-    """Return what opening a database raises when it can't be had, a wrong password included."""
+    """Return the errors of opening an unreachable database, or one with a wrong password."""
     try:
         import asyncpg  # type: ignore[import-untyped]  # noqa: PLC0415  an extra
     except ModuleNotFoundError:
@@ -39,7 +39,7 @@ def refusals() -> tuple[type[Exception], ...]:
 
 
 def is_sqlite(url: str) -> bool:
-    """Tell whether the database is an SQLite file."""
+    """Return True if the database is an SQLite file."""
     return make_url(url).get_backend_name() == "sqlite"
 
 
@@ -76,7 +76,7 @@ def insert(conn: AsyncConnection, table: Table) -> postgresql.Insert | sqlite.In
 
 
 def is_postgres(conn: AsyncConnection) -> bool:
-    """Tell whether rows can be locked one by one."""
+    """Return True if the database can lock single rows."""
     return conn.dialect.name == "postgresql"
 
 
@@ -129,12 +129,12 @@ class Database:
 
     async def write(self, work: Callable[[AsyncConnection], Awaitable[Answer]]) -> Answer:
         """Run ``work`` in one transaction and commit; a deadlock's victim is run again."""
-        for left in reversed(range(_TRIES)):
+        for tries_after in reversed(range(_TRIES)):
             try:
                 with _translated():
                     return await self._once(work)
             except DBAPIError as error:
-                if left == 0 or _sqlstate(error) not in {_DEADLOCK, _SERIALIZATION}:
+                if tries_after == 0 or _sqlstate(error) not in {_DEADLOCK, _SERIALIZATION}:
                     raise
         raise AssertionError
 

@@ -42,7 +42,7 @@ def _row(delivery: Delivery, ignored: str | None) -> dict[str, Any]:
 
 
 def _free_subject() -> ColumnElement[bool]:
-    """Tell in SQL whether nothing of the subject is in work and nothing earlier waits."""
+    """Return SQL for "no delivery of the subject is claimed, and no earlier one waits"."""
     other = deliveries.alias("other")
     earlier = exists().where(
         other.c.subject == deliveries.c.subject,
@@ -75,7 +75,7 @@ class Deliveries(Part):
         self._group = GroupCommit(db)
 
     async def close(self) -> None:
-        """Store what waits."""
+        """Store the deliveries that wait."""
         await self._group.close()
 
     async def put(self, delivery: Delivery, *, ignored: str | None = None) -> bool:

@@ -40,7 +40,7 @@ class GroupCommit:
         return await told
 
     async def close(self) -> None:
-        """Finish what waits."""
+        """Store the deliveries that wait."""
         if self._task is not None:
             await self._task
 
@@ -59,7 +59,7 @@ class GroupCommit:
                 await self._one_by_one(batch)
 
     async def _one_by_one(self, batch: list[_Waiting]) -> None:
-        """Store what can be stored, so that one bad row fails only itself."""
+        """Store row by row, so that a bad row fails alone."""
         for waiting in batch:
             try:
                 await self._store([waiting])

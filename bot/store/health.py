@@ -35,7 +35,7 @@ class HealthReads(Part):
     """Reads how the database is doing."""
 
     async def counts(self, now: datetime) -> Health:
-        """Count; done runs, the many, are left out."""
+        """Count rows. Done runs are not counted: there are too many."""
         async with self._db.read() as conn:
             waiting = text("state = 'new'")
             oldest = await conn.scalar(select(func.min(deliveries.c.received_at)).where(waiting))
@@ -54,7 +54,7 @@ class HealthReads(Part):
             )
 
     async def migrated(self) -> bool:
-        """Tell whether the database is reachable and at the newest schema."""
+        """Return True if the database is reachable and has the newest schema."""
         try:
             async with self._db.read() as conn:
                 return await revision(conn) == head_revision()

@@ -1,4 +1,4 @@
-"""Pauses: nothing starts on what is paused, and who waits there says so."""
+"""Pauses: no run starts on a paused resource."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ from bot.core.queue.state import Pause
 from bot.ports.wake import Topic
 from bot.store.audit import add_audit
 from bot.store.database import Part, insert
-from bot.store.queue import lock_places, poke_waiting
+from bot.store.queue import lock_queue, poke_waiting
 from bot.store.rows import load, load_all, load_runs, values
 from bot.store.tables import pauses, policies, queue, runs
 
@@ -53,7 +53,7 @@ class Pauses(Part):
         return before
 
     async def end(self, resource: str, entry: AuditEntry) -> Pause | None:
-        """End the pause of a resource and poke those who wait there; None: there was none."""
+        """End the pause of a resource and poke the runs that wait there; None: there was none."""
 
         async def work(conn: AsyncConnection) -> Pause | None:
             before = await _take_out(conn, resource, entry.at)
@@ -68,7 +68,7 @@ class Pauses(Part):
         return before
 
     async def known_resources(self) -> KnownResources:
-        """Return what tells which labels and pools there are."""
+        """Return the policies and snapshots that name labels and pools."""
         async with self._db.read() as conn:
             texts = await conn.scalars(select(policies.c.text).where(policies.c.text.is_not(None)))
             latest = select(runs.c.id).order_by(runs.c.id.desc()).limit(_LATEST)
@@ -87,7 +87,7 @@ async def _take_out(conn: AsyncConnection, resource: str, now: datetime) -> Paus
 
 
 async def _poke(conn: AsyncConnection, resource: str, now: datetime) -> None:
-    """Poke who waits there, in every repository: labels and pools are known by name."""
+    """Poke the runs that wait for a resource, in every repository that uses its name."""
     waiting = select(queue.c.repo_id, queue.c.needs).order_by(queue.c.repo_id)
     wanted: dict[RepoId, set[str]] = {}
     for repo_id, needs in await conn.execute(waiting):
@@ -96,5 +96,5 @@ async def _poke(conn: AsyncConnection, resource: str, now: datetime) -> None:
     for repo_id, found in wanted.items():
         touched = found if resource == ALL else found & {resource}
         if touched:
-            await lock_places(conn, repo_id)
+            await lock_queue(conn, repo_id)
             await poke_waiting(conn, repo_id, touched, now)

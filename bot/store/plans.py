@@ -66,7 +66,7 @@ def topics(plan: Plan) -> tuple[Topic, ...]:
 
 
 async def _save_records(conn: AsyncConnection, plan: Plan) -> None:
-    """Write what GitHub said; the newest word counts."""
+    """Write the state that GitHub reported; the newest report counts."""
     if plan.repo is not None:
         await save_repo(conn, plan.repo)
     if plan.head is not None:

@@ -1,4 +1,4 @@
-"""Deletes what is old."""
+"""Deletes old rows."""
 
 from datetime import datetime
 from typing import Any
@@ -33,13 +33,13 @@ async def _delete_some(
     where: ColumnElement[bool],
     limit: int,
 ) -> int:
-    """Delete up to ``limit`` rows; rows that hang on them go by the database's own cascade."""
+    """Delete up to ``limit`` rows; the database deletes the rows that depend on them."""
     old = select(key).where(where).limit(limit)
     return (await conn.execute(delete(table).where(key.in_(old)))).rowcount
 
 
 async def _prune_checks(conn: AsyncConnection, before: datetime, limit: int) -> int:
-    """Delete settled gates of commits that are no open head and have no runs, and choices there."""
+    """Delete settled gates and selections of commits that are no open head and have no runs."""
     is_head = exists().where(
         pulls.c.repo_id == checks.c.repo_id, pulls.c.head_sha == checks.c.sha, pulls.c.open
     )

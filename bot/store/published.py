@@ -1,4 +1,4 @@
-"""What checks and replies share: versions of what GitHub should show and shows, giving up."""
+"""The common part of checks and replies: the version GitHub should show, and the one it shows."""
 
 from abc import abstractmethod
 from datetime import datetime
@@ -17,7 +17,7 @@ def due_now(table: Table) -> ColumnElement[bool]:
 
 
 class Published(Part):
-    """A table of what is written to GitHub."""
+    """A table of texts that are written to GitHub."""
 
     _table: ClassVar[Table]
 
@@ -32,7 +32,7 @@ class Published(Part):
     def _update_shown(
         self, lease: Lease, *, github_id: int, version: int, next_at: Any, **more: Any
     ) -> Update:
-        """Return the update that notes what GitHub shows; ``next_at``: when to show the rest."""
+        """Return the update that records the shown version; a newer one is due at ``next_at``."""
         due = case((self._table.c.want_version > version, next_at), else_=None)
         return self._update(lease).values(
             github_id=github_id, shown_version=version, due=due, note="", **more, **FREE

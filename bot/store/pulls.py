@@ -18,7 +18,7 @@ from bot.store.tables import approvals, heads, policies, pulls, repos, runs, sel
 
 @dataclass(frozen=True, slots=True)
 class PullStory:
-    """A pull request with what was selected for its head and what ran there."""
+    """A pull request with the selection for its head and the runs there."""
 
     repo: Repo
     pull: Pull

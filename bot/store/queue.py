@@ -1,6 +1,6 @@
-"""Places on labels and pools: taken as `core.queueing` says, given back to those who wait.
+"""Runs acquire labels and pools in the order of the queue, and release them at their end.
 
-Lock order everywhere: a repository's places, then runs. On SQLite the writer's turn is the lock.
+Lock order everywhere: a repository's queue, then runs. On SQLite the single writer is the lock.
 """
 
 from dataclasses import replace
@@ -23,8 +23,8 @@ from bot.store.rows import values
 from bot.store.run_rows import poke_runs
 from bot.store.tables import holds, queue, queue_locks, runs
 
-# Besides those who may go now, the next ones are poked so that the places they show keep up.
-# The others look at their place when they are due anyway: a minute later, or ten far back.
+# Besides the runs that may start now, the next ones are poked so that they show their new position.
+# The others update it when they are due: after a minute, or ten minutes far back in the queue.
 _POKED = 3
 
 
@@ -43,7 +43,7 @@ class Queue(Part):
         """
 
         async def work(conn: AsyncConnection) -> tuple[Answer, bool]:
-            await lock_places(conn, run.repo_id)
+            await lock_queue(conn, run.repo_id)
             held = await _held(conn, run.id, needs)
             if held is not None:
                 return Acquired(held), False
@@ -62,10 +62,10 @@ class Queue(Part):
         return answer
 
 
-async def lock_places(conn: AsyncConnection, repo_id: RepoId) -> None:
-    """Lock a repository's places, making the row that is locked if it is not there yet.
+async def lock_queue(conn: AsyncConnection, repo_id: RepoId) -> None:
+    """Lock a repository's queue; make the row that is locked if it does not exist yet.
 
-    One lock for all of them: who goes next depends on everybody who waits.
+    One lock for all resources: the next run depends on every run that waits.
     """
     locking = (
         select(queue_locks.c.repo_id).where(queue_locks.c.repo_id == repo_id).with_for_update()
@@ -91,7 +91,7 @@ def _with(queue_state: QueueState, pending: PendingRun) -> QueueState:
 
 
 async def _is_open(conn: AsyncConnection, run_id: RunId) -> bool:
-    """Lock the run and tell whether it is open: a late runner takes nothing for a done one."""
+    """Lock the run and return True if it is open: a done run acquires nothing."""
     query = select(runs.c.id).where(runs.c.id == run_id, runs.c.state != State.DONE)
     return (await conn.execute(query.with_for_update())).first() is not None
 
@@ -99,7 +99,7 @@ async def _is_open(conn: AsyncConnection, run_id: RunId) -> bool:
 async def _enter(
     conn: AsyncConnection, run: Run, pending: PendingRun, answer: Answer, now: datetime
 ) -> None:
-    """Hold what was taken, or stand in the queue."""
+    """Write what the run holds now, or its place in the queue."""
     await conn.execute(delete(queue).where(queue.c.run_id == run.id))
     if isinstance(answer, Acquired):
         await _hold(conn, run, pending.needs[answer.choice], now)
@@ -127,17 +127,17 @@ async def release(
     conn: AsyncConnection,
     repo_id: RepoId,
     run_id: RunId,
-    wanted: tuple[str, ...] | None,
+    resources: tuple[str, ...] | None,
     now: datetime,
 ) -> None:
-    """Give back places (None: all, and the place in the queue) and poke those who wait."""
+    """Release resources (None: all, and the place in the queue) and poke runs that wait."""
     where = holds.c.run_id == run_id
-    if wanted is not None:
-        where &= holds.c.resource.in_(wanted)
+    if resources is not None:
+        where &= holds.c.resource.in_(resources)
     touched = set(await conn.scalars(delete(holds).where(where).returning(holds.c.resource)))
-    if wanted is None:
-        left = delete(queue).where(queue.c.run_id == run_id).returning(queue.c.needs)
-        for needs in await conn.scalars(left):
+    if resources is None:
+        leaving = delete(queue).where(queue.c.run_id == run_id).returning(queue.c.needs)
+        for needs in await conn.scalars(leaving):
             touched |= _resources(needs)
     if touched:
         await poke_waiting(conn, repo_id, touched, now)
@@ -150,7 +150,7 @@ def _resources(needs: Alternatives) -> set[str]:
 async def poke_waiting(
     conn: AsyncConnection, repo_id: RepoId, touched: set[str], now: datetime
 ) -> None:
-    """Poke who may go now, and the first ones of those who wait for these resources."""
+    """Poke the runs that may start now, and the first runs that wait for these resources."""
     queue_state = await read_queue_state(conn, repo_id, now)
     waiting = [item.run_id for item in order(queue_state) if _resources(item.needs) & touched]
     await poke_runs(conn, set(waiting[:_POKED]), now)

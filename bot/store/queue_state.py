@@ -1,4 +1,4 @@
-"""Reads everything that decides who goes next in a repository: `core.queueing`'s scene."""
+"""Reads the state of a repository's queue, from which the scheduler chooses the next run."""
 
 from collections import defaultdict
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from bot.core.queue.usage import WINDOW, Usage, spent
 from bot.store.rows import load, load_all
 from bot.store.tables import claimants, holds, pauses, pulls, queue, runs, workflow_jobs
 
-_FORGOTTEN = timedelta(hours=24)  # a job whose end nobody told us no longer occupies its label
+_FORGOTTEN = timedelta(hours=24)  # a job whose end was not reported no longer occupies its label
 _USUAL_OF = 300  # latest successes that the suites' usual times are taken from
 _USUAL_SINCE = timedelta(days=30)
 
@@ -28,7 +28,7 @@ _author = func.coalesce(
 
 
 async def read_queue_state(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> QueueState:
-    """Return who holds and who waits in a repository, and what limits them."""
+    """Return the runs that hold resources and that wait in a repository, and their limits."""
     waiting = await load_all(conn, PendingRun, queue, queue.c.repo_id == repo_id)
     return QueueState(
         now=now,
@@ -42,7 +42,7 @@ async def read_queue_state(conn: AsyncConnection, repo_id: RepoId, now: datetime
 
 
 async def pending_of(conn: AsyncConnection, run: Run, needs: Alternatives) -> PendingRun:
-    """Return a run as one who waits: its class comes from those who want it now."""
+    """Return a run as a pending one; its class is the best of its claimants."""
     rank = await conn.scalar(select(func.min(claimants.c.rank)).where(claimants.c.run_id == run.id))
     author = await conn.scalar(select(_author).where(runs.c.id == run.id))
     return PendingRun(
@@ -101,7 +101,7 @@ async def _occupied(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> di
 
 
 async def usages(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> tuple[Usage, ...]:
-    """Return what ran on NPUs within the last 24 hours."""
+    """Return the runs that used NPUs within the last 24 hours."""
     recent = (runs.c.state != State.DONE) | (runs.c.ended_at > now - WINDOW)
     query = select(
         runs.c.npus, runs.c.started_at, runs.c.ended_at, runs.c.number, _author.label("author")

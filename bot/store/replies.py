@@ -47,7 +47,7 @@ def _claim() -> ReturningUpdate[Any]:
 
 
 class Replies(Published):
-    """Claims replies, and notes what GitHub shows of them."""
+    """Claims replies and records the versions that GitHub shows."""
 
     _table = replies
 
@@ -61,7 +61,7 @@ class Replies(Published):
             return await conn.scalar(query) is not None
 
     async def shown(self, lease: Lease, *, github_id: int, version: int, now: datetime) -> None:
-        """Note what GitHub shows now; a newer text is due at once."""
+        """Record the version that GitHub shows. A newer text is due at once."""
         change = self._update_shown(
             lease, github_id=github_id, version=version, next_at=moment(now)
         )

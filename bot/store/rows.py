@@ -1,4 +1,4 @@
-"""Between rows and values: columns are named like the fields they fill."""
+"""Turns rows into values and back: a column has the name of its field."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -63,7 +63,7 @@ def moment(time: datetime | None) -> BindParameter[datetime | None]:
 
 
 def shas_in(table: Table, wanted: Iterable[tuple[RepoId, Sha]]) -> ColumnElement[bool]:
-    """Tell in SQL whether a row is of one of these commits."""
+    """Return SQL for "the row is of one of these commits"."""
     return tuple_(table.c.repo_id, table.c.sha).in_(list(wanted))
 
 

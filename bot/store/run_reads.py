@@ -1,4 +1,4 @@
-"""Runs by what people, events and pages know of them."""
+"""Finds runs for events, operators and pages."""
 
 from dataclasses import dataclass
 

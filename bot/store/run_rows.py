@@ -32,7 +32,7 @@ async def lock_runs(conn: AsyncConnection, run_ids: set[RunId]) -> set[RunId]:
 
 
 async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:
-    """Insert a run, due now, or return the open one of its (repository, SHA, suite)."""
+    """Insert a run, due now, or return the open run of its (repository, SHA, suite)."""
     same = (runs.c.repo_id == run.repo_id) & (runs.c.sha == run.sha) & (runs.c.suite == run.suite)
     attempt = run.attempt
     for _ in range(_TRIES):
@@ -54,17 +54,17 @@ async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:
 
 
 async def add_claimants(conn: AsyncConnection, added: list[Claimant], now: datetime) -> None:
-    """Add wants and poke their runs; a run nobody wanted any more is wanted again."""
+    """Add claimants and poke their runs. A run that had lost its last claimant goes on."""
     if not added:
         return
     for claimant in added:
         await conn.execute(_put_claimant(conn, claimant))
-    await _claim_again(conn, {claimant.run_id for claimant in added})
+    await _clear_supersede(conn, {claimant.run_id for claimant in added})
     await poke_runs(conn, {claimant.run_id for claimant in added}, now)
 
 
 def _put_claimant(conn: AsyncConnection, claimant: Claimant) -> Executable:
-    """Return the insert of a want; one that is there becomes a person's, and never a lesser one."""
+    """Return the insert of a claimant; a known one may become a person's or gain rank."""
     new = insert(conn, claimants).values(values(claimant))
     added, persons = new.excluded, claimants.c.auto & ~new.excluded.auto
     more = {
@@ -75,10 +75,10 @@ def _put_claimant(conn: AsyncConnection, claimant: Claimant) -> Executable:
     return new.on_conflict_do_update(index_elements=["run_id", "source"], set_=more)
 
 
-async def _claim_again(conn: AsyncConnection, run_ids: set[RunId]) -> None:
-    """Clear the supersede wish of runs that were not dispatched yet.
+async def _clear_supersede(conn: AsyncConnection, run_ids: set[RunId]) -> None:
+    """Clear the request to supersede of runs that were not dispatched yet.
 
-    The lease is taken away too: a runner that has read the wish must not end the run with it.
+    The lease is taken away too: a runner that has read the request must not end the run.
     """
     found = await conn.execute(
         select(runs.c.id, runs.c.stop_request).where(
@@ -99,7 +99,7 @@ async def _claim_again(conn: AsyncConnection, run_ids: set[RunId]) -> None:
 
 
 async def drop_claimant(conn: AsyncConnection, drop: DropClaimant, now: datetime) -> None:
-    """Take a want off a run; the last one gone, wish it superseded."""
+    """Delete a claimant of a run; without claimants the run is superseded."""
     gone = await conn.execute(
         delete(claimants).where(
             claimants.c.run_id == drop.run_id, claimants.c.source == drop.source
@@ -107,8 +107,8 @@ async def drop_claimant(conn: AsyncConnection, drop: DropClaimant, now: datetime
     )
     if gone.rowcount == 0:
         return
-    left = await conn.scalar(select(func.count()).where(claimants.c.run_id == drop.run_id))
-    if left == 0:
+    remaining = await conn.scalar(select(func.count()).where(claimants.c.run_id == drop.run_id))
+    if remaining == 0:
         stop_request = StopRequest(kind=StopReason.SUPERSEDE, by="", reason=drop.reason, at=now)
         await request_stop(conn, drop.run_id, stop_request, now)
 
@@ -116,7 +116,7 @@ async def drop_claimant(conn: AsyncConnection, drop: DropClaimant, now: datetime
 async def request_stop(
     conn: AsyncConnection, run_id: RunId, stop_request: StopRequest, now: datetime
 ) -> None:
-    """Write a wish unless one stands in its way, and poke the run."""
+    """Write a stop request unless an earlier one counts, and poke the run."""
     await conn.execute(
         update(runs)
         .where(runs.c.id == run_id, runs.c.state != State.DONE)
@@ -131,9 +131,9 @@ async def request_stop(
 async def stop_request_to_keep(
     conn: AsyncConnection, run_id: RunId, stop_request: StopRequest
 ) -> StopRequest:
-    """Return the first wish of a run, but any other before one to supersede it.
+    """Return the stop request that counts: the first, but any other before one to supersede.
 
-    A run may be wanted again: what nobody wanted for a while can still be cancelled.
+    A superseded run can get a new claimant, so it must still be possible to cancel it.
     """
     query = select(runs.c.stop_request).where(runs.c.id == run_id).with_for_update()
     first: StopRequest | None = await conn.scalar(query)
@@ -141,7 +141,7 @@ async def stop_request_to_keep(
 
 
 async def add_run_events(conn: AsyncConnection, added: tuple[RunEvent, ...]) -> set[RunId]:
-    """Add facts of known runs that are not known yet; return the runs that learned something."""
+    """Add new events of stored runs; return the runs that got one."""
     if not added:
         return set()
     known = await conn.scalars(
@@ -162,9 +162,9 @@ async def add_run_events(conn: AsyncConnection, added: tuple[RunEvent, ...]) -> 
 async def poke_runs(
     conn: AsyncConnection, run_ids: set[RunId], now: datetime, *, first: bool = False
 ) -> None:
-    """Make open runs due, and note that they were poked; one that is overdue keeps its turn.
+    """Make open runs due and count the poke; an overdue run keeps its due time.
 
-    ``first``: they may start, so they come before whoever is due only to look at its place.
+    ``first``: the runs may start, so they come before runs that only update their position.
     """
     if run_ids:
         since = runs.c.created_at if first else runs.c.due
@@ -177,7 +177,7 @@ async def poke_runs(
 
 
 async def add_rayjobs(conn: AsyncConnection, seen: tuple[RayJob, ...], now: datetime) -> None:
-    """Add RayJobs seen for the first time, due now; known ones are left alone."""
+    """Add new RayJobs, due now; known ones do not change."""
     rows = [{**values(job), "due": None if job.complete else now} for job in seen]
     if rows:
         await conn.execute(insert(conn, rayjobs).on_conflict_do_nothing(), rows)

@@ -18,7 +18,7 @@ from bot.ports.wake import Topic
 from bot.store.audit import add_audit
 from bot.store.check_rows import bump_progress, bump_replies, bump_state
 from bot.store.leases import AT, FREE, Lease, claim_parameters, claim_statement, held, lease_of
-from bot.store.queue import lock_places, release
+from bot.store.queue import lock_queue, release
 from bot.store.rows import OPEN_RUN, load, load_by_run, load_claimants, moment, values
 from bot.store.run_reads import RunReads
 from bot.store.run_rows import (
@@ -53,9 +53,9 @@ class SaveRun:
     run: Run
     due: datetime | None  # None: nothing to do until poked
     run_events: tuple[RunEvent, ...] = ()
-    rayjobs: tuple[RayJob, ...] = ()  # seen for the first time; known ones are left alone
+    rayjobs: tuple[RayJob, ...] = ()  # seen for the first time; known ones do not change
     release: tuple[str, ...] = ()  # resources given back
-    release_all: bool = False  # every hold and every place in a queue
+    release_all: bool = False  # every hold, and the place in the queue
     retry: Run | None = None  # attempt n + 1, takes over the claimants
     audit: tuple[AuditEntry, ...] = ()
     show: bool = False  # the check run and the gate changed
@@ -105,13 +105,13 @@ class Runs(RunReads):
     async def save(self, lease: Lease, save: SaveRun, now: datetime) -> bool:
         """Write it and give the lease back, in one transaction; False: the lease was lost.
 
-        A run that would end superseded while somebody wanted it meanwhile is not written either,
-        but due again: its runner has yet to see the want.
+        A run that would end superseded but got a claimant meanwhile is not written either: it is
+        due again, and its runner then sees the claimant.
         """
 
         async def work(conn: AsyncConnection) -> bool:
-            await _lock_given_back(conn, save)
-            if await _wanted_meanwhile(conn, lease, save):
+            await _lock_queue(conn, save)
+            if await _claimed_meanwhile(conn, lease, save):
                 await _return_unchanged(conn, lease, now)
                 return False
             if not await _write_back(conn, lease, save, now):
@@ -128,7 +128,7 @@ class Runs(RunReads):
     async def note(
         self, lease: Lease, run: Run, run_events: tuple[RunEvent, ...], now: datetime
     ) -> bool:
-        """Write the run and facts at once and keep the lease (intent first); False: lost."""
+        """Write the run and events before a call, and keep the lease; False: the lease was lost."""
 
         async def work(conn: AsyncConnection) -> bool:
             noted = await conn.execute(
@@ -153,12 +153,12 @@ class Runs(RunReads):
 
 
 def _ours(lease: Lease, run: Run) -> ColumnElement[bool]:
-    """Tell in SQL whether the row is the run's, and the lease is the row's and still ours."""
+    """Return SQL for "the row is the run's, and the lease is the row's and still holds"."""
     return (runs.c.id == run.id) & (runs.c.id == lease.key) & held(runs, lease)
 
 
 async def _changed(conn: AsyncConnection, run: Run) -> dict[str, Any]:
-    """Return the columns that a save writes; a wish that came meanwhile stays."""
+    """Return the columns that a save writes; a stop request that came meanwhile stays."""
     changed = {name: value for name, value in values(run).items() if name not in _FIXED}
     changed["stop_request"] = func.coalesce(
         runs.c.stop_request, literal(run.stop_request, runs.c.stop_request.type)
@@ -168,13 +168,13 @@ async def _changed(conn: AsyncConnection, run: Run) -> dict[str, Any]:
     return changed
 
 
-async def _lock_given_back(conn: AsyncConnection, save: SaveRun) -> None:
-    """Lock the places before the run: `take` locks in the same order."""
+async def _lock_queue(conn: AsyncConnection, save: SaveRun) -> None:
+    """Lock the queue before the run: ``Queue.acquire`` locks in the same order."""
     if save.release_all or save.release:
-        await lock_places(conn, save.run.repo_id)
+        await lock_queue(conn, save.run.repo_id)
 
 
-async def _wanted_meanwhile(conn: AsyncConnection, lease: Lease, save: SaveRun) -> bool:
+async def _claimed_meanwhile(conn: AsyncConnection, lease: Lease, save: SaveRun) -> bool:
     if save.run.outcome is not Outcome.SUPERSEDED or save.retry is not None:
         return False
     query = select(runs.c.id).where(
@@ -204,7 +204,7 @@ async def _write_back(conn: AsyncConnection, lease: Lease, save: SaveRun, now: d
 
 
 async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> None:
-    """Write what goes with the row: its story, RayJobs, places, successor and what is shown."""
+    """Write the other rows of a save: events, RayJobs, holds, the retry, checks and replies."""
     run = save.run
     await add_run_events(conn, save.run_events)
     await add_rayjobs(conn, save.rayjobs, now)
@@ -227,7 +227,7 @@ async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> 
 
 
 async def _retry(conn: AsyncConnection, run_id: RunId, retry: Run, now: datetime) -> RunId:
-    """Insert the next attempt with the wants of the one before; an open one takes them instead."""
+    """Insert the next attempt with the claimants of the last; an open run gets them instead."""
     placed = await place_run(conn, retry, now)
     wanted = await load_claimants(conn, [run_id])
     copied = [replace(claimant, run_id=placed) for claimant in wanted.get(run_id, ())]

@@ -1,4 +1,4 @@
-"""Nightly times and nights: each fires once, whatever the replicas and restarts."""
+"""Schedules and their firings. Each time fires once, whatever the replicas and restarts."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Schedules(Part):
     """Stores schedules and fires them."""
 
     async def by_repo(self) -> tuple[RepoSchedules, ...]:
-        """Return every active repository with what says when its nights are, by id."""
+        """Return every active repository with its policy and its schedules, by id."""
         async with self._db.read() as conn:
             found = await load_all(conn, Repo, repos, repos.c.active)
             stored = await load_all(conn, StoredPolicy, policies)
@@ -63,9 +63,9 @@ class Schedules(Part):
         )
 
     async def save(self, change: ScheduleChange) -> None:
-        """Write times that are new or changed, and drop those that are gone.
+        """Write new and changed schedules, and delete those that are gone.
 
-        A time that another replica has written meanwhile stays: both read the same policy.
+        A row that another replica has written meanwhile stays: both read the same policy.
         """
 
         async def work(conn: AsyncConnection) -> None:
@@ -84,7 +84,7 @@ class Schedules(Part):
         await self._db.write(work)
 
     async def move_back(self, seen: Schedule, row: Schedule) -> None:
-        """Write an earlier time in place of the one seen."""
+        """Write an earlier next time if the row is still as seen."""
         change = (
             update(schedules)
             .where(_same(seen), schedules.c.next == seen.next)
@@ -93,7 +93,7 @@ class Schedules(Part):
         await self._db.write(lambda conn: conn.execute(change))
 
     async def due(self, now: datetime) -> SchedulesDue:
-        """Return what should start now, longest due first."""
+        """Return the schedules and firings that should start now, longest due first."""
         async with self._db.read() as conn:
             found = await load_all(conn, Schedule, schedules, schedules.c.next <= now)
             asked = await load_all(conn, Firing, firings, firings.c.state == FiringState.ASKED)
@@ -111,9 +111,9 @@ class Schedules(Part):
     async def fire(
         self, seen: Schedule, then: datetime, firing: Firing, plan: Plan, now: datetime
     ) -> bool:
-        """Move the time on, keep the night and start it, in one transaction.
+        """Set the next time to ``then``, keep the firing and start its runs, in one transaction.
 
-        False: the time has moved, or the night was started before, by a clock that ran ahead.
+        False: another replica was first, or the firing had started when a clock ran ahead.
         """
         move = update(schedules).where(_same(seen), schedules.c.next == seen.next).values(next=then)
 
@@ -131,10 +131,10 @@ class Schedules(Part):
             await write_plan(conn, plan, now, self._new_id)
             return True
 
-        return self._told(await self._db.write(work), plan)
+        return self._poked(await self._db.write(work), plan)
 
     async def fire_asked(self, firing: Firing, plan: Plan, now: datetime) -> bool:
-        """Start a night that was asked for; False: another replica has."""
+        """Start a firing that was asked for; False: another replica was first."""
 
         async def work(conn: AsyncConnection) -> bool:
             if not await _save(conn, firing, FiringState.ASKED):
@@ -142,15 +142,15 @@ class Schedules(Part):
             await write_plan(conn, plan, now, self._new_id)
             return True
 
-        return self._told(await self._db.write(work), plan)
+        return self._poked(await self._db.write(work), plan)
 
-    def _told(self, written: bool, plan: Plan) -> bool:
+    def _poked(self, written: bool, plan: Plan) -> bool:
         if written:
             self._wake.poke(*topics(plan))
         return written
 
     async def open_firings(self) -> tuple[tuple[Firing, tuple[RunClaimants, ...]], ...]:
-        """Return the nights that are not known to be done, with the runs they want or wanted."""
+        """Return the firings that are not done, with all runs that they ever claimed."""
         async with self._db.read() as conn:
             found = await load_all(conn, Firing, firings, firings.c.state == FiringState.STARTED)
             return tuple(
@@ -164,25 +164,25 @@ class Schedules(Part):
             )
 
     async def settle(self, firing: Firing) -> None:
-        """Write that a started night is done."""
+        """Write that a started firing is done."""
         await self._db.write(lambda conn: _save(conn, firing, FiringState.STARTED))
 
     async def listing(self, *, each: int) -> tuple[ScheduleListing, ...]:
-        """Return every time with its last nights, ``each`` at most, by repository and name."""
+        """Return every schedule with its last firings, ``each`` at most, by repository and name."""
         async with self._db.read() as conn:
             known = {repo.id: repo for repo in await load_all(conn, Repo, repos)}
             times = await load_all(conn, Schedule, schedules)
-            told = []
+            listed = []
             for row in times:
                 mine = (firings.c.repo_id == row.repo_id) & (firings.c.name == row.name)
                 query = select(firings).where(mine).order_by(firings.c.at.desc()).limit(each)
                 found = (await conn.execute(query)).mappings()
                 last = tuple(load(Firing, item) for item in found)
-                told.append(ScheduleListing(known[row.repo_id], row, last))
-        return tuple(sorted(told, key=lambda item: (item.repo.full_name, item.schedule.name)))
+                listed.append(ScheduleListing(known[row.repo_id], row, last))
+        return tuple(sorted(listed, key=lambda item: (item.repo.full_name, item.schedule.name)))
 
     async def ask(self, firing: Firing, entry: AuditEntry) -> None:
-        """Ask the service to start a night now; twice in a second is once."""
+        """Ask the service to fire now; two requests in one second count once."""
 
         async def work(conn: AsyncConnection) -> None:
             query = insert(conn, firings).values(values(firing)).on_conflict_do_nothing()
@@ -192,12 +192,12 @@ class Schedules(Part):
         await self._db.write(work)
 
     async def runs_of(self, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
-        """Return the runs that a night wants or wanted, oldest first."""
+        """Return all runs that a firing ever claimed, oldest first."""
         async with self._db.read() as conn:
             return await _runs_of(conn, repo_id, source)
 
     async def prune(self, before: datetime) -> None:
-        """Forget nights that are older; what runs still want is kept."""
+        """Delete older firings, except those whose runs go on."""
         old = delete(firings).where(firings.c.at < before, firings.c.state != FiringState.STARTED)
         await self._db.write(lambda conn: conn.execute(old))
 
@@ -209,7 +209,7 @@ async def _runs_of(conn: AsyncConnection, repo_id: RepoId, source: str) -> tuple
 
 
 async def _save(conn: AsyncConnection, firing: Firing, before: FiringState) -> bool:
-    """Write a night that was in the state ``before``; False: it is not any more."""
+    """Write a firing that was in the state ``before``; False: its state has changed."""
     mine = (firings.c.repo_id == firing.repo_id) & (firings.c.name == firing.name)
     change = update(firings).where(mine, firings.c.at == firing.at, firings.c.state == before)
     written = await conn.execute(

@@ -1,4 +1,4 @@
-"""Announced RayJobs, and the tokens that proved them: each proves one, once."""
+"""Announced RayJobs, and the tokens that proved them: a token proves one RayJob."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from bot.store.database import Part, insert
 from bot.store.run_rows import add_rayjobs, add_run_events, poke_runs
 from bot.store.tables import rayjobs, runs, tokens
 
-# A replica whose clock is a little behind still takes a token that is over here.
+# A replica whose clock is a little behind still accepts a token that has expired here.
 _CLOCKS_DIFFER = timedelta(minutes=1)
 
 
@@ -55,7 +55,7 @@ class Tokens(Part):
         return answer
 
     async def prune(self, now: datetime) -> None:
-        """Forget tokens that nobody takes any more."""
+        """Delete tokens that have expired."""
         over = delete(tokens).where(tokens.c.until < now - _CLOCKS_DIFFER)
         await self._db.write(lambda conn: conn.execute(over))
 

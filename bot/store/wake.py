@@ -16,8 +16,8 @@ _CHANNEL = "ascend_ci"
 _CONNECT_S = 10
 # The polls of the loops bridge the time without a connection.
 _RECONNECT_S = 5
-# What a process that ends still has to tell; without a connection the others' polls find it.
-_LAST_WORDS_S = 2
+# How long an ending process tries to send its pokes; the others find the rows by polling.
+_FLUSH_S = 2
 
 
 class LocalWake:
@@ -48,24 +48,24 @@ class PostgresWake(LocalWake):
         self._dsn = dsn
         self._outgoing: set[Topic] = set()
         self._has_outgoing = asyncio.Event()
-        self._all_told = asyncio.Event()
-        self._all_told.set()
+        self._all_sent = asyncio.Event()
+        self._all_sent.set()
 
     def poke(self, *topics: Topic) -> None:
         """Wake the loops of these topics, here and in the other processes."""
         super().poke(*topics)
         self._outgoing.update(topics)
-        self._all_told.clear()
+        self._all_sent.clear()
         self._has_outgoing.set()
 
-    async def last_words(self) -> None:
-        """Return once the other processes were told what was poked, or soon without a connection.
+    async def flush(self) -> None:
+        """Return once the other processes know the pokes, or soon without a connection.
 
         Call it before ``run`` is cancelled: a command ends at once after its only poke.
         """
         with suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_WORDS_S):
-                await self._all_told.wait()
+            async with asyncio.timeout(_FLUSH_S):
+                await self._all_sent.wait()
 
     async def run(self, listening: asyncio.Event) -> None:
         """Listen and notify until cancelled, connecting again whenever the connection is lost."""
@@ -84,15 +84,15 @@ class PostgresWake(LocalWake):
         conn = await asyncpg.connect(self._dsn, timeout=_CONNECT_S)
         try:
             conn.add_termination_listener(lambda _conn: self._has_outgoing.set())
-            await conn.add_listener(_CHANNEL, self._heard)
-            super().poke(*Topic)  # whatever was said while nobody listened
+            await conn.add_listener(_CHANNEL, self._on_notify)
+            super().poke(*Topic)  # pokes may have been missed
             listening.set()
             await self._notify(conn)
         finally:
             conn.terminate()
 
     async def _notify(self, conn: Any) -> None:
-        """Tell the others, all pokes of a moment in one statement."""
+        """Notify the other processes, all pokes of a moment in one statement."""
         while not conn.is_closed():
             await self._has_outgoing.wait()
             self._has_outgoing.clear()
@@ -104,10 +104,10 @@ class PostgresWake(LocalWake):
                     topics,
                 )
             if not self._outgoing:
-                self._all_told.set()
+                self._all_sent.set()
 
-    def _heard(self, conn: Any, sender: int, _channel: str, payload: object) -> None:
-        """Wake the loops of a topic that another process names; an unknown one is of a newer."""
+    def _on_notify(self, conn: Any, sender: int, _channel: str, payload: object) -> None:
+        """Wake the loops of a topic; a newer process may send a topic that is unknown here."""
         if sender == conn.get_server_pid():
             return
         if payload in set(Topic):
@@ -129,7 +129,7 @@ async def open_wake(url: str) -> AsyncIterator[Wake]:
             async with asyncio.timeout(_CONNECT_S):
                 await listening.wait()
         yield wake
-        await wake.last_words()
+        await wake.flush()
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):

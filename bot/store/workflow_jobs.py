@@ -1,4 +1,4 @@
-"""Jobs seen on runner labels: what others occupy, and where nothing begins any more."""
+"""Jobs of GitHub Actions by runner label: which labels are occupied, and which look offline."""
 
 from datetime import datetime, timedelta
 
@@ -10,12 +10,12 @@ from bot.core.model.runs import State
 from bot.core.runs.offline import OFFLINE_AFTER, JobSeen, JobState, OfflineLabel, offline
 from bot.ports.wake import Topic
 from bot.store.database import Part, insert
-from bot.store.queue import lock_places, poke_waiting
+from bot.store.queue import lock_queue, poke_waiting
 from bot.store.rows import OPEN_RUN
 from bot.store.tables import holds, queue, repos, runs, workflow_jobs
 
 KEPT = timedelta(hours=48)
-_FORGOTTEN = timedelta(hours=24)  # a job whose end nobody told us keeps no label busy
+_FORGOTTEN = timedelta(hours=24)  # a job whose end was not reported keeps no label busy
 _NAMES = {state: state.name.lower() for state in JobState}
 _RANK = case({name: state.value for state, name in _NAMES.items()}, value=workflow_jobs.c.state)
 
@@ -24,16 +24,16 @@ class WorkflowJobs(Part):
     """Stores the jobs of GitHub Actions."""
 
     async def put(self, seen: JobSeen, now: datetime) -> None:
-        """Keep a job, never going back; one that ended lets those who wait for its labels look.
+        """Write a job's state, never an earlier one; its end pokes runs that wait for its labels.
 
-        Two transactions: a job's row is never locked together with places and runs.
+        Two transactions: a job's row is never locked together with a queue and runs.
         """
         if not seen.labels:
             return
         changed = await self._db.write(lambda conn: _put(conn, seen))
         if not changed or seen.state < JobState.COMPLETED:
             return
-        if await self._db.write(lambda conn: _tell(conn, seen, set(changed), now)):
+        if await self._db.write(lambda conn: _poke_waiting(conn, seen, set(changed), now)):
             self._wake.poke(Topic.RUNNER)
 
     async def offline_label(
@@ -43,10 +43,10 @@ class WorkflowJobs(Part):
         if now - waits_since < OFFLINE_AFTER:
             return None
         async with self._db.read() as conn:
-            return await _quiet(conn, repo_id, label, waits_since, now)
+            return await _offline_label(conn, repo_id, label, waits_since, now)
 
     async def prune(self, now: datetime) -> None:
-        """Forget jobs of which nothing was heard for two days."""
+        """Delete jobs without news for two days."""
         old = delete(workflow_jobs).where(workflow_jobs.c.at < now - KEPT)
         await self._db.write(lambda conn: conn.execute(old))
 
@@ -73,19 +73,21 @@ async def _put(conn: AsyncConnection, seen: JobSeen) -> list[str]:
     return [label for row in rows for label in await conn.scalars(query.values(row))]
 
 
-async def _tell(conn: AsyncConnection, seen: JobSeen, labels: set[str], now: datetime) -> bool:
-    """Poke who waits in the repository, if anybody does; a job of ours gives nothing back yet."""
+async def _poke_waiting(
+    conn: AsyncConnection, seen: JobSeen, labels: set[str], now: datetime
+) -> bool:
+    """Poke waiting runs, if there are any; a job of our own run releases nothing yet."""
     waits = exists().where(queue.c.repo_id == seen.repo_id)
     ours = exists().where(holds.c.run_id == runs.c.id, runs.c.actions_run_id == seen.actions_run_id)
     if not await conn.scalar(select(waits & ~ours)):
         return False
-    await lock_places(conn, seen.repo_id)
+    await lock_queue(conn, seen.repo_id)
     await poke_waiting(conn, seen.repo_id, {f"label:{label}" for label in labels}, now)
     return True
 
 
 async def end_jobs(conn: AsyncConnection, repo_id: RepoId, actions_run_id: int) -> None:
-    """Note that an Actions run has ended, and so every job of it whose end was not told."""
+    """Mark every job of an ended Actions run as completed."""
     await conn.execute(
         update(workflow_jobs)
         .where(
@@ -114,13 +116,13 @@ async def read_offline_labels(
     )
     found = []
     for repo_id, label, since in (await conn.execute(waiting)).all():
-        item = await _quiet(conn, repo_id, label, since, now)
+        item = await _offline_label(conn, repo_id, label, since, now)
         if item:
             found.append((repo_id, item))
     return tuple(found)
 
 
-async def _quiet(
+async def _offline_label(
     conn: AsyncConnection, repo_id: RepoId, label: str, since: datetime, now: datetime
 ) -> OfflineLabel | None:
     """Look at every repository of the owner: an organisation's runners serve all of them."""
@@ -143,5 +145,5 @@ async def _quiet(
 
 
 def _began() -> ColumnElement[bool]:
-    """Tell in SQL whether a runner had the job: its row's time is its begin or its end."""
+    """Return SQL for "a runner had the job": the row's time is its start or its end."""
     return workflow_jobs.c.state.in_([_NAMES[JobState.IN_PROGRESS], _NAMES[JobState.COMPLETED]])

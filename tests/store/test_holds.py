@@ -13,7 +13,7 @@ from bot.core.model.queue import Need, QueuePosition
 from bot.core.model.runs import Run
 from bot.core.queue.state import Acquired, Answer, Blocked
 from bot.store import Store
-from bot.store.queue import lock_places, release
+from bot.store.queue import lock_queue, release
 from bot.store.runs import SaveRun
 from bot.store.tables import holds
 from tests.conftest import StoreFactory
@@ -48,7 +48,7 @@ async def give_back(store: Store, item: Run, *names: str) -> None:
     """Give back these places; without a name all of them and the place in the queue."""
 
     async def work(conn: AsyncConnection) -> None:
-        await lock_places(conn, item.repo_id)
+        await lock_queue(conn, item.repo_id)
         await release(conn, item.repo_id, item.id, names or None, NOW)
 
     await store._db.write(work)

@@ -107,7 +107,7 @@ class RayJobLog:
 
     async def flush(self) -> Mark:
         """Write the waiting text, even during a cancel; return what the row may say now."""
-        return await undisturbed(self._flush())
+        return await finish_despite_cancel(self._flush())
 
     async def _flush(self) -> Mark:
         async with self._lock:
@@ -147,7 +147,7 @@ class RayJobLog:
             await file.close()
 
 
-async def undisturbed(work: Coroutine[Any, Any, _T]) -> _T:
+async def finish_despite_cancel(work: Coroutine[Any, Any, _T]) -> _T:
     """Await short work to its end; a cancel during the work is raised afterwards."""
     task = asyncio.ensure_future(work)
     try:

@@ -10,7 +10,7 @@ from bot.core.rayjob import FinalStatus
 from bot.core.report.redaction import Redactor
 from bot.ports.clock import Clock
 from bot.ports.errors import Transient
-from bot.services.rayjobs.log import Mark, undisturbed
+from bot.services.rayjobs.log import Mark, finish_despite_cancel
 from bot.services.workers import LEASE_S
 from bot.store import Store
 from bot.store.rayjobs import ClaimedRayJob, SaveRayJob
@@ -103,11 +103,11 @@ class RayJobRow:
 
     async def keep(self) -> bool:
         """Save and prolong the lease."""
-        return await undisturbed(self._save(keep_s=LEASE_S, due=None))
+        return await finish_despite_cancel(self._save(keep_s=LEASE_S, due=None))
 
     async def give_back(self, due: datetime | None) -> bool:
         """Save, and give the lease back until `due`, for good if it is `None`."""
-        return await undisturbed(self._save(keep_s=None, due=due))
+        return await finish_despite_cancel(self._save(keep_s=None, due=due))
 
     async def _save(self, *, keep_s: float | None, due: datetime | None) -> bool:
         """Save; return False if the database can't be reached now. Raises `LeaseLost`."""
