@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import msgspec
 
-from bot.core.messages import Message
+from bot.core.messages import NOTHING, Message
 from bot.core.model.digests import Digest
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome
@@ -136,7 +136,7 @@ class LogRead(_What, frozen=True):
     attempt: int
     final: str | None = None  # the end of the RayJob by the log's last line
     digest: Digest | None = None
-    problem: str = ""
+    problem: Message = NOTHING
 
 
 class RayJobSeen(_What, frozen=True):

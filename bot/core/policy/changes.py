@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from bot.core.messages import Message
 from bot.core.messages.words import number
 from bot.core.model.levels import Level
 from bot.core.policy.globs import compile_pattern, encode
@@ -286,8 +287,10 @@ def _log(old: Policy, new: Policy) -> Iterator[Change]:
 def _redact(path: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Change]:
     kind = Kind.TIGHTENED if set(old) <= set(new) else Kind.LOOSENED
     fresh = len(set(new) - set(old))
-    others = f", {fresh} of them new" if fresh and kind is Kind.LOOSENED else ""
-    yield Change(kind, path, (str(len(old)), f"{len(new)}{others}"), what="what_redact")
+    now = str(len(new))
+    if fresh and kind is Kind.LOOSENED:
+        now = Message("value_new", count=len(new), fresh=fresh)
+    yield Change(kind, path, (str(len(old)), now), what="what_redact")
 
 
 def _text(value: Any) -> str:

@@ -7,6 +7,7 @@ from bot.core.commands.name import COMMAND
 from bot.core.messages import Field, Messages
 from bot.core.messages.words import short
 from bot.core.model.runs import Run
+from bot.core.model.views import Button
 from bot.core.report import markdown
 from bot.core.report.redaction import Redactor
 
@@ -37,6 +38,14 @@ class MarkdownWriter:
     def text(self, key: str, /, **fields: Field) -> str:
         """Return the sentence ``key`` in the reader's language; its fields are Markdown."""
         return self.messages(key, **fields)
+
+    def count(self, what: str, many: int) -> str:
+        """Return ``1 suite`` or ``3 suites``."""
+        return self.text(f"count_{what}", n=many)
+
+    def button(self, name: str) -> Button:
+        """Return a button; its name is the identifier that GitHub sends back."""
+        return Button(name, self.text(f"button_{name}"), self.text(f"button_{name}_why"))
 
     def prose(self, text: str) -> str:
         """Return words with their `code`, as Markdown without a full stop at the end."""

@@ -1,7 +1,7 @@
 """What a failed suite says: whose fault it is, the one cause, the next step, then the log."""
 
 from bot.core.github.limits import TITLE_CHARS
-from bot.core.messages.words import between, capital, count, number
+from bot.core.messages.words import between, capital, number
 from bot.core.model.digests import UNKNOWN, Digest
 from bot.core.model.runs import Outcome, Run
 from bot.core.model.views import Annotation, SuiteView
@@ -99,14 +99,14 @@ def failure_text(writer: MarkdownWriter, told: Digest | None, problem: str) -> l
 
 
 def _lines(writer: MarkdownWriter, key: str, text: str) -> str:
-    return writer.text(key, lines=count(text.strip("\n").count("\n") + 1, "line"))
+    return writer.text(key, lines=writer.count("line", text.strip("\n").count("\n") + 1))
 
 
 def _read(writer: MarkdownWriter, told: Digest, problem: str) -> Section | None:
     """Say how much was read, and what could not be."""
     why = writer.prose(problem)
     text = sentences(
-        writer.text("log_lines", lines=count(told.lines, "line")) if told.lines else "",
+        writer.text("log_lines", lines=writer.count("line", told.lines)) if told.lines else "",
         writer.text("log_unread", why=why) if why else "",
     )
     return Whole(text) if text else None

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from bot.core.commands.name import SHA_CHARS
 from bot.core.github.limits import TEXT_BYTES
-from bot.core.messages.words import capital, clock, count, listing, number, short
+from bot.core.messages.words import capital, clock, listing, number, short
 from bot.core.model.selections import Cost
 from bot.core.model.views import Button, CheckWrite, GateView
 from bot.core.report.context import Context, MarkdownWriter, sentences
@@ -21,9 +21,6 @@ from bot.core.report.standing import (
     standing,
 )
 from bot.core.report.words import row_state
-
-APPROVE = Button("approve", "Approve & run", "Let this commit run here")
-RERUN_FAILED = Button("rerun_failed", "Re-run failed", "Run again what is not green")
 
 _QUIET = frozenset({Kind.CLOSED, Kind.POLICY, Kind.LOOKING})  # suites say nothing then
 
@@ -42,15 +39,15 @@ def gate_check(view: GateView, ctx: Context, now: datetime) -> CheckWrite:
         title=writer.fit_title(gate_title(writer, view, stand)),
         summary=compose(_sections(writer, view, stand, now), TEXT_BYTES),
         completed_at=now if conclusion else None,
-        buttons=_buttons(stand) if conclusion else (),
+        buttons=_buttons(writer, stand) if conclusion else (),
     )
 
 
-def _buttons(stand: Standing) -> tuple[Button, ...]:
+def _buttons(writer: MarkdownWriter, stand: Standing) -> tuple[Button, ...]:
     if stand.kind in _QUIET or stand.kind is Kind.DRY_RUN:
         return ()
-    approve = (APPROVE,) if stand.at(Stand.APPROVAL) else ()
-    rerun = (RERUN_FAILED,) if stand.kind is Kind.FAILED else ()
+    approve = (writer.button("approve"),) if stand.at(Stand.APPROVAL) else ()
+    rerun = (writer.button("rerun_failed"),) if stand.kind is Kind.FAILED else ()
     return approve + rerun
 
 
@@ -102,17 +99,17 @@ def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | 
     """Say why nothing is needed."""
     if stand.kind is not Kind.NONE:
         return None
-    files = _files(view)
+    files = _files(writer, view)
     if stand.lines:
         text = writer.text("gate_none_optional", files=files)
     else:
         looked = max(len(item.data.suites) for item in view.selections)
-        text = writer.text("gate_none_why", files=files, suites=count(looked, "suite"))
+        text = writer.text("gate_none_why", files=files, suites=writer.count("suite", looked))
     return Whole(sentences(text, writer.text("gate_explain", command=writer.command("explain"))))
 
 
-def _files(view: GateView) -> str:
-    return count(max(item.data.changed_files for item in view.selections), "changed file")
+def _files(writer: MarkdownWriter, view: GateView) -> str:
+    return writer.count("changed_file", max(item.data.changed_files for item in view.selections))
 
 
 def _costs(writer: MarkdownWriter, lines: tuple[Line, ...]) -> Section | None:
@@ -233,7 +230,7 @@ def _heavy_one(writer: MarkdownWriter, line: Line) -> str:
     command = writer.command(line.suite)
     if not line.cost.npu_hours:
         return command
-    npus = count(line.cost.nodes * line.cost.npus, "NPU")
+    npus = writer.count("npu", line.cost.nodes * line.cost.npus)
     cost = writer.text("cost_short", npus=npus, hours=number(line.cost.npu_hours))
     return writer.text("gate_heavy_one", command=command, cost=cost)
 

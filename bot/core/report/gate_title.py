@@ -1,6 +1,6 @@
 """The gate's title: on a phone it is all that is read."""
 
-from bot.core.messages.words import capital, count, listing, short
+from bot.core.messages.words import capital, listing, short
 from bot.core.model.runs import Outcome
 from bot.core.model.views import GateView
 from bot.core.report.context import MarkdownWriter
@@ -23,7 +23,7 @@ def gate_title(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
         case Kind.FAILED:
             return _failed(writer, stand)
         case Kind.APPROVAL:
-            suites = count(len(stand.at(Stand.APPROVAL)), "suite")
+            suites = writer.count("suite", len(stand.at(Stand.APPROVAL)))
             return writer.text("gate_approval", suites=suites, sha=short(view.sha))
         case Kind.COMMAND | Kind.GITHUB:
             names = _names(writer, _at(stand, Stand(stand.kind.value)))
@@ -55,7 +55,7 @@ def _dry_run(writer: MarkdownWriter, stand: Standing) -> str:
 def _failed(writer: MarkdownWriter, stand: Standing) -> str:
     red = _at(stand, Stand.RED)
     if len(red) > 1 or red[0].run is None:
-        suites = count(len(stand.required), "suite")
+        suites = writer.count("suite", len(stand.required))
         return writer.text("gate_failed", red=len(red), suites=suites, names=_names(writer, red))
     run, suite = red[0].run, writer.words(red[0].suite)
     if run.outcome is Outcome.CANCELLED and run.stop_request and run.stop_request.by:
@@ -69,14 +69,14 @@ def _running(writer: MarkdownWriter, stand: Standing) -> str:
     if total == 1:
         return writer.text("gate_running_one", suite=writer.words(stand.required[0].suite))
     still = writer.text("gate_open", count=total - green)
-    return writer.text("gate_running", green=green, suites=count(total, "suite"), open=still)
+    return writer.text("gate_running", green=green, suites=writer.count("suite", total), open=still)
 
 
 def _passed(writer: MarkdownWriter, stand: Standing) -> str:
     elsewhere = {line.passed_at for line in stand.required}
     if len(elsewhere) == 1 and (sha := elsewhere.pop()):
-        suites = count(len(stand.required), "suite")
+        suites = writer.count("suite", len(stand.required))
         return writer.text("gate_same_tree", sha=short(sha), suites=suites)
     if len(stand.required) == 1:
         return writer.text("gate_passed_one", suite=writer.words(stand.required[0].suite))
-    return writer.text("gate_passed", suites=f"{len(stand.required)} suites")
+    return writer.text("gate_passed", suites=writer.count("suite", len(stand.required)))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.core.github.limits import TEXT_BYTES
-from bot.core.messages.words import count, listing
+from bot.core.messages.words import listing
 from bot.core.model.ids import Sha
 from bot.core.model.views import Annotation, CheckWrite, Proposal
 from bot.core.policy import PolicyError
@@ -66,20 +66,20 @@ def _conclusion(comparison: Comparison) -> str:
 
 def _title(writer: MarkdownWriter, comparison: Comparison) -> str:
     if comparison.errors:
-        return writer.text("policy_errors", errors=count(len(comparison.errors), "error"))
+        return writer.text("policy_errors", errors=writer.count("error", len(comparison.errors)))
     if comparison.deleted:
         return writer.text("policy_deleted")
     if comparison.before is Before.BROKEN:
         return writer.text("policy_fixed")
     if comparison.before is Before.NONE:
         suites = [item for item in comparison.changes if item.path.startswith("suites.")]
-        return writer.text("policy_first", suites=count(len(suites), "suite"))
+        return writer.text("policy_first", suites=writer.count("suite", len(suites)))
     if not comparison.changes:
         return writer.text("policy_same")
-    changes = count(len(comparison.changes), "change")
+    changes = writer.count("change", len(comparison.changes))
     loosened = len(comparison.loosened)
     key = "policy_loosened" if loosened else "policy_changed"
-    return writer.text(key, changes=changes, rules=count(loosened, "rule"))
+    return writer.text(key, changes=changes, rules=writer.count("rule", loosened))
 
 
 def _sections(writer: MarkdownWriter, comparison: Comparison) -> list[Section | None]:
@@ -156,7 +156,7 @@ def _items(writer: MarkdownWriter, items: tuple[str, ...]) -> str:
 
 
 def _code(writer: MarkdownWriter, value: str) -> str:
-    return code(title(writer.redact(value), VALUE_CHARS))
+    return code(title(writer.redact(writer.messages.render(value)), VALUE_CHARS))
 
 
 def _simulate(writer: MarkdownWriter, comparison: Comparison) -> Section | None:

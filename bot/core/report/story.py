@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from bot.core.messages.words import capital, clock, count, duration, number
+from bot.core.messages.words import capital, clock, duration, number
 from bot.core.model.queue import Ahead
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Run, State
@@ -45,10 +45,10 @@ def _place(writer: MarkdownWriter, run: Run, now: datetime) -> str:
         return writer.text("queued_capacity", resource=name)
     named = [_ahead(writer, item, now) for item in place.before]
     if place.others:
-        jobs = count(place.others, "job")
+        jobs = writer.count("job", place.others)
         named.append(writer.text("ahead_others", jobs=jobs))
     if not named:
-        return writer.text("queued_ahead", ahead=count(place.ahead, "run"), resource=name)
+        return writer.text("queued_ahead", ahead=writer.count("run", place.ahead), resource=name)
     before, more = ", ".join(named), place.ahead - place.others - len(place.before)
     if more > 0:
         before = writer.text("queued_more", before=before, more=number(more))

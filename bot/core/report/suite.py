@@ -6,15 +6,13 @@ from bot.core.github.limits import TEXT_BYTES
 from bot.core.messages.words import capital
 from bot.core.model.digests import Digest
 from bot.core.model.runs import Outcome, State
-from bot.core.model.views import Button, CheckWrite, SuiteView
+from bot.core.model.views import CheckWrite, SuiteView
 from bot.core.report.context import Context, MarkdownWriter, address
 from bot.core.report.digest import best, pace
 from bot.core.report.failure import annotations, failure_summary, failure_text
 from bot.core.report.sections import Section, Whole, compose
 from bot.core.report.story import followed, now_lines, origin, timeline, what
 from bot.core.report.words import outcome_title, rerun_how, state_title
-
-RERUN = Button("rerun", "Re-run", "Run this suite again on this commit")
 
 _CONCLUSIONS = {
     Outcome.SUCCESS: "success",
@@ -54,7 +52,7 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
         started_at=run.started_at or run.dispatched_at,
         completed_at=(run.ended_at or now) if outcome else None,
         annotations=annotations(writer, told) if told else (),
-        buttons=() if outcome in _NOT_AGAIN else (RERUN,),
+        buttons=() if outcome in _NOT_AGAIN else (writer.button("rerun"),),
     )
 
 

@@ -9,7 +9,6 @@ from bot.core.messages.words import (
     between,
     capital,
     clock,
-    count,
     duration,
     lower,
     number,
@@ -180,7 +179,7 @@ def retry_words(writer: MarkdownWriter, run: Run, shown: Digest | None) -> str:
         return writer.text("retry_environment")
     if run.retries < run.snapshot.suite.infra_retries or not run.snapshot.suite.infra_retries:
         return writer.text("retry_none")
-    retries = count(run.snapshot.suite.infra_retries, "automatic retry is", "automatic retries are")
+    retries = writer.count("retry", run.snapshot.suite.infra_retries)
     return writer.text("retry_spent", retries=retries)
 
 

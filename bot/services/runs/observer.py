@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.core.messages import NOTHING
+from bot.core.messages import NOTHING, Message
 from bot.core.model.rayjobs import RayJob, unconfirmed
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import (
@@ -136,7 +136,7 @@ class RunObserver:
             jobs = await self._github.jobs(repo, run.actions_run_id, run.actions_attempt)
             read, job_id = await self._log_of(run, repo, _telling(jobs))
         except Permanent as error:
-            read = LogRead(run.actions_attempt, problem=f"GitHub refused the log: {error}")
+            read = LogRead(run.actions_attempt, problem=Message("log_refused", error=str(error)))
         now = self._clock.now()
         known = {job.job_id for job in claimed.rayjobs}
         new: tuple[RayJob, ...] = ()
@@ -150,7 +150,7 @@ class RunObserver:
     ) -> tuple[LogRead, str | None]:
         """Read the log of a job; return what it says, and the RayJob that it names."""
         if job is None:
-            return LogRead(run.actions_attempt, problem="no job of the run has begun"), None
+            return LogRead(run.actions_attempt, problem=Message("log_no_job")), None
         digester = self._digesters.of(run)
         markers = ActionsLog()
         async for chunk in self._github.job_log(repo, job.id):

@@ -117,6 +117,7 @@ def test_another_language_says_in_english_what_it_lacks() -> None:
     assert not messages.has("c")
 
 
+BUTTONS = ("approve", "rerun_failed", "rerun")
 NAMED_TRIGGERS = {HeadTrigger.SYNCHRONIZE, HeadTrigger.FOUND_BY_LOOKING, HeadTrigger.REQUEST}
 
 # Keys whose end is a value. Each value has its sentence, but those that have words of their own.
@@ -125,6 +126,10 @@ FAMILIES: dict[str, Iterable[str]] = {
     "level_": Level,
     "starts_": Starts,
     "class_": get_args(ClassName),
+    "count_": (
+        *("suite", "error", "change", "rule", "line", "run", "job", "npu", "changed_file", "retry"),
+    ),
+    "button_": [name + end for name in BUTTONS for end in ("", "_why")],
     "help_": tuple(verb.name for verb in VERBS),
     "kind_": changes.Kind,
     "origin_pull_": (

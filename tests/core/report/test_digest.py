@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from bot.core.messages import quote
 from bot.core.model.digests import Annotation, Digest, Progress
 from bot.core.model.run_events import LogRead
 from bot.core.report.digest import (
@@ -76,7 +77,7 @@ def test_a_log_in_which_nothing_failed_has_no_title() -> None:
 
 
 def test_the_last_look_into_the_log_counts() -> None:
-    old = s.run_event("14:01", LogRead(1, problem="not there yet"))
-    new = s.run_event("14:02", LogRead(2, problem="expired"))
+    old = s.run_event("14:01", LogRead(1, problem=quote("not there yet")))
+    new = s.run_event("14:02", LogRead(2, problem=quote("expired")))
     assert best(s.suite(s.run(), new, old)) == (None, "expired")
     assert best(s.suite(s.run())) == (None, "")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.messages import Messages
+from bot.core.messages import Messages, quote
 from bot.core.model.digests import Digest, Progress
 from bot.core.model.ids import RunId
 from bot.core.model.levels import Level
@@ -120,7 +120,7 @@ SUITES: dict[str, SuiteView] = {
     ),
     "failure-no-digest": s.suite(
         s.done(Outcome.FAILURE, "The Actions run failed."),
-        s.run_event("14:25", LogRead(1, problem="GitHub answered 410: the log has expired")),
+        s.run_event("14:25", LogRead(1, problem=quote("GitHub answered 410: the log has expired"))),
     ),
     "failure-nothing": s.suite(s.done(Outcome.FAILURE, "")),
     "failure-tail": s.suite(

@@ -74,7 +74,7 @@ def views(draw: st.DrawFn) -> SuiteView:
     run_events = tuple(
         s.run_event("14:25", what)
         for n in range(draw(st.integers(0, 20)))
-        for what in (LogRead(n, problem=text), RayJobLogLost(f"j-{n}", text))
+        for what in (LogRead(n, problem=quote(text)), RayJobLogLost(f"j-{n}", text))
     )
     job = s.rayjob(digest=digest, message=text, status=text, silent_since=s.NOW)
     return s.suite(run, *run_events, jobs=(job,) * draw(st.integers(0, 3)))

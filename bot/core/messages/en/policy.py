@@ -174,4 +174,5 @@ POLICY = {
     "policy_path_root": "`{pattern}` can match no file: paths begin at the root, without `/`, "
     "and name files",
     "policy_needs": "{n} node × {npus} NPUs are {total} | {n:,} nodes × {npus} NPUs are {total}",
+    "value_new": "{count}, {fresh} of them new",
 }

@@ -164,4 +164,6 @@ REASONS = {
     "run_done": "the run is done",
     "origin_actions": "{who} in the Actions tab",
     "somebody": "somebody",
+    "log_refused": "GitHub refused the log: {error}",
+    "log_no_job": "no job of the run has begun",
 }

@@ -218,4 +218,22 @@ REPORTS = {
     "level_write": "write",
     "level_maintain": "maintain",
     "level_admin": "admin",
+    # -- counts ------------------------------------------------------------------------------------
+    "count_suite": "{n} suite | {n:,} suites",
+    "count_error": "{n} error | {n:,} errors",
+    "count_change": "{n} change | {n:,} changes",
+    "count_rule": "{n} rule | {n:,} rules",
+    "count_line": "{n} line | {n:,} lines",
+    "count_run": "{n} run | {n:,} runs",
+    "count_job": "{n} job | {n:,} jobs",
+    "count_npu": "{n} NPU | {n:,} NPUs",
+    "count_changed_file": "{n} changed file | {n:,} changed files",
+    "count_retry": "{n} automatic retry is | {n:,} automatic retries are",
+    # -- buttons: at most 20 characters, their descriptions at most 40 -------------------------
+    "button_approve": "Approve & run",
+    "button_approve_why": "Let this commit run here",
+    "button_rerun_failed": "Re-run failed",
+    "button_rerun_failed_why": "Run again what is not green",
+    "button_rerun": "Re-run",
+    "button_rerun_why": "Run this suite again on this commit",
 }
