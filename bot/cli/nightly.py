@@ -121,12 +121,12 @@ def _is_of(item: "ScheduleListing", repo: str | None) -> bool:
 
 
 async def _rows(session: "OperatorSession", item: "ScheduleListing") -> "list[Row]":
-    from bot.core.planning.schedule import firing_source, results  # noqa: PLC0415
+    from bot.core.planning.schedule import firing_source, latest_attempts  # noqa: PLC0415
 
     rows: list[Row] = []
     for firing in item.firings:
         source = firing_source(firing.name, firing.at)
-        ran = results(firing, await session.store.schedules.runs_of(firing.repo_id, source))
+        ran = latest_attempts(firing, await session.store.schedules.runs_of(firing.repo_id, source))
         ends = {name: (run.outcome or run.state).value for name, run in sorted(ran.items())}
         rows.append((item, firing, ends))
     return rows or [(item, None, {})]

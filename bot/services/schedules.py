@@ -23,13 +23,13 @@ from bot.core.planning.schedule import (
     FiringPlan,
     FiringState,
     Schedule,
-    due,
+    due_firing,
+    finished,
     firing_source,
-    left_out,
     plan_firing,
-    ran_ahead,
+    plan_nothing,
     schedule_change,
-    settled,
+    too_far_ahead,
 )
 from bot.core.policy import Mode, Nightly
 from bot.core.policy.selection import nightly_suites
@@ -96,7 +96,7 @@ class Schedules:
     async def _look(self, now: datetime) -> None:
         """Bring the times in line with the policies, and settle the nights that are done."""
         for timed in await self._store.schedules.by_repo():
-            for seen, row in ran_ahead(timed.schedules, now):
+            for seen, row in too_far_ahead(timed.schedules, now):
                 self._log.warning("a time lay too far ahead", repo=timed.repo.id, schedule=row.name)
                 await self._store.schedules.move_back(seen, row)
             try:
@@ -105,7 +105,7 @@ class Schedules:
                 log = self._log.bind(repo=timed.repo.full_name)
                 log.warning("a policy could not be read for its nights", why=str(error))
         for firing, runs in await self._store.schedules.open_firings():
-            done = settled(firing, runs)
+            done = finished(firing, runs)
             if done is not None:
                 await self._store.schedules.settle(done)
                 self._tell(done)
@@ -130,12 +130,12 @@ class Schedules:
     async def _fire(self, repo: Repo, schedule: Schedule) -> None:
         """Start the night whose time has come, or say why not; its policy may be another now."""
         now = self._clock.now()
-        found = due(schedule, now)
+        found = due_firing(schedule, now)
         if found is None:
             return
         firing = Firing(repo.id, schedule.name, found.at, FiringState.SKIPPED, note=found.note)
         if found.too_late or not repo.active:
-            plan = left_out(firing, FiringState.SKIPPED, "" if repo.active else _NOT_HERE)
+            plan = plan_nothing(firing, FiringState.SKIPPED, "" if repo.active else _NOT_HERE)
         else:
             at = await self._policies.of(repo, repo.default_branch)
             entry = _entry(at, schedule.name)
@@ -155,7 +155,7 @@ class Schedules:
             at = await self._policies.of(repo, repo.default_branch)
             plan = await self._plan(repo, firing, at)
         else:
-            plan = left_out(firing, FiringState.SKIPPED, _NOT_HERE)
+            plan = plan_nothing(firing, FiringState.SKIPPED, _NOT_HERE)
         now = self._clock.now()
         if await self._store.schedules.fire_asked(
             plan.firing, audited(plan.changes, now, None), now
@@ -166,21 +166,23 @@ class Schedules:
         """Return what a night starts on the head of its branch, or why it starts nothing."""
         entry = _entry(at, firing.name)
         if isinstance(at, Broken):
-            return left_out(firing, FiringState.REFUSED, "the policy has errors")
+            return plan_nothing(firing, FiringState.REFUSED, "the policy has errors")
         if entry is None:
-            return left_out(firing, FiringState.REFUSED, "the policy has no night of this name now")
+            return plan_nothing(
+                firing, FiringState.REFUSED, "the policy has no night of this name now"
+            )
         branch = entry.ref or repo.default_branch
         own = await self._policies.of(repo, branch)
         if not isinstance(own, PolicyAt):
-            return left_out(firing, FiringState.REFUSED, f"the policy of {branch} has errors")
+            return plan_nothing(firing, FiringState.REFUSED, f"the policy of {branch} has errors")
         names = nightly_suites(own.policy, entry)
         if not names:
-            return left_out(
+            return plan_nothing(
                 firing, FiringState.REFUSED, "it names no suite with the trigger nightly"
             )
         if own.policy.mode is Mode.DRY_RUN:
             would = f"dry run: would run {listing(names)} on {branch}"
-            return left_out(firing, FiringState.SKIPPED, would)
+            return plan_nothing(firing, FiringState.SKIPPED, would)
         return await self._start(repo, firing, own, entry)
 
     async def _start(self, repo: Repo, firing: Firing, own: PolicyAt, entry: Nightly) -> FiringPlan:
@@ -188,11 +190,11 @@ class Schedules:
         try:
             tip = await self._github.tip(repo, branch)
         except Permanent as error:
-            return left_out(
+            return plan_nothing(
                 firing, FiringState.REFUSED, f"GitHub refuses to name its head: {error}"
             )
         if tip is None:
-            return left_out(firing, FiringState.REFUSED, f"there is no branch {branch}")
+            return plan_nothing(firing, FiringState.REFUSED, f"there is no branch {branch}")
         commit = Commit(
             repo_id=repo.id,
             sha=tip,

@@ -7,7 +7,7 @@ from datetime import timedelta
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.core.planning.schedule import Firing, FiringState, firing_source, results
+from bot.core.planning.schedule import Firing, FiringState, firing_source, latest_attempts
 from bot.sim.faults import Fault
 from tests.e2e.world import POLICY, World
 
@@ -84,7 +84,9 @@ async def test_a_night_runs_its_suites_on_the_head_of_its_branch(world: World) -
     assert firing.state is FiringState.DONE
     assert firing.note == "2 suites started; 1 of 2 suites passed"
     source = firing_source(firing.name, firing.at)
-    found = results(firing, await world.bot.parts.store.schedules.runs_of(firing.repo_id, source))
+    found = latest_attempts(
+        firing, await world.bot.parts.store.schedules.runs_of(firing.repo_id, source)
+    )
     assert {name: str(run.outcome) for name, run in found.items()} == {
         "unit": "success",
         "nightly-grpo": "failure",

@@ -15,7 +15,7 @@ from bot.core.planning.schedule import (
     FiringState,
     Schedule,
     ScheduleChange,
-    due,
+    due_firing,
     firing_source,
 )
 from bot.store import Store
@@ -91,7 +91,7 @@ async def test_a_restart_fires_what_was_not_committed_and_no_more(
     again = await store_factory()
     left = (await again.schedules.due(now)).schedules
     for _, row in left:
-        found = due(row, now)
+        found = due_firing(row, now)
         assert found is not None
         await again.schedules.fire(
             row, found.then, replace(FIRING, at=found.at), started("one"), now

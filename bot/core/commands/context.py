@@ -13,7 +13,7 @@ from bot.core.model.runs import Run
 from bot.core.planning.permissions import Refusal, commit_for, first_head_seen, head_seen
 from bot.core.planning.plan import AuditEntry
 from bot.core.planning.plan_builder import PlanBuilder
-from bot.core.planning.pull_request import Evaluation, waiting
+from bot.core.planning.pull_request import Evaluation, suites_awaiting_approval
 from bot.core.planning.starts import Starter, StartRequest
 from bot.core.planning.trust import Person
 from bot.core.policy import Policy
@@ -90,7 +90,7 @@ class CommandContext:
 
     def nothing(self, key: str, names: Sequence[str] = ()) -> str:
         """Say that there is nothing, or that only an approval is missing."""
-        waits, sha = set(waiting(self.evaluation)), code(short(self.pull.head_sha))
+        waits, sha = set(suites_awaiting_approval(self.evaluation)), code(short(self.pull.head_sha))
         if waits.intersection(names) if names else waits:
             why = prose(self.messages.render(self.evaluation.trust.why))
             return self.messages("nothing_yet", sha=sha, why=why)

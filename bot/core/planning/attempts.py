@@ -159,7 +159,7 @@ def audit_of(run: Run, what: str, rule: str, now: datetime, *, who: str = BY_ITS
     return AuditEntry(now, who, what, True, rule, run.repo_id, run.number, run.sha)
 
 
-def snapshot(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: Message) -> Snapshot:
+def freeze(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: Message) -> Snapshot:
     """Freeze a suite for a run: later changes of the policy do not reach it."""
     policy, suite = at.policy, at.policy.suites[name]
     pool = Pool(suite.pool, policy.pools[suite.pool].npus) if suite.pool else None

@@ -13,8 +13,8 @@ from bot.core.planning.attempts import (
     AttemptRequest,
     Claim,
     PolicyAt,
+    freeze,
     next_attempt,
-    snapshot,
 )
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.policy import Policy, Trigger
@@ -47,7 +47,7 @@ class Commit:
 
     def freeze(self, suite: str, reason: Message) -> Snapshot:
         """Return the suite as it is now."""
-        return snapshot(self.at, suite, self.files, reason)
+        return freeze(self.at, suite, self.files, reason)
 
     def request(self, suite: str, reason: Message, before: Run | None) -> AttemptRequest:
         """Ask for a suite here; ``before`` is its latest attempt."""
@@ -107,7 +107,9 @@ def runs_again(run: Run, frozen: Snapshot, *, fresh: bool) -> bool:
     return run.outcome not in _COUNTS_AGAIN or run.snapshot.work != frozen.work
 
 
-def drops(runs: Iterable[RunClaimants], source: str, why: Message) -> tuple[DropClaimant, ...]:
+def drop_source(
+    runs: Iterable[RunClaimants], source: str, why: Message
+) -> tuple[DropClaimant, ...]:
     """Return the drops of one want, of open runs and of ended ones."""
     return tuple(
         DropClaimant(item.run.id, source, why)
@@ -124,7 +126,7 @@ class RerunCandidate:
     claimants: tuple[Claimant, ...]
 
 
-def may_run_again(runs: tuple[RunClaimants, ...], *, group: bool) -> dict[str, RerunCandidate]:
+def rerun_candidates(runs: tuple[RunClaimants, ...], *, group: bool) -> dict[str, RerunCandidate]:
     """Return each suite's latest attempt for a push, a night, or a ``group`` that still waits."""
     kinds = tuple(kind for kind in SOURCES if group or kind != "group:")
     found: dict[str, RerunCandidate] = {}
@@ -137,7 +139,7 @@ def may_run_again(runs: tuple[RunClaimants, ...], *, group: bool) -> dict[str, R
     return found
 
 
-def ask_again(candidate: RerunCandidate, who: str) -> AttemptRequest:
+def rerun_request(candidate: RerunCandidate, who: str) -> AttemptRequest:
     """Ask for the next attempt, for the same claimants, because a person wants it."""
     before = candidate.run
     claims = tuple(claim_again(claimant, who) for claimant in candidate.claimants)
@@ -149,7 +151,7 @@ def claim_again(claimant: Claimant, who: str) -> Claim:
     return Claim(claimant.source, auto=False, by=who, rank=Rank(min(claimant.rank, Rank.APPROVED)))
 
 
-def to_run_again(known: dict[str, RerunCandidate], clicked: Run | None) -> list[str]:
+def suites_to_rerun(known: dict[str, RerunCandidate], clicked: Run | None) -> list[str]:
     """Return what a click asks for: its suite, or (None) all that ended and did not pass."""
     ended = [name for name, item in known.items() if item.run.state is State.DONE]
     if clicked is not None:

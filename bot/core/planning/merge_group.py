@@ -15,9 +15,9 @@ from bot.core.model.selections import MergeGroup, SelectionDetails, StoredSelect
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker
-from bot.core.planning.commits import Commit, drops, latest, runs_again, start
+from bot.core.planning.commits import Commit, drop_source, latest, runs_again, start
 from bot.core.planning.plan import Plan, RunClaimants
-from bot.core.planning.pull_request import selected
+from bot.core.planning.pull_request import suite_selection
 from bot.core.policy import Mode, Start, Suite, Tier
 from bot.core.policy.selection import Choice, Selection
 
@@ -67,7 +67,7 @@ def group_origin(number: int | None) -> Message:
     return Message("origin_group", number=number) if number else Message("origin_some_group")
 
 
-def needed(group: Group) -> tuple[Choice, ...]:
+def needed_suites(group: Group) -> tuple[Choice, ...]:
     """Return the selected suites that run in a group without anybody asking.
 
     A heavy one runs if the gate requires it: no command reaches a group, and without it nothing
@@ -85,7 +85,7 @@ def _starts(suite: Suite) -> bool:
     return suite.start is Start.DISPATCH and (suite.tier is Tier.STANDARD or suite.is_required)
 
 
-def passed(group: Group, at_head: tuple[RunClaimants, ...]) -> frozenset[str]:
+def suites_passed(group: Group, at_head: tuple[RunClaimants, ...]) -> frozenset[str]:
     """Return the needed suites whose latest attempt that counts passed at another commit.
 
     It has to be the same work: the suite as the policy has it now, on one of its labels.
@@ -98,7 +98,7 @@ def passed(group: Group, at_head: tuple[RunClaimants, ...]) -> frozenset[str]:
     runs = latest(counted)
     return frozenset(
         choice.suite
-        for choice in needed(group)
+        for choice in needed_suites(group)
         if choice.suite in runs
         and _same(runs[choice.suite], group.commit.freeze(choice.suite, choice.reason))
     )
@@ -116,7 +116,7 @@ def plan_group(
 ) -> Plan:
     """Plan the runs for a merge group; ``runs`` are all attempts at its commit."""
     commit, policy = group.commit, group.commit.at.policy
-    asked = needed(group) if policy.mode is Mode.ON else ()
+    asked = needed_suites(group) if policy.mode is Mode.ON else ()
     reasons = {item.suite: item.reason for item in asked if item.suite not in reused.suites}
     return replace(
         start(commit, reasons, runs, lambda run, now: runs_again(run, now, fresh=False), maker),
@@ -143,7 +143,7 @@ def _selection(group: Group, reused: Reused) -> StoredSelection:
 
 def _selected(group: Group, choice: Choice, reused: Reused) -> SuiteSelection:
     policy = group.commit.at.policy
-    suite, row = policy.suites[choice.suite], selected(policy, choice)
+    suite, row = policy.suites[choice.suite], suite_selection(policy, choice)
     return replace(
         row,
         required=row.required and suite.start is Start.DISPATCH,
@@ -152,7 +152,7 @@ def _selected(group: Group, choice: Choice, reused: Reused) -> SuiteSelection:
     )
 
 
-def alive(rows: Iterable[StoredSelection]) -> StoredSelection | None:
+def waiting_group(rows: Iterable[StoredSelection]) -> StoredSelection | None:
     """Return what was chosen for a group that still waits for its checks, if this is one."""
     return next((row for row in rows if row.data.group and not row.is_over), None)
 
@@ -164,6 +164,6 @@ def end_group(
     why, group = _ENDS.get(reason, Message("group_given_up")), row.data.group or MergeGroup()
     return Plan(
         selection=replace(row, data=replace(row.data, group=replace(group, over_at=now))),
-        drop_claimants=drops(runs, group_source(row.sha), why),
+        drop_claimants=drop_source(runs, group_source(row.sha), why),
         gates=(Gate(row.repo_id, row.sha, 0, closed=why),),
     )

@@ -50,7 +50,7 @@ def starts_by_itself(suite: Suite) -> bool:
     return suite.tier is Tier.STANDARD and suite.start is Start.DISPATCH
 
 
-def selection_row(evaluation: Evaluation) -> StoredSelection:
+def stored_selection(evaluation: Evaluation) -> StoredSelection:
     """Return what is kept of a selection: all that the gate says."""
     policy, pull = evaluation.at.policy, evaluation.pull
     data = SelectionDetails(
@@ -64,12 +64,12 @@ def selection_row(evaluation: Evaluation) -> StoredSelection:
         changed_files=max(len(evaluation.files), pull.changed_files),
         truncated=evaluation.selection.truncated,
         protected=evaluation.selection.protected[:FILES_KEPT],
-        suites=tuple(selected(policy, choice) for choice in evaluation.selection.choices),
+        suites=tuple(suite_selection(policy, choice) for choice in evaluation.selection.choices),
     )
     return StoredSelection(pull.repo_id, pull.head_sha, pull.number, evaluation.at.sha, data)
 
 
-def selected(policy: Policy, choice: Choice) -> SuiteSelection:
+def suite_selection(policy: Policy, choice: Choice) -> SuiteSelection:
     """Return a choice with all that the gate says of its suite before anything runs."""
     suite = policy.suites[choice.suite]
     label = suite.runners[0]
@@ -92,11 +92,11 @@ class ExistingRuns:
     wanted: tuple[RunClaimants, ...]
 
 
-def plan(evaluation: Evaluation, present: ExistingRuns, maker: AttemptMaker) -> Plan:
+def plan_head(evaluation: Evaluation, present: ExistingRuns, maker: AttemptMaker) -> Plan:
     """Return the difference between what should run for a pull request and what does."""
     pull = evaluation.pull
     ours, githubs = _desired(evaluation)
-    starting = [*(ours if may_start(evaluation) else []), *githubs]
+    starting = [*(ours if may_start_by_itself(evaluation) else []), *githubs]
     reasons = {choice.suite: choice.reason for choice in starting}
     started = start(
         _commit(evaluation, maker.now),
@@ -109,8 +109,8 @@ def plan(evaluation: Evaluation, present: ExistingRuns, maker: AttemptMaker) -> 
     return replace(
         started,
         pull=pull,
-        selection=selection_row(evaluation),
-        drop_claimants=tuple(_drops(evaluation, present, kept)),
+        selection=stored_selection(evaluation),
+        drop_claimants=tuple(_dropped_claimants(evaluation, present, kept)),
         gates=(
             Gate(pull.repo_id, pull.head_sha, pull.number, name=evaluation.at.policy.gate.name),
         ),
@@ -143,22 +143,24 @@ def _desired(evaluation: Evaluation) -> tuple[list[Choice], list[Choice]]:
     return ours, started if policy.mode is Mode.ON else []
 
 
-def may_start(evaluation: Evaluation) -> bool:
+def may_start_by_itself(evaluation: Evaluation) -> bool:
     """Tell whether anything of this head starts by itself."""
     policy = evaluation.at.policy
     awake = policy.drafts or not evaluation.pull.draft
     return evaluation.trust.trusted and awake and policy.mode is Mode.ON
 
 
-def waiting(evaluation: Evaluation) -> tuple[str, ...]:
+def suites_awaiting_approval(evaluation: Evaluation) -> tuple[str, ...]:
     """Return the suites that an approval of this head would start."""
     trusted = replace(evaluation, trust=Trusted(True, Message("trust_as_if")))
-    if evaluation.trust.trusted or not may_start(trusted):
+    if evaluation.trust.trusted or not may_start_by_itself(trusted):
         return ()
     return tuple(choice.suite for choice in _desired(evaluation)[0])
 
 
-def _drops(evaluation: Evaluation, present: ExistingRuns, kept: set[str]) -> list[DropClaimant]:
+def _dropped_claimants(
+    evaluation: Evaluation, present: ExistingRuns, kept: set[str]
+) -> list[DropClaimant]:
     """Return the wants that no longer hold: of other commits, and of suites not chosen now."""
     pull, policy = evaluation.pull, evaluation.at.policy
     source = pr_source(pull.number)
@@ -171,17 +173,17 @@ def _drops(evaluation: Evaluation, present: ExistingRuns, kept: set[str]) -> lis
             drops.append(DropClaimant(run.id, source, why))
         elif auto and run.suite not in kept:
             drops.append(DropClaimant(run.id, source, Message("drop_base")))
-        elif auto and pull.draft and not policy.drafts and _may_wait(run):
+        elif auto and pull.draft and not policy.drafts and _has_not_begun(run):
             drops.append(DropClaimant(run.id, source, Message("drop_draft")))
     return drops
 
 
-def _may_wait(run: Run) -> bool:
+def _has_not_begun(run: Run) -> bool:
     """Tell whether a run has not begun and need not: GitHub starts its own for drafts, too."""
     return run.state is State.QUEUED and not run.snapshot.native
 
 
-def close(pull: Pull, wanted: tuple[RunClaimants, ...], why: Message) -> Plan:
+def plan_closed(pull: Pull, wanted: tuple[RunClaimants, ...], why: Message) -> Plan:
     """Return what closing a pull request leads to: nobody wants its runs any more."""
     source = pr_source(pull.number)
     drops = tuple(DropClaimant(item.run.id, source, why) for item in wanted)
@@ -189,7 +191,7 @@ def close(pull: Pull, wanted: tuple[RunClaimants, ...], why: Message) -> Plan:
     return Plan(pull=replace(pull, open=False), drop_claimants=drops, gates=(gate,))
 
 
-def leave(sha: Sha, pull: Pull) -> Gate:
+def gate_of_former_head(sha: Sha, pull: Pull) -> Gate:
     """Return the gate of a commit that is no head any more."""
     why = Message("superseded_by", sha=short(pull.head_sha))
     return Gate(pull.repo_id, sha, pull.number, closed=why)

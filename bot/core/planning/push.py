@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from bot.core.messages import Message
 from bot.core.model.ids import Sha, short
 from bot.core.planning.attempts import AttemptMaker
-from bot.core.planning.commits import Commit, drops, runs_again, start
+from bot.core.planning.commits import Commit, drop_source, runs_again, start
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.policy import Mode
 from bot.core.policy.selection import Selection
@@ -22,7 +22,7 @@ def left_behind(
     """Return the wants of earlier pushes; ``sha`` None: the branch is gone."""
     why = Message("superseded_by", sha=short(sha)) if sha else Message("drop_branch", branch=branch)
     older = [item for item in wanted if item.run.sha != sha]
-    return drops(older, push_source(branch), why)
+    return drop_source(older, push_source(branch), why)
 
 
 def selected_by_push(commit: Commit, selection: Selection) -> dict[str, Message]:

@@ -62,7 +62,7 @@ def firing_source(name: str, at: datetime) -> str:
     return f"nightly:{name}@{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def following(cron: str, after: datetime) -> datetime:
+def next_time(cron: str, after: datetime) -> datetime:
     """Return the first time that comes later."""
     return next(CronSim(cron, after))
 
@@ -86,7 +86,7 @@ def schedule_change(
     """Return what brings the rows in line; a new or changed time never fires for what is past."""
     known, wanted = {row.name: row for row in rows}, {entry.name: entry for entry in entries}
     put = [
-        Schedule(repo_id, name, entry.cron, following(entry.cron, now))
+        Schedule(repo_id, name, entry.cron, next_time(entry.cron, now))
         for name, entry in wanted.items()
         if name not in known or known[name].cron != entry.cron
     ]
@@ -95,17 +95,17 @@ def schedule_change(
     )
 
 
-def ran_ahead(rows: Iterable[Schedule], now: datetime) -> tuple[tuple[Schedule, Schedule], ...]:
+def too_far_ahead(rows: Iterable[Schedule], now: datetime) -> tuple[tuple[Schedule, Schedule], ...]:
     """Return the rows, and what they should be, whose time is not the next one that comes.
 
     A clock that ran ahead for a while has moved them on: their nights would be lost.
     """
-    right = ((row, replace(row, next=following(row.cron, now))) for row in rows)
+    right = ((row, replace(row, next=next_time(row.cron, now))) for row in rows)
     return tuple((row, early) for row, early in right if row.next > early.next)
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueFiring:
     """A night whose time has come: the latest of those missed, and the time after it."""
 
     at: datetime
@@ -129,12 +129,12 @@ class Due:
         return f"the service was away: {done} {late}{more}"
 
 
-def due(row: Schedule, now: datetime) -> Due | None:
+def due_firing(row: Schedule, now: datetime) -> DueFiring | None:
     """Return the one firing that a row asks for now, whatever was missed; None: not yet."""
     if row.next > now:
         return None
     at = max(row.next, _last(row.cron, now))
-    return Due(at, following(row.cron, now), now - at, missed=at > row.next)
+    return DueFiring(at, next_time(row.cron, now), now - at, missed=at > row.next)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class FiringPlan:
     changes: Plan
 
 
-def left_out(firing: Firing, state: FiringState, *notes: str) -> FiringPlan:
+def plan_nothing(firing: Firing, state: FiringState, *notes: str) -> FiringPlan:
     """Return a night that starts nothing, and why."""
     return FiringPlan(replace(firing, state=state, note=_joined(firing.note, *notes)), Plan())
 
@@ -193,7 +193,7 @@ def _joined(*notes: str) -> str:
     return "; ".join(note[:NO_ROOM_FOR] for note in notes if note)
 
 
-def results(firing: Firing, wanted: Iterable[RunClaimants]) -> dict[str, Run]:
+def latest_attempts(firing: Firing, wanted: Iterable[RunClaimants]) -> dict[str, Run]:
     """Return each suite's latest attempt of those that a night wants."""
     source = firing_source(firing.name, firing.at)
     return latest(
@@ -201,12 +201,12 @@ def results(firing: Firing, wanted: Iterable[RunClaimants]) -> dict[str, Run]:
     )
 
 
-def settled(firing: Firing, wanted: tuple[RunClaimants, ...]) -> Firing | None:
+def finished(firing: Firing, wanted: tuple[RunClaimants, ...]) -> Firing | None:
     """Return the night as done, None while a suite of it goes on.
 
     A successor waits for its want in the same transaction, so no retry is missed.
     """
-    found = results(firing, wanted)
+    found = latest_attempts(firing, wanted)
     if any(run.state is not State.DONE for run in found.values()):
         return None
     green = sum(run.outcome is Outcome.SUCCESS for run in found.values())

@@ -12,8 +12,8 @@ from bot.core.model.pulls import Approval
 from bot.core.model.runs import Rank, Run, State
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import AttemptMaker, AttemptRequest, Claim, NewId, NewRun, snapshot
-from bot.core.planning.commits import RerunCandidate, ask_again
+from bot.core.planning.attempts import AttemptMaker, AttemptRequest, Claim, NewId, NewRun, freeze
+from bot.core.planning.commits import RerunCandidate, rerun_request
 from bot.core.planning.permissions import Allowed, Refusal, Requester, latest, may_start
 from bot.core.planning.plan import AuditEntry, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
@@ -152,7 +152,7 @@ class Starter:
 
     def again(self, candidate: RerunCandidate, who: str, now: datetime) -> NewRun:
         """Make the next attempt of a run that is of no pull request, with its own snapshot."""
-        return AttemptMaker(now, self._new_id).make(ask_again(candidate, who))
+        return AttemptMaker(now, self._new_id).make(rerun_request(candidate, who))
 
 
 def _attempt(request: StartRequest, name: str) -> AttemptRequest:
@@ -178,7 +178,7 @@ def _frozen(request: StartRequest, name: str) -> Snapshot:
     evaluation, who = request.evaluation, request.requester.person.login
     choice = evaluation.selection.choice(name)
     reason = choice.reason if choice and choice.selected else Message("selected_asked", who=who)
-    frozen = snapshot(evaluation.at, name, evaluation.files, reason)
+    frozen = freeze(evaluation.at, name, evaluation.files, reason)
     if request.runner:
         only = tuple(label for label in frozen.labels if label.name == request.runner)
         frozen = replace(frozen, labels=only)

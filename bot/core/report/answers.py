@@ -6,7 +6,7 @@ from bot.core.explain.explaining import Explanation, Starts, explain_selection, 
 from bot.core.messages import Messages
 from bot.core.model.ids import short
 from bot.core.planning.permissions import guess
-from bot.core.planning.pull_request import Evaluation, may_start
+from bot.core.planning.pull_request import Evaluation, may_start_by_itself
 from bot.core.policy import Mode
 from bot.core.policy.selection import suites_named
 from bot.core.report.markdown import code, plain, prose, table
@@ -67,7 +67,7 @@ def _row(
 
 def _starts(messages: Messages, evaluation: Evaluation, starts: Starts) -> str:
     """Say what starts a suite on this very commit."""
-    if starts is not Starts.ITSELF or may_start(evaluation):
+    if starts is not Starts.ITSELF or may_start_by_itself(evaluation):
         return messages(f"starts_{starts}")
     if evaluation.at.policy.mode is Mode.DRY_RUN:
         return messages("starts_dry_run")

@@ -16,8 +16,8 @@ from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import PolicyAt
-from bot.core.planning.commits import RerunCandidate, may_run_again, to_run_again
-from bot.core.planning.merge_group import alive
+from bot.core.planning.commits import RerunCandidate, rerun_candidates, suites_to_rerun
+from bot.core.planning.merge_group import waiting_group
 from bot.core.planning.permissions import (
     Allowed,
     Refusal,
@@ -166,13 +166,13 @@ class CheckRuns:
 
         A merge group, a push or a schedule may have runs there.
         """
-        group = alive(await self._store.pulls.selections(event.repo.id, event.sha))
+        group = waiting_group(await self._store.pulls.selections(event.repo.id, event.sha))
         runs = await self._store.runs.at(event.repo.id, event.sha)
-        candidates = may_run_again(runs, group=group is not None)
+        candidates = rerun_candidates(runs, group=group is not None)
         if not candidates and group is None:
             return self._not_a_head(event, target)
         builder = PlanBuilder()
-        for name in to_run_again(candidates, target.run):
+        for name in suites_to_rerun(candidates, target.run):
             if await self._is_repeated(event, name):
                 builder.said.append(self._messages("merged_click"))
             else:

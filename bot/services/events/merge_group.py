@@ -18,9 +18,9 @@ from bot.core.planning.merge_group import (
     end_group,
     group_origin,
     group_source,
-    passed,
     plan_group,
     pull_of,
+    suites_passed,
 )
 from bot.core.planning.plan import Plan
 from bot.core.policy import Mode, Trigger
@@ -124,7 +124,7 @@ class MergeGroups:
         """Return the suites that passed on the pull request's head, if the files are the same."""
         if pull is None or not event.tree:
             return None
-        suites = passed(group, await self._store.runs.at(event.repo.id, pull.head_sha))
+        suites = suites_passed(group, await self._store.runs.at(event.repo.id, pull.head_sha))
         if not suites or await self._github.tree(event.repo, pull.head_sha) != event.tree:
             return None
         return Reused(pull.head_sha, suites)

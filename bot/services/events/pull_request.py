@@ -16,9 +16,9 @@ from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import (
     Evaluation,
     ExistingRuns,
-    close,
-    leave,
-    plan,
+    gate_of_former_head,
+    plan_closed,
+    plan_head,
     pr_source,
     starts_by_itself,
 )
@@ -68,7 +68,7 @@ class PullRequests:
     async def closed(self, repo: Repo, pull: Pull, why: Message = _CLOSED) -> Plan:
         """Stop what runs for a closed pull request only."""
         wanted = await self._store.runs.of_claimant(repo.id, pr_source(pull.number))
-        changes = close(pull, wanted, why)
+        changes = plan_closed(pull, wanted, why)
         shared = await self._others_at(pull, pull)
         return replace(changes, repo=repo, gates=() if shared else changes.gates)
 
@@ -97,7 +97,7 @@ class PullRequests:
         known = await self._store.pulls.get(pull.repo_id, pull.number)
         if known is None or known.head_sha == pull.head_sha or await self._others_at(known, pull):
             return ()
-        return (leave(known.head_sha, pull),)
+        return (gate_of_former_head(known.head_sha, pull),)
 
     async def _others_at(self, at: Pull, besides: Pull) -> bool:
         """Return True if another open pull request has the same head as ``at``."""
@@ -130,7 +130,9 @@ class PullRequests:
         """Return the claims of this pull request on runs at former heads, to drop them."""
         wanted = await self._store.runs.of_claimant(pull.repo_id, pr_source(pull.number))
         gone = tuple(item for item in wanted if item.run.sha != pull.head_sha)
-        return close(pull, gone, Message("superseded_by", sha=short(pull.head_sha))).drop_claimants
+        return plan_closed(
+            pull, gone, Message("superseded_by", sha=short(pull.head_sha))
+        ).drop_claimants
 
     async def evaluate_for(self, repo: Repo, pull: Pull, at: PolicyAt, login: str) -> RequestedHead:
         """Evaluate the head for a person who asks for something there."""
@@ -188,7 +190,7 @@ class PullRequests:
             at_head=await self._store.runs.at(pull.repo_id, pull.head_sha),
             wanted=await self._store.runs.of_claimant(pull.repo_id, pr_source(pull.number)),
         )
-        return plan(evaluation, present, AttemptMaker(self._clock.now(), self._new_id))
+        return plan_head(evaluation, present, AttemptMaker(self._clock.now(), self._new_id))
 
     async def start_approved(self, evaluation: Evaluation, builder: PlanBuilder) -> None:
         """Start what waited for an approval of the head, if ``builder`` holds one.

@@ -7,14 +7,7 @@ from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent, Source
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import (
-    AttemptMaker,
-    AttemptRequest,
-    Claim,
-    NewRun,
-    PolicyAt,
-    snapshot,
-)
+from bot.core.planning.attempts import AttemptMaker, AttemptRequest, Claim, NewRun, PolicyAt, freeze
 from bot.core.planning.permissions import newest
 from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import pr_source
@@ -112,7 +105,7 @@ def _request(
         repo_id=pulls[0].repo_id,
         sha=seen.sha,
         number=pulls[0].number,
-        snapshot=snapshot(at, name, (), UNREQUESTED),
+        snapshot=freeze(at, name, (), UNREQUESTED),
         origin=Message("origin_github", event=seen.event),
         claims=tuple(Claim(pr_source(pull.number), auto=False) for pull in pulls),
     )

@@ -14,23 +14,23 @@ from bot.core.planning.attempts import AttemptMaker, Claim, PolicyAt
 from bot.core.planning.commits import (
     UNLISTED,
     Commit,
-    ask_again,
-    may_run_again,
+    rerun_candidates,
+    rerun_request,
     select_unlisted,
-    to_run_again,
+    suites_to_rerun,
 )
 from bot.core.planning.merge_group import (
     NOTHING_REUSED,
     Group,
     Reused,
-    alive,
     end_group,
     group_origin,
     group_source,
-    needed,
-    passed,
+    needed_suites,
     plan_group,
     pull_of,
+    suites_passed,
+    waiting_group,
 )
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
@@ -108,7 +108,7 @@ def test_a_groups_branch_names_its_pull_request(ref: str, number: int | None) ->
 
 
 def test_a_group_needs_what_starts_by_itself_and_whatever_its_gate_requires() -> None:
-    assert [choice.suite for choice in needed(a_group())] == NEEDED
+    assert [choice.suite for choice in needed_suites(a_group())] == NEEDED
 
 
 def test_a_group_starts_its_suites_before_all_others_and_names_no_pull_request() -> None:
@@ -193,7 +193,9 @@ def test_only_the_same_work_that_passed_is_taken_over(
     changes: dict[str, Any], counts: bool
 ) -> None:
     group = a_group()
-    assert passed(group, (attempt(group, "unit", **changes),)) == ({"unit"} if counts else set())
+    assert suites_passed(group, (attempt(group, "unit", **changes),)) == (
+        {"unit"} if counts else set()
+    )
 
 
 def test_the_latest_attempt_that_counts_decides_what_is_taken_over() -> None:
@@ -202,9 +204,9 @@ def test_the_latest_attempt_that_counts_decides_what_is_taken_over() -> None:
     red = attempt(group, "unit", attempt=2, outcome=Outcome.FAILURE)
     gone = attempt(group, "unit", attempt=2, outcome=Outcome.SUPERSEDED)
     by_hand = attempt(group, "unit", attempt=2, frozen={"altered": ("script=x",)})
-    assert passed(group, (red, green)) == set()
-    assert passed(group, (by_hand, green)) == {"unit"}
-    assert passed(group, (gone, green)) == {"unit"}
+    assert suites_passed(group, (red, green)) == set()
+    assert suites_passed(group, (by_hand, green)) == {"unit"}
+    assert suites_passed(group, (gone, green)) == {"unit"}
 
 
 @pytest.mark.parametrize(
@@ -229,9 +231,10 @@ def test_the_end_of_a_group_drops_its_wants_and_no_others(reason: str, why: str)
     assert (gate.closed, gate.name) == (why, "")
     assert changes.selection is not None
     assert (row.is_over, changes.selection.is_over) == (False, True)
-    assert alive((row,)) is row
+    assert waiting_group((row,)) is row
     assert (
-        alive((changes.selection, StoredSelection(REPO, SHA, 7, "p", SelectionDetails()))) is None
+        waiting_group((changes.selection, StoredSelection(REPO, SHA, 7, "p", SelectionDetails())))
+        is None
     )
 
 
@@ -293,13 +296,13 @@ def test_what_runs_for_others_than_a_pull_request_may_be_run_again() -> None:
         RunClaimants(mine, (Claimant(mine.id, "pin:4"),)),
         RunClaimants(open_one, (Claimant(open_one.id, "push:main"),)),
     )
-    known = may_run_again(runs, group=True)
+    known = rerun_candidates(runs, group=True)
     assert list(known) == ["unit", "extra", "docs"]
-    assert list(may_run_again(runs, group=False)) == ["extra", "docs"]
-    assert to_run_again(known, None) == ["unit"]
-    assert to_run_again(known, green) == ["extra"]
-    assert to_run_again(known, open_one) == []
-    request = ask_again(known["unit"], "ann")
+    assert list(rerun_candidates(runs, group=False)) == ["extra", "docs"]
+    assert suites_to_rerun(known, None) == ["unit"]
+    assert suites_to_rerun(known, green) == ["extra"]
+    assert suites_to_rerun(known, open_one) == []
+    request = rerun_request(known["unit"], "ann")
     assert (request.before, request.continues, request.snapshot) == (run, run, run.snapshot)
     assert request.claims == (Claim(f"group:{SHA}", auto=False, by="ann", rank=Rank.GROUP),)
-    assert ask_again(known["extra"], "ann").claims[0].rank is Rank.APPROVED
+    assert rerun_request(known["extra"], "ann").claims[0].rank is Rank.APPROVED

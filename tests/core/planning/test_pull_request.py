@@ -15,17 +15,17 @@ from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.selections import Cost, SelectionDetails
 from bot.core.model.snapshot import Pool
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import AttemptMaker, PolicyAt, snapshot
+from bot.core.planning.attempts import AttemptMaker, PolicyAt, freeze
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.pull_request import (
     Evaluation,
     ExistingRuns,
-    close,
-    leave,
-    plan,
+    gate_of_former_head,
+    plan_closed,
+    plan_head,
     pr_source,
-    selection_row,
-    waiting,
+    stored_selection,
+    suites_awaiting_approval,
 )
 from bot.core.planning.trust import Trusted
 from bot.core.policy import Mode, Tier
@@ -63,9 +63,9 @@ YES, NO = (
     Trusted(True, quote("author and pusher may start runs here")),
     Trusted(False, quote("a stranger")),
 )
-SAME = snapshot(AT, "unit", SRC, quote("another reason"))
+SAME = freeze(AT, "unit", SRC, quote("another reason"))
 OWN = (ChangedFile("own/a.py"),)
-GITHUBS = snapshot(AT, "own", OWN, quote("another reason"))
+GITHUBS = freeze(AT, "own", OWN, quote("another reason"))
 
 
 def evaluation(files: tuple[ChangedFile, ...] = SRC, **changes: Any) -> Evaluation:
@@ -109,7 +109,7 @@ def planned(
     )
     at_head = tuple(item for item in present if item.run.sha == of.pull.head_sha)
     found = ExistingRuns(at_head, open_ones if wanted is None else wanted)
-    return plan(of, found, AttemptMaker(at(), lambda: f"new-{next(ids)}"))
+    return plan_head(of, found, AttemptMaker(at(), lambda: f"new-{next(ids)}"))
 
 
 def in_words(changes: Plan) -> str:
@@ -286,27 +286,27 @@ def test_a_new_run_knows_what_made_it() -> None:
 
 
 def test_a_snapshot_freezes_all_that_a_run_needs() -> None:
-    frozen = snapshot(AT, "two", (ChangedFile("docker/x"),), quote("why"))
+    frozen = freeze(AT, "two", (ChangedFile("docker/x"),), quote("why"))
     assert (frozen.name, frozen.suite, frozen.ref) == ("two", POLICY.suites["two"], "main")
     assert (frozen.title, frozen.pool) == ("two", Pool("cluster", 32))
     assert (frozen.limits, frozen.log) == (POLICY.limits, POLICY.log)
-    assert snapshot(AT, "big", (), quote("")).title == "Big one"
+    assert freeze(AT, "big", (), quote("")).title == "Big one"
     assert [label.name for label in SAME.labels] == ["npu-8", "npu-16"]
     assert SAME.pool is None
 
 
 def test_the_environment_changed_makes_no_retry() -> None:
     assert SAME.retryable
-    assert not snapshot(AT, "unit", (ChangedFile("docker/x"),), quote("")).retryable
+    assert not freeze(AT, "unit", (ChangedFile("docker/x"),), quote("")).retryable
 
 
 def test_dispatch_ref_may_be_a_branch_of_its_own() -> None:
-    assert snapshot(with_policy(dispatch_ref="ci"), "unit", (), quote("")).ref == "ci"
+    assert freeze(with_policy(dispatch_ref="ci"), "unit", (), quote("")).ref == "ci"
 
 
 def test_the_selection_row_holds_all_that_the_gate_says() -> None:
     pull = a_pull(draft=True, changed_files=3100)
-    row = selection_row(evaluation(BOTH, pull=pull, trust=NO))
+    row = stored_selection(evaluation(BOTH, pull=pull, trust=NO))
     assert (row.repo_id, row.sha, row.number, row.policy_sha) == (REPO, SHA, 5, "p" * 40)
     suites = {item.choice.suite: item for item in row.data.suites}
     assert replace(row.data, suites=()) == SelectionDetails(
@@ -341,11 +341,13 @@ def test_the_selection_row_holds_all_that_the_gate_says() -> None:
 def test_an_approval_would_start_what_waits_for_it_alone(
     of: Evaluation, names: tuple[str, ...]
 ) -> None:
-    assert waiting(of) == names
+    assert suites_awaiting_approval(of) == names
 
 
 def test_closing_drops_every_want_and_closes_the_gate() -> None:
-    changes = close(a_pull(), (there(), there(id=RunId("b"))), quote("the pull request was closed"))
+    changes = plan_closed(
+        a_pull(), (there(), there(id=RunId("b"))), quote("the pull request was closed")
+    )
     assert [drop.run_id for drop in changes.drop_claimants] == ["there", "b"]
     assert changes.pull
     assert not changes.pull.open
@@ -353,7 +355,9 @@ def test_closing_drops_every_want_and_closes_the_gate() -> None:
 
 
 def test_a_commit_that_is_no_head_any_more_says_what_came() -> None:
-    assert leave(OLD_SHA, a_pull()) == Gate(REPO, OLD_SHA, 5, closed=quote("superseded by 9999999"))
+    assert gate_of_former_head(OLD_SHA, a_pull()) == Gate(
+        REPO, OLD_SHA, 5, closed=quote("superseded by 9999999")
+    )
 
 
 RUNS = st.lists(

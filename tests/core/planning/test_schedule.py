@@ -20,15 +20,15 @@ from bot.core.planning.schedule import (
     Firing,
     FiringState,
     Schedule,
-    due,
+    due_firing,
+    finished,
     firing_source,
-    following,
-    left_out,
+    latest_attempts,
+    next_time,
     plan_firing,
-    ran_ahead,
-    results,
+    plan_nothing,
     schedule_change,
-    settled,
+    too_far_ahead,
 )
 from bot.core.policy import Nightly
 from tests.core.building import REPO, SHA
@@ -116,14 +116,14 @@ def attempt(suite: str, number: int, outcome: Outcome | None, *sources: str) -> 
     ],
 )
 def test_how_late_a_night_may_be(cron: str, late: timedelta, note: str, *, too_late: bool) -> None:
-    found = due(replace(ROW, cron=cron), AT + late)
+    found = due_firing(replace(ROW, cron=cron), AT + late)
     assert found is not None
     assert (found.note, found.too_late) == (note, too_late)
     assert found.at <= AT + late < found.then
 
 
 def test_a_time_that_has_not_come_is_not_due() -> None:
-    assert due(ROW, AT - timedelta(microseconds=1)) is None
+    assert due_firing(ROW, AT - timedelta(microseconds=1)) is None
 
 
 CRONS = ["0 17 * * *", "*/5 * * * *", "30 3 * * 1", "0 0 1 * *", "15 */6 * * 1-5"]
@@ -138,11 +138,11 @@ def test_whenever_the_service_looks_each_time_fires_once_or_is_left_out_for_a_la
     cron: str, looks: list[int]
 ) -> None:
     start = AT - timedelta(minutes=7)
-    row = Schedule(REPO, "a2", cron, following(cron, start))
+    row = Schedule(REPO, "a2", cron, next_time(cron, start))
     fired: list[datetime] = []
     for minutes in sorted(looks):
         now = start + timedelta(minutes=minutes, seconds=17)
-        found = due(row, now)
+        found = due_firing(row, now)
         if found is None:
             assert row.next > now
             continue
@@ -150,7 +150,7 @@ def test_whenever_the_service_looks_each_time_fires_once_or_is_left_out_for_a_la
         assert found.late == now - found.at
         assert found.missed == (found.at != row.next)
         row = replace(row, next=found.then)
-        assert due(row, now) is None  # a restart, or another replica, finds nothing left
+        assert due_firing(row, now) is None  # a restart, or another replica, finds nothing left
     assert fired == sorted(set(fired))
     steps = CronSim(cron, start)
     last = start + timedelta(minutes=max(looks), seconds=17)
@@ -176,8 +176,8 @@ def test_times_follow_the_policy_and_keep_what_has_not_changed() -> None:
 def test_a_time_that_a_clock_set_back_has_left_far_ahead_is_told() -> None:
     rows = (ROW, replace(ROW, name="ahead", next=AT + hours(48)))
     early = replace(rows[1], next=AT + hours(24))
-    assert ran_ahead(rows, AT + hours(1)) == ((rows[1], early),)
-    assert ran_ahead(rows, AT + hours(25)) == ()
+    assert too_far_ahead(rows, AT + hours(1)) == ((rows[1], early),)
+    assert too_far_ahead(rows, AT + hours(25)) == ()
 
 
 def test_a_night_starts_its_suites_last_and_says_how_many() -> None:
@@ -232,7 +232,7 @@ def test_a_night_that_only_joins_starts_nothing_of_its_own() -> None:
 
 def test_a_night_left_out_keeps_its_reasons() -> None:
     late = replace(FIRING, note="the service was away")
-    plan = left_out(late, FiringState.REFUSED, "", "there is no branch v1")
+    plan = plan_nothing(late, FiringState.REFUSED, "", "there is no branch v1")
     assert plan.firing.note == "the service was away; there is no branch v1"
     assert (plan.firing.state, plan.changes.new_runs) == (FiringState.REFUSED, ())
 
@@ -246,9 +246,9 @@ def test_a_night_is_done_when_the_last_attempt_of_each_of_its_suites_is() -> Non
     runnable = attempt("n-two", 1, None, source)
     ended = attempt("n-two", 1, Outcome.FAILURE, source, "pr:1")
     foreign = attempt("other", 1, None, "nightly:a3@2026-08-22T17:00:00Z")
-    assert settled(started, (first, second, runnable)) is None
-    done = settled(started, (second, first, ended, foreign))
+    assert finished(started, (first, second, runnable)) is None
+    done = finished(started, (second, first, ended, foreign))
     assert done == replace(
         started, state=FiringState.DONE, note="2 suites started; 1 of 2 suites passed"
     )
-    assert list(results(started, (first, second, foreign))) == ["n-one"]
+    assert list(latest_attempts(started, (first, second, foreign))) == ["n-one"]

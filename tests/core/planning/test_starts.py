@@ -12,7 +12,7 @@ from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import PolicyAt, snapshot
+from bot.core.planning.attempts import PolicyAt, freeze
 from bot.core.planning.commits import RerunCandidate
 from bot.core.planning.permissions import Refusal, Requester
 from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
@@ -73,7 +73,7 @@ def an_attempt(suite: str = "unit", **changes: Any) -> Run:
     made = a_run(
         id=RunId("BEFORE"),
         suite=suite,
-        snapshot=snapshot(AT, suite, FILES, quote("")),
+        snapshot=freeze(AT, suite, FILES, quote("")),
         state=State.DONE,
         outcome=Outcome.FAILURE,
         label="npu-16",
