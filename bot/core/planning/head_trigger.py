@@ -18,7 +18,7 @@ class HeadTrigger(StrEnum):
     CONVERTED_TO_DRAFT = PullRequestAction.CONVERTED_TO_DRAFT
     READY_FOR_REVIEW = PullRequestAction.READY_FOR_REVIEW
     CLOSED = PullRequestAction.CLOSED  # a late webhook of a pull request that is open again
-    FOUND_BY_LOOKING = "found by looking"  # its webhook was lost
+    FOUND_BY_LOOKING = "found_by_looking"  # its webhook was lost
     REQUEST = "request"  # a person's command or click
 
     @property
