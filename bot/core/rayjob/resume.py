@@ -1,29 +1,29 @@
-"""Follow one job's lines over many watches: nothing twice, the end never lost.
+"""Follow one job's lines over many watches: show nothing twice, and never lose the end.
 
-Where the submitter numbers its events the number decides: what is not above the last one is old.
+If the submitter numbers its events, the number decides: an event is new if its number is greater
+than the last one.
 
-Without numbers a new watch may send everything again or go on from now, and does not say which.
-So the first lines ever seen are remembered (hashes of 64), and the last 64. A new watch's lines
-are held back while they equal the lines from the first one on:
+Without numbers a new watch may be a replay (everything again) or a continuation, and it does not
+say which. So the hashes of the first 64 lines and of the last 64 lines are remembered. The lines
+of a new watch are held back while they equal the remembered ones from the first line on:
 
-- one that differs proves that the watch goes on: all that was held is new;
-- when all that were ever seen came again, the watch is a replay: they are dropped, what follows is
-  new. Between the first 64 and the last 64 only the count is known, so a replay's lines there are
-  dropped unseen; the last 64 are compared again, and one that differs, or a `final` before the
-  count is reached, takes what is still held (the last 1 MiB) as new after all, and a
-  `WatchProblem` says how many lines before that are not shown.
+- If a line differs, the watch is a continuation. All held lines are new.
+- If all known lines came again, the watch is a replay. They are dropped, and later lines are new.
+- Between the first 64 and the last 64 lines only the count is known. A replay's lines there are
+  dropped unseen. The last 64 lines are compared again. If one differs, or if a `final` comes
+  before the count is reached, the lines still held (the last 1 MiB) are new. A `WatchProblem`
+  then says how many lines before them are not shown.
 
-A replay is only believed when one of its lines has not repeated itself in what is remembered. A
-job that prints the same line over and over may just as well be going on: that cannot be decided,
-and then **the lines are taken as new, so they may show twice**, rather than lose any. The other
-error needs a watch that goes on and happens to send the very lines the job began with, all of
-them (64 if there were more, fewer if it breaks off again), one of them never seen twice: those
-are then taken for old.
+A replay must be proved by a line that is not repeated among the remembered lines. A job may print
+the same line again and again; then a replay and a continuation look the same. In this case **the
+lines count as new, so they may show twice**, and none is lost. The opposite error needs a
+continuation that begins with exactly the job's first lines, all of them, one of them unique.
+These lines would be lost.
 
-Only `log` lines count. Other text (unknown types, proxies' pages) may be missing from a replay, so
-it would spoil the count; of it the last few hashes are kept, to drop what a replay repeats.
-Statuses say nothing when they repeat the last one; of a replay's statuses the last counts. A
-`final` always passes, once.
+Only `log` lines count. A replay may lack other text (unknown types, pages of proxies), so it must
+not be counted. The hashes of the last few such texts are kept, to drop repetitions. A status that
+equals the last one is dropped; of a replay's statuses the last counts. A `final` always passes,
+once.
 """
 
 from collections import deque
