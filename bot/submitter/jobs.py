@@ -14,7 +14,8 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -24,7 +25,7 @@ import msgspec
 from bot.submitter.backend import JobState, JobView, Limits
 from bot.submitter.event_file import END_WORDS, write_atomically
 from bot.submitter.request import JobRequest, RefusedError
-from bot.submitter.watches import whole_end
+from bot.submitter.watches import Watches, whole_end
 
 log = logging.getLogger(__name__)
 
@@ -227,6 +228,39 @@ class JobStore(Generic[RecordT]):
                 shutil.rmtree(path.parent)
             else:
                 yield record, path.parent
+
+
+class StoredBackend(ABC, Generic[RecordT]):
+    """The parts of a backend that only need the stored jobs."""
+
+    def __init__(self, folder: Path, kind: type[RecordT], limits: Limits | None) -> None:
+        self._limits = limits or Limits()
+        self._jobs = JobStore(folder, kind, self._limits)
+        self._watches = Watches(self._limits)
+
+    async def state(self, job_id: str) -> JobView | None:
+        """Return a job with its state."""
+        return await self._jobs.view(job_id)
+
+    async def jobs_of(self, run_id: str, attempt: str | None) -> list[JobView]:
+        """Return the jobs of an Actions run in the order of their start."""
+        return await self._jobs.views(run_id, attempt)
+
+    @abstractmethod
+    async def stop(self, job_ids: Sequence[str]) -> list[str]:
+        """Stop jobs and wait for their end; return the ids that are still alive."""
+
+    def events(self, job_id: str, after: int) -> AsyncIterator[bytes]:
+        """Yield the job's events from its file."""
+        return self._watches.events(self._jobs.root / job_id / "events.ndjson", after)
+
+    async def _end_watches(self, *, stop_jobs: bool) -> None:
+        """End open watches; stop the jobs if asked."""
+        self._watches.close()
+        if stop_jobs:
+            left = await self.stop([job.record.job_id for job in self._jobs.live()])
+            if left:
+                log.error("jobs still alive: %s", ", ".join(left))
 
 
 def new_id(request: JobRequest) -> str:

@@ -13,16 +13,15 @@ import fcntl
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.submitter.backend import JobState, JobView, Limits
+from bot.submitter.backend import JobState, Limits
 from bot.submitter.event_file import utc_now
-from bot.submitter.jobs import Job, JobStore, Record, environment, new_id
+from bot.submitter.jobs import Job, Record, StoredBackend, environment, new_id
 from bot.submitter.patches import DEADLINE_PATH, accepted, deadline_s
 from bot.submitter.request import JobRequest
-from bot.submitter.watches import Watches
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +94,7 @@ class LocalRecord(Record, frozen=True):
     grace_s: float
 
 
-class LocalBackend:
+class LocalBackend(StoredBackend[LocalRecord]):
     """Runs each job's script once with bash, whatever `worker_replicas` is.
 
     Relative script paths start in `workdir`; `None` means an own empty folder for each job.
@@ -111,11 +110,9 @@ class LocalBackend:
         limits: Limits | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
+        super().__init__(data_dir.absolute() / "jobs", LocalRecord, limits)
         self._workdir = workdir
-        self._limits = limits or Limits()
         self._environ = dict(environ or {})
-        self._jobs = JobStore(data_dir.absolute() / "jobs", LocalRecord, self._limits)
-        self._watches = Watches(self._limits)
         self._supervisors = Supervisors()
         self._watchdog: asyncio.Task[None] | None = None
 
@@ -128,11 +125,7 @@ class LocalBackend:
 
     async def close(self, *, stop_jobs: bool) -> None:
         """End watches; stop the jobs if asked."""
-        self._watches.close()
-        if stop_jobs:
-            left = await self.stop([job.record.job_id for job in self._jobs.live()])
-            if left:
-                log.error("jobs still alive: %s", ", ".join(left))
+        await self._end_watches(stop_jobs=stop_jobs)
         if self._watchdog is not None:
             self._watchdog.cancel()
             await asyncio.gather(self._watchdog, return_exceptions=True)
@@ -147,14 +140,6 @@ class LocalBackend:
         return await self._jobs.admit(
             request, key, self._record, lambda job: self._supervisors.start(job.folder)
         )
-
-    async def state(self, job_id: str) -> JobView | None:
-        """Return a job with its state."""
-        return await self._jobs.view(job_id)
-
-    async def jobs_of(self, run_id: str, attempt: str | None) -> list[JobView]:
-        """Return the jobs of an Actions run in the order of their start."""
-        return await self._jobs.views(run_id, attempt)
 
     async def stop(self, job_ids: Sequence[str]) -> list[str]:
         """Ask the supervisors to stop their jobs: TERM, then KILL after the grace time."""
@@ -171,10 +156,6 @@ class LocalBackend:
         # Another process writes the end, so there is no event to wait for.
         while (await self._settle(job)) is None:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-
-    def events(self, job_id: str, after: int) -> AsyncIterator[bytes]:
-        """Yield the job's events from its file."""
-        return self._watches.events(self._jobs.root / job_id / "events.ndjson", after)
 
     async def _settle(self, job: Job[LocalRecord]) -> JobState | None:
         """Return the end of a job; if it has none, make sure that a supervisor runs."""

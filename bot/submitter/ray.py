@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bot.submitter import patches
-from bot.submitter.backend import JobView, Limits
+from bot.submitter.backend import Limits
 from bot.submitter.event_file import utc_now
-from bot.submitter.jobs import Job, JobStore, new_id
+from bot.submitter.jobs import Job, StoredBackend, new_id
 from bot.submitter.ray_api import AnswerError, RayApi, UnreachableError
 from bot.submitter.ray_job import RayFollower, RayRecord
 from bot.submitter.request import JobRequest
-from bot.submitter.watches import Watches
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +24,7 @@ USED = frozenset(
 )
 
 
-class RayBackend:
+class RayBackend(StoredBackend[RayRecord]):
     """Runs each job's script once, on the head node or on a node with its resources.
 
     A job waits until `worker_replicas` nodes are alive, because a two-node suite must not pass on
@@ -44,13 +43,11 @@ class RayBackend:
         environ: Mapping[str, str] | None = None,
         pace: float = 1.0,
     ) -> None:
+        super().__init__(data_dir.absolute() / "ray-jobs", RayRecord, limits)
         self._pace = pace
         self._api = api
         self._workdir = workdir
-        self._limits = limits or Limits()
         self._environ = dict(environ or {})
-        self._jobs = JobStore(data_dir.absolute() / "ray-jobs", RayRecord, self._limits)
-        self._watches = Watches(self._limits)
         self._followers: dict[str, RayFollower] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -68,11 +65,7 @@ class RayBackend:
 
     async def close(self, *, stop_jobs: bool) -> None:
         """End watches and stop following; stop the jobs if asked."""
-        self._watches.close()
-        if stop_jobs:
-            left = await self.stop([job.record.job_id for job in self._jobs.live()])
-            if left:
-                log.error("jobs still alive: %s", ", ".join(left))
+        await self._end_watches(stop_jobs=stop_jobs)
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -95,14 +88,6 @@ class RayBackend:
         """Store the job; its follower submits it, even if the cluster comes back late."""
         return await self._jobs.admit(request, key, self._record, self._follow)
 
-    async def state(self, job_id: str) -> JobView | None:
-        """Return a job with its state."""
-        return await self._jobs.view(job_id)
-
-    async def jobs_of(self, run_id: str, attempt: str | None) -> list[JobView]:
-        """Return the jobs of an Actions run in the order of their start."""
-        return await self._jobs.views(run_id, attempt)
-
     async def stop(self, job_ids: Sequence[str]) -> list[str]:
         """Ask the jobs to stop; a follower stops later what does not end in time."""
         jobs = [job for job in map(self._jobs.get, job_ids) if job is not None]
@@ -114,10 +99,6 @@ class RayBackend:
         if tasks:
             await asyncio.wait(tasks, timeout=STOP_S * self._pace)
         return [job.record.job_id for job in jobs if job.end is None]
-
-    def events(self, job_id: str, after: int) -> AsyncIterator[bytes]:
-        """Yield the job's events from its file."""
-        return self._watches.events(self._jobs.root / job_id / "events.ndjson", after)
 
     def _follow(self, job: Job[RayRecord]) -> None:
         job_id = job.record.job_id
