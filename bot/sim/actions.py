@@ -51,11 +51,11 @@ class Actions:
 
     @property
     def runners(self) -> Runners:
-        """Answer the runners."""
+        """Return the runners."""
         return self._engine.runners
 
     def runs(self, repo: Repo | None = None) -> list[Run]:
-        """Answer all runs, oldest first."""
+        """Return all runs, oldest first."""
         return [run for run in self._state.runs.values() if repo is None or run.repo is repo]
 
     def dispatch(self, repo: Repo, key: str, body: dict[str, Any], by: User) -> Run:

@@ -36,13 +36,13 @@ def key_pair() -> tuple[str, str]:
 
 
 def bearer(header: str | None) -> str | None:
-    """Answer the credential of an `Authorization` header."""
+    """Return the credential of an `Authorization` header."""
     scheme, _, value = (header or "").partition(" ")
     return value.strip() if scheme.lower() in {"bearer", "token"} and value else None
 
 
 def app_of(state: State, credential: str) -> App:
-    """Answer the app that signed a JWT; raises GitHub's 401s."""
+    """Return the app that signed a JWT; raises GitHub's 401s."""
     app = state.the_app()
     if app.public_key is None:
         raise GitHubError(401, "A JSON web token could not be decoded")
@@ -96,7 +96,7 @@ def _repositories(state: State, body: dict[str, Any]) -> set[int] | None:
 
 
 def token_of(state: State, credential: str) -> Token:
-    """Answer a live token; an unknown or expired one is a 401."""
+    """Return a live token; an unknown or expired one is a 401."""
     token = state.tokens.get(credential)
     if token is None or token.expires_at <= state.clock.now():
         raise GitHubError(401, "Bad credentials")
@@ -116,7 +116,7 @@ def demand(token: Token, permission: str, level: str) -> None:
 
 
 def covers(state: State, token: Token, repo: Repo) -> bool:
-    """Say whether a token reaches a repository."""
+    """Return True if a token reaches a repository."""
     base = repo.parent or repo
     if state.installation_for(base) is not token.installation:
         return False

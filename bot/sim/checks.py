@@ -33,7 +33,7 @@ class Checks:
     def suite_for(
         self, repo: Repo, app: App, sha: str, branch: str | None = None, *, fresh: bool = False
     ) -> CheckSuite:
-        """Answer the app's suite on a commit, making it when there is none (or `fresh`)."""
+        """Return the app's suite on a commit, making it when there is none (or `fresh`)."""
         for suite in self._state.suites.values():
             if not fresh and suite.repo is repo and suite.app is app and suite.head_sha == sha:
                 return suite
@@ -121,7 +121,7 @@ class Checks:
         run.past.append((self._state.clock.now(), check_json(self._state, run)))
 
     def latest(self, suite: CheckSuite) -> list[CheckRun]:
-        """Answer the newest run of each name."""
+        """Return the newest run of each name."""
         return list({run.name: run for run in suite.runs}.values())
 
     def _recount(self, suite: CheckSuite) -> None:
@@ -136,7 +136,7 @@ class Checks:
             suite.status, suite.conclusion = ("in_progress" if started else "queued"), None
 
     def open_suite(self, suite: CheckSuite, *, still: bool, by: User) -> None:
-        """Say whether a workflow run may still add checks; the suite ends with the run."""
+        """Note if a workflow run may still add checks. The suite ends with the run."""
         suite.open_run = still
         self._recount(suite)
         if suite.status == "completed":

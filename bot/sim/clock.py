@@ -13,7 +13,7 @@ class Clock(Protocol):
     """Where the simulation gets the time from."""
 
     def now(self) -> datetime:
-        """Answer the current time, aware UTC."""
+        """Return the current time, aware UTC."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -25,7 +25,7 @@ class RealClock:
     """The machine's own time."""
 
     def now(self) -> datetime:
-        """Answer the wall-clock time, aware UTC."""
+        """Return the wall-clock time, aware UTC."""
         return datetime.now(UTC)
 
     async def sleep(self, seconds: float) -> None:
@@ -42,7 +42,7 @@ class ManualClock:
         self._sleepers: list[tuple[datetime, int, asyncio.Future[None]]] = []
 
     def now(self) -> datetime:
-        """Answer the time that `advance` has reached, aware UTC."""
+        """Return the time that `advance` has reached, aware UTC."""
         return self._now
 
     async def sleep(self, seconds: float) -> None:

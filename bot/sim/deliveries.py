@@ -43,7 +43,7 @@ class Delivery:
     response_body: str = ""
 
     def payload(self) -> Any:
-        """Answer the body, parsed."""
+        """Return the body, parsed."""
         return json.loads(self.body)
 
 
@@ -145,7 +145,7 @@ class Deliveries:
         return new
 
     def listed(self) -> list[Delivery]:
-        """Answer what the deliveries API shows, newest first, of the last three days."""
+        """Return what the deliveries API shows, newest first, of the last three days."""
         since = self._state.clock.now() - KEPT
         shown = [one for one in self.sent if (one.delivered_at or one.created_at) >= since]
         return sorted(shown, key=lambda one: -one.id)
@@ -209,12 +209,12 @@ class Deliveries:
 
 
 def sign(secret: str, body: bytes) -> str:
-    """Answer the value of `X-Hub-Signature-256`."""
+    """Return the value of `X-Hub-Signature-256`."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
 def headers_for(delivery: Delivery) -> dict[str, str]:
-    """Answer the headers GitHub sends with a delivery."""
+    """Return the headers GitHub sends with a delivery."""
     return {
         "Accept": "*/*",
         "Content-Type": "application/json",

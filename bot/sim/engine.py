@@ -85,7 +85,7 @@ class Engine:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def contexts(self, run: Run) -> dict[str, Any]:
-        """Answer the contexts every expression of a run may use."""
+        """Return the contexts every expression of a run may use."""
         repo = run.repo
         ref = run.ref if run.ref.startswith("refs/") else f"refs/heads/{run.ref}"
         event: dict[str, Any] = {"repository": repo_json(self._state, repo)}
@@ -126,7 +126,7 @@ class Engine:
         }
 
     def job_name(self, run: Run, spec: JobSpec) -> tuple[str, list[str]]:
-        """Answer a job's name and labels; a bad expression stays as written, for the log."""
+        """Return a job's name and labels; a bad expression stays as written, for the log."""
         scope = Scope(self.contexts(run))
         try:
             return interpolate(spec.name, scope), _labels(spec.labels, scope)

@@ -24,7 +24,7 @@ class GitHubError(Exception):
         self.headers = dict(headers or {})
 
     def body(self) -> dict[str, Any]:
-        """Answer the JSON body GitHub sends with it."""
+        """Return the JSON body GitHub sends with it."""
         data: dict[str, Any] = {
             "message": self.message,
             "documentation_url": "https://docs.github.com/rest",

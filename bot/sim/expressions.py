@@ -52,7 +52,7 @@ def text_of(value: Any) -> str:
 
 
 def truth(value: Any) -> bool:
-    """Say whether a value counts as true: not null, false, 0, NaN or empty text."""
+    """Return True if a value counts as true: not null, false, 0, NaN or empty text."""
     if isinstance(value, float) and math.isnan(value):
         return False
     return bool(value) if not isinstance(value, dict | list) else True
@@ -294,7 +294,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 
 def evaluate(text: str, scope: Scope) -> Any:
-    """Answer the value of an expression (without its `${{ }}`)."""
+    """Return the value of an expression (without its `${{ }}`)."""
     return _Parser(text, scope).evaluate()
 
 
@@ -306,7 +306,7 @@ def interpolate(value: Any, scope: Scope) -> str:
 
 
 def condition(text: Any, scope: Scope) -> bool:
-    """Answer an `if:`; without a status function it also asks that nothing failed before."""
+    """Return an `if:`; without a status function it also asks that nothing failed before."""
     if text is None:
         return scope.status == "success"
     if isinstance(text, bool):

@@ -41,7 +41,7 @@ class Fault:
     hits: int = 0
 
     def matches(self, method: str, path: str) -> bool:
-        """Say whether the call is one of those."""
+        """Return True if the call is one of those."""
         return fnmatch.fnmatchcase(method, self.method) and fnmatch.fnmatchcase(path, self.path)
 
 
@@ -64,7 +64,7 @@ class Faults:
         self.waiting.clear()
 
     def take(self, method: str, path: str) -> Fault | None:
-        """Answer the fault that strikes this call, if one does."""
+        """Return the fault that strikes this call, if one does."""
         for fault in self.waiting:
             if not fault.matches(method, path):
                 continue
@@ -79,7 +79,7 @@ class Faults:
 
 
 def error_of(fault: Fault, reset_at: datetime) -> GitHubError | None:
-    """Answer the error a fault is answered with; `None` for those about the connection."""
+    """Return the error a fault is answered with; `None` for those about the connection."""
     retry = {"retry-after": str(fault.retry_after_s)} if fault.retry_after_s is not None else {}
     empty = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(reset_at.timestamp()))}
     match fault.kind:

@@ -83,7 +83,7 @@ class Repo:
         return f"{self.owner.login}/{self.name}"
 
     def branch_ref(self, branch: str) -> str:
-        """Answer the full ref of a branch inside the shared object store."""
+        """Return the full ref of a branch inside the shared object store."""
         if self.parent is not None:
             return f"refs/forks/{self.id}/heads/{branch}"
         return f"refs/heads/{branch}"
@@ -266,5 +266,5 @@ class Run:
         return sorted(newest.values(), key=lambda job: job.id)
 
     def of_attempt(self, attempt: int) -> list[Job]:
-        """Answer the jobs that ran in that attempt."""
+        """Return the jobs that ran in that attempt."""
         return [job for job in self.jobs if job.attempt == attempt]

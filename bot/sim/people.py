@@ -38,7 +38,7 @@ class People:
         self._actions = actions
 
     def fork(self, owner: str, repo: str | Repo | None = None) -> Repo:
-        """Answer a user's fork, making it if need be."""
+        """Return a user's fork, making it if need be."""
         base, user = self._state.repo(repo), self._state.user(owner)
         for one in self._state.repos.values():
             if one.parent is base and one.owner is user:
@@ -108,7 +108,7 @@ class People:
     def push(
         self, pull: int | Pull, files: Files, *, by: str | None = None, message: str = "More"
     ) -> str:
-        """Add a commit to a pull request; answers its SHA."""
+        """Add a commit to a pull request; return its SHA."""
         found = self._state.pull(pull)
         user = self._state.user(by or found.author)
         now = self._state.clock.now()
@@ -171,7 +171,7 @@ class People:
         return self._touch(found, "reopened", by)
 
     def merge(self, pull: int | Pull, by: str) -> str:
-        """Merge with a merge commit; answers its SHA."""
+        """Merge with a merge commit; return its SHA."""
         found, user = self._state.pull(pull), self._state.user(by)
         repo, now = found.repo, self._state.clock.now()
         before = self._tip(repo, found.base_ref)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.sim.clock import stamp
 from bot.sim.errors import GitHubError, not_found
 from bot.sim.model import Job, Run, Workflow
 from bot.sim.route import Answer, Call, Route, paged
@@ -36,7 +35,7 @@ async def get_workflow(call: Call) -> Answer:
 
 
 async def dispatch(call: Call) -> Answer:
-    """Answer a dispatch: 200 with the run's id in the newer version, 204 in the older one."""
+    """Return a dispatch: 200 with the run's id in the newer version, 204 in the older one."""
     body = call.fields()
     run = call.sim.actions.dispatch(call.repo, call.params["workflow_id"], body, call.me)
     version = call.headers.get("X-GitHub-Api-Version", "2022-11-28")
@@ -63,7 +62,7 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _created(text: str, value: str) -> bool:
-    """Say whether a run's creation time fits `>=T`, `<T`, `A..B` or a plain date."""
+    """Return True if a run's creation time fits `>=T`, `<T`, `A..B` or a plain date."""
     when = datetime.fromisoformat(value)
     if ".." in text:
         low, _, high = text.partition("..")
@@ -149,12 +148,10 @@ async def attempt_jobs(call: Call) -> Answer:
 
 
 def _job(call: Call) -> Job:
-    number = call.number("job_id")
-    for run in call.sim.actions.runs(call.repo):
-        for job in run.jobs:
-            if job.id == number:
-                return job
-    raise not_found()
+    job = call.sim.state.job(call.number("job_id"))
+    if job is None or job.run.repo is not call.repo:
+        raise not_found()
+    return job
 
 
 async def get_job(call: Call) -> Answer:
@@ -179,12 +176,12 @@ async def run_logs(call: Call) -> Answer:
 
 
 def log_text(job: Job) -> bytes:
-    """Answer a job's log: begins with a byte order mark, as the real ones do."""
+    """Return a job's log: begins with a byte order mark, as the real ones do."""
     return b"\xef\xbb\xbf" + "".join(f"{line}\n" for line in job.log).encode()
 
 
 def log_zip(run: Run) -> bytes:
-    """Answer the logs of a run's latest jobs, zipped."""
+    """Return the logs of a run's latest jobs, zipped."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         for number, job in enumerate(run.latest()):
@@ -241,13 +238,8 @@ async def list_runners(call: Call) -> Answer:
 
 
 def link_expired(call_at: str, now: datetime) -> bool:
-    """Say whether a log link made at that time (text of `stamp`) is too old."""
+    """Return True if a log link made at that time (text of `stamp`) is too old."""
     return now - datetime.fromisoformat(call_at) > timedelta(seconds=LOG_LINK_S + 1)
-
-
-def link_stamp(now: datetime) -> str:
-    """Answer the time that goes into a log link."""
-    return stamp(now)
 
 
 ACTIONS = "/repos/{owner}/{repo}/actions"

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from bot.sim.errors import GitHubError, not_found
 from bot.sim.model import App, Repo, Token, User
-
-if TYPE_CHECKING:
-    from bot.sim.hub import SimGitHub
+from bot.sim.simulation import Simulation
 
 
 @dataclass(slots=True)
 class Call:
     """One request: its parts, and who makes it. `params` are the parts of the path."""
 
-    sim: SimGitHub
+    sim: Simulation
     params: Mapping[str, str]
     query: Mapping[str, str]
     headers: Mapping[str, str]
@@ -29,7 +27,7 @@ class Call:
 
     @property
     def repo(self) -> Repo:
-        """Answer the repository of the path; 404 when it is unknown or out of reach."""
+        """Return the repository of the path; 404 when it is unknown or out of reach."""
         name = f"{self.params['owner']}/{self.params['repo']}".lower()
         for repo in self.sim.state.repos.values():
             if repo.full_name.lower() == name:
@@ -38,20 +36,20 @@ class Call:
 
     @property
     def me(self) -> User:
-        """Answer the bot account that acts."""
+        """Return the bot account that acts."""
         app = self.app or (self.token.installation.app if self.token else None)
         if app is None or app.bot is None:
             raise GitHubError(401, "Requires authentication")
         return app.bot
 
     def number(self, name: str) -> int:
-        """Answer a numeric part of the path; 404 when it is no number."""
+        """Return a numeric part of the path; 404 when it is no number."""
         if not self.params[name].isdigit():
             raise not_found()
         return int(self.params[name])
 
     def fields(self) -> dict[str, Any]:
-        """Answer the JSON body as an object; anything else is a 400 or 422."""
+        """Return the JSON body as an object; anything else is a 400 or 422."""
         if self.body is None:
             return {}
         if not isinstance(self.body, dict):
@@ -86,7 +84,7 @@ class Route:
 
     @property
     def name(self) -> str:
-        """Answer the template as GitHub's description writes it."""
+        """Return the template as GitHub's description writes it."""
         return self.template.replace(":.+", "")
 
 

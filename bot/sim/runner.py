@@ -211,7 +211,7 @@ class JobRunner:
         return code
 
     def _stopping(self) -> Stopping:
-        """Answer how this step stops: one that starts after a cancel is stopped by force alone."""
+        """Return how this step stops: one that starts after a cancel is stopped by force alone."""
         whole = self._work.stopping
         if not whole.asked.is_set():
             return whole

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from aiohttp import web
@@ -17,9 +18,7 @@ from bot.sim.faults import Fault, error_of
 from bot.sim.limits import ApiCall
 from bot.sim.model import App, Token
 from bot.sim.route import Answer, Call, Route
-
-if TYPE_CHECKING:
-    from bot.sim.hub import SimGitHub
+from bot.sim.simulation import Simulation
 
 VERSIONS = ("2026-03-10", "2022-11-28")
 DEFAULT_VERSION = "2022-11-28"
@@ -43,12 +42,13 @@ class Seen:
 class Pipeline:
     """Runs one route for one request."""
 
-    def __init__(self, sim: SimGitHub, route: Route) -> None:
+    def __init__(self, sim: Simulation, route: Route, check: Callable[[Seen], None]) -> None:
         self._sim = sim
         self._route = route
+        self._check_seen = check
 
     async def __call__(self, request: web.Request) -> web.StreamResponse:
-        """Answer a request as GitHub would, faults included."""
+        """Return a request as GitHub would, faults included."""
         version = request.headers.get("X-GitHub-Api-Version", DEFAULT_VERSION)
         fault = self._sim.faults.take(request.method, request.path)
         if fault is not None and fault.kind in {"drop", "hang"}:
@@ -162,13 +162,11 @@ class Pipeline:
         )
 
     def _described_path(self, request: web.Request) -> str:
-        """Answer the path with every parameter encoded whole, as the description wants it."""
+        """Return the path with every parameter encoded whole, as the description wants it."""
         params = request.match_info.items()
         return self._route.name.format(**{key: quote(text, safe="") for key, text in params})
 
     def _validate(self, request: web.Request, body: Any, answer: Answer, version: str) -> None:
-        if self._sim.validator is None:
-            return
         seen = Seen(
             method=request.method,
             route=self._route.name,
@@ -179,7 +177,7 @@ class Pipeline:
             data=answer.data,
             version=version,
         )
-        self._sim.problems.extend(self._sim.validator(seen))
+        self._check_seen(seen)
 
 
 def _installation(who: Token | App | None) -> int | None:

@@ -12,7 +12,7 @@ from bot.sim.state import State
 
 
 def pulls_at(state: State, suite: CheckSuite) -> list[Json]:
-    """Answer the open pull requests GitHub names: those of same-repository branches only."""
+    """Return the open pull requests GitHub names: those of same-repository branches only."""
     return [
         pull_reference(state, pull)
         for pull in state.pulls_of(suite.repo)
@@ -21,7 +21,7 @@ def pulls_at(state: State, suite: CheckSuite) -> list[Json]:
 
 
 def suite_url(state: State, suite: CheckSuite) -> str:
-    """Answer the suite's API address."""
+    """Return the suite's API address."""
     return f"{state.url}/repos/{suite.repo.full_name}/check-suites/{suite.id}"
 
 

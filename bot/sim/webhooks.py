@@ -92,7 +92,7 @@ class Webhooks:
         return allowed and subscribed and needed in {*app.permissions, "metadata"}
 
     def sender(self, user: User) -> Json:
-        """Answer the `sender` of an event."""
+        """Return the `sender` of an event."""
         return user_json(self._state, user)
 
     def pull_request(self, pull: Pull, action: str, by: User, **more: Any) -> None:

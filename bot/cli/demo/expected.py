@@ -70,7 +70,7 @@ class Answer:
         return "reply", str(self.comment_id)
 
     def answers(self, comment: Comment) -> bool:
-        """Tell whether a comment is the bot's reply to this one."""
+        """Return True if a comment is the bot's reply to this one."""
         return comment.by_bot and reply_marker(self.comment_id) in comment.body
 
     def difference(self, seen: Seen) -> str:

@@ -50,7 +50,7 @@ class Comment:
 
     @property
     def by_bot(self) -> bool:
-        """Tell whether an app wrote it."""
+        """Return True if an app wrote it."""
         return self.user.endswith("[bot]")
 
 
