@@ -26,6 +26,7 @@ from bot.sim import SimGitHub, SimOptions
 from bot.submitter.backend import Backend
 from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
+from bot.telemetry import get_log
 
 STOP_S = 8.0  # the bot finishes its steps; the submitter gives its jobs 3 s after that
 REPOSITORY = "octo/project"
@@ -145,18 +146,32 @@ def _settings(top: Path, github: SimGitHub, submitter_url: str) -> Settings:
 
 
 async def _bot(stack: AsyncExitStack, settings: Settings) -> tuple[str, asyncio.Task[None]]:
-    """Start the bot as `ascend-ci serve` does; return where it listens and what it works by."""
-    parts = await stack.enter_async_context(open_parts(settings))
-    loops = await stack.enter_async_context(open_loops(parts))
-    url = await _serve(stack, make_runner(parts, loops))
+    """Start the bot as `ascend-ci serve` does; return where it listens and the task it works in.
+
+    The task opens and closes the bot's parts itself: a scene's error must not pass through them.
+    """
+    listening = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
-    working = asyncio.create_task(loops.run(stop))
+    working = asyncio.create_task(_work(settings, listening, stop))
     stack.push_async_callback(_stop, working, stop)
-    return url, working
+    await asyncio.wait([working, listening], return_when=asyncio.FIRST_COMPLETED)
+    if working.done():
+        working.result()
+    return listening.result(), working
+
+
+async def _work(settings: Settings, listening: asyncio.Future[str], stop: asyncio.Event) -> None:
+    async with AsyncExitStack() as stack:
+        parts = await stack.enter_async_context(open_parts(settings))
+        loops = await stack.enter_async_context(open_loops(parts))
+        url = await _serve(stack, make_runner(parts, loops))
+        get_log("demo").info("listening", url=url)
+        listening.set_result(url)
+        await loops.run(stop)
 
 
 async def _stop(working: asyncio.Task[None], stop: asyncio.Event) -> None:
-    """Let each loop finish its step; cancel them when that takes too long."""
+    """Let the bot finish its steps; cancel them when that takes too long."""
     stop.set()
     await asyncio.wait([working], timeout=STOP_S)
     working.cancel()
