@@ -15,7 +15,7 @@ from bot.sim.errors import CannotError, GitHubError
 from bot.sim.markdown import rendered
 from bot.sim.model import CheckRun, Pull, Repo, User
 from bot.sim.simulation import Simulation
-from bot.sim.views import chosen, duration, groups, log_lines, look, worst
+from bot.sim.views import chosen, groups, log_lines, look, outcome, worst
 
 HERE = Path(__file__).parent
 ACTOR = "sim_actor"  # the cookie that says as whom a person acts
@@ -36,7 +36,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"markdown": rendered, "duration": duration, "log": log_lines, "look": look}
+    made.filters |= {"markdown": rendered, "log": log_lines, "look": look, "outcome": outcome}
     return made
 
 

@@ -62,6 +62,15 @@ def worst(found: Sequence[Group]) -> str:
     return next((one for one in WORST if one in looks), "")
 
 
+def outcome(one: CheckRun | Job) -> str:
+    """Return how a check run or job ended, or how far it is, in GitHub's words."""
+    state = one.conclusion if one.status == "completed" else one.status
+    words = {"success": "succeeded", "failure": "failed", "in_progress": "in progress"}
+    found = words.get(state or "", (state or "").replace("_", " "))
+    took = duration(one)
+    return f"{found} in {took}" if took else found
+
+
 def duration(one: CheckRun | Job) -> str:
     """Return how long a check run or job took, "" while it has not ended."""
     if one.started_at is None or one.completed_at is None:
@@ -80,4 +89,6 @@ def log_lines(job: Job) -> Iterator[tuple[str, str]]:
     for line in job.log[-MAX_LOG_LINES:]:
         text = _COLOUR.sub("", _STAMP.sub("", line))
         mark = _MARK.match(text)
-        yield (mark[1] if mark else ""), _MARK.sub("", text)
+        kind = mark[1] if mark else ""
+        if kind != "endgroup":
+            yield kind, _MARK.sub("", text)

@@ -1,8 +1,10 @@
 """A demo that goes wrong says what differs, ends with 1, and cleans up all the same."""
 
+import asyncio
 import json
 import logging
 import os
+import signal
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -53,6 +55,12 @@ async def refused(play: Play) -> None:
     play.comment(play.open("wim", "Say more", "nothing"), "nobody", "hello")
 
 
+async def terminated(_: Play) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.sleep(60)
+
+
 async def broken(_: Play) -> None:
     raise RuntimeError("a scene broke")
 
@@ -101,4 +109,13 @@ async def test_what_differs_is_said_with_the_log_and_ends_with_one(
 async def test_a_scene_that_breaks_leaves_no_file(temporary: Path) -> None:
     with pytest.raises(RuntimeError, match="a scene broke"):
         await run(Options(once=True, as_json=False, scenes=(Scene("broken", "", broken),)))
+    assert list(temporary.iterdir()) == []
+
+
+async def test_sigterm_ends_it_with_one_and_leaves_no_file(
+    temporary: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenes = (Scene("terminated", "", terminated),)
+    assert await run(Options(once=False, as_json=False, scenes=scenes)) == DIFFERS
+    assert capsys.readouterr().err.splitlines()[-1] == "stopped before the end"
     assert list(temporary.iterdir()) == []
