@@ -9,16 +9,15 @@ from typing import Any
 from bot.sim.deliveries import Deliveries, Delivery
 from bot.sim.git import ZERO, CommitInfo
 from bot.sim.model import CheckRun, CheckSuite, Comment, Job, Pull, Repo, Run, User
+from bot.sim.payloads import Json
 from bot.sim.shapes import (
-    Json,
     installation_json,
     organization_json,
     repo_json,
     simple_commit,
     user_json,
 )
-from bot.sim.shapes_actions import job_json, run_json, workflow_json
-from bot.sim.shapes_checks import check_json, suite_json
+from bot.sim.shapes_checks import check_json, job_json, run_json, suite_json, workflow_json
 from bot.sim.shapes_pulls import comment_json, issue_json, pull_json
 from bot.sim.state import State
 
