@@ -11,16 +11,22 @@ from typing import Any
 
 from bot.sim.errors import GitHubError, not_found
 from bot.sim.model import Job, Run, Workflow
-from bot.sim.route import Answer, Call, Route, paged
+from bot.sim.route import Answer, Call, Routes, paged
 from bot.sim.shapes_checks import job_json, run_json, workflow_json
 from bot.sim.state import seen
 
 LOG_LINK_S = 60
 MAX_FILTERED = 1000
 
+ACTIONS = "/repos/{owner}/{repo}/actions"
+RUN = f"{ACTIONS}/runs/{{run_id}}"
+JOB = f"{ACTIONS}/jobs/{{job_id}}"
+WORKFLOW = f"{ACTIONS}/workflows/{{workflow_id}}"
+ROUTES = Routes()
 
-async def list_workflows(call: Call) -> Answer:
-    """Answer `GET …/actions/workflows`."""
+
+@ROUTES.on("GET", f"{ACTIONS}/workflows", "actions")
+async def _list_workflows(call: Call) -> Answer:
     found = call.sim.actions.workflows.of(call.repo)
     return paged(call, [workflow_json(call.sim.state, one) for one in found], "workflows")
 
@@ -29,13 +35,14 @@ def _workflow(call: Call) -> Workflow:
     return call.sim.actions.workflows.find(call.repo, call.params["workflow_id"])
 
 
-async def get_workflow(call: Call) -> Answer:
-    """Answer `GET …/actions/workflows/{id or file}`."""
+@ROUTES.on("GET", WORKFLOW, "actions")
+async def _get_workflow(call: Call) -> Answer:
     return Answer(workflow_json(call.sim.state, _workflow(call)))
 
 
-async def dispatch(call: Call) -> Answer:
-    """Return a dispatch: 200 with the run's id in the newer version, 204 in the older one."""
+@ROUTES.on("POST", f"{WORKFLOW}/dispatches", "actions", "write")
+async def _dispatch(call: Call) -> Answer:
+    """Answer 200 with the run's id in the newer version, 204 in the older one."""
     body = call.fields()
     run = call.sim.actions.dispatch(call.repo, call.params["workflow_id"], body, call.me)
     version = call.headers.get("X-GitHub-Api-Version", "2022-11-28")
@@ -108,23 +115,24 @@ def _list(call: Call, workflow: Workflow | None) -> Answer:
     return paged(call, shown[:MAX_FILTERED], "workflow_runs")
 
 
-async def list_runs(call: Call) -> Answer:
-    """Answer `GET …/actions/runs`."""
+@ROUTES.on("GET", f"{ACTIONS}/runs", "actions")
+async def _list_runs(call: Call) -> Answer:
     return _list(call, None)
 
 
-async def workflow_runs(call: Call) -> Answer:
-    """Answer `GET …/actions/workflows/{id}/runs`."""
+@ROUTES.on("GET", f"{WORKFLOW}/runs", "actions")
+async def _workflow_runs(call: Call) -> Answer:
     return _list(call, _workflow(call))
 
 
-async def get_run(call: Call) -> Answer:
-    """Answer `GET …/actions/runs/{id}`, current."""
+@ROUTES.on("GET", RUN, "actions")
+async def _get_run(call: Call) -> Answer:
     return Answer(run_json(call.sim.state, _run(call)))
 
 
-async def get_attempt(call: Call) -> Answer:
-    """Answer `GET …/actions/runs/{id}/attempts/{n}`: earlier ones as they ended."""
+@ROUTES.on("GET", f"{RUN}/attempts/{{attempt_number}}", "actions")
+async def _get_attempt(call: Call) -> Answer:
+    """Show an earlier attempt as it ended."""
     run, number = _run(call), call.number("attempt_number")
     if number == run.attempt:
         return Answer(run_json(call.sim.state, run))
@@ -134,15 +142,15 @@ async def get_attempt(call: Call) -> Answer:
     return Answer(looks[-1])
 
 
-async def run_jobs(call: Call) -> Answer:
-    """Answer `GET …/actions/runs/{id}/jobs?filter=latest|all`."""
+@ROUTES.on("GET", f"{RUN}/jobs", "actions")
+async def _run_jobs(call: Call) -> Answer:
     run = _run(call)
     jobs = run.jobs if call.query.get("filter") == "all" else run.latest()
     return paged(call, [job_json(call.sim.state, job) for job in jobs], "jobs")
 
 
-async def attempt_jobs(call: Call) -> Answer:
-    """Answer `GET …/actions/runs/{id}/attempts/{n}/jobs`."""
+@ROUTES.on("GET", f"{RUN}/attempts/{{attempt_number}}/jobs", "actions")
+async def _attempt_jobs(call: Call) -> Answer:
     jobs = _run(call).of_attempt(call.number("attempt_number"))
     return paged(call, [job_json(call.sim.state, job) for job in jobs], "jobs")
 
@@ -154,21 +162,22 @@ def _job(call: Call) -> Job:
     return job
 
 
-async def get_job(call: Call) -> Answer:
-    """Answer `GET …/actions/jobs/{id}`."""
+@ROUTES.on("GET", JOB, "actions")
+async def _get_job(call: Call) -> Answer:
     return Answer(job_json(call.sim.state, _job(call)))
 
 
-async def job_logs(call: Call) -> Answer:
-    """Answer `GET …/actions/jobs/{id}/logs`: 404 until completed, then 302 to a one-minute link."""
+@ROUTES.on("GET", f"{JOB}/logs", "actions")
+async def _job_logs(call: Call) -> Answer:
+    """Answer 404 until the job is completed, then 302 to a one-minute link."""
     job = _job(call)
     if job.status != "completed":
         raise not_found()
     return Answer(None, 302, {"Location": call.sim.log_link(f"job-{job.id}.txt")})
 
 
-async def run_logs(call: Call) -> Answer:
-    """Answer `GET …/actions/runs/{id}/logs`: 302 to a zip."""
+@ROUTES.on("GET", f"{RUN}/logs", "actions")
+async def _run_logs(call: Call) -> Answer:
     run = _run(call)
     if run.status != "completed":
         raise not_found()
@@ -189,39 +198,39 @@ def log_zip(run: Run) -> bytes:
     return target.getvalue()
 
 
-async def rerun(call: Call) -> Answer:
-    """Answer `POST …/runs/{id}/rerun`."""
+@ROUTES.on("POST", f"{RUN}/rerun", "actions", "write")
+async def _rerun(call: Call) -> Answer:
     call.sim.actions.rerun(_run(call), call.me)
     return Answer({}, 201)
 
 
-async def rerun_failed(call: Call) -> Answer:
-    """Answer `POST …/runs/{id}/rerun-failed-jobs`."""
+@ROUTES.on("POST", f"{RUN}/rerun-failed-jobs", "actions", "write")
+async def _rerun_failed(call: Call) -> Answer:
     call.sim.actions.rerun(_run(call), call.me, failed_only=True)
     return Answer({}, 201)
 
 
-async def rerun_job(call: Call) -> Answer:
-    """Answer `POST …/jobs/{id}/rerun`."""
+@ROUTES.on("POST", f"{JOB}/rerun", "actions", "write")
+async def _rerun_job(call: Call) -> Answer:
     job = _job(call)
     call.sim.actions.rerun(job.run, call.me, job=job)
     return Answer({}, 201)
 
 
-async def cancel(call: Call) -> Answer:
-    """Answer `POST …/runs/{id}/cancel`."""
+@ROUTES.on("POST", f"{RUN}/cancel", "actions", "write")
+async def _cancel(call: Call) -> Answer:
     call.sim.actions.cancel(_run(call))
     return Answer({}, 202)
 
 
-async def force_cancel(call: Call) -> Answer:
-    """Answer `POST …/runs/{id}/force-cancel`."""
+@ROUTES.on("POST", f"{RUN}/force-cancel", "actions", "write")
+async def _force_cancel(call: Call) -> Answer:
     call.sim.actions.cancel(_run(call), force=True)
     return Answer({}, 202)
 
 
-async def list_runners(call: Call) -> Answer:
-    """Answer `GET …/actions/runners`."""
+@ROUTES.on("GET", f"{ACTIONS}/runners", "administration")
+async def _list_runners(call: Call) -> Answer:
     shown = [
         {
             "id": runner.id,
@@ -240,29 +249,3 @@ async def list_runners(call: Call) -> Answer:
 def link_expired(call_at: str, now: datetime) -> bool:
     """Return True if a log link made at that time (text of `stamp`) is too old."""
     return now - datetime.fromisoformat(call_at) > timedelta(seconds=LOG_LINK_S + 1)
-
-
-ACTIONS = "/repos/{owner}/{repo}/actions"
-RUN = f"{ACTIONS}/runs/{{run_id}}"
-JOB = f"{ACTIONS}/jobs/{{job_id}}"
-WORKFLOW = f"{ACTIONS}/workflows/{{workflow_id}}"
-ROUTES = [
-    Route("GET", f"{ACTIONS}/workflows", list_workflows, "actions"),
-    Route("GET", WORKFLOW, get_workflow, "actions"),
-    Route("POST", f"{WORKFLOW}/dispatches", dispatch, "actions", "write"),
-    Route("GET", f"{WORKFLOW}/runs", workflow_runs, "actions"),
-    Route("GET", f"{ACTIONS}/runs", list_runs, "actions"),
-    Route("GET", RUN, get_run, "actions"),
-    Route("GET", f"{RUN}/attempts/{{attempt_number}}", get_attempt, "actions"),
-    Route("GET", f"{RUN}/attempts/{{attempt_number}}/jobs", attempt_jobs, "actions"),
-    Route("GET", f"{RUN}/jobs", run_jobs, "actions"),
-    Route("GET", f"{RUN}/logs", run_logs, "actions"),
-    Route("POST", f"{RUN}/rerun", rerun, "actions", "write"),
-    Route("POST", f"{RUN}/rerun-failed-jobs", rerun_failed, "actions", "write"),
-    Route("POST", f"{RUN}/cancel", cancel, "actions", "write"),
-    Route("POST", f"{RUN}/force-cancel", force_cancel, "actions", "write"),
-    Route("GET", JOB, get_job, "actions"),
-    Route("GET", f"{JOB}/logs", job_logs, "actions"),
-    Route("POST", f"{JOB}/rerun", rerun_job, "actions", "write"),
-    Route("GET", f"{ACTIONS}/runners", list_runners, "administration"),
-]

@@ -7,9 +7,12 @@ from typing import Any
 
 from bot.sim.errors import GitHubError, not_found, refuse
 from bot.sim.model import App, CheckRun, CheckSuite
-from bot.sim.route import Answer, Call, Route, paged
+from bot.sim.route import Answer, Call, Routes, paged
 from bot.sim.shapes_checks import check_json, suite_rest
 from bot.sim.state import seen
+
+REPO = "/repos/{owner}/{repo}"
+ROUTES = Routes()
 
 
 def _run(call: Call) -> CheckRun:
@@ -31,14 +34,15 @@ def _app(call: Call) -> App:
     return call.token.installation.app
 
 
-async def create(call: Call) -> Answer:
-    """Answer `POST …/check-runs`."""
+@ROUTES.on("POST", f"{REPO}/check-runs", "checks", "write")
+async def _create(call: Call) -> Answer:
     run = call.sim.checks.create(call.repo, _app(call), call.fields(), call.me)
     return Answer(check_json(call.sim.state, run), 201)
 
 
-async def update(call: Call) -> Answer:
-    """Answer `PATCH …/check-runs/{id}`: the owning app alone may."""
+@ROUTES.on("PATCH", f"{REPO}/check-runs/{{check_run_id}}", "checks", "write")
+async def _update(call: Call) -> Answer:
+    """Change a check run; only the app that owns it may."""
     run = _run(call)
     if run.suite.app is not _app(call):
         raise GitHubError(403, "Invalid app_id - check run can only be modified by its app.")
@@ -46,13 +50,13 @@ async def update(call: Call) -> Answer:
     return Answer(check_json(call.sim.state, run))
 
 
-async def get(call: Call) -> Answer:
-    """Answer `GET …/check-runs/{id}`, current."""
+@ROUTES.on("GET", f"{REPO}/check-runs/{{check_run_id}}", "checks")
+async def _get(call: Call) -> Answer:
     return Answer(check_json(call.sim.state, _run(call)))
 
 
-async def list_annotations(call: Call) -> Answer:
-    """Answer `GET …/check-runs/{id}/annotations`."""
+@ROUTES.on("GET", f"{REPO}/check-runs/{{check_run_id}}/annotations", "checks")
+async def _list_annotations(call: Call) -> Answer:
     run = _run(call)
     blank: dict[str, Any] = {"start_column": None, "end_column": None, "title": None}
     blank["raw_details"] = None
@@ -63,8 +67,9 @@ async def list_annotations(call: Call) -> Answer:
     )
 
 
-async def rerequest(call: Call) -> Answer:
-    """Answer `POST …/check-runs/{id}/rerequest`: it fires the webhook back at the caller."""
+@ROUTES.on("POST", f"{REPO}/check-runs/{{check_run_id}}/rerequest", "checks", "write")
+async def _rerequest(call: Call) -> Answer:
+    """Fire the webhook back at the caller."""
     run = _run(call)
     if run.suite.app is not _app(call):
         raise GitHubError(403, "This check run is not rerequestable")
@@ -106,13 +111,13 @@ def _suites_at(call: Call) -> list[CheckSuite]:
     return [one for one in suites if one.repo is call.repo and one.head_sha == sha]
 
 
-async def for_ref(call: Call) -> Answer:
-    """Answer `GET …/commits/{ref}/check-runs`."""
+@ROUTES.on("GET", f"{REPO}/commits/{{ref:.+}}/check-runs", "checks")
+async def _for_ref(call: Call) -> Answer:
     return _listed(call, _suites_at(call))
 
 
-async def suites_for_ref(call: Call) -> Answer:
-    """Answer `GET …/commits/{ref}/check-suites`."""
+@ROUTES.on("GET", f"{REPO}/commits/{{ref:.+}}/check-suites", "checks")
+async def _suites_for_ref(call: Call) -> Answer:
     shown = [
         suite_rest(call.sim.state, suite)
         for suite in _suites_at(call)
@@ -121,18 +126,19 @@ async def suites_for_ref(call: Call) -> Answer:
     return paged(call, shown, "check_suites")
 
 
-async def get_suite(call: Call) -> Answer:
-    """Answer `GET …/check-suites/{id}`."""
+@ROUTES.on("GET", f"{REPO}/check-suites/{{check_suite_id}}", "checks")
+async def _get_suite(call: Call) -> Answer:
     return Answer(suite_rest(call.sim.state, _suite(call)))
 
 
-async def suite_runs(call: Call) -> Answer:
-    """Answer `GET …/check-suites/{id}/check-runs`."""
+@ROUTES.on("GET", f"{REPO}/check-suites/{{check_suite_id}}/check-runs", "checks")
+async def _suite_runs(call: Call) -> Answer:
     return _listed(call, [_suite(call)])
 
 
-async def create_suite(call: Call) -> Answer:
-    """Answer `POST …/check-suites`: 200 when it is there, 201 when it is new."""
+@ROUTES.on("POST", f"{REPO}/check-suites", "checks", "write")
+async def _create_suite(call: Call) -> Answer:
+    """Answer 200 when it is there, 201 when it is new."""
     body = call.fields()
     sha = str(body.get("head_sha", ""))
     if call.repo.git.tip(sha) is None:
@@ -142,29 +148,7 @@ async def create_suite(call: Call) -> Answer:
     return Answer(suite_rest(call.sim.state, suite), 200 if suite.id in before else 201)
 
 
-async def rerequest_suite(call: Call) -> Answer:
-    """Answer `POST …/check-suites/{id}/rerequest`."""
+@ROUTES.on("POST", f"{REPO}/check-suites/{{check_suite_id}}/rerequest", "checks", "write")
+async def _rerequest_suite(call: Call) -> Answer:
     call.sim.checks.rerun_suite(_suite(call), call.me)
     return Answer({}, 201)
-
-
-REPO = "/repos/{owner}/{repo}"
-ROUTES = [
-    Route("POST", f"{REPO}/check-runs", create, "checks", "write"),
-    Route("GET", f"{REPO}/check-runs/{{check_run_id}}", get, "checks"),
-    Route("PATCH", f"{REPO}/check-runs/{{check_run_id}}", update, "checks", "write"),
-    Route("GET", f"{REPO}/check-runs/{{check_run_id}}/annotations", list_annotations, "checks"),
-    Route("POST", f"{REPO}/check-runs/{{check_run_id}}/rerequest", rerequest, "checks", "write"),
-    Route("POST", f"{REPO}/check-suites", create_suite, "checks", "write"),
-    Route("GET", f"{REPO}/check-suites/{{check_suite_id}}", get_suite, "checks"),
-    Route("GET", f"{REPO}/check-suites/{{check_suite_id}}/check-runs", suite_runs, "checks"),
-    Route(
-        "POST",
-        f"{REPO}/check-suites/{{check_suite_id}}/rerequest",
-        rerequest_suite,
-        "checks",
-        "write",
-    ),
-    Route("GET", f"{REPO}/commits/{{ref:.+}}/check-runs", for_ref, "checks"),
-    Route("GET", f"{REPO}/commits/{{ref:.+}}/check-suites", suites_for_ref, "checks"),
-]

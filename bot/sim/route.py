@@ -88,6 +88,27 @@ class Route:
         return self.template.replace(":.+", "")
 
 
+class Routes(list[Route]):
+    """The routes of a module, each declared above its handler."""
+
+    def on(
+        self,
+        method: str,
+        template: str,
+        permission: str = "metadata",
+        level: str = "read",
+        *,
+        who: str = "token",
+    ) -> Callable[[Handler], Handler]:
+        """Let the decorated function answer this path."""
+
+        def add(handler: Handler) -> Handler:
+            self.append(Route(method, template, handler, permission, level, who))
+            return handler
+
+        return add
+
+
 def paged(call: Call, items: Sequence[Any], key: str | None = None) -> Answer:
     """Cut a list into the page asked for, with the `Link` header; `key` wraps it in an object."""
     size = min(max(int(call.query.get("per_page", "30")), 1), 100)
