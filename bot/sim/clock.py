@@ -1,4 +1,4 @@
-"""Time for the simulation: everything in it asks one clock, so that a test can own it."""
+"""The one clock of the simulation. A test can replace it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where the simulation gets the time from."""
+    """The source of time of the simulation."""
 
     def now(self) -> datetime:
         """Return the current time, aware UTC."""
@@ -63,7 +63,7 @@ class ManualClock:
             self._now = max(self._now, until)
             if not future.done():
                 future.set_result(None)
-            for _ in range(5):  # let what was woken run and perhaps sleep again
+            for _ in range(5):  # the woken tasks run, and perhaps sleep again
                 await asyncio.sleep(0)
         self._now = end
         await asyncio.sleep(0)

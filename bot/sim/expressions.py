@@ -128,7 +128,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 class _Parser:
-    """Parses and evaluates in one pass; `&&` and `||` answer one of their sides."""
+    """Parses and evaluates in one pass; `&&` and `||` return one of their sides."""
 
     def __init__(self, text: str, scope: Scope) -> None:
         self._scope = scope
@@ -299,14 +299,14 @@ def evaluate(text: str, scope: Scope) -> Any:
 
 
 def interpolate(value: Any, scope: Scope) -> str:
-    """Fill every `${{ }}` of a text; other scalars become text."""
+    """Fill every `${{ }}` of a text. Other scalars become text."""
     if not isinstance(value, str):
         return text_of(value)
     return INTERPOLATION.sub(lambda match: text_of(evaluate(match.group(1), scope)), value)
 
 
 def condition(text: Any, scope: Scope) -> bool:
-    """Return an `if:`; without a status function it also asks that nothing failed before."""
+    """Return the value of an `if:`. Without a status function an earlier failure makes it false."""
     if text is None:
         return scope.status == "success"
     if isinstance(text, bool):

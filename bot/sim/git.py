@@ -1,4 +1,4 @@
-"""Real git behind the simulated GitHub: one bare repository a network of forks.
+"""Real git behind the simulated GitHub: one bare repository for a repository and its forks.
 
 libgit2 does it inside the process: a `git` command for each call would take most of a test's time.
 Workflow steps clone the same folder with the `git` of the machine.
@@ -17,13 +17,13 @@ from pygit2.enums import DiffOption, FileMode, SortMode
 
 ZERO = "0" * 40
 _HISTORY = 1000  # commits of a list
-_RENAMES = 10_000  # files looked through: all that a pull request may have, and more
-_NOT_IN_A_NAME = str.maketrans("", "", "<>\n")  # git leaves these out by itself, libgit2 refuses
+_RENAMES = 10_000  # more files than a pull request may have
+_NOT_IN_A_NAME = str.maketrans("", "", "<>\n")  # git leaves these out, libgit2 refuses them
 Files = Mapping[str, str | bytes | None]
 
 
 class GitFailedError(Exception):
-    """What was asked of git cannot be done; the text says why."""
+    """Git cannot do this. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class CommitInfo:
-    """What is shown of a commit."""
+    """The parts of a commit that are shown."""
 
     sha: str
     tree: str
@@ -198,7 +198,7 @@ class GitRepo:
         return str(found.id)
 
     def listing(self, sha: str, folder: str) -> list[str]:
-        """Return the paths of what is directly in a folder at a commit."""
+        """Return the paths of a folder's files and folders at a commit."""
         found = self._at(sha, folder)
         if not isinstance(found, pygit2.Tree):
             return []
@@ -214,7 +214,7 @@ class GitRepo:
             return None
 
     def changes(self, base: str, head: str) -> list[ChangedFile]:
-        """Return what `head` changes since it left `base` (three-dot), renames detected."""
+        """Return the files that `head` changes since it left `base` (three-dot), with renames."""
         key = (base, head)
         if key not in self._changes:
             self._changes[key] = self._diff(self.merge_base(base, head), head)

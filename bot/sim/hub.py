@@ -36,12 +36,12 @@ class SimGitHub(Simulation):
         self._pump: asyncio.Task[None] | None = None
 
     def validate(self, validator: Any) -> None:
-        """Check all with `validator.call(Seen)` and `.webhook(Delivery)`, lists of problems."""
+        """Check every call by `validator.call(Seen)` and every webhook by `.webhook(Delivery)`."""
         self.validator = validator.call
         self.deliveries.validator = validator.webhook
 
     def all_problems(self) -> list[str]:
-        """Return what the validator found so far, in calls and in webhooks."""
+        """Return the problems that the validator has found so far, in calls and in webhooks."""
         return [*self.problems, *self.deliveries.problems]
 
     def application(self) -> web.Application:

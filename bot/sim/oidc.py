@@ -1,4 +1,4 @@
-"""The OIDC issuer of Actions: discovery, keys, and tokens for jobs that may sign."""
+"""The OIDC issuer of Actions: discovery, keys, and tokens for jobs with `id-token: write`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIFE_S = 300
 
 
 class Oidc:
-    """Signs tokens; the key is made when first needed."""
+    """Signs tokens. The key is made when it is first needed."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -48,7 +48,7 @@ class Oidc:
         }
 
     def claims(self, job: Job, audience: str | None = None) -> dict[str, Any]:
-        """Return the claims of a job's token: all text but the times."""
+        """Return the claims of a job's token. All are text, except the times."""
         run, repo = job.run, job.run.repo
         now = int(self._state.clock.now().timestamp())
         ref = run.ref if run.ref.startswith("refs/") else f"refs/heads/{run.ref}"
@@ -90,7 +90,7 @@ class Oidc:
         }
 
     def token(self, job: Job, audience: str | None = None, **changed: Any) -> str:
-        """Sign a token; `changed` claims let a test forge one."""
+        """Sign a token. A test can forge one by `changed` claims."""
         claims = self.claims(job, audience) | changed
         return jwt.encode(claims, self.key(), algorithm="RS256", headers={"kid": KEY_ID})
 

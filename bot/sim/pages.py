@@ -1,4 +1,4 @@
-"""Pages that look like GitHub's, for a person who watches and takes part."""
+"""Pages that look like GitHub's, for people who watch the demo and take part in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.sim.simulation import Simulation
 from bot.sim.views import chosen, groups, log_lines, look, outcome, worst
 
 HERE = Path(__file__).parent
-ACTOR = "sim_actor"  # the cookie that says as whom a person acts
+ACTOR = "sim_actor"  # the cookie with the login of the person who acts
 # Texts of pull requests come from anybody. Even if one got past the escaping, nothing would run.
 POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
 POLICY += "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -28,7 +28,7 @@ Deed = Callable[[Simulation, dict[str, str], User], object]
 
 @cache
 def templates() -> Environment:
-    """Return the templates; whatever they show is escaped."""
+    """Return the templates. They escape every text."""
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -41,13 +41,13 @@ def templates() -> Environment:
 
 
 class Pages:
-    """Renders the pages and carries out what a person does on them."""
+    """Renders the pages and carries out their forms."""
 
     def __init__(self, sim: Simulation) -> None:
         self._sim = sim
 
     def _show(self, request: web.Request, name: str, **values: Any) -> web.Response:
-        """Render a page, or with `?part=live` only the part that the page's script replaces."""
+        """Render a page, or with `?part=live` only the part that the script replaces."""
         template = templates().get_template(name)
         values |= {"path": request.path, "people": self._people(), "actor": self._actor(request)}
         if request.query.get("part") == "live":
@@ -61,7 +61,7 @@ class Pages:
         return web.Response(text=text, content_type="text/html", headers=headers)
 
     def _people(self) -> list[tuple[str, str]]:
-        """Return the people who can act, with their levels; those with most permissions first."""
+        """Return people with their levels, those with the most permissions first."""
         state = self._sim.state
         repo = next(iter(state.repos.values()), None)
         owner = state.app.owner if state.app else None
@@ -72,7 +72,7 @@ class Pages:
         return sorted(found, key=lambda one: ranks.get(one[1], len(order)))
 
     def _actor(self, request: web.Request) -> str:
-        """Return as whom the person acts: as chosen on the page, at first as a maintainer."""
+        """Return the login that the person acts with: the chosen one, at first a maintainer's."""
         logins = [login for login, _ in self._people()]
         wanted = request.cookies.get(ACTOR, "")
         return wanted if wanted in logins else next(iter(logins), "")
@@ -186,7 +186,7 @@ class Pages:
         raise _back(data)
 
     async def choose(self, request: web.Request) -> web.Response:
-        """Remember as whom the person acts from now on."""
+        """Remember the login that the person acts with from now on."""
         data = {key: str(value) for key, value in (await request.post()).items()}
         answer = _back(data)
         answer.set_cookie(ACTOR, data.get("by", ""), samesite="Strict")
@@ -200,7 +200,7 @@ def _back(data: dict[str, str]) -> web.HTTPSeeOther:
 
 
 def _commits(pull: Pull) -> list[str]:
-    """Return the commits of a pull request, newest first; a replaced head is no longer one."""
+    """Return the commits of a pull request, newest first. A replaced head is not one of them."""
     return pull.repo.git.between(pull.base_sha, pull.head_sha)[::-1] or [pull.head_sha]
 
 
@@ -233,7 +233,7 @@ DEEDS: dict[str, Deed] = {
 
 
 def add_routes(app: web.Application, sim: Simulation) -> None:
-    """Serve the pages, and JSON 404s for whatever the simulation does not have."""
+    """Serve the pages, and a JSON 404 for every other path."""
     pages = Pages(sim)
     routes: list[tuple[str, Callable[[web.Request], Awaitable[web.StreamResponse]]]] = [
         ("/", pages.home),

@@ -1,4 +1,4 @@
-"""GitHub's example payloads, from which every shape is made: an example, and what differs from it.
+"""GitHub's example payloads. Every shape is an example, with the differences laid over it.
 
 Each file in `payloads/` is an object as GitHub's documentation shows it. Parts that are an example
 of their own, such as the user of a comment, are left out. What stands in many places of an example,
@@ -68,6 +68,6 @@ def _parts(name: str) -> tuple[list[str], list[str]]:
 
 
 def fields(thing: object, *names: str) -> Json:
-    """Return what a record holds under names that it shares with GitHub, times as text."""
+    """Return fields of a record whose names are GitHub's own. Times become text."""
     found = {name: getattr(thing, name) for name in names}
     return {name: stamp(v) if isinstance(v, datetime) else v for name, v in found.items()}

@@ -103,7 +103,7 @@ def _fits(call: Call, shown: dict[str, Any]) -> bool:
 
 
 def _list(call: Call, workflow: Workflow | None) -> Answer:
-    """List runs as they looked a lag ago, newest first."""
+    """List the runs as they were `lag_s` ago, newest first."""
     state = call.sim.state
     until = state.clock.now() - timedelta(seconds=state.lag_s)
     looks = [
@@ -185,7 +185,7 @@ async def _run_logs(call: Call) -> Answer:
 
 
 def log_text(job: Job) -> bytes:
-    """Return a job's log: begins with a byte order mark, as the real ones do."""
+    """Return a job's log. It begins with a byte order mark, as the real ones do."""
     return b"\xef\xbb\xbf" + "".join(f"{line}\n" for line in job.log).encode()
 
 

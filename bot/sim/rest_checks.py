@@ -78,7 +78,7 @@ async def _rerequest(call: Call) -> Answer:
 
 
 def _listed(call: Call, suites: list[CheckSuite]) -> Answer:
-    """List check runs as they looked a lag ago, newest first."""
+    """List the check runs as they were `lag_s` ago, newest first."""
     state = call.sim.state
     until = state.clock.now() - timedelta(seconds=state.lag_s)
     query = call.query

@@ -17,7 +17,7 @@ from bot.sim.shapes_pulls import (
     reaction_json,
 )
 
-MAX_FILES = 3000  # the listing stops there, whatever `changed_files` says
+MAX_FILES = 3000  # the listing ends here, even if `changed_files` is more
 MAX_COMMENT = 65_536
 
 PULL = "/repos/{owner}/{repo}/pulls"
@@ -105,7 +105,7 @@ def _body(call: Call) -> str:
 
 
 def _may_comment(call: Call) -> None:
-    """Refuse a token that has only one of the two permissions (facts 3: both are needed)."""
+    """Refuse a token that has only one of the two permissions. GitHub needs both."""
     assert call.token is not None
     if call.token.permissions.get("pull_requests") != "write":
         wanted = {"X-Accepted-GitHub-Permissions": "issues=write; pull_requests=write"}

@@ -1,4 +1,4 @@
-"""What a REST handler gets and answers."""
+"""The argument, the result and the path of a REST handler."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.sim.simulation import Simulation
 
 @dataclass(slots=True)
 class Call:
-    """One request: its parts, and who makes it. `params` are the parts of the path."""
+    """A request and its caller. `params` are the variable parts of the path."""
 
     sim: Simulation
     params: Mapping[str, str]
@@ -27,7 +27,7 @@ class Call:
 
     @property
     def repo(self) -> Repo:
-        """Return the repository of the path; 404 when it is unknown or out of reach."""
+        """Return the repository of the path. An unknown one is a 404."""
         name = f"{self.params['owner']}/{self.params['repo']}".lower()
         for repo in self.sim.state.repos.values():
             if repo.full_name.lower() == name:
@@ -43,13 +43,13 @@ class Call:
         return app.bot
 
     def number(self, name: str) -> int:
-        """Return a numeric part of the path; 404 when it is no number."""
+        """Return a numeric part of the path. A part that is no number is a 404."""
         if not self.params[name].isdigit():
             raise not_found()
         return int(self.params[name])
 
     def fields(self) -> dict[str, Any]:
-        """Return the JSON body as an object; anything else is a 400 or 422."""
+        """Return the JSON body as an object. Any other body is a 422."""
         if self.body is None:
             return {}
         if not isinstance(self.body, dict):
@@ -59,7 +59,7 @@ class Call:
 
 @dataclass(slots=True)
 class Answer:
-    """What is sent back. `data=None` sends no body; `raw` is sent as it is."""
+    """An answer. `data=None` sends no body, `raw` is sent as it is."""
 
     data: Any = None
     status: int = 200
@@ -73,7 +73,7 @@ Handler = Callable[[Call], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path, who may call it (`app` JWT, `token`, `any`), and what the token must be allowed."""
+    """A path, its callers (`app` JWT, `token`, `any`), and the permission that a token needs."""
 
     method: str
     template: str
@@ -110,7 +110,7 @@ class Routes(list[Route]):
 
 
 def paged(call: Call, items: Sequence[Any], key: str | None = None) -> Answer:
-    """Cut a list into the page asked for, with the `Link` header; `key` wraps it in an object."""
+    """Return the page that was asked for, with the `Link` header. `key` wraps it in an object."""
     size = min(max(int(call.query.get("per_page", "30")), 1), 100)
     page = max(int(call.query.get("page", "1")), 1)
     shown = list(items[(page - 1) * size : page * size])

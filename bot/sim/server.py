@@ -1,4 +1,4 @@
-"""The HTTP side: one pipeline for every REST call, from credentials to counting."""
+"""The pipeline of every REST call, from credentials to counting."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HANG_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A call and its answer, as the validator gets them."""
+    """A call and its answer, for the validator."""
 
     method: str
     route: str
@@ -48,7 +48,7 @@ class Pipeline:
         self._check_seen = check
 
     async def __call__(self, request: web.Request) -> web.StreamResponse:
-        """Return a request as GitHub would, faults included."""
+        """Answer a request as GitHub would, with its faults."""
         version = request.headers.get("X-GitHub-Api-Version", DEFAULT_VERSION)
         fault = self._sim.faults.take(request.method, request.path)
         if fault is not None and fault.kind in {"drop", "hang"}:
@@ -162,7 +162,7 @@ class Pipeline:
         )
 
     def _described_path(self, request: web.Request) -> str:
-        """Return the path with every parameter encoded whole, as the description wants it."""
+        """Return the path with each parameter as one segment, as in GitHub's description."""
         params = request.match_info.items()
         return self._route.name.format(**{key: quote(text, safe="") for key, text in params})
 

@@ -38,7 +38,7 @@ def _side(state: State, label: str, repo: Repo | None, ref: str, sha: str) -> Js
 
 
 def _both(state: State, pull: Pull) -> Json:
-    """Build what a pull request and its issue side have in common."""
+    """Build the part that a pull request shares with its issue side."""
     return {
         **fields(pull, "title", "body", "state", "draft", "created_at", "updated_at", "closed_at"),
         "user": user_json(state, pull.author),

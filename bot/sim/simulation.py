@@ -54,7 +54,7 @@ class SimOptions:
 
 
 class Simulation:
-    """What the simulated GitHub knows and can do. The REST handlers and the pages work on it."""
+    """The simulated GitHub without its server. The REST handlers and the pages work on it."""
 
     def __init__(self, clock: Clock | None = None, options: SimOptions | None = None) -> None:
         options = options or SimOptions()
@@ -87,10 +87,8 @@ class Simulation:
         """Return the base address of the REST API, the pages and the OIDC issuer."""
         return self.state.url
 
-    # -- setting the scene ------------------------------------------------------------------
-
     def user(self, login: str, kind: str = "User") -> User:
-        """Return a user, making it when new (`kind`: User, Organization or Bot)."""
+        """Return a user. A new one is made (`kind`: User, Organization or Bot)."""
         if login.lower() not in self.state.users:
             self.state.users[login.lower()] = User(self.state.new_id(), login, kind)
         return self.state.users[login.lower()]
@@ -105,7 +103,7 @@ class Simulation:
         permissions: dict[str, str] | None = None,
         slug: str = "ascend-ci",
     ) -> App:
-        """Register the app under test; without `public_key` it gets a key pair (`private_key`)."""
+        """Register the app under test. Without `public_key` it gets a key pair (`private_key`)."""
         private, public = (None, public_key) if public_key else key_pair()
         app = App(
             id=app_id,
@@ -152,7 +150,7 @@ class Simulation:
     def grant(
         self, login: str, level: str, repo: str | Repo | None = None, *, role: str | None = None
     ) -> User:
-        """Give a level (admin maintain write triage read none); `role` names a custom role."""
+        """Give a level (admin maintain write triage read none). `role` names a custom role."""
         found, user = self.state.repo(repo), self.user(login)
         found.levels[login.lower()] = level
         if role is not None:
@@ -166,7 +164,7 @@ class Simulation:
         self.state.members.setdefault(org, set()).update(active)
 
     def suspend(self, installation: Installation, *, suspended: bool = True) -> None:
-        """Suspend an installation, or lift that."""
+        """Suspend an installation, or end its suspension."""
         installation.suspended = suspended
         action = "suspend" if suspended else "unsuspend"
         self.hooks.installation(installation.id, action, installation.account)
@@ -180,14 +178,12 @@ class Simulation:
         self.hooks.send("repository", data | {"sender": self.hooks.sender(self.user(by))}, found)
         return found
 
-    # -- looking ----------------------------------------------------------------------------
-
     def pull(self, number: int, repo: str | Repo | None = None) -> Pull:
         """Return a pull request."""
         return self.state.pull(number, repo)
 
     def check_runs(self, sha: str | None = None, app_id: int | None = None) -> list[CheckRun]:
-        """Return check runs, oldest first: of a commit and an app (default: the app under test)."""
+        """Return check runs of a commit and an app (default: the one under test), oldest first."""
         wanted = app_id or self.state.the_app().id
         return [
             run
@@ -209,7 +205,7 @@ class Simulation:
         return self.actions.runs(self.state.repo(repo))
 
     def expire_tokens(self) -> None:
-        """Let every installation token end now."""
+        """Let every installation token expire now."""
         for token in self.state.tokens.values():
             token.expires_at = self.state.clock.now()
 

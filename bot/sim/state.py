@@ -1,4 +1,4 @@
-"""All the state of one simulated GitHub, with its clock and its counters."""
+"""The state of one simulated GitHub, with its clock and its counters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAMESPACE = uuid.UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
 
 @dataclass
 class State:
-    """Everything that is known; parts of the simulation share one of these."""
+    """All objects by id. The parts of a simulation share it."""
 
     clock: Clock
     folder: Path
@@ -54,11 +54,11 @@ class State:
     _guids: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def new_id(self) -> int:
-        """Return the next id: the same sequence in every run of the same steps."""
+        """Return the next id. The same steps give the same ids."""
         return next(self._ids)
 
     def new_guid(self) -> str:
-        """Return the next delivery id, a UUID that is the same in every run of the same steps."""
+        """Return the next delivery id, a UUID. The same steps give the same ids."""
         return str(uuid.uuid5(NAMESPACE, f"delivery-{next(self._guids)}"))
 
     def the_app(self) -> App:
@@ -69,7 +69,7 @@ class State:
         return self.app
 
     def user(self, login: str | User) -> User:
-        """Return a user by login (case does not count); unknown ones are a person's mistake."""
+        """Return a user by login, in any case. Raises `CannotError` if there is none."""
         if isinstance(login, User):
             return login
         found = self.users.get(login.lower())
@@ -79,7 +79,7 @@ class State:
         return found
 
     def repo(self, name: str | Repo | None = None) -> Repo:
-        """Return a repository by `owner/name`; `None` is the first one created."""
+        """Return a repository by `owner/name`, the first one created for `None`."""
         if isinstance(name, Repo):
             return name
         for repo in self.repos.values():
@@ -114,7 +114,7 @@ class State:
         return next((job for job in jobs if job.id == number), None)
 
     def level(self, repo: Repo, login: str) -> str:
-        """Return a user's effective level; on a public repository everybody reads."""
+        """Return a user's effective level. Everybody can read a public repository."""
         if repo.owner.login.lower() == login.lower():
             return "admin"
         return repo.levels.get(login.lower(), "none" if repo.private else "read")
@@ -132,7 +132,7 @@ class State:
 
 
 def seen(past: list[tuple[Any, dict[str, Any]]], until: Any) -> dict[str, Any] | None:
-    """Return how a thing looked at a time, `None` when it was not there yet."""
+    """Return the object as it was at a time, `None` if it was not there yet."""
     look = None
     for when, data in past:
         if when > until:

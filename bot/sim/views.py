@@ -1,4 +1,4 @@
-"""What the pages show of check runs and logs: grouped, chosen and put into words."""
+"""Check runs and logs for the pages: grouped, chosen and put into words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from datetime import datetime
 from bot.sim.model import App, CheckRun, Job, Repo, Run
 from bot.sim.state import State
 
-MAX_LOG_LINES = 2000  # what a browser lays out at once without delay
-# What GitHub makes of several checks: the first of these that one of them has.
+MAX_LOG_LINES = 2000  # a browser lays these out without delay
+# Several checks together look like the first of these that one of them has.
 WORST = ("failure", "action_required", "running", "queued", "cancelled", "success", "neutral")
 _LOOKS = {"timed_out": "failure", "in_progress": "running", "skipped": "neutral", None: "neutral"}
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z ")
@@ -43,14 +43,14 @@ def groups(state: State, repo: Repo, sha: str) -> list[Group]:
 
 
 def chosen(found: Sequence[Group], app: App | None) -> CheckRun | None:
-    """Return the check run to show first: one of our app that needs a look, else its first."""
+    """Return the check run to show first: the worst one of our app."""
     runs = [run for group in found for run in group.runs]
     ours = [run for run in runs if run.suite.app is app] or runs
     return min(ours, key=lambda run: WORST.index(look(run)), default=None)
 
 
 def look(one: CheckRun | Run | Job) -> str:
-    """Return which icon a check run, workflow run or job has."""
+    """Return the icon of a check run, workflow run or job."""
     state = one.conclusion if one.status == "completed" else one.status
     found = _LOOKS.get(state, state)
     return found if found in WORST else "neutral"
@@ -63,7 +63,7 @@ def worst(found: Sequence[Group]) -> str:
 
 
 def outcome(one: CheckRun | Job) -> str:
-    """Return how a check run or job ended, or how far it is, in GitHub's words."""
+    """Return the outcome or the state of a check run or job, in GitHub's words."""
     state = one.conclusion if one.status == "completed" else one.status
     words = {"success": "succeeded", "failure": "failed", "in_progress": "in progress"}
     found = words.get(state or "", (state or "").replace("_", " "))
@@ -72,7 +72,7 @@ def outcome(one: CheckRun | Job) -> str:
 
 
 def duration(one: CheckRun | Job) -> str:
-    """Return how long a check run or job took, "" while it has not ended."""
+    """Return the duration of a check run or job, "" if it has not ended."""
     if one.started_at is None or one.completed_at is None:
         return ""
     return _words(one.started_at, one.completed_at)

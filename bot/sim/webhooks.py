@@ -1,4 +1,4 @@
-"""Builds the webhooks of each change and hands them to the deliveries."""
+"""Builds the webhooks of each change and queues them for delivery."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Push:
 
 
 class Webhooks:
-    """One method a kind of event; each builds the body from the state as it is now."""
+    """One method for each event. It builds the body from the state as it is now."""
 
     def __init__(self, state: State, deliveries: Deliveries) -> None:
         self._state = state
@@ -189,7 +189,7 @@ class Webhooks:
         self.send("installation", data)
 
     def ping(self) -> None:
-        """Send `ping`, as when the hook is made: no action, no installation."""
+        """Send `ping`, as when the hook is made. It has no action and no installation."""
         app = self._state.the_app()
         hook = {
             "type": "App",
