@@ -42,6 +42,13 @@ class Delivery:
     request_headers: dict[str, str] = field(default_factory=dict)
     response_body: str = ""
 
+    def again(self, number: int, now: datetime) -> Delivery:
+        """Return another attempt to deliver the same event, under the same GUID."""
+        kept = (self.guid, self.event, self.action, self.body, self.app)
+        return Delivery(
+            number, *kept, now, self.installation_id, self.repository_id, redelivery=True
+        )
+
     def payload(self) -> Any:
         """Return the body, parsed."""
         return json.loads(self.body)
@@ -128,18 +135,7 @@ class Deliveries:
         old = next((one for one in self.listed() if one.id == delivery_id), None)
         if old is None:
             return None
-        new = Delivery(
-            id=self._state.new_id(),
-            guid=old.guid,
-            event=old.event,
-            action=old.action,
-            body=old.body,
-            app=old.app,
-            created_at=self._state.clock.now(),
-            installation_id=old.installation_id,
-            repository_id=old.repository_id,
-            redelivery=True,
-        )
+        new = old.again(self._state.new_id(), self._state.clock.now())
         self.pending.append(new)
         self._poke()
         return new

@@ -251,7 +251,7 @@ class People:
     def push_branch(
         self, by: str, files: Files, branch: str | None = None, repo: str | Repo | None = None
     ) -> str:
-        """Push a commit to a branch. A new branch starts at the default branch, which is the default."""
+        """Push a commit to a branch (default: the default branch, where new ones start)."""
         found, user = self._state.repo(repo), self._state.user(by)
         name = branch or found.default_branch
         tip = found.git.tip(found.branch_ref(name)) or self._tip(found, found.default_branch)

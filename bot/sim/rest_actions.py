@@ -28,7 +28,7 @@ ROUTES = Routes()
 @ROUTES.on("GET", f"{ACTIONS}/workflows", "actions")
 async def _list_workflows(call: Call) -> Answer:
     found = call.sim.actions.workflows.of(call.repo)
-    return paged(call, [workflow_json(call.sim.state, one) for one in found], "workflows")
+    return paged(call, [workflow_json(call.state, one) for one in found], "workflows")
 
 
 def _workflow(call: Call) -> Workflow:
@@ -37,7 +37,7 @@ def _workflow(call: Call) -> Workflow:
 
 @ROUTES.on("GET", WORKFLOW, "actions")
 async def _get_workflow(call: Call) -> Answer:
-    return Answer(workflow_json(call.sim.state, _workflow(call)))
+    return Answer(workflow_json(call.state, _workflow(call)))
 
 
 @ROUTES.on("POST", f"{WORKFLOW}/dispatches", "actions", "write")
@@ -48,13 +48,13 @@ async def _dispatch(call: Call) -> Answer:
     version = call.headers.get("X-GitHub-Api-Version", "2022-11-28")
     if version == "2022-11-28" and body.get("return_run_details") is not True:
         return Answer(None, 204)
-    shown = run_json(call.sim.state, run)
+    shown = run_json(call.state, run)
     data = {"workflow_run_id": run.id, "run_url": shown["url"], "html_url": shown["html_url"]}
     return Answer(data)
 
 
 def _run(call: Call) -> Run:
-    run = call.sim.state.runs.get(call.number("run_id"))
+    run = call.state.runs.get(call.number("run_id"))
     if run is None or run.repo is not call.repo:
         raise not_found()
     return run
@@ -104,7 +104,7 @@ def _fits(call: Call, shown: dict[str, Any]) -> bool:
 
 def _list(call: Call, workflow: Workflow | None) -> Answer:
     """List the runs as they were `lag_s` ago, newest first."""
-    state = call.sim.state
+    state = call.state
     until = state.clock.now() - timedelta(seconds=state.lag_s)
     looks = [
         seen(run.past, until)
@@ -127,7 +127,7 @@ async def _workflow_runs(call: Call) -> Answer:
 
 @ROUTES.on("GET", RUN, "actions")
 async def _get_run(call: Call) -> Answer:
-    return Answer(run_json(call.sim.state, _run(call)))
+    return Answer(run_json(call.state, _run(call)))
 
 
 @ROUTES.on("GET", f"{RUN}/attempts/{{attempt_number}}", "actions")
@@ -135,7 +135,7 @@ async def _get_attempt(call: Call) -> Answer:
     """Show an earlier attempt as it ended."""
     run, number = _run(call), call.number("attempt_number")
     if number == run.attempt:
-        return Answer(run_json(call.sim.state, run))
+        return Answer(run_json(call.state, run))
     looks = [look for _, look in run.past if look["run_attempt"] == number]
     if not looks:
         raise not_found()
@@ -146,17 +146,17 @@ async def _get_attempt(call: Call) -> Answer:
 async def _run_jobs(call: Call) -> Answer:
     run = _run(call)
     jobs = run.jobs if call.query.get("filter") == "all" else run.latest()
-    return paged(call, [job_json(call.sim.state, job) for job in jobs], "jobs")
+    return paged(call, [job_json(call.state, job) for job in jobs], "jobs")
 
 
 @ROUTES.on("GET", f"{RUN}/attempts/{{attempt_number}}/jobs", "actions")
 async def _attempt_jobs(call: Call) -> Answer:
     jobs = _run(call).of_attempt(call.number("attempt_number"))
-    return paged(call, [job_json(call.sim.state, job) for job in jobs], "jobs")
+    return paged(call, [job_json(call.state, job) for job in jobs], "jobs")
 
 
 def _job(call: Call) -> Job:
-    job = call.sim.state.job(call.number("job_id"))
+    job = call.state.job(call.number("job_id"))
     if job is None or job.run.repo is not call.repo:
         raise not_found()
     return job
@@ -164,7 +164,7 @@ def _job(call: Call) -> Job:
 
 @ROUTES.on("GET", JOB, "actions")
 async def _get_job(call: Call) -> Answer:
-    return Answer(job_json(call.sim.state, _job(call)))
+    return Answer(job_json(call.state, _job(call)))
 
 
 @ROUTES.on("GET", f"{JOB}/logs", "actions")

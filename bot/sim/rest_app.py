@@ -9,6 +9,7 @@ from bot.sim.clock import stamp
 from bot.sim.deliveries import Delivery
 from bot.sim.errors import not_found, refuse
 from bot.sim.model import Installation
+from bot.sim.payloads import fields
 from bot.sim.route import Answer, Call, Routes, paged
 from bot.sim.shapes import app_json, installation_json, repo_json, user_json
 
@@ -17,17 +18,17 @@ ROUTES = Routes()
 
 @ROUTES.on("GET", "/app", who="app")
 async def _get_app(call: Call) -> Answer:
-    return Answer(app_json(call.sim.state, call.sim.state.the_app()))
+    return Answer(app_json(call.state, call.state.the_app()))
 
 
 @ROUTES.on("GET", "/app/installations", who="app")
 async def _list_installations(call: Call) -> Answer:
-    state = call.sim.state
+    state = call.state
     return paged(call, [installation_json(state, one) for one in state.installations.values()])
 
 
 def _installation(call: Call) -> Installation:
-    found = call.sim.state.installations.get(call.number("installation_id"))
+    found = call.state.installations.get(call.number("installation_id"))
     if found is None:
         raise not_found()
     return found
@@ -35,7 +36,7 @@ def _installation(call: Call) -> Installation:
 
 @ROUTES.on("GET", "/app/installations/{installation_id}", who="app")
 async def _get_installation(call: Call) -> Answer:
-    return Answer(installation_json(call.sim.state, _installation(call)))
+    return Answer(installation_json(call.state, _installation(call)))
 
 
 @ROUTES.on("POST", "/app/installations/{installation_id}/access_tokens", who="app")
@@ -43,7 +44,7 @@ async def _create_token(call: Call) -> Answer:
     installation = _installation(call)
     if installation.suspended:
         refuse("This installation has been suspended")
-    token = issue_token(call.sim.state, installation, call.fields())
+    token = issue_token(call.state, installation, call.fields())
     data: dict[str, Any] = {
         "token": token.value,
         "expires_at": stamp(token.expires_at),
@@ -55,10 +56,10 @@ async def _create_token(call: Call) -> Answer:
 
 @ROUTES.on("GET", "/repos/{owner}/{repo}/installation", who="app")
 async def _repo_installation(call: Call) -> Answer:
-    found = call.sim.state.installation_for(call.repo)
+    found = call.state.installation_for(call.repo)
     if found is None:
         raise not_found()
-    return Answer(installation_json(call.sim.state, found))
+    return Answer(installation_json(call.state, found))
 
 
 @ROUTES.on("GET", "/installation/repositories")
@@ -66,8 +67,8 @@ async def _installation_repos(call: Call) -> Answer:
     assert call.token is not None
     account = call.token.installation.account
     repos = [
-        repo_json(call.sim.state, repo)
-        for repo in call.sim.state.repos.values()
+        repo_json(call.state, repo)
+        for repo in call.state.repos.values()
         if repo.owner is account and repo.parent is None
     ]
     return paged(call, repos, "repositories")
@@ -76,17 +77,11 @@ async def _installation_repos(call: Call) -> Answer:
 def delivery_json(one: Delivery, *, full: bool = False) -> dict[str, Any]:
     """Build a `hook-delivery-item`, or the whole `hook-delivery` with its payload."""
     data: dict[str, Any] = {
-        "id": one.id,
-        "guid": one.guid,
+        **fields(one, "id", "guid", "redelivery", "status", "event", "action"),
+        **fields(one, "installation_id", "repository_id"),
         "delivered_at": stamp(one.delivered_at or one.created_at),
-        "redelivery": one.redelivery,
         "duration": round(one.duration_s, 2),
-        "status": one.status,
         "status_code": one.status_code or 0,
-        "event": one.event,
-        "action": one.action,
-        "installation_id": one.installation_id,
-        "repository_id": one.repository_id,
         "throttled_at": None,
     }
     if full:
@@ -105,7 +100,7 @@ async def _list_deliveries(call: Call) -> Answer:
     page, rest = shown[:size], shown[size:]
     headers = {}
     if rest:
-        url = f"{call.sim.state.url}{call.path}?per_page={size}&cursor={page[-1].id}"
+        url = f"{call.state.url}{call.path}?per_page={size}&cursor={page[-1].id}"
         headers["Link"] = f'<{url}>; rel="next"'
     return Answer([delivery_json(one) for one in page], headers=headers)
 
@@ -128,7 +123,7 @@ async def _redeliver(call: Call) -> Answer:
 @ROUTES.on("GET", "/app/hook/config", who="app")
 @ROUTES.on("PATCH", "/app/hook/config", who="app")
 async def _hook_config(call: Call) -> Answer:
-    app = call.sim.state.the_app()
+    app = call.state.the_app()
     body = call.fields()
     if "url" in body:
         app.webhook_url = str(body["url"])
@@ -161,11 +156,11 @@ async def _meta(call: Call) -> Answer:
 
 @ROUTES.on("GET", "/orgs/{org}/teams/{team_slug}/memberships/{username}", "members")
 async def _team_membership(call: Call) -> Answer:
-    members = call.sim.state.teams.get((call.params["org"], call.params["team_slug"]), {})
+    members = call.state.teams.get((call.params["org"], call.params["team_slug"]), {})
     state = members.get(call.params["username"].lower())
     if state is None:
         raise not_found()
-    url = f"{call.sim.state.url}{call.path}"
+    url = f"{call.state.url}{call.path}"
     return Answer({"url": url, "role": "member", "state": state})
 
 
@@ -175,9 +170,9 @@ async def _org_member(call: Call) -> Answer:
     org, user = call.params["org"], call.params["username"]
     assert call.token is not None
     if "members" not in call.token.permissions:
-        url = f"{call.sim.state.url}/orgs/{org}/public_members/{user}"
+        url = f"{call.state.url}/orgs/{org}/public_members/{user}"
         return Answer(None, 302, {"Location": url})
-    if user.lower() not in call.sim.state.members.get(org, set()):
+    if user.lower() not in call.state.members.get(org, set()):
         raise not_found()
     return Answer(None, 204)
 
@@ -185,7 +180,7 @@ async def _org_member(call: Call) -> Answer:
 @ROUTES.on("GET", "/repos/{owner}/{repo}/collaborators/{username}/permission")
 async def _permission(call: Call) -> Answer:
     """Show maintain as write and triage as read."""
-    state, repo = call.sim.state, call.repo
+    state, repo = call.state, call.repo
     user = state.users.get(call.params["username"].lower())
     if user is None:
         raise not_found()

@@ -16,14 +16,14 @@ ROUTES = Routes()
 
 
 def _run(call: Call) -> CheckRun:
-    run = call.sim.state.checks.get(call.number("check_run_id"))
+    run = call.state.checks.get(call.number("check_run_id"))
     if run is None or run.suite.repo is not call.repo:
         raise not_found()
     return run
 
 
 def _suite(call: Call) -> CheckSuite:
-    suite = call.sim.state.suites.get(call.number("check_suite_id"))
+    suite = call.state.suites.get(call.number("check_suite_id"))
     if suite is None or suite.repo is not call.repo:
         raise not_found()
     return suite
@@ -37,7 +37,7 @@ def _app(call: Call) -> App:
 @ROUTES.on("POST", f"{REPO}/check-runs", "checks", "write")
 async def _create(call: Call) -> Answer:
     run = call.sim.checks.create(call.repo, _app(call), call.fields(), call.me)
-    return Answer(check_json(call.sim.state, run), 201)
+    return Answer(check_json(call.state, run), 201)
 
 
 @ROUTES.on("PATCH", f"{REPO}/check-runs/{{check_run_id}}", "checks", "write")
@@ -47,12 +47,12 @@ async def _update(call: Call) -> Answer:
     if run.suite.app is not _app(call):
         raise GitHubError(403, "Invalid app_id - check run can only be modified by its app.")
     call.sim.checks.update(run, call.fields(), call.me)
-    return Answer(check_json(call.sim.state, run))
+    return Answer(check_json(call.state, run))
 
 
 @ROUTES.on("GET", f"{REPO}/check-runs/{{check_run_id}}", "checks")
 async def _get(call: Call) -> Answer:
-    return Answer(check_json(call.sim.state, _run(call)))
+    return Answer(check_json(call.state, _run(call)))
 
 
 @ROUTES.on("GET", f"{REPO}/check-runs/{{check_run_id}}/annotations", "checks")
@@ -60,7 +60,7 @@ async def _list_annotations(call: Call) -> Answer:
     run = _run(call)
     blank: dict[str, Any] = {"start_column": None, "end_column": None, "title": None}
     blank["raw_details"] = None
-    base = f"{call.sim.state.url}/{call.repo.full_name}/blob/{run.head_sha}"
+    base = f"{call.state.url}/{call.repo.full_name}/blob/{run.head_sha}"
     return paged(
         call,
         [{**blank, **one, "blob_href": f"{base}/{one['path']}"} for one in run.annotations],
@@ -79,7 +79,7 @@ async def _rerequest(call: Call) -> Answer:
 
 def _listed(call: Call, suites: list[CheckSuite]) -> Answer:
     """List the check runs as they were `lag_s` ago, newest first."""
-    state = call.sim.state
+    state = call.state
     until = state.clock.now() - timedelta(seconds=state.lag_s)
     query = call.query
     found = []
@@ -107,7 +107,7 @@ def _sha(call: Call) -> str:
 
 def _suites_at(call: Call) -> list[CheckSuite]:
     sha = _sha(call)
-    suites = call.sim.state.suites.values()
+    suites = call.state.suites.values()
     return [one for one in suites if one.repo is call.repo and one.head_sha == sha]
 
 
@@ -119,7 +119,7 @@ async def _for_ref(call: Call) -> Answer:
 @ROUTES.on("GET", f"{REPO}/commits/{{ref:.+}}/check-suites", "checks")
 async def _suites_for_ref(call: Call) -> Answer:
     shown = [
-        suite_rest(call.sim.state, suite)
+        suite_rest(call.state, suite)
         for suite in _suites_at(call)
         if call.query.get("app_id", str(suite.app.id)) == str(suite.app.id)
     ]
@@ -128,7 +128,7 @@ async def _suites_for_ref(call: Call) -> Answer:
 
 @ROUTES.on("GET", f"{REPO}/check-suites/{{check_suite_id}}", "checks")
 async def _get_suite(call: Call) -> Answer:
-    return Answer(suite_rest(call.sim.state, _suite(call)))
+    return Answer(suite_rest(call.state, _suite(call)))
 
 
 @ROUTES.on("GET", f"{REPO}/check-suites/{{check_suite_id}}/check-runs", "checks")
@@ -143,9 +143,9 @@ async def _create_suite(call: Call) -> Answer:
     sha = str(body.get("head_sha", ""))
     if call.repo.git.tip(sha) is None:
         refuse(f"No commit found for SHA: {sha}")
-    before = set(call.sim.state.suites)
+    before = set(call.state.suites)
     suite = call.sim.checks.suite_for(call.repo, _app(call), sha)
-    return Answer(suite_rest(call.sim.state, suite), 200 if suite.id in before else 201)
+    return Answer(suite_rest(call.state, suite), 200 if suite.id in before else 201)
 
 
 @ROUTES.on("POST", f"{REPO}/check-suites/{{check_suite_id}}/rerequest", "checks", "write")

@@ -27,14 +27,14 @@ ROUTES = Routes()
 
 
 def _pull(call: Call, name: str = "pull_number") -> Pull:
-    return call.sim.state.pull(call.number(name), call.repo)
+    return call.state.pull(call.number(name), call.repo)
 
 
 @ROUTES.on("GET", PULL, "pull_requests")
 async def _list_pulls(call: Call) -> Answer:
     """Filter by `state`, `head` (owner:branch) and `base`."""
     query = call.query
-    pulls = call.sim.state.pulls_of(call.repo)
+    pulls = call.state.pulls_of(call.repo)
     if (state := query.get("state", "open")) != "all":
         pulls = [pull for pull in pulls if pull.state == state]
     if "head" in query:
@@ -43,12 +43,12 @@ async def _list_pulls(call: Call) -> Answer:
         pulls = [pull for pull in pulls if pull.base_ref == query["base"]]
     if query.get("direction") == "asc":
         pulls.reverse()
-    return paged(call, [pull_simple(call.sim.state, pull) for pull in pulls])
+    return paged(call, [pull_simple(call.state, pull) for pull in pulls])
 
 
 @ROUTES.on("GET", f"{PULL}/{{pull_number}}", "pull_requests")
 async def _get_pull(call: Call) -> Answer:
-    return Answer(pull_json(call.sim.state, _pull(call)))
+    return Answer(pull_json(call.state, _pull(call)))
 
 
 @ROUTES.on("GET", f"{PULL}/{{pull_number}}/files", "pull_requests")
@@ -56,9 +56,7 @@ async def _files(call: Call) -> Answer:
     """List at most 3,000 files, whatever the pages."""
     pull = _pull(call)
     changed = pull.repo.git.changes(pull.base_sha, pull.head_sha)[:MAX_FILES]
-    return paged(
-        call, [file_json(call.sim.state, pull.repo, pull.head_sha, file) for file in changed]
-    )
+    return paged(call, [file_json(call.state, pull.repo, pull.head_sha, one) for one in changed])
 
 
 @ROUTES.on("GET", f"{PULL}/{{pull_number}}/commits", "pull_requests")
@@ -66,15 +64,15 @@ async def _pull_commits(call: Call) -> Answer:
     pull = _pull(call)
     git = pull.repo.git
     shas = git.between(pull.base_sha, pull.head_sha)
-    return paged(call, [commit_json(call.sim.state, pull.repo, git.info(sha)) for sha in shas])
+    return paged(call, [commit_json(call.state, pull.repo, git.info(sha)) for sha in shas])
 
 
 @ROUTES.on("GET", "/repos/{owner}/{repo}/commits/{commit_sha}/pulls", "pull_requests")
 async def _commit_pulls(call: Call) -> Answer:
     """List no pull request for a fork's commit."""
     found = [
-        pull_simple(call.sim.state, pull)
-        for pull in call.sim.state.pulls_of(call.repo)
+        pull_simple(call.state, pull)
+        for pull in call.state.pulls_of(call.repo)
         if pull.head_sha == call.params["commit_sha"] and not pull.is_fork
     ]
     return paged(call, found)
@@ -82,13 +80,13 @@ async def _commit_pulls(call: Call) -> Answer:
 
 @ROUTES.on("GET", f"{ISSUE}/{{issue_number}}", "issues")
 async def _get_issue(call: Call) -> Answer:
-    return Answer(issue_json(call.sim.state, _pull(call, "issue_number")))
+    return Answer(issue_json(call.state, _pull(call, "issue_number")))
 
 
 @ROUTES.on("GET", f"{ISSUE}/{{issue_number}}/comments", "issues")
 async def _list_comments(call: Call) -> Answer:
     pull = _pull(call, "issue_number")
-    state = call.sim.state
+    state = call.state
     return paged(call, [comment_json(state, one) for one in state.comments_of(pull)])
 
 
@@ -119,11 +117,11 @@ async def _create_comment(call: Call) -> Answer:
     assert call.token is not None
     app = call.token.installation.app
     comment = call.sim.people.write_comment(pull, call.me, _body(call), app)
-    return Answer(comment_json(call.sim.state, comment), 201)
+    return Answer(comment_json(call.state, comment), 201)
 
 
 def _comment(call: Call) -> Comment:
-    found = call.sim.state.comments.get(call.number("comment_id"))
+    found = call.state.comments.get(call.number("comment_id"))
     if found is None or found.pull.repo is not call.repo:
         raise not_found()
     return found
@@ -131,7 +129,7 @@ def _comment(call: Call) -> Comment:
 
 @ROUTES.on("GET", COMMENT, "issues")
 async def _get_comment(call: Call) -> Answer:
-    return Answer(comment_json(call.sim.state, _comment(call)))
+    return Answer(comment_json(call.state, _comment(call)))
 
 
 @ROUTES.on("PATCH", COMMENT, "issues", "write")
@@ -139,7 +137,7 @@ async def _update_comment(call: Call) -> Answer:
     _may_comment(call)
     comment = _comment(call)
     call.sim.people.edit_comment(comment, _body(call), call.me)
-    return Answer(comment_json(call.sim.state, comment))
+    return Answer(comment_json(call.state, comment))
 
 
 @ROUTES.on("DELETE", COMMENT, "issues", "write")
@@ -158,8 +156,8 @@ async def _react(call: Call) -> Answer:
         refuse("Validation Failed", f"{content} is not a reaction")
     for one in comment.reactions:
         if one.user is call.me and one.content == content:
-            return Answer(reaction_json(call.sim.state, one))
-    state = call.sim.state
+            return Answer(reaction_json(call.state, one))
+    state = call.state
     reaction = Reaction(state.new_id(), call.me, content, state.clock.now())
     comment.reactions.append(reaction)
     return Answer(reaction_json(state, reaction), 201)
@@ -178,7 +176,7 @@ async def _unreact(call: Call) -> Answer:
 @ROUTES.on("GET", f"{ISSUE}/{{issue_number}}/labels", "issues")
 async def _list_labels(call: Call) -> Answer:
     pull = _pull(call, "issue_number")
-    return paged(call, [label_json(call.sim.state, pull.repo, name) for name in pull.labels])
+    return paged(call, [label_json(call.state, pull.repo, name) for name in pull.labels])
 
 
 @ROUTES.on("POST", f"{ISSUE}/{{issue_number}}/labels", "issues", "write")

@@ -19,7 +19,7 @@ ROUTES = Routes()
 
 @ROUTES.on("GET", REPO)
 async def _get_repo(call: Call) -> Answer:
-    return Answer(repo_json(call.sim.state, call.repo))
+    return Answer(repo_json(call.state, call.repo))
 
 
 @ROUTES.on("GET", f"{REPO}/contents/{{path:.+}}", "contents")
@@ -55,7 +55,7 @@ def _folder(call: Call, sha: str, path: str) -> Answer:
 
 
 def _entry(call: Call, ref: str, path: str, blob: str) -> dict[str, Any]:
-    repo, url = call.repo, call.sim.state.url
+    repo, url = call.repo, call.state.url
     self_url = f"{url}/repos/{repo.full_name}/contents/{quote(path)}?ref={ref}"
     html = f"{url}/{repo.full_name}/blob/{ref}/{quote(path)}"
     git = f"{url}/repos/{repo.full_name}/git/blobs/{blob}"
@@ -77,11 +77,11 @@ async def _branch(call: Call) -> Answer:
     sha = repo.git.tip(repo.branch_ref(name))
     if sha is None:
         raise GitHubError(404, "Branch not found")
-    url = f"{call.sim.state.url}/repos/{repo.full_name}/branches/{quote(name)}"
-    html = f"{call.sim.state.url}/{repo.full_name}/tree/{quote(name)}"
+    url = f"{call.state.url}/repos/{repo.full_name}/branches/{quote(name)}"
+    html = f"{call.state.url}/{repo.full_name}/tree/{quote(name)}"
     data = {
         "name": name,
-        "commit": commit_json(call.sim.state, repo, repo.git.info(sha)),
+        "commit": commit_json(call.state, repo, repo.git.info(sha)),
         "_links": {"self": url, "html": html},
         "protected": False,
         "protection": {"enabled": False},
@@ -104,7 +104,7 @@ async def _get_commit(call: Call) -> Answer:
     sha = _commit(call, call.params["ref"])
     if "github.sha" in call.headers.get("Accept", ""):
         return Answer(raw=sha.encode(), media="application/vnd.github.sha; charset=utf-8")
-    return Answer(commit_json(call.sim.state, repo, repo.git.info(sha)))
+    return Answer(commit_json(call.state, repo, repo.git.info(sha)))
 
 
 @ROUTES.on("GET", f"{REPO}/commits", "contents")
@@ -112,7 +112,7 @@ async def _list_commits(call: Call) -> Answer:
     repo = call.repo
     sha = _commit(call, call.query.get("sha") or repo.default_branch)
     shas = repo.git.history(sha)
-    return paged(call, [commit_json(call.sim.state, repo, repo.git.info(one)) for one in shas])
+    return paged(call, [commit_json(call.state, repo, repo.git.info(one)) for one in shas])
 
 
 @ROUTES.on("GET", f"{REPO}/git/ref/{{ref:.+}}", "contents")
@@ -121,7 +121,7 @@ async def _git_ref(call: Call) -> Answer:
     sha = repo.git.tip(name)
     if sha is None:
         raise not_found()
-    url = f"{call.sim.state.url}/repos/{repo.full_name}/git"
+    url = f"{call.state.url}/repos/{repo.full_name}/git"
     target = {"type": "commit", "sha": sha, "url": f"{url}/commits/{sha}"}
     return Answer({"ref": name, "node_id": "REF_0", "url": f"{url}/{name}", "object": target})
 
@@ -131,7 +131,7 @@ async def _git_commit(call: Call) -> Answer:
     sha = call.params["commit_sha"]
     if call.repo.git.tip(sha) is None:
         raise not_found()
-    full = commit_json(call.sim.state, call.repo, call.repo.git.info(sha))
+    full = commit_json(call.state, call.repo, call.repo.git.info(sha))
     inner = full["commit"]
     keep = {key: full[key] for key in ("sha", "node_id", "html_url", "parents")}
     verification = {"verified": False, "reason": "unsigned", "signature": None, "payload": None}
@@ -148,7 +148,7 @@ async def _compare(call: Call) -> Answer:
     base, mark, head = call.params["basehead"].partition("...")
     if not mark:
         raise not_found()
-    repo, state = call.repo, call.sim.state
+    repo, state = call.repo, call.state
     found = [repo.git.resolve(name.rpartition(":")[2]) for name in (base, head)]
     if found[0] is None or found[1] is None:
         raise not_found()

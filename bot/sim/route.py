@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from bot.sim.errors import GitHubError, not_found
 from bot.sim.model import App, Repo, Token, User
 from bot.sim.simulation import Simulation
+from bot.sim.state import State
 
 
 @dataclass(slots=True)
@@ -24,6 +25,11 @@ class Call:
     body: Any
     token: Token | None = None
     app: App | None = None
+
+    @property
+    def state(self) -> State:
+        """Return the state of the simulation."""
+        return self.sim.state
 
     @property
     def repo(self) -> Repo:
@@ -127,4 +133,4 @@ def paged(call: Call, items: Sequence[Any], key: str | None = None) -> Answer:
 
 def _link(call: Call, page: int, rel: str) -> str:
     query = urlencode({**call.query, "page": str(page)})
-    return f'<{call.sim.state.url}{call.path}?{query}>; rel="{rel}"'
+    return f'<{call.state.url}{call.path}?{query}>; rel="{rel}"'

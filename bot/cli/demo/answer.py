@@ -1,33 +1,24 @@
-"""What `ascend-ci demo --json` prints."""
+"""The JSON that `ascend-ci demo --json` prints."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bot.sim import SimGitHub
-from bot.sim.clock import stamp
 from bot.sim.model import Run
+from bot.sim.payloads import fields
 
 
 def answer(github: SimGitHub, seconds: float) -> dict[str, Any]:
-    """Return what GitHub shows: check runs, comments, dispatched workflow runs."""
+    """Return the check runs, comments and dispatched workflow runs of GitHub."""
+    shown = ("name", "head_sha", "status", "conclusion", "title")
     return {
-        "check_runs": [
-            {
-                "name": run.name,
-                "head_sha": run.head_sha,
-                "status": run.status,
-                "conclusion": run.conclusion,
-                "title": run.title,
-            }
-            for run in github.check_runs()
-        ],
+        "check_runs": [fields(run, *shown) for run in github.check_runs()],
         "comments": [
             {
-                "id": one.id,
+                **fields(one, "id", "body"),
                 "pull": one.pull.number,
                 "user": one.user.login,
-                "body": one.body,
                 "reactions": [reaction.content for reaction in one.reactions],
             }
             for one in github.state.comments.values()
@@ -38,19 +29,9 @@ def answer(github: SimGitHub, seconds: float) -> dict[str, Any]:
 
 
 def _dispatch(run: Run) -> dict[str, Any]:
+    names = ("id", "attempt", "event", "title", "inputs", "status", "conclusion", "head_sha")
     return {
-        "id": run.id,
-        "attempt": run.attempt,
+        **fields(run, *names, "created_at"),
         "workflow": run.workflow.path,
-        "event": run.event,
-        "title": run.title,
-        "inputs": run.inputs,
-        "status": run.status,
-        "conclusion": run.conclusion,
-        "head_sha": run.head_sha,
-        "created_at": stamp(run.created_at),
-        "jobs": [
-            {"id": job.id, "key": job.key, "status": job.status, "conclusion": job.conclusion}
-            for job in run.jobs
-        ],
+        "jobs": [fields(job, "id", "key", "status", "conclusion") for job in run.jobs],
     }
