@@ -63,8 +63,11 @@ class Pipeline:
         except GitHubError as error:
             answer = Answer(error.body(), error.status, dict(error.headers))
         response = self._respond(request, answer, who, version)
-        self._record(request, response, who)
-        self._validate(request, body, answer, version)
+        method, name, now = request.method, self._route.name, self._sim.state.clock.now()
+        call = ApiCall(method, name, request.path_qs, response.status, _installation(who), now)
+        self._sim.calls.append(call)
+        asked = (method, name, self._described_path(request), request.query_string, body)
+        self._check_seen(Seen(*asked, answer.status, answer.data, version))
         if fault is not None and fault.kind == "lost":
             await self._fail_to_answer(request, fault)
         return response
@@ -147,37 +150,10 @@ class Pipeline:
         media = {"Content-Type": answer.media} if body else {}
         return web.Response(status=status, body=body, headers={**headers, **media})
 
-    def _record(
-        self, request: web.Request, response: web.Response, who: Token | App | None
-    ) -> None:
-        self._sim.calls.append(
-            ApiCall(
-                method=request.method,
-                route=self._route.name,
-                path=request.path_qs,
-                status=response.status,
-                installation=_installation(who),
-                at=self._sim.state.clock.now(),
-            )
-        )
-
     def _described_path(self, request: web.Request) -> str:
         """Return the path with each parameter as one segment, as in GitHub's description."""
         params = request.match_info.items()
         return self._route.name.format(**{key: quote(text, safe="") for key, text in params})
-
-    def _validate(self, request: web.Request, body: Any, answer: Answer, version: str) -> None:
-        seen = Seen(
-            method=request.method,
-            route=self._route.name,
-            path=self._described_path(request),
-            query=request.query_string,
-            body=body,
-            status=answer.status,
-            data=answer.data,
-            version=version,
-        )
-        self._check_seen(seen)
 
 
 def _installation(who: Token | App | None) -> int | None:
