@@ -199,14 +199,9 @@ def log_zip(run: Run) -> bytes:
 
 
 @ROUTES.on("POST", f"{RUN}/rerun", "actions", "write")
-async def _rerun(call: Call) -> Answer:
-    call.sim.actions.rerun(_run(call), call.me)
-    return Answer({}, 201)
-
-
 @ROUTES.on("POST", f"{RUN}/rerun-failed-jobs", "actions", "write")
-async def _rerun_failed(call: Call) -> Answer:
-    call.sim.actions.rerun(_run(call), call.me, failed_only=True)
+async def _rerun(call: Call) -> Answer:
+    call.sim.actions.rerun(_run(call), call.me, failed_only=call.path.endswith("-failed-jobs"))
     return Answer({}, 201)
 
 
@@ -218,14 +213,9 @@ async def _rerun_job(call: Call) -> Answer:
 
 
 @ROUTES.on("POST", f"{RUN}/cancel", "actions", "write")
-async def _cancel(call: Call) -> Answer:
-    call.sim.actions.cancel(_run(call))
-    return Answer({}, 202)
-
-
 @ROUTES.on("POST", f"{RUN}/force-cancel", "actions", "write")
-async def _force_cancel(call: Call) -> Answer:
-    call.sim.actions.cancel(_run(call), force=True)
+async def _cancel(call: Call) -> Answer:
+    call.sim.actions.cancel(_run(call), force=call.path.endswith("/force-cancel"))
     return Answer({}, 202)
 
 

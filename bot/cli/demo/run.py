@@ -21,7 +21,6 @@ from bot.sim import SimGitHub
 
 FINE, DIFFERS = 0, 1
 CALM_S = 15.0  # a gate may open once more after its suite's end: writes to GitHub are paced
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +35,18 @@ class Options:
 async def run(options: Options) -> int:
     """Play, judge, clean up; return the exit code. The first SIGINT or SIGTERM ends it well."""
     show = Show()
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # `nohup` lets it stay
+        numbers.append(signal.SIGHUP)
     task = asyncio.ensure_future(_staged(options, show))
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        for number in SIGNALS:  # a second one must not stop the cleaning
+        for number in numbers:  # a second one must not stop the cleaning
             loop.add_signal_handler(number, lambda: None)
         task.cancel()
 
-    for number in SIGNALS:
+    for number in numbers:
         loop.add_signal_handler(number, stop)
     try:
         return await task
@@ -53,7 +55,7 @@ async def run(options: Options) -> int:
     except DemoError as error:
         show.say(str(error))
     finally:
-        for number in SIGNALS:
+        for number in numbers:
             loop.remove_signal_handler(number)
     return DIFFERS
 
