@@ -266,12 +266,16 @@ def _stirs(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def cycle(sources: dict[str, str], packages: frozenset[str] = frozenset()) -> list[str]:
-    """Return modules that import each other in a ring, or nothing; lazy imports do not count."""
+    """Return modules that import each other in a ring, or nothing.
+
+    An import for a type checker counts: one module can still not be read without the other. An
+    import within a function does not count, except in the simulation, which needs none.
+    """
     graph = {
         module: {
             found
             for one in imports(ast.parse(source), module, package=module in packages)
-            if not (one.lazy or one.typed)
+            if (not one.lazy or module.startswith("bot.sim."))
             and (found := _module_in(one.target, sources))
             and found != module
         }

@@ -145,6 +145,12 @@ def test_a_ring_of_imports_is_found_and_a_lazy_one_is_none() -> None:
     ring = {"bot.a": "from bot.b import x", "bot.b": "from bot import c", "bot.c": "import bot.a"}
     assert set(cycle(ring)) == set(ring)
     assert cycle({**ring, "bot.c": "def f():\n    import bot.a"}) == []
+    assert cycle({**ring, "bot.c": "if TYPE_CHECKING:\n    import bot.a"}) != []
+
+
+def test_in_the_simulation_a_lazy_ring_is_one_too() -> None:
+    ring = {"bot.sim.a": "from bot.sim.b import x", "bot.sim.b": "def f():\n    import bot.sim.a"}
+    assert set(cycle(ring)) == set(ring)
 
 
 @pytest.mark.parametrize("command", ["match", "digest", "check_policy", "schema"])

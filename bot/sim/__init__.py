@@ -48,8 +48,7 @@ Use in a process::
         sim.calls.by_route(); sim.calls.assert_at_most(11)
         sim.validate(validator); sim.all_problems()
 
-As a process: `python -m bot.sim --help`; the control API under `/_sim/` is described in
-`bot.sim.control`. Faults are listed in `bot.sim.faults.Fault`.
+Faults are listed in `bot.sim.faults.Fault`.
 """
 
 from __future__ import annotations
@@ -58,8 +57,9 @@ from bot.sim.clock import Clock, ManualClock, RealClock
 from bot.sim.engine import RunnerOptions
 from bot.sim.errors import CannotError
 from bot.sim.faults import Fault
-from bot.sim.hub import SimGitHub, SimOptions
+from bot.sim.hub import SimGitHub
 from bot.sim.people import NewPull
+from bot.sim.simulation import SimOptions
 
 __all__ = [
     "CannotError",

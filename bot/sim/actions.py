@@ -19,12 +19,12 @@ from bot.sim.workflows import Workflows
 
 MAX_ATTEMPTS = 50
 HELD = "action_required"
-WORKFLOW_TROUBLE = "workflow"  # the job that carries the log of a file that cannot run at all
+WORKFLOW_TROUBLE = "workflow"  # this job has the log if the file cannot run at all
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a new run is made of."""
+    """The parts of a new run."""
 
     workflow: Workflow
     event: str
@@ -51,15 +51,15 @@ class Actions:
 
     @property
     def runners(self) -> Runners:
-        """Answer the runners."""
+        """Return the runners."""
         return self._engine.runners
 
     def runs(self, repo: Repo | None = None) -> list[Run]:
-        """Answer all runs, oldest first."""
+        """Return all runs, oldest first."""
         return [run for run in self._state.runs.values() if repo is None or run.repo is repo]
 
     def dispatch(self, repo: Repo, key: str, body: dict[str, Any], by: User) -> Run:
-        """Start a run as the dispatch call does; `head_sha` is the dispatched ref's tip."""
+        """Start a run as the dispatch call does. Its `head_sha` is the dispatched ref's tip."""
         order = self.workflows.order(repo, key, body)
         start = Start(
             workflow=order.workflow,
@@ -75,8 +75,8 @@ class Actions:
     def native(self, pull: Pull, file: str, by: User | None = None, *, held: bool = False) -> Run:
         """Start a workflow for a pull request as GitHub itself would on `pull_request`.
 
-        `held`: the author is new here, so it is `completed` with `action_required` and without
-        jobs until somebody approves it.
+        A `held` run is of an author who is new here. It is `completed` with `action_required` and
+        has no jobs until a person approves it.
         """
         repo = pull.repo
         workflow = self.workflows.find(repo, file)
@@ -87,7 +87,7 @@ class Actions:
         return self._begin(repo, start, held=held)
 
     def approve(self, run: Run) -> None:
-        """Approve a held run: the same run, still in its first attempt, begins."""
+        """Approve a held run. The same run begins, in its first attempt."""
         if run.conclusion != HELD:
             raise GitHubError(403, "This run is not from a fork pull request or is not waiting")
         run.status, run.conclusion = "queued", None
@@ -141,7 +141,7 @@ class Actions:
             return f"run-name: {error}"
 
     def _attempt(self, run: Run, keys: set[str] | None) -> None:
-        """Make the jobs of an attempt (all, or those named) and set them going."""
+        """Make the jobs of an attempt, all of them or those named, and start it."""
         specs = parse(run.source).jobs
         known = {spec.key: self._engine.job_name(run, spec) for spec in specs.values()}
         for key, (name, labels) in (known or {WORKFLOW_TROUBLE: (WORKFLOW_TROUBLE, [])}).items():
@@ -158,7 +158,7 @@ class Actions:
     def rerun(
         self, run: Run, by: User, *, failed_only: bool = False, job: Job | None = None
     ) -> Run:
-        """Run again under the same id with the next attempt, as the Actions tab and the API do."""
+        """Run again as the Actions tab and the API do: with the same id, as the next attempt."""
         if run.status != "completed":
             raise GitHubError(403, "The workflow run is already running")
         if run.attempt > MAX_ATTEMPTS:
@@ -185,7 +185,7 @@ class Actions:
             else {one.key for one in run.latest() if one.conclusion not in {"success", "skipped"}}
         )
         specs = parse(run.source).jobs
-        while True:  # what needs a job that runs again runs again too
+        while True:  # a job that needs one of these runs again too
             more = {key for key, spec in specs.items() if set(spec.needs) & first} - first
             if not more:
                 return first

@@ -1,4 +1,4 @@
-"""Who calls: the app by its JWT, an installation by its token; and what a token may do."""
+"""Authentication: the app by its JWT, an installation by its token. Permissions of a token."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RANKS = {"read": 1, "write": 2, "admin": 3}
 
 @lru_cache(maxsize=1)
 def key_pair() -> tuple[str, str]:
-    """Make an RSA key, once a process: private and public half as PEM."""
+    """Return the private and the public half of an RSA key as PEM. A process makes one key."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     private = key.private_bytes(
         serialization.Encoding.PEM,
@@ -36,13 +36,13 @@ def key_pair() -> tuple[str, str]:
 
 
 def bearer(header: str | None) -> str | None:
-    """Answer the credential of an `Authorization` header."""
+    """Return the credential of an `Authorization` header."""
     scheme, _, value = (header or "").partition(" ")
     return value.strip() if scheme.lower() in {"bearer", "token"} and value else None
 
 
 def app_of(state: State, credential: str) -> App:
-    """Answer the app that signed a JWT; raises GitHub's 401s."""
+    """Return the app that signed a JWT. Raises GitHub's 401s."""
     app = state.the_app()
     if app.public_key is None:
         raise GitHubError(401, "A JSON web token could not be decoded")
@@ -70,7 +70,7 @@ def _check_times(claims: dict[str, Any], now: datetime) -> None:
 
 
 def issue_token(state: State, installation: Installation, body: dict[str, Any]) -> Token:
-    """Make an installation token, narrowed as asked; more than the app has is a 422."""
+    """Make an installation token, narrowed as asked. Asking for more than the app has is a 422."""
     permissions = dict(installation.app.permissions)
     for name, level in (body.get("permissions") or {}).items():
         if RANKS.get(level, 9) > RANKS.get(permissions.get(name, ""), 0):
@@ -96,7 +96,7 @@ def _repositories(state: State, body: dict[str, Any]) -> set[int] | None:
 
 
 def token_of(state: State, credential: str) -> Token:
-    """Answer a live token; an unknown or expired one is a 401."""
+    """Return a live token. An unknown or expired one is a 401."""
     token = state.tokens.get(credential)
     if token is None or token.expires_at <= state.clock.now():
         raise GitHubError(401, "Bad credentials")
@@ -106,7 +106,7 @@ def token_of(state: State, credential: str) -> Token:
 
 
 def demand(token: Token, permission: str, level: str) -> None:
-    """Refuse, with a 403 that names what was wanted, what the token may not do."""
+    """Raise a 403 that names the missing permission, unless the token has it."""
     if RANKS.get(token.permissions.get(permission, ""), 0) < RANKS[level]:
         raise GitHubError(
             403,
@@ -116,7 +116,7 @@ def demand(token: Token, permission: str, level: str) -> None:
 
 
 def covers(state: State, token: Token, repo: Repo) -> bool:
-    """Say whether a token reaches a repository."""
+    """Return True if a token reaches a repository."""
     base = repo.parent or repo
     if state.installation_for(base) is not token.installation:
         return False

@@ -25,7 +25,7 @@ class Checkout:
     arguments: dict[str, str]
 
     def problem(self) -> str | None:
-        """Answer why it cannot be done, `None` if it can."""
+        """Return the reason why it cannot be done, `None` if it can."""
         unknown = sorted(set(self.arguments) - INPUTS)
         if unknown:
             return f"actions/checkout: input {unknown[0]!r} is not simulated"
@@ -51,18 +51,18 @@ class Checkout:
         return self.arguments.get("ref") or self.run.head_sha
 
     def folder(self) -> Path:
-        """Answer where it goes."""
+        """Return the folder that the files go to."""
         return (self.workspace / (self.arguments.get("path") or ".")).resolve()
 
     def sha(self) -> str | None:
-        """Answer the commit the ref stands for: a branch, tag, SHA or `refs/pull/N/head`."""
+        """Return the commit the ref stands for: a branch, tag, SHA or `refs/pull/N/head`."""
         repo = self._repo()
         if repo is None:
             return None
         return repo.git.tip(repo.branch_ref(self._ref())) or repo.git.resolve(self._ref())
 
     async def perform(self, log: JobLog, stopping: Stopping, owned: Processes) -> int:
-        """Fetch and check out; answers git's exit code."""
+        """Fetch and check out. Return git's exit code."""
         repo, sha, folder = self._repo(), self.sha(), self.folder()
         assert repo is not None
         assert sha is not None

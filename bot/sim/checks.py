@@ -1,4 +1,4 @@
-"""What GitHub does with check runs and suites: make, change, sum up, re-run, press."""
+"""Check runs and suites: how they are made, changed, summed up, run again and pressed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ MAX_ANNOTATIONS = 50
 STATUSES = ("queued", "in_progress", "completed")
 CONCLUSIONS = {"action_required", "cancelled", "failure", "neutral", "success", "skipped"}
 CONCLUSIONS |= {"timed_out"}
-# Which conclusion a suite takes from its runs, worst first.
+# A suite takes the first of these conclusions that one of its runs has.
 PRIORITY = ("failure", "timed_out", "action_required", "cancelled", "stale", "success")
 ACTION_LIMITS = {"label": 20, "description": 40, "identifier": 20}
 LEVELS = ("notice", "warning", "failure")
 
 
 class Checks:
-    """Check runs of every app; `single_sends_suite`: how the Re-run button of a lone check acts."""
+    """The check runs of every app.
+
+    `single_sends_suite`: *Re-run* on the only check of a suite sends the event of the suite.
+    """
 
     def __init__(self, state: State, hooks: Webhooks) -> None:
         self._state = state
@@ -33,7 +36,7 @@ class Checks:
     def suite_for(
         self, repo: Repo, app: App, sha: str, branch: str | None = None, *, fresh: bool = False
     ) -> CheckSuite:
-        """Answer the app's suite on a commit, making it when there is none (or `fresh`)."""
+        """Return the app's suite on a commit, a new one if there is none or it must be `fresh`."""
         for suite in self._state.suites.values():
             if not fresh and suite.repo is repo and suite.app is app and suite.head_sha == sha:
                 return suite
@@ -51,7 +54,7 @@ class Checks:
         return None
 
     def announce(self, repo: Repo, sha: str, branch: str, before: str | None, by: User) -> None:
-        """Make the app's suite for a push to a branch of the repository and say so."""
+        """Make the app's suite for a push to a branch of the repository and send its event."""
         app = self._state.app
         if app is None or self._state.installation_for(repo) is None:
             return
@@ -60,7 +63,7 @@ class Checks:
         self._hooks.check_suite(suite, "requested", by)
 
     def create(self, repo: Repo, app: App, body: dict[str, Any], by: User) -> CheckRun:
-        """Make a check run as `POST …/check-runs` does; raises a 422 like GitHub's."""
+        """Make a check run as `POST …/check-runs` does. Raises 422s like GitHub's."""
         check_fields(body)
         sha = str(body["head_sha"])
         if len(sha) != 40 or repo.git.tip(sha) is None:
@@ -68,7 +71,7 @@ class Checks:
         return self.open_in(self.suite_for(repo, app, sha), body, by)
 
     def open_in(self, suite: CheckSuite, body: dict[str, Any], by: User) -> CheckRun:
-        """Make a check run in a suite (Actions has a suite a workflow run)."""
+        """Make a check run in a suite. Each workflow run of Actions has a suite of its own."""
         run = CheckRun(self._state.new_id(), suite, body["name"], suite.head_sha)
         self._state.checks[run.id] = run
         suite.runs.append(run)
@@ -117,11 +120,11 @@ class Checks:
         run.annotations += output.get("annotations", [])
 
     def note(self, run: CheckRun) -> None:
-        """Keep how the run looks now, for the lists that lag."""
+        """Remember the run as it is now, for the lists that lag."""
         run.past.append((self._state.clock.now(), check_json(self._state, run)))
 
     def latest(self, suite: CheckSuite) -> list[CheckRun]:
-        """Answer the newest run of each name."""
+        """Return the newest run of each name."""
         return list({run.name: run for run in suite.runs}.values())
 
     def _recount(self, suite: CheckSuite) -> None:
@@ -136,14 +139,14 @@ class Checks:
             suite.status, suite.conclusion = ("in_progress" if started else "queued"), None
 
     def open_suite(self, suite: CheckSuite, *, still: bool, by: User) -> None:
-        """Say whether a workflow run may still add checks; the suite ends with the run."""
+        """Note if a workflow run may still add checks. The suite ends with the run."""
         suite.open_run = still
         self._recount(suite)
         if suite.status == "completed":
             self._hooks.check_suite(suite, "completed", by)
 
     def rerun(self, run: CheckRun, by: User) -> None:
-        """Press Re-run on one check: the suite is queued again, the run is left as it was."""
+        """Press *Re-run* on a check. The suite is queued again, the run stays as it was."""
         if run.status != "completed":
             message = "Re-run is offered on completed checks only"
             raise CannotError(message)
@@ -154,7 +157,7 @@ class Checks:
             self._hooks.check_run(run, "rerequested", by)
 
     def rerun_suite(self, suite: CheckSuite, by: User) -> None:
-        """Press *Re-run all checks* (or *failed*, the event does not tell them apart)."""
+        """Press *Re-run all checks* or *Re-run failed checks*. The event is the same."""
         self._requeue(suite)
         self._hooks.check_suite(suite, "rerequested", by)
 
@@ -184,7 +187,7 @@ def _time(text: str | None) -> datetime | None:
 
 
 def check_fields(body: dict[str, Any], *, creating: bool = True) -> None:
-    """Refuse, with a 422, what GitHub refuses in a check run's body."""
+    """Raise a 422 for a check run's body that GitHub refuses."""
     for key in ("name", "conclusion", "completed_at", "status"):
         if key in body and body[key] is None:
             refuse("Invalid request.", f"For '{key}', nil is not a string.")

@@ -1,4 +1,4 @@
-"""Time for the simulation: everything in it asks one clock, so that a test can own it."""
+"""The one clock of the simulation. A test can replace it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where the simulation gets the time from."""
+    """The source of time of the simulation."""
 
     def now(self) -> datetime:
-        """Answer the current time, aware UTC."""
+        """Return the current time, aware UTC."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -25,7 +25,7 @@ class RealClock:
     """The machine's own time."""
 
     def now(self) -> datetime:
-        """Answer the wall-clock time, aware UTC."""
+        """Return the wall-clock time, aware UTC."""
         return datetime.now(UTC)
 
     async def sleep(self, seconds: float) -> None:
@@ -42,7 +42,7 @@ class ManualClock:
         self._sleepers: list[tuple[datetime, int, asyncio.Future[None]]] = []
 
     def now(self) -> datetime:
-        """Answer the time that `advance` has reached, aware UTC."""
+        """Return the time that `advance` has reached, aware UTC."""
         return self._now
 
     async def sleep(self, seconds: float) -> None:
@@ -63,7 +63,7 @@ class ManualClock:
             self._now = max(self._now, until)
             if not future.done():
                 future.set_result(None)
-            for _ in range(5):  # let what was woken run and perhaps sleep again
+            for _ in range(5):  # the woken tasks run, and perhaps sleep again
                 await asyncio.sleep(0)
         self._now = end
         await asyncio.sleep(0)

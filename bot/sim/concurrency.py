@@ -1,4 +1,4 @@
-"""Concurrency groups of workflows: one runs, one waits, a newer one cancels the waiting one."""
+"""Concurrency groups of workflows: one run runs, one waits, a newer one replaces the latter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.sim.model import Run
 
 @dataclass(slots=True)
 class Group:
-    """Who runs and who waits."""
+    """The run that runs and the run that waits."""
 
     running: Run | None = None
     waiting: tuple[Run, asyncio.Future[bool]] | None = None
@@ -26,7 +26,7 @@ class Groups:
     async def enter(
         self, run: Run, name: str, *, displace: bool, cancel: Callable[[Run], None]
     ) -> bool:
-        """Wait for the group; `False` when a newer run took the waiting place meanwhile."""
+        """Wait for the group. Return `False` if a newer run replaced this one in the queue."""
         group = self.groups.setdefault((run.repo.id, name.lower()), Group())
         if group.running is None:
             group.running = run
@@ -40,7 +40,7 @@ class Groups:
         return await future
 
     def leave(self, run: Run, name: str) -> None:
-        """Give the group to whoever waits."""
+        """Give the group to the waiting run."""
         group = self.groups[(run.repo.id, name.lower())]
         if group.waiting is not None and group.waiting[0] is run:
             group.waiting = None

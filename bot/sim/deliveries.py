@@ -1,4 +1,4 @@
-"""Webhooks on their way: signed, listed, and late, doubled, out of order or lost on request."""
+"""The delivery of webhooks. A test can make them late, doubled, out of order or lost."""
 
 from __future__ import annotations
 
@@ -42,17 +42,24 @@ class Delivery:
     request_headers: dict[str, str] = field(default_factory=dict)
     response_body: str = ""
 
+    def again(self, number: int, now: datetime) -> Delivery:
+        """Return another attempt to deliver the same event, under the same GUID."""
+        kept = (self.guid, self.event, self.action, self.body, self.app)
+        return Delivery(
+            number, *kept, now, self.installation_id, self.repository_id, redelivery=True
+        )
+
     def payload(self) -> Any:
-        """Answer the body, parsed."""
+        """Return the body, parsed."""
         return json.loads(self.body)
 
 
 class Deliveries:
-    """The queue of webhooks; automatic unless held.
+    """The queue of webhooks. They are sent at once unless they are held.
 
-    `hold()` keeps what comes; `release()` sends it, `flush()` sends and waits.
-    `drop(n)`, `duplicate(n)` act on the next n events, `drop_if(test)` on every match,
-    `shuffle(seed)` mixes what waits.
+    `hold()` keeps events, `release()` sends them, `flush()` sends them and waits. `drop(n)` and
+    `duplicate(n)` act on the next n events, `drop_if(test)` on every match. `shuffle(seed)` mixes
+    the waiting ones.
     """
 
     def __init__(self, state: State) -> None:
@@ -77,16 +84,16 @@ class Deliveries:
         self._held = True
 
     def release(self) -> None:
-        """Send what waits, and from now on everything as it comes."""
+        """Send the waiting events, and from now on every event at once."""
         self._held = False
         self._poke()
 
     def drop(self, count: int = 1) -> None:
-        """Lose the next events: no delivery is even listed as failed... they never arrive."""
+        """Lose the next events. They are listed as failed and never arrive."""
         self._to_drop += count
 
     def drop_if(self, test: Callable[[Delivery], bool] | None) -> None:
-        """Lose every event the test says yes to; `None` stops that."""
+        """Lose every event that passes the test. `None` ends this."""
         self._drop_if = test
 
     def duplicate(self, count: int = 1) -> None:
@@ -94,11 +101,11 @@ class Deliveries:
         self._to_double += count
 
     def shuffle(self, seed: int) -> None:
-        """Mix the order of what waits, the same way for the same seed."""
+        """Mix the waiting events. The same seed gives the same order."""
         random.Random(seed).shuffle(self.pending)  # noqa: S311 - a test's order, no secret
 
     def emit(self, delivery: Delivery) -> None:
-        """Take a new event."""
+        """Put a new event into the queue."""
         if self.validator is not None:
             self.problems += self.validator(delivery)
         if self._lost(delivery):
@@ -124,28 +131,17 @@ class Deliveries:
             self.sent.append(delivery)
 
     def redeliver(self, delivery_id: int) -> Delivery | None:
-        """Send an old event again under its own GUID; `None` when it is not known any more."""
+        """Send an old event again under its own GUID. Return `None` if it is no longer known."""
         old = next((one for one in self.listed() if one.id == delivery_id), None)
         if old is None:
             return None
-        new = Delivery(
-            id=self._state.new_id(),
-            guid=old.guid,
-            event=old.event,
-            action=old.action,
-            body=old.body,
-            app=old.app,
-            created_at=self._state.clock.now(),
-            installation_id=old.installation_id,
-            repository_id=old.repository_id,
-            redelivery=True,
-        )
+        new = old.again(self._state.new_id(), self._state.clock.now())
         self.pending.append(new)
         self._poke()
         return new
 
     def listed(self) -> list[Delivery]:
-        """Answer what the deliveries API shows, newest first, of the last three days."""
+        """Return the deliveries of the last three days, newest first."""
         since = self._state.clock.now() - KEPT
         shown = [one for one in self.sent if (one.delivered_at or one.created_at) >= since]
         return sorted(shown, key=lambda one: -one.id)
@@ -156,7 +152,7 @@ class Deliveries:
             self._wake.set()
 
     async def flush(self) -> None:
-        """Send all that waits, one after another, even while held."""
+        """Send every waiting event, one after another, even while held."""
         while self.pending:
             await self._send(self.pending.pop(0))
         if not self._held:
@@ -180,7 +176,7 @@ class Deliveries:
             self._idle.set()
 
     async def close(self) -> None:
-        """Drop connections."""
+        """Close the connections."""
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -209,12 +205,12 @@ class Deliveries:
 
 
 def sign(secret: str, body: bytes) -> str:
-    """Answer the value of `X-Hub-Signature-256`."""
+    """Return the value of `X-Hub-Signature-256`."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
 def headers_for(delivery: Delivery) -> dict[str, str]:
-    """Answer the headers GitHub sends with a delivery."""
+    """Return the headers GitHub sends with a delivery."""
     return {
         "Accept": "*/*",
         "Content-Type": "application/json",

@@ -1,4 +1,4 @@
-"""Runs workflow runs: order of jobs, runners, concurrency, cancelling; a task a run."""
+"""Executes workflow runs, each in a task: the order of jobs, runners, concurrency, cancelling."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bot.sim.workflow import JobSpec, WorkflowFile, parse
 
 @dataclass(slots=True)
 class RunnerOptions:
-    """How steps are stopped (seconds) and what environment the runner's machine adds."""
+    """How steps are stopped (in seconds), and what the runner's machine adds to the environment."""
 
     term_s: float = 7.5
     kill_s: float = 2.5
@@ -35,7 +35,7 @@ class RunnerOptions:
 
 @dataclass(slots=True)
 class Live:
-    """A run that is executing: its task and what stops it."""
+    """A run that is executing."""
 
     task: asyncio.Task[None]
     stopping: Stopping
@@ -60,7 +60,7 @@ class Engine:
         self._live[run.id] = Live(task, stopping)
 
     def cancel(self, run: Run) -> None:
-        """Ask a run to stop; a forced one is killed."""
+        """Ask a run to stop. A forced one is killed."""
         live = self._live.get(run.id)
         if live is not None:
             live.stopping.asked.set()
@@ -73,19 +73,19 @@ class Engine:
             task = self._live[run.id].task
             await asyncio.wait({task})
             if not task.cancelled():
-                task.result()  # a fault of the simulation itself must not pass in silence
+                task.result()  # an error of the simulation itself must be seen
             if self._live[run.id].task is task:
                 return
 
     async def close(self) -> None:
-        """Kill everything that runs and wait until it is gone."""
+        """Kill every run and wait for its end."""
         tasks = [live.task for live in self._live.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def contexts(self, run: Run) -> dict[str, Any]:
-        """Answer the contexts every expression of a run may use."""
+        """Return the contexts every expression of a run may use."""
         repo = run.repo
         ref = run.ref if run.ref.startswith("refs/") else f"refs/heads/{run.ref}"
         event: dict[str, Any] = {"repository": repo_json(self._state, repo)}
@@ -126,7 +126,7 @@ class Engine:
         }
 
     def job_name(self, run: Run, spec: JobSpec) -> tuple[str, list[str]]:
-        """Answer a job's name and labels; a bad expression stays as written, for the log."""
+        """Return a job's name and labels. A bad expression stays as written, for the log."""
         scope = Scope(self.contexts(run))
         try:
             return interpolate(spec.name, scope), _labels(spec.labels, scope)
@@ -194,7 +194,7 @@ class Engine:
             done[job.key].set()
 
     def _refuse(self, job: Job, problems: list[str]) -> None:
-        """Fail a job that the simulation cannot run honestly, saying why."""
+        """Fail a job that the simulation cannot run, with the reason in its log."""
         if job.check is None:
             self._progress.queued(job)
         log = JobLog(self._state.clock, job.log, [])
@@ -306,7 +306,7 @@ def _labels(raw: Any, scope: Scope) -> list[str]:
 
 
 async def _unless_stopped(waiting: Coroutine[Any, Any, Any], stopping: Stopping) -> Any:
-    """Await something, but answer `None` as soon as a stop is asked for."""
+    """Await something. Return `None` as soon as a stop is asked for."""
     task = asyncio.create_task(waiting)
     asked = asyncio.create_task(stopping.asked.wait())
     try:

@@ -1,4 +1,4 @@
-"""Errors that cross the simulation: what GitHub answers, and what a person cannot do."""
+"""The two errors of the simulation: an answer of GitHub, and a deed that no page offers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GitHubError(Exception):
         self.headers = dict(headers or {})
 
     def body(self) -> dict[str, Any]:
-        """Answer the JSON body GitHub sends with it."""
+        """Return the JSON body GitHub sends with it."""
         data: dict[str, Any] = {
             "message": self.message,
             "documentation_url": "https://docs.github.com/rest",
@@ -36,14 +36,14 @@ class GitHubError(Exception):
 
 
 class CannotError(Exception):
-    """A person asked for what GitHub's pages do not offer, such as a button on a running check."""
+    """GitHub's pages do not offer this, such as a button on a running check."""
 
 
 def not_found() -> GitHubError:
-    """Build the 404 GitHub gives for what is missing or hidden."""
+    """Return GitHub's 404 for a missing or hidden object."""
     return GitHubError(404, "Not Found")
 
 
 def refuse(message: str, *errors: Any) -> NoReturn:
-    """Raise a 422; without `errors` it is the plain-message form."""
+    """Raise a 422. Without `errors` it is the plain-message form."""
     raise GitHubError(422, message, errors=errors or None)

@@ -52,7 +52,7 @@ def text_of(value: Any) -> str:
 
 
 def truth(value: Any) -> bool:
-    """Say whether a value counts as true: not null, false, 0, NaN or empty text."""
+    """Return True if a value counts as true: not null, false, 0, NaN or empty text."""
     if isinstance(value, float) and math.isnan(value):
         return False
     return bool(value) if not isinstance(value, dict | list) else True
@@ -128,7 +128,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 class _Parser:
-    """Parses and evaluates in one pass; `&&` and `||` answer one of their sides."""
+    """Parses and evaluates in one pass; `&&` and `||` return one of their sides."""
 
     def __init__(self, text: str, scope: Scope) -> None:
         self._scope = scope
@@ -294,19 +294,19 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 
 def evaluate(text: str, scope: Scope) -> Any:
-    """Answer the value of an expression (without its `${{ }}`)."""
+    """Return the value of an expression (without its `${{ }}`)."""
     return _Parser(text, scope).evaluate()
 
 
 def interpolate(value: Any, scope: Scope) -> str:
-    """Fill every `${{ }}` of a text; other scalars become text."""
+    """Fill every `${{ }}` of a text. Other scalars become text."""
     if not isinstance(value, str):
         return text_of(value)
     return INTERPOLATION.sub(lambda match: text_of(evaluate(match.group(1), scope)), value)
 
 
 def condition(text: Any, scope: Scope) -> bool:
-    """Answer an `if:`; without a status function it also asks that nothing failed before."""
+    """Return the value of an `if:`. Without a status function an earlier failure makes it false."""
     if text is None:
         return scope.status == "success"
     if isinstance(text, bool):

@@ -1,4 +1,4 @@
-"""Faults on request: limits, broken servers, answers that are lost on the way."""
+"""Faults that a test asks for: limits, broken servers, lost answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = (
 
 @dataclass(slots=True)
 class Fault:
-    """Goes wrong `times` times on calls that match, after `skip` matching calls went well.
+    """A fault strikes `times` matching calls, after `skip` matching calls went well.
 
     `kind`: `rate_limit` (403, nothing remaining) · `429` · `secondary` (403) · `500` `502` `503`
     `504` · `401` · `lost` (processed, then the connection drops) · `drop` (dropped unprocessed) ·
@@ -41,7 +41,7 @@ class Fault:
     hits: int = 0
 
     def matches(self, method: str, path: str) -> bool:
-        """Say whether the call is one of those."""
+        """Return True if the fault is for such a call."""
         return fnmatch.fnmatchcase(method, self.method) and fnmatch.fnmatchcase(path, self.path)
 
 
@@ -60,11 +60,11 @@ class Faults:
         return fault
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all faults."""
         self.waiting.clear()
 
     def take(self, method: str, path: str) -> Fault | None:
-        """Answer the fault that strikes this call, if one does."""
+        """Return the fault for this call, if there is one."""
         for fault in self.waiting:
             if not fault.matches(method, path):
                 continue
@@ -79,7 +79,7 @@ class Faults:
 
 
 def error_of(fault: Fault, reset_at: datetime) -> GitHubError | None:
-    """Answer the error a fault is answered with; `None` for those about the connection."""
+    """Return the error answer of a fault, `None` if the fault is about the connection."""
     retry = {"retry-after": str(fault.retry_after_s)} if fault.retry_after_s is not None else {}
     empty = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(reset_at.timestamp()))}
     match fault.kind:

@@ -1,4 +1,4 @@
-"""Real git behind the simulated GitHub: one bare repository a network of forks.
+"""Real git behind the simulated GitHub: one bare repository for a repository and its forks.
 
 libgit2 does it inside the process: a `git` command for each call would take most of a test's time.
 Workflow steps clone the same folder with the `git` of the machine.
@@ -17,13 +17,13 @@ from pygit2.enums import DiffOption, FileMode, SortMode
 
 ZERO = "0" * 40
 _HISTORY = 1000  # commits of a list
-_RENAMES = 10_000  # files looked through: all that a pull request may have, and more
-_NOT_IN_A_NAME = str.maketrans("", "", "<>\n")  # git leaves these out by itself, libgit2 refuses
+_RENAMES = 10_000  # more files than a pull request may have
+_NOT_IN_A_NAME = str.maketrans("", "", "<>\n")  # git leaves these out, libgit2 refuses them
 Files = Mapping[str, str | bytes | None]
 
 
 class GitFailedError(Exception):
-    """What was asked of git cannot be done; the text says why."""
+    """Git cannot do this. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class CommitInfo:
-    """What is shown of a commit."""
+    """The parts of a commit that are shown."""
 
     sha: str
     tree: str
@@ -80,7 +80,7 @@ class GitRepo:
         return cls(path)
 
     def resolve(self, name: str) -> str | None:
-        """Answer the commit SHA a ref, branch, tag or (short) SHA stands for, else `None`."""
+        """Return the commit SHA a ref, branch, tag or (short) SHA stands for, else `None`."""
         for candidate in (f"refs/heads/{name}", f"refs/tags/{name}", name):
             sha = self.tip(candidate)
             if sha is not None:
@@ -88,14 +88,14 @@ class GitRepo:
         return None
 
     def tip(self, ref: str) -> str | None:
-        """Answer the commit a full ref or a SHA stands for, `None` when there is no such thing."""
+        """Return the commit a full ref or a SHA stands for, `None` when there is no such thing."""
         try:
             return str(self._repo.revparse_single(ref).peel(pygit2.Commit).id)
         except (KeyError, ValueError, pygit2.GitError):
             return None
 
     def refs(self, prefix: str) -> dict[str, str]:
-        """Answer every ref under a prefix with its SHA."""
+        """Return every ref under a prefix with its SHA."""
         under = prefix.rstrip("/") + "/"
         found = [name for name in self._repo.references if name.startswith(under)]
         return {name: str(self._repo.references[name].target) for name in found}
@@ -155,20 +155,20 @@ class GitRepo:
         return self._commit_tree(index.write_tree(self._repo), [base, head], (message, who, when))
 
     def merge_base(self, one: str, other: str) -> str:
-        """Answer the best common ancestor."""
+        """Return the best common ancestor."""
         found = self._repo.merge_base(one, other)
         if found is None:
             raise GitFailedError(f"{one} and {other} have no common ancestor")
         return str(found)
 
     def between(self, base: str, head: str) -> list[str]:
-        """Answer the commits in `head` that are not in `base`, oldest first."""
+        """Return the commits in `head` that are not in `base`, oldest first."""
         walker = self._repo.walk(head, SortMode.TOPOLOGICAL | SortMode.REVERSE)
         walker.hide(base)
         return [str(commit.id) for commit in walker]
 
     def history(self, sha: str) -> list[str]:
-        """Answer a commit and those before it, newest first."""
+        """Return a commit and those before it, newest first."""
         walker = self._repo.walk(sha, SortMode.TIME)
         return [str(commit.id) for commit, _ in zip(walker, range(_HISTORY), strict=False)]
 
@@ -186,19 +186,19 @@ class GitRepo:
         )
 
     def read(self, sha: str, path: str) -> bytes | None:
-        """Answer a file's bytes at a commit, `None` when there is none."""
+        """Return a file's bytes at a commit, `None` when there is none."""
         found = self._at(sha, path)
         return found.data if isinstance(found, pygit2.Blob) else None
 
     def number(self, sha: str, path: str) -> str:
-        """Answer the SHA of a file or folder at a commit."""
+        """Return the SHA of a file or folder at a commit."""
         found = self._at(sha, path)
         if found is None:
             raise GitFailedError(f"no {path} at {sha}")
         return str(found.id)
 
     def listing(self, sha: str, folder: str) -> list[str]:
-        """Answer the paths of what is directly in a folder at a commit."""
+        """Return the paths of a folder's files and folders at a commit."""
         found = self._at(sha, folder)
         if not isinstance(found, pygit2.Tree):
             return []
@@ -214,7 +214,7 @@ class GitRepo:
             return None
 
     def changes(self, base: str, head: str) -> list[ChangedFile]:
-        """Answer what `head` changes since it left `base` (three-dot), renames detected."""
+        """Return the files that `head` changes since it left `base` (three-dot), with renames."""
         key = (base, head)
         if key not in self._changes:
             self._changes[key] = self._diff(self.merge_base(base, head), head)

@@ -12,13 +12,13 @@ SHOWN |= {"group": "##[group]", "endgroup": "##[endgroup]", "debug": "##[debug]"
 
 
 class JobLog:
-    """Appends lines to a list; knows which values are secret."""
+    """Appends lines to a list and masks secrets."""
 
     def __init__(self, clock: Clock, lines: list[str], secrets: list[str]) -> None:
         self._clock = clock
         self._lines = lines
         self._secrets = [secret for secret in secrets if secret]
-        self._resume = ""  # the token that lets commands count again, "" while they do
+        self._resume = ""  # commands are ignored until this token, "" if they are not
 
     def mask(self, secret: str) -> None:
         """Hide a value from now on."""
@@ -26,7 +26,7 @@ class JobLog:
             self._secrets.append(secret)
 
     def write(self, text: str) -> None:
-        """Add a line as it is (masked)."""
+        """Add a line, with secrets masked."""
         for secret in sorted(self._secrets, key=len, reverse=True):
             text = text.replace(secret, "***")
         self._lines.append(f"{log_stamp(self._clock.now())} {text}")
@@ -36,7 +36,7 @@ class JobLog:
         self.write(f"##[error]{text}")
 
     def output(self, line: str) -> None:
-        """Add a line a step printed, carrying out workflow commands in it."""
+        """Add a line that a step printed, and carry out a workflow command in it."""
         match = COMMAND.match(line)
         if self._resume or match is None:
             self._resume = "" if line == f"::{self._resume}::" else self._resume

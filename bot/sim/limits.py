@@ -11,7 +11,7 @@ from bot.sim.clock import Clock
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """One call that was answered. `installation=None`: by the app's JWT, or nobody."""
+    """An answered call. `installation=None`: by the app's JWT, or without credentials."""
 
     method: str
     route: str
@@ -22,10 +22,10 @@ class ApiCall:
 
 
 class Calls(list[ApiCall]):
-    """Every call, oldest first, with what tests ask of them."""
+    """Every call, oldest first, with counts for tests."""
 
     def counted(self) -> list[ApiCall]:
-        """Answer the calls a budget counts: neither 304s nor token calls."""
+        """Return the calls that a budget counts: no 304s and no token calls."""
         return [
             call
             for call in self
@@ -62,7 +62,7 @@ class RateLimit:
     windows: dict[int | None, Window] = field(default_factory=dict)
 
     def window(self, installation: int | None) -> Window:
-        """Answer the running window, a new one when the hour is over."""
+        """Return the current window, a new one if the hour is over."""
         now = self.clock.now()
         window = self.windows.get(installation)
         if window is None or window.reset_at <= now:
@@ -70,7 +70,7 @@ class RateLimit:
         return window
 
     def exhausted(self, installation: int | None) -> bool:
-        """Say whether nothing is left."""
+        """Return True if no call is left."""
         return self.window(installation).used >= self.per_hour
 
     def spend(self, installation: int | None) -> None:
@@ -78,7 +78,7 @@ class RateLimit:
         self.window(installation).used += 1
 
     def headers(self, installation: int | None) -> dict[str, str]:
-        """Answer the `x-ratelimit-*` headers."""
+        """Return the `x-ratelimit-*` headers."""
         window = self.window(installation)
         return {
             "x-ratelimit-limit": str(self.per_hour),

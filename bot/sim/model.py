@@ -1,4 +1,4 @@
-"""The things the simulated GitHub knows, as plain records that its parts change."""
+"""The objects of the simulated GitHub, as plain records."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Token:
 
 @dataclass(slots=True)
 class Repo:
-    """A repository; forks share the base's objects, under `refs/forks/<id>/`."""
+    """A repository. A fork's refs lie in its base's git repository, under `refs/forks/<id>/`."""
 
     id: int
     owner: User
@@ -79,11 +79,11 @@ class Repo:
 
     @property
     def full_name(self) -> str:
-        """Answer `owner/name`."""
+        """Return `owner/name`."""
         return f"{self.owner.login}/{self.name}"
 
     def branch_ref(self, branch: str) -> str:
-        """Answer the full ref of a branch inside the shared object store."""
+        """Return the full ref of a branch inside the shared object store."""
         if self.parent is not None:
             return f"refs/forks/{self.id}/heads/{branch}"
         return f"refs/heads/{branch}"
@@ -155,13 +155,13 @@ class CheckSuite:
     before: str | None = None
     status: str = "queued"
     conclusion: str | None = None
-    open_run: bool = False  # of Actions: its workflow run may still add checks
+    open_run: bool = False  # a workflow run may still add checks to it
     runs: list[CheckRun] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class CheckRun:
-    """A check run; `actions` are its buttons, `past` its looks at earlier times (lists lag)."""
+    """A check run. `actions` are its buttons, `past` its earlier states for the lists that lag."""
 
     id: int
     suite: CheckSuite
@@ -231,7 +231,7 @@ class Job:
 
 @dataclass(slots=True)
 class Run:
-    """A workflow run. `jobs` holds the jobs of every attempt; `past` as for check runs."""
+    """A workflow run. `jobs` are the jobs of every attempt, `past` is as for check runs."""
 
     id: int
     repo: Repo
@@ -261,10 +261,10 @@ class Run:
     past: list[tuple[datetime, dict[str, Any]]] = field(default_factory=list)
 
     def latest(self) -> list[Job]:
-        """Answer, for each job key, the job of the highest attempt that ran it."""
+        """Return the newest job of each key."""
         newest = {job.key: job for job in sorted(self.jobs, key=lambda job: job.attempt)}
         return sorted(newest.values(), key=lambda job: job.id)
 
     def of_attempt(self, attempt: int) -> list[Job]:
-        """Answer the jobs that ran in that attempt."""
+        """Return the jobs that ran in that attempt."""
         return [job for job in self.jobs if job.attempt == attempt]

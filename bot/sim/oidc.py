@@ -1,9 +1,9 @@
-"""The OIDC issuer of Actions: discovery, keys, and tokens for jobs that may sign."""
+"""The OIDC issuer of Actions: discovery, keys, and tokens for jobs with `id-token: write`."""
 
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jwt
 from aiohttp import web
@@ -13,15 +13,12 @@ from bot.sim.auth import bearer
 from bot.sim.model import Job
 from bot.sim.state import State
 
-if TYPE_CHECKING:
-    from bot.sim.hub import SimGitHub
-
 KEY_ID = "sim-key-1"
 LIFE_S = 300
 
 
 class Oidc:
-    """Signs tokens; the key is made when first needed."""
+    """Signs tokens. The key is made when it is first needed."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -29,18 +26,18 @@ class Oidc:
         self._count = 0
 
     def key(self) -> rsa.RSAPrivateKey:
-        """Answer the signing key."""
+        """Return the signing key."""
         if self._key is None:
             self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         return self._key
 
     def keys(self) -> dict[str, Any]:
-        """Answer the JWKS."""
+        """Return the JWKS."""
         jwk = jwt.algorithms.RSAAlgorithm.to_jwk(self.key().public_key(), as_dict=True)
         return {"keys": [jwk | {"kid": KEY_ID, "alg": "RS256", "use": "sig"}]}
 
     def discovery(self) -> dict[str, Any]:
-        """Answer the discovery document."""
+        """Return the discovery document."""
         return {
             "issuer": self._state.url,
             "jwks_uri": f"{self._state.url}/.well-known/jwks",
@@ -51,7 +48,7 @@ class Oidc:
         }
 
     def claims(self, job: Job, audience: str | None = None) -> dict[str, Any]:
-        """Answer the claims of a job's token: all text but the times."""
+        """Return the claims of a job's token. All are text, except the times."""
         run, repo = job.run, job.run.repo
         now = int(self._state.clock.now().timestamp())
         ref = run.ref if run.ref.startswith("refs/") else f"refs/heads/{run.ref}"
@@ -93,29 +90,27 @@ class Oidc:
         }
 
     def token(self, job: Job, audience: str | None = None, **changed: Any) -> str:
-        """Sign a token; `changed` claims let a test forge one."""
+        """Sign a token. A test can forge one by `changed` claims."""
         claims = self.claims(job, audience) | changed
         return jwt.encode(claims, self.key(), algorithm="RS256", headers={"kid": KEY_ID})
 
 
-def add_routes(app: web.Application, sim: SimGitHub) -> None:
+def add_routes(app: web.Application, oidc: Oidc, state: State) -> None:
     """Serve the issuer."""
 
     async def discovery(_: web.Request) -> web.Response:
-        return web.json_response(sim.oidc.discovery())
+        return web.json_response(oidc.discovery())
 
     async def keys(_: web.Request) -> web.Response:
-        return web.json_response(sim.oidc.keys())
+        return web.json_response(oidc.keys())
 
     async def token(request: web.Request) -> web.Response:
-        number = int(request.match_info["job"])
+        job = state.job(int(request.match_info["job"]))
         secret = bearer(request.headers.get("Authorization"))
-        for run in sim.actions.runs():
-            for job in run.jobs:
-                if job.id == number and job.oidc_secret and job.oidc_secret == secret:
-                    value = sim.oidc.token(job, request.query.get("audience"))
-                    return web.json_response({"count": len(value), "value": value})
-        return web.json_response({"message": "Unauthorized"}, status=401)
+        if job is None or not job.oidc_secret or job.oidc_secret != secret:
+            return web.json_response({"message": "Unauthorized"}, status=401)
+        value = oidc.token(job, request.query.get("audience"))
+        return web.json_response({"count": len(value), "value": value})
 
     app.router.add_get("/.well-known/openid-configuration", discovery)
     app.router.add_get("/.well-known/jwks", keys)

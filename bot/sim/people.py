@@ -1,4 +1,4 @@
-"""What people do on GitHub's pages and with git: each deed sends its events."""
+"""The deeds of people on GitHub's pages and with git. Each sends its events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from bot.sim.checks import Checks
 from bot.sim.errors import CannotError
 from bot.sim.git import ZERO, Files
 from bot.sim.model import App, CheckRun, Comment, Pull, Repo, Run, User
-from bot.sim.shapes import Json, simple_commit
+from bot.sim.payloads import Json
+from bot.sim.shapes import simple_commit
 from bot.sim.shapes_pulls import label_json
 from bot.sim.state import State
 from bot.sim.webhooks import Push, Webhooks
@@ -18,7 +19,7 @@ from bot.sim.webhooks import Push, Webhooks
 
 @dataclass(frozen=True, slots=True)
 class NewPull:
-    """What a pull request is opened with. `fork=True` commits in the author's fork."""
+    """The parts of a new pull request. `fork=True` commits in the author's fork."""
 
     title: str = "Change"
     body: str = ""
@@ -38,7 +39,7 @@ class People:
         self._actions = actions
 
     def fork(self, owner: str, repo: str | Repo | None = None) -> Repo:
-        """Answer a user's fork, making it if need be."""
+        """Return a user's fork, a new one if there is none."""
         base, user = self._state.repo(repo), self._state.user(owner)
         for one in self._state.repos.values():
             if one.parent is base and one.owner is user:
@@ -108,7 +109,7 @@ class People:
     def push(
         self, pull: int | Pull, files: Files, *, by: str | None = None, message: str = "More"
     ) -> str:
-        """Add a commit to a pull request; answers its SHA."""
+        """Add a commit to a pull request. Return its SHA."""
         found = self._state.pull(pull)
         user = self._state.user(by or found.author)
         now = self._state.clock.now()
@@ -119,7 +120,7 @@ class People:
     def force_push(
         self, pull: int | Pull, sha: str | None = None, *, files: Files | None = None, by: str = ""
     ) -> str:
-        """Replace the head: by an earlier SHA, or by one new commit on the base with `files`."""
+        """Replace the head by an earlier SHA, or by one new commit with `files` on the base."""
         found = self._state.pull(pull)
         user = self._state.user(by or found.author)
         if sha is None:
@@ -139,7 +140,7 @@ class People:
             self._hooks.pull_request(pull, "synchronize", by, before=before, after=sha)
 
     def delete_fork(self, pull: int | Pull) -> None:
-        """Delete the fork a pull request comes from: `head.repo` becomes null."""
+        """Delete the fork of a pull request. Its `head.repo` becomes null."""
         found = self._state.pull(pull)
         if not found.is_fork or found.head_repo is None:
             message = "this pull request has no fork"
@@ -171,7 +172,7 @@ class People:
         return self._touch(found, "reopened", by)
 
     def merge(self, pull: int | Pull, by: str) -> str:
-        """Merge with a merge commit; answers its SHA."""
+        """Merge with a merge commit. Return its SHA."""
         found, user = self._state.pull(pull), self._state.user(by)
         repo, now = found.repo, self._state.clock.now()
         before = self._tip(repo, found.base_ref)
@@ -196,7 +197,7 @@ class People:
         return self._touch(found, "ready_for_review", by)
 
     def retarget(self, pull: int | Pull, base: str, by: str = "") -> Pull:
-        """Change the base branch: the files change with no push."""
+        """Change the base branch. The changed files are others then, without a push."""
         found = self._state.pull(pull)
         old = {"ref": {"from": found.base_ref}, "sha": {"from": found.base_sha}}
         found.base_ref, found.base_sha = base, self._tip(found.repo, base)
@@ -250,7 +251,7 @@ class People:
     def push_branch(
         self, by: str, files: Files, branch: str | None = None, repo: str | Repo | None = None
     ) -> str:
-        """Push a commit to a branch (default: the default branch), made from it if it is new."""
+        """Push a commit to a branch (default: the default branch, where new ones start)."""
         found, user = self._state.repo(repo), self._state.user(by)
         name = branch or found.default_branch
         tip = found.git.tip(found.branch_ref(name)) or self._tip(found, found.default_branch)
@@ -278,7 +279,7 @@ class People:
         self._checks.press(self._check(check), identifier, self._state.user(by))
 
     def rerun_actions(self, run: int | Run, by: str, *, failed_only: bool = False) -> Run:
-        """Press *Re-run jobs* in the Actions tab: only workflow events tell of it."""
+        """Press *Re-run jobs* in the Actions tab. Only workflow events are sent."""
         found = run if isinstance(run, Run) else self._state.runs[run]
         return self._actions.rerun(found, self._state.user(by), failed_only=failed_only)
 
@@ -292,7 +293,7 @@ class People:
         return found
 
     def merge_group(self, pull: int | Pull, by: str) -> Json:
-        """Put a pull request into the merge queue: GitHub asks for checks on the merge."""
+        """Put a pull request into the merge queue. GitHub asks for checks on the merge commit."""
         found, user, now = self._state.pull(pull), self._state.user(by), self._state.clock.now()
         repo = found.repo
         base = self._tip(repo, found.base_ref)

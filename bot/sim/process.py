@@ -1,4 +1,4 @@
-"""Real subprocesses of steps: own process group, streamed output, GitHub's way of stopping them."""
+"""The processes of steps: each a group of its own, stopped in the way of GitHub's runner."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bot.sim.clock import Clock
 
-EOF_WAIT_S = 0.5  # what a background child of a finished step may hold the pipe open
+EOF_WAIT_S = 0.5  # a background child of a finished step may hold its output open
 CHUNK = 65_536
 
 
@@ -34,14 +34,14 @@ class Processes:
     groups: list[int] = field(default_factory=list)
 
     def kill(self) -> None:
-        """Kill what is left of them."""
+        """Kill the groups that are left."""
         for group in self.groups:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
         self.groups.clear()
 
     def forget_ended(self, group: int) -> None:
-        """Drop a group that has no process any more, before its number can be used again."""
+        """Forget a group without processes, before its number can be used again."""
         try:
             os.killpg(group, 0)
         except (ProcessLookupError, PermissionError):
@@ -50,7 +50,7 @@ class Processes:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to execute, and where."""
+    """A command, its folder and its environment."""
 
     argv: Sequence[str]
     folder: Path
@@ -60,7 +60,7 @@ class Command:
 async def execute(
     command: Command, on_line: Callable[[str], None], *, stopping: Stopping, owned: Processes
 ) -> int:
-    """Run a command to its end and answer its exit code (negative: the signal that ended it)."""
+    """Run a command to its end. Return its exit code, the negative number of a signal for one."""
     process = await asyncio.create_subprocess_exec(
         *command.argv,
         cwd=command.folder,

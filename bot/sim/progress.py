@@ -1,10 +1,10 @@
-"""How workflow runs and jobs move, and the events each move sends."""
+"""The changes of workflow runs and jobs, with the events that they send."""
 
 from __future__ import annotations
 
 from bot.sim.checks import Checks
 from bot.sim.model import Job, Run
-from bot.sim.shapes_actions import run_json
+from bot.sim.shapes_checks import run_json
 from bot.sim.state import State
 from bot.sim.webhooks import Webhooks
 
@@ -20,19 +20,19 @@ class Progress:
         self._checks = checks
 
     def note(self, run: Run) -> None:
-        """Keep how the run looks now, for the lists that lag."""
+        """Remember the run as it is now, for the lists that lag."""
         run.updated_at = self._state.clock.now()
         run.past.append((run.updated_at, run_json(self._state, run)))
 
     def requested(self, run: Run) -> None:
-        """Tell of a new run (GitHub says nothing of the kind for further attempts)."""
+        """Send the event of a new run. GitHub sends none for further attempts."""
         self.note(run)
         self._checks.open_suite(run.suite, still=True, by=run.triggering_actor)
         if run.attempt == 1:
             self._hooks.workflow_run(run, "requested")
 
     def queued(self, job: Job) -> None:
-        """Tell of a job that waits for a runner."""
+        """Send the event of a job that waits for a runner, and make its check run."""
         self._hooks.workflow_job(job, "queued")
         body = {"name": job.name, "details_url": f"{self._page(job)}/job/{job.id}"}
         job.check = self._checks.open_in(job.run.suite, body, job.run.triggering_actor)
@@ -42,7 +42,7 @@ class Progress:
         return f"{self._state.url}/{run.repo.full_name}/actions/runs/{run.id}"
 
     def started(self, job: Job, runner_id: int, runner_name: str) -> None:
-        """Give a job its runner; the first one starts the run."""
+        """Give a job its runner. The first one starts the run."""
         job.runner_id, job.runner_name = runner_id, runner_name
         job.status, job.started_at = "in_progress", self._state.clock.now()
         if job.run.status == "queued":
@@ -65,7 +65,7 @@ class Progress:
             self._checks.update(job.check, body, job.run.triggering_actor)
 
     def ended(self, run: Run, conclusion: str | None = None) -> None:
-        """End a run; without a conclusion the worst of its jobs counts."""
+        """End a run. Without a conclusion the worst one of its jobs counts."""
         found = {job.conclusion for job in run.latest()}
         worst = next((one for one in WORST if one in found), "skipped")
         run.status, run.conclusion = "completed", conclusion or worst

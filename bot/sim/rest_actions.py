@@ -9,46 +9,52 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.sim.clock import stamp
 from bot.sim.errors import GitHubError, not_found
 from bot.sim.model import Job, Run, Workflow
-from bot.sim.route import Answer, Call, Route, paged
-from bot.sim.shapes_actions import job_json, run_json, workflow_json
+from bot.sim.route import Answer, Call, Routes, paged
+from bot.sim.shapes_checks import job_json, run_json, workflow_json
 from bot.sim.state import seen
 
 LOG_LINK_S = 60
 MAX_FILTERED = 1000
 
+ACTIONS = "/repos/{owner}/{repo}/actions"
+RUN = f"{ACTIONS}/runs/{{run_id}}"
+JOB = f"{ACTIONS}/jobs/{{job_id}}"
+WORKFLOW = f"{ACTIONS}/workflows/{{workflow_id}}"
+ROUTES = Routes()
 
-async def list_workflows(call: Call) -> Answer:
-    """Answer `GET …/actions/workflows`."""
+
+@ROUTES.on("GET", f"{ACTIONS}/workflows", "actions")
+async def _list_workflows(call: Call) -> Answer:
     found = call.sim.actions.workflows.of(call.repo)
-    return paged(call, [workflow_json(call.sim.state, one) for one in found], "workflows")
+    return paged(call, [workflow_json(call.state, one) for one in found], "workflows")
 
 
 def _workflow(call: Call) -> Workflow:
     return call.sim.actions.workflows.find(call.repo, call.params["workflow_id"])
 
 
-async def get_workflow(call: Call) -> Answer:
-    """Answer `GET …/actions/workflows/{id or file}`."""
-    return Answer(workflow_json(call.sim.state, _workflow(call)))
+@ROUTES.on("GET", WORKFLOW, "actions")
+async def _get_workflow(call: Call) -> Answer:
+    return Answer(workflow_json(call.state, _workflow(call)))
 
 
-async def dispatch(call: Call) -> Answer:
-    """Answer a dispatch: 200 with the run's id in the newer version, 204 in the older one."""
+@ROUTES.on("POST", f"{WORKFLOW}/dispatches", "actions", "write")
+async def _dispatch(call: Call) -> Answer:
+    """Answer 200 with the run's id in the newer version, 204 in the older one."""
     body = call.fields()
     run = call.sim.actions.dispatch(call.repo, call.params["workflow_id"], body, call.me)
     version = call.headers.get("X-GitHub-Api-Version", "2022-11-28")
     if version == "2022-11-28" and body.get("return_run_details") is not True:
         return Answer(None, 204)
-    shown = run_json(call.sim.state, run)
+    shown = run_json(call.state, run)
     data = {"workflow_run_id": run.id, "run_url": shown["url"], "html_url": shown["html_url"]}
     return Answer(data)
 
 
 def _run(call: Call) -> Run:
-    run = call.sim.state.runs.get(call.number("run_id"))
+    run = call.state.runs.get(call.number("run_id"))
     if run is None or run.repo is not call.repo:
         raise not_found()
     return run
@@ -63,7 +69,7 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _created(text: str, value: str) -> bool:
-    """Say whether a run's creation time fits `>=T`, `<T`, `A..B` or a plain date."""
+    """Return True if a run's creation time fits `>=T`, `<T`, `A..B` or a plain date."""
     when = datetime.fromisoformat(value)
     if ".." in text:
         low, _, high = text.partition("..")
@@ -97,8 +103,8 @@ def _fits(call: Call, shown: dict[str, Any]) -> bool:
 
 
 def _list(call: Call, workflow: Workflow | None) -> Answer:
-    """List runs as they looked a lag ago, newest first."""
-    state = call.sim.state
+    """List the runs as they were `lag_s` ago, newest first."""
+    state = call.state
     until = state.clock.now() - timedelta(seconds=state.lag_s)
     looks = [
         seen(run.past, until)
@@ -109,69 +115,69 @@ def _list(call: Call, workflow: Workflow | None) -> Answer:
     return paged(call, shown[:MAX_FILTERED], "workflow_runs")
 
 
-async def list_runs(call: Call) -> Answer:
-    """Answer `GET …/actions/runs`."""
+@ROUTES.on("GET", f"{ACTIONS}/runs", "actions")
+async def _list_runs(call: Call) -> Answer:
     return _list(call, None)
 
 
-async def workflow_runs(call: Call) -> Answer:
-    """Answer `GET …/actions/workflows/{id}/runs`."""
+@ROUTES.on("GET", f"{WORKFLOW}/runs", "actions")
+async def _workflow_runs(call: Call) -> Answer:
     return _list(call, _workflow(call))
 
 
-async def get_run(call: Call) -> Answer:
-    """Answer `GET …/actions/runs/{id}`, current."""
-    return Answer(run_json(call.sim.state, _run(call)))
+@ROUTES.on("GET", RUN, "actions")
+async def _get_run(call: Call) -> Answer:
+    return Answer(run_json(call.state, _run(call)))
 
 
-async def get_attempt(call: Call) -> Answer:
-    """Answer `GET …/actions/runs/{id}/attempts/{n}`: earlier ones as they ended."""
+@ROUTES.on("GET", f"{RUN}/attempts/{{attempt_number}}", "actions")
+async def _get_attempt(call: Call) -> Answer:
+    """Show an earlier attempt as it ended."""
     run, number = _run(call), call.number("attempt_number")
     if number == run.attempt:
-        return Answer(run_json(call.sim.state, run))
+        return Answer(run_json(call.state, run))
     looks = [look for _, look in run.past if look["run_attempt"] == number]
     if not looks:
         raise not_found()
     return Answer(looks[-1])
 
 
-async def run_jobs(call: Call) -> Answer:
-    """Answer `GET …/actions/runs/{id}/jobs?filter=latest|all`."""
+@ROUTES.on("GET", f"{RUN}/jobs", "actions")
+async def _run_jobs(call: Call) -> Answer:
     run = _run(call)
     jobs = run.jobs if call.query.get("filter") == "all" else run.latest()
-    return paged(call, [job_json(call.sim.state, job) for job in jobs], "jobs")
+    return paged(call, [job_json(call.state, job) for job in jobs], "jobs")
 
 
-async def attempt_jobs(call: Call) -> Answer:
-    """Answer `GET …/actions/runs/{id}/attempts/{n}/jobs`."""
+@ROUTES.on("GET", f"{RUN}/attempts/{{attempt_number}}/jobs", "actions")
+async def _attempt_jobs(call: Call) -> Answer:
     jobs = _run(call).of_attempt(call.number("attempt_number"))
-    return paged(call, [job_json(call.sim.state, job) for job in jobs], "jobs")
+    return paged(call, [job_json(call.state, job) for job in jobs], "jobs")
 
 
 def _job(call: Call) -> Job:
-    number = call.number("job_id")
-    for run in call.sim.actions.runs(call.repo):
-        for job in run.jobs:
-            if job.id == number:
-                return job
-    raise not_found()
+    job = call.state.job(call.number("job_id"))
+    if job is None or job.run.repo is not call.repo:
+        raise not_found()
+    return job
 
 
-async def get_job(call: Call) -> Answer:
-    """Answer `GET …/actions/jobs/{id}`."""
-    return Answer(job_json(call.sim.state, _job(call)))
+@ROUTES.on("GET", JOB, "actions")
+async def _get_job(call: Call) -> Answer:
+    return Answer(job_json(call.state, _job(call)))
 
 
-async def job_logs(call: Call) -> Answer:
-    """Answer `GET …/actions/jobs/{id}/logs`: 404 until completed, then 302 to a one-minute link."""
+@ROUTES.on("GET", f"{JOB}/logs", "actions")
+async def _job_logs(call: Call) -> Answer:
+    """Answer 404 until the job is completed, then 302 to a one-minute link."""
     job = _job(call)
     if job.status != "completed":
         raise not_found()
     return Answer(None, 302, {"Location": call.sim.log_link(f"job-{job.id}.txt")})
 
 
-async def run_logs(call: Call) -> Answer:
-    """Answer `GET …/actions/runs/{id}/logs`: 302 to a zip."""
+@ROUTES.on("GET", f"{RUN}/logs", "actions")
+async def _run_logs(call: Call) -> Answer:
     run = _run(call)
     if run.status != "completed":
         raise not_found()
@@ -179,12 +185,12 @@ async def run_logs(call: Call) -> Answer:
 
 
 def log_text(job: Job) -> bytes:
-    """Answer a job's log: begins with a byte order mark, as the real ones do."""
+    """Return a job's log. It begins with a byte order mark, as the real ones do."""
     return b"\xef\xbb\xbf" + "".join(f"{line}\n" for line in job.log).encode()
 
 
 def log_zip(run: Run) -> bytes:
-    """Answer the logs of a run's latest jobs, zipped."""
+    """Return the logs of a run's latest jobs, zipped."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         for number, job in enumerate(run.latest()):
@@ -192,39 +198,29 @@ def log_zip(run: Run) -> bytes:
     return target.getvalue()
 
 
-async def rerun(call: Call) -> Answer:
-    """Answer `POST …/runs/{id}/rerun`."""
-    call.sim.actions.rerun(_run(call), call.me)
+@ROUTES.on("POST", f"{RUN}/rerun", "actions", "write")
+@ROUTES.on("POST", f"{RUN}/rerun-failed-jobs", "actions", "write")
+async def _rerun(call: Call) -> Answer:
+    call.sim.actions.rerun(_run(call), call.me, failed_only=call.path.endswith("-failed-jobs"))
     return Answer({}, 201)
 
 
-async def rerun_failed(call: Call) -> Answer:
-    """Answer `POST …/runs/{id}/rerun-failed-jobs`."""
-    call.sim.actions.rerun(_run(call), call.me, failed_only=True)
-    return Answer({}, 201)
-
-
-async def rerun_job(call: Call) -> Answer:
-    """Answer `POST …/jobs/{id}/rerun`."""
+@ROUTES.on("POST", f"{JOB}/rerun", "actions", "write")
+async def _rerun_job(call: Call) -> Answer:
     job = _job(call)
     call.sim.actions.rerun(job.run, call.me, job=job)
     return Answer({}, 201)
 
 
-async def cancel(call: Call) -> Answer:
-    """Answer `POST …/runs/{id}/cancel`."""
-    call.sim.actions.cancel(_run(call))
+@ROUTES.on("POST", f"{RUN}/cancel", "actions", "write")
+@ROUTES.on("POST", f"{RUN}/force-cancel", "actions", "write")
+async def _cancel(call: Call) -> Answer:
+    call.sim.actions.cancel(_run(call), force=call.path.endswith("/force-cancel"))
     return Answer({}, 202)
 
 
-async def force_cancel(call: Call) -> Answer:
-    """Answer `POST …/runs/{id}/force-cancel`."""
-    call.sim.actions.cancel(_run(call), force=True)
-    return Answer({}, 202)
-
-
-async def list_runners(call: Call) -> Answer:
-    """Answer `GET …/actions/runners`."""
+@ROUTES.on("GET", f"{ACTIONS}/runners", "administration")
+async def _list_runners(call: Call) -> Answer:
     shown = [
         {
             "id": runner.id,
@@ -241,36 +237,5 @@ async def list_runners(call: Call) -> Answer:
 
 
 def link_expired(call_at: str, now: datetime) -> bool:
-    """Say whether a log link made at that time (text of `stamp`) is too old."""
+    """Return True if a log link made at that time (text of `stamp`) is too old."""
     return now - datetime.fromisoformat(call_at) > timedelta(seconds=LOG_LINK_S + 1)
-
-
-def link_stamp(now: datetime) -> str:
-    """Answer the time that goes into a log link."""
-    return stamp(now)
-
-
-ACTIONS = "/repos/{owner}/{repo}/actions"
-RUN = f"{ACTIONS}/runs/{{run_id}}"
-JOB = f"{ACTIONS}/jobs/{{job_id}}"
-WORKFLOW = f"{ACTIONS}/workflows/{{workflow_id}}"
-ROUTES = [
-    Route("GET", f"{ACTIONS}/workflows", list_workflows, "actions"),
-    Route("GET", WORKFLOW, get_workflow, "actions"),
-    Route("POST", f"{WORKFLOW}/dispatches", dispatch, "actions", "write"),
-    Route("GET", f"{WORKFLOW}/runs", workflow_runs, "actions"),
-    Route("GET", f"{ACTIONS}/runs", list_runs, "actions"),
-    Route("GET", RUN, get_run, "actions"),
-    Route("GET", f"{RUN}/attempts/{{attempt_number}}", get_attempt, "actions"),
-    Route("GET", f"{RUN}/attempts/{{attempt_number}}/jobs", attempt_jobs, "actions"),
-    Route("GET", f"{RUN}/jobs", run_jobs, "actions"),
-    Route("GET", f"{RUN}/logs", run_logs, "actions"),
-    Route("POST", f"{RUN}/rerun", rerun, "actions", "write"),
-    Route("POST", f"{RUN}/rerun-failed-jobs", rerun_failed, "actions", "write"),
-    Route("POST", f"{RUN}/cancel", cancel, "actions", "write"),
-    Route("POST", f"{RUN}/force-cancel", force_cancel, "actions", "write"),
-    Route("GET", JOB, get_job, "actions"),
-    Route("GET", f"{JOB}/logs", job_logs, "actions"),
-    Route("POST", f"{JOB}/rerun", rerun_job, "actions", "write"),
-    Route("GET", f"{ACTIONS}/runners", list_runners, "administration"),
-]

@@ -9,39 +9,42 @@ from bot.sim.clock import stamp
 from bot.sim.deliveries import Delivery
 from bot.sim.errors import not_found, refuse
 from bot.sim.model import Installation
-from bot.sim.route import Answer, Call, Route, paged
+from bot.sim.payloads import fields
+from bot.sim.route import Answer, Call, Routes, paged
 from bot.sim.shapes import app_json, installation_json, repo_json, user_json
 
-
-async def get_app(call: Call) -> Answer:
-    """Answer `GET /app`."""
-    return Answer(app_json(call.sim.state, call.sim.state.the_app()))
+ROUTES = Routes()
 
 
-async def list_installations(call: Call) -> Answer:
-    """Answer `GET /app/installations`."""
-    state = call.sim.state
+@ROUTES.on("GET", "/app", who="app")
+async def _get_app(call: Call) -> Answer:
+    return Answer(app_json(call.state, call.state.the_app()))
+
+
+@ROUTES.on("GET", "/app/installations", who="app")
+async def _list_installations(call: Call) -> Answer:
+    state = call.state
     return paged(call, [installation_json(state, one) for one in state.installations.values()])
 
 
 def _installation(call: Call) -> Installation:
-    found = call.sim.state.installations.get(call.number("installation_id"))
+    found = call.state.installations.get(call.number("installation_id"))
     if found is None:
         raise not_found()
     return found
 
 
-async def get_installation(call: Call) -> Answer:
-    """Answer `GET /app/installations/{id}`."""
-    return Answer(installation_json(call.sim.state, _installation(call)))
+@ROUTES.on("GET", "/app/installations/{installation_id}", who="app")
+async def _get_installation(call: Call) -> Answer:
+    return Answer(installation_json(call.state, _installation(call)))
 
 
-async def create_token(call: Call) -> Answer:
-    """Answer `POST /app/installations/{id}/access_tokens`."""
+@ROUTES.on("POST", "/app/installations/{installation_id}/access_tokens", who="app")
+async def _create_token(call: Call) -> Answer:
     installation = _installation(call)
     if installation.suspended:
         refuse("This installation has been suspended")
-    token = issue_token(call.sim.state, installation, call.fields())
+    token = issue_token(call.state, installation, call.fields())
     data: dict[str, Any] = {
         "token": token.value,
         "expires_at": stamp(token.expires_at),
@@ -51,21 +54,21 @@ async def create_token(call: Call) -> Answer:
     return Answer(data, 201)
 
 
-async def repo_installation(call: Call) -> Answer:
-    """Answer `GET /repos/{owner}/{repo}/installation`."""
-    found = call.sim.state.installation_for(call.repo)
+@ROUTES.on("GET", "/repos/{owner}/{repo}/installation", who="app")
+async def _repo_installation(call: Call) -> Answer:
+    found = call.state.installation_for(call.repo)
     if found is None:
         raise not_found()
-    return Answer(installation_json(call.sim.state, found))
+    return Answer(installation_json(call.state, found))
 
 
-async def installation_repos(call: Call) -> Answer:
-    """Answer `GET /installation/repositories`."""
+@ROUTES.on("GET", "/installation/repositories")
+async def _installation_repos(call: Call) -> Answer:
     assert call.token is not None
     account = call.token.installation.account
     repos = [
-        repo_json(call.sim.state, repo)
-        for repo in call.sim.state.repos.values()
+        repo_json(call.state, repo)
+        for repo in call.state.repos.values()
         if repo.owner is account and repo.parent is None
     ]
     return paged(call, repos, "repositories")
@@ -74,17 +77,11 @@ async def installation_repos(call: Call) -> Answer:
 def delivery_json(one: Delivery, *, full: bool = False) -> dict[str, Any]:
     """Build a `hook-delivery-item`, or the whole `hook-delivery` with its payload."""
     data: dict[str, Any] = {
-        "id": one.id,
-        "guid": one.guid,
+        **fields(one, "id", "guid", "redelivery", "status", "event", "action"),
+        **fields(one, "installation_id", "repository_id"),
         "delivered_at": stamp(one.delivered_at or one.created_at),
-        "redelivery": one.redelivery,
         "duration": round(one.duration_s, 2),
-        "status": one.status,
         "status_code": one.status_code or 0,
-        "event": one.event,
-        "action": one.action,
-        "installation_id": one.installation_id,
-        "repository_id": one.repository_id,
         "throttled_at": None,
     }
     if full:
@@ -93,8 +90,9 @@ def delivery_json(one: Delivery, *, full: bool = False) -> dict[str, Any]:
     return data
 
 
-async def list_deliveries(call: Call) -> Answer:
-    """Answer `GET /app/hook/deliveries`, newest first; `cursor` is the last id of a page."""
+@ROUTES.on("GET", "/app/hook/deliveries", who="app")
+async def _list_deliveries(call: Call) -> Answer:
+    """List the newest first; `cursor` is the last id of a page."""
     shown = call.sim.deliveries.listed()
     if "cursor" in call.query:
         shown = [one for one in shown if one.id < int(call.query["cursor"])]
@@ -102,29 +100,30 @@ async def list_deliveries(call: Call) -> Answer:
     page, rest = shown[:size], shown[size:]
     headers = {}
     if rest:
-        url = f"{call.sim.state.url}{call.path}?per_page={size}&cursor={page[-1].id}"
+        url = f"{call.state.url}{call.path}?per_page={size}&cursor={page[-1].id}"
         headers["Link"] = f'<{url}>; rel="next"'
     return Answer([delivery_json(one) for one in page], headers=headers)
 
 
-async def get_delivery(call: Call) -> Answer:
-    """Answer `GET /app/hook/deliveries/{id}`."""
+@ROUTES.on("GET", "/app/hook/deliveries/{delivery_id}", who="app")
+async def _get_delivery(call: Call) -> Answer:
     for one in call.sim.deliveries.listed():
         if one.id == call.number("delivery_id"):
             return Answer(delivery_json(one, full=True))
     raise not_found()
 
 
-async def redeliver(call: Call) -> Answer:
-    """Answer `POST /app/hook/deliveries/{id}/attempts`."""
+@ROUTES.on("POST", "/app/hook/deliveries/{delivery_id}/attempts", who="app")
+async def _redeliver(call: Call) -> Answer:
     if call.sim.deliveries.redeliver(call.number("delivery_id")) is None:
         raise not_found()
     return Answer({}, 202)
 
 
-async def hook_config(call: Call) -> Answer:
-    """Answer `GET` and `PATCH /app/hook/config`."""
-    app = call.sim.state.the_app()
+@ROUTES.on("GET", "/app/hook/config", who="app")
+@ROUTES.on("PATCH", "/app/hook/config", who="app")
+async def _hook_config(call: Call) -> Answer:
+    app = call.state.the_app()
     body = call.fields()
     if "url" in body:
         app.webhook_url = str(body["url"])
@@ -134,8 +133,9 @@ async def hook_config(call: Call) -> Answer:
     return Answer(config | {"url": app.webhook_url or ""})
 
 
-async def rate_limit(call: Call) -> Answer:
-    """Answer `GET /rate_limit`, without the `rate` that newer versions dropped."""
+@ROUTES.on("GET", "/rate_limit")
+async def _rate_limit(call: Call) -> Answer:
+    """Leave out the `rate` that newer versions dropped."""
     assert call.token is not None
     window = call.sim.limit.window(call.token.installation.id)
     limit = call.sim.limit.per_hour
@@ -149,36 +149,38 @@ async def rate_limit(call: Call) -> Answer:
     return Answer({"resources": {"core": core, "search": search}})
 
 
-async def meta(call: Call) -> Answer:
-    """Answer `GET /meta`."""
+@ROUTES.on("GET", "/meta", who="any")
+async def _meta(call: Call) -> Answer:
     return Answer({"verifiable_password_authentication": False, "hooks": ["127.0.0.0/8"]})
 
 
-async def team_membership(call: Call) -> Answer:
-    """Answer `GET /orgs/{org}/teams/{team_slug}/memberships/{username}`."""
-    members = call.sim.state.teams.get((call.params["org"], call.params["team_slug"]), {})
+@ROUTES.on("GET", "/orgs/{org}/teams/{team_slug}/memberships/{username}", "members")
+async def _team_membership(call: Call) -> Answer:
+    members = call.state.teams.get((call.params["org"], call.params["team_slug"]), {})
     state = members.get(call.params["username"].lower())
     if state is None:
         raise not_found()
-    url = f"{call.sim.state.url}{call.path}"
+    url = f"{call.state.url}{call.path}"
     return Answer({"url": url, "role": "member", "state": state})
 
 
-async def org_member(call: Call) -> Answer:
-    """Answer `GET /orgs/{org}/members/{username}`: 204 or 404, 302 when members are hidden."""
+@ROUTES.on("GET", "/orgs/{org}/members/{username}")
+async def _org_member(call: Call) -> Answer:
+    """Answer 204 or 404, and 302 when members are hidden."""
     org, user = call.params["org"], call.params["username"]
     assert call.token is not None
     if "members" not in call.token.permissions:
-        url = f"{call.sim.state.url}/orgs/{org}/public_members/{user}"
+        url = f"{call.state.url}/orgs/{org}/public_members/{user}"
         return Answer(None, 302, {"Location": url})
-    if user.lower() not in call.sim.state.members.get(org, set()):
+    if user.lower() not in call.state.members.get(org, set()):
         raise not_found()
     return Answer(None, 204)
 
 
-async def permission(call: Call) -> Answer:
-    """Answer `GET …/collaborators/{user}/permission`: maintain is write, triage is read."""
-    state, repo = call.sim.state, call.repo
+@ROUTES.on("GET", "/repos/{owner}/{repo}/collaborators/{username}/permission")
+async def _permission(call: Call) -> Answer:
+    """Show maintain as write and triage as read."""
+    state, repo = call.state, call.repo
     user = state.users.get(call.params["username"].lower())
     if user is None:
         raise not_found()
@@ -193,32 +195,7 @@ async def permission(call: Call) -> Answer:
     return Answer({"permission": shown, "role_name": role, "user": shape})
 
 
-async def me(call: Call) -> Answer:
-    """Answer `GET /user`, which installation tokens may not ask."""
+@ROUTES.on("GET", "/user")
+async def _me(call: Call) -> Answer:
+    """Refuse: installation tokens may not ask."""
     raise not_found()
-
-
-ROUTES = [
-    Route("GET", "/app", get_app, who="app"),
-    Route("GET", "/app/installations", list_installations, who="app"),
-    Route("GET", "/app/installations/{installation_id}", get_installation, who="app"),
-    Route("POST", "/app/installations/{installation_id}/access_tokens", create_token, who="app"),
-    Route("GET", "/app/hook/config", hook_config, who="app"),
-    Route("PATCH", "/app/hook/config", hook_config, who="app"),
-    Route("GET", "/app/hook/deliveries", list_deliveries, who="app"),
-    Route("GET", "/app/hook/deliveries/{delivery_id}", get_delivery, who="app"),
-    Route("POST", "/app/hook/deliveries/{delivery_id}/attempts", redeliver, who="app"),
-    Route("GET", "/repos/{owner}/{repo}/installation", repo_installation, who="app"),
-    Route("GET", "/installation/repositories", installation_repos),
-    Route("GET", "/rate_limit", rate_limit),
-    Route("GET", "/meta", meta, who="any"),
-    Route("GET", "/user", me),
-    Route(
-        "GET",
-        "/orgs/{org}/teams/{team_slug}/memberships/{username}",
-        team_membership,
-        "members",
-    ),
-    Route("GET", "/orgs/{org}/members/{username}", org_member),
-    Route("GET", "/repos/{owner}/{repo}/collaborators/{username}/permission", permission),
-]

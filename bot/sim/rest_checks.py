@@ -7,20 +7,23 @@ from typing import Any
 
 from bot.sim.errors import GitHubError, not_found, refuse
 from bot.sim.model import App, CheckRun, CheckSuite
-from bot.sim.route import Answer, Call, Route, paged
+from bot.sim.route import Answer, Call, Routes, paged
 from bot.sim.shapes_checks import check_json, suite_rest
 from bot.sim.state import seen
 
+REPO = "/repos/{owner}/{repo}"
+ROUTES = Routes()
+
 
 def _run(call: Call) -> CheckRun:
-    run = call.sim.state.checks.get(call.number("check_run_id"))
+    run = call.state.checks.get(call.number("check_run_id"))
     if run is None or run.suite.repo is not call.repo:
         raise not_found()
     return run
 
 
 def _suite(call: Call) -> CheckSuite:
-    suite = call.sim.state.suites.get(call.number("check_suite_id"))
+    suite = call.state.suites.get(call.number("check_suite_id"))
     if suite is None or suite.repo is not call.repo:
         raise not_found()
     return suite
@@ -31,40 +34,42 @@ def _app(call: Call) -> App:
     return call.token.installation.app
 
 
-async def create(call: Call) -> Answer:
-    """Answer `POST …/check-runs`."""
+@ROUTES.on("POST", f"{REPO}/check-runs", "checks", "write")
+async def _create(call: Call) -> Answer:
     run = call.sim.checks.create(call.repo, _app(call), call.fields(), call.me)
-    return Answer(check_json(call.sim.state, run), 201)
+    return Answer(check_json(call.state, run), 201)
 
 
-async def update(call: Call) -> Answer:
-    """Answer `PATCH …/check-runs/{id}`: the owning app alone may."""
+@ROUTES.on("PATCH", f"{REPO}/check-runs/{{check_run_id}}", "checks", "write")
+async def _update(call: Call) -> Answer:
+    """Change a check run; only the app that owns it may."""
     run = _run(call)
     if run.suite.app is not _app(call):
         raise GitHubError(403, "Invalid app_id - check run can only be modified by its app.")
     call.sim.checks.update(run, call.fields(), call.me)
-    return Answer(check_json(call.sim.state, run))
+    return Answer(check_json(call.state, run))
 
 
-async def get(call: Call) -> Answer:
-    """Answer `GET …/check-runs/{id}`, current."""
-    return Answer(check_json(call.sim.state, _run(call)))
+@ROUTES.on("GET", f"{REPO}/check-runs/{{check_run_id}}", "checks")
+async def _get(call: Call) -> Answer:
+    return Answer(check_json(call.state, _run(call)))
 
 
-async def list_annotations(call: Call) -> Answer:
-    """Answer `GET …/check-runs/{id}/annotations`."""
+@ROUTES.on("GET", f"{REPO}/check-runs/{{check_run_id}}/annotations", "checks")
+async def _list_annotations(call: Call) -> Answer:
     run = _run(call)
     blank: dict[str, Any] = {"start_column": None, "end_column": None, "title": None}
     blank["raw_details"] = None
-    base = f"{call.sim.state.url}/{call.repo.full_name}/blob/{run.head_sha}"
+    base = f"{call.state.url}/{call.repo.full_name}/blob/{run.head_sha}"
     return paged(
         call,
         [{**blank, **one, "blob_href": f"{base}/{one['path']}"} for one in run.annotations],
     )
 
 
-async def rerequest(call: Call) -> Answer:
-    """Answer `POST …/check-runs/{id}/rerequest`: it fires the webhook back at the caller."""
+@ROUTES.on("POST", f"{REPO}/check-runs/{{check_run_id}}/rerequest", "checks", "write")
+async def _rerequest(call: Call) -> Answer:
+    """Fire the webhook back at the caller."""
     run = _run(call)
     if run.suite.app is not _app(call):
         raise GitHubError(403, "This check run is not rerequestable")
@@ -73,8 +78,8 @@ async def rerequest(call: Call) -> Answer:
 
 
 def _listed(call: Call, suites: list[CheckSuite]) -> Answer:
-    """List check runs as they looked a lag ago, newest first."""
-    state = call.sim.state
+    """List the check runs as they were `lag_s` ago, newest first."""
+    state = call.state
     until = state.clock.now() - timedelta(seconds=state.lag_s)
     query = call.query
     found = []
@@ -102,69 +107,48 @@ def _sha(call: Call) -> str:
 
 def _suites_at(call: Call) -> list[CheckSuite]:
     sha = _sha(call)
-    suites = call.sim.state.suites.values()
+    suites = call.state.suites.values()
     return [one for one in suites if one.repo is call.repo and one.head_sha == sha]
 
 
-async def for_ref(call: Call) -> Answer:
-    """Answer `GET …/commits/{ref}/check-runs`."""
+@ROUTES.on("GET", f"{REPO}/commits/{{ref:.+}}/check-runs", "checks")
+async def _for_ref(call: Call) -> Answer:
     return _listed(call, _suites_at(call))
 
 
-async def suites_for_ref(call: Call) -> Answer:
-    """Answer `GET …/commits/{ref}/check-suites`."""
+@ROUTES.on("GET", f"{REPO}/commits/{{ref:.+}}/check-suites", "checks")
+async def _suites_for_ref(call: Call) -> Answer:
     shown = [
-        suite_rest(call.sim.state, suite)
+        suite_rest(call.state, suite)
         for suite in _suites_at(call)
         if call.query.get("app_id", str(suite.app.id)) == str(suite.app.id)
     ]
     return paged(call, shown, "check_suites")
 
 
-async def get_suite(call: Call) -> Answer:
-    """Answer `GET …/check-suites/{id}`."""
-    return Answer(suite_rest(call.sim.state, _suite(call)))
+@ROUTES.on("GET", f"{REPO}/check-suites/{{check_suite_id}}", "checks")
+async def _get_suite(call: Call) -> Answer:
+    return Answer(suite_rest(call.state, _suite(call)))
 
 
-async def suite_runs(call: Call) -> Answer:
-    """Answer `GET …/check-suites/{id}/check-runs`."""
+@ROUTES.on("GET", f"{REPO}/check-suites/{{check_suite_id}}/check-runs", "checks")
+async def _suite_runs(call: Call) -> Answer:
     return _listed(call, [_suite(call)])
 
 
-async def create_suite(call: Call) -> Answer:
-    """Answer `POST …/check-suites`: 200 when it is there, 201 when it is new."""
+@ROUTES.on("POST", f"{REPO}/check-suites", "checks", "write")
+async def _create_suite(call: Call) -> Answer:
+    """Answer 200 when it is there, 201 when it is new."""
     body = call.fields()
     sha = str(body.get("head_sha", ""))
     if call.repo.git.tip(sha) is None:
         refuse(f"No commit found for SHA: {sha}")
-    before = set(call.sim.state.suites)
+    before = set(call.state.suites)
     suite = call.sim.checks.suite_for(call.repo, _app(call), sha)
-    return Answer(suite_rest(call.sim.state, suite), 200 if suite.id in before else 201)
+    return Answer(suite_rest(call.state, suite), 200 if suite.id in before else 201)
 
 
-async def rerequest_suite(call: Call) -> Answer:
-    """Answer `POST …/check-suites/{id}/rerequest`."""
+@ROUTES.on("POST", f"{REPO}/check-suites/{{check_suite_id}}/rerequest", "checks", "write")
+async def _rerequest_suite(call: Call) -> Answer:
     call.sim.checks.rerun_suite(_suite(call), call.me)
     return Answer({}, 201)
-
-
-REPO = "/repos/{owner}/{repo}"
-ROUTES = [
-    Route("POST", f"{REPO}/check-runs", create, "checks", "write"),
-    Route("GET", f"{REPO}/check-runs/{{check_run_id}}", get, "checks"),
-    Route("PATCH", f"{REPO}/check-runs/{{check_run_id}}", update, "checks", "write"),
-    Route("GET", f"{REPO}/check-runs/{{check_run_id}}/annotations", list_annotations, "checks"),
-    Route("POST", f"{REPO}/check-runs/{{check_run_id}}/rerequest", rerequest, "checks", "write"),
-    Route("POST", f"{REPO}/check-suites", create_suite, "checks", "write"),
-    Route("GET", f"{REPO}/check-suites/{{check_suite_id}}", get_suite, "checks"),
-    Route("GET", f"{REPO}/check-suites/{{check_suite_id}}/check-runs", suite_runs, "checks"),
-    Route(
-        "POST",
-        f"{REPO}/check-suites/{{check_suite_id}}/rerequest",
-        rerequest_suite,
-        "checks",
-        "write",
-    ),
-    Route("GET", f"{REPO}/commits/{{ref:.+}}/check-runs", for_ref, "checks"),
-    Route("GET", f"{REPO}/commits/{{ref:.+}}/check-suites", suites_for_ref, "checks"),
-]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.sim.errors import GitHubError, not_found, refuse
 from bot.sim.model import Comment, Pull, Reaction
-from bot.sim.route import Answer, Call, Route, paged
+from bot.sim.route import Answer, Call, Routes, paged
 from bot.sim.shapes_pulls import (
     EMOJI,
     comment_json,
@@ -17,18 +17,24 @@ from bot.sim.shapes_pulls import (
     reaction_json,
 )
 
-MAX_FILES = 3000  # the listing stops there, whatever `changed_files` says
+MAX_FILES = 3000  # the listing ends here, even if `changed_files` is more
 MAX_COMMENT = 65_536
+
+PULL = "/repos/{owner}/{repo}/pulls"
+ISSUE = "/repos/{owner}/{repo}/issues"
+COMMENT = f"{ISSUE}/comments/{{comment_id}}"
+ROUTES = Routes()
 
 
 def _pull(call: Call, name: str = "pull_number") -> Pull:
-    return call.sim.state.pull(call.number(name), call.repo)
+    return call.state.pull(call.number(name), call.repo)
 
 
-async def list_pulls(call: Call) -> Answer:
-    """Answer `GET …/pulls` with its filters `state`, `head` (owner:branch) and `base`."""
+@ROUTES.on("GET", PULL, "pull_requests")
+async def _list_pulls(call: Call) -> Answer:
+    """Filter by `state`, `head` (owner:branch) and `base`."""
     query = call.query
-    pulls = call.sim.state.pulls_of(call.repo)
+    pulls = call.state.pulls_of(call.repo)
     if (state := query.get("state", "open")) != "all":
         pulls = [pull for pull in pulls if pull.state == state]
     if "head" in query:
@@ -37,50 +43,50 @@ async def list_pulls(call: Call) -> Answer:
         pulls = [pull for pull in pulls if pull.base_ref == query["base"]]
     if query.get("direction") == "asc":
         pulls.reverse()
-    return paged(call, [pull_simple(call.sim.state, pull) for pull in pulls])
+    return paged(call, [pull_simple(call.state, pull) for pull in pulls])
 
 
-async def get_pull(call: Call) -> Answer:
-    """Answer `GET …/pulls/{n}`."""
-    return Answer(pull_json(call.sim.state, _pull(call)))
+@ROUTES.on("GET", f"{PULL}/{{pull_number}}", "pull_requests")
+async def _get_pull(call: Call) -> Answer:
+    return Answer(pull_json(call.state, _pull(call)))
 
 
-async def files(call: Call) -> Answer:
-    """Answer `GET …/pulls/{n}/files`: at most 3,000 whatever the pages."""
+@ROUTES.on("GET", f"{PULL}/{{pull_number}}/files", "pull_requests")
+async def _files(call: Call) -> Answer:
+    """List at most 3,000 files, whatever the pages."""
     pull = _pull(call)
     changed = pull.repo.git.changes(pull.base_sha, pull.head_sha)[:MAX_FILES]
-    return paged(
-        call, [file_json(call.sim.state, pull.repo, pull.head_sha, file) for file in changed]
-    )
+    return paged(call, [file_json(call.state, pull.repo, pull.head_sha, one) for one in changed])
 
 
-async def pull_commits(call: Call) -> Answer:
-    """Answer `GET …/pulls/{n}/commits`."""
+@ROUTES.on("GET", f"{PULL}/{{pull_number}}/commits", "pull_requests")
+async def _pull_commits(call: Call) -> Answer:
     pull = _pull(call)
     git = pull.repo.git
     shas = git.between(pull.base_sha, pull.head_sha)
-    return paged(call, [commit_json(call.sim.state, pull.repo, git.info(sha)) for sha in shas])
+    return paged(call, [commit_json(call.state, pull.repo, git.info(sha)) for sha in shas])
 
 
-async def commit_pulls(call: Call) -> Answer:
-    """Answer `GET …/commits/{sha}/pulls`: nothing for a fork's commit."""
+@ROUTES.on("GET", "/repos/{owner}/{repo}/commits/{commit_sha}/pulls", "pull_requests")
+async def _commit_pulls(call: Call) -> Answer:
+    """List no pull request for a fork's commit."""
     found = [
-        pull_simple(call.sim.state, pull)
-        for pull in call.sim.state.pulls_of(call.repo)
+        pull_simple(call.state, pull)
+        for pull in call.state.pulls_of(call.repo)
         if pull.head_sha == call.params["commit_sha"] and not pull.is_fork
     ]
     return paged(call, found)
 
 
-async def get_issue(call: Call) -> Answer:
-    """Answer `GET …/issues/{n}` of a pull request."""
-    return Answer(issue_json(call.sim.state, _pull(call, "issue_number")))
+@ROUTES.on("GET", f"{ISSUE}/{{issue_number}}", "issues")
+async def _get_issue(call: Call) -> Answer:
+    return Answer(issue_json(call.state, _pull(call, "issue_number")))
 
 
-async def list_comments(call: Call) -> Answer:
-    """Answer `GET …/issues/{n}/comments`, ascending by id."""
+@ROUTES.on("GET", f"{ISSUE}/{{issue_number}}/comments", "issues")
+async def _list_comments(call: Call) -> Answer:
     pull = _pull(call, "issue_number")
-    state = call.sim.state
+    state = call.state
     return paged(call, [comment_json(state, one) for one in state.comments_of(pull)])
 
 
@@ -97,67 +103,68 @@ def _body(call: Call) -> str:
 
 
 def _may_comment(call: Call) -> None:
-    """Refuse a token that has only one of the two permissions (facts 3: both are needed)."""
+    """Refuse a token that has only one of the two permissions. GitHub needs both."""
     assert call.token is not None
     if call.token.permissions.get("pull_requests") != "write":
         wanted = {"X-Accepted-GitHub-Permissions": "issues=write; pull_requests=write"}
         raise GitHubError(403, "Resource not accessible by integration", headers=wanted)
 
 
-async def create_comment(call: Call) -> Answer:
-    """Answer `POST …/issues/{n}/comments`."""
+@ROUTES.on("POST", f"{ISSUE}/{{issue_number}}/comments", "issues", "write")
+async def _create_comment(call: Call) -> Answer:
     _may_comment(call)
     pull = _pull(call, "issue_number")
     assert call.token is not None
     app = call.token.installation.app
     comment = call.sim.people.write_comment(pull, call.me, _body(call), app)
-    return Answer(comment_json(call.sim.state, comment), 201)
+    return Answer(comment_json(call.state, comment), 201)
 
 
 def _comment(call: Call) -> Comment:
-    found = call.sim.state.comments.get(call.number("comment_id"))
+    found = call.state.comments.get(call.number("comment_id"))
     if found is None or found.pull.repo is not call.repo:
         raise not_found()
     return found
 
 
-async def get_comment(call: Call) -> Answer:
-    """Answer `GET …/issues/comments/{id}`."""
-    return Answer(comment_json(call.sim.state, _comment(call)))
+@ROUTES.on("GET", COMMENT, "issues")
+async def _get_comment(call: Call) -> Answer:
+    return Answer(comment_json(call.state, _comment(call)))
 
 
-async def update_comment(call: Call) -> Answer:
-    """Answer `PATCH …/issues/comments/{id}`."""
+@ROUTES.on("PATCH", COMMENT, "issues", "write")
+async def _update_comment(call: Call) -> Answer:
     _may_comment(call)
     comment = _comment(call)
     call.sim.people.edit_comment(comment, _body(call), call.me)
-    return Answer(comment_json(call.sim.state, comment))
+    return Answer(comment_json(call.state, comment))
 
 
-async def delete_comment(call: Call) -> Answer:
-    """Answer `DELETE …/issues/comments/{id}`."""
+@ROUTES.on("DELETE", COMMENT, "issues", "write")
+async def _delete_comment(call: Call) -> Answer:
     _may_comment(call)
     call.sim.people.delete_comment(_comment(call), call.me)
     return Answer(None, 204)
 
 
-async def react(call: Call) -> Answer:
-    """Answer `POST …/issues/comments/{id}/reactions`: 201 new, 200 when it is there already."""
+@ROUTES.on("POST", f"{COMMENT}/reactions", "issues", "write")
+async def _react(call: Call) -> Answer:
+    """Answer 201 when it is new, 200 when it is there already."""
     _may_comment(call)
     comment, content = _comment(call), call.fields().get("content")
     if content not in EMOJI:
         refuse("Validation Failed", f"{content} is not a reaction")
     for one in comment.reactions:
         if one.user is call.me and one.content == content:
-            return Answer(reaction_json(call.sim.state, one))
-    state = call.sim.state
+            return Answer(reaction_json(call.state, one))
+    state = call.state
     reaction = Reaction(state.new_id(), call.me, content, state.clock.now())
     comment.reactions.append(reaction)
     return Answer(reaction_json(state, reaction), 201)
 
 
-async def unreact(call: Call) -> Answer:
-    """Answer `DELETE …/issues/comments/{id}/reactions/{reaction}`."""
+@ROUTES.on("DELETE", f"{COMMENT}/reactions/{{reaction_id}}", "issues", "write")
+async def _unreact(call: Call) -> Answer:
     comment, number = _comment(call), call.number("reaction_id")
     kept = [one for one in comment.reactions if one.id != number]
     if len(kept) == len(comment.reactions):
@@ -166,54 +173,31 @@ async def unreact(call: Call) -> Answer:
     return Answer(None, 204)
 
 
-async def list_labels(call: Call) -> Answer:
-    """Answer `GET …/issues/{n}/labels`."""
+@ROUTES.on("GET", f"{ISSUE}/{{issue_number}}/labels", "issues")
+async def _list_labels(call: Call) -> Answer:
     pull = _pull(call, "issue_number")
-    return paged(call, [label_json(call.sim.state, pull.repo, name) for name in pull.labels])
+    return paged(call, [label_json(call.state, pull.repo, name) for name in pull.labels])
 
 
-async def add_labels(call: Call) -> Answer:
-    """Answer `POST …/issues/{n}/labels`."""
+@ROUTES.on("POST", f"{ISSUE}/{{issue_number}}/labels", "issues", "write")
+async def _add_labels(call: Call) -> Answer:
     pull = _pull(call, "issue_number")
     for name in call.fields().get("labels", []):
         call.sim.people.label(pull, name, call.me)
-    return await list_labels(call)
+    return await _list_labels(call)
 
 
-async def remove_label(call: Call) -> Answer:
-    """Answer `DELETE …/issues/{n}/labels/{name}`."""
+@ROUTES.on("DELETE", f"{ISSUE}/{{issue_number}}/labels/{{name}}", "issues", "write")
+async def _remove_label(call: Call) -> Answer:
     pull = _pull(call, "issue_number")
     if call.params["name"] not in pull.labels:
         raise not_found()
     call.sim.people.unlabel(pull, call.params["name"], call.me)
-    return await list_labels(call)
+    return await _list_labels(call)
 
 
-async def reviews(call: Call) -> Answer:
-    """Answer `GET …/pulls/{n}/reviews`: reviews are not modelled, so none."""
+@ROUTES.on("GET", f"{PULL}/{{pull_number}}/reviews", "pull_requests")
+async def _reviews(call: Call) -> Answer:
+    """List none: reviews are not modelled."""
     _pull(call)
     return Answer([])
-
-
-PULL = "/repos/{owner}/{repo}/pulls"
-ISSUE = "/repos/{owner}/{repo}/issues"
-COMMENT = f"{ISSUE}/comments/{{comment_id}}"
-ROUTES = [
-    Route("GET", PULL, list_pulls, "pull_requests"),
-    Route("GET", f"{PULL}/{{pull_number}}", get_pull, "pull_requests"),
-    Route("GET", f"{PULL}/{{pull_number}}/files", files, "pull_requests"),
-    Route("GET", f"{PULL}/{{pull_number}}/commits", pull_commits, "pull_requests"),
-    Route("GET", f"{PULL}/{{pull_number}}/reviews", reviews, "pull_requests"),
-    Route("GET", "/repos/{owner}/{repo}/commits/{commit_sha}/pulls", commit_pulls, "pull_requests"),
-    Route("GET", f"{ISSUE}/{{issue_number}}", get_issue, "issues"),
-    Route("GET", f"{ISSUE}/{{issue_number}}/comments", list_comments, "issues"),
-    Route("POST", f"{ISSUE}/{{issue_number}}/comments", create_comment, "issues", "write"),
-    Route("GET", COMMENT, get_comment, "issues"),
-    Route("PATCH", COMMENT, update_comment, "issues", "write"),
-    Route("DELETE", COMMENT, delete_comment, "issues", "write"),
-    Route("POST", f"{COMMENT}/reactions", react, "issues", "write"),
-    Route("DELETE", f"{COMMENT}/reactions/{{reaction_id}}", unreact, "issues", "write"),
-    Route("GET", f"{ISSUE}/{{issue_number}}/labels", list_labels, "issues"),
-    Route("POST", f"{ISSUE}/{{issue_number}}/labels", add_labels, "issues", "write"),
-    Route("DELETE", f"{ISSUE}/{{issue_number}}/labels/{{name}}", remove_label, "issues", "write"),
-]

@@ -7,20 +7,24 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.sim.errors import GitHubError, not_found, refuse
-from bot.sim.route import Answer, Call, Route, paged
+from bot.sim.route import Answer, Call, Routes, paged
 from bot.sim.shapes import repo_json
 from bot.sim.shapes_pulls import commit_json, file_json
 
 MAX_COMPARE_FILES = 300
 
-
-async def get_repo(call: Call) -> Answer:
-    """Answer `GET /repos/{owner}/{repo}`."""
-    return Answer(repo_json(call.sim.state, call.repo))
+REPO = "/repos/{owner}/{repo}"
+ROUTES = Routes()
 
 
-async def contents(call: Call) -> Answer:
-    """Answer `GET …/contents/{path}`: raw, a file object, or a folder's listing."""
+@ROUTES.on("GET", REPO)
+async def _get_repo(call: Call) -> Answer:
+    return Answer(repo_json(call.state, call.repo))
+
+
+@ROUTES.on("GET", f"{REPO}/contents/{{path:.+}}", "contents")
+async def _contents(call: Call) -> Answer:
+    """Answer with the raw file, a file object, or a folder's listing."""
     repo, path = call.repo, call.params["path"].strip("/")
     sha = repo.git.resolve(call.query.get("ref") or repo.default_branch)
     if sha is None:
@@ -51,7 +55,7 @@ def _folder(call: Call, sha: str, path: str) -> Answer:
 
 
 def _entry(call: Call, ref: str, path: str, blob: str) -> dict[str, Any]:
-    repo, url = call.repo, call.sim.state.url
+    repo, url = call.repo, call.state.url
     self_url = f"{url}/repos/{repo.full_name}/contents/{quote(path)}?ref={ref}"
     html = f"{url}/{repo.full_name}/blob/{ref}/{quote(path)}"
     git = f"{url}/repos/{repo.full_name}/git/blobs/{blob}"
@@ -67,17 +71,17 @@ def _entry(call: Call, ref: str, path: str, blob: str) -> dict[str, Any]:
     }
 
 
-async def branch(call: Call) -> Answer:
-    """Answer `GET …/branches/{branch}`."""
+@ROUTES.on("GET", f"{REPO}/branches/{{branch:.+}}", "contents")
+async def _branch(call: Call) -> Answer:
     repo, name = call.repo, call.params["branch"]
     sha = repo.git.tip(repo.branch_ref(name))
     if sha is None:
         raise GitHubError(404, "Branch not found")
-    url = f"{call.sim.state.url}/repos/{repo.full_name}/branches/{quote(name)}"
-    html = f"{call.sim.state.url}/{repo.full_name}/tree/{quote(name)}"
+    url = f"{call.state.url}/repos/{repo.full_name}/branches/{quote(name)}"
+    html = f"{call.state.url}/{repo.full_name}/tree/{quote(name)}"
     data = {
         "name": name,
-        "commit": commit_json(call.sim.state, repo, repo.git.info(sha)),
+        "commit": commit_json(call.state, repo, repo.git.info(sha)),
         "_links": {"self": url, "html": html},
         "protected": False,
         "protection": {"enabled": False},
@@ -93,40 +97,41 @@ def _commit(call: Call, name: str) -> str:
     return sha
 
 
-async def commit(call: Call) -> Answer:
-    """Answer `GET …/commits/{ref}`; with `application/vnd.github.sha` the bare SHA."""
+@ROUTES.on("GET", f"{REPO}/commits/{{ref:.+}}", "contents")
+async def _get_commit(call: Call) -> Answer:
+    """Answer with the bare SHA if `application/vnd.github.sha` is accepted."""
     repo = call.repo
     sha = _commit(call, call.params["ref"])
     if "github.sha" in call.headers.get("Accept", ""):
         return Answer(raw=sha.encode(), media="application/vnd.github.sha; charset=utf-8")
-    return Answer(commit_json(call.sim.state, repo, repo.git.info(sha)))
+    return Answer(commit_json(call.state, repo, repo.git.info(sha)))
 
 
-async def list_commits(call: Call) -> Answer:
-    """Answer `GET …/commits` from `sha` (default: the default branch)."""
+@ROUTES.on("GET", f"{REPO}/commits", "contents")
+async def _list_commits(call: Call) -> Answer:
     repo = call.repo
     sha = _commit(call, call.query.get("sha") or repo.default_branch)
     shas = repo.git.history(sha)
-    return paged(call, [commit_json(call.sim.state, repo, repo.git.info(one)) for one in shas])
+    return paged(call, [commit_json(call.state, repo, repo.git.info(one)) for one in shas])
 
 
-async def git_ref(call: Call) -> Answer:
-    """Answer `GET …/git/ref/{ref}` (`heads/main`, `pull/1/head`)."""
+@ROUTES.on("GET", f"{REPO}/git/ref/{{ref:.+}}", "contents")
+async def _git_ref(call: Call) -> Answer:
     repo, name = call.repo, f"refs/{call.params['ref']}"
     sha = repo.git.tip(name)
     if sha is None:
         raise not_found()
-    url = f"{call.sim.state.url}/repos/{repo.full_name}/git"
+    url = f"{call.state.url}/repos/{repo.full_name}/git"
     target = {"type": "commit", "sha": sha, "url": f"{url}/commits/{sha}"}
     return Answer({"ref": name, "node_id": "REF_0", "url": f"{url}/{name}", "object": target})
 
 
-async def git_commit(call: Call) -> Answer:
-    """Answer `GET …/git/commits/{sha}`."""
+@ROUTES.on("GET", f"{REPO}/git/commits/{{commit_sha}}", "contents")
+async def _git_commit(call: Call) -> Answer:
     sha = call.params["commit_sha"]
     if call.repo.git.tip(sha) is None:
         raise not_found()
-    full = commit_json(call.sim.state, call.repo, call.repo.git.info(sha))
+    full = commit_json(call.state, call.repo, call.repo.git.info(sha))
     inner = full["commit"]
     keep = {key: full[key] for key in ("sha", "node_id", "html_url", "parents")}
     verification = {"verified": False, "reason": "unsigned", "signature": None, "payload": None}
@@ -137,12 +142,13 @@ async def git_commit(call: Call) -> Answer:
     )
 
 
-async def compare(call: Call) -> Answer:
-    """Answer `GET …/compare/{base}...{head}`: at most 300 files."""
+@ROUTES.on("GET", f"{REPO}/compare/{{basehead:.+}}", "contents")
+async def _compare(call: Call) -> Answer:
+    """Compare two commits, with at most 300 files."""
     base, mark, head = call.params["basehead"].partition("...")
     if not mark:
         raise not_found()
-    repo, state = call.repo, call.sim.state
+    repo, state = call.repo, call.state
     found = [repo.git.resolve(name.rpartition(":")[2]) for name in (base, head)]
     if found[0] is None or found[1] is None:
         raise not_found()
@@ -168,16 +174,3 @@ async def compare(call: Call) -> Answer:
         "files": [file_json(state, repo, new, file) for file in files],
     }
     return Answer(data)
-
-
-REPO = "/repos/{owner}/{repo}"
-ROUTES = [
-    Route("GET", REPO, get_repo),
-    Route("GET", f"{REPO}/contents/{{path:.+}}", contents, "contents"),
-    Route("GET", f"{REPO}/branches/{{branch:.+}}", branch, "contents"),
-    Route("GET", f"{REPO}/commits", list_commits, "contents"),
-    Route("GET", f"{REPO}/commits/{{ref:.+}}", commit, "contents"),
-    Route("GET", f"{REPO}/git/ref/{{ref:.+}}", git_ref, "contents"),
-    Route("GET", f"{REPO}/git/commits/{{commit_sha}}", git_commit, "contents"),
-    Route("GET", f"{REPO}/compare/{{basehead:.+}}", compare, "contents"),
-]

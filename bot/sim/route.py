@@ -1,24 +1,23 @@
-"""What a REST handler gets and answers."""
+"""The argument, the result and the path of a REST handler."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from bot.sim.errors import GitHubError, not_found
 from bot.sim.model import App, Repo, Token, User
-
-if TYPE_CHECKING:
-    from bot.sim.hub import SimGitHub
+from bot.sim.simulation import Simulation
+from bot.sim.state import State
 
 
 @dataclass(slots=True)
 class Call:
-    """One request: its parts, and who makes it. `params` are the parts of the path."""
+    """A request and its caller. `params` are the variable parts of the path."""
 
-    sim: SimGitHub
+    sim: Simulation
     params: Mapping[str, str]
     query: Mapping[str, str]
     headers: Mapping[str, str]
@@ -28,8 +27,13 @@ class Call:
     app: App | None = None
 
     @property
+    def state(self) -> State:
+        """Return the state of the simulation."""
+        return self.sim.state
+
+    @property
     def repo(self) -> Repo:
-        """Answer the repository of the path; 404 when it is unknown or out of reach."""
+        """Return the repository of the path. An unknown one is a 404."""
         name = f"{self.params['owner']}/{self.params['repo']}".lower()
         for repo in self.sim.state.repos.values():
             if repo.full_name.lower() == name:
@@ -38,20 +42,20 @@ class Call:
 
     @property
     def me(self) -> User:
-        """Answer the bot account that acts."""
+        """Return the bot account that acts."""
         app = self.app or (self.token.installation.app if self.token else None)
         if app is None or app.bot is None:
             raise GitHubError(401, "Requires authentication")
         return app.bot
 
     def number(self, name: str) -> int:
-        """Answer a numeric part of the path; 404 when it is no number."""
+        """Return a numeric part of the path. A part that is no number is a 404."""
         if not self.params[name].isdigit():
             raise not_found()
         return int(self.params[name])
 
     def fields(self) -> dict[str, Any]:
-        """Answer the JSON body as an object; anything else is a 400 or 422."""
+        """Return the JSON body as an object. Any other body is a 422."""
         if self.body is None:
             return {}
         if not isinstance(self.body, dict):
@@ -61,7 +65,7 @@ class Call:
 
 @dataclass(slots=True)
 class Answer:
-    """What is sent back. `data=None` sends no body; `raw` is sent as it is."""
+    """An answer. `data=None` sends no body, `raw` is sent as it is."""
 
     data: Any = None
     status: int = 200
@@ -75,7 +79,7 @@ Handler = Callable[[Call], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path, who may call it (`app` JWT, `token`, `any`), and what the token must be allowed."""
+    """A path, its callers (`app` JWT, `token`, `any`), and the permission that a token needs."""
 
     method: str
     template: str
@@ -86,12 +90,33 @@ class Route:
 
     @property
     def name(self) -> str:
-        """Answer the template as GitHub's description writes it."""
+        """Return the template as GitHub's description writes it."""
         return self.template.replace(":.+", "")
 
 
+class Routes(list[Route]):
+    """The routes of a module, each declared above its handler."""
+
+    def on(
+        self,
+        method: str,
+        template: str,
+        permission: str = "metadata",
+        level: str = "read",
+        *,
+        who: str = "token",
+    ) -> Callable[[Handler], Handler]:
+        """Let the decorated function answer this path."""
+
+        def add(handler: Handler) -> Handler:
+            self.append(Route(method, template, handler, permission, level, who))
+            return handler
+
+        return add
+
+
 def paged(call: Call, items: Sequence[Any], key: str | None = None) -> Answer:
-    """Cut a list into the page asked for, with the `Link` header; `key` wraps it in an object."""
+    """Return the page that was asked for, with the `Link` header. `key` wraps it in an object."""
     size = min(max(int(call.query.get("per_page", "30")), 1), 100)
     page = max(int(call.query.get("page", "1")), 1)
     shown = list(items[(page - 1) * size : page * size])
@@ -108,4 +133,4 @@ def paged(call: Call, items: Sequence[Any], key: str | None = None) -> Answer:
 
 def _link(call: Call, page: int, rel: str) -> str:
     query = urlencode({**call.query, "page": str(page)})
-    return f'<{call.sim.state.url}{call.path}?{query}>; rel="{rel}"'
+    return f'<{call.state.url}{call.path}?{query}>; rel="{rel}"'

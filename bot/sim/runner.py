@@ -1,4 +1,4 @@
-"""Executes one job: its steps one after another, for real, on this machine."""
+"""Executes the steps of a job as real processes on this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
 
 @dataclass(slots=True)
 class Work:
-    """A job to execute. `env` is the workflow's; `variables` those the runner sets itself."""
+    """A job to execute. `env` is the workflow's, the runner itself sets `variables`."""
 
     state: State
     job: Job
@@ -36,7 +36,7 @@ class Work:
 
 
 class JobRunner:
-    """Runs the steps of one job and sums them up."""
+    """Runs the steps of one job."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -53,7 +53,7 @@ class JobRunner:
         self.temp = work.folder / "temp"
 
     async def run(self) -> str:
-        """Execute the job and answer its conclusion."""
+        """Execute the job. Return its conclusion."""
         for folder in (self.workspace, self.temp, self._work.folder / "home"):
             folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -129,7 +129,7 @@ class JobRunner:
         return env | self._exported
 
     async def _step(self, number: int, spec: StepSpec) -> None:
-        """Run one step unless its condition says no; a problem in it fails the job loudly."""
+        """Run a step if its condition holds. A problem in it fails the job loudly."""
         step = Step(number, spec.name or _title(spec))
         self._job.steps.append(step)
         outcome = "failure"
@@ -211,7 +211,7 @@ class JobRunner:
         return code
 
     def _stopping(self) -> Stopping:
-        """Answer how this step stops: one that starts after a cancel is stopped by force alone."""
+        """Return how this step stops. One that starts after a cancel is stopped by force alone."""
         whole = self._work.stopping
         if not whole.asked.is_set():
             return whole

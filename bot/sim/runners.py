@@ -1,4 +1,4 @@
-"""Runners registered by label, and the queue for them."""
+"""The runners, and the jobs that wait for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.sim.state import State
 
 @dataclass(slots=True)
 class Runner:
-    """One runner: takes one job at a time."""
+    """A runner. It takes one job at a time."""
 
     id: int
     name: str
@@ -21,7 +21,7 @@ class Runner:
 
 @dataclass(slots=True)
 class Runners:
-    """All runners; jobs wait first come, first served, for one that has every label asked for."""
+    """All runners. Jobs wait in order for a runner that has all their labels."""
 
     state: State
     all: list[Runner] = field(default_factory=list)

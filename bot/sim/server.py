@@ -1,12 +1,13 @@
-"""The HTTP side: one pipeline for every REST call, from credentials to counting."""
+"""The pipeline of every REST call, from credentials to counting."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from aiohttp import web
@@ -17,9 +18,7 @@ from bot.sim.faults import Fault, error_of
 from bot.sim.limits import ApiCall
 from bot.sim.model import App, Token
 from bot.sim.route import Answer, Call, Route
-
-if TYPE_CHECKING:
-    from bot.sim.hub import SimGitHub
+from bot.sim.simulation import Simulation
 
 VERSIONS = ("2026-03-10", "2022-11-28")
 DEFAULT_VERSION = "2022-11-28"
@@ -28,7 +27,7 @@ HANG_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A call and its answer, as the validator gets them."""
+    """A call and its answer, for the validator."""
 
     method: str
     route: str
@@ -43,12 +42,13 @@ class Seen:
 class Pipeline:
     """Runs one route for one request."""
 
-    def __init__(self, sim: SimGitHub, route: Route) -> None:
+    def __init__(self, sim: Simulation, route: Route, check: Callable[[Seen], None]) -> None:
         self._sim = sim
         self._route = route
+        self._check_seen = check
 
     async def __call__(self, request: web.Request) -> web.StreamResponse:
-        """Answer a request as GitHub would, faults included."""
+        """Answer a request as GitHub would, with its faults."""
         version = request.headers.get("X-GitHub-Api-Version", DEFAULT_VERSION)
         fault = self._sim.faults.take(request.method, request.path)
         if fault is not None and fault.kind in {"drop", "hang"}:
@@ -63,8 +63,11 @@ class Pipeline:
         except GitHubError as error:
             answer = Answer(error.body(), error.status, dict(error.headers))
         response = self._respond(request, answer, who, version)
-        self._record(request, response, who)
-        self._validate(request, body, answer, version)
+        method, name, now = request.method, self._route.name, self._sim.state.clock.now()
+        call = ApiCall(method, name, request.path_qs, response.status, _installation(who), now)
+        self._sim.calls.append(call)
+        asked = (method, name, self._described_path(request), request.query_string, body)
+        self._check_seen(Seen(*asked, answer.status, answer.data, version))
         if fault is not None and fault.kind == "lost":
             await self._fail_to_answer(request, fault)
         return response
@@ -147,39 +150,10 @@ class Pipeline:
         media = {"Content-Type": answer.media} if body else {}
         return web.Response(status=status, body=body, headers={**headers, **media})
 
-    def _record(
-        self, request: web.Request, response: web.Response, who: Token | App | None
-    ) -> None:
-        self._sim.calls.append(
-            ApiCall(
-                method=request.method,
-                route=self._route.name,
-                path=request.path_qs,
-                status=response.status,
-                installation=_installation(who),
-                at=self._sim.state.clock.now(),
-            )
-        )
-
     def _described_path(self, request: web.Request) -> str:
-        """Answer the path with every parameter encoded whole, as the description wants it."""
+        """Return the path with each parameter as one segment, as in GitHub's description."""
         params = request.match_info.items()
         return self._route.name.format(**{key: quote(text, safe="") for key, text in params})
-
-    def _validate(self, request: web.Request, body: Any, answer: Answer, version: str) -> None:
-        if self._sim.validator is None:
-            return
-        seen = Seen(
-            method=request.method,
-            route=self._route.name,
-            path=self._described_path(request),
-            query=request.query_string,
-            body=body,
-            status=answer.status,
-            data=answer.data,
-            version=version,
-        )
-        self._sim.problems.extend(self._sim.validator(seen))
 
 
 def _installation(who: Token | App | None) -> int | None:

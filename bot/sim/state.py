@@ -1,4 +1,4 @@
-"""All the state of one simulated GitHub, with its clock and its counters."""
+"""The state of one simulated GitHub, with its clock and its counters."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from bot.sim.model import (
     CheckSuite,
     Comment,
     Installation,
+    Job,
     Pull,
     Repo,
     Run,
@@ -29,7 +30,7 @@ NAMESPACE = uuid.UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
 
 @dataclass
 class State:
-    """Everything that is known; parts of the simulation share one of these."""
+    """All objects by id. The parts of a simulation share it."""
 
     clock: Clock
     folder: Path
@@ -53,22 +54,22 @@ class State:
     _guids: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def new_id(self) -> int:
-        """Answer the next id: the same sequence in every run of the same steps."""
+        """Return the next id. The same steps give the same ids."""
         return next(self._ids)
 
     def new_guid(self) -> str:
-        """Answer the next delivery id, a UUID that is the same in every run of the same steps."""
+        """Return the next delivery id, a UUID. The same steps give the same ids."""
         return str(uuid.uuid5(NAMESPACE, f"delivery-{next(self._guids)}"))
 
     def the_app(self) -> App:
-        """Answer the app under test."""
+        """Return the app under test."""
         if self.app is None:
             message = "no app has been created yet"
             raise CannotError(message)
         return self.app
 
     def user(self, login: str | User) -> User:
-        """Answer a user by login (case does not count); unknown ones are a person's mistake."""
+        """Return a user by login, in any case. Raises `CannotError` if there is none."""
         if isinstance(login, User):
             return login
         found = self.users.get(login.lower())
@@ -78,7 +79,7 @@ class State:
         return found
 
     def repo(self, name: str | Repo | None = None) -> Repo:
-        """Answer a repository by `owner/name`; `None` is the first one created."""
+        """Return a repository by `owner/name`, the first one created for `None`."""
         if isinstance(name, Repo):
             return name
         for repo in self.repos.values():
@@ -88,7 +89,7 @@ class State:
         raise CannotError(message)
 
     def pull(self, number: int | Pull, repo: str | Repo | None = None) -> Pull:
-        """Answer a pull request by number."""
+        """Return a pull request by number."""
         if isinstance(number, Pull):
             return number
         found = self.pulls.get((self.repo(repo).id, number))
@@ -97,28 +98,33 @@ class State:
         return found
 
     def pulls_of(self, repo: Repo) -> list[Pull]:
-        """Answer the repository's pull requests, newest first."""
+        """Return the repository's pull requests, newest first."""
         return sorted(
             (pull for pull in self.pulls.values() if pull.repo is repo),
             key=lambda pull: -pull.number,
         )
 
     def comments_of(self, pull: Pull) -> list[Comment]:
-        """Answer the comments of a pull request, oldest first."""
+        """Return the comments of a pull request, oldest first."""
         return [comment for comment in self.comments.values() if comment.pull is pull]
 
+    def job(self, number: int) -> Job | None:
+        """Return a job by its id."""
+        jobs = (job for run in self.runs.values() for job in run.jobs)
+        return next((job for job in jobs if job.id == number), None)
+
     def level(self, repo: Repo, login: str) -> str:
-        """Answer a user's effective level; on a public repository everybody reads."""
+        """Return a user's effective level. Everybody can read a public repository."""
         if repo.owner.login.lower() == login.lower():
             return "admin"
         return repo.levels.get(login.lower(), "none" if repo.private else "read")
 
     def node_id(self, kind: str, number: int) -> str:
-        """Answer an opaque global id."""
+        """Return an opaque global id."""
         return f"{kind}_{number:012d}"
 
     def installation_for(self, repo: Repo) -> Installation | None:
-        """Answer the app's installation on a repository's owner."""
+        """Return the app's installation on a repository's owner."""
         for installation in self.installations.values():
             if installation.account.login == repo.owner.login:
                 return installation
@@ -126,7 +132,7 @@ class State:
 
 
 def seen(past: list[tuple[Any, dict[str, Any]]], until: Any) -> dict[str, Any] | None:
-    """Answer how a thing looked at a time, `None` when it was not there yet."""
+    """Return the object as it was at a time, `None` if it was not there yet."""
     look = None
     for when, data in past:
         if when > until:

@@ -10,7 +10,7 @@ NAMES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY", "G
 
 
 class FileFormatError(Exception):
-    """A step wrote something into one of its files that the runner cannot read."""
+    """A step wrote a line that the runner cannot read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class StepFiles:
     number: int
 
     def prepare(self) -> dict[str, str]:
-        """Make them, empty, and answer the variables that name them."""
+        """Make the files, empty. Return the variables that name them."""
         env = {}
         for name in NAMES:
             path = self._path(name)

@@ -1,4 +1,4 @@
-"""Builds the webhooks of each change and hands them to the deliveries."""
+"""Builds the webhooks of each change and queues them for delivery."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Any
 from bot.sim.deliveries import Deliveries, Delivery
 from bot.sim.git import ZERO, CommitInfo
 from bot.sim.model import CheckRun, CheckSuite, Comment, Job, Pull, Repo, Run, User
+from bot.sim.payloads import Json
 from bot.sim.shapes import (
-    Json,
     installation_json,
     organization_json,
     repo_json,
     simple_commit,
     user_json,
 )
-from bot.sim.shapes_actions import job_json, run_json, workflow_json
-from bot.sim.shapes_checks import check_json, suite_json
+from bot.sim.shapes_checks import check_json, job_json, run_json, suite_json, workflow_json
 from bot.sim.shapes_pulls import comment_json, issue_json, pull_json
 from bot.sim.state import State
 
@@ -48,7 +47,7 @@ class Push:
 
 
 class Webhooks:
-    """One method a kind of event; each builds the body from the state as it is now."""
+    """One method for each event. It builds the body from the state as it is now."""
 
     def __init__(self, state: State, deliveries: Deliveries) -> None:
         self._state = state
@@ -91,57 +90,44 @@ class Webhooks:
         subscribed = event in app.events or event in {"check_run", "check_suite"}
         return allowed and subscribed and needed in {*app.permissions, "metadata"}
 
+    def _tell(self, event: str, repo: Repo, action: str, by: User, data: Json) -> None:
+        self.send(event, {"action": action, **data, "sender": self.sender(by)}, repo)
+
     def sender(self, user: User) -> Json:
-        """Answer the `sender` of an event."""
+        """Return the `sender` of an event."""
         return user_json(self._state, user)
 
     def pull_request(self, pull: Pull, action: str, by: User, **more: Any) -> None:
         """Send `pull_request`."""
-        shown = pull_json(self._state, pull, webhook=True)
-        data = {"action": action, "number": pull.number, "pull_request": shown, **more}
-        self.send("pull_request", data | {"sender": self.sender(by)}, pull.repo)
+        data = {"number": pull.number, "pull_request": pull_json(self._state, pull, webhook=True)}
+        self._tell("pull_request", pull.repo, action, by, data | more)
 
     def issue_comment(self, comment: Comment, action: str, by: User, **more: Any) -> None:
         """Send `issue_comment`."""
-        data = {
-            "action": action,
-            "issue": issue_json(self._state, comment.pull),
-            "comment": comment_json(self._state, comment),
-            "sender": self.sender(by),
-            **more,
-        }
-        self.send("issue_comment", data, comment.pull.repo)
+        issue, shown = issue_json(self._state, comment.pull), comment_json(self._state, comment)
+        data = {"issue": issue, "comment": shown}
+        self._tell("issue_comment", comment.pull.repo, action, by, data | more)
 
     def check_run(self, run: CheckRun, action: str, by: User, **more: Any) -> None:
         """Send `check_run`."""
-        shown = check_json(self._state, run, webhook=True)
-        data = {"action": action, "check_run": shown, "sender": self.sender(by), **more}
-        self.send("check_run", data, run.suite.repo)
+        data = {"check_run": check_json(self._state, run, webhook=True)}
+        self._tell("check_run", run.suite.repo, action, by, data | more)
 
     def check_suite(self, suite: CheckSuite, action: str, by: User) -> None:
         """Send `check_suite`."""
-        shown = suite_json(self._state, suite)
-        data = {"action": action, "check_suite": shown, "sender": self.sender(by)}
-        self.send("check_suite", data, suite.repo)
+        data = {"check_suite": suite_json(self._state, suite)}
+        self._tell("check_suite", suite.repo, action, by, data)
 
     def workflow_run(self, run: Run, action: str) -> None:
         """Send `workflow_run`."""
-        data = {
-            "action": action,
-            "workflow_run": run_json(self._state, run),
-            "workflow": workflow_json(self._state, run.workflow),
-            "sender": self.sender(run.triggering_actor),
-        }
-        self.send("workflow_run", data, run.repo)
+        shown, workflow = run_json(self._state, run), workflow_json(self._state, run.workflow)
+        data = {"workflow_run": shown, "workflow": workflow}
+        self._tell("workflow_run", run.repo, action, run.triggering_actor, data)
 
     def workflow_job(self, job: Job, action: str) -> None:
         """Send `workflow_job`: no inputs, no display title, no pull request in it."""
-        data = {
-            "action": action,
-            "workflow_job": job_json(self._state, job),
-            "sender": self.sender(job.run.triggering_actor),
-        }
-        self.send("workflow_job", data, job.run.repo)
+        data = {"workflow_job": job_json(self._state, job)}
+        self._tell("workflow_job", job.run.repo, action, job.run.triggering_actor, data)
 
     def push(self, push: Push) -> None:
         """Send `push`."""
@@ -169,8 +155,7 @@ class Webhooks:
 
     def merge_group(self, repo: Repo, group: Json, action: str, by: User, **more: Any) -> None:
         """Send `merge_group`."""
-        data = {"action": action, "merge_group": group, "sender": self.sender(by), **more}
-        self.send("merge_group", data, repo)
+        self._tell("merge_group", repo, action, by, {"merge_group": group, **more})
 
     def installation(self, installation_id: int, action: str, by: User) -> None:
         """Send `installation`, which every app gets."""
@@ -190,7 +175,7 @@ class Webhooks:
         self.send("installation", data)
 
     def ping(self) -> None:
-        """Send `ping`, as when the hook is made: no action, no installation."""
+        """Send `ping`, as when the hook is made. It has no action and no installation."""
         app = self._state.the_app()
         hook = {
             "type": "App",

@@ -1,4 +1,4 @@
-"""Workflow files: the declared subset of their syntax; what is outside it becomes a problem."""
+"""Workflow files: a declared subset of their syntax. Anything else becomes a problem."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class StepSpec:
 
 @dataclass(slots=True)
 class JobSpec:
-    """A job as written; `problems` are what the simulation refuses in it."""
+    """A job as written. The simulation refuses it for its `problems`."""
 
     key: str
     name: str
@@ -71,7 +71,7 @@ class JobSpec:
 
 @dataclass(slots=True)
 class WorkflowFile:
-    """A workflow file as written; `problems` concern all of it."""
+    """A workflow file as written. Its `problems` concern all of it."""
 
     name: str | None
     run_name: str | None
@@ -85,7 +85,7 @@ class WorkflowFile:
 
 
 def parse(text: str) -> WorkflowFile:
-    """Read a workflow file. Nothing raises: problems are kept for the run to fail with."""
+    """Read a workflow file. It never raises: the run fails with the problems."""
     try:
         data = yaml.load(text, Loader=_LOADER)  # noqa: S506 - one of the two safe ones
     except yaml.YAMLError as error:

@@ -1,4 +1,4 @@
-"""Which workflows a repository has, and whether a dispatch of one is in order."""
+"""The workflows of a repository, and the check of a dispatch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Workflows:
         self._state = state
 
     def of(self, repo: Repo) -> list[Workflow]:
-        """Answer the workflows on the default branch."""
+        """Return the workflows on the default branch."""
         tip = repo.git.tip(repo.branch_ref(repo.default_branch))
         paths = repo.git.listing(tip, FOLDER) if tip else []
         return [
@@ -51,7 +51,7 @@ class Workflows:
         return self._state.workflows[key]
 
     def find(self, repo: Repo, key: str) -> Workflow:
-        """Answer a workflow by id or file name; 404 when the default branch has none."""
+        """Return a workflow by id or file name. If the default branch has none, it is a 404."""
         for workflow in self.of(repo):
             if key in {str(workflow.id), workflow.path.rsplit("/", 1)[-1]}:
                 return workflow
@@ -81,7 +81,7 @@ class Workflows:
 
 
 def check_inputs(declared: dict[str, Input], given: Any) -> dict[str, Any]:
-    """Answer the inputs with defaults filled in; every fault is a 422."""
+    """Return the inputs with their defaults. A wrong input is a 422."""
     if not isinstance(given, dict):
         refuse("Invalid request.", "inputs is not an object")
     if len(given) > MAX_INPUTS:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.cli.demo.processes import left_by
+from bot.cli.demo.strays import left_by
 
 LIMIT_S = 150
 
@@ -93,7 +94,22 @@ def test_the_answer_has_the_promised_keys_and_stands_alone_on_stdout(ended: Ende
     keys = {"name", "head_sha", "status", "conclusion", "title"}
     assert all(set(one) == keys for one in answer["check_runs"])
     assert answer["seconds"] > 0
-    assert "as expected" in ended.err
+
+
+def test_it_prints_a_line_a_scene_with_the_result_and_where_to_look(ended: Ended) -> None:
+    lines = ended.err.splitlines()[-6:]
+    found = {line.partition("   ")[0]: line for line in lines}
+    assert re.fullmatch(
+        r"passes on two nodes +✓ Ascend / two-node-ppo +success +Passed in \d+ s +"
+        r"http://127\.0\.0\.1:\d+/octo/project/pull/\d",
+        found["passes on two nodes"],
+    )
+    failed = found["fails in its own file, run again"]
+    assert re.search(
+        r"✗ Ascend / two-node-ppo +failure +ValueError in trainer/rollout.py:12", failed
+    )
+    assert "⊘ Ascend / two-node-ppo" in found["a newer push supersedes a run"]
+    assert sorted(line[-1] for line in lines) == ["1", "2", "3", "4", "5", "6"]
 
 
 def test_each_suite_was_dispatched_once_a_commit_and_click(ended: Ended) -> None:

@@ -20,6 +20,6 @@ def command(*, once: bool, as_json: bool) -> None:
 
     Ends with 0 when every check run is as expected, else with 1 and what differs.
     """
-    from bot.cli.demo.run import Wishes, run  # noqa: PLC0415  aiohttp and rich, for this alone
+    from bot.cli.demo.run import Options, run  # noqa: PLC0415  aiohttp and rich, for this alone
 
-    sys.exit(asyncio.run(run(Wishes(once=once, as_json=as_json))))
+    sys.exit(asyncio.run(run(Options(once=once, as_json=as_json))))

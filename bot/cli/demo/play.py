@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 
 from bot import resources
 from bot.cli.demo.errors import DemoError
-from bot.cli.demo.expected import Expected, Wish, differences
-from bot.cli.demo.github import LOOK_S, Check, GitHub, Json, Seen, Submitter
+from bot.cli.demo.expected import Expectation, ExpectedCheck, differences
+from bot.sim import CannotError, NewPull, SimGitHub
+from bot.sim.model import CheckRun, Pull, Run
+from bot.submitter.backend import Backend
 
 SCENE_S = 90.0  # each takes under 26 s on an idle machine: writes to GitHub are paced
+LOOK_S = 0.1
 PULLS = "demo/pulls/"
 
 
@@ -27,16 +30,17 @@ def files_of(change: str) -> dict[str, str]:
 class Play:
     """One scene's stage and its course; `changed` is called after each step."""
 
-    github: GitHub
-    submitter: Submitter
+    github: SimGitHub
+    submitter: Backend
     limit_s: float = SCENE_S
     changed: Callable[[], None] = lambda: None
     started_at: float = field(default_factory=time.monotonic)
     ended_at: float | None = None
     step: str = "waits"
     state: str = "running"  # then ok or failed
-    pulls: list[int] = field(default_factory=list)
-    expected: list[Wish] = field(default_factory=list)
+    pulls: list[Pull] = field(default_factory=list)
+    expected: list[Expectation] = field(default_factory=list)
+    main: ExpectedCheck | None = None  # the check run that the scene is about
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -49,80 +53,90 @@ class Play:
         self.step = step
         self.changed()
 
-    async def open(self, author: str, title: str, change: str, *, fork: bool = False) -> Json:
+    def open(self, author: str, title: str, change: str, *, fork: bool = False) -> Pull:
         """Open a pull request with the files of a change."""
         self.says(f"{author} opens “{title}”")
-        pull = await self.github.do(
-            "open_pull", author=author, title=title, files=files_of(change), fork=fork
-        )
-        self.pulls.append(pull["number"])
+        new = NewPull(title=title, fork=fork)
+        pull = self.github.people.open_pull(author, files_of(change), new)
+        self.pulls.append(pull)
         return pull
 
-    async def push(self, number: int, change: str) -> Json:
-        """Push the files of a change to a pull request."""
-        return await self.github.do("push", pull=number, files=files_of(change))
+    def push(self, pull: Pull, change: str) -> str:
+        """Push the files of a change to a pull request; return the new head."""
+        self.says(f"{pull.author.login} pushes again")
+        return self.github.people.push(pull, files_of(change))
 
-    async def comment(self, number: int, by: str, body: str) -> int:
+    def comment(self, pull: Pull, by: str, body: str) -> int:
         """Comment on a pull request; return the comment's id."""
         self.says(f"{by} comments “{body}”")
-        done = await self.github.do("comment", pull=number, by=by, body=body)
-        found: int = done["id"]
-        return found
+        return self.github.people.comment(pull, by, body).id
 
-    async def rerun(self, expected: Expected, by: str) -> Check:
-        """Press *Re-run* on a check run; return it, for its successor to be told from it."""
+    def rerun(self, expected: ExpectedCheck, by: str) -> CheckRun:
+        """Press *Re-run* on a check run and return it."""
         check = self._shown(expected)
         self.says(f"{by} presses Re-run on {expected.label}")
-        await self.github.do("rerun_check", check=check.id, by=by)
+        self.github.people.rerun_check(check, by)
         return check
 
-    async def press(self, expected: Expected, identifier: str, by: str) -> Check:
-        """Press a button of a check run; return it."""
-        check = self._shown(expected)
+    def press(self, expected: ExpectedCheck, identifier: str, by: str) -> None:
+        """Press a button of a check run."""
         self.says(f"{by} presses {identifier} on {expected.label}")
-        await self.github.do("press", check=check.id, identifier=identifier, by=by)
-        return check
+        self.github.people.press(self._shown(expected), identifier, by)
 
-    def _shown(self, expected: Expected) -> Check:
-        check = self.github.seen.check(*expected.key)
+    def _shown(self, expected: ExpectedCheck) -> CheckRun:
+        check = self.github.check(*expected.key)
         assert check is not None, "a scene expects a check run before it presses anything there"
         return check
 
-    async def until(self, what: str, test: Callable[[Seen], bool]) -> None:
+    def dispatched(self, sha: str) -> Run | None:
+        """Return the newest workflow run that the bot dispatched for a commit."""
+        found = [run for run in self.github.runs() if run.inputs.get("sha") == sha]
+        return found[-1] if found else None
+
+    async def until(self, what: str, test: Callable[[], bool]) -> None:
         """Wait for something; raise `DemoError` that names it when the scene's time is up."""
         self.says(f"waiting for {what}")
-        if not await self.github.until(test, deadline=self.started_at + self.limit_s):
-            message = f"waited for {what}, and it did not come within {self.limit_s:g} s"
-            raise DemoError(message)
+        while not test():
+            self._check_time(what)
+            await asyncio.sleep(LOOK_S)
 
     async def until_rayjob_runs(self, sha: str) -> None:
         """Wait for a commit's workflow run, then for a running RayJob of it."""
-        await self.until("the workflow to start", lambda seen: seen.dispatch(sha) is not None)
-        dispatch = self.github.seen.dispatch(sha)
-        assert dispatch is not None
+        await self.until("the workflow to start", lambda: self.dispatched(sha) is not None)
+        run = self.dispatched(sha)
+        assert run is not None
         self.says("waiting for its RayJob to run")
-        while "RUNNING" not in await self.submitter.statuses(dispatch.run_id):
-            if time.monotonic() > self.started_at + self.limit_s:
-                message = f"waited for its RayJob to run, and it did not within {self.limit_s:g} s"
-                raise DemoError(message)
+        while not any(
+            job.state.status == "RUNNING" for job in await self.submitter.jobs_of(str(run.id), None)
+        ):
+            self._check_time("its RayJob to run")
             await asyncio.sleep(LOOK_S)
+
+    def _check_time(self, what: str) -> None:
+        if time.monotonic() > self.started_at + self.limit_s:
+            message = f"waited for {what}, and it did not come within {self.limit_s:g} s"
+            raise DemoError(message)
 
     def nothing_started(self, sha: str) -> None:
         """Raise `DemoError` if a workflow run was dispatched for a commit."""
-        if self.github.seen.dispatch(sha) is not None:
+        if self.dispatched(sha) is not None:
             message = f"a workflow run was dispatched for {sha[:7]}, and none should have been"
             raise DemoError(message)
 
-    async def expect(self, *expected: Wish) -> None:
-        """Wait until these are as expected; they must be so in the end, unless expected anew."""
+    async def expect(self, *expected: Expectation) -> None:
+        """Wait until these are as expected. They must still be so in the end.
+
+        A later expectation of the same check run or reply replaces an earlier one.
+        """
         keys = {one.key for one in expected}
         self.expected = [one for one in self.expected if one.key not in keys]
         self.expected += expected
+        self.main = next((one for one in expected if isinstance(one, ExpectedCheck)), self.main)
         names = ", ".join(dict.fromkeys(one.label for one in expected))
         try:
-            await self.until(f"the end of {names}", lambda seen: not differences(expected, seen))
+            await self.until(f"the end of {names}", lambda: not differences(expected, self.github))
         except DemoError as error:
-            message = "\n".join([str(error), *differences(expected, self.github.seen)])
+            message = "\n".join([str(error), *differences(expected, self.github)])
             raise DemoError(message) from error
 
     def end(self, problems: Sequence[str]) -> None:
@@ -130,7 +144,8 @@ class Play:
         self.ended_at = time.monotonic()
         self.problems += problems
         self.state = "failed" if self.problems else "ok"
-        self.says("differs from what was expected" if self.problems else "as expected")
+        check = self.github.check(*self.main.key) if self.main else None
+        self.says((check.title if check else None) or "ended")
 
 
 Script = Callable[[Play], Awaitable[None]]
@@ -144,3 +159,12 @@ class Scene:
     title: str
     script: Script
     limit_s: float = SCENE_S
+
+    async def play(self, play: Play) -> None:
+        """Play it; what goes wrong is noted."""
+        try:
+            await self.script(play)
+        except (DemoError, CannotError) as error:
+            play.end([str(error)])
+        else:
+            play.end([])

@@ -1,4 +1,4 @@
-"""What a person sees meanwhile: a live table in a terminal, a line a step elsewhere."""
+"""What a person sees: a live table in a terminal, a line a step elsewhere, then the results."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from rich.text import Text
 from bot.cli.demo.play import Play, Scene
 
 STYLES = {"running": "yellow", "ok": "green", "failed": "red"}
+MARKS = {"success": "✓", "failure": "✗", "cancelled": "⊘", "action_required": "!"}
+TITLE = 64  # characters of a check run's title: its address shall fit into the line
 
 Course = tuple[Scene, Play]
 
@@ -44,6 +46,29 @@ class Show:
     def _step(self, scene: Scene, play: Play) -> None:
         at = time.monotonic() - self._began
         self.say(f"{at:5.1f} s  {scene.name}: {play.step}")
+
+    def results(self, courses: Sequence[Course]) -> None:
+        """Print a line a scene: its check run, the conclusion, the title, where to look."""
+        rows = [_result(scene, play) for scene, play in courses]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for (_, play), row in zip(courses, rows, strict=True):
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+            line = Text("   ".join(cells).rstrip(), style=STYLES[play.state])
+            self._console.print(line, soft_wrap=True)
+
+
+def _result(scene: Scene, play: Play) -> tuple[str, str, str, str, str]:
+    check = play.github.check(*play.main.key) if play.main else None
+    page = ""
+    if play.pulls:
+        pull = play.pulls[-1]
+        page = f"{play.github.url}/{pull.repo.full_name}/pull/{pull.number}"
+    if check is None:
+        return scene.title, "✗ no check run", "", "", page
+    mark = MARKS.get(check.conclusion or "", "●")
+    title = check.title or ""
+    title = title if len(title) <= TITLE else f"{title[: TITLE - 1].rstrip()}…"
+    return scene.title, f"{mark} {check.name}", check.conclusion or check.status, title, page
 
 
 class _Courses:

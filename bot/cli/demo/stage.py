@@ -1,29 +1,34 @@
-"""The three real processes on loopback, and the folder that they work in."""
+"""Everything up on loopback, in this process, and the folder that it works in."""
 
 from __future__ import annotations
 
-import json
+import asyncio
 import os
-import re
-import secrets
 import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
+from aiohttp import web
 
 from bot import resources
-from bot.cli.demo.github import GitHub, Submitter, open_session
-from bot.cli.demo.processes import Child, children, temporary_of
+from bot.app import make_runner, open_loops, open_parts
+from bot.cli.demo.log import Log, logging_into
 from bot.cli.demo.scenes import PEOPLE
+from bot.cli.demo.strays import kill_strays, temporary_of
 from bot.cli.init.templates import wanted
+from bot.settings import Settings
+from bot.sim import SimGitHub, SimOptions
+from bot.submitter.backend import Backend
+from bot.submitter.local import LocalBackend
+from bot.submitter.web import Options, create_app
+from bot.telemetry import get_log
 
-START_S = 60.0  # each starts in under 2 s on an idle machine
+STOP_S = 8.0  # the bot finishes its steps; the submitter gives its jobs 3 s after that
 REPOSITORY = "octo/project"
 POLICY = ".github/ascend-ci.yml"
 # Nothing else of the caller's environment: neither a proxy nor the settings of a real bot.
@@ -32,16 +37,13 @@ INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "PYTHONPATH", "VIRT
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Everything up and connected."""
+    """Everything up and connected. `working` ends only by an error."""
 
-    github: GitHub
-    bot: Child
+    github: SimGitHub
+    submitter: Backend
     bot_url: str
-    submitter: Submitter
-
-    def page(self, number: int) -> str:
-        """Return the address of a pull request's page."""
-        return f"{self.github.url}/{REPOSITORY}/pull/{number}"
+    log: Log
+    working: asyncio.Task[None]
 
 
 @contextmanager
@@ -57,7 +59,6 @@ def folder() -> Iterator[Path]:
 def repository_in(top: Path) -> Path:
     """Put the demo's repository into the folder, with the workflows that `init` installs."""
     made = top / "repository"
-    (top / "staging").mkdir()
     with resources.path_of("demo/repository") as source:
         shutil.copytree(source, made, ignore=shutil.ignore_patterns("__pycache__"))
     policy = made / POLICY
@@ -70,93 +71,116 @@ def repository_in(top: Path) -> Path:
     return made
 
 
-def environment(top: Path) -> dict[str, str]:
-    """Return the environment of all three; their `python3` is this one."""
-    kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
+@contextmanager
+def environment(top: Path) -> Iterator[None]:
+    """Give this process, and all that it starts, the demo's environment for a while.
+
+    The bot reads proxies from it, and jobs and steps find their `python3` by its PATH: this one.
+    """
+    before = dict(os.environ)
+    kept = {name: before[name] for name in INHERITED if name in before}
     path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
     temporary_of(top).mkdir()
-    return {**kept, "PATH": path, "TMPDIR": str(temporary_of(top)), "PYTHONUNBUFFERED": "1"}
+    os.environ.clear()
+    os.environ.update({**kept, "PATH": path, "TMPDIR": str(temporary_of(top))})
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @asynccontextmanager
 async def stage(top: Path) -> AsyncIterator[Stage]:
-    """Start everything, connect it, stop it in the end."""
-    secret = secrets.token_hex(16)
-    async with children(top) as home:
-        env = environment(top)
-        argv = _github_argv(repository_in(top), secret, env["PATH"])
-        simulation = await home.start("github", argv, env)
-        submitter = await home.start("submitter", _submitter_argv(top), env)
-        ready = await simulation.heard(_ready, within_s=START_S)
-        submitter_url = await submitter.heard(_submitter_listens, within_s=START_S)
-        settings = _settings(top, ready, secret, submitter_url)
-        bot = await home.start("bot", [sys.executable, "-m", "bot", "serve"], env | settings)
-        bot_url = await bot.heard(_bot_listens, within_s=START_S)
-        async with open_session() as session:
-            github = GitHub(session, ready["url"])
-            values = {"SUBMITTER_URL": submitter_url, "ASCEND_CI_URL": bot_url}
-            staging = {"ASCEND_CI_STAGING_DIR": str(top / "staging")}
-            await github.do("vars", values=values | staging)
-            await github.do("app", webhook_url=f"{bot_url}/webhook")
-            yield Stage(github, bot, bot_url, Submitter(session, submitter_url))
+    """Start everything, connect it, stop it in the end. No process outlives it."""
+    async with AsyncExitStack() as stack:
+        stack.enter_context(environment(top))
+        log = stack.enter_context(logging_into(top / "demo.log"))
+        stack.push_async_callback(kill_strays, top)
+        github = await stack.enter_async_context(SimGitHub(options=SimOptions(folder=top)))
+        _fill(github, repository_in(top))
+        (top / "staging").mkdir()
+        submitter = LocalBackend(top / "submitter", workdir=top / "staging")
+        app = create_app(submitter, Options(stop_jobs_on_exit=True))
+        submitter_url = await _serve(stack, web.AppRunner(app, access_log=None, shutdown_timeout=1))
+        bot_url, working = await _bot(stack, _settings(top, github, submitter_url))
+        github.state.the_app().webhook_url = f"{bot_url}/webhook"
+        github.state.repo().vars |= {
+            "SUBMITTER_URL": submitter_url,
+            "ASCEND_CI_URL": bot_url,
+            "ASCEND_CI_STAGING_DIR": str(top / "staging"),
+        }
+        yield Stage(github, submitter, bot_url, log, working)
 
 
-def _github_argv(source: Path, secret: str, path: str) -> list[str]:
-    """Return the simulation's command: with the runners of the policy, and everybody there is."""
-    owner, _, name = REPOSITORY.partition("/")
-    argv = [sys.executable, "-m", "bot.sim", "--from", str(source), "--secret", secret]
-    argv += ["--owner", owner, "--name", name, "--runner-env", f"PATH={path}"]
+def _fill(github: SimGitHub, source: Path) -> None:
+    """Make the repository, with the runners of its policy, and everybody there is."""
+    github.create_app()
+    github.create_repo(REPOSITORY, source)
+    github.install(REPOSITORY.partition("/")[0])
     policy = yaml.safe_load((source / POLICY).read_text())
     for label, runner in policy["runners"].items():
-        argv += ["--runner", f"{label}={runner['slots']}"]
+        github.actions.runners.register(label, runner["slots"])
     for login, level in PEOPLE.items():
-        argv += ["--user", f"{login}={level}"]
-    return argv
+        github.grant(login, level)
 
 
-def _submitter_argv(top: Path) -> list[str]:
-    argv = [sys.executable, "-m", "bot", "submitter", "--backend", "local", "--port", "0"]
-    argv += ["--workdir", str(top / "staging"), "--data-dir", str(top / "submitter")]
-    return [*argv, "--kill-jobs-on-exit"]
+def _settings(top: Path, github: SimGitHub, submitter_url: str) -> Settings:
+    """Return the bot's settings. It looks often: calls cost nothing here."""
+    app = github.state.the_app()
+    return Settings.model_validate(
+        {
+            "github_app_id": app.id,
+            "github_private_key": app.private_key,
+            "github_webhook_secret": app.secret,
+            "github_api_url": github.url,
+            "github_oidc_issuer": github.url,
+            "submitter_url": submitter_url,
+            "github_writes_per_second": 5,  # this GitHub has no limit that would ask for less
+            "dashboard": "public",  # on loopback, with nothing in it but the demo
+            "database_url": f"sqlite+aiosqlite:///{top / 'ascend-ci.db'}",
+            "data_dir": top / "data",
+            "poll_seconds": 2,
+        }
+    )
 
 
-def _settings(top: Path, ready: dict[str, Any], secret: str, submitter_url: str) -> dict[str, str]:
-    """Return the bot's settings; it looks often, for nobody pays for calls here."""
-    return {
-        "GITHUB_APP_ID": str(ready["app_id"]),
-        "GITHUB_PRIVATE_KEY": ready["private_key"],
-        "GITHUB_WEBHOOK_SECRET": secret,
-        "GITHUB_API_URL": ready["url"],
-        "GITHUB_OIDC_ISSUER": ready["url"],
-        "SUBMITTER_URL": submitter_url,
-        "GITHUB_WRITES_PER_SECOND": "5",  # this GitHub has no limit that would ask for less
-        "DASHBOARD": "public",  # on loopback, with nothing in it but the demo
-        "DATABASE_URL": f"sqlite+aiosqlite:///{top / 'ascend-ci.db'}",
-        "DATA_DIR": str(top / "data"),
-        "PORT": "0",
-        "POLL_SECONDS": "2",
-        "LOG_FORMAT": "json",
-    }
+async def _bot(stack: AsyncExitStack, settings: Settings) -> tuple[str, asyncio.Task[None]]:
+    """Start the bot as `ascend-ci serve` does; return where it listens and the task it works in.
+
+    The task opens and closes the bot's parts itself: a scene's error must not pass through them.
+    """
+    listening = asyncio.get_running_loop().create_future()
+    stop = asyncio.Event()
+    working = asyncio.create_task(_work(settings, listening, stop))
+    stack.push_async_callback(_stop, working, stop)
+    await asyncio.wait([working, listening], return_when=asyncio.FIRST_COMPLETED)
+    if working.done():
+        working.result()
+    return listening.result(), working
 
 
-def _object(line: str) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+async def _work(settings: Settings, listening: asyncio.Future[str], stop: asyncio.Event) -> None:
+    async with AsyncExitStack() as stack:
+        parts = await stack.enter_async_context(open_parts(settings))
+        loops = await stack.enter_async_context(open_loops(parts))
+        url = await _serve(stack, make_runner(parts, loops))
+        get_log("demo").info("listening", url=url)
+        listening.set_result(url)
+        await loops.run(stop)
 
 
-def _ready(line: str) -> dict[str, Any] | None:
-    found = _object(line)
-    return found if "private_key" in found else None
+async def _stop(working: asyncio.Task[None], stop: asyncio.Event) -> None:
+    """Let the bot finish its steps; cancel them when that takes too long."""
+    stop.set()
+    await asyncio.wait([working], timeout=STOP_S)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
 
 
-def _bot_listens(line: str) -> str | None:
-    found = _object(line)
-    return str(found["url"]) if found.get("event") == "listening" else None
-
-
-def _submitter_listens(line: str) -> str | None:
-    match = re.search(r"listening on (http://\S+)", line)
-    return match[1] if match else None
+async def _serve(stack: AsyncExitStack, runner: web.AppRunner) -> str:
+    """Serve on a free port of loopback until the stack unwinds; return the address."""
+    stack.push_async_callback(runner.cleanup)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    return f"http://127.0.0.1:{runner.addresses[0][1]}"

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from bot.core.github.events import IssueCommentEvent
 from bot.core.messages import Messages
@@ -19,9 +18,6 @@ from bot.core.planning.trust import Person
 from bot.core.policy import Policy
 from bot.core.report.markdown import code, prose
 
-if TYPE_CHECKING:
-    from bot.core.commands.verb import Verb
-
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
@@ -33,7 +29,7 @@ class CommandContext:
     heads: tuple[Head, ...]  # oldest first, the head last
     requests: Mapping[Sha, StartRequest]  # of the head, and of former heads that are named
     claimed: tuple[Run, ...]  # the open runs that run for this pull request
-    verbs: "tuple[Verb, ...]"
+    usages: Mapping[str, str]  # how each verb is typed, by its name
     starts: Starter
     messages: Messages
     now: datetime

@@ -1,5 +1,6 @@
 """`/ascend-e2e help`: say what can be typed. Anybody may ask."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -19,18 +20,16 @@ class HelpCommand(Command):
 
     def carry_out(self, context: CommandContext, builder: PlanBuilder) -> None:
         """Say it in the reply."""
-        builder.said.append(help_text(context.messages, context.verbs, self.topic))
+        builder.said.append(help_text(context.messages, context.usages, self.topic))
 
 
-def help_text(messages: Messages, verbs: tuple[Verb, ...], topic: str | None) -> str:
+def help_text(messages: Messages, usages: Mapping[str, str], topic: str | None) -> str:
     """Return how one verb is typed, or all of them; an unknown verb is named first."""
-    found = [verb for verb in verbs if verb.name == topic]
-    lines = "\n".join(
-        f"- {code(verb.usage)}: {messages(f'help_{verb.name}')}" for verb in found or verbs
-    )
-    if topic is None or found:
+    names = [topic] if topic is not None and topic in usages else list(usages)
+    lines = "\n".join(f"- {code(usages[name])}: {messages(f'help_{name}')}" for name in names)
+    if topic is None or topic in usages:
         return lines
-    near = get_close_matches(topic, [verb.name for verb in verbs], n=1)
+    near = get_close_matches(topic, usages, n=1)
     guess = messages("guess", guess=code(f"{COMMAND} help {near[0]}")) if near else ""
     return f"{messages('unknown_topic', word=code(topic), guess=guess)}\n\n{lines}"
 

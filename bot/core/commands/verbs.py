@@ -9,3 +9,5 @@ from bot.core.commands.run import RUN
 from bot.core.commands.status import STATUS
 
 VERBS = (RUN, RERUN, CANCEL, APPROVE, EXPLAIN, STATUS, HELP)
+USAGES = {verb.name: verb.usage for verb in VERBS}
+"""How each verb is typed, by its name."""

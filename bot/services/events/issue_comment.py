@@ -7,7 +7,7 @@ from bot.core.commands.context import CommandContext
 from bot.core.commands.name import COMMAND
 from bot.core.commands.parser import parse
 from bot.core.commands.verb import Command
-from bot.core.commands.verbs import VERBS
+from bot.core.commands.verbs import USAGES
 from bot.core.github.events import IssueCommentEvent
 from bot.core.messages import Message, Messages
 from bot.core.messages.words import count
@@ -143,7 +143,7 @@ class IssueComments:
             heads=(*former, asked.head),
             requests=requests,
             claimed=await self._claimed(pull),
-            verbs=VERBS,
+            usages=USAGES,
             starts=self._starts,
             messages=self._messages,
             now=self._clock.now(),

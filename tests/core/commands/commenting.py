@@ -8,7 +8,6 @@ from typing import Any
 from bot.core.commands.context import CommandContext
 from bot.core.commands.parser import parse
 from bot.core.commands.verb import Command, Mistake
-from bot.core.commands.verbs import VERBS
 from bot.core.github.events import IssueCommentEvent
 from bot.core.messages import Messages, quote
 from bot.core.model.ids import Sha
@@ -97,7 +96,7 @@ def commented(
             ),
         },
         "claimed": (),
-        "verbs": VERBS,
+        "usages": USAGES,
         "starts": Starter(MESSAGES, lambda: f"new-{next(numbers)}"),
         "messages": MESSAGES,
         "now": at(10),

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.core.commands.help import HelpCommand, help_text
-from bot.core.commands.verbs import VERBS
+from bot.core.commands.verbs import USAGES, VERBS
 from tests.core.commands.commenting import COMMAND, MESSAGES, carried_out, commented, read
 
 
@@ -13,15 +13,15 @@ def test_the_command_is_read(words: str, topic: str | None) -> None:
 
 
 def test_the_reply_is_the_help() -> None:
-    assert carried_out(f"{COMMAND} help", commented()).said == [help_text(MESSAGES, VERBS, None)]
+    assert carried_out(f"{COMMAND} help", commented()).said == [help_text(MESSAGES, USAGES, None)]
 
 
 def test_help_lists_every_verb_or_explains_one() -> None:
-    listed = help_text(MESSAGES, VERBS, None).splitlines()
+    listed = help_text(MESSAGES, USAGES, None).splitlines()
     assert [f"`{verb.usage}`" in line for verb, line in zip(VERBS, listed, strict=True)] == [
         True
     ] * len(VERBS)
-    assert help_text(MESSAGES, VERBS, "cancel").count("\n") == 0
+    assert help_text(MESSAGES, USAGES, "cancel").count("\n") == 0
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,14 @@ def test_help_lists_every_verb_or_explains_one() -> None:
     ],
 )
 def test_the_usage_is_what_may_be_typed(usage: str) -> None:
-    assert f"- `{usage}`: " in help_text(MESSAGES, VERBS, None)
+    assert f"- `{usage}`: " in help_text(MESSAGES, USAGES, None)
 
 
 def test_help_of_what_is_no_command_says_so_first() -> None:
-    whole = help_text(MESSAGES, VERBS, None)
-    unknown = help_text(MESSAGES, VERBS, "zzz*")
+    whole = help_text(MESSAGES, USAGES, None)
+    unknown = help_text(MESSAGES, USAGES, "zzz*")
     assert unknown == f"No command `zzz*`. What can be typed:\n\n{whole}"
-    near = help_text(MESSAGES, VERBS, "cancle")
+    near = help_text(MESSAGES, USAGES, "cancle")
     assert near.startswith(
         f"No command `cancle`. Did you mean `{COMMAND} help cancel`? What can be"
     )
