@@ -8,6 +8,7 @@ from typing import Any
 from bot.core.commands.context import CommandContext
 from bot.core.commands.parser import parse
 from bot.core.commands.verb import Command, Mistake
+from bot.core.commands.verbs import USAGES
 from bot.core.github.events import IssueCommentEvent
 from bot.core.messages import Messages, quote
 from bot.core.model.ids import Sha
