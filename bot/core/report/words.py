@@ -96,7 +96,7 @@ def _cancelling(writer: MarkdownWriter, run: Run, why: str) -> str:
     )
 
 
-def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, shown: Digest | None) -> str:
+def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, digest: Digest | None) -> str:
     """Return the title of a run that is done."""
     why = lower(writer.words(run.why))
     match outcome:
@@ -104,7 +104,7 @@ def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, shown: Dig
             span = between(run.started_at, run.ended_at)
             return writer.text("success_in", span=span) if span else writer.text("success")
         case Outcome.FAILURE:
-            return _failed(writer, run, shown, why)
+            return _failed(writer, run, digest, why)
         case Outcome.TIMED_OUT:
             return _timed_out(writer, run, why) + retry_suffix(writer, run)
         case Outcome.CANCELLED:
@@ -117,8 +117,8 @@ def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, shown: Dig
     assert_never(outcome)
 
 
-def _failed(writer: MarkdownWriter, run: Run, shown: Digest | None, why: str) -> str:
-    told = writer.words(title_of(shown)) if shown else ""
+def _failed(writer: MarkdownWriter, run: Run, digest: Digest | None, why: str) -> str:
+    told = writer.words(title_of(digest)) if digest else ""
     if not told:
         told = writer.text("failure", why=why) if why else writer.text("failure_unknown")
     return _with_suffix(told, retry_suffix(writer, run))
@@ -161,15 +161,15 @@ def retry_suffix(writer: MarkdownWriter, run: Run) -> str:
     return writer.text("retrying_title", attempt=run.retries + 2, attempts=attempts)
 
 
-def retry_words(writer: MarkdownWriter, run: Run, shown: Digest | None) -> str:
+def retry_words(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
     """Return whether another attempt follows, and why not."""
-    infra = shown is not None and shown.infra
+    infra = digest is not None and digest.infra
     if run.retry:
         return writer.text("retry_next", attempt=run.attempt + 1)
     if run.stop_request and run.stop_request.kind is StopReason.CANCEL:
         return writer.text("retry_unwanted")
     if run.outcome is Outcome.FAILURE and not infra:
-        known = shown is not None and shown.failure_class != UNKNOWN
+        known = digest is not None and digest.failure_class != UNKNOWN
         return writer.text("retry_not_infra" if known else "retry_unproven")
     if run.outcome is Outcome.TIMED_OUT and not (
         run.stop_request and run.stop_request.kind is StopReason.STALL

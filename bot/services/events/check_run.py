@@ -158,7 +158,7 @@ class CheckRuns:
         if request.requester.trust.trusted:
             return self._messages("nothing_to_rerun", sha=sha)
         command = code(f"{COMMAND} approve --sha {request.requester.sha[:SHA_CHARS]}")
-        why = prose(request.requester.trust.why)
+        why = prose(self._messages.render(request.requester.trust.why))
         return self._messages("refuse_trust", sha=sha, why=why, command=command)
 
     async def _without_pull(self, event: Click, target: Target) -> Plan:
