@@ -36,9 +36,8 @@ def _headline(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
         where=writer.code(where(run)),
         span=f", {span}" if span else "",
     )
-    return " · ".join(
-        (f"**{_kind(writer, run, told)}**", retry_words(writer, run, digest), attempt)
-    )
+    kind = f"**{_kind(writer, run, digest)}**"
+    return " · ".join((kind, retry_words(writer, run, digest), attempt))
 
 
 def _kind(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:

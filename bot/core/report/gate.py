@@ -22,9 +22,8 @@ from bot.core.report.standing import (
 )
 from bot.core.report.words import row_state
 
-_QUIET = frozenset(
-    {GateReason.CLOSED, GateReason.POLICY, GateReason.LOOKING}
-)  # suites say nothing then
+# The gate lists no suites for these reasons.
+_QUIET = frozenset({GateReason.CLOSED, GateReason.POLICY, GateReason.LOOKING})
 
 
 def gate_check(view: GateView, ctx: Context, now: datetime) -> CheckWrite:
