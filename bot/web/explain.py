@@ -80,13 +80,13 @@ def _stands(run: Run | None) -> dict[str, Any]:
         return {"run": None, "waits_for": None}
     waits = None
     if run.state is not State.DONE:
-        place = run.place
+        place = run.queue_position
         waits = run.why or (f"{place.resource}, {place.ahead} ahead" if place else None)
     shown = {
         "id": run.id,
         "attempt": run.attempt,
         "state": run.state.value,
         "outcome": run.outcome.value if run.outcome else None,
-        "starts_at": answers.iso(run.place.start_at) if run.place else None,
+        "starts_at": answers.iso(run.queue_position.start_at) if run.queue_position else None,
     }
     return {"run": shown, "waits_for": waits}

@@ -69,7 +69,7 @@ async def test_every_field_that_moves_is_saved(store: Store) -> None:
         actions_attempt=2,
         actions_url="https://example.org/9",
         stop_request=WISH,
-        place=QueuePosition("a3", 2),
+        queue_position=QueuePosition("a3", 2),
         dispatched_at=after(2),
         started_at=after(3),
         ended_at=after(4),

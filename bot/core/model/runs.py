@@ -93,7 +93,7 @@ class Run:
     actions_attempt: int = 1
     actions_url: str = ""
     stop_request: StopRequest | None = None
-    place: QueuePosition | None = None
+    queue_position: QueuePosition | None = None
     dispatched_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None

@@ -37,7 +37,7 @@ def now_lines(writer: MarkdownWriter, view: SuiteView, now: datetime) -> tuple[S
 
 def _place(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     """Return the runs ahead, and how long they usually take."""
-    place = run.place
+    place = run.queue_position
     if run.state is not State.QUEUED or place is None:
         return ""
     name = writer.code(resource(run))

@@ -23,7 +23,7 @@ from bot.core.report.markdown import title
 
 def resource(run: Run) -> str:
     """Return what the run waits for: a label or a pool, without the kind before it."""
-    name = run.place.resource if run.place else ""
+    name = run.queue_position.resource if run.queue_position else ""
     return name.removeprefix("label:").removeprefix("pool:")
 
 
@@ -64,10 +64,10 @@ def state_title(writer: MarkdownWriter, run: Run, pace: Pace | None, now: dateti
 
 
 def _queued(writer: MarkdownWriter, run: Run, why: str, now: datetime) -> str:
-    if run.place:
-        place, name = ordinal(run.place.ahead + 1), writer.words(resource(run))
-        if run.place.start_at and run.place.start_at > now:
-            wait = about((run.place.start_at - now).total_seconds())
+    if run.queue_position:
+        place, name = ordinal(run.queue_position.ahead + 1), writer.words(resource(run))
+        if run.queue_position.start_at and run.queue_position.start_at > now:
+            wait = about((run.queue_position.start_at - now).total_seconds())
             return writer.text("queued_place_at", ordinal=place, resource=name, wait=wait)
         return writer.text("queued_place", ordinal=place, resource=name)
     return writer.text("queued_why", why=why) if why else writer.text("queued")
@@ -188,7 +188,7 @@ def row_state(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     state = _row_word(writer, run, now)
     if run.attempt > 1:
         state = writer.text("row_attempt", state=state, attempt=run.attempt)
-    offline = run.outcome is Outcome.SUCCESS or run.place is not None
+    offline = run.outcome is Outcome.SUCCESS or run.queue_position is not None
     why = "" if offline else lower(writer.prose(run.cause or run.why))
     if why.lower().startswith(state):
         return why  # "cancelled by carol" says it once
@@ -201,8 +201,8 @@ def _row_word(writer: MarkdownWriter, run: Run, now: datetime) -> str:
         return writer.text("row_success_in", span=span) if span else writer.text("row_success")
     if run.outcome:
         return writer.text(f"row_{run.outcome}")
-    if run.state is State.QUEUED and run.place:
-        place = ordinal(run.place.ahead + 1)
+    if run.state is State.QUEUED and run.queue_position:
+        place = ordinal(run.queue_position.ahead + 1)
         return writer.text("row_queued_place", ordinal=place, resource=writer.prose(resource(run)))
     if run.state is State.RUNNING and run.started_at:
         return writer.text("row_running_since", at=clock(run.started_at, now))
