@@ -85,7 +85,7 @@ class Schedules:
             await work()
         except Transient as error:
             wait = timedelta(seconds=error.retry_after_s) if error.retry_after_s else _TRY_AGAIN
-            log.warning("a night has to wait", why=str(error))
+            log.warning("a schedule has to wait", why=str(error))
             self._waits[key] = now + wait
         except Exception as error:  # noqa: BLE001  one broken schedule must not stop the others
             self._waits[key] = now + _FAILED_AGAIN
@@ -103,7 +103,7 @@ class Schedules:
                 await self._align(timed, now)
             except (Transient, Permanent) as error:
                 log = self._log.bind(repo=timed.repo.full_name)
-                log.warning("a policy could not be read for its nights", why=str(error))
+                log.warning("a policy could not be read for its schedules", why=str(error))
         for firing, runs in await self._store.schedules.open_firings():
             done = finished(firing, runs)
             if done is not None:
@@ -210,7 +210,7 @@ class Schedules:
 
     def _tell(self, firing: Firing) -> None:
         self._log.info(
-            "a night",
+            "a schedule fired",
             repo_id=firing.repo_id,
             schedule=firing.name,
             at=firing.at.isoformat(),

@@ -7,7 +7,7 @@ from aiohttp import web
 from bot.core.explain import explaining
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
-from bot.core.planning.permissions import newest
+from bot.core.planning.attempts import latest_runs
 from bot.core.policy import Policy, load_policy
 from bot.store import Store
 from bot.store.pulls import PullStory
@@ -50,7 +50,7 @@ class ExplainApi:
         policy = self._policy(told)
         if policy is None or told.selection is None:
             return []
-        runs = newest(told.runs)
+        runs = latest_runs(told.runs)
         chosen = explaining.explain_selection(policy, told.selection.data.selection)
         return [{**explaining.to_json(item), **_stands(runs.get(item.suite))} for item in chosen]
 

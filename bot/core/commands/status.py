@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bot.core.commands.context import CommandContext
 from bot.core.commands.verb import Command, Verb
-from bot.core.planning.permissions import latest
+from bot.core.planning.attempts import latest
 from bot.core.planning.plan_builder import PlanBuilder
 
 

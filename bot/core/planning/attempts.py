@@ -8,7 +8,7 @@ from bot.core.messages import Message
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.runs import Claimant, Rank, Run, State
 from bot.core.model.snapshot import Label, Pool, Snapshot
-from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
+from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan, RunClaimants
 from bot.core.policy import Policy
 from bot.core.policy.selection import ChangedFile, touches_environment
 
@@ -78,6 +78,16 @@ def next_attempt(before: Run, origin: Message) -> AttemptRequest:
         origin=origin,
         before=before,
     )
+
+
+def latest_runs(runs: Iterable[Run]) -> dict[str, Run]:
+    """Return the latest attempt of each suite."""
+    return {run.suite: run for run in sorted(runs, key=lambda run: run.attempt)}
+
+
+def latest(runs: Iterable[RunClaimants]) -> dict[str, Run]:
+    """Return the latest attempt of each suite, without its claimants."""
+    return latest_runs(item.run for item in runs)
 
 
 @dataclass(frozen=True, slots=True)

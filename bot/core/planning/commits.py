@@ -14,6 +14,7 @@ from bot.core.planning.attempts import (
     Claim,
     PolicyAt,
     freeze,
+    latest,
     next_attempt,
 )
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
@@ -74,11 +75,6 @@ def select_unlisted(policy: Policy, trigger: Trigger) -> Selection:
         for choice in found.choices
     )
     return replace(found, choices=named)
-
-
-def latest(runs: Iterable[RunClaimants]) -> dict[str, Run]:
-    """Return each suite's latest attempt."""
-    return {item.run.suite: item.run for item in sorted(runs, key=lambda item: item.run.attempt)}
 
 
 def start(

@@ -14,8 +14,8 @@ from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import MergeGroup, SelectionDetails, StoredSelection, SuiteSelection
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import AttemptMaker
-from bot.core.planning.commits import Commit, drop_source, latest, runs_again, start
+from bot.core.planning.attempts import AttemptMaker, latest
+from bot.core.planning.commits import Commit, drop_source, runs_again, start
 from bot.core.planning.plan import Plan, RunClaimants
 from bot.core.planning.pull_request import suite_selection
 from bot.core.policy import Mode, Start, Suite, Tier

@@ -16,6 +16,7 @@ from bot.core.model.ids import Sha, short
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Outcome, Run, State
+from bot.core.planning.attempts import latest
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Person, Trusted
 from bot.core.policy import Mode, Policy, Start, Suite, Tier, Trigger, Trust
@@ -210,16 +211,6 @@ def may_cancel(policy: Policy, run: Run, person: Person, author: str) -> bool:
     suite = policy.suites.get(run.suite)
     needed = level_for(policy.trust, suite) if suite else policy.trust.heavy
     return person.may_start(needed) or person.login.casefold() == author.casefold()
-
-
-def latest(runs: tuple[RunClaimants, ...]) -> dict[str, Run]:
-    """Return each suite's latest attempt."""
-    return newest(item.run for item in runs)
-
-
-def newest(runs: Iterable[Run]) -> dict[str, Run]:
-    """Return each suite's latest attempt."""
-    return {run.suite: run for run in sorted(runs, key=lambda run: run.attempt)}
 
 
 def not_green(runs: tuple[RunClaimants, ...]) -> list[str]:

@@ -14,8 +14,8 @@ from bot.core.messages import Message
 from bot.core.messages.words import count, duration, listing
 from bot.core.model.ids import RepoId
 from bot.core.model.runs import Outcome, Run, State
-from bot.core.planning.attempts import AttemptMaker
-from bot.core.planning.commits import Commit, latest, start
+from bot.core.planning.attempts import AttemptMaker, latest
+from bot.core.planning.commits import Commit, start
 from bot.core.planning.plan import Plan, RunClaimants
 from bot.core.policy import Nightly
 from bot.core.policy.selection import nightly_suites
