@@ -1,4 +1,4 @@
-"""Who may start, cancel and approve what, on which commit, as tables."""
+"""The levels that starting, cancelling and approving need, and the commit that is meant."""
 
 from dataclasses import replace
 
