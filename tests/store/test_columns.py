@@ -44,5 +44,5 @@ def test_a_message_inside_a_value_is_kept_with_its_key() -> None:
 
 
 def test_what_is_no_message_and_no_json_is_refused() -> None:
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(TypeError):
         Packed(object).process_bind_param(object(), DIALECT)
