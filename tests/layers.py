@@ -5,7 +5,7 @@ The table is the law of the layout: who may know whom.
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -143,6 +143,83 @@ LAYERS = {
 }
 
 
+# How many files and folders a newcomer meets when opening one of these.
+MOST_ENTRIES = {"bot/core": 14, "bot/services": 10}
+
+# The rooms of bot.core: which others each may import.
+ROOMS = {
+    "commands": frozenset({"github", "messages", "model", "planning", "policy", "report"}),
+    "digest": frozenset({"model"}),
+    "explain": frozenset({"messages", "model", "planning", "policy"}),
+    "github": frozenset({"model"}),
+    "messages": frozenset[str](),
+    "model": frozenset({"messages", "policy"}),
+    "planning": frozenset(
+        {"commands", "github", "messages", "model", "policy", "queue", "report"},
+    ),
+    "policy": frozenset({"digest", "messages", "model"}),
+    "queue": frozenset({"messages", "model"}),
+    "rayjob": frozenset({"model"}),
+    "report": frozenset(
+        {"commands", "explain", "github", "messages", "model", "planning", "policy", "runs"}
+    ),
+    "runs": frozenset({"github", "messages", "model", "policy", "rayjob"}),
+    "workflows": frozenset({"policy"}),
+}
+
+# Rooms whose modules import each other both ways, though no module does. There may be no more.
+KNOTS = frozenset(
+    {
+        frozenset({"digest", "model", "policy"}),
+        frozenset({"commands", "explain", "planning", "report"}),
+    }
+)
+
+
+def entries(folder: str) -> list[str]:
+    """Return the files and folders of a package that a reader sees in it."""
+    hidden = {"__init__.py", "__pycache__"}
+    return sorted(path.name for path in (ROOT / folder).iterdir() if path.name not in hidden)
+
+
+def room_of(name: str) -> str:
+    """Return the room of bot.core that a module or an imported name lies in, or ""."""
+    parts = name.split(".")
+    return parts[2] if parts[:2] == ["bot", "core"] and len(parts) > 2 else ""
+
+
+def trespasses(source: str, module: str, *, package: bool = False) -> list[str]:
+    """Return the imports of a module from rooms that its own room may not import."""
+    own = room_of(module)
+    if not own:
+        return []
+    return [
+        f"{module}:{one.line}: imports {one.target}"
+        for one in imports(ast.parse(source), module, package=package)
+        if (room := room_of(one.target)) and room != own and room not in ROOMS.get(own, ())
+    ]
+
+
+def knots(rooms: Mapping[str, frozenset[str]]) -> frozenset[frozenset[str]]:
+    """Return the sets of rooms that lead to each other."""
+    reach = {name: _reached(name, rooms) for name in rooms}
+    found = {
+        frozenset(other for other in rooms if other in reach[name] and name in reach[other])
+        for name in rooms
+    }
+    return frozenset(knot for knot in found if knot)
+
+
+def _reached(start: str, rooms: Mapping[str, frozenset[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = rooms[waiting.pop()] - found
+        found |= new
+        waiting.extend(new)
+    return found
+
+
 def module_of(path: Path) -> str:
     """Return the dotted name of a file below the root; a package's is its folder's."""
     parts = path.relative_to(ROOT).with_suffix("").parts
@@ -155,7 +232,7 @@ def modules() -> dict[str, Path]:
 
 
 def within(name: str, prefixes: frozenset[str]) -> bool:
-    """Tell whether a dotted name is one of the prefixes or lies below one."""
+    """Return True if a dotted name is one of the prefixes or lies below one."""
     return prefixes is ANY or any(
         name == prefix or name.startswith(f"{prefix}.") for prefix in prefixes
     )

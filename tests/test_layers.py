@@ -6,7 +6,17 @@ import sys
 
 import pytest
 
-from tests.layers import breaches, cycle, modules
+from tests.layers import (
+    KNOTS,
+    MOST_ENTRIES,
+    ROOMS,
+    breaches,
+    cycle,
+    entries,
+    knots,
+    modules,
+    trespasses,
+)
 
 MODULES = modules()
 PACKAGES = frozenset(name for name, path in MODULES.items() if path.name == "__init__.py")
@@ -21,6 +31,38 @@ def test_a_module_keeps_to_its_layer(module: str) -> None:
 def test_no_module_imports_itself_through_others() -> None:
     sources = {module: path.read_text() for module, path in MODULES.items()}
     assert cycle(sources, PACKAGES) == []
+
+
+@pytest.mark.parametrize(("folder", "most"), MOST_ENTRIES.items())
+def test_a_newcomer_meets_few_rooms(folder: str, most: int) -> None:
+    assert len(entries(folder)) <= most, entries(folder)
+
+
+def test_the_rooms_of_core_are_those_of_the_table() -> None:
+    assert entries("bot/core") == sorted(ROOMS)
+
+
+def test_a_room_of_core_imports_only_the_rooms_that_it_may() -> None:
+    found = [
+        trespass
+        for module, path in MODULES.items()
+        for trespass in trespasses(path.read_text(), module, package=module in PACKAGES)
+    ]
+    assert found == []
+
+
+def test_no_more_rooms_are_knotted_than_are_known() -> None:
+    assert knots(ROOMS) == KNOTS
+
+
+def test_a_trespass_and_a_knot_are_found() -> None:
+    source = "from bot.core.planning import plan\nfrom bot.core.model import ids"
+    assert trespasses(source, "bot.core.queue.usage") == [
+        "bot.core.queue.usage:1: imports bot.core.planning.plan"
+    ]
+    assert trespasses(source, "bot.core.report.suite") == []
+    ring = {"a": frozenset("b"), "b": frozenset("a"), "c": frozenset("a")}
+    assert knots(ring) == {frozenset("ab")}
 
 
 OFFENDERS = [

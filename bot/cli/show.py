@@ -75,7 +75,7 @@ def _facts_of(told: "RunStory", now: "datetime") -> list[tuple[str, str]]:
     from bot.cli.operators.printing import pull, state, when, where  # noqa: PLC0415  rich
 
     run, frozen = told.run, told.run.snapshot
-    place = run.place
+    place = run.queue_position
     ahead = f"{place.ahead} ahead for {place.resource}" if place else ""
     soon = f", about {when(place.start_at, now)}" if place and place.start_at else ""
     stop_request = (

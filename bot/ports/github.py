@@ -13,10 +13,8 @@ from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
-from bot.core.model.views import Annotation as Annotation  # noqa: PLC0414  re-export
-from bot.core.model.views import Button as Button  # noqa: PLC0414  re-export
-from bot.core.model.views import CheckWrite as CheckWrite  # noqa: PLC0414  re-export
-from bot.core.policy.selection import ChangedFile as ChangedFile  # noqa: PLC0414  re-export
+from bot.core.model.views import CheckWrite
+from bot.core.policy.selection import ChangedFile
 
 
 @dataclass(frozen=True, slots=True)

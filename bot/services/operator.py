@@ -1,4 +1,4 @@
-"""What operators do to runs and to what is scarce, from rows alone, beside a running service."""
+"""Operators' commands on runs and resources. They work on rows, beside a running service."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from bot.ports.clock import Clock
 from bot.store import Store
 from bot.store.run_reads import RunQuery, RunStory
 
-RULE = "operator"  # the audit's: who may use the database may do this
+RULE = "operator"  # in the audit: a person with access to the database may do this
 MIN_ID = 4  # characters of an id: fewer name a run by accident
 ALL = "all"
 _NAMED = 5  # ids that a refusal lists
@@ -27,14 +27,14 @@ _ATTEMPTS = 200  # of all suites on one commit
 
 @dataclass(frozen=True, slots=True)
 class No:
-    """Why nothing was done."""
+    """The reason why nothing was done."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """The new attempt, and for whom it runs."""
+    """The new attempt and its claimants."""
 
     run_id: RunId
     attempt: int
@@ -43,7 +43,7 @@ class Retried:
 
 
 class Operator:
-    """Carries out one operator's commands."""
+    """Carries out the commands of one operator."""
 
     def __init__(self, store: Store, clock: Clock, new_id: Callable[[], str], who: str) -> None:
         self._store = store
@@ -52,7 +52,7 @@ class Operator:
         self._who = who
 
     async def find(self, word: str) -> RunStory | No:
-        """Return the one run whose id begins so, with its story."""
+        """Return the run whose id begins with a word, with its story."""
         start = word.upper()
         if len(start) < MIN_ID:
             return No(f"{word!r} is too short: name a run by {MIN_ID} characters of its id or more")
@@ -66,7 +66,7 @@ class Operator:
         return story or No(f"there is no run {word} (any more)")
 
     async def cancel(self, word: str, reason: str) -> Run | No:
-        """Wish a run stopped, as a person's command does; return it."""
+        """Request that a run stops, as a person's command does; return the run."""
         story = await self.find(word)
         if isinstance(story, No):
             return story
@@ -87,9 +87,9 @@ class Operator:
         return after.run
 
     async def retry(self, word: str) -> Retried | No:
-        """Start a done run's suite again at its commit, with the same snapshot.
+        """Start the suite of an ended run again at its commit, with the same snapshot.
 
-        Of one that GitHub starts itself, GitHub's own run is run again.
+        A native suite continues its Actions run.
         """
         story = await self.find(word)
         if isinstance(story, No):
@@ -123,7 +123,7 @@ class Operator:
         return Retried(again.id, again.attempt, again.suite, sources)
 
     async def _latest(self, run: Run) -> Run:
-        """Return the latest attempt of a run's suite at its commit."""
+        """Return the latest attempt of the suite at the commit of a run."""
         query = RunQuery(repo=str(run.repo_id), sha=run.sha, limit=_ATTEMPTS)
         found = [item.run for item in await self._store.runs.search(query)]
         same = [item for item in found if item.suite == run.suite]
@@ -138,7 +138,7 @@ class Operator:
         return pull is not None and pull.open and pull.head_sha == run.sha
 
     async def _gates(self, run: Run, sources: tuple[str, ...]) -> tuple[Gate, ...]:
-        """Return the gate that the new attempt counts for: its pull request's."""
+        """Return the gate of the pull request that the new attempt counts for."""
         if run.number is None or pr_source(run.number) not in sources:
             return ()
         chosen = await self._store.pulls.selections(run.repo_id, run.sha)
@@ -146,7 +146,7 @@ class Operator:
         return tuple(Gate(run.repo_id, run.sha, run.number, name=name) for name in names[:1])
 
     async def pause(self, resource: str, reason: str, until: datetime | None) -> Pause | None:
-        """Let nothing start on a resource; return the pause that this one replaces."""
+        """Pause a resource; return the pause that this one replaces."""
         now = self._clock.now()
         ends = f" until {until:%Y-%m-%dT%H:%MZ}" if until else ""
         entry = self._entry(f"pause {resource}{ends}: {reason}")
@@ -158,9 +158,9 @@ class Operator:
         return ended or No(f"{'everything' if resource == 'all' else resource} is not paused")
 
     async def resource(self, word: str, extra: tuple[str, ...] = ()) -> str | No:
-        """Return the resource that a word names: ``label:X``, ``pool:Y``, or X where it is plain.
+        """Return the resource that a word names: ``label:X``, ``pool:Y``, or X if only one is X.
 
-        ``extra`` are texts of policies that the database does not know: the server's own.
+        ``extra`` are policies that are not in the database: the server's own.
         """
         if word.startswith(("label:", "pool:")):
             return word
@@ -174,7 +174,7 @@ class Operator:
         return No(f"no label or pool {word!r} is known; known: {names}")
 
     async def known(self, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Return every resource that a policy, a late run or a pause names."""
+        """Return every resource that a policy, a recent run or a pause names."""
         known = await self._store.pauses.known_resources()
         names = {pause.resource for pause in await self._store.pauses.in_force(self._clock.now())}
         for frozen in known.snapshots:
@@ -188,7 +188,7 @@ class Operator:
         return tuple(sorted(names - {ALL}))
 
     def _entry(self, what: str, run: Run | None = None) -> AuditEntry:
-        """Return the audit's row of what was done, to a run or to all repositories."""
+        """Return the audit entry of a deed, on a run or on all repositories."""
         now = self._clock.now()
         if run is None:
             return AuditEntry(now, self._who, what, True, RULE)

@@ -1,9 +1,9 @@
-"""Starts nights when their time comes: once, whatever the replicas, restarts and new policies.
+"""Fires schedules: each time once, whatever replicas, restarts and new policies do.
 
-Which repositories have nights is known from stored policies. One that is not stored (the app is
-new there) is read within ten minutes, and each is looked at again four times a day, should the
-webhook of a push be lost; a push itself has the new policy read at once. An unchanged file costs
-no call of GitHub's budget (304).
+Stored policies tell which repositories have schedules. A policy that is not stored yet is read
+within ten minutes. Each policy is read again four times a day, in case the webhook of a push was
+lost; a push itself has the new policy read at once. An unchanged file costs nothing of GitHub's
+budget (304).
 """
 
 from collections.abc import Awaitable, Callable
@@ -39,7 +39,7 @@ from bot.services.workers import Deps
 from bot.store.schedules import RepoSchedules
 from bot.telemetry import get_log
 
-_LOOK_EVERY = timedelta(minutes=1)  # at stored policies, and at nights that may be done
+_LOOK_EVERY = timedelta(minutes=1)  # at stored policies, and at firings that may be done
 _UNKNOWN_EVERY_S = 600.0
 _KNOWN_EVERY_S = 6 * 3600.0
 _TRY_AGAIN = timedelta(minutes=1)
@@ -48,7 +48,7 @@ _NOT_HERE = "the app may not act in this repository now"
 
 
 class Schedules:
-    """Keeps times in line with the policies, and fires them."""
+    """Keeps the schedules as the policies have them, and fires them."""
 
     def __init__(self, deps: Deps, policies: PolicyReader) -> None:
         self._store = deps.store
@@ -63,7 +63,7 @@ class Schedules:
         self._log = get_log("nightlies")
 
     async def step(self) -> bool:
-        """Bring the times in line once a minute, and start what is due; never busy."""
+        """Look at the policies once a minute, and fire what is due; never busy."""
         now = self._clock.now()
         if self._next_look is None or now >= self._next_look:
             self._next_look = now + _LOOK_EVERY
@@ -76,7 +76,7 @@ class Schedules:
         return False
 
     async def _guarded(self, repo: Repo, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Fire one; what GitHub can't answer now is tried again, until it is too late for it."""
+        """Fire one schedule. If GitHub cannot answer, try again until it is too late."""
         key, now = (repo.id, name), self._clock.now()
         if self._waits.get(key, now) > now:
             return
@@ -85,16 +85,16 @@ class Schedules:
             await work()
         except Transient as error:
             wait = timedelta(seconds=error.retry_after_s) if error.retry_after_s else _TRY_AGAIN
-            log.warning("a night has to wait", why=str(error))
+            log.warning("a schedule has to wait", why=str(error))
             self._waits[key] = now + wait
-        except Exception as error:  # noqa: BLE001  one broken night must not stop the others
+        except Exception as error:  # noqa: BLE001  one broken schedule must not stop the others
             self._waits[key] = now + _FAILED_AGAIN
             self._worker.failed("nightlies", error, log)
         else:
             self._waits.pop(key, None)
 
     async def _look(self, now: datetime) -> None:
-        """Bring the times in line with the policies, and settle the nights that are done."""
+        """Make the schedules those of the policies, and finish the firings whose runs are done."""
         for timed in await self._store.schedules.by_repo():
             for seen, row in too_far_ahead(timed.schedules, now):
                 self._log.warning("a time lay too far ahead", repo=timed.repo.id, schedule=row.name)
@@ -103,7 +103,7 @@ class Schedules:
                 await self._align(timed, now)
             except (Transient, Permanent) as error:
                 log = self._log.bind(repo=timed.repo.full_name)
-                log.warning("a policy could not be read for its nights", why=str(error))
+                log.warning("a policy could not be read for its schedules", why=str(error))
         for firing, runs in await self._store.schedules.open_firings():
             done = finished(firing, runs)
             if done is not None:
@@ -111,7 +111,7 @@ class Schedules:
                 self._tell(done)
 
     async def _align(self, timed: RepoSchedules, now: datetime) -> None:
-        """Make one repository's times those of its policy; one that has errors leaves them."""
+        """Take over the schedules of a policy; a policy with errors changes nothing."""
         repo, row = timed.repo, timed.policy
         every_s = _UNKNOWN_EVERY_S if row is None else _KNOWN_EVERY_S
         if await self._store.polls.take(f"policy:{repo.id}", now, every_s=every_s):
@@ -128,7 +128,7 @@ class Schedules:
             await self._store.schedules.save(change)
 
     async def _fire(self, repo: Repo, schedule: Schedule) -> None:
-        """Start the night whose time has come, or say why not; its policy may be another now."""
+        """Fire a schedule whose time has come; its policy may have changed meanwhile."""
         now = self._clock.now()
         found = due_firing(schedule, now)
         if found is None:
@@ -150,7 +150,7 @@ class Schedules:
             self._tell(plan.firing)
 
     async def _fire_asked(self, repo: Repo, firing: Firing) -> None:
-        """Start a night that an operator asked for."""
+        """Fire a schedule because an operator asked for it."""
         if repo.active:
             at = await self._policies.of(repo, repo.default_branch)
             plan = await self._plan(repo, firing, at)
@@ -163,7 +163,7 @@ class Schedules:
             self._tell(plan.firing)
 
     async def _plan(self, repo: Repo, firing: Firing, at: PolicyAt | Broken | None) -> FiringPlan:
-        """Return what a night starts on the head of its branch, or why it starts nothing."""
+        """Plan a firing on the head of its branch, or say why it starts nothing."""
         entry = _entry(at, firing.name)
         if isinstance(at, Broken):
             return plan_nothing(firing, FiringState.REFUSED, "the policy has errors")
@@ -210,7 +210,7 @@ class Schedules:
 
     def _tell(self, firing: Firing) -> None:
         self._log.info(
-            "a night",
+            "a schedule fired",
             repo_id=firing.repo_id,
             schedule=firing.name,
             at=firing.at.isoformat(),

@@ -115,7 +115,7 @@ def _encoded(value: object) -> object:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True)
     msg = f"no JSON for {type(value)}"
-    raise NotImplementedError(msg)
+    raise TypeError(msg)
 
 
 def _decoded(kind: type[Any], data: Any) -> Any:
@@ -125,7 +125,7 @@ def _decoded(kind: type[Any], data: Any) -> Any:
     if issubclass(kind, BaseModel):
         return kind.model_validate(data, extra="ignore")
     msg = f"no {kind} in JSON"
-    raise NotImplementedError(msg)
+    raise TypeError(msg)
 
 
 class Sentence(TypeDecorator[Message]):

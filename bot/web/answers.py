@@ -138,7 +138,7 @@ def _wish(run: Run) -> dict[str, Any] | None:
 
 def _place(run: Run) -> dict[str, Any] | None:
     """Return the position in the queue; ``start_at`` is an estimate, None without one."""
-    place = run.place
+    place = run.queue_position
     if place is None:
         return None
     return {"resource": place.resource, "ahead": place.ahead, "start_at": iso(place.start_at)}

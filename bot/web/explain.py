@@ -7,7 +7,7 @@ from aiohttp import web
 from bot.core.explain import explaining
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
-from bot.core.planning.permissions import newest
+from bot.core.planning.attempts import latest_runs
 from bot.core.policy import Policy, load_policy
 from bot.store import Store
 from bot.store.pulls import PullStory
@@ -50,7 +50,7 @@ class ExplainApi:
         policy = self._policy(told)
         if policy is None or told.selection is None:
             return []
-        runs = newest(told.runs)
+        runs = latest_runs(told.runs)
         chosen = explaining.explain_selection(policy, told.selection.data.selection)
         return [{**explaining.to_json(item), **_stands(runs.get(item.suite))} for item in chosen]
 
@@ -80,13 +80,13 @@ def _stands(run: Run | None) -> dict[str, Any]:
         return {"run": None, "waits_for": None}
     waits = None
     if run.state is not State.DONE:
-        place = run.place
+        place = run.queue_position
         waits = run.why or (f"{place.resource}, {place.ahead} ahead" if place else None)
     shown = {
         "id": run.id,
         "attempt": run.attempt,
         "state": run.state.value,
         "outcome": run.outcome.value if run.outcome else None,
-        "starts_at": answers.iso(run.place.start_at) if run.place else None,
+        "starts_at": answers.iso(run.queue_position.start_at) if run.queue_position else None,
     }
     return {"run": shown, "waits_for": waits}

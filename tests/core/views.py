@@ -230,5 +230,5 @@ def other(name: str, base: Run, **changes: Any) -> Run:
     return replace(base, suite=name, id=RunId(f"01J-{name}"), snapshot=snapshot, **changes)
 
 
-QUEUED = run(place=QueuePosition("label:linux-aarch64-a3-16", 1))
+QUEUED = run(queue_position=QueuePosition("label:linux-aarch64-a3-16", 1))
 LATER = NOW + timedelta(days=1)

@@ -19,19 +19,19 @@ class Cluster:
     def __init__(self, world: World, server: FaultySubmitter) -> None:
         self.world, self.server = world, server
 
-    async def begin(self) -> tuple[Pull, Run]:
+    async def begin(self, name: str = "a") -> tuple[Pull, Run]:
         """Open a pull request and let its workflow start."""
-        pull = self.world.open_pull(path="multi/a.py")
+        pull = self.world.open_pull(path=f"multi/{name}.py")
         await self.world.settle()
         run = self.world.github.runs()[-1]
         self.world.github.actions.start(run)
         await self.world.settle()
         return pull, run
 
-    def add(self, run: Run, events: list[Any], **more: Any) -> Job:
+    def add(self, run: Run, events: list[Any], *, job_id: str = JOB, **more: Any) -> Job:
         """Let the workflow have submitted a RayJob."""
         found = {"run_id": str(run.id), "attempt": "1", **more}
-        return self.server.add(events, JOB, **found)
+        return self.server.add(events, job_id, **found)
 
     async def finish(self, run: Run, conclusion: str = "success", text: str = "") -> None:
         self.world.github.actions.finish(run, conclusion, log=text)

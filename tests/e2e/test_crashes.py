@@ -94,20 +94,10 @@ async def bombed(
     tmp_path: Path, sqlite_template: SqliteTemplate
 ) -> AsyncIterator[tuple[World, Bomb]]:
     async with open_world(tmp_path, sqlite_template.fresh(tmp_path)) as world:
-        yield await _arm(world)
-
-
-@pytest.fixture
-async def either_bombed(tmp_path: Path, database_url: str) -> AsyncIterator[tuple[World, Bomb]]:
-    async with open_world(tmp_path, database_url) as world:
-        yield await _arm(world)
-
-
-async def _arm(world: World) -> tuple[World, Bomb]:
-    bomb = Bomb()
-    world.wrap = bomb.wrap
-    await world.restart()
-    return world, bomb
+        bomb = Bomb()
+        world.wrap = bomb.wrap
+        await world.restart()
+        yield world, bomb
 
 
 async def survive(world: World, deed: Callable[[], Awaitable[None]]) -> bool:
@@ -192,9 +182,9 @@ async def test_a_bot_killed_at_any_write_ends_in_the_same_place(
 
 
 async def test_a_bot_killed_around_its_dispatch_dispatches_once(
-    either_bombed: tuple[World, Bomb],
+    bombed: tuple[World, Bomb],
 ) -> None:
-    world, bomb = either_bombed
+    world, bomb = bombed
     bomb.arm(None)
     same_end(world, await story(world, 0, "success"), "success")
     points = list(bomb.points)

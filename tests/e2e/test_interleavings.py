@@ -222,7 +222,7 @@ def _template(sqlite_template: SqliteTemplate) -> None:
 
 TestInterleavings = Interleavings.TestCase
 TestInterleavings.settings = settings(
-    max_examples=6,
+    max_examples=4,
     stateful_step_count=25,
     deadline=None,
     derandomize=True,

@@ -37,8 +37,8 @@ def dispatched(world: World) -> list[Run]:
     return [run for run in world.github.runs() if run.event == "workflow_dispatch"]
 
 
-async def test_one_is_adopted_followed_and_gated(either_world: World) -> None:
-    world = await natives(either_world)
+async def test_one_is_adopted_followed_and_gated(githubs: World) -> None:
+    world = githubs
     pull = pushed(world)
     await world.settle()
     assert check(world, pull).title == "Queued: waiting for GitHub to start it"

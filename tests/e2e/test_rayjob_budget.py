@@ -5,16 +5,16 @@ from tests.e2e.call_budget import Budget
 from tests.e2e.cluster import JOB, RUNNING, Cluster
 from tests.submitter.faulty_submitter import Job, Watch, final, log
 
-HALF_AN_HOUR = 30  # minutes
+ROUNDS = 10  # a call that each round repeats exceeds any budget here
 STEPS = [log(f"step:{number} - critic/score/mean:0.5") for number in range(20)]
 
 
 async def _train(cluster: Cluster) -> tuple[Pull, Run, Job]:
-    """Let a RayJob train for half an hour while everything polls that can."""
+    """Let a RayJob train for ten minutes while everything polls that can."""
     pull, run = await cluster.begin()
     job = cluster.add(run, [RUNNING, *STEPS], watches=[Watch(end="hang"), Watch()])
     await cluster.world.until(lambda: bool(cluster.server.named("watch")), every_s=5)
-    for _ in range(HALF_AN_HOUR):
+    for _ in range(ROUNDS):
         await cluster.world.pass_time(60)
         await cluster.world.sweep()
     return pull, run, job

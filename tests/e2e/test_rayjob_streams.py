@@ -4,8 +4,6 @@ import itertools
 from functools import partial
 from typing import Any
 
-import pytest
-
 from tests.e2e.cluster import JOB, RUNNING, Cluster
 from tests.e2e.kept_logs import kept_lines, output_of
 from tests.submitter.faulty_submitter import Watch, final, log
@@ -55,17 +53,15 @@ ENDS = itertools.cycle([("SUCCEEDED", "success"), ("FAILED", "failure")])
 CASES = {name: (*stream, *end) for (name, stream), end in zip(STREAMS.items(), ENDS, strict=False)}
 
 
-@pytest.mark.parametrize(("lines", "watches", "word", "conclusion"), CASES.values(), ids=CASES)
-async def test_every_line_is_kept_once_and_the_end_is_believed(
-    cluster: Cluster, lines: list[str], watches: list[Watch], word: str, conclusion: str
-) -> None:
-    pull, run = await cluster.begin()
-    events: list[Any] = [RUNNING, *map(log, lines), final(word)]
-    job = cluster.add(run, events, watches=watches, state=None)
-    await cluster.finish(run)
-    assert (await cluster.ended(pull, every_s=5)).conclusion == conclusion
-    assert output_of(kept_lines(cluster.world, JOB)) == lines
-    assert job.watched == len(watches)
+async def test_every_line_is_kept_once_and_the_end_is_believed(cluster: Cluster) -> None:
+    for number, (name, (lines, watches, word, conclusion)) in enumerate(CASES.items()):
+        pull, run = await cluster.begin(str(number))
+        events: list[Any] = [RUNNING, *map(log, lines), final(word)]
+        job = cluster.add(run, events, job_id=f"rj-{number}", watches=watches, state=None)
+        await cluster.finish(run)
+        assert (await cluster.ended(pull, every_s=5)).conclusion == conclusion, name
+        assert output_of(kept_lines(cluster.world, f"rj-{number}")) == lines, name
+        assert job.watched == len(watches), name
 
 
 async def test_half_a_line_that_never_comes_again_is_kept_as_half(cluster: Cluster) -> None:

@@ -58,7 +58,7 @@ def run(suite: str = "ppo", **more: Any) -> Run:
 
 
 def claimant(of: Run, source: str = "pr:1", **more: Any) -> Claimant:
-    """Make a want of a run."""
+    """Make a claimant of a run."""
     return Claimant(of.id, source, **more)
 
 
@@ -77,7 +77,7 @@ def delivery(guid: str, **more: Any) -> Delivery:
 
 
 async def put(store: Store, *made: Run, source: str = "pr:1", at: datetime = NOW) -> None:
-    """Store runs with one want each, as the inbox does."""
+    """Store runs with one claimant each, as the inbox does."""
     new_runs = tuple((item, (claimant(item, source),)) for item in made)
     assert await store.commit(Plan(repo=REPO, new_runs=new_runs), at, done=None)
 

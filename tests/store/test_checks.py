@@ -48,7 +48,7 @@ async def touch(store: Store, gate: Gate = GATE, at: float = 0) -> None:
 
 
 async def save(store: Store, row: Run, at: float = 0, **more: object) -> None:
-    """Let the runner save the run that is due."""
+    """Save the due run as the runner does."""
     await store.commit(
         Plan(run_events=(RunEvent(row.id, Source.RUNNER, NOW, DispatchStarted(int(at))),)),
         after(at),

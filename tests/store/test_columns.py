@@ -1,60 +1,48 @@
-"""Columns that hold JSON: what goes in comes out, also after an upgrade and back."""
+"""A message is kept by its key and fields, whatever text is in them."""
 
-import json
+from datetime import UTC, datetime
 
-import msgspec
 import pytest
 from sqlalchemy.dialects import sqlite
 
-from bot.core.model.snapshot import Pool, Snapshot
-from bot.core.policy import Signature, Start, Tier
-from bot.store.columns import Packed
-from tests.core.building import a_snapshot
+from bot.core.messages import NOTHING, Message, quote
+from bot.core.model.runs import StopReason, StopRequest
+from bot.store.columns import Packed, Sentence
 
+NOW = datetime(2026, 8, 22, tzinfo=UTC)
 DIALECT = sqlite.dialect()
-COLUMN = Packed(Snapshot, kept=2)
-SIGNATURE = Signature.model_validate(
-    {"name": "own", "class": "hccl_comm", "match": "EI0006", "example": "EI0006"}
-)
-
-
-def row_of(frozen: Snapshot) -> str:
-    row = COLUMN.process_bind_param(frozen, DIALECT)
-    assert row is not None
-    return row
 
 
 @pytest.mark.parametrize(
-    "frozen",
+    "message",
     [
-        a_snapshot(),
-        a_snapshot(
-            start=Start.NATIVE,
-            tier=Tier.HEAVY,
-            inputs={"start": "native"},
-            settable={"a": "*"},
-            pool=Pool("cluster", 32),
-            signatures=(SIGNATURE,),
-            redact=("secret-value",),
-            altered=("a=b",),
-        ),
+        NOTHING,
+        Message("run_limit", minutes=240),
+        Message("run_leftover", why=Message("run_stalled", minutes=45), left="verl-1"),
+        quote('NUL \x00, "quotes" and 中文'),
     ],
 )
-def test_a_snapshot_comes_back_as_it_was(frozen: Snapshot) -> None:
-    assert COLUMN.process_result_value(row_of(frozen), DIALECT) == frozen
+def test_a_message_is_kept_with_its_key(message: Message) -> None:
+    column = Sentence()
+    kept = column.process_result_value(column.process_bind_param(message, DIALECT), DIALECT)
+    assert kept == message
+    assert kept.key == message.key
 
 
-def test_a_key_of_the_policy_that_a_later_version_wrote_is_left_out() -> None:
-    row = json.loads(row_of(a_snapshot()))
-    row["suite"]["colour"] = "red"
-    row["log"]["later"] = True
-    assert COLUMN.process_result_value(json.dumps(row), DIALECT) == a_snapshot()
+def test_half_a_surrogate_is_replaced() -> None:
+    column = Sentence()
+    kept = column.process_bind_param(quote("\ud800"), DIALECT)
+    assert column.process_result_value(kept, DIALECT) == "?"
 
 
-def test_a_row_of_another_kind_is_refused() -> None:
-    with pytest.raises(msgspec.ValidationError):
-        COLUMN.process_result_value("{}", DIALECT)
-    with pytest.raises(NotImplementedError, match="no JSON for"):
-        COLUMN.process_bind_param(object(), DIALECT)
-    with pytest.raises(NotImplementedError, match="in JSON"):
-        Packed(complex).process_result_value("{}", DIALECT)
+def test_a_message_inside_a_value_is_kept_with_its_key() -> None:
+    column = Packed(StopRequest)
+    request = StopRequest(StopReason.STALL, "", Message("run_stalled", minutes=45), NOW)
+    kept = column.process_result_value(column.process_bind_param(request, DIALECT), DIALECT)
+    assert kept == request
+    assert kept.reason.key == "run_stalled"
+
+
+def test_what_is_no_message_and_no_json_is_refused() -> None:
+    with pytest.raises(TypeError):
+        Packed(object).process_bind_param(object(), DIALECT)

@@ -1,4 +1,4 @@
-"""One commit for a decision: runs, wants, wishes, facts, gates, replies and audit together."""
+"""One commit for a plan: runs, claimants, stop requests, events, gates, replies and audit."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ async def stored(store: Store) -> tuple[RunClaimants, ...]:
     return await store.runs.at(REPO.id, SHA)
 
 
-async def test_a_new_run_is_stored_with_its_wants_and_is_due(store: Store) -> None:
+async def test_a_new_run_is_stored_with_its_claimants_and_is_due(store: Store) -> None:
     made = run(number=1, origin="a push", not_before=after(60), dispatch_id="D1")
     claimants = (claimant(made, "pr:1"), claimant(made, "pin:5", auto=False, by="ann"))
     await commit(store, repo=REPO, new_runs=((made, claimants),))
@@ -55,7 +55,7 @@ async def test_a_new_run_is_stored_with_its_wants_and_is_due(store: Store) -> No
     assert (claimed.run_events, claimed.rayjobs) == ((), ())
 
 
-async def test_wants_of_a_new_run_go_to_the_open_one(store: Store) -> None:
+async def test_claimants_of_a_new_run_go_to_the_open_one(store: Store) -> None:
     first, second = run(), run()
     await put(store, first, source="pr:1")
     await rest(store, await claim(store))
@@ -81,7 +81,7 @@ async def test_other_suites_shas_and_repositories_have_runs_of_their_own(store: 
     assert len(await store.runs.claim("me", NOW, lease_s=30, limit=9)) == 4
 
 
-async def test_the_last_want_gone_supersedes_and_pokes(store: Store) -> None:
+async def test_the_last_claimant_gone_supersedes_and_pokes(store: Store) -> None:
     made = run()
     await put(store, made, source="pr:1")
     await commit(store, add_claimants=(claimant(made, "pr:2"),))
@@ -96,7 +96,7 @@ async def test_the_last_want_gone_supersedes_and_pokes(store: Store) -> None:
     )
 
 
-async def test_dropping_a_want_that_is_not_there_changes_nothing(store: Store) -> None:
+async def test_dropping_a_claimant_that_is_not_there_changes_nothing(store: Store) -> None:
     made = run()
     await commit(store, new_runs=((made, ()),))
     await rest(store, await claim(store))
@@ -104,7 +104,7 @@ async def test_dropping_a_want_that_is_not_there_changes_nothing(store: Store) -
     assert await store.runs.claim("me", NOW, lease_s=30, limit=9) == ()
 
 
-async def test_a_want_that_moves_in_one_commit_supersedes_nothing(store: Store) -> None:
+async def test_a_claimant_that_moves_in_one_commit_supersedes_nothing(store: Store) -> None:
     made = run()
     await put(store, made, source="pr:1")
     await commit(
@@ -115,7 +115,7 @@ async def test_a_want_that_moves_in_one_commit_supersedes_nothing(store: Store) 
     assert (await claim(store)).run.stop_request is None
 
 
-async def test_the_first_wish_stays(store: Store) -> None:
+async def test_the_first_stop_request_stays(store: Store) -> None:
     made = run()
     await put(store, made)
     await commit(store, stop_requests=((made.id, CANCEL),))
@@ -125,7 +125,7 @@ async def test_the_first_wish_stays(store: Store) -> None:
 
 
 async def superseded(store: Store, state: State = State.QUEUED) -> Run:
-    """Store a run in a state that nobody wants any more."""
+    """Store a run in a state, without claimants."""
     made = run()
     await put(store, made)
     claimed = await claim(store)
@@ -134,7 +134,7 @@ async def superseded(store: Store, state: State = State.QUEUED) -> Run:
     return made
 
 
-async def test_a_want_again_before_the_dispatch_takes_the_supersede_wish_back(
+async def test_a_claimant_again_before_the_dispatch_takes_the_supersede_stop_request_back(
     store: Store,
 ) -> None:
     made = await superseded(store)
@@ -147,7 +147,7 @@ async def test_a_want_again_before_the_dispatch_takes_the_supersede_wish_back(
     assert not await store.runs.save(reader.lease, SaveRun(ended, due=None), NOW)
 
 
-async def test_a_want_again_after_the_dispatch_leaves_the_wish(store: Store) -> None:
+async def test_a_claimant_again_after_the_dispatch_leaves_the_stop_request(store: Store) -> None:
     made = await superseded(store, State.DISPATCHING)
     await commit(store, add_claimants=(claimant(made, "pr:2"),))
     stop_request = (await claim(store)).run.stop_request
@@ -155,7 +155,7 @@ async def test_a_want_again_after_the_dispatch_leaves_the_wish(store: Store) -> 
     assert stop_request.kind is StopReason.SUPERSEDE
 
 
-async def test_a_want_does_not_take_a_persons_cancel_back(store: Store) -> None:
+async def test_a_claimant_does_not_take_a_persons_cancel_back(store: Store) -> None:
     made = run()
     await put(store, made)
     await commit(store, stop_requests=((made.id, CANCEL),))
@@ -163,7 +163,7 @@ async def test_a_want_does_not_take_a_persons_cancel_back(store: Store) -> None:
     assert (await claim(store)).run.stop_request == CANCEL
 
 
-async def test_a_new_fact_is_kept_and_pokes_a_known_one_does_neither(store: Store) -> None:
+async def test_a_new_event_is_kept_and_pokes_a_known_one_does_neither(store: Store) -> None:
     made = run()
     await put(store, made)
     await rest(store, await claim(store))
@@ -178,7 +178,9 @@ async def test_a_new_fact_is_kept_and_pokes_a_known_one_does_neither(store: Stor
     assert await store.runs.claim("me", NOW, lease_s=30, limit=9) == ()
 
 
-async def test_facts_wants_and_wishes_of_a_done_run_do_not_wake_it(store: Store) -> None:
+async def test_events_claimants_and_stop_requests_of_a_done_run_do_not_wake_it(
+    store: Store,
+) -> None:
     made = run()
     await put(store, made)
     await rest(store, await claim(store), done(made, outcome=Outcome.SUCCESS))
@@ -194,7 +196,7 @@ async def test_facts_wants_and_wishes_of_a_done_run_do_not_wake_it(store: Store)
     assert found.run.stop_request is None
 
 
-async def test_facts_of_a_run_that_was_pruned_are_dropped(store: Store) -> None:
+async def test_events_of_a_run_that_was_pruned_are_dropped(store: Store) -> None:
     made = run()
     await put(store, made)
     await commit(
@@ -207,7 +209,7 @@ async def test_facts_of_a_run_that_was_pruned_are_dropped(store: Store) -> None:
     assert [run_event.run_id for run_event in (await claim(store)).run_events] == [made.id]
 
 
-async def test_wants_of_a_run_that_was_pruned_are_dropped(store: Store) -> None:
+async def test_claimants_of_a_run_that_was_pruned_are_dropped(store: Store) -> None:
     await commit(store, add_claimants=(Claimant(RunId("nobody"), "pr:1"),))
     assert await store.runs.of_claimant(REPO.id, "pr:1") == ()
 

@@ -1,4 +1,4 @@
-"""Places: never more than there are, first come first served, given back to who waits."""
+"""Holds: never more than the capacity, in the order of the queue, released to waiting runs."""
 
 import asyncio
 
@@ -60,7 +60,7 @@ def standing(answer: Answer) -> tuple[str, int]:
     return answer.resource, answer.ahead
 
 
-async def test_a_place_is_taken_once_however_often_it_is_asked_for(store: Store) -> None:
+async def test_a_resource_is_held_once_however_often_it_is_acquired(store: Store) -> None:
     (first,) = await runs(store, 1)
     assert await store.queue.acquire(first, ((SLOT,),), NOW) == Acquired(0)
     assert await store.queue.acquire(first, ((SLOT,),), NOW) == Acquired(0)

@@ -1,4 +1,4 @@
-"""Pauses in the database: one a resource, in force until they end, told to those who wait."""
+"""Pauses in the database: one for a resource, in force until it ends; waiting runs are poked."""
 
 import pytest
 from sqlalchemy import select

@@ -130,7 +130,7 @@ class Day:
         return claimed[0] if claimed else None
 
     async def pick(self, *, holding: bool) -> ClaimedRun | None:
-        """Claim one of those who hold places, or of those who wait."""
+        """Claim a run that holds resources, or one that waits."""
         queue_state = await self.queue_state()
         ids = sorted(
             item.run_id for item in (queue_state.holders if holding else queue_state.waiting)
@@ -235,14 +235,14 @@ class Day:
         assert runnable(queue_state).keys() <= acting
 
     async def check_settled(self) -> None:
-        """Nobody who may go is left, but who is in the hands of a replica that died."""
+        """Every run that may start has started, unless a dead replica still holds its lease."""
         async with self.stores[0]._db.read() as conn:
             leased = set(await conn.scalars(select(runs.c.id).where(runs.c.lease_until > self.now)))
         assert runnable(await self.queue_state()).keys() <= leased
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_no_place_is_lost_or_given_twice_whatever_happens(
+async def test_no_hold_is_lost_or_given_twice_whatever_happens(
     store_factory: StoreFactory, seed: int
 ) -> None:
     day = Day([await store_factory(), await store_factory()], random.Random(seed))
@@ -270,7 +270,9 @@ async def test_no_place_is_lost_or_given_twice_whatever_happens(
         await day.check_settled()
 
 
-async def test_a_want_that_is_added_again_is_a_persons_and_never_a_lesser_one(store: Store) -> None:
+async def test_a_claimant_that_is_added_again_is_a_persons_and_never_a_lesser_one(
+    store: Store,
+) -> None:
     made = run("s")
     await store.commit(Plan(new_runs=((made, (claimant(made),)),)), NOW, done=None)
     person = Claimant(made.id, "pr:1", auto=False, by="kim", rank=Rank.APPROVED)
@@ -294,7 +296,7 @@ async def test_a_run_that_is_asked_for_moves_up(store: Store) -> None:
 
 
 async def test_who_may_start_goes_before_whoever_is_overdue_to_look(store: Store) -> None:
-    """After an outage everybody is due; who may go must not go to the end of that line."""
+    """After an outage every run is due; a run that may start must not wait behind them all."""
     holder, *waiting = [run(f"s{n}") for n in range(6)]
     for item in (holder, *waiting):
         await store.commit(Plan(new_runs=((item, (claimant(item, "x"),)),)), NOW, done=None)

@@ -50,7 +50,7 @@ async def test_two_owners_never_share_a_subject(store_factory: StoreFactory) -> 
     assert sorted(subjects) == sorted({f"7:{n}" for n in range(10)})
 
 
-async def test_commits_at_once_make_one_open_run_with_every_want(
+async def test_commits_at_once_make_one_open_run_with_every_claimant(
     store_factory: StoreFactory,
 ) -> None:
     stores = [await store_factory(), await store_factory()]

@@ -126,7 +126,7 @@ async def test_the_next_attempt_takes_the_row_of_the_one_before(store: Store) ->
     assert (await claim(store)).runs == (retry,)
 
 
-async def test_a_reply_lists_the_open_run_that_took_the_want(store: Store) -> None:
+async def test_a_reply_lists_the_open_run_that_took_the_claimant(store: Store) -> None:
     made, again = run(), run()
     await put(store, made)
     reply = replace(REPLY, run_ids=(again.id, RunId("pruned")))

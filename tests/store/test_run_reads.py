@@ -98,7 +98,7 @@ async def test_runs_are_listed_by_what_people_know_of_them(store: Store) -> None
     assert newest.repo == elsewhere
 
 
-async def test_a_runs_story_holds_its_wants_facts_and_rayjobs(store: Store) -> None:
+async def test_a_runs_story_holds_its_claimants_events_and_rayjobs(store: Store) -> None:
     one = run()
     await put(store, one)
     await store.tokens.redeem(announced(one), NOW)

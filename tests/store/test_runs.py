@@ -28,7 +28,7 @@ from tests.store.recording_wake import RecordingWake
 pytestmark = pytest.mark.both_databases
 
 
-WISH = StopRequest(StopReason.STALL, by="", reason=quote("no output"), at=NOW)
+STOP = StopRequest(StopReason.STALL, by="", reason=quote("no output"), at=NOW)
 
 
 async def claims(store: Store, at: float = 0, owner: str = "me") -> tuple[ClaimedRun, ...]:
@@ -68,8 +68,8 @@ async def test_every_field_that_moves_is_saved(store: Store) -> None:
         actions_run_id=9,
         actions_attempt=2,
         actions_url="https://example.org/9",
-        stop_request=WISH,
-        place=QueuePosition("a3", 2),
+        stop_request=STOP,
+        queue_position=QueuePosition("a3", 2),
         dispatched_at=after(2),
         started_at=after(3),
         ended_at=after(4),
@@ -152,12 +152,12 @@ async def test_a_poke_during_a_claim_keeps_the_run_due(store: Store) -> None:
     assert (await claim(store)).run_events == (run_event,)
 
 
-async def test_a_wish_that_came_during_a_claim_survives_the_save(store: Store) -> None:
+async def test_a_stop_request_that_came_during_a_claim_survives_the_save(store: Store) -> None:
     claimed = await one(store)
-    stop_requests = ((claimed.run.id, WISH),)
+    stop_requests = ((claimed.run.id, STOP),)
     assert await store.commit(Plan(stop_requests=stop_requests), NOW, done=None)
     assert await save(store, claimed, replace(claimed.run, why=quote("moved")))
-    assert (await claim(store)).run.stop_request == WISH
+    assert (await claim(store)).run.stop_request == STOP
 
 
 async def test_a_done_run_is_never_claimed_saved_or_noted_again(store: Store) -> None:
@@ -167,7 +167,7 @@ async def test_a_done_run_is_never_claimed_saved_or_noted_again(store: Store) ->
     assert not await store.runs.note(claimed.lease, claimed.run, (), NOW)
 
 
-async def test_a_retry_is_the_next_attempt_with_the_same_wants(store: Store) -> None:
+async def test_a_retry_is_the_next_attempt_with_the_same_claimants(store: Store) -> None:
     claimed = await one(store)
     added = claimant(claimed.run, "pin:5", auto=False, by="ann")
     await store.commit(Plan(add_claimants=(added,)), NOW, done=None)
@@ -193,7 +193,7 @@ async def test_rayjobs_are_added_once_and_known_ones_are_left_alone(store: Store
     assert (await claim(store)).rayjobs == (job,)
 
 
-async def test_facts_are_told_in_the_order_of_their_times(store: Store) -> None:
+async def test_events_are_told_in_the_order_of_their_times(store: Store) -> None:
     claimed = await one(store)
     run_events = [
         RunEvent(claimed.run.id, Source.RUNNER, after(n), RayJobSeen(name))
@@ -203,7 +203,7 @@ async def test_facts_are_told_in_the_order_of_their_times(store: Store) -> None:
     assert (await claim(store)).run_events == tuple(run_events)
 
 
-async def test_a_run_wanted_again_while_it_ends_superseded_is_looked_at_again(
+async def test_a_run_that_gets_a_claimant_while_it_ends_superseded_is_due_again(
     store: Store,
 ) -> None:
     claimed = await one(store)
@@ -221,7 +221,7 @@ async def test_a_run_wanted_again_while_it_ends_superseded_is_looked_at_again(
     assert [item.state for item in await attempts(store)] == [State.DONE, State.QUEUED]
 
 
-async def test_a_done_run_gives_its_places_to_those_who_wait(store: Store) -> None:
+async def test_a_done_run_releases_its_holds_to_waiting_runs(store: Store) -> None:
     holder, pending = run("a"), run("b")
     await put(store, holder, pending)
     first, second = await claims(store)

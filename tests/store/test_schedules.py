@@ -1,4 +1,4 @@
-"""A night fires once, whatever the replicas, restarts and changed policies; on both databases."""
+"""A schedule fires once, whatever the replicas, restarts and changed policies."""
 
 import asyncio
 from dataclasses import replace
@@ -30,7 +30,7 @@ SOURCE = firing_source("a2", AT)
 
 
 def started(*suites: str) -> Plan:
-    """Return what a night starts."""
+    """Return the plan of a firing."""
     new = [run(suite) for suite in suites]
     return Plan(new_runs=tuple((one, (claimant(one, SOURCE),)) for one in new))
 
@@ -50,7 +50,7 @@ async def test_a_time_is_due_once_it_has_come(store: Store) -> None:
     assert (await store.schedules.due(AT)).schedules == ((REPO, ROW),)
 
 
-async def test_a_firing_moves_the_time_keeps_the_night_and_starts_its_suites(store: Store) -> None:
+async def test_a_firing_moves_the_time_keeps_the_firing_and_starts_its_suites(store: Store) -> None:
     await scheduled(store)
     assert await store.schedules.fire(ROW, AT + DAY, FIRING, started("one", "two"), AT)
     assert (await store.schedules.due(AT + timedelta(hours=1))).schedules == ()
@@ -60,7 +60,7 @@ async def test_a_firing_moves_the_time_keeps_the_night_and_starts_its_suites(sto
 
 
 @pytest.mark.both_databases
-async def test_replicas_that_race_for_a_night_start_it_once(store_factory: StoreFactory) -> None:
+async def test_replicas_that_race_for_a_firing_start_it_once(store_factory: StoreFactory) -> None:
     stores = [await store_factory() for _ in range(3)]
     await scheduled(stores[0])
     fired = [one.schedules.fire(ROW, AT + DAY, FIRING, started("one"), AT) for one in stores]
@@ -118,7 +118,7 @@ async def test_a_time_that_another_replica_has_moved_on_is_not_moved_back(store:
 
 
 @pytest.mark.both_databases
-async def test_a_clock_set_back_gets_its_time_back_but_no_night_twice(store: Store) -> None:
+async def test_a_clock_set_back_gets_its_time_back_but_no_firing_twice(store: Store) -> None:
     await scheduled(store)
     skipped = replace(FIRING, state=FiringState.SKIPPED, sha="", note="too late")
     ahead = replace(ROW, next=AT + DAY)
@@ -152,7 +152,7 @@ async def test_repositories_come_with_their_policy_and_times_unless_suspended(
 
 
 @pytest.mark.both_databases
-async def test_a_night_that_was_asked_for_starts_once_and_is_audited(
+async def test_a_firing_that_was_asked_for_starts_once_and_is_audited(
     store_factory: StoreFactory,
 ) -> None:
     stores = [await store_factory() for _ in range(2)]
@@ -171,7 +171,7 @@ async def test_a_night_that_was_asked_for_starts_once_and_is_audited(
 
 
 @pytest.mark.both_databases
-async def test_an_open_night_comes_with_its_runs_until_it_is_settled(store: Store) -> None:
+async def test_an_open_firing_comes_with_its_runs_until_it_is_settled(store: Store) -> None:
     await scheduled(store)
     changes = started("one", "two")
     await store.schedules.fire(ROW, AT + DAY, FIRING, changes, AT)
@@ -185,7 +185,7 @@ async def test_an_open_night_comes_with_its_runs_until_it_is_settled(store: Stor
     assert told.firings == (done,)
 
 
-async def test_ended_runs_still_tell_how_a_night_went(store: Store) -> None:
+async def test_ended_runs_still_tell_how_a_firing_went(store: Store) -> None:
     await scheduled(store)
     ended = run("one", state=State.DONE, outcome=Outcome.SUCCESS)
     changes = Plan(new_runs=((ended, (claimant(ended, SOURCE),)),))
@@ -195,7 +195,7 @@ async def test_ended_runs_still_tell_how_a_night_went(store: Store) -> None:
 
 
 @pytest.mark.both_databases
-async def test_old_nights_are_forgotten_but_for_those_that_go_on(store: Store) -> None:
+async def test_old_firings_are_forgotten_but_for_those_that_go_on(store: Store) -> None:
     await scheduled(store)
     past = [FiringState.SKIPPED, FiringState.STARTED, FiringState.DONE]
     for days, state in enumerate(past):

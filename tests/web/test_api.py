@@ -51,7 +51,7 @@ async def put_story(server: WebServer) -> Run:
     stop_request = StopRequest(StopReason.CANCEL, "mia", quote("enough"), NOW)
     more: dict[str, Any] = {
         "stop_request": stop_request,
-        "place": QueuePosition("linux-aarch64-a3-16", 2, NOW),
+        "queue_position": QueuePosition("linux-aarch64-a3-16", 2, NOW),
         "actions_run_id": 9,
     }
     one = run(number=1, state=State.CANCELLING, dispatched_at=NOW, **more)

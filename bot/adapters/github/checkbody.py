@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.core.github.limits import ANNOTATION_BYTES, TEXT_BYTES, TITLE_CHARS
+from bot.core.model.views import Annotation, Button, CheckWrite
 from bot.core.report.markdown import cut_bytes
-from bot.ports.github import Annotation, Button, CheckWrite
 
 Json = dict[str, Any]
 

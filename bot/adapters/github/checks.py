@@ -18,8 +18,8 @@ from bot.adapters.github.checkbody import (
 from bot.core.github.limits import ANNOTATIONS_A_REQUEST
 from bot.core.model.ids import Sha
 from bot.core.model.repos import Repo
+from bot.core.model.views import Annotation, CheckWrite
 from bot.ports.errors import Permanent, Transient
-from bot.ports.github import Annotation, CheckWrite
 
 RUNS = "/repos/{owner}/{repo}/check-runs"
 RUN = RUNS + "/{id}"

@@ -14,7 +14,8 @@ from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
-from bot.ports.github import ActionsJob, ActionsRun, ChangedFile, HookDelivery
+from bot.core.policy.selection import ChangedFile
+from bot.ports.github import ActionsJob, ActionsRun, HookDelivery
 
 Json = dict[str, Any]
 

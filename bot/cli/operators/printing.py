@@ -67,14 +67,14 @@ def state(run: Run) -> str:
         return run.outcome.value
     if run.stop_request and run.state in {State.QUEUED, State.NEEDS_APPROVAL}:
         return "stopping"
-    if run.place:
-        return f"{ordinal(run.place.ahead + 1)} in the queue"
+    if run.queue_position:
+        return f"{ordinal(run.queue_position.ahead + 1)} in the queue"
     return run.state.value.replace("_", " ")
 
 
 def where(run: Run) -> str:
     """Return the label that a run uses or waits for."""
-    return run.label or (run.place.resource if run.place else "")
+    return run.label or (run.queue_position.resource if run.queue_position else "")
 
 
 def since(run: Run, now: datetime) -> str:

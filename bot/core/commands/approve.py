@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from bot.core.commands.context import CommandContext
 from bot.core.commands.name import COMMAND, SHA_CHARS
-from bot.core.commands.sha import SHA
-from bot.core.commands.verb import Command, TypedLine, Verb
+from bot.core.commands.verb import SHA, Command, Verb
 from bot.core.model.ids import short
 from bot.core.planning.permissions import Refusal, may_approve
 from bot.core.planning.plan_builder import PlanBuilder
@@ -19,13 +18,6 @@ from bot.core.report.markdown import code
 @dataclass(frozen=True, slots=True)
 class ApproveCommand(Command):
     """Let the head run here."""
-
-    sha: str | None = None
-
-    @property
-    def commit(self) -> str | None:
-        """Return the commit that the command names."""
-        return self.sha
 
     def carry_out(self, context: CommandContext, builder: PlanBuilder) -> None:
         """Record the approval of the head; former heads can't be approved."""
@@ -52,8 +44,4 @@ def _not_the_head(sha: str, context: CommandContext) -> Refusal:
     return Refusal(messages("refuse_head", old=code(short(sha)), todo=todo))
 
 
-def _read(line: TypedLine) -> ApproveCommand:
-    return ApproveCommand(line.text, line.value(SHA))
-
-
-APPROVE = Verb("approve", _read, options=(SHA,))
+APPROVE = Verb("approve", ApproveCommand, options=(SHA,))

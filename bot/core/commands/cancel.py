@@ -6,7 +6,7 @@ Needs what starting them needs; the pull request's author may always cancel.
 from dataclasses import dataclass
 
 from bot.core.commands.context import CommandContext, refused
-from bot.core.commands.verb import Command, TypedLine, Verb
+from bot.core.commands.verb import Command, Verb
 from bot.core.messages import Message
 from bot.core.model.runs import Run, StopReason, StopRequest
 from bot.core.planning.permissions import Refusal, level_for, may_cancel, named
@@ -18,17 +18,15 @@ from bot.core.report.markdown import code
 class CancelCommand(Command):
     """Stop suites; if none is named, all of this pull request."""
 
-    suites: tuple[str, ...] = ()
-
     def carry_out(self, context: CommandContext, builder: PlanBuilder) -> None:
         """Ask for the runs to be stopped, or say that there are none."""
         running = {run.suite for run in context.claimed}
         names, refusals = named(
-            context.messages, context.policy, self.suites, to_start=False, left=running
+            context.messages, context.policy, self.words, to_start=False, left=running
         )
         if refused(refusals, builder):
             return
-        targets = [run for run in context.claimed if not self.suites or run.suite in names]
+        targets = [run for run in context.claimed if not self.words or run.suite in names]
         if not targets:
             builder.said.append(context.nothing("nothing_to_cancel", names))
         for run in targets:
@@ -62,8 +60,4 @@ def _may_not(run: Run, context: CommandContext) -> Refusal:
     return Refusal(text)
 
 
-def _read(line: TypedLine) -> CancelCommand:
-    return CancelCommand(line.text, line.words)
-
-
-CANCEL = Verb("cancel", _read, words="[SUITE…]")
+CANCEL = Verb("cancel", CancelCommand, words="[SUITE…]")

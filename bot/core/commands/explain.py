@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from bot.core.commands.context import CommandContext
-from bot.core.commands.verb import Command, TypedLine, Verb
-from bot.core.planning.permissions import latest
+from bot.core.commands.verb import Command, Verb
+from bot.core.planning.attempts import latest
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.report.answers import explained
 from bot.core.report.context import Context, MarkdownWriter
@@ -15,8 +15,6 @@ from bot.core.report.words import row_state
 class ExplainCommand(Command):
     """Say why suites are selected or not; if none is named, of all."""
 
-    suites: tuple[str, ...] = ()
-
     def carry_out(self, context: CommandContext, builder: PlanBuilder) -> None:
         """Say of each suite whether it is selected, and how its latest attempt stands."""
         writer = MarkdownWriter(Context(context.event.repo.full_name))
@@ -24,12 +22,8 @@ class ExplainCommand(Command):
             name: row_state(writer, run, context.now)
             for name, run in latest(context.head.runs).items()
         }
-        text = explained(context.messages, context.evaluation, self.suites, states)
+        text = explained(context.messages, context.evaluation, self.words, states)
         builder.said.append(text)
 
 
-def _read(line: TypedLine) -> ExplainCommand:
-    return ExplainCommand(line.text, line.words)
-
-
-EXPLAIN = Verb("explain", _read, words="[SUITE…]")
+EXPLAIN = Verb("explain", ExplainCommand, words="[SUITE…]")

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from bot.core.commands.context import CommandContext
 from bot.core.commands.name import COMMAND
-from bot.core.commands.verb import Command, TypedLine, Verb
+from bot.core.commands.verb import Command, Verb
 from bot.core.messages import Messages
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.report.markdown import code
@@ -16,11 +16,10 @@ from bot.core.report.markdown import code
 class HelpCommand(Command):
     """Say what can be typed, or how one verb is typed."""
 
-    topic: str | None = None
-
     def carry_out(self, context: CommandContext, builder: PlanBuilder) -> None:
         """Say it in the reply."""
-        builder.said.append(help_text(context.messages, context.usages, self.topic))
+        topic = self.words[0].lower() if self.words else None
+        builder.said.append(help_text(context.messages, context.usages, topic))
 
 
 def help_text(messages: Messages, usages: Mapping[str, str], topic: str | None) -> str:
@@ -34,8 +33,4 @@ def help_text(messages: Messages, usages: Mapping[str, str], topic: str | None) 
     return f"{messages('unknown_topic', word=code(topic), guess=guess)}\n\n{lines}"
 
 
-def _read(line: TypedLine) -> HelpCommand:
-    return HelpCommand(line.text, line.words[0].lower() if line.words else None)
-
-
-HELP = Verb("help", _read, words="[VERB]")
+HELP = Verb("help", HelpCommand, words="[VERB]")

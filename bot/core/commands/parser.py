@@ -28,7 +28,7 @@ def parse(messages: Messages, body: str) -> tuple[Command, ...]:
     found: list[Command] = []
     for line, rest in _command_lines(body):
         if len(found) == MAX_COMMANDS:
-            found.append(Mistake(line, messages("mistake_many", limit=MAX_COMMANDS)))
+            found.append(Mistake(TypedLine(line), messages("mistake_many", limit=MAX_COMMANDS)))
             break
         found.append(_read(messages, line, rest))
     return tuple(found)
@@ -43,13 +43,13 @@ def _command_lines(body: str) -> Iterator[tuple[str, str]]:
 
 def _read(messages: Messages, line: str, rest: str) -> Command:
     if len(line) > MAX_LINE:
-        return Mistake(line[:MAX_LINE], messages("mistake_long", limit=MAX_LINE))
+        return Mistake(TypedLine(line[:MAX_LINE]), messages("mistake_long", limit=MAX_LINE))
     try:
         verb, words = _split_verb(rest.split())
-        return verb.read(_LineReader(messages, verb, words).read(line))
+        return verb.command(_LineReader(messages, verb, words).read(line))
     except MistakeError as mistake:
         said = messages(mistake.key, **mistake.fields)
-        return Mistake(line, f"{said} {messages('nothing_started')}")
+        return Mistake(TypedLine(line), f"{said} {messages('nothing_started')}")
 
 
 def _split_verb(words: list[str]) -> tuple[Verb, list[str]]:

@@ -6,8 +6,7 @@ Needs what starting them needs.
 from dataclasses import dataclass, replace
 
 from bot.core.commands.context import CommandContext, refused
-from bot.core.commands.sha import SHA
-from bot.core.commands.verb import Command, TypedLine, Verb
+from bot.core.commands.verb import SHA, Command, Verb
 from bot.core.model.ids import short
 from bot.core.planning.permissions import named, not_green
 from bot.core.planning.plan_builder import PlanBuilder
@@ -18,23 +17,15 @@ from bot.core.report.markdown import code
 class RerunCommand(Command):
     """Run suites again; if none is named, those that are not green."""
 
-    suites: tuple[str, ...] = ()
-    sha: str | None = None
-
-    @property
-    def commit(self) -> str | None:
-        """Return the commit that the command names."""
-        return self.sha
-
     def carry_out(self, context: CommandContext, builder: PlanBuilder) -> None:
         """Start the next attempts, or say that there is nothing to run again."""
         request = context.request_for(self.line, self.sha, builder)
         if request is None:
             return
-        names, refusals = named(context.messages, context.policy, self.suites, to_start=False)
+        names, refusals = named(context.messages, context.policy, self.words, to_start=False)
         if refused(refusals, builder):
             return
-        if not self.suites:
+        if not self.words:
             names = not_green(request.runs)
         if not names:
             sha = code(short(request.requester.sha))
@@ -42,8 +33,4 @@ class RerunCommand(Command):
         context.start(replace(request, failed_only=True), self.line, names, builder)
 
 
-def _read(line: TypedLine) -> RerunCommand:
-    return RerunCommand(line.text, line.words, line.value(SHA))
-
-
-RERUN = Verb("rerun", _read, words="[SUITE…]", options=(SHA,))
+RERUN = Verb("rerun", RerunCommand, words="[SUITE…]", options=(SHA,))

@@ -7,8 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 from bot.core.commands.context import CommandContext, refused
-from bot.core.commands.sha import SHA
-from bot.core.commands.verb import Command, MistakeError, Option, TypedLine, Verb
+from bot.core.commands.verb import SHA, Command, MistakeError, Option, Verb
 from bot.core.model.ids import short
 from bot.core.planning.permissions import by_command, named
 from bot.core.planning.plan_builder import PlanBuilder
@@ -24,32 +23,32 @@ _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*=.*", re.ASCII | re.DOTALL)
 class RunCommand(Command):
     """Start suites; if none is named, those that the files of the head select."""
 
-    suites: tuple[str, ...] = ()
-    sha: str | None = None
-    runner: str | None = None
-    settings: tuple[tuple[str, str], ...] = ()
-    force: bool = False
-
     @property
-    def commit(self) -> str | None:
-        """Return the commit that the command names."""
-        return self.sha
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """Return the inputs to set, in the order given."""
+        given = (value.partition("=") for name, value in self.typed.options if name == SET.name)
+        return tuple((key, value) for key, _, value in given)
 
     def carry_out(self, context: CommandContext, builder: PlanBuilder) -> None:
         """Start the suites, or say that nothing is selected."""
         request = context.request_for(self.line, self.sha, builder)
         if request is None:
             return
-        names, refusals = named(context.messages, context.policy, self.suites)
+        names, refusals = named(context.messages, context.policy, self.words)
         if refused(refusals, builder):
             return
-        if not self.suites:
+        if not self.words:
             names = selected_by_files(request.evaluation)
         if not names:
             known = ", ".join(code(name) for name in context.policy.suites)
             sha = code(short(request.requester.sha))
             builder.said.append(context.messages("nothing_selected", sha=sha, names=known))
-        request = replace(request, runner=self.runner, settings=self.settings, force=self.force)
+        request = replace(
+            request,
+            runner=self.typed.value(RUNNER),
+            settings=self.settings,
+            force=self.typed.value(FORCE) is not None,
+        )
         context.start(request, self.line, names, builder)
 
 
@@ -80,16 +79,4 @@ SET = Option("--set", "KEY=VALUE", _setting, repeated=True)
 FORCE = Option("--force")
 
 
-def _read(line: TypedLine) -> RunCommand:
-    settings = (value.partition("=") for value in line.values(SET))
-    return RunCommand(
-        line=line.text,
-        suites=line.words,
-        sha=line.value(SHA),
-        runner=line.value(RUNNER),
-        settings=tuple((key, value) for key, _, value in settings),
-        force=line.value(FORCE) is not None,
-    )
-
-
-RUN = Verb("run", _read, words="[SUITE…]", options=(SHA, RUNNER, SET, FORCE), implied=True)
+RUN = Verb("run", RunCommand, words="[SUITE…]", options=(SHA, RUNNER, SET, FORCE), implied=True)

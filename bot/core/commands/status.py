@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from bot.core.commands.context import CommandContext
-from bot.core.commands.verb import Command, TypedLine, Verb
-from bot.core.planning.permissions import latest
+from bot.core.commands.verb import Command, Verb
+from bot.core.planning.attempts import latest
 from bot.core.planning.plan_builder import PlanBuilder
 
 
@@ -20,8 +20,4 @@ class StatusCommand(Command):
             builder.said.append(context.nothing("nothing_runs"))
 
 
-def _read(line: TypedLine) -> StatusCommand:
-    return StatusCommand(line.text)
-
-
-STATUS = Verb("status", _read)
+STATUS = Verb("status", StatusCommand)

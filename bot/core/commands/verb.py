@@ -1,14 +1,18 @@
 """The form of a verb: how it is typed, and the command that a typed line becomes."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.core.commands.context import CommandContext
-from bot.core.commands.name import COMMAND
+from bot.core.commands.name import COMMAND, SHA_CHARS
 from bot.core.messages import Field
 from bot.core.planning.permissions import Refusal
 from bot.core.planning.plan_builder import PlanBuilder
+from bot.core.report.markdown import code
+
+_SHA = re.compile(rf"[0-9a-f]{{{SHA_CHARS},64}}")
 
 
 class MistakeError(Exception):
@@ -44,6 +48,16 @@ class Option:
         return f"{self.name} {value.partition('=')[0]}" if self.repeated else self.name
 
 
+def _commit(value: str) -> str:
+    sha = value.lower()
+    if not _SHA.fullmatch(sha):
+        raise MistakeError(key="mistake_sha", sha=code(value), least=SHA_CHARS)
+    return sha
+
+
+SHA = Option("--sha", "SHA", _commit)
+
+
 @dataclass(frozen=True, slots=True)
 class TypedLine:
     """A command line taken apart."""
@@ -56,21 +70,27 @@ class TypedLine:
         """Return the value of an option, None if it was not given."""
         return dict(self.options).get(option.name)
 
-    def values(self, option: Option) -> tuple[str, ...]:
-        """Return all values of an option that may be repeated."""
-        return tuple(value for name, value in self.options if name == option.name)
-
 
 @dataclass(frozen=True, slots=True)
 class Command(ABC):
     """What one line of a comment asks for."""
 
-    line: str
+    typed: TypedLine
 
     @property
-    def commit(self) -> str | None:
-        """Return the commit that the command names by ``--sha``, None for the head."""
-        return None
+    def line(self) -> str:
+        """Return the line as it was typed."""
+        return self.typed.text
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the words after the verb."""
+        return self.typed.words
+
+    @property
+    def sha(self) -> str | None:
+        """Return the commit that the command names, None for the head."""
+        return self.typed.value(SHA)
 
     @abstractmethod
     def carry_out(self, context: CommandContext, builder: PlanBuilder) -> None:
@@ -94,7 +114,7 @@ class Verb:
     """One verb: parser, usage, help and guesses are all derived from it."""
 
     name: str
-    read: Callable[[TypedLine], Command]
+    command: Callable[[TypedLine], Command]
     words: str = ""  # how the usage calls the words after the verb; "" if it takes none
     options: tuple[Option, ...] = ()
     implied: bool = False  # a line without a verb means this one

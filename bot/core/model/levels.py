@@ -14,6 +14,6 @@ class Level(StrEnum):
     ADMIN = "admin"
 
     def at_least(self, other: "Level") -> bool:
-        """Tell whether this level grants all that ``other`` grants."""
+        """Return True if this level grants all that ``other`` grants."""
         order = list(Level)
         return order.index(self) >= order.index(other)

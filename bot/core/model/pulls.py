@@ -24,7 +24,7 @@ class Pull:
 
     @property
     def from_fork(self) -> bool:
-        """Tell whether the head lies outside the base repository (unknown counts as outside)."""
+        """Return True if the head is not in the base repository; an unknown head is not."""
         return self.head_repo_id != self.repo_id
 
 
@@ -41,7 +41,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Somebody's word that one commit may run here."""
+    """A person's approval of one commit."""
 
     repo_id: RepoId
     sha: Sha

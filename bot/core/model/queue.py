@@ -1,4 +1,4 @@
-"""What a run needs to start, and where it stands in the queue."""
+"""The resources that a run needs, and its position in the queue."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A place to take: ``amount`` of ``capacity`` of a resource of this repository."""
+    """An amount of a resource of the repository, which has ``capacity`` in all."""
 
     resource: str  # "label:NAME" | "pool:NAME"
     amount: int
@@ -19,7 +19,7 @@ Alternatives = tuple[tuple[Need, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """A run that goes or comes before another one."""
+    """A run that is ahead of another one, running or waiting."""
 
     suite: str
     number: int | None
@@ -29,7 +29,7 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class QueuePosition:
-    """A run's place in the queue of a resource."""
+    """The position of a run in the queue for a resource."""
 
     resource: str  # a label's or a pool's name
     ahead: int  # earlier waiters, holders and jobs of others

@@ -1,4 +1,4 @@
-"""A run: one attempt of a suite at a commit, its state, and for whom it runs."""
+"""A run: one attempt of a suite at a commit, its state, and its claimants."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from bot.core.model.snapshot import Snapshot
 
 
 class State(StrEnum):
-    """Where a run stands."""
+    """The state of a run."""
 
     NEEDS_APPROVAL = "needs_approval"
     QUEUED = "queued"
@@ -38,7 +38,7 @@ class StopReason(StrEnum):
     """Why a run should stop."""
 
     CANCEL = "cancel"  # a person asked
-    SUPERSEDE = "supersede"  # nobody wants it any more
+    SUPERSEDE = "supersede"  # it has no claimant any more
     TIME_OUT = "time_out"  # its limit is reached
     STALL = "stall"  # no output for too long
     NO_RUNNER = "no_runner"  # no runner took the job within a day
@@ -46,7 +46,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StopRequest:
-    """A cancel is a wish on the row, read at each step; the first one stays."""
+    """A request to stop, kept in the row of the run. Each step reads it; the first one stays."""
 
     kind: StopReason
     by: str  # login, "" for the bot itself
@@ -55,7 +55,7 @@ class StopRequest:
 
 
 class Rank(IntEnum):
-    """Who goes first."""
+    """The classes of the queue, first one first."""
 
     GROUP = 0  # the merge queue
     RELEASE = 1  # a release branch
@@ -93,7 +93,7 @@ class Run:
     actions_attempt: int = 1
     actions_url: str = ""
     stop_request: StopRequest | None = None
-    place: QueuePosition | None = None
+    queue_position: QueuePosition | None = None
     dispatched_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -101,7 +101,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Claimant:
-    """For whom a run runs: ``pr:N``, ``group:SHA``, ``nightly:NAME@TIME``, ``pin:COMMENT``."""
+    """A pull request, merge group, push or schedule that a run runs for.
+
+    Sources are ``pr:N``, ``group:SHA``, ``push:BRANCH``, ``nightly:NAME@TIME``, ``pin:COMMENT``.
+    """
 
     run_id: RunId
     source: str

@@ -1,4 +1,4 @@
-"""A suite as it was when its run was made."""
+"""A suite as it was when its run was made, with the policy around it."""
 
 from dataclasses import dataclass, replace
 
@@ -8,7 +8,7 @@ from bot.core.policy.models import Limits, Log, Start, Suite
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A runner label and what one of its runners holds."""
+    """A runner label, and the NPUs of one of its runners."""
 
     name: str
     npus: int
@@ -18,7 +18,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What RayJobs may hold at once, in NPUs."""
+    """A pool, and the NPUs that RayJobs may hold of it at once."""
 
     name: str
     npus: int

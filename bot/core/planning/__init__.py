@@ -1,1 +1,1 @@
-"""Plans: what an event makes of runs, approvals and gates, as data to commit."""
+"""Plans: the runs, approvals and gates that follow from an event, as data to commit."""

@@ -1,4 +1,4 @@
-"""The one maker of runs: a caller says what should run, and an attempt comes out of it."""
+"""The one maker of runs: a caller says what should run, for whom and after which attempt."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from bot.core.messages import Message
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.runs import Claimant, Rank, Run, State
 from bot.core.model.snapshot import Label, Pool, Snapshot
-from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
+from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan, RunClaimants
 from bot.core.policy import Policy
 from bot.core.policy.selection import ChangedFile, touches_environment
 
@@ -28,7 +28,7 @@ class PolicyAt:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Why a run is wanted, before it is known which run that is."""
+    """A claimant of a run that has no id yet."""
 
     source: str  # as in Claimant
     auto: bool = True  # False: a person asked
@@ -69,7 +69,7 @@ class AttemptRequest:
 
 
 def next_attempt(before: Run, origin: Message) -> AttemptRequest:
-    """Ask for the same work at the same commit once more."""
+    """Return the request for the same work at the same commit."""
     return AttemptRequest(
         repo_id=before.repo_id,
         sha=before.sha,
@@ -78,6 +78,16 @@ def next_attempt(before: Run, origin: Message) -> AttemptRequest:
         origin=origin,
         before=before,
     )
+
+
+def latest_runs(runs: Iterable[Run]) -> dict[str, Run]:
+    """Return the latest attempt of each suite."""
+    return {run.suite: run for run in sorted(runs, key=lambda run: run.attempt)}
+
+
+def latest(runs: Iterable[RunClaimants]) -> dict[str, Run]:
+    """Return the latest attempt of each suite, without its claimants."""
+    return latest_runs(item.run for item in runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +135,7 @@ class AttemptMaker:
         requests: Iterable[AttemptRequest],
         runs_again: Callable[[Run, Snapshot], bool],
     ) -> Plan:
-        """Make the attempts that are missing; where one is open, its claimants grow instead.
+        """Make the attempts that are missing; an open attempt gets the claims instead.
 
         ``runs_again`` decides about a suite whose latest attempt has ended.
         """

@@ -1,4 +1,4 @@
-"""What the bot decided by itself, read off a change: one row of the audit a decision."""
+"""The bot's own decisions as audit entries, read off the plan that is committed."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -11,7 +11,7 @@ from bot.core.policy import Mode
 
 
 def audited(changes: Plan, now: datetime, delivery: str | None) -> Plan:
-    """Return the change with the bot's own decisions, and which delivery led to them all."""
+    """Return the plan with the bot's own decisions; each entry names the delivery."""
     entries = (*changes.audit, *_decisions(changes, now))
     return replace(changes, audit=tuple(replace(item, delivery=delivery) for item in entries))
 
@@ -28,7 +28,7 @@ def _decisions(changes: Plan, now: datetime) -> list[AuditEntry]:
 
 
 def _chosen(chosen: StoredSelection, now: datetime) -> AuditEntry | None:
-    """Return whether a commit's own suites start; None when it has none."""
+    """Return whether the suites of a commit start by themselves; None if it has none."""
     data = chosen.data
     names = [suite.choice.suite for suite in data.suites if suite.choice.selected and suite.auto]
     if not names:
@@ -48,7 +48,7 @@ def _by_rule(data: SelectionDetails) -> tuple[bool, str]:
 
 
 def _started(changes: Plan, now: datetime) -> list[AuditEntry]:
-    """Return what started by itself for no pull request: a push, a merge group, a night."""
+    """Return the starts for a push, a merge group or a schedule."""
     found = []
     for run, claimants in changes.new_runs:
         for claimant in claimants[:1]:
@@ -62,13 +62,13 @@ def _started(changes: Plan, now: datetime) -> list[AuditEntry]:
 
 
 def _broken(gate: Gate, now: datetime) -> AuditEntry:
-    """Return that a policy with errors starts nothing."""
+    """Return the entry for a policy with errors, which starts nothing."""
     rule, where = f"policy: {gate.policy_errors[0]}", (gate.repo_id, gate.number or None, gate.sha)
     return AuditEntry(now, BY_ITSELF, "start nothing", False, rule, *where)
 
 
 def _dropped(drop: DropClaimant, repo_id: RepoId | None, now: datetime) -> AuditEntry:
-    """Return that a run is no longer wanted; the last want gone, it is stopped."""
+    """Return the entry for a claimant that gives a run up; without any, the run is stopped."""
     kind, _, name = drop.source.partition(":")
     number = int(name) if kind == "pr" else None
     what = f"drop {drop.source} of {drop.run_id}"

@@ -1,4 +1,4 @@
-"""Runs on commits that are of no pull request: a merge group's, a push's, a night's."""
+"""Runs on a commit: the head of a pull request, a merge group, a push, or a scheduled one."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -14,6 +14,7 @@ from bot.core.planning.attempts import (
     Claim,
     PolicyAt,
     freeze,
+    latest,
     next_attempt,
 )
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
@@ -21,11 +22,11 @@ from bot.core.policy import Policy, Trigger
 from bot.core.policy.selection import ChangedFile, Selection, select
 
 SOURCES = ("group:", "push:", "nightly:")
-"""How the wants of such commits begin."""
+"""How the claimants of commits without a pull request begin."""
 
 UNLISTED = Message("selected_unlisted")
 
-# What force-pushing back to a commit finds again; everything else is run anew.
+# After a force-push back to a commit, these results of it count again.
 _COUNTS_AGAIN = {Outcome.SUCCESS, Outcome.FAILURE, Outcome.TIMED_OUT}
 
 RunsAgain = Callable[[Run, Snapshot], bool]
@@ -33,7 +34,7 @@ RunsAgain = Callable[[Run, Snapshot], bool]
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit on which suites run, by which policy and for whom."""
+    """A commit on which suites run, the policy that says how, and the claimant."""
 
     repo_id: RepoId
     sha: Sha
@@ -46,11 +47,11 @@ class Commit:
     not_before: datetime | None = None  # nothing that the bot starts begins sooner
 
     def freeze(self, suite: str, reason: Message) -> Snapshot:
-        """Return the suite as it is now."""
+        """Freeze a suite as the policy has it now."""
         return freeze(self.at, suite, self.files, reason)
 
     def request(self, suite: str, reason: Message, before: Run | None) -> AttemptRequest:
-        """Ask for a suite here; ``before`` is its latest attempt."""
+        """Return the request for a suite; ``before`` is its latest attempt."""
         frozen = self.freeze(suite, reason)
         return AttemptRequest(
             repo_id=self.repo_id,
@@ -65,7 +66,7 @@ class Commit:
 
 
 def select_unlisted(policy: Policy, trigger: Trigger) -> Selection:
-    """Return what a change selects whose files a comparison does not list: any may have changed."""
+    """Select suites for a change whose files are not known: any file may have changed."""
     found = select(policy, (), truncated=True, trigger=trigger)
     named = tuple(
         replace(choice, reason=UNLISTED)
@@ -74,11 +75,6 @@ def select_unlisted(policy: Policy, trigger: Trigger) -> Selection:
         for choice in found.choices
     )
     return replace(found, choices=named)
-
-
-def latest(runs: Iterable[RunClaimants]) -> dict[str, Run]:
-    """Return each suite's latest attempt."""
-    return {item.run.suite: item.run for item in sorted(runs, key=lambda item: item.run.attempt)}
 
 
 def start(
@@ -99,7 +95,10 @@ def start(
 
 
 def runs_again(run: Run, frozen: Snapshot, *, fresh: bool) -> bool:
-    """Tell whether an ended attempt does not count; ``fresh``: its commit came (back) just now."""
+    """Return True if the result of an ended attempt does not count.
+
+    ``fresh``: its commit has just become the head, perhaps once more.
+    """
     if run.outcome is Outcome.SUPERSEDED:
         return True
     if not fresh:
@@ -110,7 +109,7 @@ def runs_again(run: Run, frozen: Snapshot, *, fresh: bool) -> bool:
 def drop_source(
     runs: Iterable[RunClaimants], source: str, why: Message
 ) -> tuple[DropClaimant, ...]:
-    """Return the drops of one want, of open runs and of ended ones."""
+    """Take one claimant off its runs, open ones and ended ones."""
     return tuple(
         DropClaimant(item.run.id, source, why)
         for item in runs
@@ -120,14 +119,17 @@ def drop_source(
 
 @dataclass(frozen=True, slots=True)
 class RerunCandidate:
-    """The latest attempt of a suite that somebody may have run again, and for whom it ran."""
+    """The latest attempt of a suite that a person may run again, and its claimants."""
 
     run: Run
     claimants: tuple[Claimant, ...]
 
 
 def rerun_candidates(runs: tuple[RunClaimants, ...], *, group: bool) -> dict[str, RerunCandidate]:
-    """Return each suite's latest attempt for a push, a night, or a ``group`` that still waits."""
+    """Return the latest attempt of each suite that ran for a push, a schedule or a merge group.
+
+    ``group``: the merge group still waits for its checks; else its runs are left alone.
+    """
     kinds = tuple(kind for kind in SOURCES if group or kind != "group:")
     found: dict[str, RerunCandidate] = {}
     for item in sorted(runs, key=lambda item: item.run.attempt):
@@ -140,19 +142,25 @@ def rerun_candidates(runs: tuple[RunClaimants, ...], *, group: bool) -> dict[str
 
 
 def rerun_request(candidate: RerunCandidate, who: str) -> AttemptRequest:
-    """Ask for the next attempt, for the same claimants, because a person wants it."""
+    """Return the request for the next attempt, for the same claimants."""
     before = candidate.run
     claims = tuple(claim_again(claimant, who) for claimant in candidate.claimants)
     return replace(next_attempt(before, quote(who)), claims=claims, continues=before)
 
 
 def claim_again(claimant: Claimant, who: str) -> Claim:
-    """Return the claim of the same claimant to an attempt that a person asked for."""
+    """Return the claim of the same claimant to an attempt that a person asked for.
+
+    The attempt waits in the class of what people ask for, or in a higher one.
+    """
     return Claim(claimant.source, auto=False, by=who, rank=Rank(min(claimant.rank, Rank.APPROVED)))
 
 
 def suites_to_rerun(known: dict[str, RerunCandidate], clicked: Run | None) -> list[str]:
-    """Return what a click asks for: its suite, or (None) all that ended and did not pass."""
+    """Return the suites that a click runs again.
+
+    ``clicked`` is the run of the check run; None: the gate, for all that ended and did not pass.
+    """
     ended = [name for name, item in known.items() if item.run.state is State.DONE]
     if clicked is not None:
         return [name for name in ended if name == clicked.suite]

@@ -1,6 +1,6 @@
-"""A merge group: what the queue's commit has to run, and what its pull request has shown already.
+"""A merge group: the suites that its commit runs, and those whose results it reuses.
 
-The gate of a group never stays silent: the queue would wait for it until its own time limit.
+The gate of a group always gets a result: GitHub's queue would wait for it until a time limit.
 """
 
 import re
@@ -14,8 +14,8 @@ from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import MergeGroup, SelectionDetails, StoredSelection, SuiteSelection
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import AttemptMaker
-from bot.core.planning.commits import Commit, drop_source, latest, runs_again, start
+from bot.core.planning.attempts import AttemptMaker, latest
+from bot.core.planning.commits import Commit, drop_source, runs_again, start
 from bot.core.planning.plan import Plan, RunClaimants
 from bot.core.planning.pull_request import suite_selection
 from bot.core.policy import Mode, Start, Suite, Tier
@@ -32,7 +32,7 @@ _TRUST = Message("trust_group")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A merge group's commit, and what the files of its pull request select."""
+    """The commit of a merge group, and the suites that the files of its pull request select."""
 
     commit: Commit
     number: int | None  # of the pull request in its name
@@ -42,7 +42,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Reused:
-    """Suites that passed on a commit with the very same files."""
+    """Suites that passed on another commit with the very same files."""
 
     sha: Sha
     suites: frozenset[str]
@@ -52,12 +52,12 @@ NOTHING_REUSED = Reused(Sha(""), frozenset())
 
 
 def group_source(sha: Sha) -> str:
-    """Return the want of a merge group."""
+    """Return the claimant of a merge group."""
     return f"group:{sha}"
 
 
 def pull_of(head_ref: str) -> int | None:
-    """Return the pull request that a group's branch names; None: another form of name."""
+    """Return the pull request that the branch of a group names; None if it names none."""
     found = _HEAD_REF.fullmatch(head_ref)
     return int(found[1]) if found else None
 
@@ -68,10 +68,10 @@ def group_origin(number: int | None) -> Message:
 
 
 def needed_suites(group: Group) -> tuple[Choice, ...]:
-    """Return the selected suites that run in a group without anybody asking.
+    """Return the selected suites that the group runs.
 
-    A heavy one runs if the gate requires it: no command reaches a group, and without it nothing
-    could be merged. Natives are started, and shown, by GitHub itself.
+    A heavy suite runs if the gate requires it: no command reaches a group. Native suites are
+    started and shown by GitHub itself.
     """
     suites = group.commit.at.policy.suites
     return tuple(
@@ -86,9 +86,9 @@ def _starts(suite: Suite) -> bool:
 
 
 def suites_passed(group: Group, at_head: tuple[RunClaimants, ...]) -> frozenset[str]:
-    """Return the needed suites whose latest attempt that counts passed at another commit.
+    """Return the needed suites that passed at the head of the pull request.
 
-    It has to be the same work: the suite as the policy has it now, on one of its labels.
+    Only the same work counts: the suite as the policy has it now, on one of its labels.
     """
     counted = [
         item
@@ -153,14 +153,14 @@ def _selected(group: Group, choice: Choice, reused: Reused) -> SuiteSelection:
 
 
 def waiting_group(rows: Iterable[StoredSelection]) -> StoredSelection | None:
-    """Return what was chosen for a group that still waits for its checks, if this is one."""
+    """Return the selection of a group that still waits for its checks; None if there is none."""
     return next((row for row in rows if row.data.group and not row.is_over), None)
 
 
 def end_group(
     row: StoredSelection, runs: tuple[RunClaimants, ...], reason: str, now: datetime
 ) -> Plan:
-    """Return what the end of a group leads to: nobody wants its runs, its gate stays as it is."""
+    """Plan the end of a group: its runs lose their claimant, and its gate is closed."""
     why, group = _ENDS.get(reason, Message("group_given_up")), row.data.group or MergeGroup()
     return Plan(
         selection=replace(row, data=replace(row.data, group=replace(group, over_at=now))),

@@ -1,4 +1,4 @@
-"""Who may start, cancel and approve what, and on which commit.
+"""The levels that starting, cancelling and approving need, and the commit that is meant.
 
 Decisions are values; a refusal says who may, and what to type.
 """
@@ -16,6 +16,7 @@ from bot.core.model.ids import Sha, short
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Outcome, Run, State
+from bot.core.planning.attempts import latest
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Person, Trusted
 from bot.core.policy import Mode, Policy, Start, Suite, Tier, Trigger, Trust
@@ -40,7 +41,7 @@ def level_for(rule: Trust, suite: Suite) -> Level:
 
 
 def guess(messages: Messages, word: str, known: Iterable[str]) -> str:
-    """Return `Did you mean …? ` for the nearest of ``known``, else what lists them."""
+    """Return `Did you mean …? ` for the nearest of ``known``, else the command that lists them."""
     near = get_close_matches(word, list(known), n=1)
     if near:
         return messages("guess", guess=code(near[0]))
@@ -48,7 +49,7 @@ def guess(messages: Messages, word: str, known: Iterable[str]) -> str:
 
 
 def by_command(suite: Suite) -> bool:
-    """Tell whether a command starts the suite: what GitHub starts can only be re-run."""
+    """Return True if a command starts the suite: a native one can only be run again."""
     return suite.started_by(Trigger.COMMAND) and suite.start is Start.DISPATCH
 
 
@@ -158,7 +159,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """What is asked: by whom, on which commit, whose commit it is, and whether it is trusted."""
+    """The person who asks, and the commit that is meant, with its authors and its trust."""
 
     person: Person
     sha: Sha
@@ -169,7 +170,7 @@ class Requester:
 def may_start(
     messages: Messages, policy: Policy, name: str, requester: Requester
 ) -> Allowed | Refusal:
-    """Tell whether somebody may start a suite on a commit."""
+    """Return whether a person may start a suite on a commit."""
     if policy.mode is Mode.DRY_RUN:
         return Refusal(messages("refuse_dry_run"))
     if name not in policy.suites:
@@ -206,20 +207,10 @@ def may_approve(messages: Messages, rule: Trust, requester: Requester) -> Refusa
 
 
 def may_cancel(policy: Policy, run: Run, person: Person, author: str) -> bool:
-    """Tell whether somebody may cancel a run: who may start it, or the pull request's author."""
+    """Return True if a person may start the run, or is the author of its pull request."""
     suite = policy.suites.get(run.suite)
     needed = level_for(policy.trust, suite) if suite else policy.trust.heavy
     return person.may_start(needed) or person.login.casefold() == author.casefold()
-
-
-def latest(runs: tuple[RunClaimants, ...]) -> dict[str, Run]:
-    """Return each suite's latest attempt."""
-    return newest(item.run for item in runs)
-
-
-def newest(runs: Iterable[Run]) -> dict[str, Run]:
-    """Return each suite's latest attempt."""
-    return {run.suite: run for run in sorted(runs, key=lambda run: run.attempt)}
 
 
 def not_green(runs: tuple[RunClaimants, ...]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What an event leads to, as data: one value that the store commits in one transaction."""
+"""The changes that follow from an event, as one value that one transaction commits."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,12 +14,12 @@ from bot.core.model.selections import StoredSelection
 from bot.core.model.views import Gate, Proposal, Reply
 
 BY_ITSELF = "ascend-ci[bot]"
-"""Who decided what nobody asked for; no person's login has brackets."""
+"""The bot's name in the audit; no person's login has brackets."""
 
 
 @dataclass(frozen=True, slots=True)
 class DropClaimant:
-    """Take a want off a run; the last one gone, the run is superseded for ``reason``."""
+    """Take a claimant off a run. A run without claimants is superseded for ``reason``."""
 
     run_id: RunId
     source: str
@@ -28,7 +28,7 @@ class DropClaimant:
 
 @dataclass(frozen=True, slots=True)
 class RunClaimants:
-    """A run with those who want it."""
+    """A run with its claimants."""
 
     run: Run
     claimants: tuple[Claimant, ...]
@@ -36,7 +36,7 @@ class RunClaimants:
 
 @dataclass(frozen=True, slots=True)
 class RepublishCheck:
-    """Show an ended check run anew with a remark: GitHub has set its suite back to queued.
+    """Publish an ended check run again with a remark: GitHub has set its suite back to queued.
 
     ``run_id`` None means the gate of the commit. An open check run is left alone.
     """
@@ -49,7 +49,10 @@ class RepublishCheck:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """Who did what, allowed or not, by which rule; ``delivery`` is filled in by the inbox."""
+    """A decision: the person, the deed, and the rule that allowed or refused it.
+
+    The inbox fills in ``delivery``.
+    """
 
     at: datetime
     who: str
@@ -64,12 +67,12 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that one delivery (or one sweep) leads to, committed in one transaction.
+    """All changes of one delivery or one sweep, committed in one transaction.
 
-    New runs are skipped when an open one of that (repository, SHA, suite) exists: their wants
-    go to the open one. Their check rows are made in the same transaction. Facts already known
-    by (run, source, key) are skipped. Every run touched is poked (due now, pokes + 1), the
-    checks of every touched gate are made or bumped.
+    If a (repository, SHA, suite) has an open run, a new run is skipped and the open one gets its
+    claimants. A new run gets its check row in the same transaction. Events that are known by
+    (run, source, key) are skipped. Every touched run is due now, and every touched gate is shown
+    again.
     """
 
     repo: Repo | None = None

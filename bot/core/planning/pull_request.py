@@ -1,4 +1,4 @@
-"""What a pull request's head should run, against what runs: the difference as data."""
+"""Plans the head of a pull request: the difference between what should run and what runs."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ FILES_KEPT = 5  # of those that selected a suite: enough to see why
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A pull request's head, what its files select and whether it is trusted."""
+    """The head of a pull request, the suites that its files select, and its trust."""
 
     pull: Pull
     at: PolicyAt
@@ -34,24 +34,24 @@ class Evaluation:
 
 
 def pr_source(number: int) -> str:
-    """Return the want of a pull request."""
+    """Return the claimant of a pull request."""
     return f"pr:{number}"
 
 
 def rank_of(evaluation: Evaluation) -> Rank:
-    """Return the class in which a pull request's own runs wait."""
+    """Return the class in which the runs of a pull request wait."""
     if evaluation.at.release:
         return Rank.RELEASE
     return Rank.APPROVED if evaluation.trust.approved else Rank.AUTOMATIC
 
 
 def starts_by_itself(suite: Suite) -> bool:
-    """Tell whether a selected suite is started without anybody asking."""
+    """Return True if a selected suite starts without a command."""
     return suite.tier is Tier.STANDARD and suite.start is Start.DISPATCH
 
 
 def stored_selection(evaluation: Evaluation) -> StoredSelection:
-    """Return what is kept of a selection: all that the gate says."""
+    """Return the selection as it is stored: all that the gate says."""
     policy, pull = evaluation.at.policy, evaluation.pull
     data = SelectionDetails(
         policy_ref=evaluation.at.ref,
@@ -86,14 +86,14 @@ def suite_selection(policy: Policy, choice: Choice) -> SuiteSelection:
 
 @dataclass(frozen=True, slots=True)
 class ExistingRuns:
-    """What is there: every attempt at the head, and the open runs this pull request wants."""
+    """The attempts at the head, and the open runs that the pull request is a claimant of."""
 
     at_head: tuple[RunClaimants, ...]
     wanted: tuple[RunClaimants, ...]
 
 
 def plan_head(evaluation: Evaluation, present: ExistingRuns, maker: AttemptMaker) -> Plan:
-    """Return the difference between what should run for a pull request and what does."""
+    """Plan the runs for the head of a pull request."""
     pull = evaluation.pull
     ours, githubs = _desired(evaluation)
     starting = [*(ours if may_start_by_itself(evaluation) else []), *githubs]
@@ -118,7 +118,10 @@ def plan_head(evaluation: Evaluation, present: ExistingRuns, maker: AttemptMaker
 
 
 def _commit(evaluation: Evaluation, now: datetime) -> Commit:
-    """Return the head as a commit to run suites on; a push waits for the next one to come soon."""
+    """Return the head as a commit to run suites on.
+
+    After a push nothing starts for some seconds: the next push often follows at once.
+    """
     pull, limits = evaluation.pull, evaluation.at.policy.limits
     wait = timedelta(seconds=limits.debounce_seconds) if evaluation.pushed else timedelta()
     return Commit(
@@ -135,7 +138,7 @@ def _commit(evaluation: Evaluation, now: datetime) -> Commit:
 
 
 def _desired(evaluation: Evaluation) -> tuple[list[Choice], list[Choice]]:
-    """Return the selected suites that start by themselves here, and those GitHub starts."""
+    """Return the selected suites that the bot starts by itself, and those that GitHub starts."""
     policy = evaluation.at.policy
     selected = [choice for choice in evaluation.selection.choices if choice.selected]
     ours = [choice for choice in selected if starts_by_itself(policy.suites[choice.suite])]
@@ -144,7 +147,7 @@ def _desired(evaluation: Evaluation) -> tuple[list[Choice], list[Choice]]:
 
 
 def may_start_by_itself(evaluation: Evaluation) -> bool:
-    """Tell whether anything of this head starts by itself."""
+    """Return True if suites may start on this head without a command."""
     policy = evaluation.at.policy
     awake = policy.drafts or not evaluation.pull.draft
     return evaluation.trust.trusted and awake and policy.mode is Mode.ON
@@ -161,7 +164,7 @@ def suites_awaiting_approval(evaluation: Evaluation) -> tuple[str, ...]:
 def _dropped_claimants(
     evaluation: Evaluation, present: ExistingRuns, kept: set[str]
 ) -> list[DropClaimant]:
-    """Return the wants that no longer hold: of other commits, and of suites not chosen now."""
+    """Give up the runs on former heads, and those of suites that are not selected any more."""
     pull, policy = evaluation.pull, evaluation.at.policy
     source = pr_source(pull.number)
     drops = []
@@ -179,12 +182,12 @@ def _dropped_claimants(
 
 
 def _has_not_begun(run: Run) -> bool:
-    """Tell whether a run has not begun and need not: GitHub starts its own for drafts, too."""
+    """Return True if a run waits, and the bot starts it: GitHub starts its own for drafts."""
     return run.state is State.QUEUED and not run.snapshot.native
 
 
 def plan_closed(pull: Pull, wanted: tuple[RunClaimants, ...], why: Message) -> Plan:
-    """Return what closing a pull request leads to: nobody wants its runs any more."""
+    """Plan the end of a pull request: its runs lose their claimant, and its gate is closed."""
     source = pr_source(pull.number)
     drops = tuple(DropClaimant(item.run.id, source, why) for item in wanted)
     gate = Gate(pull.repo_id, pull.head_sha, pull.number, closed=why)
@@ -192,6 +195,6 @@ def plan_closed(pull: Pull, wanted: tuple[RunClaimants, ...], why: Message) -> P
 
 
 def gate_of_former_head(sha: Sha, pull: Pull) -> Gate:
-    """Return the gate of a commit that is no head any more."""
+    """Return the closed gate of a commit that is no longer the head."""
     why = Message("superseded_by", sha=short(pull.head_sha))
     return Gate(pull.repo_id, sha, pull.number, closed=why)

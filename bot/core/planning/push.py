@@ -1,4 +1,4 @@
-"""A push on the default or a listed branch: what it runs, and what it leaves behind."""
+"""Plans a push to the default branch or a listed branch."""
 
 from collections.abc import Iterable
 
@@ -12,21 +12,21 @@ from bot.core.policy.selection import Selection
 
 
 def push_source(branch: str) -> str:
-    """Return the want of the pushes to a branch."""
+    """Return the claimant of the pushes to a branch."""
     return f"push:{branch}"
 
 
 def left_behind(
     wanted: Iterable[RunClaimants], branch: str, sha: Sha | None
 ) -> tuple[DropClaimant, ...]:
-    """Return the wants of earlier pushes; ``sha`` None: the branch is gone."""
+    """Give up the runs of earlier pushes; ``sha`` None: the branch is gone."""
     why = Message("superseded_by", sha=short(sha)) if sha else Message("drop_branch", branch=branch)
     older = [item for item in wanted if item.run.sha != sha]
     return drop_source(older, push_source(branch), why)
 
 
 def selected_by_push(commit: Commit, selection: Selection) -> dict[str, Message]:
-    """Return the suites that a push starts, with the reasons."""
+    """Return the suites that a push starts, each with its reason."""
     if commit.at.policy.mode is not Mode.ON:
         return {}
     return {choice.suite: choice.reason for choice in selection.choices if choice.selected}

@@ -1,6 +1,6 @@
-"""When nights fire, what they start, and what is kept of each.
+"""Plans the firings of schedules.
 
-A night is a measurement: what passed on a commit runs there once more. Times are UTC.
+A firing is a measurement: suites that passed on a commit run there again. Times are UTC.
 """
 
 from collections.abc import Iterable
@@ -14,19 +14,19 @@ from bot.core.messages import Message
 from bot.core.messages.words import count, duration, listing
 from bot.core.model.ids import RepoId
 from bot.core.model.runs import Outcome, Run, State
-from bot.core.planning.attempts import AttemptMaker
-from bot.core.planning.commits import Commit, latest, start
+from bot.core.planning.attempts import AttemptMaker, latest
+from bot.core.planning.commits import Commit, start
 from bot.core.planning.plan import Plan, RunClaimants
 from bot.core.policy import Nightly
 from bot.core.policy.selection import nightly_suites
 
-CATCH_UP = timedelta(hours=2)  # a night that is later than this is left out, and that is said
+CATCH_UP = timedelta(hours=2)  # a later firing starts nothing, and its note says so
 _ON_TIME = timedelta(minutes=5)  # not worth a word
 NO_ROOM_FOR = 500  # characters of a note that repeats what others said
 
 
 class FiringState(StrEnum):
-    """How far a night is."""
+    """How far a firing is."""
 
     ASKED = "asked"  # an operator wants it now; the service starts it
     STARTED = "started"
@@ -37,7 +37,7 @@ class FiringState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When a night of a repository comes next."""
+    """A schedule of a repository, and the time of its next firing."""
 
     repo_id: RepoId
     name: str
@@ -47,7 +47,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """One night: its planned time, and what became of it."""
+    """One firing of a schedule: its planned time and its state."""
 
     repo_id: RepoId
     name: str
@@ -58,17 +58,17 @@ class Firing:
 
 
 def firing_source(name: str, at: datetime) -> str:
-    """Return the want of a night."""
+    """Return the claimant of a firing."""
     return f"nightly:{name}@{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def next_time(cron: str, after: datetime) -> datetime:
-    """Return the first time that comes later."""
+    """Return the first time of a schedule after a moment."""
     return next(CronSim(cron, after))
 
 
 def _last(cron: str, now: datetime) -> datetime:
-    """Return the latest time that has come."""
+    """Return the latest time of a schedule that is not in the future."""
     return next(CronSim(cron, now.replace(microsecond=0) + timedelta(seconds=1), reverse=True))
 
 
@@ -83,7 +83,7 @@ class ScheduleChange:
 def schedule_change(
     repo_id: RepoId, entries: Iterable[Nightly], rows: Iterable[Schedule], now: datetime
 ) -> ScheduleChange:
-    """Return what brings the rows in line; a new or changed time never fires for what is past."""
+    """Return the difference to the policy; a new or changed schedule never fires for the past."""
     known, wanted = {row.name: row for row in rows}, {entry.name: entry for entry in entries}
     put = [
         Schedule(repo_id, name, entry.cron, next_time(entry.cron, now))
@@ -96,9 +96,9 @@ def schedule_change(
 
 
 def too_far_ahead(rows: Iterable[Schedule], now: datetime) -> tuple[tuple[Schedule, Schedule], ...]:
-    """Return the rows, and what they should be, whose time is not the next one that comes.
+    """Return each row whose time is too late, with the row as it should be.
 
-    A clock that ran ahead for a while has moved them on: their nights would be lost.
+    A clock that ran ahead for a while has moved it on: its firings would be lost.
     """
     right = ((row, replace(row, next=next_time(row.cron, now))) for row in rows)
     return tuple((row, early) for row, early in right if row.next > early.next)
@@ -106,7 +106,7 @@ def too_far_ahead(rows: Iterable[Schedule], now: datetime) -> tuple[tuple[Schedu
 
 @dataclass(frozen=True, slots=True)
 class DueFiring:
-    """A night whose time has come: the latest of those missed, and the time after it."""
+    """A firing whose time has come: the latest of those missed, and the time after it."""
 
     at: datetime
     then: datetime
@@ -115,12 +115,12 @@ class DueFiring:
 
     @property
     def too_late(self) -> bool:
-        """Tell whether it is left out."""
+        """Return True if it starts nothing because it is too late."""
         return self.late > CATCH_UP
 
     @property
     def note(self) -> str:
-        """Say how late it is, "" when it is on time."""
+        """Return how late it is in words, "" if it is on time."""
         if self.late <= _ON_TIME and not self.missed:
             return ""
         late = f"{duration(self.late.total_seconds())} late"
@@ -130,7 +130,7 @@ class DueFiring:
 
 
 def due_firing(row: Schedule, now: datetime) -> DueFiring | None:
-    """Return the one firing that a row asks for now, whatever was missed; None: not yet."""
+    """Return the firing of a schedule that is due; None if its time has not come."""
     if row.next > now:
         return None
     at = max(row.next, _last(row.cron, now))
@@ -139,14 +139,14 @@ def due_firing(row: Schedule, now: datetime) -> DueFiring | None:
 
 @dataclass(frozen=True, slots=True)
 class FiringPlan:
-    """What a night starts, and what is kept of it."""
+    """A firing as it is stored, and the runs that it starts."""
 
     firing: Firing
     changes: Plan
 
 
 def plan_nothing(firing: Firing, state: FiringState, *notes: str) -> FiringPlan:
-    """Return a night that starts nothing, and why."""
+    """Return a firing that starts nothing, with the reason in its note."""
     return FiringPlan(replace(firing, state=state, note=_joined(firing.note, *notes)), Plan())
 
 
@@ -157,7 +157,7 @@ def plan_firing(
     runs: tuple[RunClaimants, ...],
     maker: AttemptMaker,
 ) -> FiringPlan:
-    """Return what a night starts at its branch's head; ``runs`` are all attempts there."""
+    """Plan a firing at the head of its branch; ``runs`` are all attempts there."""
     before = latest(runs)
     names = nightly_suites(commit.at.policy, entry)
     reasons = {name: _reason(entry, before.get(name)) for name in names}
@@ -178,7 +178,7 @@ def _reason(entry: Nightly, before: Run | None) -> Message:
 
 
 def _started(changes: Plan, before: dict[str, Run]) -> str:
-    """Say what was started, what was joined, and what ran before on the same commit."""
+    """Return in words which suites were started, joined, and run again on the same commit."""
     new = [run for run, _ in changes.new_runs]
     again = [run.suite for run in new if run.attempt > 1]
     ids = {claimant.run_id for claimant in changes.add_claimants}
@@ -194,7 +194,7 @@ def _joined(*notes: str) -> str:
 
 
 def latest_attempts(firing: Firing, wanted: Iterable[RunClaimants]) -> dict[str, Run]:
-    """Return each suite's latest attempt of those that a night wants."""
+    """Return the latest attempt of each suite of a firing."""
     source = firing_source(firing.name, firing.at)
     return latest(
         item for item in wanted if any(claimant.source == source for claimant in item.claimants)
@@ -202,9 +202,9 @@ def latest_attempts(firing: Firing, wanted: Iterable[RunClaimants]) -> dict[str,
 
 
 def finished(firing: Firing, wanted: tuple[RunClaimants, ...]) -> Firing | None:
-    """Return the night as done, None while a suite of it goes on.
+    """Return the firing as done; None while one of its suites runs.
 
-    A successor waits for its want in the same transaction, so no retry is missed.
+    A retry gets its claimants in the transaction that ends the attempt before, so none is missed.
     """
     found = latest_attempts(firing, wanted)
     if any(run.state is not State.DONE for run in found.values()):

@@ -12,9 +12,17 @@ from bot.core.model.pulls import Approval
 from bot.core.model.runs import Rank, Run, State
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import AttemptMaker, AttemptRequest, Claim, NewId, NewRun, freeze
+from bot.core.planning.attempts import (
+    AttemptMaker,
+    AttemptRequest,
+    Claim,
+    NewId,
+    NewRun,
+    freeze,
+    latest,
+)
 from bot.core.planning.commits import RerunCandidate, rerun_request
-from bot.core.planning.permissions import Allowed, Refusal, Requester, latest, may_start
+from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.plan import AuditEntry, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation

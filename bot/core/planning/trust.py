@@ -1,4 +1,4 @@
-"""Whether a commit may run here by itself: trust is in a SHA, never in a person."""
+"""The trust in a commit, on which suites may start by themselves. Nobody trusts a person."""
 
 from dataclasses import dataclass
 
@@ -10,20 +10,20 @@ from bot.core.policy import Trust
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody and what they may do; ``listed`` in the policy's users or teams."""
+    """A person and their level; ``listed``: in the users or teams of the policy."""
 
     login: str
     level: Level
     listed: bool = False
 
     def may_start(self, needed: Level) -> bool:
-        """Tell whether they may start what needs this level: being listed counts as write."""
+        """Return True if the person has this level; a listed person counts as one with write."""
         return self.level.at_least(needed) or (self.listed and Level.WRITE.at_least(needed))
 
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """Whether a commit is trusted, and why in words."""
+    """Whether a commit is trusted, with the reason in words."""
 
     trusted: bool
     why: Message

@@ -1,1 +1,1 @@
-"""The queue: which waiting run starts next, and the NPU-hours used."""
+"""The queue: the run that starts next, and the NPU-hours used."""

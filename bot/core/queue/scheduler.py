@@ -1,7 +1,8 @@
-"""Who gets a place next, from what holds and waits now.
+"""Decides which waiting run gets resources next.
 
-One pure walk over everybody who waits decides who may take which place; the same walk tells a
-waiting run's place in the queue and, run forward with the suites' usual times, when it will start.
+One pure walk over the waiting runs decides which of them may start. The same walk finds the
+position of a run in the queue. Played forward with the usual times of the suites, it estimates
+when a run starts.
 """
 
 from collections import Counter, defaultdict
@@ -20,31 +21,31 @@ from bot.core.queue.usage import used
 
 _Key = TypeVar("_Key", int, str)
 
-# Who has waited so long moves up one class, and on past the first: nobody waits for ever.
+# After this time a run moves up one class. A run in the top class moves to its front.
 AGE = timedelta(hours=4)
-# Who has waited so long for several scarce things at once, first in line for each, keeps what is
-# free of them for itself; sooner, the rest may use it meanwhile.
+# A run that needs several resources and is first in line for each reserves those that are free
+# after this time. Until then other runs may use them.
 RESERVE_AFTER = timedelta(minutes=30)
-_OVERDUE = 0.1  # a run past its usual time is taken to need this part of it still
-_FORWARD = 100  # ends looked at for an estimate; beyond, it would be a guess
-_RIVALS = 50  # so many waiting before it at most: beyond, it would be a guess, and a dear one
+_OVERDUE = 0.1  # of its usual time: what a run that is past it is assumed to need still
+_MAX_ENDS = 100  # of runs that an estimate plays through; beyond, it would be a guess
+_MAX_COMPETITORS = 50  # runs before it in an estimate; more would make it slow and a guess
 _NAMED = 3  # runs ahead that a check run names
 
 
 def decide(queue_state: QueueState, run_id: RunId) -> Answer:
-    """Return what a waiting run gets now."""
+    """Return the resources that a waiting run gets now, or why it gets none."""
     return _answer(queue_state, _walk(queue_state), run_id)
 
 
 def acquire(queue_state: QueueState, run_id: RunId) -> tuple[Answer, set[RunId]]:
-    """Return what a waiting run gets now, and which others may go once it has got that.
+    """Return the resources that a waiting run gets now, and the other runs that may start then.
 
-    Who takes a place changes whose turn it is next, so the others are looked at afterwards.
+    A start changes whose turn it is, so the other runs are looked at afterwards.
     """
     walk = _walk(queue_state)
     answer = _answer(queue_state, walk, run_id)
     if isinstance(answer, Acquired):
-        walk = _walk(_begun(queue_state, {run_id: answer.choice}))
+        walk = _walk(_after_starts(queue_state, {run_id: answer.choice}))
     return answer, walk.acquired.keys() - {run_id}
 
 
@@ -52,17 +53,17 @@ def _answer(queue_state: QueueState, walk: "_Walk", run_id: RunId) -> Answer:
     if run_id in walk.acquired:
         return Acquired(walk.acquired[run_id])
     if run_id in walk.blocked:
-        return _bar(queue_state, walk, run_id)
-    return _place(queue_state, walk, run_id)
+        return _blocked(queue_state, walk, run_id)
+    return _position(queue_state, walk, run_id)
 
 
 def runnable(queue_state: QueueState) -> dict[RunId, int]:
-    """Return every run that may take a place now, with the alternative it gets."""
+    """Return every run that may start now, with the alternative it gets."""
     return _walk(queue_state).acquired
 
 
 def order(queue_state: QueueState) -> list[PendingRun]:
-    """Return who waits, next one first: by class, then authors and their PRs take turns."""
+    """Return the waiting runs, next one first: by class, then authors and their PRs take turns."""
     classes: defaultdict[int, list[PendingRun]] = defaultdict(list)
     for pending in sorted(queue_state.waiting, key=lambda item: (item.since, item.run_id)):
         classes[_class_of(pending, queue_state.now)].append(pending)
@@ -83,9 +84,10 @@ def _turns(
     held: Counter[_Key],
     used: dict[_Key, float],
 ) -> list[PendingRun]:
-    """Let them take turns: everybody's first, then the seconds; who used less goes before.
+    """Order runs in turns: the first run of each author, then the second ones.
 
-    What one holds already counts as turns taken. Ties keep the order they came in.
+    Runs that an author already has count as that author's turns. In a turn, the author with fewer
+    NPU-hours goes first. Otherwise runs keep their order.
     """
     turns, keys = Counter(held), {}
     for pending in pending_runs:
@@ -101,107 +103,107 @@ def _class_of(pending: PendingRun, now: datetime) -> int:
 
 @dataclass(slots=True)
 class _Walk:
-    """The walk's state: what is used up so far, and who got what."""
+    """The state of a walk: the resources used so far, and the runs that got them."""
 
     used: Counter[str]
     pulls: Counter[int]
-    shut: set[str]  # paused
-    closed: set[str] = field(default_factory=set)  # somebody earlier waits for these
+    paused: set[str]  # resources that are paused
+    reserved: set[str] = field(default_factory=set)  # resources that an earlier run waits for
     acquired: dict[RunId, int] = field(default_factory=dict)
     blocked: dict[RunId, tuple[int, int]] = field(default_factory=dict)  # index, `pulls` then
     ordered: list[PendingRun] = field(default_factory=list)
 
-    def short(self, needs: tuple[Need, ...]) -> list[Need]:
-        """Return the needs that can't be met now."""
+    def unmet(self, needs: tuple[Need, ...]) -> list[Need]:
+        """Return the needs that cannot be met now."""
         return [
             need
             for need in needs
-            if need.resource in self.closed
+            if need.resource in self.reserved
             or self.used[need.resource] + need.amount > need.capacity
         ]
 
-    def open(self, pending: PendingRun) -> list[tuple[int, tuple[Need, ...]]]:
-        """Return the alternatives that nobody paused."""
-        if not self.shut:
+    def unpaused(self, pending: PendingRun) -> list[tuple[int, tuple[Need, ...]]]:
+        """Return the alternatives that are not paused."""
+        if not self.paused:
             return list(enumerate(pending.needs))
         return [
             (choice, needs)
             for choice, needs in enumerate(pending.needs)
-            if "all" not in self.shut and not any(need.resource in self.shut for need in needs)
+            if "all" not in self.paused and not any(need.resource in self.paused for need in needs)
         ]
 
-    def is_full(self, pending: PendingRun) -> bool:
-        """Tell whether as many runs of its pull request are going as may at once."""
+    def has_all_runs(self, pending: PendingRun) -> bool:
+        """Return True if the pull request already has as many runs as it may have at once."""
         limit = pending.limits.per_pull
         return limit is not None and self.pulls[pending.number or 0] >= limit
 
     def use(self, needs: tuple[Need, ...]) -> None:
-        """Count places as used."""
+        """Count resources as used."""
         for need in needs:
             self.used[need.resource] += need.amount
 
 
 def _walk(queue_state: QueueState) -> _Walk:
-    """Give places in order; what an earlier run waits for is closed to the later ones."""
-    shut = {pause.resource for pause in queue_state.pauses if pause.holds(queue_state.now)}
-    walk = _Walk(Counter(queue_state.occupied), Counter(), shut)
+    """Give out resources in order. A resource that a run waits for is closed to later runs."""
+    paused = {pause.resource for pause in queue_state.pauses if pause.holds(queue_state.now)}
+    walk = _Walk(Counter(queue_state.occupied), Counter(), paused)
     for holder in queue_state.holders:
         walk.used.update(dict(holder.amounts))
         if holder.number is not None:
             walk.pulls[holder.number] += 1
     walk.ordered = order(queue_state)
     for index, pending in enumerate(walk.ordered):
-        options = walk.open(pending)
-        if options and not walk.is_full(pending) and not _is_spent(queue_state, pending):
-            _serve(queue_state, walk, pending, options)
+        options = walk.unpaused(pending)
+        if options and not walk.has_all_runs(pending) and not _no_hours_left(queue_state, pending):
+            _give_or_reserve(queue_state, walk, pending, options)
         else:
             walk.blocked[pending.run_id] = index, walk.pulls[pending.number or 0]
     return walk
 
 
-def _serve(
+def _give_or_reserve(
     queue_state: QueueState,
     walk: _Walk,
     pending: PendingRun,
     options: list[tuple[int, tuple[Need, ...]]],
 ) -> None:
     for choice, needs in options:
-        if not walk.short(needs):
+        if not walk.unmet(needs):
             walk.acquired[pending.run_id] = choice
             walk.use(needs)
             if pending.number is not None:
                 walk.pulls[pending.number] += 1
             return
-    first = not any(need.resource in walk.closed for need in options[0][1])
+    first = not any(need.resource in walk.reserved for need in options[0][1])
     if first and queue_state.now - pending.since >= RESERVE_AFTER:
         walk.use(options[0][1])
     for _, needs in options:
-        walk.closed.update(need.resource for need in walk.short(needs))
+        walk.reserved.update(need.resource for need in walk.unmet(needs))
 
 
-def _is_spent(queue_state: QueueState, pending: PendingRun) -> bool:
+def _no_hours_left(queue_state: QueueState, pending: PendingRun) -> bool:
     limit = pending.limits.npu_hours
     return limit is not None and queue_state.spent.total >= limit
 
 
-def _bar(queue_state: QueueState, walk: _Walk, run_id: RunId) -> Blocked:
-    """Say which rule keeps a run from starting now; only for who asks: the words take long."""
+def _blocked(queue_state: QueueState, walk: _Walk, run_id: RunId) -> Blocked:
+    """Return the rule that keeps a run from starting, in words."""
     index, at_once = walk.blocked[run_id]
     pending = walk.ordered[index]
     per_pull = pending.limits.per_pull
-    if not walk.open(pending):
-        blocked = _paused(queue_state, pending)
+    if not walk.unpaused(pending):
+        blocked = _blocked_by_pause(queue_state, pending)
     elif per_pull is not None and at_once >= per_pull:
         why = Message("waits_per_pull", n=at_once, most=per_pull)
         blocked = Blocked(why, rule="limits.runs_per_pr")
     else:
-        blocked = _spent(queue_state, pending)
+        blocked = _blocked_by_hours(queue_state, pending)
     return replace(blocked, ahead=index)
 
 
-def _spent(queue_state: QueueState, pending: PendingRun) -> Blocked:
+def _blocked_by_hours(queue_state: QueueState, pending: PendingRun) -> Blocked:
     hours = pending.limits.npu_hours or 0.0
-    until = _coarse(queue_state.spent.below(hours, queue_state.now), queue_state.now)
+    until = _rounded(queue_state.spent.below(hours, queue_state.now), queue_state.now)
     why = Message("waits_no_hours")
     if hours > 0:
         spent = used(queue_state.spent.total)
@@ -211,9 +213,9 @@ def _spent(queue_state: QueueState, pending: PendingRun) -> Blocked:
     return Blocked(why, until, "limits.npu_hours_per_day")
 
 
-def _paused(queue_state: QueueState, pending: PendingRun) -> Blocked:
-    """Name the pause that goes last of those on the alternative that is free first."""
-    pause = min((_longest(queue_state, needs) for needs in pending.needs), key=_ends)
+def _blocked_by_pause(queue_state: QueueState, pending: PendingRun) -> Blocked:
+    """Return the pause that ends last on the alternative that is free first."""
+    pause = min((_longest_pause(queue_state, needs) for needs in pending.needs), key=_end_of)
     what = pause.resource.partition(":")[2] or Message("everything")
     until = NOTHING
     if pause.until:
@@ -223,7 +225,7 @@ def _paused(queue_state: QueueState, pending: PendingRun) -> Blocked:
     return Blocked(why, pause.until, "pause")
 
 
-def _longest(queue_state: QueueState, needs: tuple[Need, ...]) -> Pause:
+def _longest_pause(queue_state: QueueState, needs: tuple[Need, ...]) -> Pause:
     named = {need.resource for need in needs} | {"all"}
     return max(
         (
@@ -231,36 +233,36 @@ def _longest(queue_state: QueueState, needs: tuple[Need, ...]) -> Pause:
             for item in queue_state.pauses
             if item.resource in named and item.holds(queue_state.now)
         ),
-        key=_ends,
+        key=_end_of,
     )
 
 
-def _ends(pause: Pause) -> tuple[bool, datetime, str]:
+def _end_of(pause: Pause) -> tuple[bool, datetime, str]:
     return pause.until is None, pause.until or pause.at, pause.resource
 
 
-def _place(queue_state: QueueState, walk: _Walk, run_id: RunId) -> QueuePosition:
-    """Return a run's place: behind the holders and the earlier waiters of what it lacks."""
+def _position(queue_state: QueueState, walk: _Walk, run_id: RunId) -> QueuePosition:
+    """Return the position of a run in the queue for the first resource that it lacks."""
     index = next(i for i, item in enumerate(walk.ordered) if item.run_id == run_id)
     pending = walk.ordered[index]
-    needs = walk.open(pending)[0][1]
-    lacking = next(need.resource for need in needs if need in walk.short(needs))
+    needs = walk.unpaused(pending)[0][1]
+    lacking = next(need.resource for need in needs if need in walk.unmet(needs))
     holders = [item for item in queue_state.holders if lacking in dict(item.amounts)]
-    earlier = [item for item in walk.ordered[:index] if _wants(item, lacking)]
+    earlier = [item for item in walk.ordered[:index] if _needs(item, lacking)]
     ahead: list[Holder | PendingRun] = [*holders, *earlier]
     others = queue_state.occupied.get(lacking, 0)
-    near = len(earlier) < _RIVALS
-    start = _start(queue_state, walk.ordered[: index + 1]) if near else None
+    near = len(earlier) < _MAX_COMPETITORS
+    start = _estimated_start(queue_state, walk.ordered[: index + 1]) if near else None
     return QueuePosition(
         resource=lacking.partition(":")[2],
         ahead=len(ahead) + others,
-        start_at=_coarse(start, queue_state.now),
+        start_at=_rounded(start, queue_state.now),
         before=tuple(_ahead(queue_state, item) for item in ahead[:_NAMED]),
         others=others,
     )
 
 
-def _wants(pending: PendingRun, resource: str) -> bool:
+def _needs(pending: PendingRun, resource: str) -> bool:
     return any(need.resource == resource for needs in pending.needs for need in needs)
 
 
@@ -269,8 +271,8 @@ def _ahead(queue_state: QueueState, item: Holder | PendingRun) -> Ahead:
     return Ahead(item.suite, item.number, since, queue_state.usual.get(item.suite))
 
 
-def _coarse(start: datetime | None, now: datetime) -> datetime | None:
-    """Round an estimate up, the coarser the farther: it is shown anew whenever it changes."""
+def _rounded(start: datetime | None, now: datetime) -> datetime | None:
+    """Round an estimate up, a later one more: the check run is updated whenever it changes."""
     if start is None:
         return None
     step = timedelta(minutes=5 if start - now < timedelta(hours=1) else 30)
@@ -278,18 +280,18 @@ def _coarse(start: datetime | None, now: datetime) -> datetime | None:
     return epoch - ((epoch - start) // step) * step
 
 
-def _start(queue_state: QueueState, nearer: list[PendingRun]) -> datetime | None:
-    """Return when the last of these starts if every suite takes its usual time; None: unknown."""
+def _estimated_start(queue_state: QueueState, nearer: list[PendingRun]) -> datetime | None:
+    """Return when the last run starts if all suites take their usual time; None: not known."""
     last, known = nearer[-1], queue_state.usual
-    rivals = _rivals(nearer)
-    queue_state = replace(queue_state, waiting=tuple(rivals))
+    competitors = _competitors(nearer)
+    queue_state = replace(queue_state, waiting=tuple(competitors))
     ends = [
         (_end(queue_state, holder), holder.run_id)
         for holder in queue_state.holders
         if holder.suite in known
     ]
     heapify(ends)
-    for _ in range(_FORWARD if len(rivals) <= _RIVALS else 0):
+    for _ in range(_MAX_ENDS if len(competitors) <= _MAX_COMPETITORS else 0):
         acquired = runnable(queue_state)
         if last.run_id in acquired:
             return queue_state.now
@@ -299,12 +301,12 @@ def _start(queue_state: QueueState, nearer: list[PendingRun]) -> datetime | None
         if not ends:
             return None
         end, over = heappop(ends)
-        queue_state = _forward(queue_state, acquired, end, over)
+        queue_state = _after_end(queue_state, acquired, end, over)
     return None
 
 
-def _rivals(nearer: list[PendingRun]) -> list[PendingRun]:
-    """Return the last one with those before it on whose places its own depends, if indirectly."""
+def _competitors(nearer: list[PendingRun]) -> list[PendingRun]:
+    """Return the last run, and those before it that compete for its resources, also indirectly."""
     resources = [{need.resource for needs in item.needs for need in needs} for item in nearer]
     wanted, before = resources[-1], set[str]()
     while wanted != before:
@@ -318,17 +320,17 @@ def _end(queue_state: QueueState, holder: Holder) -> datetime:
     return max(holder.since + usual, queue_state.now + _OVERDUE * usual)
 
 
-def _forward(
+def _after_end(
     queue_state: QueueState, acquired: dict[RunId, int], end: datetime, over: RunId
 ) -> QueueState:
-    """Return the scene after these runs started and that one ended."""
-    begun = _begun(queue_state, acquired)
+    """Return the queue state after these runs started and that one ended."""
+    begun = _after_starts(queue_state, acquired)
     left = tuple(item for item in begun.holders if item.run_id != over)
     return replace(begun, now=end, holders=left)
 
 
-def _begun(queue_state: QueueState, acquired: dict[RunId, int]) -> QueueState:
-    """Return the scene after these runs started."""
+def _after_starts(queue_state: QueueState, acquired: dict[RunId, int]) -> QueueState:
+    """Return the queue state after these runs started."""
     started = [
         _started(item, acquired[item.run_id], queue_state.now)
         for item in queue_state.waiting

@@ -1,4 +1,4 @@
-"""The queue of one repository as values: what waits, what holds places, and what a run gets."""
+"""The queue of one repository as values: waiting runs, holders of resources, and answers."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,14 +12,14 @@ from bot.core.queue.usage import Spent
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """What a run has to wait for, beside places; None: no such limit."""
+    """Limits beside resources that a run waits for; None: no such limit."""
 
     per_pull: int | None = None  # how many runs of its pull request may go at once
     npu_hours: float | None = None  # how many may be used in 24 hours
 
 
 def limits_of(run: Run) -> RunLimits:
-    """Return the limits of a run that waits; somebody may have overridden them."""
+    """Return the limits of a waiting run; a forced one has none."""
     if run.forced:
         return RunLimits()
     limits = run.snapshot.limits
@@ -29,12 +29,12 @@ def limits_of(run: Run) -> RunLimits:
 
 @dataclass(frozen=True, slots=True)
 class PendingRun:
-    """A run that waits for a place."""
+    """A run that waits for resources."""
 
     run_id: RunId
     suite: str
     since: datetime
-    rank: int  # `model.Rank`, the best of its wants
+    rank: int  # `model.Rank`, the best of its claimants
     needs: Alternatives
     number: int | None = None
     author: str = ""
@@ -43,7 +43,7 @@ class PendingRun:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A run that holds places."""
+    """A run that holds resources."""
 
     run_id: RunId
     suite: str
@@ -55,7 +55,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Somebody's word that nothing starts on a resource ("label:X", "pool:Y", "all")."""
+    """An operator's pause: nothing starts on a resource ("label:X", "pool:Y", "all")."""
 
     resource: str
     by: str
@@ -64,13 +64,13 @@ class Pause:
     at: datetime
 
     def holds(self, now: datetime) -> bool:
-        """Tell whether it is in force."""
+        """Return True if the pause is in force."""
         return self.until is None or now < self.until
 
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """Everything that decides who goes next in one repository."""
+    """Everything that decides which run of a repository starts next."""
 
     now: datetime
     waiting: tuple[PendingRun, ...]
@@ -83,19 +83,19 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """The places were taken; ``choice`` is the index of the alternative that fitted."""
+    """The run got resources; ``choice`` is the index of its alternative."""
 
     choice: int
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A rule keeps the run from starting, whatever is free; ``until`` None: nobody knows."""
+    """A rule keeps the run from starting, whatever is free; ``until`` None: not known."""
 
     why: Message
     until: datetime | None = None
     rule: str = ""  # the rule's name, for the audit: unlike ``why``, it stays the same
-    ahead: int = 0  # how many wait before it, for whatever
+    ahead: int = 0  # how many runs wait before it, for any resource
 
 
 Answer = Acquired | QueuePosition | Blocked

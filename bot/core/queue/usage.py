@@ -1,4 +1,4 @@
-"""NPU-hours used in the last 24 hours: what a limit, a fair order and a report go by."""
+"""NPU-hours used in the last 24 hours, for the limit, the fair order and the reports."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ _MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one run used: NPUs of all its nodes, from its start to its end (None: it goes on)."""
+    """The NPUs of all nodes of a run, from its start to its end (None: it still runs)."""
 
     npus: int
     started_at: datetime
@@ -36,9 +36,9 @@ class Spent:
     usages: tuple[Usage, ...] = ()
 
     def below(self, limit: float, now: datetime) -> datetime | None:
-        """Return when less than ``limit`` is used if nothing runs from now on, to the minute.
+        """Return the minute when less than ``limit`` is used, if nothing more starts.
 
-        None: never, since nothing is allowed at all.
+        None: never, because nothing is allowed at all.
         """
         if limit <= 0:
             return None
@@ -56,12 +56,12 @@ class Spent:
 
 
 def used(hours: float) -> str:
-    """Return NPU-hours in words: parts of one matter only below it."""
+    """Return NPU-hours in words: whole ones, except below one."""
     return number(round(hours) if hours >= 1 else hours)
 
 
 def spent(usages: tuple[Usage, ...], now: datetime) -> Spent:
-    """Add up what was used in the last 24 hours."""
+    """Add up the NPU-hours of the last 24 hours."""
     authors: defaultdict[str, float] = defaultdict(float)
     pulls: defaultdict[int, float] = defaultdict(float)
     total = 0.0

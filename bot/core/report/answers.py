@@ -43,7 +43,7 @@ def explained(
     if names or not words:
         key = "explain_trusted" if evaluation.trust.trusted else "explain_untrusted"
         sha = code(short(evaluation.pull.head_sha))
-        parts.append(messages(key, sha=sha, why=prose(evaluation.trust.why)))
+        parts.append(messages(key, sha=sha, why=prose(messages.render(evaluation.trust.why))))
         items = explain_selection(policy, evaluation.selection, names)
         parts.append(
             table(map(messages, HEAD), (_row(messages, evaluation, item, stands) for item in items))
@@ -57,7 +57,7 @@ def _row(
     return (
         code(item.suite),
         messages("yes" if item.selected else "no"),
-        prose(item.reason),
+        prose(messages.render(item.reason)),
         _starts(messages, evaluation, item.starts),
         plain(who(messages, item)),
         f"{hours(messages, item.cost)}, {plain(where(messages, item.cost))}",
@@ -66,7 +66,7 @@ def _row(
 
 
 def _starts(messages: Messages, evaluation: Evaluation, starts: Starts) -> str:
-    """Say what starts a suite on this very commit."""
+    """Return what starts a suite on this commit."""
     if starts is not Starts.ITSELF or may_start_by_itself(evaluation):
         return messages(f"starts_{starts}")
     if evaluation.at.policy.mode is Mode.DRY_RUN:

@@ -15,18 +15,18 @@ MESSAGE_BYTES = 60_000  # of an annotation; GitHub takes 64 KB
 
 
 def failure_summary(
-    writer: MarkdownWriter, view: SuiteView, told: Digest | None
+    writer: MarkdownWriter, view: SuiteView, digest: Digest | None
 ) -> tuple[Section | None, ...]:
     """Return the headline, the cause and what to do next."""
     run = view.run
     return (
-        Whole(_headline(writer, run, told)),
-        _cause(writer, run, told),
-        Whole(_next(writer, run, told)),
+        Whole(_headline(writer, run, digest)),
+        _cause(writer, run, digest),
+        Whole(_next(writer, run, digest)),
     )
 
 
-def _headline(writer: MarkdownWriter, run: Run, told: Digest | None) -> str:
+def _headline(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
     """Return ``**Out of NPU memory** · not retried: … · attempt 1 of … on …, 22 min``."""
     span = between(run.started_at or run.dispatched_at, run.ended_at)
     attempt = writer.text(
@@ -36,28 +36,29 @@ def _headline(writer: MarkdownWriter, run: Run, told: Digest | None) -> str:
         where=writer.code(where(run)),
         span=f", {span}" if span else "",
     )
-    return " · ".join((f"**{_kind(writer, run, told)}**", retry_words(writer, run, told), attempt))
+    kind = f"**{_kind(writer, run, digest)}**"
+    return " · ".join((kind, retry_words(writer, run, digest), attempt))
 
 
-def _kind(writer: MarkdownWriter, run: Run, told: Digest | None) -> str:
+def _kind(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
     if run.outcome not in {Outcome.FAILURE, Outcome.TIMED_OUT}:
         return writer.text("not_yours")
-    if told is None or (told.failure_class == UNKNOWN and run.outcome is Outcome.TIMED_OUT):
+    if digest is None or (digest.failure_class == UNKNOWN and run.outcome is Outcome.TIMED_OUT):
         return capital(writer.text(f"row_{run.outcome}"))
-    key = f"class_{told.failure_class}"
+    key = f"class_{digest.failure_class}"
     words = (
         writer.text(key)
         if writer.messages.has(key)
-        else capital(writer.prose(told.failure_class.replace("_", " ")))
+        else capital(writer.prose(digest.failure_class.replace("_", " ")))
     )
-    return f"{writer.text('not_yours')}** · **{words}" if told.infra else words
+    return f"{writer.text('not_yours')}** · **{words}" if digest.infra else words
 
 
-def _cause(writer: MarkdownWriter, run: Run, told: Digest | None) -> Section | None:
+def _cause(writer: MarkdownWriter, run: Run, digest: Digest | None) -> Section | None:
     """Return the cause in the log's words, and the verdict's reason where it says more."""
     why = capital(writer.prose(run.why))
-    cause = writer.prose(told.cause) if told else ""
-    codes = ", ".join(map(writer.code, told.codes[:6])) if told else ""
+    cause = writer.prose(digest.cause) if digest else ""
+    codes = ", ".join(map(writer.code, digest.codes[:6])) if digest else ""
     text = sentences(
         f"{cause}." if cause else "",
         writer.text("codes", codes=codes) if codes else "",
@@ -67,29 +68,31 @@ def _cause(writer: MarkdownWriter, run: Run, told: Digest | None) -> Section | N
     return Whole(text) if text else None
 
 
-def _next(writer: MarkdownWriter, run: Run, told: Digest | None) -> str:
-    hint = writer.prose(told.hint) if told else ""
+def _next(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
+    hint = writer.prose(digest.hint) if digest else ""
     return sentences(
         writer.text("next", hint=f"{hint}.") if hint else "",
         rerun_how(writer, run),
     )
 
 
-def failure_text(writer: MarkdownWriter, told: Digest | None, problem: str) -> list[Section | None]:
+def failure_text(
+    writer: MarkdownWriter, digest: Digest | None, problem: str
+) -> list[Section | None]:
     """Return the log's part: the excerpt, the traceback folded, metrics; else its end, or why not.
 
     The small and sure come first: what is long gives way (``compose``).
     """
-    if told is None:
+    if digest is None:
         why = writer.prose(problem) or writer.text("log_missing")
         return [Whole(writer.text("log_unread", why=why))]
-    excerpt, last = writer.redact(excerpt_of(told)), "\n".join(told.tail)
+    excerpt, last = writer.redact(excerpt_of(digest)), "\n".join(digest.tail)
     note = writer.text("cut")
     sections: list[Section | None] = [Block(excerpt, note) if excerpt.strip() else None]
     if not excerpt.strip():
         sections.append(Whole(writer.text("log_silent_end" if last.strip() else "log_silent")))
-    sections += [_metrics(writer, told), _read(writer, told, problem)]
-    tail, traceback = writer.redact(last), writer.redact(told.traceback)
+    sections += [_metrics(writer, digest), _read(writer, digest, problem)]
+    tail, traceback = writer.redact(last), writer.redact(digest.traceback)
     if traceback.strip():
         sections.append(Block(traceback, note, folded=_lines(writer, "traceback", traceback)))
     if tail.strip() and not excerpt.strip():
@@ -102,18 +105,18 @@ def _lines(writer: MarkdownWriter, key: str, text: str) -> str:
     return writer.text(key, lines=writer.count("line", text.strip("\n").count("\n") + 1))
 
 
-def _read(writer: MarkdownWriter, told: Digest, problem: str) -> Section | None:
+def _read(writer: MarkdownWriter, digest: Digest, problem: str) -> Section | None:
     """Say how much was read, and what could not be."""
     why = writer.prose(problem)
     text = sentences(
-        writer.text("log_lines", lines=writer.count("line", told.lines)) if told.lines else "",
+        writer.text("log_lines", lines=writer.count("line", digest.lines)) if digest.lines else "",
         writer.text("log_unread", why=why) if why else "",
     )
     return Whole(text) if text else None
 
 
-def _metrics(writer: MarkdownWriter, told: Digest) -> Section | None:
-    metrics = metrics_of(told)
+def _metrics(writer: MarkdownWriter, digest: Digest) -> Section | None:
+    metrics = metrics_of(digest)
     if not metrics:
         return None
     head = table((writer.text("metric_head"), writer.text("metric_value")), ())
@@ -121,14 +124,14 @@ def _metrics(writer: MarkdownWriter, told: Digest) -> Section | None:
     return Rows(head, tuple(rows), lambda left: writer.text("more_lines", count=left))
 
 
-def annotations(writer: MarkdownWriter, told: Digest) -> tuple[Annotation, ...]:
+def annotations(writer: MarkdownWriter, digest: Digest) -> tuple[Annotation, ...]:
     """Return the lines of the diff to point at, within GitHub's limits."""
-    title = writer.fit_title(writer.words(title_of(told)))[:TITLE_CHARS]
+    title = writer.fit_title(writer.words(title_of(digest)))[:TITLE_CHARS]
     return tuple(
         Annotation(
             item.path, item.line, _message(writer, item.message) or title or item.path, title
         )
-        for item in annotations_of(told)
+        for item in annotations_of(digest)
     )
 
 

@@ -14,15 +14,16 @@ from bot.core.report.markdown import table
 from bot.core.report.sections import Rows, Section, Whole, compose
 from bot.core.report.standing import (
     CONCLUSIONS,
-    Kind,
-    Line,
-    Stand,
+    GateReason,
     Standing,
+    SuiteLine,
+    SuiteState,
     standing,
 )
 from bot.core.report.words import row_state
 
-_QUIET = frozenset({Kind.CLOSED, Kind.POLICY, Kind.LOOKING})  # suites say nothing then
+# The gate lists no suites for these reasons.
+_QUIET = frozenset({GateReason.CLOSED, GateReason.POLICY, GateReason.LOOKING})
 
 
 def gate_check(view: GateView, ctx: Context, now: datetime) -> CheckWrite:
@@ -44,27 +45,27 @@ def gate_check(view: GateView, ctx: Context, now: datetime) -> CheckWrite:
 
 
 def _buttons(writer: MarkdownWriter, stand: Standing) -> tuple[Button, ...]:
-    if stand.kind in _QUIET or stand.kind is Kind.DRY_RUN:
+    if stand.kind in _QUIET or stand.kind is GateReason.DRY_RUN:
         return ()
-    approve = (writer.button("approve"),) if stand.at(Stand.APPROVAL) else ()
-    rerun = (writer.button("rerun_failed"),) if stand.kind is Kind.FAILED else ()
+    approve = (writer.button("approve"),) if stand.at(SuiteState.APPROVAL) else ()
+    rerun = (writer.button("rerun_failed"),) if stand.kind is GateReason.FAILED else ()
     return approve + rerun
 
 
 def _sections(
     writer: MarkdownWriter, view: GateView, stand: Standing, now: datetime
 ) -> list[Section | None]:
-    """Order: what to do first, the suites, then who and by which policy."""
-    if stand.kind is Kind.POLICY:
+    """Return the sections: what to do first, then the suites, then approvals and the policy."""
+    if stand.kind is GateReason.POLICY:
         return _policy_errors(writer, view)
-    if stand.kind is Kind.LOOKING:
+    if stand.kind is GateReason.LOOKING:
         return [Whole(writer.text("gate_looking_why"))]
-    if stand.kind is Kind.CLOSED:
+    if stand.kind is GateReason.CLOSED:
         why = writer.text("gate_closed_group" if _of_group(view) else "gate_closed_why")
         return [Whole(f"{capital(writer.prose(view.closed))}. {why}")]
-    dry = stand.kind is Kind.DRY_RUN
+    dry = stand.kind is GateReason.DRY_RUN
     shown = tuple(filter(_shown, stand.lines))
-    waiting = shown if dry else stand.at(Stand.APPROVAL)
+    waiting = shown if dry else stand.at(SuiteState.APPROVAL)
     others = tuple(line for line in shown if line not in waiting)
     return [
         _none(writer, view, stand),
@@ -79,11 +80,11 @@ def _sections(
 
 
 def _of_group(view: GateView) -> bool:
-    """Tell whether the commit is a merge group's: no command of a comment reaches it."""
+    """Return True if the commit is of a merge group, which no comment can command."""
     return any(item.data.group for item in view.selections)
 
 
-def _shown(line: Line) -> bool:
+def _shown(line: SuiteLine) -> bool:
     """Leave out what does not start by itself and nobody started; heavy ones have their line."""
     return line.run is not None or line.auto or line.required
 
@@ -96,8 +97,8 @@ def _policy_errors(writer: MarkdownWriter, view: GateView) -> list[Section | Non
 
 
 def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | None:
-    """Say why nothing is needed."""
-    if stand.kind is not Kind.NONE:
+    """Return the reason why nothing is needed."""
+    if stand.kind is not GateReason.NONE:
         return None
     files = _files(writer, view)
     if stand.lines:
@@ -112,8 +113,8 @@ def _files(writer: MarkdownWriter, view: GateView) -> str:
     return writer.count("changed_file", max(item.data.changed_files for item in view.selections))
 
 
-def _costs(writer: MarkdownWriter, lines: tuple[Line, ...]) -> Section | None:
-    """Return the table that a maintainer approves: what would run, why, where, for how much."""
+def _costs(writer: MarkdownWriter, lines: tuple[SuiteLine, ...]) -> Section | None:
+    """Return the table that a maintainer approves: suites, reasons, places and costs."""
     if not lines:
         return None
     head = [writer.text(key) for key in ("head_suite", "head_why", "head_where", "head_cost")]
@@ -146,8 +147,8 @@ def _hours(writer: MarkdownWriter, cost: Cost) -> str:
 
 
 def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | None:
-    """Say why it does not run by itself, who may let it run, and how."""
-    if not stand.at(Stand.APPROVAL) or stand.kind is Kind.DRY_RUN:
+    """Return why nothing starts by itself, who may approve the commit, and how."""
+    if not stand.at(SuiteState.APPROVAL) or stand.kind is GateReason.DRY_RUN:
         return None
     command = writer.command("approve", "--sha", view.sha[:SHA_CHARS])
     doubted = [item.data for item in view.selections if item.data.trusted is not None]
@@ -161,13 +162,13 @@ def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Sectio
 
 
 def _suites(
-    writer: MarkdownWriter, view: GateView, lines: tuple[Line, ...], now: datetime
+    writer: MarkdownWriter, view: GateView, lines: tuple[SuiteLine, ...], now: datetime
 ) -> Section | None:
-    """Return the table of what runs or ran: the worst first, each with its check run."""
+    """Return the table of the suites that run or ran, the worst state first."""
     if not lines:
         return None
     head = [writer.text("head_suite"), writer.text("head_state"), writer.text("head_why"), ""]
-    order = list(Stand)
+    order = list(SuiteState)
     rows = [
         (
             writer.code(line.suite),
@@ -180,31 +181,31 @@ def _suites(
     return _table(writer, head, rows)
 
 
-def _state(writer: MarkdownWriter, line: Line, now: datetime) -> str:
+def _state(writer: MarkdownWriter, line: SuiteLine, now: datetime) -> str:
     if line.run:
         return row_state(writer, line.run, now)
     if line.passed_at:
         return writer.text("row_passed_at", sha=writer.code(short(line.passed_at)))
     if line.native:
         return writer.text("row_github")
-    return writer.text("row_command" if line.stand is Stand.COMMAND else "row_missing")
+    return writer.text("row_command" if line.stand is SuiteState.COMMAND else "row_missing")
 
 
 def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | None:
-    """Say what to type next."""
+    """Return what to type next."""
     match stand.kind:
-        case Kind.FAILED:
+        case GateReason.FAILED:
             command = writer.command("rerun")
             key = "gate_rerun_group" if _of_group(view) else "gate_rerun"
             text = writer.text(key, command=command)
-        case Kind.DRAFT:
+        case GateReason.DRAFT:
             text = writer.text("gate_draft_why", command=writer.command("run"))
-        case Kind.GITHUB:
-            urls = {line.run.actions_url for line in stand.at(Stand.GITHUB) if line.run}
+        case GateReason.GITHUB:
+            urls = {line.run.actions_url for line in stand.at(SuiteState.GITHUB) if line.run}
             links = [link for url in sorted(urls) if (link := writer.link("link_actions", url))]
             text = writer.text("gate_github_why", links=listing(links, limit=20))
-        case Kind.COMMAND:
-            names = [line.suite for line in stand.required if line.stand is Stand.COMMAND]
+        case GateReason.COMMAND:
+            names = [line.suite for line in stand.required if line.stand is SuiteState.COMMAND]
             text = writer.text("gate_command_why", command=writer.command(*names))
         case _:
             return None
@@ -226,7 +227,7 @@ def _heavy(writer: MarkdownWriter, stand: Standing) -> Section | None:
     return Whole(" ".join(parts)) if parts else None
 
 
-def _heavy_one(writer: MarkdownWriter, line: Line) -> str:
+def _heavy_one(writer: MarkdownWriter, line: SuiteLine) -> str:
     command = writer.command(line.suite)
     if not line.cost.npu_hours:
         return command

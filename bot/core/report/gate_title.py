@@ -4,7 +4,7 @@ from bot.core.messages.words import capital, listing, short
 from bot.core.model.runs import Outcome
 from bot.core.model.views import GateView
 from bot.core.report.context import MarkdownWriter
-from bot.core.report.standing import Kind, Line, Stand, Standing
+from bot.core.report.standing import GateReason, Standing, SuiteLine, SuiteState
 
 _ONE_RED = {
     Outcome.CANCELLED: "gate_cancelled_one",
@@ -16,32 +16,32 @@ _ONE_RED = {
 def gate_title(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
     """Return where the gate stands in a few words."""
     match stand.kind:
-        case Kind.CLOSED:
+        case GateReason.CLOSED:
             return capital(writer.words(view.closed))
-        case Kind.DRY_RUN:
+        case GateReason.DRY_RUN:
             return _dry_run(writer, stand)
-        case Kind.FAILED:
+        case GateReason.FAILED:
             return _failed(writer, stand)
-        case Kind.APPROVAL:
-            suites = writer.count("suite", len(stand.at(Stand.APPROVAL)))
+        case GateReason.APPROVAL:
+            suites = writer.count("suite", len(stand.at(SuiteState.APPROVAL)))
             return writer.text("gate_approval", suites=suites, sha=short(view.sha))
-        case Kind.COMMAND | Kind.GITHUB:
-            names = _names(writer, _at(stand, Stand(stand.kind.value)))
-            key = "gate_command" if stand.kind is Kind.COMMAND else "gate_github"
+        case GateReason.COMMAND | GateReason.GITHUB:
+            names = _names(writer, _at(stand, SuiteState(stand.kind.value)))
+            key = "gate_command" if stand.kind is GateReason.COMMAND else "gate_github"
             return writer.text(key, suites=names)
-        case Kind.RUNNING:
+        case GateReason.RUNNING:
             return _running(writer, stand)
-        case Kind.PASSED:
+        case GateReason.PASSED:
             return _passed(writer, stand)
         case _:
             return writer.text(f"gate_{stand.kind}")
 
 
-def _at(stand: Standing, where: Stand) -> tuple[Line, ...]:
+def _at(stand: Standing, where: SuiteState) -> tuple[SuiteLine, ...]:
     return tuple(line for line in stand.required if line.stand is where)
 
 
-def _names(writer: MarkdownWriter, lines: tuple[Line, ...]) -> str:
+def _names(writer: MarkdownWriter, lines: tuple[SuiteLine, ...]) -> str:
     return writer.words(listing([line.suite for line in lines]))
 
 
@@ -53,7 +53,7 @@ def _dry_run(writer: MarkdownWriter, stand: Standing) -> str:
 
 
 def _failed(writer: MarkdownWriter, stand: Standing) -> str:
-    red = _at(stand, Stand.RED)
+    red = _at(stand, SuiteState.RED)
     if len(red) > 1 or red[0].run is None:
         suites = writer.count("suite", len(stand.required))
         return writer.text("gate_failed", red=len(red), suites=suites, names=_names(writer, red))
@@ -65,7 +65,7 @@ def _failed(writer: MarkdownWriter, stand: Standing) -> str:
 
 
 def _running(writer: MarkdownWriter, stand: Standing) -> str:
-    green, total = len(_at(stand, Stand.GREEN)), len(stand.required)
+    green, total = len(_at(stand, SuiteState.GREEN)), len(stand.required)
     if total == 1:
         return writer.text("gate_running_one", suite=writer.words(stand.required[0].suite))
     still = writer.text("gate_open", count=total - green)

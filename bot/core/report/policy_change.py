@@ -83,12 +83,12 @@ def _title(writer: MarkdownWriter, comparison: Comparison) -> str:
 
 
 def _sections(writer: MarkdownWriter, comparison: Comparison) -> list[Section | None]:
-    """Order: what is wrong or said of the whole, each kind of change, warnings, what holds."""
+    """Return the sections: errors, each kind of change, warnings, the policy that holds."""
     return [
         _why(writer, comparison),
-        _told(writer, "", (_error(writer, error) for error in comparison.errors)),
+        _list(writer, "", (_error(writer, error) for error in comparison.errors)),
         *(_kind(writer, comparison, kind) for kind in Kind),
-        _told(writer, "kind_warnings", (_error(writer, error) for error in comparison.warnings)),
+        _list(writer, "kind_warnings", (_error(writer, error) for error in comparison.warnings)),
         _simulate(writer, comparison),
         _holds(writer, comparison),
     ]
@@ -107,15 +107,15 @@ def _why(writer: MarkdownWriter, comparison: Comparison) -> Section | None:
 
 
 def _kind(writer: MarkdownWriter, comparison: Comparison, kind: Kind) -> Section | None:
-    return _told(writer, f"kind_{kind}", (_line(writer, change) for change in comparison.of(kind)))
+    return _list(writer, f"kind_{kind}", (_line(writer, change) for change in comparison.of(kind)))
 
 
-def _told(writer: MarkdownWriter, head: str, lines: Iterable[str]) -> Section | None:
-    told = tuple(lines)
-    if not told:
+def _list(writer: MarkdownWriter, head: str, lines: Iterable[str]) -> Section | None:
+    items = tuple(lines)
+    if not items:
         return None
     title = f"{writer.text(head)}\n" if head else ""
-    return Rows(title, told, lambda left: writer.text("more_lines", count=left))
+    return Rows(title, items, lambda left: writer.text("more_lines", count=left))
 
 
 def _error(writer: MarkdownWriter, error: PolicyError) -> str:
@@ -166,7 +166,7 @@ def _simulate(writer: MarkdownWriter, comparison: Comparison) -> Section | None:
 
 
 def _holds(writer: MarkdownWriter, comparison: Comparison) -> Section | None:
-    """Say which policy this pull request itself is under: never its own."""
+    """Return which policy holds for this pull request: never its own."""
     if comparison.before is not Before.READ:
         return None
     ctx = writer.ctx

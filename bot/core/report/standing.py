@@ -23,8 +23,8 @@ class GateState:
     conclusion: str | None
 
 
-class Kind(StrEnum):
-    """Why the gate stands where it does."""
+class GateReason(StrEnum):
+    """The reason for the conclusion of the gate."""
 
     CLOSED = "closed"
     POLICY = "policy"
@@ -40,24 +40,24 @@ class Kind(StrEnum):
     PASSED = "passed"
 
 
-CONCLUSIONS: dict[Kind, str | None] = {
-    Kind.CLOSED: "cancelled",
-    Kind.POLICY: "failure",
-    Kind.LOOKING: None,
-    Kind.DRY_RUN: "neutral",  # meant for trying out: it is not to be required then
-    Kind.NONE: "success",
-    Kind.FAILED: "failure",
-    Kind.DRAFT: "action_required",
-    Kind.APPROVAL: "action_required",
-    Kind.GITHUB: "action_required",
-    Kind.COMMAND: "action_required",
-    Kind.RUNNING: None,
-    Kind.PASSED: "success",
+CONCLUSIONS: dict[GateReason, str | None] = {
+    GateReason.CLOSED: "cancelled",
+    GateReason.POLICY: "failure",
+    GateReason.LOOKING: None,
+    GateReason.DRY_RUN: "neutral",  # meant for trying out: it is not to be required then
+    GateReason.NONE: "success",
+    GateReason.FAILED: "failure",
+    GateReason.DRAFT: "action_required",
+    GateReason.APPROVAL: "action_required",
+    GateReason.GITHUB: "action_required",
+    GateReason.COMMAND: "action_required",
+    GateReason.RUNNING: None,
+    GateReason.PASSED: "success",
 }
 
 
-class Stand(StrEnum):
-    """Where one suite stands, worst first."""
+class SuiteState(StrEnum):
+    """The state of one suite for the gate, worst first."""
 
     RED = "red"
     DRAFT = "draft"
@@ -69,19 +69,19 @@ class Stand(StrEnum):
 
 
 _KINDS = {
-    Stand.RED: Kind.FAILED,
-    Stand.DRAFT: Kind.DRAFT,
-    Stand.APPROVAL: Kind.APPROVAL,
-    Stand.GITHUB: Kind.GITHUB,
-    Stand.COMMAND: Kind.COMMAND,
-    Stand.OPEN: Kind.RUNNING,
-    Stand.GREEN: Kind.PASSED,
+    SuiteState.RED: GateReason.FAILED,
+    SuiteState.DRAFT: GateReason.DRAFT,
+    SuiteState.APPROVAL: GateReason.APPROVAL,
+    SuiteState.GITHUB: GateReason.GITHUB,
+    SuiteState.COMMAND: GateReason.COMMAND,
+    SuiteState.OPEN: GateReason.RUNNING,
+    SuiteState.GREEN: GateReason.PASSED,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One selected suite: why, what it costs, its latest run and where it stands."""
+class SuiteLine:
+    """A selected suite: its reason, its cost, its latest run and its state."""
 
     suite: str
     reason: str
@@ -91,7 +91,7 @@ class Line:
     native: bool  # GitHub starts it
     cost: Cost
     run: Run | None
-    stand: Stand
+    stand: SuiteState
     passed_at: str = ""  # a commit with the same files, where it passed
 
 
@@ -99,15 +99,15 @@ class Line:
 class Standing:
     """The gate's reason and the suites behind it."""
 
-    kind: Kind
-    lines: tuple[Line, ...] = ()
+    kind: GateReason
+    lines: tuple[SuiteLine, ...] = ()
 
     @property
-    def required(self) -> tuple[Line, ...]:
+    def required(self) -> tuple[SuiteLine, ...]:
         """Return the suites that the gate counts."""
         return tuple(line for line in self.lines if line.required)
 
-    def at(self, *stands: Stand) -> tuple[Line, ...]:
+    def at(self, *stands: SuiteState) -> tuple[SuiteLine, ...]:
         """Return the suites that stand so."""
         return tuple(line for line in self.lines if line.stand in stands)
 
@@ -124,21 +124,21 @@ def standing(view: GateView) -> Standing:
     return Standing(_kind(view, lines), lines)
 
 
-def _kind(view: GateView, lines: tuple[Line, ...]) -> Kind:
+def _kind(view: GateView, lines: tuple[SuiteLine, ...]) -> GateReason:
     if view.closed:
-        return Kind.CLOSED
+        return GateReason.CLOSED
     if view.policy_errors:
-        return Kind.POLICY
+        return GateReason.POLICY
     if not view.selections:
-        return Kind.LOOKING
+        return GateReason.LOOKING
     if all(item.data.mode is Mode.DRY_RUN for item in view.selections):
-        return Kind.DRY_RUN
+        return GateReason.DRY_RUN
     stands = {line.stand for line in lines if line.required}
-    worst = next((stand for stand in Stand if stand in stands), None)
-    return _KINDS[worst] if worst else Kind.NONE
+    worst = next((stand for stand in SuiteState if stand in stands), None)
+    return _KINDS[worst] if worst else GateReason.NONE
 
 
-def _lines(view: GateView) -> Iterable[Line]:
+def _lines(view: GateView) -> Iterable[SuiteLine]:
     """Yield one line a selected suite; several pull requests may share the SHA."""
     latest = _latest(_in_time(view))
     altered = {run.suite for run in view.runs if run.snapshot.altered}
@@ -152,7 +152,7 @@ def _lines(view: GateView) -> Iterable[Line]:
         elsewhere = "" if run else first.passed_at or ""
         auto = any(item.auto for _, item in found)
         native = any(item.native for _, item in found)
-        yield Line(
+        yield SuiteLine(
             suite=name,
             reason=first.choice.reason,
             required=any(item.required for _, item in found),
@@ -162,9 +162,9 @@ def _lines(view: GateView) -> Iterable[Line]:
             cost=first.cost,
             run=run,
             passed_at=elsewhere,
-            stand=Stand.GREEN
+            stand=SuiteState.GREEN
             if elsewhere
-            else Stand.OPEN
+            else SuiteState.OPEN
             if native and run is None  # silence is never green, whatever the rest says
             else _stand(view, [data for data, _ in found], run, auto=auto and name not in altered),
         )
@@ -172,20 +172,20 @@ def _lines(view: GateView) -> Iterable[Line]:
 
 def _stand(
     view: GateView, choices: list[SelectionDetails], run: Run | None, *, auto: bool
-) -> Stand:
+) -> SuiteState:
     if run and run.state is State.DONE:
-        return Stand.GREEN if run.outcome is Outcome.SUCCESS else Stand.RED
+        return SuiteState.GREEN if run.outcome is Outcome.SUCCESS else SuiteState.RED
     approved = bool(view.approvals) or any(data.trusted for data in choices)
     if run and on_github(run.snapshot, run.state):
-        return Stand.GITHUB
+        return SuiteState.GITHUB
     if run:
         waits = run.state is State.NEEDS_APPROVAL and not approved
-        return Stand.APPROVAL if waits else Stand.OPEN
+        return SuiteState.APPROVAL if waits else SuiteState.OPEN
     if all(data.draft for data in choices):
-        return Stand.DRAFT
+        return SuiteState.DRAFT
     if not auto:
-        return Stand.COMMAND
-    return Stand.OPEN if approved else Stand.APPROVAL
+        return SuiteState.COMMAND
+    return SuiteState.OPEN if approved else SuiteState.APPROVAL
 
 
 def _in_time(view: GateView) -> Iterable[Run]:

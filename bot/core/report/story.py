@@ -18,7 +18,7 @@ _JOINT = " · "
 
 
 def now_lines(writer: MarkdownWriter, view: SuiteView, now: datetime) -> tuple[Section | None, ...]:
-    """Say where a run stands that is not done, and how to end it."""
+    """Return the state of a run that is not done, and how to cancel it."""
     run = view.run
     steps = pace(view.rayjobs)
     parts = sentences(
@@ -36,8 +36,8 @@ def now_lines(writer: MarkdownWriter, view: SuiteView, now: datetime) -> tuple[S
 
 
 def _place(writer: MarkdownWriter, run: Run, now: datetime) -> str:
-    """Name who is ahead, and for how long they usually take."""
-    place = run.place
+    """Return the runs ahead, and how long they usually take."""
+    place = run.queue_position
     if run.state is not State.QUEUED or place is None:
         return ""
     name = writer.code(resource(run))
@@ -92,7 +92,7 @@ def _limit(writer: MarkdownWriter, run: Run) -> str:
 
 
 def timeline(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section | None:
-    """Return the story in one line: ``14:02 dispatched · 14:03 on runner `a3-16-0007```."""
+    """Return the timeline in one line: ``14:02 dispatched · 14:03 on runner `a3-16-0007```."""
     lines = [(at, writer.prose(line)) for at, line in told(view.run_events)]
     shown = [(at, line) for at, line in lines if line]
     if len(shown) > TIMELINE_ENTRIES:
@@ -102,7 +102,7 @@ def timeline(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section 
 
 
 def followed(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section | None:
-    """Say what is known of the RayJobs while that is not over."""
+    """Return what is known of the RayJobs of a run that is not done."""
     over = view.run.state is State.DONE
     jobs = [job for job in view.rayjobs if not over or job.final or job.silent_since]
     lines = [_rayjob(writer, job, now) for job in jobs]
@@ -122,7 +122,7 @@ def _rayjob(writer: MarkdownWriter, job: RayJob, now: datetime) -> str:
 
 
 def what(writer: MarkdownWriter, view: SuiteView, *, brief: bool) -> Section:
-    """Say what runs, where, and why it was selected; a failure's headline has said the half."""
+    """Return which suite runs where, and why it was selected; ``brief`` leaves out the first."""
     run = view.run
     name = writer.prose(run.snapshot.title)
     reason = writer.prose(run.snapshot.reason)
@@ -145,7 +145,7 @@ def _altered(writer: MarkdownWriter, run: Run) -> str:
 
 
 def origin(writer: MarkdownWriter, view: SuiteView) -> Section | None:
-    """Say what started it under which policy, and link where to read on."""
+    """Return what started the run under which policy, and the links."""
     run = view.run
     unstarted = run.snapshot.native and run.actions_run_id is None  # what selected it started none
     began = "" if unstarted else writer.prose(run.origin)

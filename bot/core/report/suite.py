@@ -34,11 +34,11 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
     writer = MarkdownWriter(ctx, run.snapshot.log.redact)
     shown, problem = best(view)
     outcome = _outcome(view)
-    told = shown if outcome in _BAD else None
+    digest = shown if outcome in _BAD else None
     if outcome is None:
         title = state_title(writer, run, pace(view.rayjobs), now)
     else:
-        title = outcome_title(writer, run, outcome, told)
+        title = outcome_title(writer, run, outcome, digest)
     return CheckWrite(
         name=f"Ascend / {run.suite}",
         head_sha=run.sha,
@@ -46,12 +46,12 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
         status=_status(run.state),
         conclusion=_CONCLUSIONS[outcome] if outcome else None,
         title=writer.fit_title(title),
-        summary=_summary(writer, view, outcome, told, now),
-        text=compose(failure_text(writer, told, problem), TEXT_BYTES) if outcome in _BAD else "",
+        summary=_summary(writer, view, outcome, digest, now),
+        text=compose(failure_text(writer, digest, problem), TEXT_BYTES) if outcome in _BAD else "",
         details_url=address(writer.page(run) or run.actions_url),
         started_at=run.started_at or run.dispatched_at,
         completed_at=(run.ended_at or now) if outcome else None,
-        annotations=annotations(writer, told) if told else (),
+        annotations=annotations(writer, digest) if digest else (),
         buttons=() if outcome in _NOT_AGAIN else (writer.button("rerun"),),
     )
 
@@ -73,14 +73,14 @@ def _summary(
     writer: MarkdownWriter,
     view: SuiteView,
     outcome: Outcome | None,
-    told: Digest | None,
+    digest: Digest | None,
     now: datetime,
 ) -> str:
-    """Order: the news, the way here, what it is, links, what to do."""
+    """Return the summary: the news, the timeline, the suite, the links."""
     if outcome is None:
         news: list[Section | None] = list(now_lines(writer, view, now))
     elif outcome in _BAD:
-        news = list(failure_summary(writer, view, told))
+        news = list(failure_summary(writer, view, digest))
     else:
         news = list(_ended(writer, view, outcome))
     rest: list[Section | None] = [
@@ -93,7 +93,7 @@ def _summary(
 
 
 def _ended(writer: MarkdownWriter, view: SuiteView, outcome: Outcome) -> tuple[Section | None, ...]:
-    """Say which source spoke, or who ended it."""
+    """Return the reason of an end, and how to run the suite again."""
     run = view.run
     why = capital(writer.prose(run.why))
     lines = [Whole(f"{why}.") if why else None]

@@ -23,7 +23,7 @@ from bot.core.report.markdown import title
 
 def resource(run: Run) -> str:
     """Return what the run waits for: a label or a pool, without the kind before it."""
-    name = run.place.resource if run.place else ""
+    name = run.queue_position.resource if run.queue_position else ""
     return name.removeprefix("label:").removeprefix("pool:")
 
 
@@ -64,10 +64,10 @@ def state_title(writer: MarkdownWriter, run: Run, pace: Pace | None, now: dateti
 
 
 def _queued(writer: MarkdownWriter, run: Run, why: str, now: datetime) -> str:
-    if run.place:
-        place, name = ordinal(run.place.ahead + 1), writer.words(resource(run))
-        if run.place.start_at and run.place.start_at > now:
-            wait = about((run.place.start_at - now).total_seconds())
+    if run.queue_position:
+        place, name = ordinal(run.queue_position.ahead + 1), writer.words(resource(run))
+        if run.queue_position.start_at and run.queue_position.start_at > now:
+            wait = about((run.queue_position.start_at - now).total_seconds())
             return writer.text("queued_place_at", ordinal=place, resource=name, wait=wait)
         return writer.text("queued_place", ordinal=place, resource=name)
     return writer.text("queued_why", why=why) if why else writer.text("queued")
@@ -96,7 +96,7 @@ def _cancelling(writer: MarkdownWriter, run: Run, why: str) -> str:
     )
 
 
-def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, shown: Digest | None) -> str:
+def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, digest: Digest | None) -> str:
     """Return the title of a run that is done."""
     why = lower(writer.words(run.why))
     match outcome:
@@ -104,7 +104,7 @@ def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, shown: Dig
             span = between(run.started_at, run.ended_at)
             return writer.text("success_in", span=span) if span else writer.text("success")
         case Outcome.FAILURE:
-            return _failed(writer, run, shown, why)
+            return _failed(writer, run, digest, why)
         case Outcome.TIMED_OUT:
             return _timed_out(writer, run, why) + retry_suffix(writer, run)
         case Outcome.CANCELLED:
@@ -117,8 +117,8 @@ def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, shown: Dig
     assert_never(outcome)
 
 
-def _failed(writer: MarkdownWriter, run: Run, shown: Digest | None, why: str) -> str:
-    told = writer.words(title_of(shown)) if shown else ""
+def _failed(writer: MarkdownWriter, run: Run, digest: Digest | None, why: str) -> str:
+    told = writer.words(title_of(digest)) if digest else ""
     if not told:
         told = writer.text("failure", why=why) if why else writer.text("failure_unknown")
     return _with_suffix(told, retry_suffix(writer, run))
@@ -161,15 +161,15 @@ def retry_suffix(writer: MarkdownWriter, run: Run) -> str:
     return writer.text("retrying_title", attempt=run.retries + 2, attempts=attempts)
 
 
-def retry_words(writer: MarkdownWriter, run: Run, shown: Digest | None) -> str:
+def retry_words(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
     """Return whether another attempt follows, and why not."""
-    infra = shown is not None and shown.infra
+    infra = digest is not None and digest.infra
     if run.retry:
         return writer.text("retry_next", attempt=run.attempt + 1)
     if run.stop_request and run.stop_request.kind is StopReason.CANCEL:
         return writer.text("retry_unwanted")
     if run.outcome is Outcome.FAILURE and not infra:
-        known = shown is not None and shown.failure_class != UNKNOWN
+        known = digest is not None and digest.failure_class != UNKNOWN
         return writer.text("retry_not_infra" if known else "retry_unproven")
     if run.outcome is Outcome.TIMED_OUT and not (
         run.stop_request and run.stop_request.kind is StopReason.STALL
@@ -188,7 +188,7 @@ def row_state(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     state = _row_word(writer, run, now)
     if run.attempt > 1:
         state = writer.text("row_attempt", state=state, attempt=run.attempt)
-    offline = run.outcome is Outcome.SUCCESS or run.place is not None
+    offline = run.outcome is Outcome.SUCCESS or run.queue_position is not None
     why = "" if offline else lower(writer.prose(run.cause or run.why))
     if why.lower().startswith(state):
         return why  # "cancelled by carol" says it once
@@ -201,8 +201,8 @@ def _row_word(writer: MarkdownWriter, run: Run, now: datetime) -> str:
         return writer.text("row_success_in", span=span) if span else writer.text("row_success")
     if run.outcome:
         return writer.text(f"row_{run.outcome}")
-    if run.state is State.QUEUED and run.place:
-        place = ordinal(run.place.ahead + 1)
+    if run.state is State.QUEUED and run.queue_position:
+        place = ordinal(run.queue_position.ahead + 1)
         return writer.text("row_queued_place", ordinal=place, resource=writer.prose(resource(run)))
     if run.state is State.RUNNING and run.started_at:
         return writer.text("row_running_since", at=clock(run.started_at, now))

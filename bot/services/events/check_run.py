@@ -15,14 +15,13 @@ from bot.core.model.pulls import Pull
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import PolicyAt
+from bot.core.planning.attempts import PolicyAt, latest
 from bot.core.planning.commits import RerunCandidate, rerun_candidates, suites_to_rerun
 from bot.core.planning.merge_group import waiting_group
 from bot.core.planning.permissions import (
     Allowed,
     Refusal,
     Requester,
-    latest,
     may_approve,
     may_start,
     not_green,
@@ -158,7 +157,7 @@ class CheckRuns:
         if request.requester.trust.trusted:
             return self._messages("nothing_to_rerun", sha=sha)
         command = code(f"{COMMAND} approve --sha {request.requester.sha[:SHA_CHARS]}")
-        why = prose(request.requester.trust.why)
+        why = prose(self._messages.render(request.requester.trust.why))
         return self._messages("refuse_trust", sha=sha, why=why, command=command)
 
     async def _without_pull(self, event: Click, target: Target) -> Plan:

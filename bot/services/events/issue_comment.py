@@ -132,7 +132,7 @@ class IssueComments:
         known = await self._store.pulls.heads(event.repo.id, pull.number)
         former = tuple(item for item in known if item.sha != asked.head.sha)
         requests = {pull.head_sha: await self._request(event, asked)}
-        named = tuple(command.commit for command in commands if command.commit)
+        named = tuple(command.sha for command in commands if command.sha)
         for head in former:
             if head.sha.startswith(named):
                 requests[head.sha] = await self._request_at_former(event, asked, former, head.sha)

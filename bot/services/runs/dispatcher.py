@@ -62,7 +62,7 @@ class Dispatcher:
             dispatch_id=run.id,
             state=State.DISPATCHING,
             dispatched_at=claimed.run.dispatched_at or self._clock.now(),
-            place=None,
+            queue_position=None,
             why=NOTHING,
         )
         intent = self._event(run, DispatchStarted(step.number))

@@ -76,7 +76,7 @@ class Ledger:
         run = replace(run, started_at=run.started_at or seen.started_at)
         changed = run.state is not before.state
         # Places in a long queue shift all the time, so a new place alone is only progress.
-        queues = (run.place is None) != (before.place is None)
+        queues = (run.queue_position is None) != (before.queue_position is None)
         at_once = (changed and run.state in _SHOWN_AT_ONCE) or queues or result.news
         await self._save(
             claimed,
@@ -89,7 +89,9 @@ class Ledger:
                 release_all=result.release_all,
                 audit=result.audit,
                 show=at_once,
-                progress=changed or run.why != before.why or run.place != before.place,
+                progress=changed
+                or run.why != before.why
+                or run.queue_position != before.queue_position,
             ),
         )
 
@@ -98,7 +100,7 @@ class Ledger:
         run = replace(claimed.run, state=step.state, why=step.why)
         idle = step.state is State.QUEUED  # a run that can't start holds nothing
         if idle:
-            run = replace(run, label=None, npus=0, place=None)
+            run = replace(run, label=None, npus=0, queue_position=None)
         await self.save(claimed, StepResult(run, step.until, release_all=idle))
 
     async def queued(
@@ -107,7 +109,7 @@ class Ledger:
         """Save a run's place in a queue, or the rule that blocks it."""
         place = answer if isinstance(answer, QueuePosition) else None
         why = answer.why if isinstance(answer, Blocked) else NOTHING
-        run = replace(claimed.run, state=State.QUEUED, place=place, why=why)
+        run = replace(claimed.run, state=State.QUEUED, queue_position=place, why=why)
         news = _gist(why) != _gist(claimed.run.why)
         if isinstance(answer, QueuePosition) or not news:
             await self.save(claimed, StepResult(run, due))
@@ -165,7 +167,7 @@ class Ledger:
             why=step.why,
             cause=_cause(claimed) if step.outcome is Outcome.FAILURE else "",
             retry=step.retry,
-            place=None,
+            queue_position=None,
             ended_at=now,
         )
         retry = self._next_attempt(run, step, now) if step.retry else None

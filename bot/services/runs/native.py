@@ -7,8 +7,15 @@ from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent, Source
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import AttemptMaker, AttemptRequest, Claim, NewRun, PolicyAt, freeze
-from bot.core.planning.permissions import newest
+from bot.core.planning.attempts import (
+    AttemptMaker,
+    AttemptRequest,
+    Claim,
+    NewRun,
+    PolicyAt,
+    freeze,
+    latest_runs,
+)
 from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import pr_source
 from bot.core.policy import Mode
@@ -83,7 +90,7 @@ class Natives:
             if not may_adopt(seen, attempts):
                 continue
             request = _request(seen, at, name, pulls)
-            run, claimants = maker.make(replace(request, before=newest(attempts).get(name)))
+            run, claimants = maker.make(replace(request, before=latest_runs(attempts).get(name)))
             new_runs.append((run, claimants))
             told += [
                 RunEvent(run.id, source, now, what) for what in (as_seen(seen), as_change(seen))

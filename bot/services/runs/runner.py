@@ -196,7 +196,7 @@ class Runner:
         if isinstance(acquired, Acquired):
             label = limited.snapshot.labels[acquired.choice].name
             npus = run.snapshot.suite.nodes * run.snapshot.npus_at(label)
-            placed = replace(run, label=label, npus=npus, place=None, why=NOTHING)
+            placed = replace(run, label=label, npus=npus, queue_position=None, why=NOTHING)
             await self._ledger.save(claimed, StepResult(placed, now))
         else:
             await self._ledger.queued(claimed, acquired, look_again(acquired, now))

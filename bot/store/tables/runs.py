@@ -39,7 +39,7 @@ runs = Table(
     Column("actions_attempt", Integer, nullable=False),
     Column("actions_url", Text, nullable=False),
     Column("stop_request", Packed(StopRequest)),
-    Column("queue_position", Packed(QueuePosition), key="place"),
+    Column("queue_position", Packed(QueuePosition)),
     Column("dispatched_at", Time),
     Column("started_at", Time),
     Column("ended_at", Time),

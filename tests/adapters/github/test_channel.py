@@ -11,8 +11,8 @@ from aiohttp.test_utils import unused_port
 
 from bot.adapters.github import GitHubClient
 from bot.core.model.ids import Sha
+from bot.core.model.views import CheckWrite
 from bot.ports.errors import Lost, Permanent, Transient
-from bot.ports.github import CheckWrite
 from tests.adapters.github.support import (
     REPO,
     HandClock,

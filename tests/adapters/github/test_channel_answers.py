@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 
 from bot.adapters.github import GitHubClient
 from bot.core.model.ids import RepoId, Sha
+from bot.core.model.views import CheckWrite
 from bot.ports.errors import Lost, Transient
-from bot.ports.github import CheckWrite
 from tests.adapters.github.support import (
     REPO,
     TOKEN_PATH,

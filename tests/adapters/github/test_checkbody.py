@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bot.adapters.github.checkbody import MARK, body_of, cut_chars
 from bot.core.model.ids import Sha
+from bot.core.model.views import Annotation, Button, CheckWrite
 from bot.core.report.markdown import cut_bytes
-from bot.ports.github import Annotation, Button, CheckWrite
 
 DONE = CheckWrite("n", Sha("a" * 40), "x", "completed", "t", "s", conclusion="success")
 

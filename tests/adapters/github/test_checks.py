@@ -9,8 +9,8 @@ import pytest
 
 from bot.adapters.github import GitHubClient
 from bot.core.model.ids import Sha
+from bot.core.model.views import Annotation, Button, CheckWrite
 from bot.ports.errors import Lost, Permanent, Transient
-from bot.ports.github import Annotation, Button, CheckWrite
 from tests.adapters.github.support import NOW, REPO, R, Reply, Scripted
 
 SHA = Sha("a" * 40)

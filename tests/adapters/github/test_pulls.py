@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from bot.adapters.github import GitHubClient
+from bot.core.policy.selection import ChangedFile
 from bot.ports.errors import Permanent
-from bot.ports.github import ChangedFile, FileText
+from bot.ports.github import FileText
 from tests.adapters.github.support import REPO, R, Reply, Scripted, Seen, pull_json
 
 FILES = f"{R}/pulls/5/files"

@@ -12,8 +12,9 @@ from bot.adapters.github import GitHubClient
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.levels import Level
 from bot.core.model.repos import Repo
+from bot.core.model.views import Annotation, Button, CheckWrite
+from bot.core.policy.selection import ChangedFile
 from bot.ports.errors import Lost, Permanent, Transient
-from bot.ports.github import Annotation, Button, ChangedFile, CheckWrite
 from bot.sim import ManualClock, NewPull, SimGitHub, SimOptions
 from tests.github.validator import Validator
 

@@ -7,7 +7,9 @@ from tests.core.commands.commenting import COMMAND, READER, carried_out, comment
 
 def test_the_command_is_read() -> None:
     text = f"{COMMAND} explain unit"
-    assert read(text) == ExplainCommand(text, ("unit",))
+    found = read(text)
+    assert isinstance(found, ExplainCommand)
+    assert found.words == ("unit",)
 
 
 def test_every_suite_is_explained_to_anybody() -> None:

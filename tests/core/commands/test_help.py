@@ -8,12 +8,10 @@ from tests.core.commands.commenting import COMMAND, MESSAGES, carried_out, comme
 
 
 @pytest.mark.parametrize(("words", "topic"), [("help", None), ("help Run", "run")])
-def test_the_command_is_read(words: str, topic: str | None) -> None:
-    assert read(f"{COMMAND} {words}") == HelpCommand(f"{COMMAND} {words}", topic)
-
-
-def test_the_reply_is_the_help() -> None:
-    assert carried_out(f"{COMMAND} help", commented()).said == [help_text(MESSAGES, USAGES, None)]
+def test_the_reply_is_the_help(words: str, topic: str | None) -> None:
+    assert isinstance(read(f"{COMMAND} {words}"), HelpCommand)
+    said = carried_out(f"{COMMAND} {words}", commented()).said
+    assert said == [help_text(MESSAGES, USAGES, topic)]
 
 
 def test_help_lists_every_verb_or_explains_one() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bot.core.commands.parser import MAX_COMMANDS, parse
 from bot.core.commands.run import RunCommand
 from bot.core.commands.status import StatusCommand
-from bot.core.commands.verb import Mistake
+from bot.core.commands.verb import Mistake, TypedLine
 from bot.core.planning.plan_builder import PlanBuilder
 from tests.core.commands.commenting import COMMAND, MESSAGES, commented
 
@@ -16,20 +16,20 @@ SHA = "0123456789ab"
 
 
 def test_a_command_is_a_line_among_others() -> None:
-    assert parse(MESSAGES, f"请看一下\r\n{N}\r\n谢谢") == (RunCommand(N),)
+    assert parse(MESSAGES, f"请看一下\r\n{N}\r\n谢谢") == (RunCommand(TypedLine(N)),)
 
 
 @pytest.mark.parametrize("verb", ["run", "rerun", "approve"])
 def test_a_command_says_which_commit_it_names(verb: str) -> None:
     named, of_the_head = parse(MESSAGES, f"{N} {verb} --sha {SHA}\n{N} {verb}")
-    assert (named.commit, of_the_head.commit) == (SHA, None)
+    assert (named.sha, of_the_head.sha) == (SHA, None)
     (status,) = parse(MESSAGES, f"{N} status")
-    assert status.commit is None
+    assert status.sha is None
 
 
 def test_a_mistake_is_refused_when_it_is_carried_out() -> None:
     builder = PlanBuilder()
-    Mistake("line", "what is wrong").carry_out(commented(), builder)
+    Mistake(TypedLine("line"), "what is wrong").carry_out(commented(), builder)
     assert (builder.refusals, builder.said) == (1, ["what is wrong"])
 
 
@@ -97,13 +97,13 @@ def test_what_markdown_shows_as_something_else_is_no_command(text: str) -> None:
     "before", ["> q\n\n", "- item\n\n", "```\nx\n```\n", "```a`b\n\n", "<!-- x -->\n", "`a` b\n"]
 )
 def test_a_command_after_a_block_that_has_ended_counts(before: str) -> None:
-    assert parse(MESSAGES, f"{before}{N}") == (RunCommand(N),)
+    assert parse(MESSAGES, f"{before}{N}") == (RunCommand(TypedLine(N)),)
 
 
 def test_a_mistake_stops_its_line_alone() -> None:
     bad, good = parse(MESSAGES, f"{N} staus\n{N} status")
     assert isinstance(bad, Mistake)
-    assert good == StatusCommand(f"{N} status")
+    assert good == StatusCommand(TypedLine(f"{N} status"))
 
 
 def test_a_comment_holds_ten_commands_at_most() -> None:

@@ -24,7 +24,9 @@ GREEN = a_run(state=State.DONE, outcome=Outcome.SUCCESS)
 )
 def test_the_command_is_read(words: str, suites: tuple[str, ...], sha: str | None) -> None:
     text = f"{COMMAND} {words}"
-    assert read(text) == RerunCommand(text, suites, sha)
+    found = read(text)
+    assert isinstance(found, RerunCommand)
+    assert (found.words, found.sha) == (suites, sha)
 
 
 def test_without_a_name_the_suites_that_are_not_green_run_again() -> None:

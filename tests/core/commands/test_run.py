@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.core.commands.run import RunCommand
+from bot.core.commands.run import FORCE, RUNNER, RunCommand
 from bot.core.policy.selection import ChangedFile
 from tests.core.building import OLD_SHA, SHA, a_run, at
 from tests.core.commands.commenting import (
@@ -26,26 +26,27 @@ from tests.core.commands.commenting import (
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "wanted", "options"),
     [
-        ("", {}),
-        (" run unit", {"suites": ("unit",)}),
-        (" a-* b", {"suites": ("a-*", "b")}),
-        (f" unit --sha {NAMED}", {"suites": ("unit",), "sha": NAMED}),
+        ("", {"words": (), "sha": None, "settings": ()}, (None, None)),
+        (" run unit", {"words": ("unit",)}, (None, None)),
+        (" a-* b", {"words": ("a-*", "b")}, (None, None)),
+        (f" unit --sha {NAMED}", {"words": ("unit",), "sha": NAMED}, (None, None)),
         (
             " unit --runner npu-8 --set script=a.sh --set mode=a=b --force",
-            {
-                "suites": ("unit",),
-                "runner": "npu-8",
-                "settings": (("script", "a.sh"), ("mode", "a=b")),
-                "force": True,
-            },
+            {"words": ("unit",), "settings": (("script", "a.sh"), ("mode", "a=b"))},
+            ("npu-8", ""),
         ),
     ],
 )
-def test_the_command_is_read(words: str, wanted: dict[str, Any]) -> None:
-    text = f"{COMMAND}{words}"
-    assert read(text) == replace(RunCommand(text), **wanted)
+def test_the_command_is_read(
+    words: str, wanted: dict[str, Any], options: tuple[str | None, str | None]
+) -> None:
+    found = read(f"{COMMAND}{words}")
+    assert isinstance(found, RunCommand)
+    given = {name: getattr(found, name) for name in wanted}
+    assert given == wanted
+    assert (found.typed.value(RUNNER), found.typed.value(FORCE)) == options
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Who may start, cancel and approve what, on which commit, as tables."""
+"""The levels that starting, cancelling and approving need, and the commit that is meant."""
 
 from dataclasses import replace
 
@@ -9,6 +9,7 @@ from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Outcome, State
+from bot.core.planning.attempts import latest
 from bot.core.planning.permissions import (
     Allowed,
     Refusal,
@@ -16,7 +17,6 @@ from bot.core.planning.permissions import (
     commit_for,
     first_head_seen,
     head_seen,
-    latest,
     level_for,
     may_approve,
     may_cancel,

@@ -1,4 +1,4 @@
-"""What a pull request's head leads to: the difference as data."""
+"""The plan for a pull request's head: what starts, what is joined and what is given up."""
 
 from dataclasses import replace
 from itertools import count
@@ -13,9 +13,8 @@ from bot.core.model.ids import RunId, Sha
 from bot.core.model.levels import Level
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.selections import Cost, SelectionDetails
-from bot.core.model.snapshot import Pool
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import AttemptMaker, PolicyAt, freeze
+from bot.core.planning.attempts import AttemptMaker
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.pull_request import (
     Evaluation,
@@ -28,68 +27,27 @@ from bot.core.planning.pull_request import (
     suites_awaiting_approval,
 )
 from bot.core.planning.trust import Trusted
-from bot.core.policy import Mode, Tier
+from bot.core.policy import Mode
 from bot.core.policy.selection import ChangedFile, select
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, at, with_changes
-from tests.core.policies import loaded
-
-POLICY = loaded("""\
-version: 1
-runners:
-  npu-8: {npus: 8, slots: 2, chip: a2}
-  npu-16: {npus: 16}
-pools: {cluster: {npus: 32}}
-limits: {debounce_seconds: 60}
-log: {repo_roots: ["/verl"], redact: [secret-value]}
-suites:
-  unit: {workflow: unit.yml, runners: [npu-8, npu-16], paths: ["src/**"], env_paths: ["docker/**"]}
-  big: {workflow: big.yml, runners: [npu-16], paths: ["src/**"], tier: heavy, title: Big one}
-  two:
-    workflow: two.yml
-    runners: [npu-8]
-    paths: ["two/**"]
-    nodes: 2
-    npus: 4
-    pool: cluster
-    rayjob: true
-    timeout_minutes: 90
-    inputs: {a: b}
-  own: {workflow: own.yml, runners: [npu-8], paths: ["own/**"], start: native}
-""")
-AT = PolicyAt(POLICY, "main", "p" * 40)
-SRC = (ChangedFile("src/a.py"),)
-BOTH = (*SRC, ChangedFile("two/b.py"))
-YES, NO = (
-    Trusted(True, quote("author and pusher may start runs here")),
-    Trusted(False, quote("a stranger")),
+from tests.core.planning.heads import (
+    AT,
+    BOTH,
+    GITHUBS,
+    NO,
+    OWN,
+    POLICY,
+    SAME,
+    YES,
+    evaluation,
+    with_policy,
 )
-SAME = freeze(AT, "unit", SRC, quote("another reason"))
-OWN = (ChangedFile("own/a.py"),)
-GITHUBS = freeze(AT, "own", OWN, quote("another reason"))
-
-
-def evaluation(files: tuple[ChangedFile, ...] = SRC, **changes: Any) -> Evaluation:
-    made = Evaluation(
-        pull=a_pull(),
-        at=AT,
-        selection=select(POLICY, files),
-        files=files,
-        trust=YES,
-        origin=quote("a push of 9999999"),
-        fresh=True,
-        pushed=False,
-    )
-    return replace(made, **changes)
-
-
-def with_policy(**changes: Any) -> PolicyAt:
-    return replace(AT, policy=POLICY.model_copy(update=changes))
 
 
 def there(
     *, claimants: tuple[str, ...] = ("pr:5",), auto: bool = True, **changes: Any
 ) -> RunClaimants:
-    """Return a run that is there, with those who want it."""
+    """Return a run that exists, with its claimants."""
     base: dict[str, Any] = {"state": State.RUNNING, "snapshot": SAME, "suite": "unit", "sha": SHA}
     base = {"id": RunId("there"), "attempt": 1, **base, **changes}
     run = Run(repo_id=REPO, created_at=at(), **base)
@@ -113,7 +71,7 @@ def planned(
 
 
 def in_words(changes: Plan) -> str:
-    """Return what is started, wanted and dropped, in short."""
+    """Return what is started (+), joined (~) and dropped (-), in short."""
     new = [f"+{run.suite}#{run.attempt}" for run, _ in changes.new_runs]
     claimants = [f"~{claimant.run_id}" for claimant in changes.add_claimants]
     return " ".join([*new, *claimants, *(f"-{drop.run_id}" for drop in changes.drop_claimants)])
@@ -246,7 +204,7 @@ def test_a_plan(of: Evaluation, present: tuple[RunClaimants, ...], expected: str
         (evaluation(**DRAFT), QUEUED, "the pull request became a draft"),
     ],
 )
-def test_a_dropped_want_says_why(of: Evaluation, item: RunClaimants, reason: str) -> None:
+def test_a_dropped_claimant_says_why(of: Evaluation, item: RunClaimants, reason: str) -> None:
     dropped = DropClaimant(RunId("there"), "pr:5", quote(reason))
     assert planned(of, item).drop_claimants == (dropped,)
 
@@ -283,25 +241,6 @@ def test_a_new_run_knows_what_made_it() -> None:
     assert claimants == (Claimant(RunId("new-1"), "pr:5"),)
     assert changes.gates == (Gate(REPO, SHA, 5, name="ascend-ci"),)
     assert changes.pull == a_pull()
-
-
-def test_a_snapshot_freezes_all_that_a_run_needs() -> None:
-    frozen = freeze(AT, "two", (ChangedFile("docker/x"),), quote("why"))
-    assert (frozen.name, frozen.suite, frozen.ref) == ("two", POLICY.suites["two"], "main")
-    assert (frozen.title, frozen.pool) == ("two", Pool("cluster", 32))
-    assert (frozen.limits, frozen.log) == (POLICY.limits, POLICY.log)
-    assert freeze(AT, "big", (), quote("")).title == "Big one"
-    assert [label.name for label in SAME.labels] == ["npu-8", "npu-16"]
-    assert SAME.pool is None
-
-
-def test_the_environment_changed_makes_no_retry() -> None:
-    assert SAME.retryable
-    assert not freeze(AT, "unit", (ChangedFile("docker/x"),), quote("")).retryable
-
-
-def test_dispatch_ref_may_be_a_branch_of_its_own() -> None:
-    assert freeze(with_policy(dispatch_ref="ci"), "unit", (), quote("")).ref == "ci"
 
 
 def test_the_selection_row_holds_all_that_the_gate_says() -> None:
@@ -344,7 +283,7 @@ def test_an_approval_would_start_what_waits_for_it_alone(
     assert suites_awaiting_approval(of) == names
 
 
-def test_closing_drops_every_want_and_closes_the_gate() -> None:
+def test_closing_drops_every_claimant_and_closes_the_gate() -> None:
     changes = plan_closed(
         a_pull(), (there(), there(id=RunId("b"))), quote("the pull request was closed")
     )
@@ -383,7 +322,7 @@ RUNS = st.lists(
 
 
 @given(RUNS, st.booleans(), st.booleans(), st.booleans())
-def test_a_plan_makes_no_second_open_run_and_leaves_no_want_behind(
+def test_a_plan_makes_no_second_open_run_and_leaves_no_claimant_behind(
     runs: list[RunClaimants], trusted: bool, fresh: bool, draft: bool
 ) -> None:
     latest = {(item.run.sha, item.run.suite): item.run.attempt for item in runs}
@@ -415,33 +354,3 @@ def test_a_plan_makes_no_second_open_run_and_leaves_no_want_behind(
     }
     assert old <= dropped
     assert pr_source(5) == "pr:5"
-
-
-@pytest.mark.parametrize(
-    ("changes", "same"),
-    [
-        ({"reason": "x", "policy_ref": "x", "policy_sha": "x", "retryable": False}, True),
-        ({"runs_per_pr": 1, "npu_hours_per_day": 1.0, "debounce_seconds": 5}, True),
-        ({"paths": (), "env_paths": (), "settable": {"a": "*"}, "required": True}, True),
-        ({"required": False}, False),
-        ({"tier": Tier.HEAVY}, False),
-        ({"inputs": {"a": "b"}}, False),
-        ({"redact": ("other",)}, False),
-        ({"altered": ("a=b",)}, False),
-        ({"labels": ()}, False),
-    ],
-)
-def test_two_runs_do_the_same_work_whatever_selected_them_and_may_run_beside_them(
-    changes: dict[str, Any], same: bool
-) -> None:
-    assert (with_changes(SAME, **changes).work == SAME.work) == same
-
-
-@pytest.mark.parametrize(
-    ("npus", "label", "expected"),
-    [(4, "npu-16", 4), (None, "npu-16", 16), (None, None, 8), (None, "gone", 8)],
-)
-def test_npus_of_a_node_are_the_suites_own_or_the_labels(
-    npus: int | None, label: str | None, expected: int
-) -> None:
-    assert with_changes(SAME, npus=npus).npus_at(label) == expected

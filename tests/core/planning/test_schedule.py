@@ -1,4 +1,4 @@
-"""Nights: when one fires, whatever restarts and policies come between, and what it starts."""
+"""Schedules: when one fires, whatever restarts and policies come between, and what it starts."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -115,7 +115,7 @@ def attempt(suite: str, number: int, outcome: Outcome | None, *sources: str) -> 
         ),
     ],
 )
-def test_how_late_a_night_may_be(cron: str, late: timedelta, note: str, *, too_late: bool) -> None:
+def test_how_late_a_firing_may_be(cron: str, late: timedelta, note: str, *, too_late: bool) -> None:
     found = due_firing(replace(ROW, cron=cron), AT + late)
     assert found is not None
     assert (found.note, found.too_late) == (note, too_late)
@@ -180,7 +180,7 @@ def test_a_time_that_a_clock_set_back_has_left_far_ahead_is_told() -> None:
     assert too_far_ahead(rows, AT + hours(25)) == ()
 
 
-def test_a_night_starts_its_suites_last_and_says_how_many() -> None:
+def test_a_firing_starts_its_suites_last_and_says_how_many() -> None:
     plan = plan_firing(FIRING, a_commit(), ENTRY, (), maker())
     assert plan.firing == replace(
         FIRING, state=FiringState.STARTED, sha=SHA, note="2 suites started"
@@ -223,21 +223,21 @@ def test_a_red_attempt_is_not_said_to_have_passed() -> None:
     assert alone.firing.note == "1 suite started; joined an open attempt: n-two"
 
 
-def test_a_night_that_only_joins_starts_nothing_of_its_own() -> None:
+def test_a_firing_that_only_joins_starts_nothing_of_its_own() -> None:
     before = (attempt("n-one", 1, None), attempt("n-two", 1, None))
     plan = plan_firing(FIRING, a_commit(), ENTRY, before, maker())
     assert plan.changes.new_runs == ()
     assert plan.firing.note == "joined an open attempt: n-one and n-two"
 
 
-def test_a_night_left_out_keeps_its_reasons() -> None:
+def test_a_firing_that_starts_nothing_keeps_its_reasons() -> None:
     late = replace(FIRING, note="the service was away")
     plan = plan_nothing(late, FiringState.REFUSED, "", "there is no branch v1")
     assert plan.firing.note == "the service was away; there is no branch v1"
     assert (plan.firing.state, plan.changes.new_runs) == (FiringState.REFUSED, ())
 
 
-def test_a_night_is_done_when_the_last_attempt_of_each_of_its_suites_is() -> None:
+def test_a_firing_is_done_when_the_last_attempt_of_each_of_its_suites_is() -> None:
     started = replace(FIRING, state=FiringState.STARTED, sha=SHA, note="2 suites started")
     source = firing_source("a2", AT)
     assert source == SOURCE

@@ -1,4 +1,4 @@
-"""Who goes next: classes, fairness, ageing, reservations, pauses, limits, places and estimates."""
+"""The queue: classes, fairness, ageing, reservations, pauses, limits, positions and estimates."""
 
 from collections.abc import Iterable
 from dataclasses import replace

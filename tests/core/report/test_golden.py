@@ -32,7 +32,7 @@ SUITES: dict[str, SuiteView] = {
     "queued-place": s.suite(s.QUEUED),
     "queued-ahead": s.suite(
         s.run(
-            place=QueuePosition(
+            queue_position=QueuePosition(
                 "linux-aarch64-a3-16",
                 7,
                 start_at=s.NOW + timedelta(minutes=40),
@@ -46,8 +46,10 @@ SUITES: dict[str, SuiteView] = {
             )
         )
     ),
-    "queued-others": s.suite(s.run(place=QueuePosition("linux-aarch64-a3-16", 2, others=2))),
-    "queued-capacity": s.suite(s.run(place=QueuePosition("pool:a2-cluster", 0))),
+    "queued-others": s.suite(
+        s.run(queue_position=QueuePosition("linux-aarch64-a3-16", 2, others=2))
+    ),
+    "queued-capacity": s.suite(s.run(queue_position=QueuePosition("pool:a2-cluster", 0))),
     "queued-submitter": s.suite(s.run(why="submitter unreachable since 14:41")),
     "queued-bare": s.suite(
         s.run(origin="", snapshot=with_changes(s.SNAPSHOT, reason="", title=""))

@@ -62,7 +62,7 @@ def views(draw: st.DrawFn) -> SuiteView:
         why=draw(st.sampled_from(["", text])),
         origin=text,
         label=draw(st.sampled_from([None, text])),
-        place=draw(st.sampled_from([None, QueuePosition(text, 3)])),
+        queue_position=draw(st.sampled_from([None, QueuePosition(text, 3)])),
         stop_request=s.stop_request(stop_request, draw(st.sampled_from(["", text])), text)
         if stop_request
         else None,

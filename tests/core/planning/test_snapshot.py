@@ -1,0 +1,62 @@
+"""What a snapshot freezes of the policy, and when two of them are the same work."""
+
+from typing import Any
+
+import pytest
+
+from bot.core.messages import quote
+from bot.core.model.snapshot import Pool
+from bot.core.planning.attempts import freeze
+from bot.core.policy import Tier
+from bot.core.policy.selection import ChangedFile
+from tests.core.building import with_changes
+from tests.core.planning.heads import AT, POLICY, SAME, with_policy
+
+
+def test_a_snapshot_freezes_all_that_a_run_needs() -> None:
+    frozen = freeze(AT, "two", (ChangedFile("docker/x"),), quote("why"))
+    assert (frozen.name, frozen.suite, frozen.ref) == ("two", POLICY.suites["two"], "main")
+    assert (frozen.title, frozen.pool) == ("two", Pool("cluster", 32))
+    assert (frozen.limits, frozen.log) == (POLICY.limits, POLICY.log)
+    assert freeze(AT, "big", (), quote("")).title == "Big one"
+    assert [label.name for label in SAME.labels] == ["npu-8", "npu-16"]
+    assert SAME.pool is None
+
+
+def test_the_environment_changed_makes_no_retry() -> None:
+    assert SAME.retryable
+    assert not freeze(AT, "unit", (ChangedFile("docker/x"),), quote("")).retryable
+
+
+def test_dispatch_ref_may_be_a_branch_of_its_own() -> None:
+    assert freeze(with_policy(dispatch_ref="ci"), "unit", (), quote("")).ref == "ci"
+
+
+@pytest.mark.parametrize(
+    ("changes", "same"),
+    [
+        ({"reason": "x", "policy_ref": "x", "policy_sha": "x", "retryable": False}, True),
+        ({"runs_per_pr": 1, "npu_hours_per_day": 1.0, "debounce_seconds": 5}, True),
+        ({"paths": (), "env_paths": (), "settable": {"a": "*"}, "required": True}, True),
+        ({"required": False}, False),
+        ({"tier": Tier.HEAVY}, False),
+        ({"inputs": {"a": "b"}}, False),
+        ({"redact": ("other",)}, False),
+        ({"altered": ("a=b",)}, False),
+        ({"labels": ()}, False),
+    ],
+)
+def test_two_runs_do_the_same_work_whatever_selected_them_and_may_run_beside_them(
+    changes: dict[str, Any], same: bool
+) -> None:
+    assert (with_changes(SAME, **changes).work == SAME.work) == same
+
+
+@pytest.mark.parametrize(
+    ("npus", "label", "expected"),
+    [(4, "npu-16", 4), (None, "npu-16", 16), (None, None, 8), (None, "gone", 8)],
+)
+def test_npus_of_a_node_are_the_suites_own_or_the_labels(
+    npus: int | None, label: str | None, expected: int
+) -> None:
+    assert with_changes(SAME, npus=npus).npus_at(label) == expected
