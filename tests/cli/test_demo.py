@@ -14,7 +14,7 @@ import pytest
 
 from bot.cli.demo.strays import left_by
 
-LIMIT_S = 150
+LIMIT_S = 300
 
 
 @dataclass(frozen=True)

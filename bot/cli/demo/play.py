@@ -14,7 +14,7 @@ from bot.sim import CannotError, NewPull, SimGitHub
 from bot.sim.model import CheckRun, Pull, Run
 from bot.submitter.backend import Backend
 
-SCENE_S = 90.0  # each takes under 26 s on an idle machine: writes to GitHub are paced
+SCENE_S = 180.0  # each takes under 20 s on an idle machine, much more on a busy one
 LOOK_S = 0.1
 PULLS = "demo/pulls/"
 

@@ -20,7 +20,7 @@ from bot.cli.demo.stage import Stage, folder, stage
 from bot.sim import SimGitHub
 
 FINE, DIFFERS = 0, 1
-CALM_S = 15.0  # a gate may open once more after its suite's end: writes to GitHub are paced
+CALM_S = 30.0  # a gate may open once more after its suite's end: writes to GitHub are paced
 
 
 @dataclass(frozen=True, slots=True)
