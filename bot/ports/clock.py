@@ -9,8 +9,6 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Return the time, aware, in UTC."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Sleep."""
-        ...

@@ -84,122 +84,93 @@ class GitHub(Protocol):
 
     async def pull(self, repo: Repo, number: int) -> Pull:
         """Read a pull request."""
-        ...
 
     async def open_pulls(self, repo: Repo) -> tuple[Pull, ...]:
         """List the open pull requests."""
-        ...
 
     async def pull_files(self, repo: Repo, number: int, changed_files: int) -> ChangedFiles:
         """List its files; more than 3,000 are not listed at all."""
-        ...
 
     async def compare_files(self, repo: Repo, base: str, head: str) -> ChangedFiles:
         """List the files between two commits (300 at most, else truncated)."""
-        ...
 
     async def file(self, repo: Repo, path: str, ref: str) -> FileText | None:
         """Read a file at a branch or commit; None when there is none."""
-        ...
 
     async def tip(self, repo: Repo, branch: str) -> Sha | None:
         """Return the head of a branch; None when there is none."""
-        ...
 
     async def tree(self, repo: Repo, sha: str) -> str | None:
         """Return git's name for a commit's files: the same for the same files; None: no commit."""
-        ...
 
     async def permission(self, repo: Repo, login: str) -> Level:
         """Return somebody's level (cached 60 s at most); NONE for unknown people."""
-        ...
 
     async def in_team(self, repo: Repo, team: str, login: str) -> bool:
         """Return True if a person is an active member of the owner's team."""
-        ...
 
     async def create_check(self, repo: Repo, check: CheckWrite) -> int:
         """Create a check run; return its id. Not repeated by the adapter when unanswered."""
-        ...
 
     async def update_check(self, repo: Repo, github_id: int, check: CheckWrite) -> None:
         """Rewrite a check run."""
-        ...
 
     async def find_check(self, repo: Repo, sha: Sha, name: str, external_id: str) -> int | None:
         """Find a check run of ours by the id we gave it."""
-        ...
 
     async def dispatch(
         self, repo: Repo, workflow: str, ref: str, inputs: dict[str, str]
     ) -> ActionsRun | None:
         """Start a workflow; None when GitHub does not say which run (204). Never repeated."""
-        ...
 
     async def runs_of_workflow(
         self, repo: Repo, workflow: str, since: datetime
     ) -> tuple[ActionsRun, ...]:
         """List dispatched runs of a workflow created since, newest first."""
-        ...
 
     async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[ActionsRun, ...]:
         """List the repository's dispatched runs created since: the safety net."""
-        ...
 
     async def started_runs(self, repo: Repo, event: str, since: datetime) -> tuple[ActionsRun, ...]:
         """List the repository's runs of an event created since, newest first."""
-        ...
 
     async def actions_run(self, repo: Repo, run_id: int) -> ActionsRun:
         """Read one run: the source of truth at its end."""
-        ...
 
     async def actions_attempt(self, repo: Repo, run_id: int, attempt: int) -> ActionsRun:
         """Read one attempt of a run, also when a newer one has begun."""
-        ...
 
     async def jobs(self, repo: Repo, run_id: int, attempt: int) -> tuple[ActionsJob, ...]:
         """List the jobs of a run's attempt."""
-        ...
 
     def job_log(self, repo: Repo, job_id: int) -> AsyncIterator[bytes]:
         """Stream the log of a completed job."""
-        ...
 
     async def cancel(self, repo: Repo, run_id: int) -> bool:
         """Ask to cancel; False when it can't be cancelled (409)."""
-        ...
 
     async def force_cancel(self, repo: Repo, run_id: int) -> bool:
         """Cancel without waiting for always() steps."""
-        ...
 
     async def rerun(self, repo: Repo, run_id: int, *, failed_only: bool) -> None:
         """Re-run a finished run, or its failed jobs."""
-        ...
 
     async def comment(self, repo: Repo, number: int, body: str) -> int:
         """Post a comment; return its id."""
-        ...
 
     async def edit_comment(self, repo: Repo, comment_id: int, body: str) -> bool:
         """Rewrite a comment of ours; False when it is gone."""
-        ...
 
     async def find_comment(
         self, repo: Repo, number: int, marker: str, since: datetime
     ) -> int | None:
         """Find a comment of ours that holds the marker."""
-        ...
 
     async def react(self, repo: Repo, comment_id: int, content: str) -> None:
         """Add a reaction; a refusal is harmless and only logged."""
-        ...
 
     async def deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:
         """List the app's deliveries since (GitHub keeps three days)."""
-        ...
 
     async def redeliver(self, delivery_id: int) -> None:
         """Ask GitHub to send a delivery again."""
-        ...

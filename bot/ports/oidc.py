@@ -49,4 +49,3 @@ class Prover(Protocol):
 
     async def prove(self, token: str) -> Proof | Refusal:
         """Verify a token; raises ``IssuerSilent`` while the issuer's keys can't be read."""
-        ...

@@ -11,17 +11,14 @@ class RayJobs(Protocol):
 
     async def health(self) -> str | None:
         """Ask whether the submitter is usable: `None`, else the reason in words; never raises."""
-        ...
 
     async def job(self, job_id: str) -> RayJobRecord | NotOffered | Gone:
         """Read one job. A record whose status is `NOT_FOUND` is a record."""
-        ...
 
     async def of_workflow(
         self, actions_run_id: int, actions_attempt: int
     ) -> tuple[RayJobRecord, ...] | NotOffered:
         """List the jobs of one Actions run attempt."""
-        ...
 
     def watch(self, job_id: str, *, after: int = 0) -> AsyncGenerator[bytes, None]:
         """Yield the watch's NDJSON body in chunks of any size until the submitter ends it.
@@ -32,8 +29,6 @@ class RayJobs(Protocol):
         `Resume` decides what a new watch's first lines are. Close it (`contextlib.aclosing`)
         when leaving early.
         """
-        ...
 
     async def delete_workflow(self, actions_run_id: int, actions_attempt: int) -> None:
         """Stop and remove every RayJob of that attempt; returns when nothing is left."""
-        ...

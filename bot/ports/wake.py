@@ -18,8 +18,6 @@ class Wake(Protocol):
 
     def poke(self, *topics: Topic) -> None:
         """Wake the loops of these topics, here and elsewhere."""
-        ...
 
     async def wait(self, topic: Topic, timeout_s: float) -> None:
         """Return when poked, or after ``timeout_s``."""
-        ...

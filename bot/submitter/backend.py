@@ -66,15 +66,12 @@ class Backend(Protocol):
 
     async def start(self) -> None:
         """Find the jobs of the previous process."""
-        ...
 
     async def close(self, *, stop_jobs: bool) -> None:
         """End open watches; the jobs continue unless `stop_jobs`."""
-        ...
 
     async def problem(self) -> str | None:
         """Return why new jobs can't run at present; `None` if they can."""
-        ...
 
     async def submit(self, request: JobRequest, key: str | None) -> tuple[str, bool]:
         """Start a job; return its id, and whether it is new (`False`: the key was known).
@@ -82,19 +79,15 @@ class Backend(Protocol):
         Raise `RefusedError`: 422 if the key belongs to another request, 429 if the service is full,
         503 if the job can't be stored.
         """
-        ...
 
     async def state(self, job_id: str) -> JobView | None:
         """Return a job with its state; `None` if it is unknown."""
-        ...
 
     async def jobs_of(self, run_id: str, attempt: str | None) -> list[JobView]:
         """Return the jobs of an Actions run, of all its attempts if `attempt` is `None`."""
-        ...
 
     async def stop(self, job_ids: Sequence[str]) -> list[str]:
         """Stop jobs and wait for their end; return the ids that are still alive."""
-        ...
 
     def events(self, job_id: str, after: int) -> AsyncIterator[bytes]:
         """Yield pieces of NDJSON after a sequence number until `final`.
@@ -102,4 +95,3 @@ class Backend(Protocol):
         An empty piece means that nothing happened for a while. A piece may end inside a line. The
         stream ends early when the service closes. Raise `RefusedError` (429) if too many watch.
         """
-        ...

@@ -25,7 +25,6 @@ class Announcer(Protocol):
 
     async def announce(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Refusal:
         """Take a RayJob's id from the workflow that submitted it; raises ``Transient``."""
-        ...
 
 
 class RayJobAnnouncements:

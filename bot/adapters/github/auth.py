@@ -25,11 +25,9 @@ class Credentials(Protocol):
 
     async def header(self) -> str:
         """Return the header's value; make or fetch a token if needed."""
-        ...
 
     def forget(self, header: str) -> None:
         """Drop the refused token, unless it has already been replaced."""
-        ...
 
 
 class AppCredentials:
