@@ -1,7 +1,5 @@
 """The interface of a backend, and the limits of the service."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -4,8 +4,6 @@ It uses the standard library only, so that the supervisor of a local job starts 
 else.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from datetime import datetime, timezone

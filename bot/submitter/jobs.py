@@ -4,8 +4,6 @@ The folder of a job contains `job.json` (the record of the request), `events.ndj
 `state.json` (the latest status) and `stop` (exists once a stop was asked for).
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import logging

@@ -5,8 +5,6 @@ killed at any moment. After a restart it reads the folders, and starts a supervi
 without an end.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import fcntl

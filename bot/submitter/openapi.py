@@ -3,8 +3,6 @@
 A test compares the running service with it.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -3,8 +3,6 @@
 A bad patch is refused at once. In the cluster it would become a job that never starts.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The `ray` backend: jobs run on an existing Ray cluster through its Jobs API."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

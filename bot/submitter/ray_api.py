@@ -10,8 +10,6 @@ character at the file's end or a line above 4 MiB ends it, silently and for good
 a byte of its own before each chunk, so older releases are refused.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -5,8 +5,6 @@ of the cluster's dashboard needs no special case. One reader writes the log into
 file, and all watches read that file.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """The body of `POST /api/v1/rayjobs`: decode it strictly, and name the error."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Run the service as a process: listen, print the address, and stop cleanly on SIGTERM."""
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import signal

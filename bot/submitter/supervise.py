@@ -8,8 +8,6 @@ the job and writes the missing end. Files in JOB_DIR: `job.json` (what to run), 
 once a stop was asked for).
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

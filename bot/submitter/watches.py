@@ -1,7 +1,5 @@
 """Open watches: they are counted, and all watches of a job share one reader of its events."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """The HTTP API: `create_app(backend)` serves it over any backend."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import logging
@@ -21,11 +19,6 @@ log = logging.getLogger(__name__)
 MAX_BODY_BYTES = 2 * 1024 * 1024  # more than the 1 MiB of strings that a job may have
 NDJSON = "application/x-ndjson"
 
-BACKEND: web.AppKey[Backend] = web.AppKey("backend")
-OPTIONS: web.AppKey[Options] = web.AppKey("options")
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -34,6 +27,12 @@ class Options:
     token: str | None = None
     max_body_bytes: int = MAX_BODY_BYTES
     stop_jobs_on_exit: bool = False
+
+
+BACKEND: web.AppKey[Backend] = web.AppKey("backend")
+OPTIONS: web.AppKey[Options] = web.AppKey("options")
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def create_app(backend: Backend, options: Options | None = None) -> web.Application:

@@ -1,7 +1,5 @@
 """Calls on GitHub Actions: workflow runs, their jobs and their logs."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import UTC, datetime

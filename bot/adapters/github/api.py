@@ -1,7 +1,5 @@
 """The base of all named calls: a channel for each repository, and checked answers."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Authentication: a signed token for the app, and a fetched token for each installation."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ Each installation has one, and so has the app. Retries happen only here, and onl
 safe to repeat. A dispatch or a creation without an answer raises ``Lost``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence

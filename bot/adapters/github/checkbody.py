@@ -5,8 +5,6 @@ answers 422 to a null ``conclusion`` or ``completed_at``. Rendering respects the
 This is the last guard, because a pull request waits for ever for a refused result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Calls on check runs: created once, rewritten completely, annotated without repetition."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from cachetools import LRUCache

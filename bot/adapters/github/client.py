@@ -1,7 +1,5 @@
 """The GitHub port as one object."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from bot.adapters.github.actions import Actions

@@ -1,7 +1,5 @@
 """Calls on comments of pull requests, and reactions to them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -4,8 +4,6 @@ A missing key raises ``KeyError``, a wrong type ``TypeError``. ``Api`` turns bot
 ``Transient``.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit

@@ -1,7 +1,5 @@
 """Calls on webhook deliveries: GitHub never repeats one by itself, so the bot does."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

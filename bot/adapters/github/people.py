@@ -1,7 +1,5 @@
 """Calls on permissions and teams."""
 
-from __future__ import annotations
-
 from bot.adapters.github import decode
 from bot.adapters.github.api import Api, get, named
 from bot.core.model.levels import Level

@@ -1,7 +1,5 @@
 """Calls on pull requests, their files, and files of a branch."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Translate GitHub's errors and lost answers into the two errors of the ports."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import aiohttp

@@ -4,8 +4,6 @@ aiohttp's own redirects turn ``POST`` + 301 into a ``GET`` without the body. A r
 answers just that, so redirects are followed here.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
