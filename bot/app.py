@@ -49,8 +49,7 @@ from bot.store.ids import ulid
 from bot.store.wake import open_wake
 from bot.telemetry import Metrics, configure_logs, get_log
 from bot.web.announcements import RayJobAnnouncements
-from bot.web.api import RUN, RunsApi, api_app
-from bot.web.audit import AuditApi
+from bot.web.api import RUN, AuditApi, RunsApi, api_app
 from bot.web.explain import PULL, ExplainApi
 from bot.web.guard import Guard
 from bot.web.health import Depends, GitHubHeard, HealthPage

@@ -1,13 +1,16 @@
-"""The read API for runs, and the application for everything under /api/v1."""
+"""The read API for runs and the audit, and the application for everything under /api/v1."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from aiohttp import web
 
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.runs import State
+from bot.core.model.times import ago
+from bot.ports.clock import Clock
 from bot.store import Store
+from bot.store.audit import AuditQuery
 from bot.store.run_reads import RunQuery
 from bot.web import answers
 from bot.web.guard import errors_as_json, refuse
@@ -15,10 +18,29 @@ from bot.web.guard import errors_as_json, refuse
 MAX_LIMIT = 200  # rows of one answer: about 200 kB
 RUN = r"{id:[0-9A-Za-z]{1,40}}"
 """A run's id, or the one it was dispatched with, in a path."""
-_REPO = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}|[0-9]{1,18}", re.ASCII).fullmatch
-_SHA = re.compile(r"[0-9a-f]{7,40}").fullmatch
-_NUMBER = re.compile(r"[0-9]{1,18}").fullmatch
-_NAMES = ("repo", "sha", "pr", "state", "limit")
+
+# What a parameter of a query has to pass, and the words for one that does not.
+_Check = tuple[Callable[[str], object], str]
+_REPO: _Check = (
+    re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}|[0-9]{1,18}", re.ASCII).fullmatch,
+    "must be owner/name or the repository's number",
+)
+_is_number = re.compile(r"[0-9]{1,18}").fullmatch
+_NUMBER: _Check = (_is_number, "must be a number")
+_LIMIT: _Check = (
+    lambda text: _is_number(text) and 1 <= int(text) <= MAX_LIMIT,
+    f"must be a number from 1 to {MAX_LIMIT}",
+)
+_OF_RUNS: dict[str, _Check] = {
+    "repo": _REPO,
+    "sha": (
+        re.compile(r"(?:[0-9a-f]{7,40})?", re.IGNORECASE | re.ASCII).fullmatch,
+        "must be 7 to 40 hexadecimal digits",
+    ),
+    "pr": _NUMBER,
+    "state": (list(State).__contains__, f"must be one of {', '.join(State)}"),
+    "limit": _LIMIT,
+}
 
 
 def api_app(routes: Iterable[web.AbstractRouteDef]) -> web.Application:
@@ -36,9 +58,16 @@ class RunsApi:
 
     async def list(self, request: web.Request) -> web.Response:
         """Answer runs, newest first, filtered by ``repo sha pr state limit``."""
-        query = _query(request.query)
-        if isinstance(query, str):
-            return refuse(400, query)
+        given = request.query
+        if flaws := _flaws(given, _OF_RUNS):
+            return refuse(400, flaws)
+        query = RunQuery(
+            repo=given.get("repo"),
+            sha=Sha(given["sha"].lower()) if given.get("sha") else None,
+            number=int(given["pr"]) if "pr" in given else None,
+            state=State(given["state"]) if "state" in given else None,
+            limit=int(given.get("limit", 50)),
+        )
         found = await self._store.runs.search(query)
         return web.json_response({"runs": [answers.run_json(item) for item in found]})
 
@@ -50,28 +79,44 @@ class RunsApi:
         return web.json_response(answers.story_json(told))
 
 
-def _query(given: Mapping[str, str]) -> RunQuery | str:
-    """Return the query, or the error in it: a typo must not list everything."""
-    flaws = [f"{name}: is none of {', '.join(_NAMES)}" for name in given if name not in _NAMES]
-    repo, sha = given.get("repo"), given.get("sha", "").lower() or None
-    number, limit = given.get("pr"), given.get("limit", "50")
-    state = given.get("state")
-    if repo is not None and not _REPO(repo):
-        flaws.append("repo: must be owner/name or the repository's number")
-    if sha is not None and not _SHA(sha):
-        flaws.append("sha: must be 7 to 40 hexadecimal digits")
-    if number is not None and not _NUMBER(number):
-        flaws.append("pr: must be a number")
-    if state is not None and state not in list(State):
-        flaws.append(f"state: must be one of {', '.join(State)}")
-    if not _NUMBER(limit) or not 1 <= int(limit) <= MAX_LIMIT:
-        flaws.append(f"limit: must be a number from 1 to {MAX_LIMIT}")
-    if flaws:
-        return "; ".join(flaws)
-    return RunQuery(
-        repo=repo,
-        sha=Sha(sha) if sha else None,
-        number=int(number) if number else None,
-        state=State(state) if state else None,
-        limit=int(limit),
-    )
+class AuditApi:
+    """The handler for audit rows: who decided what, on which commit, by which rule."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def list(self, request: web.Request) -> web.Response:
+        """Answer decisions, newest first, filtered by ``repo pr who since limit``."""
+        given = request.query
+        # A plus sign in a URL means a space, so a space before an offset is a plus sign.
+        since = ago(given.get("since", "").replace(" ", "+"), self._clock.now())
+        checks: dict[str, _Check] = {
+            "repo": _REPO,
+            "pr": _NUMBER,
+            "who": (lambda _: True, ""),
+            "since": (lambda _: since, "must be a time like 2026-12-01T18:00Z, 18:00 or 2h"),
+            "limit": _LIMIT,
+        }
+        if flaws := _flaws(given, checks):
+            return refuse(400, flaws)
+        query = AuditQuery(
+            repo=given.get("repo"),
+            number=int(given["pr"]) if "pr" in given else None,
+            who=given.get("who"),
+            since=since,
+            limit=int(given.get("limit", 50)),
+        )
+        found = await self._store.audit.search(query)
+        return web.json_response({"audit": [answers.audit_json(item) for item in found]})
+
+
+def _flaws(given: Mapping[str, str], checks: Mapping[str, _Check]) -> str:
+    """Return the errors in a query, "" without one: a typo must not list everything."""
+    flaws = [f"{name}: is none of {', '.join(checks)}" for name in given if name not in checks]
+    flaws += [
+        f"{name}: {words}"
+        for name, (passes, words) in checks.items()
+        if name in given and not passes(given[name])
+    ]
+    return "; ".join(flaws)
