@@ -6,6 +6,7 @@ characters. ``\`` takes the next character literally. A leading ``!`` negates. A
 whole path from the root. Case matters. A leading dot is not special.
 """
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -20,9 +21,14 @@ MAX_PATTERN_CHARS = 500
 # The number of patterns kept compiled: enough for the policies of a few repositories.
 CACHED_PATTERNS = 4096
 
-_ANY = "(?:.*)"
-_ANY_IN_SEGMENT = "(?:[^/]*)"
-_FOLDERS = "(?:.*/)?"  # at the start of a segment, `**/` also matches no folder
+# The parts of a pattern; at the start of a segment, `**/` also matches no folder.
+_TOKEN = re.compile(
+    r"(?P<folders>(?:^|(?<=/))\*{2,}/(?![?+]))|(?P<all>\*{2,})|(?P<some>\*)|(?P<times>[?+])"
+    r"|\[(?P<members>[^\]]*)(?P<end>\]?)|\\(?P<escaped>.?)|(?P<char>.)",
+    re.DOTALL,
+)
+_WILDCARDS = {"folders": "(?:.*/)?", "all": "(?:.*)", "some": "(?:[^/]*)"}
+_MEMBER = re.compile(r"(.)-(.)|.", re.DOTALL)
 
 # The combined meaning of two quantifiers on one character.
 _COMBINED = {"??": "?", "++": "+", "?+": "*", "+?": "*", "*?": "*", "*+": "*"}
@@ -72,97 +78,54 @@ def compile_pattern(pattern: str) -> Glob:
 
 def translate(body: str) -> str:
     """Return the RE2 expression for a pattern without its sign."""
-    parts: list[_Part] = []
-    at = 0
-    while at < len(body):
-        char = body[at]
-        if char in "?+":
-            _repeat(parts, char)
-            at += 1
-            continue
-        part, at = _read(body, at)
-        parts.append(part)
-    return "".join(part.regex + part.times for part in parts)
+    parts: list[list[str]] = []  # one character or wildcard, and its quantifier
+    for token in _TOKEN.finditer(body):
+        if token["times"]:
+            _repeat(parts, token["times"])
+        else:
+            parts.append([_part(token), ""])
+    return "".join(text for part in parts for text in part)
 
 
-@dataclass(slots=True)
-class _Part:
-    """One character or wildcard of a pattern, and its quantifier (`""`: once)."""
-
-    regex: str
-    times: str = ""
-    fixed: bool = False  # a wildcard already matches any number
-
-
-def _repeat(parts: list[_Part], char: str) -> None:
+def _repeat(parts: list[list[str]], char: str) -> None:
     """Apply ``?`` or ``+`` to the last part."""
     if not parts:
         raise PatternError(Message("wrong_pattern_repeat", char=char))
     last = parts[-1]
-    if not last.fixed:
-        last.times = _COMBINED[last.times + char] if last.times else char
+    if last[0] not in _WILDCARDS.values():  # a wildcard already matches any number
+        last[1] = _COMBINED[last[1] + char] if last[1] else char
 
 
-def _read(body: str, at: int) -> tuple[_Part, int]:
-    """Return the part that starts at ``at``, and the start of the next part."""
-    char = body[at]
-    if char == "*":
-        return _stars(body, at)
-    if char == "[":
-        return _char_class(body, at)
-    if char == "\\":
-        if at + 1 == len(body):
-            raise PatternError(Message("wrong_pattern_backslash"))
-        return _Part(_literal(body[at + 1])), at + 2
-    return _Part(_literal(char)), at + 1
+def _part(token: re.Match[str]) -> str:
+    if (kind := token.lastgroup) in _WILDCARDS:
+        return _WILDCARDS[kind]
+    if token["members"] is not None:
+        return _char_class(token["members"], closed=bool(token["end"]))
+    char = token["char"] or token["escaped"]
+    if not char:
+        raise PatternError(Message("wrong_pattern_backslash"))
+    return f"(?:{re2.escape(char)})" if char.isprintable() else _code(char)
 
 
-def _literal(char: str) -> str:
-    return f"(?:{re2.escape(char)})" if char.isprintable() else f"\\x{{{ord(char):x}}}"
-
-
-def _stars(body: str, at: int) -> tuple[_Part, int]:
-    end = at
-    while end < len(body) and body[end] == "*":
-        end += 1
-    if end - at == 1:
-        return _Part(_ANY_IN_SEGMENT, fixed=True), end
-    begins_segment = at == 0 or body[at - 1] == "/"
-    whole_folder = body[end : end + 1] == "/" and body[end + 1 : end + 2] not in ("?", "+")
-    if begins_segment and whole_folder:
-        return _Part(_FOLDERS, fixed=True), end + 1
-    return _Part(_ANY, fixed=True), end
-
-
-def _char_class(body: str, at: int) -> tuple[_Part, int]:
-    end = body.find("]", at + 1)
-    if end < 0:
+def _char_class(inside: str, *, closed: bool) -> str:
+    if not closed:
         raise PatternError(Message("wrong_pattern_open"))
-    inside = body[at + 1 : end]
     if not inside:
         raise PatternError(Message("wrong_pattern_nothing"))
     if inside[0] in "!^":
         raise PatternError(Message("wrong_pattern_negated", inside=inside))
-    return _Part(f"[{_members(inside)}]"), end + 1
+    return f"[{_MEMBER.sub(_member, inside)}]"
 
 
-def _members(inside: str) -> str:
-    """Return the characters and ranges between brackets, escaped for RE2."""
-    out: list[str] = []
-    at = 0
-    while at < len(inside):
-        char = inside[at]
-        if inside[at + 1 : at + 2] == "-" and at + 2 < len(inside):
-            out.append(_range(char, inside[at + 2]))
-            at += 3
-        else:
-            out.append(f"\\x{{{ord(char):x}}}")
-            at += 1
-    return "".join(out)
-
-
-def _range(low: str, high: str) -> str:
-    for kind in ("az", "AZ", "09"):
-        if kind[0] <= low <= high <= kind[1]:
-            return f"{low}-{high}"
+def _member(found: re.Match[str]) -> str:
+    """Return a character or range between brackets, escaped for RE2."""
+    low, high = found.groups()
+    if low is None:
+        return _code(found[0])
+    if any(kind[0] <= low <= high <= kind[1] for kind in ("az", "AZ", "09")):
+        return f"{low}-{high}"
     raise PatternError(Message("wrong_pattern_range", low=low, high=high))
+
+
+def _code(char: str) -> str:
+    return f"\\x{{{ord(char):x}}}"
