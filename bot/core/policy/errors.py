@@ -1,6 +1,6 @@
 """Rewrite pydantic's errors as sentences that a maintainer can act on."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
@@ -57,70 +57,50 @@ def problems_of(error: ValidationError, document: Document) -> list[Problem]:
 
 
 def _words(item: Any, path: Path, document: Document) -> Message:
-    writer = _WRITERS.get(item["type"])
-    if writer is not None:
-        return writer(item, path, document)
-    kind = _KINDS.get(item["type"])
-    if kind is not None:
-        return _wrong_kind(kind, item["input"], path, document)
+    kind, given, context = item["type"], item["input"], item.get("ctx", {})
+    if kind in _KINDS:
+        return _wrong_kind(_KINDS[kind], given, path, document)
+    match kind:
+        case "missing":
+            return Message("wrong_required", name=str(path[-1]))
+        case "extra_forbidden":
+            known = _keys_at(path[:-1])
+            return unknown("key", str(path[-1]), known) if known else Message("wrong_reserved")
+        case "value_error":
+            return quote(*context["error"].args)
+        case "literal_error" if path == ("version",):
+            return Message("wrong_version", version=context["expected"])
+        case "enum" | "literal_error":
+            return _choice(context["expected"], path, document)
     message = str(item["msg"])
-    return quote(message[:1].lower() + message[1:])
+    return _bound(kind, given, context) or quote(message[:1].lower() + message[1:])
 
 
-def _missing(_item: Any, path: Path, _document: Document) -> Message:
-    return Message("wrong_required", name=str(path[-1]))
+def _bound(kind: str, given: Any, context: Mapping[str, Any]) -> Message:
+    match kind:
+        case "greater_than_equal":
+            return Message("wrong_least", value=given, least=context["ge"])
+        case "less_than_equal":
+            return Message("wrong_most", value=given, most=context["le"])
+        case "too_short" | "string_too_short":
+            return Message("wrong_empty")
+        case "too_long":
+            return Message("wrong_many", count=len(given), most=context["max_length"])
+        case "string_too_long":
+            return Message("wrong_long", most=context["max_length"])
+    return NOTHING
 
 
-def _extra(_item: Any, path: Path, _document: Document) -> Message:
-    word = str(path[-1])
-    known = _keys_at(path[:-1])
-    return unknown("key", word, known) if known else Message("wrong_reserved")
-
-
-def _own_text(item: Any, _path: Path, _document: Document) -> Message:
-    return quote(*item["ctx"]["error"].args)
-
-
-def _choice(item: Any, path: Path, document: Document) -> Message:
+def _choice(expected: str, path: Path, document: Document) -> Message:
     given = document.texts.get(path, "")
-    options = [word for word in _expected(item) if word != "none"]
+    words = [word.strip(" '") for word in expected.replace(" or ", ", ").split(",")]
+    options = [word for word in words if word != "none"]
     listed = tuple(f"`{word}`" for word in options)
     other = _OTHER_WORDS.get(given, "")
     near = Message("wrong_near", word=other) if other in options else suggest(given, options)
     if path not in document.texts:
         return Message("wrong_choice", options=listed, near=near)
     return Message("wrong_choice_given", given=shown(given), options=listed, near=near)
-
-
-def _expected(item: Any) -> list[str]:
-    words = str(item["ctx"]["expected"]).replace(" or ", ", ").split(",")
-    return [word.strip().strip("'") for word in words]
-
-
-def _literal(item: Any, path: Path, document: Document) -> Message:
-    if path == ("version",):
-        return Message("wrong_version", version=item["ctx"]["expected"])
-    return _choice(item, path, document)
-
-
-def _at_least(item: Any, _path: Path, _document: Document) -> Message:
-    return Message("wrong_least", value=item["input"], least=item["ctx"]["ge"])
-
-
-def _at_most(item: Any, _path: Path, _document: Document) -> Message:
-    return Message("wrong_most", value=item["input"], most=item["ctx"]["le"])
-
-
-def _too_short(_item: Any, _path: Path, _document: Document) -> Message:
-    return Message("wrong_empty")
-
-
-def _too_many(item: Any, _path: Path, _document: Document) -> Message:
-    return Message("wrong_many", count=len(item["input"]), most=item["ctx"]["max_length"])
-
-
-def _too_long(item: Any, _path: Path, _document: Document) -> Message:
-    return Message("wrong_long", most=item["ctx"]["max_length"])
 
 
 def _wrong_kind(kind: Message, value: Any, path: Path, document: Document) -> Message:
@@ -159,20 +139,6 @@ _KINDS = {
     "tuple_type": _LIST,
     "dict_type": _MAPPING,
     "model_type": _MAPPING,
-}
-
-_WRITERS: Mapping[str, Callable[[Any, Path, Document], Message]] = {
-    "missing": _missing,
-    "extra_forbidden": _extra,
-    "value_error": _own_text,
-    "enum": _choice,
-    "literal_error": _literal,
-    "greater_than_equal": _at_least,
-    "less_than_equal": _at_most,
-    "too_short": _too_short,
-    "too_long": _too_many,
-    "string_too_short": _too_short,
-    "string_too_long": _too_long,
 }
 
 

@@ -40,7 +40,6 @@ MAX_CRON_CHARS = 100
 # The digest joins all expressions into one, so each must be short.
 MAX_REGEX_CHARS = 2000
 
-# A shorter value would occur in innocent text.
 MIN_REDACT_CHARS = 4
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -49,6 +48,8 @@ _LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(?:\[bot\])?", re.ASCII)
 _TEAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 _WORKFLOW = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\.ya?ml")
 _SIGNATURE = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
+_REDACT = re.compile(rf"\s*\S.{{{MIN_REDACT_CHARS - 2},}}\S\s*", re.DOTALL)
+_ROOT = re.compile(r"/.*[^/].*", re.DOTALL)
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SPACE_OR_CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _BRANCH = re.compile(r"(?!.*(\.\.|//|@\{))[^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x20\x7f~^:?*\[\\]*")
@@ -56,16 +57,21 @@ _BRANCH = re.compile(r"(?!.*(\.\.|//|@\{))[^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x2
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # any fixed time will do
 
 
-def check_key(key: str) -> str:
-    """Refuse a name that can't be part of a check run's name or a word of a command."""
-    if not _KEY.fullmatch(key):
-        raise ValueError(Message("wrong_key"))
-    return key
+def _whole(pattern: re.Pattern[str], problem: Message) -> AfterValidator:
+    """Refuse a text that ``pattern`` does not match from end to end."""
+
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise ValueError(problem)
+        return text
+
+    return AfterValidator(check)
 
 
 def check_suite_key(key: str) -> str:
     """Refuse a suite name that can't be used in a command."""
-    check_key(key)
+    if not _KEY.fullmatch(key):
+        raise ValueError(Message("wrong_key"))
     if key.lower() in COMMAND_WORDS:
         raise ValueError(Message("wrong_command_word", key=key))
     return key
@@ -76,20 +82,6 @@ def check_label(label: str) -> str:
     if not 0 < len(label) <= 256 or _SPACE_OR_CONTROL.search(label) or "," in label:
         raise ValueError(Message("wrong_label"))
     return label
-
-
-def check_login(login: str) -> str:
-    """Refuse an invalid login: it would match nobody, and nobody would notice."""
-    if not _LOGIN.fullmatch(login):
-        raise ValueError(Message("wrong_login"))
-    return login
-
-
-def check_team(team: str) -> str:
-    """Refuse an invalid team name."""
-    if not _TEAM.fullmatch(team):
-        raise ValueError(Message("wrong_team"))
-    return team
 
 
 def check_workflow(name: str) -> str:
@@ -175,27 +167,6 @@ def check_branch(name: str) -> str:
     return name
 
 
-def check_redact(value: str) -> str:
-    """Refuse a value so short that it would occur in innocent text."""
-    if len(value.strip()) < MIN_REDACT_CHARS:
-        raise ValueError(Message("wrong_redact", least=MIN_REDACT_CHARS))
-    return value
-
-
-def check_root(root: str) -> str:
-    """Refuse a folder that is not absolute."""
-    if not root.startswith("/") or not root.strip("/"):
-        raise ValueError(Message("wrong_root"))
-    return root
-
-
-def check_signature_name(name: str) -> str:
-    """Refuse an invalid signature name."""
-    if not _SIGNATURE.fullmatch(name):
-        raise ValueError(Message("wrong_signature"))
-    return name
-
-
 def check_infra(value: object) -> bool | str:
     """Refuse a value that is not true, false or `stalled`."""
     if isinstance(value, bool) or value == "stalled":
@@ -208,25 +179,28 @@ Infra = Annotated[
     bool | Literal["stalled"],
     PlainValidator(check_infra, json_schema_input_type=bool | Literal["stalled"]),
 ]
-Key = Annotated[StrictStr, AfterValidator(check_key)]
+# A key can be part of a check run's name and a word of a command.
+Key = Annotated[StrictStr, _whole(_KEY, Message("wrong_key"))]
 SuiteKey = Annotated[StrictStr, AfterValidator(check_suite_key)]
 Label = Annotated[StrictStr, AfterValidator(check_label)]
-Login = Annotated[StrictStr, AfterValidator(check_login)]
-Team = Annotated[StrictStr, AfterValidator(check_team)]
+# An invalid login would match nobody, and nobody would notice.
+Login = Annotated[StrictStr, _whole(_LOGIN, Message("wrong_login"))]
+Team = Annotated[StrictStr, _whole(_TEAM, Message("wrong_team"))]
 Workflow = Annotated[StrictStr, AfterValidator(check_workflow)]
 InputName = Annotated[StrictStr, AfterValidator(check_input_name)]
 InputValue = Annotated[StrictStr, AfterValidator(check_input_value)]
 Pattern = Annotated[StrictStr, AfterValidator(check_pattern)]
 PositivePattern = Annotated[StrictStr, AfterValidator(check_positive)]
-SignatureName = Annotated[StrictStr, AfterValidator(check_signature_name)]
+SignatureName = Annotated[StrictStr, _whole(_SIGNATURE, Message("wrong_signature"))]
 Title = Annotated[StrictStr, Field(max_length=80)]
 Hint = Annotated[StrictStr, Field(max_length=400)]
 Example = Annotated[StrictStr, Field(min_length=1, max_length=1000)]
 Regex = Annotated[StrictStr, AfterValidator(check_regex)]
 Cron = Annotated[StrictStr, AfterValidator(check_cron)]
 Branch = Annotated[StrictStr, AfterValidator(check_branch)]
-Redact = Annotated[StrictStr, AfterValidator(check_redact)]
-Root = Annotated[StrictStr, AfterValidator(check_root)]
+# A shorter value would occur in innocent text.
+Redact = Annotated[StrictStr, _whole(_REDACT, Message("wrong_redact", least=MIN_REDACT_CHARS))]
+Root = Annotated[StrictStr, _whole(_ROOT, Message("wrong_root"))]
 Count = Annotated[StrictInt, Field(ge=1, le=100_000)]
 CountOrNone = Annotated[StrictInt, Field(ge=0, le=100_000)]
 Minutes = Annotated[StrictInt, Field(ge=1, le=MAX_JOB_MINUTES)]
