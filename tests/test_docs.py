@@ -11,7 +11,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from bot.cli import COMMANDS
-from bot.core.policy import Policy, load_policy
+from bot.core.policy.loading import load_policy
+from bot.core.policy.models import Policy
 from bot.settings import Settings
 
 ROOT = Path(__file__).parent.parent

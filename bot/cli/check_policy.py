@@ -5,7 +5,8 @@ import sys
 import click
 
 from bot.cli.inputs import FILE, read_bytes
-from bot.core.policy import Policy, PolicyError, PolicyErrors, check_policy
+from bot.core.policy.loading import PolicyError, PolicyErrors, check_policy
+from bot.core.policy.models import Policy
 
 
 @click.command()

@@ -17,8 +17,8 @@ from bot.core.explain.explaining import (
     who,
 )
 from bot.core.messages import Messages
-from bot.core.policy import Policy
 from bot.core.policy.errors import unknown
+from bot.core.policy.models import Policy
 from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, suites_named
 
 

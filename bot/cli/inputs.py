@@ -4,7 +4,8 @@ import sys
 
 import click
 
-from bot.core.policy import Policy, PolicyErrors, load_policy
+from bot.core.policy.loading import PolicyErrors, load_policy
+from bot.core.policy.models import Policy
 
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 

@@ -4,7 +4,7 @@ import json
 
 import click
 
-from bot.core.policy import policy_schema
+from bot.core.policy.models import policy_schema
 
 
 @click.command()

@@ -20,8 +20,8 @@ from bot.core.explain.simulation import (
     to_json,
 )
 from bot.core.messages.words import count, number
-from bot.core.policy import Policy
 from bot.core.policy.errors import unknown
+from bot.core.policy.models import Policy
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -12,7 +12,7 @@ from bot.core.planning.attempts import AttemptMaker, audit_of, next_attempt
 from bot.core.planning.commits import claim_again
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.pull_request import pr_source
-from bot.core.policy import PolicyErrors, load_policy
+from bot.core.policy.loading import PolicyErrors, load_policy
 from bot.core.queue.state import Pause
 from bot.ports.clock import Clock
 from bot.store import Store

@@ -9,7 +9,8 @@ from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.plan import Plan
-from bot.core.policy import Policy, PolicyErrors, load_policy
+from bot.core.policy.loading import PolicyErrors, load_policy
+from bot.core.policy.models import Policy
 from bot.core.policy.selection import POLICY_PATH, lists_branch
 from bot.ports.clock import Clock
 from bot.ports.github import GitHub

@@ -31,7 +31,7 @@ from bot.core.planning.schedule import (
     schedule_change,
     too_far_ahead,
 )
-from bot.core.policy import Mode, Nightly
+from bot.core.policy.models import Mode, Nightly
 from bot.core.policy.selection import nightly_suites
 from bot.ports.errors import Permanent, Transient
 from bot.services.policies import Broken, PolicyReader

@@ -8,7 +8,8 @@ from bot.core.explain import explaining
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
 from bot.core.planning.attempts import latest_runs
-from bot.core.policy import Policy, load_policy
+from bot.core.policy.loading import load_policy
+from bot.core.policy.models import Policy
 from bot.store import Store
 from bot.store.pulls import PullStory
 from bot.web import answers

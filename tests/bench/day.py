@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.core.policy import Policy, Start, Suite
+from bot.core.policy.models import Policy, Start, Suite
 from bot.core.policy.selection import nightly_suites
 from tests.bench.day_mix import selected
 

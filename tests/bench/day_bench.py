@@ -24,7 +24,7 @@ from typing import Any
 import stamina
 import structlog
 
-from bot.core.policy import Policy
+from bot.core.policy.models import Policy
 from tests.bench import day_policy
 from tests.bench.day import PULLS, Push, asked, natives, nights, pushes
 from tests.bench.day_compare import Figures, as_json, figures, reasons

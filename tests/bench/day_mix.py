@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bot.core.policy import Policy
+from bot.core.policy.models import Policy
 from bot.core.policy.selection import ChangedFile, select
 
 _SEED = 11  # the same commits each time

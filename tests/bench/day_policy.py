@@ -5,7 +5,8 @@ from typing import Any
 
 import yaml
 
-from bot.core.policy import Policy, PolicyErrors, Start, Suite, load_policy
+from bot.core.policy.loading import PolicyErrors, load_policy
+from bot.core.policy.models import Policy, Start, Suite
 from bot.resources import text
 from tests.bench.day import places
 

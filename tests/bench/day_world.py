@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
 
-from bot.core.policy import Policy
+from bot.core.policy.models import Policy
 from bot.sim.model import Job as SimJob
 from bot.sim.model import Pull, Run
 from bot.sim.people import NewPull

@@ -8,7 +8,8 @@ from bot import resources
 from bot.cli.demo.play import files_of
 from bot.cli.demo.stage import POLICY, repository_in
 from bot.cli.init.templates import wanted
-from bot.core.policy import Policy, load_policy
+from bot.core.policy.loading import load_policy
+from bot.core.policy.models import Policy
 from bot.sim.workflow import WorkflowFile, parse
 
 SUBMIT_JOB, RUN_JOB = "ascend_multinode.yml", "ascend_nightly.yml"

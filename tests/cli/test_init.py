@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 from bot.cli.init import command
 from bot.cli.init.checkout import MAX_READ_BYTES
 from bot.cli.init.templates import wanted
-from bot.core.policy import Policy, check_policy
+from bot.core.policy.loading import check_policy
+from bot.core.policy.models import Policy
 
 ROOT = Path(__file__).parents[2]
 POLICY = ".github/ascend-ci.yml"

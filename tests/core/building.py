@@ -22,7 +22,7 @@ from bot.core.model.run_events import (
 from bot.core.model.runs import Run, State, StopReason, StopRequest
 from bot.core.model.snapshot import Label, Snapshot
 from bot.core.planning.trust import Person
-from bot.core.policy import Limits, Log, Suite
+from bot.core.policy.models import Limits, Log, Suite
 from bot.core.runs.reconcile_input import ReconcileInput
 
 T0 = datetime(2026, 8, 22, 12, 0, tzinfo=UTC)

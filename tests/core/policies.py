@@ -1,6 +1,7 @@
 """Policies written by hand for the tests of the policy and of matching."""
 
-from bot.core.policy import Policy, PolicyErrors, load_policy
+from bot.core.policy.loading import PolicyErrors, load_policy
+from bot.core.policy.models import Policy
 
 BASE = """\
 version: 1

@@ -23,7 +23,7 @@ from bot.core.model.runs import Outcome, Run, State, StopReason, StopRequest
 from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, SuiteSelection
 from bot.core.model.snapshot import Label, Pool, Snapshot
 from bot.core.model.views import GateView, SuiteView
-from bot.core.policy import Limits, Log, Suite, Tier
+from bot.core.policy.models import Limits, Log, Suite, Tier
 from bot.core.policy.selection import Choice
 from bot.core.report import Context
 from tests.core.building import with_changes

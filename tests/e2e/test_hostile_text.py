@@ -6,7 +6,8 @@ import unicodedata
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bot.core.policy import Policy, load_policy
+from bot.core.policy.loading import load_policy
+from bot.core.policy.models import Policy
 from bot.sim import NewPull
 from bot.sim.model import CheckRun, Pull
 from tests.e2e.people import say, stands, started, unharmed

@@ -11,7 +11,7 @@ from bot.core.model.repos import Repo
 from bot.core.model.runs import Claimant, Run, State
 from bot.core.model.snapshot import Label, Snapshot
 from bot.core.planning.plan import Plan
-from bot.core.policy import Limits, Log, Suite
+from bot.core.policy.models import Limits, Log, Suite
 from bot.store import Store
 from tests.core.building import with_changes
 

@@ -19,7 +19,7 @@ from bot.core.model.selections import (
     SuiteSelection,
 )
 from bot.core.planning.plan import Plan
-from bot.core.policy import Mode, Tier
+from bot.core.policy.models import Mode, Tier
 from bot.core.policy.selection import Choice
 from bot.store import Store
 from bot.store.runs import SaveRun

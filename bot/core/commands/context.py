@@ -15,7 +15,7 @@ from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation, suites_awaiting_approval
 from bot.core.planning.starts import Starter, StartRequest
 from bot.core.planning.trust import Person
-from bot.core.policy import Policy
+from bot.core.policy.models import Policy
 from bot.core.report.markdown import code, prose
 
 

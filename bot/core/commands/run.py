@@ -12,7 +12,7 @@ from bot.core.model.ids import short
 from bot.core.planning.permissions import by_command, named
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation
-from bot.core.policy import Tier
+from bot.core.policy.models import Tier
 from bot.core.report.markdown import code
 
 _LABEL = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)

@@ -12,7 +12,7 @@ from bot.core.messages import Messages
 from bot.core.messages.words import listing, number
 from bot.core.model.levels import Level
 from bot.core.planning.permissions import level_for
-from bot.core.policy import Policy, Start, Suite, Tier, Trigger
+from bot.core.policy.models import Policy, Start, Suite, Tier, Trigger
 from bot.core.policy.selection import ChangedFile, Choice, Selection, select
 
 

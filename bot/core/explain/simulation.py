@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.core.explain.explaining import Starts, cost_of, starts
-from bot.core.policy import Policy
+from bot.core.policy.models import Policy
 from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, select
 
 _BY_ITSELF = frozenset({Starts.ITSELF, Starts.GITHUB})

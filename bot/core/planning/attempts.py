@@ -9,7 +9,7 @@ from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.runs import Claimant, Rank, Run, State
 from bot.core.model.snapshot import Label, Pool, Snapshot
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan, RunClaimants
-from bot.core.policy import Policy
+from bot.core.policy.models import Policy
 from bot.core.policy.selection import ChangedFile, touches_environment
 
 NewId = Callable[[], str]

@@ -7,7 +7,7 @@ from bot.core.model.ids import RepoId
 from bot.core.model.selections import SelectionDetails, StoredSelection
 from bot.core.model.views import Gate
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, DropClaimant, Plan
-from bot.core.policy import Mode
+from bot.core.policy.models import Mode
 
 
 def audited(changes: Plan, now: datetime, delivery: str | None) -> Plan:

@@ -18,7 +18,7 @@ from bot.core.planning.attempts import (
     next_attempt,
 )
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
-from bot.core.policy import Policy, Trigger
+from bot.core.policy.models import Policy, Trigger
 from bot.core.policy.selection import ChangedFile, Selection, select
 
 SOURCES = ("group:", "push:", "nightly:")

@@ -18,7 +18,7 @@ from bot.core.planning.attempts import AttemptMaker, latest
 from bot.core.planning.commits import Commit, drop_source, runs_again, start
 from bot.core.planning.plan import Plan, RunClaimants
 from bot.core.planning.pull_request import suite_selection
-from bot.core.policy import Mode, Start, Suite, Tier
+from bot.core.policy.models import Mode, Start, Suite, Tier
 from bot.core.policy.selection import Choice, Selection
 
 _HEAD_REF = re.compile(r"(?:refs/heads/)?gh-readonly-queue/.+/pr-(\d{1,18})-[0-9a-f]+")

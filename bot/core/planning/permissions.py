@@ -19,7 +19,7 @@ from bot.core.model.runs import Outcome, Run, State
 from bot.core.planning.attempts import latest
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Person, Trusted
-from bot.core.policy import Mode, Policy, Start, Suite, Tier, Trigger, Trust
+from bot.core.policy.models import Mode, Policy, Start, Suite, Tier, Trigger, Trust
 from bot.core.policy.selection import suites_named
 from bot.core.report.markdown import code
 

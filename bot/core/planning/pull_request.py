@@ -13,7 +13,7 @@ from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.commits import Commit, runs_again, start
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.trust import Trusted
-from bot.core.policy import Mode, Policy, Start, Suite, Tier
+from bot.core.policy.models import Mode, Policy, Start, Suite, Tier
 from bot.core.policy.selection import ChangedFile, Choice, Selection
 
 FILES_KEPT = 5  # of those that selected a suite: enough to see why

@@ -7,7 +7,7 @@ from bot.core.model.ids import Sha, short
 from bot.core.planning.attempts import AttemptMaker
 from bot.core.planning.commits import Commit, drop_source, runs_again, start
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
-from bot.core.policy import Mode
+from bot.core.policy.models import Mode
 from bot.core.policy.selection import Selection
 
 

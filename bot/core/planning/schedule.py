@@ -17,7 +17,7 @@ from bot.core.model.runs import Outcome, Run, State
 from bot.core.planning.attempts import AttemptMaker, latest
 from bot.core.planning.commits import Commit, start
 from bot.core.planning.plan import Plan, RunClaimants
-from bot.core.policy import Nightly
+from bot.core.policy.models import Nightly
 from bot.core.policy.selection import nightly_suites
 
 CATCH_UP = timedelta(hours=2)  # a later firing starts nothing, and its note says so

@@ -26,7 +26,7 @@ from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.plan import AuditEntry, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation
-from bot.core.policy import Start, Suite
+from bot.core.policy.models import Start, Suite
 from bot.core.policy.selection import may_set
 from bot.core.queue.usage import Spent, used
 from bot.core.report.markdown import code

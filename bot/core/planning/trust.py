@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from bot.core.messages import Message
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Pull
-from bot.core.policy import Trust
+from bot.core.policy.models import Trust
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bot.core.messages import NOTHING, Message
 from bot.core.model.snapshot import Snapshot
-from bot.core.policy import Policy
+from bot.core.policy.models import Policy
 
 
 def limits_now(frozen: Snapshot, policy: Policy) -> Snapshot:

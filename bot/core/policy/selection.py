@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.core.messages import NOTHING, Message
-from bot.core.policy import Nightly, Policy, Suite, Trigger
 from bot.core.policy.globs import Glob, PatternError, compile_pattern, encode
+from bot.core.policy.models import Nightly, Policy, Suite, Trigger
 
 # The policy file of a repository.
 POLICY_PATH = ".github/ascend-ci.yml"

@@ -7,7 +7,7 @@ from bot.core.messages import Messages
 from bot.core.model.ids import short
 from bot.core.planning.permissions import guess
 from bot.core.planning.pull_request import Evaluation, may_start_by_itself
-from bot.core.policy import Mode
+from bot.core.policy.models import Mode
 from bot.core.policy.selection import suites_named
 from bot.core.report.markdown import code, plain, prose, table
 

@@ -8,8 +8,8 @@ from bot.core.github.limits import TEXT_BYTES
 from bot.core.messages.words import listing
 from bot.core.model.ids import Sha
 from bot.core.model.views import Annotation, CheckWrite, Proposal
-from bot.core.policy import PolicyError
 from bot.core.policy.changes import Before, Change, Comparison, Kind, compare
+from bot.core.policy.loading import PolicyError
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter
 from bot.core.report.markdown import code, title

@@ -11,7 +11,7 @@ from enum import StrEnum
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import Cost, SelectionDetails, SuiteSelection
 from bot.core.model.views import GateView
-from bot.core.policy import Mode, Tier
+from bot.core.policy.models import Mode, Tier
 from bot.core.runs.native import on_github
 
 

@@ -14,7 +14,7 @@ from bot.core.model.ids import Sha
 from bot.core.model.run_events import NativeRunSeen, WorkflowRunChanged
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.snapshot import Snapshot
-from bot.core.policy import Policy, Start
+from bot.core.policy.models import Policy, Start
 from bot.core.runs.cancellation import end_stopped, why_to_stop
 from bot.core.runs.observed import Observed
 from bot.core.runs.offline import LOOK_AT_LABEL

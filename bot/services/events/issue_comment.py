@@ -22,7 +22,7 @@ from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation, pr_source
 from bot.core.planning.starts import Starter, StartRequest
 from bot.core.planning.trust import Trusted
-from bot.core.policy import Limits
+from bot.core.policy.models import Limits
 from bot.core.policy.selection import Selection
 from bot.services.events.pull_request import PullRequests, RequestedHead
 from bot.services.policies import Broken, PolicyReader

@@ -23,7 +23,7 @@ from bot.core.planning.merge_group import (
     suites_passed,
 )
 from bot.core.planning.plan import Plan
-from bot.core.policy import Mode, Trigger
+from bot.core.policy.models import Mode, Trigger
 from bot.core.policy.selection import select
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles

@@ -6,7 +6,8 @@ from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.views import Proposal
 from bot.core.planning.attempts import PolicyAt
-from bot.core.policy import Policy, load_policy
+from bot.core.policy.loading import load_policy
+from bot.core.policy.models import Policy
 from bot.core.policy.selection import POLICY_PATH, ChangedFile
 from bot.services.policies import Broken
 from bot.services.workers import Deps

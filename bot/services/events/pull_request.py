@@ -23,7 +23,7 @@ from bot.core.planning.pull_request import (
     starts_by_itself,
 )
 from bot.core.planning.trust import Person, Trusted, trust_sha
-from bot.core.policy import Trust
+from bot.core.policy.models import Trust
 from bot.core.policy.selection import POLICY_PATH, select, touches_protected
 from bot.ports.github import ChangedFiles
 from bot.services.events.policy_change import PolicyChanges

@@ -10,7 +10,7 @@ from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.plan import Plan
 from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
-from bot.core.policy import Policy, Trigger
+from bot.core.policy.models import Policy, Trigger
 from bot.core.policy.selection import lists_branch, select
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from bot.core.digest import Digester, Signature, Signatures, load_signatures
 from bot.core.model.runs import Run
-from bot.core.policy import Signature as PolicySignature
+from bot.core.policy.models import Signature as PolicySignature
 from bot.core.report.redaction import Redactor
 
 _KEPT = 16  # compiled sets of signatures, of some hundred kB each; a policy has at most one

@@ -18,7 +18,7 @@ from bot.core.planning.attempts import (
 )
 from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import pr_source
-from bot.core.policy import Mode
+from bot.core.policy.models import Mode
 from bot.core.runs.native import (
     EVENTS,
     LATE_PULL,

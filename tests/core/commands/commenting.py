@@ -23,7 +23,7 @@ from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation
 from bot.core.planning.starts import Starter, StartRequest
 from bot.core.planning.trust import Person, Trusted
-from bot.core.policy import Policy
+from bot.core.policy.models import Policy
 from bot.core.policy.selection import ChangedFile, Selection, select
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, at
 from tests.core.policies import loaded, with_suite

@@ -18,7 +18,8 @@ from bot.core.explain.simulation import (
     simulate,
     to_json,
 )
-from bot.core.policy import Policy, Start, load_policy
+from bot.core.policy.loading import load_policy
+from bot.core.policy.models import Policy, Start
 from tests.core.policies import loaded
 from tests.core.policy.test_selection_corpus import corpus_policy
 

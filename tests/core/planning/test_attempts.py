@@ -18,7 +18,7 @@ from bot.core.planning.attempts import (
     next_attempt,
 )
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
-from bot.core.policy import Start
+from bot.core.policy.models import Start
 from tests.core.building import REPO, SHA, T0, a_run, a_snapshot, at, with_changes
 
 LABELS = (Label("npu-8", 8, 2), Label("npu-16", 16, 1))

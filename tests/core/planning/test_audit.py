@@ -14,7 +14,7 @@ from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, S
 from bot.core.model.views import Gate
 from bot.core.planning.audit import audited
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, DropClaimant, Plan
-from bot.core.policy import Mode
+from bot.core.policy.models import Mode
 from bot.core.policy.selection import Choice
 from tests.core.building import a_run
 

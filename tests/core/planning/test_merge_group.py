@@ -34,7 +34,7 @@ from bot.core.planning.merge_group import (
 )
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
-from bot.core.policy import Policy, Trigger
+from bot.core.policy.models import Policy, Trigger
 from bot.core.policy.selection import ChangedFile, Selection, select
 from tests.core.building import OLD_SHA, REPO, SHA, T0, with_changes
 from tests.core.policies import loaded

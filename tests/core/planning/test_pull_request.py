@@ -27,7 +27,7 @@ from bot.core.planning.pull_request import (
     suites_awaiting_approval,
 )
 from bot.core.planning.trust import Trusted
-from bot.core.policy import Mode
+from bot.core.policy.models import Mode
 from bot.core.policy.selection import ChangedFile, select
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, at, with_changes
 from tests.core.planning.heads import (

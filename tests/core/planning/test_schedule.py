@@ -30,7 +30,7 @@ from bot.core.planning.schedule import (
     schedule_change,
     too_far_ahead,
 )
-from bot.core.policy import Nightly
+from bot.core.policy.models import Nightly
 from tests.core.building import REPO, SHA
 from tests.core.policies import loaded
 

@@ -7,7 +7,7 @@ import pytest
 from bot.core.messages import quote
 from bot.core.model.snapshot import Pool
 from bot.core.planning.attempts import freeze
-from bot.core.policy import Tier
+from bot.core.policy.models import Tier
 from bot.core.policy.selection import ChangedFile
 from tests.core.building import with_changes
 from tests.core.planning.heads import AT, POLICY, SAME, with_policy

@@ -6,7 +6,7 @@ from bot.core.messages import quote
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
 from bot.core.planning.trust import Person, Trusted, trust_sha
-from bot.core.policy import Trust
+from bot.core.policy.models import Trust
 from tests.core.building import REPO, SHA, T0, a_pull, person
 
 RULE = Trust()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.core.policy import check_policy
+from bot.core.policy.loading import check_policy
 from tests.core.policies import BASE, errors, loaded, with_suite
 
 NIGHT = "triggers: [command, nightly]"

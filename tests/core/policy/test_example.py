@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.policy import Policy, Start, Tier, Trigger, check_policy
+from bot.core.policy.loading import check_policy
+from bot.core.policy.models import Policy, Start, Tier, Trigger
 from bot.core.policy.selection import ChangedFile, nightly_suites, select
 
 CONFIG = Path(__file__).parents[3] / "config" / "policy.yml"

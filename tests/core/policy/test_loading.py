@@ -3,7 +3,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.policy import Policy, PolicyErrors, check_policy, load_policy
+from bot.core.policy.loading import PolicyErrors, check_policy, load_policy
+from bot.core.policy.models import Policy
 from tests.core.policies import BASE, errors, loaded, with_suite
 
 EVERYTHING_WRONG = """\

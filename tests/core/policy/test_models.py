@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.core.model.levels import Level
-from bot.core.policy import Mode, Policy, Start, Tier, Trigger, pool_of
+from bot.core.policy.models import Mode, Policy, Start, Tier, Trigger, pool_of
 from tests.core.policies import BASE, loaded, with_suite
 
 

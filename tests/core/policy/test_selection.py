@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.messages import quote
-from bot.core.policy import Policy, Trigger
 from bot.core.policy.globs import compile_pattern, encode
+from bot.core.policy.models import Policy, Trigger
 from bot.core.policy.selection import (
     ChangedFile,
     Choice,

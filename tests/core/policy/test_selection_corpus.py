@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.policy import Policy, Start, load_policy
+from bot.core.policy.loading import load_policy
+from bot.core.policy.models import Policy, Start
 from bot.core.policy.selection import ChangedFile, select
 
 CONFIG = Path(__file__).parents[3] / "config" / "policy.yml"

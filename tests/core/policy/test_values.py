@@ -4,9 +4,9 @@ import pytest
 from pydantic import ValidationError
 
 from bot.core.digest import signatures
-from bot.core.policy import Policy, Signature, policy_schema
 from bot.core.policy.document import Document
 from bot.core.policy.errors import problems_of
+from bot.core.policy.models import Policy, Signature, policy_schema
 from tests.core.policies import BASE, errors, loaded, with_suite
 
 

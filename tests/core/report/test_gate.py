@@ -8,7 +8,7 @@ from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import Cost, StoredSelection
 from bot.core.model.views import GateView
-from bot.core.policy import Mode, Tier
+from bot.core.policy.models import Mode, Tier
 from bot.core.report import GateState, gate_check, gate_state
 from tests.core import views as s
 

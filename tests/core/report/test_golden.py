@@ -17,8 +17,8 @@ from bot.core.model.queue import Ahead, QueuePosition
 from bot.core.model.run_events import LogRead
 from bot.core.model.runs import Outcome, State, StopReason
 from bot.core.model.views import CheckWrite, GateView, Reply, SuiteView
-from bot.core.policy import Mode, Tier
 from bot.core.policy.changes import Comparison
+from bot.core.policy.models import Mode, Tier
 from bot.core.report import gate_check, render_policy_check, reply_body, suite_check
 from bot.core.report.markdown import code
 from tests.core import views as s

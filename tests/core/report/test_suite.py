@@ -14,7 +14,7 @@ from bot.core.model.queue import QueuePosition
 from bot.core.model.run_events import LogRead, RayJobLogLost, RayJobsDeleted, RayJobSeen
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.views import CheckWrite, Reply, SuiteView
-from bot.core.policy import Start
+from bot.core.policy.models import Start
 from bot.core.report import Context, gate_check, reply_body, reply_marker, suite_check
 from bot.core.report.failure import MESSAGE_BYTES
 from tests.core import views as s

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.core.policy import Start
+from bot.core.policy.models import Start
 from bot.core.policy.selection import ChangedFile, select
 from bot.core.workflows import Source, Transfer, transfer
 from tests.core.workflows.transfers import FOLDER, policy_of

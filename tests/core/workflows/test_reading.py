@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.policy import PolicyErrors, check_policy
+from bot.core.policy.loading import PolicyErrors, check_policy
 from bot.core.workflows import Missed, Source, transfer
 from bot.core.workflows.reading import MAX_BYTES, MAX_DEPTH, Table, read
 from tests.core.workflows.transfers import carried, missed, policy_of, workflow

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.core.policy import Start
+from bot.core.policy.models import Start
 from bot.core.workflows import Workflow
 from bot.core.workflows.jobs import MAX_JOBS
 from bot.core.workflows.writing import word

@@ -1,6 +1,7 @@
 """Carries workflow texts over for the tests, and looks at what became of them."""
 
-from bot.core.policy import Policy, check_policy
+from bot.core.policy.loading import check_policy
+from bot.core.policy.models import Policy
 from bot.core.workflows import Source, Transfer, transfer
 
 FOLDER = ".github/workflows/"
