@@ -127,7 +127,7 @@ class Settings(BaseSettings):
     @field_validator("policy_file")
     @classmethod
     def _policy_is_one(cls, value: Path | None) -> Path | None:
-        from bot.core.policy.loading import PolicyErrors, load_policy
+        from bot.core.policy.loading import PolicyErrors, load_policy  # noqa: PLC0415  needed by few
 
         if value is None:
             return None

@@ -18,7 +18,7 @@ import msgspec
 import stamina
 from yarl import URL
 
-from bot.core.rayjob import Gone, NotOffered, RayJobRecord, parse_record, parse_records
+from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord, parse_record, parse_records
 from bot.ports.errors import Permanent, Silent, Transient
 
 _NOT_OFFERED = frozenset(

@@ -8,7 +8,8 @@ from typing import BinaryIO, cast
 import click
 
 from bot.cli.inputs import FILE
-from bot.core.digest import Digester, load_signatures
+from bot.core.digest.digester import Digester
+from bot.core.digest.signatures import load_signatures
 from bot.core.model.digests import Digest
 from bot.core.report.redaction import Redactor
 from bot.resources import text

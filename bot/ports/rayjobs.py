@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from typing import Protocol
 
-from bot.core.rayjob import Gone, NotOffered, RayJobRecord
+from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord
 
 
 class RayJobs(Protocol):

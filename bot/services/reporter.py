@@ -7,15 +7,12 @@ from datetime import timedelta
 
 from bot.core.model.repos import Repo
 from bot.core.model.views import CheckWrite, GateView, Proposal
-from bot.core.report import (
-    Context,
-    gate_check,
-    gate_state,
-    policy_check,
-    reply_body,
-    reply_marker,
-    suite_check,
-)
+from bot.core.report.context import Context
+from bot.core.report.gate import gate_check
+from bot.core.report.policy_change import policy_check
+from bot.core.report.reply import reply_body, reply_marker
+from bot.core.report.standing import gate_state
+from bot.core.report.suite import suite_check
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.services.workers import LEASE_S, Deps
 from bot.store.checks import DueCheck

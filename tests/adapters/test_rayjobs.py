@@ -9,7 +9,9 @@ import pytest
 from aiohttp.test_utils import unused_port
 
 from bot.adapters.rayjobs import Limits, open_rayjobs
-from bot.core.rayjob import Final, Gone, NotOffered, RayJobRecord, StreamDecoder
+from bot.core.rayjob.events import Final
+from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord
+from bot.core.rayjob.stream import StreamDecoder
 from bot.core.rayjob.words import RayJobId
 from bot.ports.errors import Permanent, Silent, Transient
 from bot.ports.rayjobs import RayJobs

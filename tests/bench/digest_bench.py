@@ -20,8 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bot.adapters.rayjobs import open_rayjobs
-from bot.core.digest import Digester, Signatures, load_signatures
-from bot.core.rayjob import LogLine
+from bot.core.digest.digester import Digester
+from bot.core.digest.signatures import Signatures, load_signatures
+from bot.core.rayjob.events import LogLine
 from bot.core.rayjob.resume import Resume
 from bot.core.rayjob.stream import StreamDecoder
 from bot.resources import text

@@ -13,7 +13,7 @@ from bot.cli.demo.expected import (
     suite,
     unexpected,
 )
-from bot.core.report import reply_marker
+from bot.core.report.reply import reply_marker
 from bot.sim import SimGitHub, SimOptions
 from bot.sim.model import CheckRun
 

@@ -25,7 +25,7 @@ from bot.core.model.snapshot import Label, Pool, Snapshot
 from bot.core.model.views import GateView, SuiteView
 from bot.core.policy.models import Limits, Log, Suite, Tier
 from bot.core.policy.selection import Choice
-from bot.core.report import Context
+from bot.core.report.context import Context
 from tests.core.building import with_changes
 
 NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.core.report import reply_marker
+from bot.core.report.reply import reply_marker
 from bot.sim import SimGitHub
 from bot.sim.model import CheckRun, Comment
 

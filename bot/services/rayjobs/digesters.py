@@ -3,7 +3,8 @@
 import json
 from functools import lru_cache
 
-from bot.core.digest import Digester, Signature, Signatures, load_signatures
+from bot.core.digest.digester import Digester
+from bot.core.digest.signatures import Signature, Signatures, load_signatures
 from bot.core.model.runs import Run
 from bot.core.policy.models import Signature as PolicySignature
 from bot.core.report.redaction import Redactor

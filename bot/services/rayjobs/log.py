@@ -10,11 +10,12 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, assert_never
 
-from bot.core.digest import Digester
+from bot.core.digest.digester import Digester
 from bot.core.model.digests import Digest, Progress
 from bot.core.model.rayjobs import RayJob, ResumeState
 from bot.core.model.runs import Run
-from bot.core.rayjob import Event, Final, LogLine, RawText, Resume, StatusChange, WatchProblem
+from bot.core.rayjob.events import Event, Final, LogLine, RawText, StatusChange, WatchProblem
+from bot.core.rayjob.resume import Resume
 from bot.core.report.redaction import RedactingStream, Redactor
 from bot.ports.errors import Transient
 from bot.ports.logs import LogFile, LogFiles

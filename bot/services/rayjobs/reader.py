@@ -13,18 +13,10 @@ from typing import assert_never
 
 from bot.core.model.run_events import RayJobChanged, RayJobForeign, RayJobUnrecorded
 from bot.core.model.runs import Run
-from bot.core.rayjob import (
-    Event,
-    Final,
-    FinalStatus,
-    Gone,
-    LogLine,
-    NotOffered,
-    RayJobRecord,
-    StatusChange,
-    StreamDecoder,
-)
-from bot.core.rayjob.words import state_word
+from bot.core.rayjob.events import Event, Final, LogLine, StatusChange
+from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord
+from bot.core.rayjob.stream import StreamDecoder
+from bot.core.rayjob.words import FinalStatus, state_word
 from bot.ports.errors import Permanent, Silent, Transient
 from bot.ports.rayjobs import RayJobs
 from bot.services.rayjobs.log import RayJobLog

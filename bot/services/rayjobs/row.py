@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.core.model.run_events import RayJobLogLost, RunEvent, Source, What
-from bot.core.rayjob import FinalStatus
+from bot.core.rayjob.words import FinalStatus
 from bot.core.report.redaction import Redactor
 from bot.ports.clock import Clock
 from bot.ports.errors import Transient

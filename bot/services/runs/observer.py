@@ -20,7 +20,8 @@ from bot.core.model.run_events import (
     WorkflowRunEnded,
 )
 from bot.core.model.runs import Run, State
-from bot.core.rayjob import ActionsLog, NotOffered, RayJobRecord
+from bot.core.rayjob.evidence import ActionsLog
+from bot.core.rayjob.record import NotOffered, RayJobRecord
 from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsJob

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bot.core.digest import Digester, Signatures, load_signatures
+from bot.core.digest.digester import Digester
+from bot.core.digest.signatures import Signatures, load_signatures
 from bot.core.model.digests import Digest
 from bot.resources import text
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.digest import Digester
+from bot.core.digest.digester import Digester
 from bot.core.model.digests import MAX_JSON_BYTES, Digest
 from tests.core.digest.corpus import HERE, SHARED, Case, load, signatures
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from bot.core.digest import Digester
+from bot.core.digest.digester import Digester
 from bot.core.model.digests import MAX_JSON_BYTES, Annotation, Digest
 from tests.core.digest.corpus import signatures
 

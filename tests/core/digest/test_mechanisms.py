@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.core.digest import Digester
+from bot.core.digest.digester import Digester
 from bot.core.model.digests import Digest
 from tests.core.digest.corpus import signatures
 

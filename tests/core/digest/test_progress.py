@@ -1,6 +1,6 @@
 import pytest
 
-from bot.core.digest import Digester
+from bot.core.digest.digester import Digester
 from bot.core.digest.progress import Clock, moment, verl_metrics
 from bot.core.model.digests import Progress
 from tests.core.digest.corpus import signatures

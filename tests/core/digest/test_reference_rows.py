@@ -4,7 +4,7 @@
 
 import pytest
 
-from bot.core.digest import Digester
+from bot.core.digest.digester import Digester
 from tests.core.digest.corpus import signatures
 
 RAISED = 'Traceback (most recent call last):\n  File "/verl/a.py", line 3, in f\n    x()\n'

@@ -2,10 +2,9 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from bot.core.digest import Signature, load_signatures
 from bot.core.digest.digester import Digester
 from bot.core.digest.evidence import codes_in
-from bot.core.digest.signatures import Role
+from bot.core.digest.signatures import Role, Signature, load_signatures
 from bot.resources import text
 from tests.core.digest.corpus import signatures
 

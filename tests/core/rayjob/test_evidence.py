@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.rayjob import ActionsLog, FinalStatus, LogEvidence
-from bot.core.rayjob.words import RayJobId
+from bot.core.rayjob.evidence import ActionsLog, LogEvidence
+from bot.core.rayjob.words import FinalStatus, RayJobId
 
 TS = b"2026-07-15T17:04:05.0743529Z "
 ID = RayJobId("verl-16400120077-1-e2e")

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.model.rayjobs import ResumeState
-from bot.core.rayjob import Event, Final, LogLine, RawText, Resume, StatusChange, WatchProblem
+from bot.core.rayjob.events import Event, Final, LogLine, RawText, StatusChange, WatchProblem
+from bot.core.rayjob.resume import Resume
 
 DONE = Final("SUCCEEDED")
 RUNNING = StatusChange("RUNNING")

@@ -5,16 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.rayjob import (
-    MAX_LINE_BYTES,
-    Event,
-    Final,
-    LogLine,
-    RawText,
-    StatusChange,
-    StreamDecoder,
-    WatchProblem,
-)
+from bot.core.rayjob.events import Event, Final, LogLine, RawText, StatusChange, WatchProblem
+from bot.core.rayjob.stream import MAX_LINE_BYTES, StreamDecoder
 
 
 def decoded(data: bytes, size: int | None = None) -> list[Event]:

@@ -4,14 +4,8 @@ import pytest
 
 from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import unconfirmed
-from bot.core.rayjob import (
-    FinalStatus,
-    RayJobRecord,
-    parse_record,
-    parse_records,
-    parse_time,
-)
-from bot.core.rayjob.words import RayJobId
+from bot.core.rayjob.record import RayJobRecord, parse_record, parse_records, parse_time
+from bot.core.rayjob.words import FinalStatus, RayJobId
 
 FULL = {
     "job_id": "verl-1-1-e2e",

@@ -9,7 +9,8 @@ from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import Cost, StoredSelection
 from bot.core.model.views import GateView
 from bot.core.policy.models import Mode, Tier
-from bot.core.report import GateState, gate_check, gate_state
+from bot.core.report.gate import gate_check
+from bot.core.report.standing import GateState, gate_state
 from tests.core import views as s
 
 OPEN = GateState("in_progress", None)

@@ -19,8 +19,11 @@ from bot.core.model.runs import Outcome, State, StopReason
 from bot.core.model.views import CheckWrite, GateView, Reply, SuiteView
 from bot.core.policy.changes import Comparison
 from bot.core.policy.models import Mode, Tier
-from bot.core.report import gate_check, render_policy_check, reply_body, suite_check
+from bot.core.report.gate import gate_check
 from bot.core.report.markdown import code
+from bot.core.report.policy_change import render_policy_check
+from bot.core.report.reply import reply_body
+from bot.core.report.suite import suite_check
 from tests.core import views as s
 from tests.core.building import with_changes
 from tests.core.proposed import PROPOSED

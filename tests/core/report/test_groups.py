@@ -9,7 +9,9 @@ from bot.core.model.ids import Sha
 from bot.core.model.runs import Outcome
 from bot.core.model.selections import MergeGroup, StoredSelection, SuiteSelection
 from bot.core.model.views import GateView
-from bot.core.report import GateState, gate_check, gate_state, suite_check
+from bot.core.report.gate import gate_check
+from bot.core.report.standing import GateState, gate_state
+from bot.core.report.suite import suite_check
 from tests.core import views as s
 
 HERE = s.chosen(passed_at=Sha("1a2b3c4d5e6f" + "0" * 28))

@@ -8,7 +8,7 @@ from bot.core.github.limits import TEXT_BYTES
 from bot.core.model.ids import RepoId
 from bot.core.model.views import Annotation, CheckWrite, Proposal
 from bot.core.policy.changes import Before, Change, Comparison, Kind
-from bot.core.report import policy_check, render_policy_check
+from bot.core.report.policy_change import policy_check, render_policy_check
 from tests.core import views as s
 from tests.core.proposed import PROPOSED
 

@@ -15,8 +15,11 @@ from bot.core.model.run_events import LogRead, RayJobLogLost, RayJobsDeleted, Ra
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.views import CheckWrite, Reply, SuiteView
 from bot.core.policy.models import Start
-from bot.core.report import Context, gate_check, reply_body, reply_marker, suite_check
+from bot.core.report.context import Context
 from bot.core.report.failure import MESSAGE_BYTES
+from bot.core.report.gate import gate_check
+from bot.core.report.reply import reply_body, reply_marker
+from bot.core.report.suite import suite_check
 from tests.core import views as s
 from tests.core.building import with_changes
 from tests.core.report.test_markdown import NASTY

@@ -21,7 +21,8 @@ from bot.core.model.snapshot import Label
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.trust import Person, Trusted
 from bot.core.policy.models import Start
-from bot.core.report import Context, gate_check
+from bot.core.report.context import Context
+from bot.core.report.gate import gate_check
 from bot.core.runs.dispatch_inputs import refusal
 from bot.core.runs.native import (
     TO_APPROVE,

@@ -11,7 +11,8 @@ from typing import Any
 from bot import resources
 from bot.adapters.logs import LogFiles
 from bot.adapters.rayjobs import Limits, open_rayjobs
-from bot.core.digest import Digester, load_signatures
+from bot.core.digest.digester import Digester
+from bot.core.digest.signatures import load_signatures
 from bot.core.model.digests import Digest
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import DispatchStarted, LogRead, RunEvent, Source
