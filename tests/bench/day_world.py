@@ -108,7 +108,7 @@ class Play:
         heappush(self._todo, (at, next(self._order), what))
 
     def _over(self) -> bool:
-        """Tell whether the day is past, nothing runs, and every head has its verdict."""
+        """Return True if the day is past, nothing runs, and every head has its verdict."""
         if self._busy or any(self._waiting.values()) or self.now < self.hours * 60 + 5:
             return False
         return not self.open_gates() and not self._open_checks()

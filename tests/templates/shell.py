@@ -113,7 +113,7 @@ def path_of(text: str) -> str:
 
 
 def mentions(text: str, folder: str) -> bool:
-    """Tell whether a text names a folder or something in it, in whatever way."""
+    """Return True if a text names a folder or something in it, in whatever way."""
     wanted = folder.split("/")
     for piece in re.split(r"[=:,{}\s'\"]+", _WORKSPACE.sub("./", text)):
         parts = normpath(piece).split("/") if piece else []

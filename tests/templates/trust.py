@@ -66,14 +66,14 @@ class _Job:
         )
 
     def is_trusted(self, text: str) -> bool:
-        """Tell whether a path lies in a trusted checkout, and can lie nowhere else."""
+        """Return True if a path lies in a trusted checkout, and can lie nowhere else."""
         path = path_of(expand(text, self.variables))
         if self.is_tainted(text) or re.search(r"[$*?\[{`~]", path) or path.startswith(("/", "..")):
             return False
         return any(top == "." or f"{path}/".startswith(f"{top}/") for top in self.trusted)
 
     def may_be_trusted(self, text: str) -> bool:
-        """Tell whether a path may lie in a trusted checkout."""
+        """Return True if a path may lie in a trusted checkout."""
         path = path_of(expand(text, self.variables))
         is_near = path == "." or not path.startswith(("/", "$", ".."))
         return (

@@ -55,7 +55,7 @@ def _is_number(value: str) -> bool:
 
 
 def _looks_secret(value: str) -> bool:
-    """Tell a credential from a word: digits, inner capitals, or sheer length."""
+    """Return True if the value looks like a credential: digits, inner capitals, sheer length."""
     bare = value.strip("\\\"'")
     if bare == MARK:
         return True
@@ -166,7 +166,7 @@ class Redactor:
         return line if once == data else self._pass(once).decode()
 
     def may_hold(self, data: bytes) -> bool:
-        """Tell quickly whether a rule may find something: most lines hold nothing like it."""
+        """Return True if a rule may match the text; most lines hold nothing like a secret."""
         return self._hint.search(data) is not None
 
     def _pass(self, data: bytes) -> bytes:

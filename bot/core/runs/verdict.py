@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.core.messages import Message
+from bot.core.messages.words import duration
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Outcome, Run
 from bot.core.runs.observed import Observed
@@ -79,14 +80,15 @@ def _too_early(run: Run, observed: Observed) -> Decided | None:
     limit = timedelta(minutes=run.snapshot.suite.min_minutes)
     if not limit or (ran is not None and ran >= limit):
         return None
-    return Decided(
-        Outcome.BROKEN,
-        Message("run_too_early", minutes=run.snapshot.suite.min_minutes),
-    )
+    least = run.snapshot.suite.min_minutes
+    if ran is None:
+        return Decided(Outcome.BROKEN, Message("run_too_early_unknown", minutes=least))
+    span = duration(ran.total_seconds())
+    return Decided(Outcome.BROKEN, Message("run_too_early", ran=span, minutes=least))
 
 
 def _cancelled(run: Run, observed: Observed) -> Decided:
-    """Tell a cancel from a time limit: GitHub calls both cancelled."""
+    """Judge an end that GitHub calls cancelled: by a person, or at a time limit."""
     ran = _ran(observed)
     limit = timedelta(minutes=run.snapshot.suite.timeout_minutes) - timedelta(minutes=1)
     if ran is not None and ran >= limit:

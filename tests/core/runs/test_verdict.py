@@ -191,6 +191,12 @@ def test_a_green_end_too_soon_is_not_believed(
     assert judge(ray, observed, (a_rayjob("SUCCEEDED"),), at(31)) == expected
 
 
+def test_an_end_too_soon_says_how_soon_and_by_which_key() -> None:
+    verdict = judge(dispatched(min_minutes=31), GREEN, (), at(31))
+    assert isinstance(verdict, Decided)
+    assert verdict.why == "ended after 30 min, sooner than this suite can (min_minutes: 31)"
+
+
 @pytest.mark.parametrize(("limit", "expected"), [(31, TIMED_OUT), (30, TIMED_OUT), (32, CANCELLED)])
 def test_github_cancels_a_job_at_its_own_limit(limit: int, expected: Pending | Decided) -> None:
     verdict = judge(dispatched(timeout_minutes=limit), seen("cancelled"), (), at(31))

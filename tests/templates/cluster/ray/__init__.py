@@ -34,7 +34,7 @@ def nodes() -> list[dict[str, Any]]:
 
 
 def get_runtime_context() -> SimpleNamespace:
-    """Tell where the driver runs."""
+    """Return where the driver runs."""
     return SimpleNamespace(get_node_id=lambda: HERE)
 
 
