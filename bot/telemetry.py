@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from functools import partial
 from typing import Any
 
 import structlog
@@ -45,70 +46,49 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._of_github()
-        self._of_runs()
-        self._of_this_process()
-
-    def _of_github(self) -> None:
-        self.deliveries = Counter(
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry)
+        self.deliveries = counter(
             "ascend_ci_deliveries",
             "Webhooks received, by event and what became of them",
             ["event", "result"],
-            registry=self.registry,
         )
-        self.calls = Counter(
+        self.calls = counter(
             "ascend_ci_github_calls",
             "Calls to GitHub's API, by operation and status",
             ["operation", "status"],
-            registry=self.registry,
         )
-        self.call_seconds = Histogram(
-            "ascend_ci_github_call_seconds",
-            "Duration of calls to GitHub's API",
-            ["operation"],
-            registry=self.registry,
+        self.call_seconds = histogram(
+            "ascend_ci_github_call_seconds", "Duration of calls to GitHub's API", ["operation"]
         )
-        self.first_check_seconds = Histogram(
+        self.first_check_seconds = histogram(
             "ascend_ci_first_check_seconds",
             "From a webhook's arrival to its first check run on GitHub",
-            registry=self.registry,
             buckets=(0.25, 0.5, 1, 2, 5, 10, 30, 60),
         )
-
-    def _of_runs(self) -> None:
-        self.states = Counter(
+        self.states = counter(
             "ascend_ci_run_transitions",
             "Runs that changed state, by new state and outcome",
             ["state", "outcome"],
-            registry=self.registry,
         )
-        self.runs = Gauge(
-            "ascend_ci_runs", "Open runs, by state", ["state"], registry=self.registry
-        )
-        self.leftovers = Counter(
+        self.runs = gauge("ascend_ci_runs", "Open runs, by state", ["state"])
+        self.leftovers = counter(
             "ascend_ci_leftovers",
             "Runs that ended while their RayJobs could not be deleted: they may hold NPUs",
-            registry=self.registry,
         )
-        self.offline = Gauge(
+        self.offline = gauge(
             "ascend_ci_label_offline",
             "Runner labels that look offline: runs wait and no job started; value in seconds",
             ["repo", "label"],
-            registry=self.registry,
         )
-
-    def _of_this_process(self) -> None:
-        self.loop_errors = Counter(
-            "ascend_ci_loop_errors",
-            "Steps of a loop that raised, by loop",
-            ["loop"],
-            registry=self.registry,
+        self.loop_errors = counter(
+            "ascend_ci_loop_errors", "Steps of a loop that raised, by loop", ["loop"]
         )
-        self.waiting = Gauge(
+        self.waiting = gauge(
             "ascend_ci_waiting",
             "Rows that wait: deliveries, parked deliveries, check runs behind or given up",
             ["what"],
-            registry=self.registry,
         )
 
     def called(self, operation: str, status: int, seconds: float) -> None:

@@ -17,7 +17,6 @@ from bot.core.model.ids import RepoId
 from bot.core.model.levels import Level
 from bot.core.model.repos import Repo
 from bot.ports.clock import Clock
-from bot.ports.errors import Lost, Transient
 
 T = TypeVar("T")
 
@@ -68,7 +67,7 @@ class Api:
 
     async def _look_up(self, repo: Repo) -> int:
         url = "/repos/{owner}/{repo}/installation"
-        call = Call("installation", "GET", url, named(repo), repeat=True)
+        call = get("installation", url, named(repo))
         answer = await self._app.call(call)
         with understood(call):
             found = int(answer.data["id"])
@@ -80,13 +79,8 @@ class Api:
             return await self._fetch_token(installation)
 
         credentials = InstallationCredentials(fetch, self._clock)
-        return Channel(
-            self._wire,
-            self._api_url,
-            credentials,
-            self._clock,
-            writes_per_s=self._writes_per_s,
-        )
+        rate = self._writes_per_s
+        return Channel(self._wire, self._api_url, credentials, self._clock, writes_per_s=rate)
 
     async def _fetch_token(self, installation: int) -> tuple[str, datetime]:
         url = "/app/installations/{id}/access_tokens"
@@ -125,8 +119,7 @@ def understood(call: Call) -> Iterator[None]:
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as exc:
-        message = f"{call.operation}: GitHub's answer can't be read ({exc!r})"
-        raise (Transient(message) if call.repeat else Lost(message)) from exc
+        raise call.unclear(f"GitHub's answer can't be read ({exc!r})") from exc
 
 
 def named(repo: Repo, **more: str | int | None) -> dict[str, str | int | None]:

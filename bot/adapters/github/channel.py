@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
+import gidgethub
 import stamina
 import structlog
 from cachetools import LRUCache
@@ -19,16 +20,18 @@ from gidgethub import sansio
 
 from bot.adapters.github.auth import Credentials
 from bot.adapters.github.budget import Budget, Pace, Priority
-from bot.adapters.github.translate import decipher, lost
 from bot.adapters.github.wire import STREAM_SILENCE_S, TOTAL_S, Request, Response, Wire
 from bot.ports.clock import Clock
-from bot.ports.errors import Silent, Transient
+from bot.ports.errors import Lost, Permanent, Silent, Transient
 
 JSON = "application/vnd.github+json"
 CACHE_BYTES = 8 << 20  # ETags of an installation: a few hundred lists
 CACHED_BODY_BYTES = 1 << 20  # a larger body would push out all others
 CONCURRENT = 50  # GitHub allows 100 at once for all replicas together
 ATTEMPTS = 3
+UNAUTHORISED_RETRY_S = 60.0  # temporary while a key is rotated or a clock is set
+READ = ("content-type", "link")
+WORDS = 300  # characters of a body that is not JSON
 MAX_PAGES = 30  # 3,000 items, where GitHub's own lists end
 
 Vars = Mapping[str, str | int | None]
@@ -47,12 +50,15 @@ class Call:
     repeat: bool = False  # safe to send again if no answer came
     priority: Priority = Priority.PLAIN
 
+    def unclear(self, message: str) -> Transient:
+        """Return the error for a call that GitHub may have carried out."""
+        return (Transient if self.repeat else Lost)(f"{self.operation}: {message}")
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a call: decoded JSON (``None`` for no body), and the next page's URL."""
 
-    status: int
     data: Any
     next_url: str | None = None
 
@@ -133,7 +139,7 @@ class Channel:
             message = f"{call.operation}: nothing came for {STREAM_SILENCE_S:.0f} s"
             raise Silent(message) from exc
         except (aiohttp.ClientError, TimeoutError) as exc:
-            raise lost(call.operation, exc, repeat=True) from exc
+            raise _lost(call, exc) from exc
 
     def _begin(self, call: Call, header: str, head: Response) -> None:
         """Check a stream's head; drop a refused token, so that the next try has a new one."""
@@ -171,7 +177,7 @@ class Channel:
             try:
                 return await self._wire.send(self._request(call, header, cached))
             except (aiohttp.ClientError, TimeoutError) as exc:
-                raise lost(call.operation, exc, repeat=call.repeat) from exc
+                raise _lost(call, exc) from exc
 
     def _request(self, call: Call, header: str, cached: _Cached | None) -> Request:
         headers = {"accept": call.accept, "authorization": header}
@@ -201,9 +207,42 @@ class Channel:
 
 
 def _answer(call: Call, response: Response) -> Answer:
-    """Decode an answer; each caller gets its own copy."""
-    data, next_url = decipher(call.operation, response, repeat=call.repeat)
-    return Answer(response.status, data, next_url)
+    """Decode an answer, a copy for each caller; raise for anything but success."""
+    try:
+        # Without the quota's headers: the budget reads them and recognises a limit.
+        headers = {key: response.headers[key] for key in READ if key in response.headers}
+        data, _, next_url = sansio.decipher_response(response.status, headers, response.body)
+    except gidgethub.BadRequest as exc:
+        raise _refused(call, response, str(exc)) from exc
+    except gidgethub.HTTPException as exc:
+        raise call.unclear(f"{response.status} {exc}") from exc
+    except (ValueError, LookupError, TypeError, AttributeError) as exc:
+        # Broken JSON, bytes that are not text, a 422 without a message, an unnamed status.
+        words = response.body[:WORDS].decode(errors="replace")
+        if 400 <= response.status < 500:
+            raise _refused(call, response, words) from exc
+        raise call.unclear(f"{response.status} with a body that is no JSON: {words}") from exc
+    return Answer(data, next_url)
+
+
+def _refused(call: Call, response: Response, words: str) -> Transient | Permanent:
+    message = f"{call.operation}: {response.status} {words}"
+    if response.status == 401:
+        return Transient(message, retry_after_s=UNAUTHORISED_RETRY_S)
+    if response.status == 408:
+        return Transient(message)
+    wanted = response.headers.get("x-accepted-github-permissions")
+    if response.status == 403 and wanted:
+        message = f"{message} (GitHub wants the permission {wanted})"
+    return Permanent(message, status=response.status)
+
+
+def _lost(call: Call, exc: Exception) -> Transient:
+    """Describe a network error; ``Lost`` if GitHub may have carried out the call."""
+    message = f"no answer from GitHub ({type(exc).__name__}: {exc})"
+    if isinstance(exc, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        return Transient(f"{call.operation}: {message}")  # never sent
+    return call.unclear(message)
 
 
 def _items(call: Call, data: Any, key: str) -> Sequence[Any]:

@@ -7,7 +7,7 @@ from bot.adapters.github import decode
 from bot.adapters.github.api import Api, get, named, understood
 from bot.adapters.github.budget import Priority
 from bot.adapters.github.channel import Call
-from bot.adapters.github.checkbody import MARK
+from bot.adapters.github.checks import MARK
 from bot.core.github.limits import TEXT_BYTES
 from bot.core.model.repos import Repo
 from bot.core.report.markdown import cut_bytes

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.adapters.github.checkbody import MARK, body_of, cut_chars
+from bot.adapters.github.checks import MARK, body_of, cut_chars
 from bot.core.model.ids import Sha
 from bot.core.model.views import Annotation, Button, CheckWrite
 from bot.core.report.markdown import cut_bytes
