@@ -60,7 +60,7 @@ class LogFiles:
     async def open(self, run_id: RunId, job_id: str, *, keep: int) -> "LogFile":
         """Open for appending after the first `keep` bytes; see the port."""
         path = self._path(run_id, job_id)
-        return await _opened(lambda: LogFile(path, keep), LogFile.shut)
+        return LogFile(*await _opened(lambda: _begin(path, keep), lambda begun: begun[0].close()))
 
     async def read(
         self, run_id: RunId, job_id: str, *, upto: int, from_line: int = 1
@@ -94,11 +94,11 @@ class LogFiles:
 
 
 class LogFile:
-    """The port's `LogFile`; `LogFiles.open` makes it, in a thread."""
+    """The port's `LogFile`; `LogFiles.open` makes it."""
 
-    def __init__(self, path: Path, keep: int) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file, self._length = _begin(path, keep)
+    def __init__(self, file: FileIO, length: int) -> None:
+        self._file = file
+        self._length = length
 
     @property
     def length(self) -> int:
@@ -124,10 +124,6 @@ class LogFile:
         """Release the file."""
         self._file.close()
 
-    def shut(self) -> None:
-        """Close the file of a log that nobody uses."""
-        self._file.close()
-
     def _write(self, text: bytes) -> int:
         """Write after the valid bytes, over the remains of a failed append."""
         self._file.seek(self._length)
@@ -142,6 +138,7 @@ def _begin(path: Path, keep: int) -> tuple[FileIO, int]:
     A writer that lost its lease may not know it yet and go on writing. With a copy it writes into a
     file without a name.
     """
+    path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.{os.urandom(4).hex()}")
     file = FileIO(fresh, "w+")
     try:
@@ -241,12 +238,7 @@ def _written_at(folder: Path) -> float:
 
 async def _opened(work: Callable[[], _T], close: Callable[[_T], None]) -> _T:
     """Open in a thread; if the caller was cancelled meanwhile, close the file first."""
-
-    def translated() -> _T:
-        with _translating():
-            return work()
-
-    opening = asyncio.get_running_loop().run_in_executor(None, translated)
+    opening = asyncio.get_running_loop().run_in_executor(None, _translating()(work))
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
@@ -257,11 +249,7 @@ async def _opened(work: Callable[[], _T], close: Callable[[_T], None]) -> _T:
 
 
 async def _in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    def translated() -> _T:
-        with _translating():
-            return work(*args, **kwargs)
-
-    return await asyncio.to_thread(translated)
+    return await asyncio.to_thread(_translating()(work), *args, **kwargs)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ become `Transient` or `Permanent`.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -161,19 +161,17 @@ class HttpRayJobs:
                     _raise_refusal(answer, _retry_after_s(response))
                 return answer
 
-    @asynccontextmanager
-    async def _request(
+    def _request(
         self, method: str, path: str, patience: aiohttp.ClientTimeout, headers: dict[str, str]
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         # A redirect would send the token elsewhere, or turn a DELETE into a GET.
-        async with self._session.request(
+        return self._session.request(
             method,
             URL(self._url + path, encoded=True),
             headers=self._headers | headers,
             timeout=patience,
             allow_redirects=False,
-        ) as response:
-            yield response
+        )
 
     async def _answer(self, response: aiohttp.ClientResponse) -> _Answer:
         body = bytearray()

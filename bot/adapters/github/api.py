@@ -17,6 +17,7 @@ from bot.core.model.ids import RepoId
 from bot.core.model.levels import Level
 from bot.core.model.repos import Repo
 from bot.ports.clock import Clock
+from bot.ports.errors import Permanent
 
 T = TypeVar("T")
 
@@ -97,6 +98,15 @@ class Api:
         answer = await self._call(repo, call)
         with understood(call):
             return read(answer.data)
+
+    async def _maybe(self, repo: Repo, call: Call, read: Callable[[Any], T]) -> T | None:
+        """Read something that may not exist."""
+        try:
+            return await self._read(repo, call, read)
+        except Permanent as exc:
+            if exc.is_gone:
+                return None
+            raise
 
     async def _list(self, repo: Repo, call: Call, key: str, read: Callable[[Any], T]) -> list[T]:
         """Read all pages of a list."""

@@ -41,13 +41,7 @@ class Comments(Api):
             repeat=True,
             priority=Priority.FINAL,
         )
-        try:
-            await self._call(repo, call)
-        except Permanent as exc:
-            if exc.is_gone:
-                return False
-            raise
-        return True
+        return bool(await self._maybe(repo, call, lambda _: True))
 
     async def find_comment(
         self, repo: Repo, number: int, marker: str, since: datetime

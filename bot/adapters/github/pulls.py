@@ -1,17 +1,14 @@
 """Calls on pull requests, their files, and files of a branch."""
 
 import base64
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
 from bot.adapters.github import decode
-from bot.adapters.github.api import Api, T, get, named, understood
-from bot.adapters.github.channel import Call
+from bot.adapters.github.api import Api, get, named, understood
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
-from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles, FileText
 
 LISTED_FILES = 3000  # GitHub lists at most this many files of a pull request
@@ -67,12 +64,7 @@ class Pulls(Api):
         url = "/repos/{owner}/{repo}/contents/{+path}{?ref}"
         # Quoted here: `+` keeps the slashes, but would also keep `?` and `#`.
         call = get("file", url, named(repo, path=quote(path), ref=ref))
-        try:
-            data = (await self._call(repo, call)).data
-        except Permanent as exc:
-            if exc.is_gone:
-                return None
-            raise
+        data: Any = await self._maybe(repo, call, lambda data: data)
         if not _is_file(data):
             return None
         if data.get("encoding") != "base64":
@@ -89,15 +81,6 @@ class Pulls(Api):
         """Return git's id for a commit's files, None for an unknown commit."""
         call = get("tree", "/repos/{owner}/{repo}/git/commits/{sha}", named(repo, sha=sha))
         return await self._maybe(repo, call, lambda data: str(data["tree"]["sha"]))
-
-    async def _maybe(self, repo: Repo, call: Call, read: Callable[[Any], T]) -> T | None:
-        """Read something that may not exist."""
-        try:
-            return await self._read(repo, call, read)
-        except Permanent as exc:
-            if exc.is_gone:
-                return None
-            raise
 
     async def _blob(self, repo: Repo, sha: str | None) -> Any:
         """Read a file over 1 MB, which the contents API returns without content."""

@@ -91,8 +91,8 @@ class FullDisk(LogFiles):
 class Endless(LogFile):
     """A real file with more to read than anybody waits for."""
 
-    def __init__(self, path: Path, keep: int) -> None:
-        super().__init__(path, keep)
+    def __init__(self, path: Path) -> None:
+        super().__init__(FileIO(path, "w+"), 0)
         self.reading = asyncio.Event()
 
     async def read(self) -> AsyncGenerator[bytes, None]:
@@ -106,7 +106,7 @@ class EndlessFiles(LogFiles):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.file = Endless(folder / "endless", 0)
+        self.file = Endless(folder / "endless")
 
     async def open(self, run_id: RunId, job_id: str, *, keep: int) -> LogFile:
         return self.file
