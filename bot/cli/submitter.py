@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
+from typing import Any
 
 import click
 
-from bot.submitter.backend import Backend, Limits
+from bot.submitter.backend import Limits
+from bot.submitter.jobs import Backend
 from bot.submitter.local import LocalBackend
 from bot.submitter.ray import RayBackend
 from bot.submitter.ray_api import RayApi
@@ -77,7 +79,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         to_stderr("warning: without --token anybody who reaches this address can run commands")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     limits = Limits(live_jobs=max_jobs)
-    runner: Backend
+    runner: Backend[Any]
     if backend == "ray":
         runner = RayBackend(data_dir, _api(ray_address, ray_token), workdir=workdir, limits=limits)
     else:

@@ -1,4 +1,4 @@
-"""The stored jobs of a backend: a folder for each job, found again after a restart.
+"""The interface of a backend, and its stored jobs, which are found again after a restart.
 
 The folder of a job contains `job.json` (the record of the request), `events.ndjson` (every event),
 `state.json` (the latest status) and `stop` (exists once a stop was asked for).
@@ -13,7 +13,7 @@ import secrets
 import shutil
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -85,76 +85,138 @@ class Job(Generic[RecordT]):
 FIRST_STATE = JobState("PENDING", "", "", "New", None)
 
 
-class JobStore(Generic[RecordT]):
-    """All jobs of one backend, by id, by key and by Actions run."""
+class Backend(ABC, Generic[RecordT]):
+    """Runs jobs, keeps their events, and survives a restart of the service.
 
-    def __init__(self, root: Path, kind: type[RecordT], limits: Limits) -> None:
-        self.root = root
-        self._admitting = asyncio.Lock()
+    It knows its jobs by id, by key and by Actions run. How a job runs is up to its subclasses.
+    """
+
+    name: str
+
+    def __init__(self, folder: Path, kind: type[RecordT], limits: Limits | None) -> None:
+        self._root = folder
         self._kind = kind
-        self._limits = limits
+        self._limits = limits or Limits()
+        self._admitting = asyncio.Lock()
         self._jobs: dict[str, Job[RecordT]] = {}
         self._keys: dict[str, str] = {}
         self._lock_fd: int | None = None
+        self._watches = Watches(self._limits)
 
-    async def load(self) -> None:
+    @abstractmethod
+    async def start(self) -> None:
+        """Find the jobs of the previous process."""
+
+    @abstractmethod
+    async def close(self, *, stop_jobs: bool) -> None:
+        """End open watches; the jobs continue unless `stop_jobs`."""
+
+    @abstractmethod
+    async def stop(self, job_ids: Sequence[str]) -> list[str]:
+        """Stop jobs and wait for their end; return the ids that are still alive."""
+
+    @abstractmethod
+    def _record(self, request: JobRequest, key: str | None) -> RecordT:
+        """Return the record of a new job."""
+
+    @abstractmethod
+    def _begin(self, job: Job[RecordT]) -> None:
+        """Start a stored job."""
+
+    async def problem(self) -> str | None:
+        """Return why new jobs can't run at present; `None` if they can."""
+        return await asyncio.to_thread(self._space_problem)
+
+    async def submit(self, request: JobRequest, key: str | None) -> tuple[str, bool]:
+        """Store a job, then start it; return its id, and whether it is new.
+
+        Raise `RefusedError`: 422 if the key belongs to another request, 429 if the service is full,
+        503 if the job can't be stored.
+        """
+        async with self._admitting:
+            known = self._known(request, key)
+            if known is not None:
+                return known, False
+            if len(self._live()) >= self._limits.live_jobs:
+                raise RefusedError(429, f"{self._limits.live_jobs} jobs are alive already")
+            job = await self._add(self._record(request, key))
+            self._begin(job)
+            log.info("job accepted: %s", job.record.job_id)
+            return job.record.job_id, True
+
+    async def state(self, job_id: str) -> JobView | None:
+        """Return a job with its state; `None` if it is unknown."""
+        job = self._jobs.get(job_id)
+        return None if job is None else await job.view()
+
+    async def jobs_of(self, run_id: str, attempt: str | None) -> list[JobView]:
+        """Return the jobs of an Actions run, of all its attempts if `attempt` is `None`.
+
+        They come in the order of their start.
+        """
+        return [
+            await job.view()
+            for job in list(self._jobs.values())
+            if job.record.request.github_run_id == run_id
+            and attempt in (None, job.record.request.github_run_attempt)
+        ]
+
+    def events(self, job_id: str, after: int) -> AsyncIterator[bytes]:
+        """Yield pieces of NDJSON after a sequence number until `final`.
+
+        An empty piece means that nothing happened for a while. A piece may end inside a line. The
+        stream ends early when the service closes. Raise `RefusedError` (429) if too many watch.
+        """
+        return self._watches.events(self._root / job_id / "events.ndjson", after)
+
+    def _live(self) -> list[Job[RecordT]]:
+        """Return the jobs that have no end yet."""
+        return [job for job in self._jobs.values() if job.end is None]
+
+    async def _load(self) -> None:
         """Read the jobs of the previous process; forget those that ended long ago.
 
         Raise `OSError` if another service uses the folder: both would write the same files.
         """
         await asyncio.to_thread(self._lock)
-        for record, folder in await asyncio.to_thread(self._load):
-            self._remember(Job(record, folder))
+        found = await asyncio.to_thread(lambda: list(self._stored()))
+        for job in sorted(found, key=lambda job: job.record.created_at):
+            self._remember(job)
 
-    def close(self) -> None:
+    def _lock(self) -> None:
+        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock_fd = os.open(self._root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._unlock()
+            raise BlockingIOError(error.errno, "another submitter uses", str(self._root)) from error
+
+    def _unlock(self) -> None:
         """Let another service use the folder."""
         if self._lock_fd is not None:
             os.close(self._lock_fd)
             self._lock_fd = None
 
-    def get(self, job_id: str) -> Job[RecordT] | None:
-        """Return a job; `None` if it is unknown."""
-        return self._jobs.get(job_id)
+    def _stored(self) -> Iterator[Job[RecordT]]:
+        for path in self._root.glob("*/job.json"):
+            try:
+                record = msgspec.json.decode(path.read_bytes(), type=self._kind)
+            except msgspec.DecodeError:
+                log.exception("unreadable record left alone: %s", path)
+                continue
+            if _days_since_end(path.parent) > self._limits.keep_days:
+                shutil.rmtree(path.parent)
+            else:
+                yield Job(record, path.parent)
 
-    def live(self) -> list[Job[RecordT]]:
-        """Return the jobs that have no end yet."""
-        return [job for job in self._jobs.values() if job.end is None]
-
-    def of_run(self, run_id: str, attempt: str | None) -> list[Job[RecordT]]:
-        """Return the jobs of an Actions run in the order of their start."""
-        return [
-            job
-            for job in self._jobs.values()
-            if job.record.request.github_run_id == run_id
-            and attempt in (None, job.record.request.github_run_attempt)
-        ]
-
-    async def view(self, job_id: str) -> JobView | None:
-        """Return a job with its state; `None` if it is unknown."""
-        job = self.get(job_id)
-        return None if job is None else await job.view()
-
-    async def views(self, run_id: str, attempt: str | None) -> list[JobView]:
-        """Return the jobs of an Actions run with their states, in the order of their start."""
-        return [await job.view() for job in self.of_run(run_id, attempt)]
-
-    async def admit(
-        self,
-        request: JobRequest,
-        key: str | None,
-        make: Callable[[JobRequest, str | None], RecordT],
-        begin: Callable[[Job[RecordT]], None],
-    ) -> tuple[str, bool]:
-        """Store a job, then start it; return its id, and whether it is new."""
-        async with self._admitting:
-            known = self._known(request, key)
-            if known is not None:
-                return known, False
-            self._check_room()
-            job = await self._add(make(request, key))
-            begin(job)
-            log.info("job accepted: %s", job.record.job_id)
-            return job.record.job_id, True
+    async def _end_watches(self, *, stop_jobs: bool) -> None:
+        """End open watches; stop the jobs if asked."""
+        self._watches.close()
+        if stop_jobs:
+            left = await self.stop([job.record.job_id for job in self._live()])
+            if left:
+                log.error("jobs still alive: %s", ", ".join(left))
 
     def _known(self, request: JobRequest, key: str | None) -> str | None:
         """Return the job that a key has started; refuse the key for another body."""
@@ -166,31 +228,25 @@ class JobStore(Generic[RecordT]):
             raise RefusedError(422, reason)
         return job.record.job_id
 
-    def _check_room(self) -> None:
-        """Refuse another job if too many are alive."""
-        if len(self.live()) >= self._limits.live_jobs:
-            raise RefusedError(429, f"{self._limits.live_jobs} jobs are alive already")
-
     async def _add(self, record: RecordT) -> Job[RecordT]:
         """Store a job; if that fails, refuse (503) and leave nothing behind."""
-        problem = await asyncio.to_thread(self.problem)
+        problem = await asyncio.to_thread(self._space_problem)
         if problem is not None:
             raise RefusedError(503, problem)
-        folder = self.root / record.job_id
+        job = Job(record, self._root / record.job_id)
         try:
-            await asyncio.to_thread(_create, folder, record)
+            await asyncio.to_thread(_create, job.folder, record)
         except OSError as error:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, job.folder, ignore_errors=True)
             log.exception("a job could not be written down")
             raise RefusedError(503, f"the data folder: {error.strerror}") from error
-        job = Job(record, folder)
         self._remember(job)
         return job
 
-    def problem(self) -> str | None:
+    def _space_problem(self) -> str | None:
         """Return why no job can be stored; `None` if one can."""
         try:
-            free = shutil.disk_usage(self.root).free
+            free = shutil.disk_usage(self._root).free
         except OSError as error:
             return f"the data folder: {error.strerror}"
         if free < self._limits.free_bytes:
@@ -201,64 +257,6 @@ class JobStore(Generic[RecordT]):
         self._jobs[job.record.job_id] = job
         if job.record.key is not None:
             self._keys[job.record.key] = job.record.job_id
-
-    def _lock(self) -> None:
-        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._lock_fd = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self.close()
-            raise BlockingIOError(error.errno, "another submitter uses", str(self.root)) from error
-
-    def _load(self) -> list[tuple[RecordT, Path]]:
-        found = list(self._records())
-        return sorted(found, key=lambda pair: pair[0].created_at)
-
-    def _records(self) -> Iterator[tuple[RecordT, Path]]:
-        for path in self.root.glob("*/job.json"):
-            try:
-                record = msgspec.json.decode(path.read_bytes(), type=self._kind)
-            except msgspec.DecodeError:
-                log.exception("unreadable record left alone: %s", path)
-                continue
-            if _days_since_end(path.parent) > self._limits.keep_days:
-                shutil.rmtree(path.parent)
-            else:
-                yield record, path.parent
-
-
-class StoredBackend(ABC, Generic[RecordT]):
-    """The parts of a backend that only need the stored jobs."""
-
-    def __init__(self, folder: Path, kind: type[RecordT], limits: Limits | None) -> None:
-        self._limits = limits or Limits()
-        self._jobs = JobStore(folder, kind, self._limits)
-        self._watches = Watches(self._limits)
-
-    async def state(self, job_id: str) -> JobView | None:
-        """Return a job with its state."""
-        return await self._jobs.view(job_id)
-
-    async def jobs_of(self, run_id: str, attempt: str | None) -> list[JobView]:
-        """Return the jobs of an Actions run in the order of their start."""
-        return await self._jobs.views(run_id, attempt)
-
-    @abstractmethod
-    async def stop(self, job_ids: Sequence[str]) -> list[str]:
-        """Stop jobs and wait for their end; return the ids that are still alive."""
-
-    def events(self, job_id: str, after: int) -> AsyncIterator[bytes]:
-        """Yield the job's events from its file."""
-        return self._watches.events(self._jobs.root / job_id / "events.ndjson", after)
-
-    async def _end_watches(self, *, stop_jobs: bool) -> None:
-        """End open watches; stop the jobs if asked."""
-        self._watches.close()
-        if stop_jobs:
-            left = await self.stop([job.record.job_id for job in self._jobs.live()])
-            if left:
-                log.error("jobs still alive: %s", ", ".join(left))
 
 
 def new_id(request: JobRequest) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from bot.submitter.backend import JobState, Limits
 from bot.submitter.event_file import utc_now
-from bot.submitter.jobs import Job, Record, StoredBackend, environment, new_id
+from bot.submitter.jobs import Backend, Job, Record, environment, new_id
 from bot.submitter.patches import DEADLINE_PATH, accepted, deadline_s
 from bot.submitter.request import JobRequest
 
@@ -92,7 +92,7 @@ class LocalRecord(Record, frozen=True):
     grace_s: float
 
 
-class LocalBackend(StoredBackend[LocalRecord]):
+class LocalBackend(Backend[LocalRecord]):
     """Runs each job's script once with bash, whatever `worker_replicas` is.
 
     Relative script paths start in `workdir`; `None` means an own empty folder for each job.
@@ -116,8 +116,8 @@ class LocalBackend(StoredBackend[LocalRecord]):
 
     async def start(self) -> None:
         """Read the jobs of the previous process, and continue those without an end."""
-        await self._jobs.load()
-        for job in self._jobs.live():
+        await self._load()
+        for job in self._live():
             await self._settle(job)
         self._watchdog = asyncio.create_task(self._watch_supervisors())
 
@@ -127,17 +127,7 @@ class LocalBackend(StoredBackend[LocalRecord]):
         if self._watchdog is not None:
             self._watchdog.cancel()
             await asyncio.gather(self._watchdog, return_exceptions=True)
-        self._jobs.close()
-
-    async def problem(self) -> str | None:
-        """Return why no job can start: there is no space for another log."""
-        return await asyncio.to_thread(self._jobs.problem)
-
-    async def submit(self, request: JobRequest, key: str | None) -> tuple[str, bool]:
-        """Store the job, then start its supervisor."""
-        return await self._jobs.admit(
-            request, key, self._record, lambda job: self._supervisors.start(job.folder)
-        )
+        self._unlock()
 
     async def stop(self, job_ids: Sequence[str]) -> list[str]:
         """Ask the supervisors to stop their jobs: TERM, then KILL after the grace time."""
@@ -169,11 +159,14 @@ class LocalBackend(StoredBackend[LocalRecord]):
         while True:
             try:
                 self._supervisors.reap()
-                for job in self._jobs.live():
+                for job in self._live():
                     await self._settle(job)
             except Exception:
                 log.exception("watchdog failed, goes on")
             await asyncio.sleep(WATCHDOG_S)
+
+    def _begin(self, job: Job[LocalRecord]) -> None:
+        self._supervisors.start(job.folder)
 
     def _record(self, request: JobRequest, key: str | None) -> LocalRecord:
         job_id = new_id(request)
@@ -185,7 +178,7 @@ class LocalBackend(StoredBackend[LocalRecord]):
             note=accepted(request.template_patches, USED),
             argv=["bash", "--", request.script, *request.args],
             env=self._job_env(request, job_id),
-            cwd=str(self._workdir or self._jobs.root / job_id / "work"),
+            cwd=str(self._workdir or self._root / job_id / "work"),
             deadline_s=deadline_s(request.template_patches),
             grace_s=self._limits.grace_s,
             max_line_bytes=self._limits.line_bytes,

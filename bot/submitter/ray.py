@@ -9,7 +9,7 @@ from pathlib import Path
 from bot.submitter import patches
 from bot.submitter.backend import Limits
 from bot.submitter.event_file import utc_now
-from bot.submitter.jobs import Job, StoredBackend, new_id
+from bot.submitter.jobs import Backend, Job, new_id
 from bot.submitter.ray_api import AnswerError, RayApi, UnreachableError
 from bot.submitter.ray_job import RayFollower, RayRecord
 from bot.submitter.request import JobRequest
@@ -22,7 +22,7 @@ USED = frozenset(
 )
 
 
-class RayBackend(StoredBackend[RayRecord]):
+class RayBackend(Backend[RayRecord]):
     """Runs each job's script once, on the head node or on a node with its resources.
 
     A job waits until `worker_replicas` nodes are alive, because a two-node suite must not pass on
@@ -51,15 +51,15 @@ class RayBackend(StoredBackend[RayRecord]):
 
     async def start(self) -> None:
         """Continue the jobs of the previous process that have no end."""
-        await self._jobs.load()
+        await self._load()
         await self._api.open()
         problem = await self.problem()
         if problem is not None:
             log.warning("jobs will wait for %s: %s", self._api.address, problem)
-        for job in self._jobs.live():
+        for job in self._live():
             await job.view()
             if job.end is None:
-                self._follow(job)
+                self._begin(job)
 
     async def close(self, *, stop_jobs: bool) -> None:
         """End watches and stop following; stop the jobs if asked."""
@@ -69,11 +69,11 @@ class RayBackend(StoredBackend[RayRecord]):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._api.close()
-        self._jobs.close()
+        self._unlock()
 
     async def problem(self) -> str | None:
         """Return why no job can start: there is no space, or no cluster."""
-        problem = await asyncio.to_thread(self._jobs.problem)
+        problem = await super().problem()
         if problem is not None:
             return problem
         try:
@@ -81,10 +81,6 @@ class RayBackend(StoredBackend[RayRecord]):
         except (UnreachableError, AnswerError) as error:
             return f"the Ray cluster: {error}"
         return None
-
-    async def submit(self, request: JobRequest, key: str | None) -> tuple[str, bool]:
-        """Store the job; its follower submits it, even if the cluster comes back late."""
-        return await self._jobs.admit(request, key, self._record, self._follow)
 
     async def stop(self, job_ids: Sequence[str]) -> list[str]:
         """Ask the jobs to stop; a follower stops later what does not end in time."""
@@ -98,7 +94,8 @@ class RayBackend(StoredBackend[RayRecord]):
             await asyncio.wait(tasks, timeout=STOP_S * self._pace)
         return [job.record.job_id for job in jobs if job.end is None]
 
-    def _follow(self, job: Job[RayRecord]) -> None:
+    def _begin(self, job: Job[RayRecord]) -> None:
+        """Follow a job: its follower submits it, even if the cluster comes back late."""
         job_id = job.record.job_id
         follower = self._followers[job_id] = RayFollower(self._api, job, self._pace)
         task = self._tasks[job_id] = asyncio.create_task(follower.run(), name=job_id)

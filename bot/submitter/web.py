@@ -10,7 +10,8 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.submitter.backend import Backend, JobView
+from bot.submitter.backend import JobView
+from bot.submitter.jobs import Backend
 from bot.submitter.openapi import document
 from bot.submitter.request import KEY, RefusedError, decode_request, is_token
 
@@ -29,13 +30,13 @@ class Options:
     stop_jobs_on_exit: bool = False
 
 
-BACKEND: web.AppKey[Backend] = web.AppKey("backend")
+BACKEND: web.AppKey[Backend[Any]] = web.AppKey("backend")
 OPTIONS: web.AppKey[Options] = web.AppKey("options")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def create_app(backend: Backend, options: Options | None = None) -> web.Application:
+def create_app(backend: Backend[Any], options: Options | None = None) -> web.Application:
     """Return the application; it starts and closes the backend with itself."""
     options = options or Options()
     app = web.Application(middlewares=[_errors, _bearer], client_max_size=options.max_body_bytes)

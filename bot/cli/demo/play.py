@@ -6,13 +6,14 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from bot import resources
 from bot.cli.demo.errors import DemoError
 from bot.cli.demo.expected import Expectation, ExpectedCheck, differences
 from bot.sim import CannotError, NewPull, SimGitHub
 from bot.sim.model import CheckRun, Pull, Run
-from bot.submitter.backend import Backend
+from bot.submitter.jobs import Backend
 
 SCENE_S = 180.0  # each takes under 20 s on an idle machine, much more on a busy one
 LOOK_S = 0.1
@@ -31,7 +32,7 @@ class Play:
     """One scene's stage and its course; `changed` is called after each step."""
 
     github: SimGitHub
-    submitter: Backend
+    submitter: Backend[Any]
     limit_s: float = SCENE_S
     changed: Callable[[], None] = lambda: None
     started_at: float = field(default_factory=time.monotonic)

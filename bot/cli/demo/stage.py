@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 from aiohttp import web
@@ -23,7 +24,7 @@ from bot.cli.demo.strays import kill_strays, temporary_of
 from bot.cli.init.templates import wanted
 from bot.settings import Settings
 from bot.sim import SimGitHub, SimOptions
-from bot.submitter.backend import Backend
+from bot.submitter.jobs import Backend
 from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
 from bot.telemetry import get_log
@@ -40,7 +41,7 @@ class Stage:
     """Everything up and connected. `working` ends only by an error."""
 
     github: SimGitHub
-    submitter: Backend
+    submitter: Backend[Any]
     bot_url: str
     log: Log
     working: asyncio.Task[None]
