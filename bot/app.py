@@ -274,7 +274,6 @@ async def _listen(stack: AsyncExitStack, parts: Parts, loops: WorkerPool) -> Non
     try:
         await site.start()
     except OSError as error:
-        reason = f"can't listen: {error.strerror}"
-        raise ListenError(reason) from error
+        raise ListenError(f"can't listen: {error.strerror}") from error
     host, port = runner.addresses[0][:2]
     get_log("app").info("listening", url=f"http://{host}:{port}")

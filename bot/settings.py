@@ -42,11 +42,9 @@ def _openable(url: str) -> str:
     if url.startswith(_SQLITE):
         folder = Path(url.removeprefix(_SQLITE).partition("?")[0]).parent
         if not folder.is_dir():
-            msg = f"there is no folder {folder} for the database's file"
-            raise ValueError(msg)
+            raise ValueError(f"there is no folder {folder} for the database's file")
     elif not url.startswith(_POSTGRES):
-        msg = f"must be {_SQLITE}FILE or {_POSTGRES}USER:PASSWORD@HOST/NAME"
-        raise ValueError(msg)
+        raise ValueError(f"must be {_SQLITE}FILE or {_POSTGRES}USER:PASSWORD@HOST/NAME")
     elif find_spec("asyncpg") is None:
         msg = "PostgreSQL needs its driver: pip install 'ascend-ci[postgres]'"
         raise ValueError(msg)
@@ -132,8 +130,7 @@ class Settings(BaseSettings):
         if value is None:
             return None
         if not value.is_file():
-            msg = f"there is no file {value}"
-            raise ValueError(msg)
+            raise ValueError(f"there is no file {value}")
         policy = load_policy(value.read_bytes())
         if isinstance(policy, PolicyErrors):
             first, more = policy.errors[0], len(policy.errors) - 1
@@ -146,8 +143,7 @@ class Settings(BaseSettings):
     def _can_be_written(cls, value: Path) -> Path:
         there = next(path for path in (value, *value.absolute().parents) if path.exists())
         if not (there.is_dir() and os.access(there, os.W_OK)):
-            msg = f"{there} is no folder that can be written to"
-            raise ValueError(msg)
+            raise ValueError(f"{there} is no folder that can be written to")
         return value
 
 

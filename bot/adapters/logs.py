@@ -257,5 +257,4 @@ def _translating() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = f"the log file can't be used: {error.strerror or error}"
-        raise Transient(reason) from error
+        raise Transient(f"the log file can't be used: {error.strerror or error}") from error

@@ -166,8 +166,7 @@ class OidcIssuer:
             document = await self._get(self._issuer + _DISCOVERY)
             found = msgspec.json.decode(document, type=_Discovered)
             if found.issuer != self._issuer or not self._may_be_asked(found.jwks_uri):
-                reason = f"the issuer {self._issuer} describes another one"
-                raise IssuerSilent(reason)
+                raise IssuerSilent(f"the issuer {self._issuer} describes another one")
             published = msgspec.json.decode(await self._get(found.jwks_uri), type=dict[str, Any])
             return _usable(published.get("keys"))
 
@@ -179,14 +178,12 @@ class OidcIssuer:
     async def _get(self, url: str) -> bytes:
         async with self._session.get(url, timeout=_TIMEOUT, allow_redirects=False) as answer:
             if answer.status != 200:
-                reason = f"the issuer {self._issuer} answered {answer.status}"
-                raise IssuerSilent(reason)
+                raise IssuerSilent(f"the issuer {self._issuer} answered {answer.status}")
             body = b""
             async for chunk in answer.content.iter_any():
                 body += chunk
                 if len(body) > _MAX_DOCUMENT:
-                    reason = f"the issuer {self._issuer} answered with too much"
-                    raise IssuerSilent(reason)
+                    raise IssuerSilent(f"the issuer {self._issuer} answered with too much")
             return body
 
 
@@ -237,5 +234,4 @@ def _translated(issuer: str) -> Iterator[None]:
         reason = f"the issuer {issuer} can't be reached: {type(error).__name__}"
         raise IssuerSilent(reason) from error
     except (ValueError, RecursionError) as error:  # not JSON, not a URL
-        reason = f"the issuer {issuer} answers something else than its keys"
-        raise IssuerSilent(reason) from error
+        raise IssuerSilent(f"the issuer {issuer} answers something else than its keys") from error

@@ -188,8 +188,7 @@ class HttpRayJobs:
         try:
             yield
         except aiohttp.SocketTimeoutError as error:
-            reason = f"the submitter sent nothing for {self._limits.silence_s:g} s"
-            raise Silent(reason) from error
+            raise Silent(f"the submitter sent nothing for {self._limits.silence_s:g} s") from error
         except TimeoutError as error:
             reason = "the submitter did not answer in time"
             raise Transient(reason) from error
@@ -215,8 +214,7 @@ async def open_rayjobs(
 def _job_path(job_id: str) -> str:
     """Return the job's path; an id may come from a log and must not reach another path."""
     if job_id in {"", ".", ".."}:
-        reason = f"{job_id!r} is no job id"
-        raise Permanent(reason)
+        raise Permanent(f"{job_id!r} is no job id")
     return f"/api/v1/rayjobs/{quote(job_id, safe='')}"
 
 

@@ -76,8 +76,7 @@ class RayApi:
         numbers = re.match(r"(\d+)\.(\d+)", release)
         if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST:
             needed = ".".join(map(str, OLDEST))
-            message = f"Ray {release} is too old, {needed} is needed"
-            raise AnswerError(message)
+            raise AnswerError(f"Ray {release} is too old, {needed} is needed")
 
     async def submit(self, body: dict[str, Any]) -> None:
         """Start a job; the body names its `submission_id`."""

@@ -136,8 +136,7 @@ class Channel:
                     else:
                         self._begin(call, header, part)
         except aiohttp.SocketTimeoutError as exc:
-            message = f"{call.operation}: nothing came for {STREAM_SILENCE_S:.0f} s"
-            raise Silent(message) from exc
+            raise Silent(f"{call.operation}: nothing came for {STREAM_SILENCE_S:.0f} s") from exc
         except (aiohttp.ClientError, TimeoutError) as exc:
             raise _lost(call, exc) from exc
 
@@ -145,8 +144,7 @@ class Channel:
         """Check a stream's head; drop a refused token, so that the next try has a new one."""
         if head.status == 401:
             self._credentials.forget(header)
-            message = f"{call.operation}: GitHub refused the token"
-            raise Transient(message)
+            raise Transient(f"{call.operation}: GitHub refused the token")
         self._refuse(call, head)
 
     async def _once(self, call: Call) -> Answer:
@@ -249,8 +247,7 @@ def _items(call: Call, data: Any, key: str) -> Sequence[Any]:
     """Return the list of a page; raise for any other answer."""
     items = data.get(key) if key and isinstance(data, dict) else data
     if not isinstance(items, list):
-        message = f"{call.operation}: GitHub's answer holds no list"
-        raise Transient(message)
+        raise Transient(f"{call.operation}: GitHub's answer holds no list")
     return items
 
 
