@@ -77,6 +77,17 @@ class Lines:
         return f"{raw[:end].decode('utf-8', 'replace')} … [{length - end} bytes cut]"
 
 
+def last_line(fd: int) -> tuple[int, bytes]:
+    """Return the offset after the last whole line of a file, and that line."""
+    data, start = b"", os.fstat(fd).st_size
+    while start > 0 and data.count(b"\n") < 2:
+        step = min(start, CHUNK_BYTES)
+        start -= step
+        data = os.pread(fd, step, start) + data
+    whole = data[: data.rfind(b"\n") + 1]
+    return start + len(whole), whole.rstrip(b"\n").rpartition(b"\n")[2]
+
+
 class EventFile:
     """Appends events with `seq` and `ts`; continues after a crash."""
 
@@ -84,15 +95,10 @@ class EventFile:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._full = False
+        self.is_full = False  # every further log line is dropped
         last = self._recover()
         self.seq = int(last.get("seq", 0))
         self.final: dict[str, Any] | None = last if last.get("type") == "final" else None
-
-    @property
-    def is_full(self) -> bool:
-        """Return True if every further log line is dropped."""
-        return self._full
 
     def close(self) -> None:
         """Close the file."""
@@ -111,17 +117,8 @@ class EventFile:
 
     def _recover(self) -> dict[str, Any]:
         """Remove a line that a crash left incomplete; return the last complete one."""
-        end = os.fstat(self._fd).st_size
-        data = b""
-        start = end
-        while start > 0 and data.count(b"\n") < 2:
-            step = min(start, CHUNK_BYTES)
-            start -= step
-            data = os.pread(self._fd, step, start) + data
-        whole = data.rfind(b"\n") + 1
-        os.ftruncate(self._fd, start + whole)
-        self._bytes = start + whole
-        line = data[:whole].rstrip(b"\n").rpartition(b"\n")[2]
+        self._bytes, line = last_line(self._fd)
+        os.ftruncate(self._fd, self._bytes)
         return dict(json.loads(line)) if line else {}
 
     def emit(self, kind: str, **fields: str) -> None:
@@ -135,10 +132,10 @@ class EventFile:
 
     def log(self, lines: list[str]) -> None:
         """Append log lines; beyond the size limit drop them, after one line that says so."""
-        if self._full or not lines:
+        if self.is_full or not lines:
             return
         if self._bytes > self._max_bytes:
-            self._full = True
+            self.is_full = True
             lines = [f"[the log is longer than {self._max_bytes} bytes: the rest is dropped]"]
         first = self.seq + 1
         middle = f',"ts":"{utc_now()}","type":"log","line":'

@@ -25,9 +25,7 @@ from bot.submitter.event_file import CHUNK_BYTES, JobFiles, Lines
 
 DRAIN_S = 1.0  # the time to read output after the job and its strays have ended
 FULL_S = 1.0  # the pause before a write that a full disk refused is repeated
-STOP_POLL_S = (
-    0.2  # the interval to look for `stop`; a file reaches the right process, a pid may not
-)
+STOP_POLL_S = 0.2  # to look for `stop`: a file reaches the right process, a pid may not
 
 
 def strays(job_id: str) -> list[int]:
@@ -68,9 +66,8 @@ class Supervisor:
         self._events = self._files.events
         self._lost = 0  # lines that a full disk refused
         self._lines = Lines(self._job["max_line_bytes"])
-        self._verdict: tuple[str, str] | None = (
-            None  # an end that we caused ourselves: status, message
-        )
+        # An end that we caused ourselves: status, message.
+        self._verdict: tuple[str, str] | None = None
         self._kill_at: float | None = None
         self._drained_at: float | None = None
 

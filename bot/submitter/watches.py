@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from bot.submitter.backend import Limits
+from bot.submitter.event_file import last_line
 from bot.submitter.request import RefusedError
 
 QUIET_S = 1.0  # the interval at which a silent watch checks its client
@@ -58,15 +59,8 @@ def _newline_from(fd: int, offset: int) -> int:
 
 def whole_end(fd: int) -> tuple[int, bytes]:
     """Return the offset after the last whole line, and that line if it is `final`."""
-    end = os.fstat(fd).st_size
-    data, start = b"", end
-    while start > 0 and data.count(b"\n") < 2:
-        step = min(start, PIECE_BYTES)
-        start -= step
-        data = os.pread(fd, step, start) + data
-    whole = data[: data.rfind(b"\n") + 1]
-    last = whole.rstrip(b"\n").rpartition(b"\n")[2]
-    return start + len(whole), last if _FINAL.match(last) else b""
+    end, last = last_line(fd)
+    return end, last if _FINAL.match(last) else b""
 
 
 class EventReader:
@@ -111,11 +105,9 @@ class EventReader:
         """Wait at most `limit_s` for bytes after `offset`."""
         if self.end > offset or self.ended:
             return
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 await self._grown.wait()
-        except TimeoutError:
-            return
 
     async def _follow(self) -> None:
         pause_s, size = FASTEST_POLL_S, PIECE_BYTES

@@ -104,9 +104,8 @@ class InstallationCredentials:
             self._failure = exc
             raise
         finally:
-            self._finished += (
-                1  # counted at the end: callers that came meanwhile saw the old number
-            )
+            # Counted at the end: callers that came meanwhile saw the old number.
+            self._finished += 1
         self._failure = None
         self._header = f"Bearer {token}"
         return self._header
