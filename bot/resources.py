@@ -40,8 +40,7 @@ def _below(folder: Traversable, prefix: str) -> Iterator[str]:
 def _file(name: str) -> Traversable:
     found = _root().joinpath(*name.split("/"))
     if not (found.is_file() or found.is_dir()):
-        msg = f"config/{name}"
-        raise FileNotFoundError(msg)
+        raise FileNotFoundError(f"config/{name}")
     return found
 
 

@@ -53,8 +53,7 @@ def _start(since: str | None) -> datetime | None:
         return None
     at = ago(since, datetime.now(UTC))
     if at is None:
-        msg = f"--since: {since!r} is not a time like {FORMS}"
-        raise click.UsageError(msg)
+        raise click.UsageError(f"--since: {since!r} is not a time like {FORMS}")
     return at
 
 

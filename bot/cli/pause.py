@@ -59,8 +59,7 @@ def _times(until: str | None) -> tuple[datetime | None, datetime]:
         return None, now
     at = ahead(until, now)
     if at is None:
-        msg = f"--until: {until!r} is not a time like {FORMS}"
-        raise click.UsageError(msg)
+        raise click.UsageError(f"--until: {until!r} is not a time like {FORMS}")
     if at <= now:
         msg = f"--until: {at:%Y-%m-%dT%H:%MZ} is past, it is {now:%Y-%m-%dT%H:%MZ} now"
         raise click.UsageError(msg)

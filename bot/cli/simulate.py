@@ -70,8 +70,7 @@ def _commits(path: str) -> tuple[Commit, ...]:
     with click.open_file(path, encoding="utf-8", errors="replace") as file:
         read = read_commits(file)
     if isinstance(read, BadLine):
-        msg = f"{path}:{read.line}: {read.message}"
-        raise click.UsageError(msg)
+        raise click.UsageError(f"{path}:{read.line}: {read.message}")
     return read
 
 
@@ -80,15 +79,13 @@ def _minutes(path: str, suites: set[str]) -> Mapping[str, float]:
         try:
             data = json.load(file)
         except (ValueError, RecursionError) as error:
-            msg = f"{path}: is no JSON: {error}"
-            raise click.UsageError(msg) from error
+            raise click.UsageError(f"{path}: is no JSON: {error}") from error
     if not isinstance(data, dict) or not all(map(_is_time, data.values())):
         msg = f'{path}: is not like {{"unit": 35}}, minutes above 0'
         raise click.UsageError(msg)
     for name in data:
         if name not in suites:
-            msg = f"{path}: {unknown('suite', name, sorted(suites))}"
-            raise click.UsageError(msg)
+            raise click.UsageError(f"{path}: {unknown('suite', name, sorted(suites))}")
     return data
 
 

@@ -171,8 +171,7 @@ class Checks:
             message = "buttons are shown on completed check runs only"
             raise CannotError(message)
         if identifier not in {action["identifier"] for action in run.actions}:
-            message = f"check run {run.id} has no button {identifier!r}"
-            raise CannotError(message)
+            raise CannotError(f"check run {run.id} has no button {identifier!r}")
         self._hooks.check_run(
             run, "requested_action", by, requested_action={"identifier": identifier}
         )

@@ -96,8 +96,7 @@ def _format(form: Any, *values: Any) -> str:
             return match.group(0)[0]
         place = int(match.group(1))
         if place >= len(values):
-            message = f"format has no argument {place}"
-            raise ExpressionError(message)
+            raise ExpressionError(f"format has no argument {place}")
         return text_of(values[place])
 
     return re.sub(r"\{\{|\}\}|\{(\d+)\}", fill, text_of(form))
@@ -112,8 +111,7 @@ def _from_json(text: Any) -> Any:
     try:
         return json.loads(text_of(text))
     except ValueError as error:
-        message = f"fromJSON: {error}"
-        raise ExpressionError(message) from error
+        raise ExpressionError(f"fromJSON: {error}") from error
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -315,8 +313,7 @@ def condition(text: Any, scope: Scope) -> bool:
     match = INTERPOLATION.fullmatch(source)
     inner = match.group(1) if match else source
     if match is None and "${{" in source:
-        message = f"`if: {source}` mixes text and expression"
-        raise ExpressionError(message)
+        raise ExpressionError(f"`if: {source}` mixes text and expression")
     names = {text for kind, text in _tokens(inner) if kind == "name"}
     value = truth(evaluate(inner, scope))
     if any(name.lower() in STATUS_FUNCTIONS for name in names):

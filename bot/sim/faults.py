@@ -54,8 +54,7 @@ class Faults:
     def inject(self, fault: Fault) -> Fault:
         """Add a fault; the same object counts its `hits`."""
         if fault.kind not in KINDS:
-            message = f"unknown fault {fault.kind!r}; known: {', '.join(KINDS)}"
-            raise ValueError(message)
+            raise ValueError(f"unknown fault {fault.kind!r}; known: {', '.join(KINDS)}")
         self.waiting.append(fault)
         return fault
 

@@ -41,8 +41,7 @@ class Calls(list[ApiCall]):
         table = self.by_route()
         if table.total() > budget:
             lines = "\n".join(f"  {count} × {route}" for route, count in table.most_common())
-            message = f"{table.total()} API calls, budget {budget}:\n{lines}"
-            raise AssertionError(message)
+            raise AssertionError(f"{table.total()} API calls, budget {budget}:\n{lines}")
 
 
 @dataclass(slots=True)

@@ -88,8 +88,7 @@ class People:
     def _tip(self, repo: Repo, branch: str) -> str:
         sha = repo.git.tip(repo.branch_ref(branch))
         if sha is None:
-            message = f"{repo.full_name} has no branch {branch!r}"
-            raise CannotError(message)
+            raise CannotError(f"{repo.full_name} has no branch {branch!r}")
         return sha
 
     def _move_head(
@@ -288,8 +287,7 @@ class People:
             return check
         found = self._state.checks.get(check)
         if found is None:
-            message = f"no check run {check}"
-            raise CannotError(message)
+            raise CannotError(f"no check run {check}")
         return found
 
     def merge_group(self, pull: int | Pull, by: str) -> Json:

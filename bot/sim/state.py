@@ -74,8 +74,7 @@ class State:
             return login
         found = self.users.get(login.lower())
         if found is None:
-            message = f"no user {login!r}"
-            raise CannotError(message)
+            raise CannotError(f"no user {login!r}")
         return found
 
     def repo(self, name: str | Repo | None = None) -> Repo:
@@ -85,8 +84,7 @@ class State:
         for repo in self.repos.values():
             if name is None or repo.full_name.lower() == name.lower():
                 return repo
-        message = f"no repository {name!r}"
-        raise CannotError(message)
+        raise CannotError(f"no repository {name!r}")
 
     def pull(self, number: int | Pull, repo: str | Repo | None = None) -> Pull:
         """Return a pull request by number."""

@@ -54,8 +54,7 @@ def parse_pairs(text: str) -> dict[str, str]:
             continue
         key, equals, value = line.partition("=")
         if not equals:
-            message = f"Invalid format '{line}'"
-            raise FileFormatError(message)
+            raise FileFormatError(f"Invalid format '{line}'")
         found[key] = value
     return found
 
@@ -66,5 +65,4 @@ def _block(lines: Iterator[str], end: str) -> str:
         if line == end:
             return "\n".join(kept)
         kept.append(line)
-    message = f"Invalid value. Matching delimiter not found '{end}'"
-    raise FileFormatError(message)
+    raise FileFormatError(f"Invalid value. Matching delimiter not found '{end}'")

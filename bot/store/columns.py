@@ -114,8 +114,7 @@ def _encoded(value: object) -> object:
         return to_plain(value)
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True)
-    msg = f"no JSON for {type(value)}"
-    raise TypeError(msg)
+    raise TypeError(f"no JSON for {type(value)}")
 
 
 def _decoded(kind: type[Any], data: Any) -> Any:
@@ -124,8 +123,7 @@ def _decoded(kind: type[Any], data: Any) -> Any:
         return from_plain(data)
     if issubclass(kind, BaseModel):
         return kind.model_validate(data, extra="ignore")
-    msg = f"no {kind} in JSON"
-    raise TypeError(msg)
+    raise TypeError(f"no {kind} in JSON")
 
 
 class Sentence(TypeDecorator[Message]):

@@ -90,13 +90,11 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except (OperationalError, InterfaceError, PoolTimeoutError, OSError) as error:
-        reason = f"database: {error}"
-        raise Transient(reason) from error
+        raise Transient(f"database: {error}") from error
     except DBAPIError as error:
         if not error.connection_invalidated:
             raise
-        reason = f"database: {error}"
-        raise Transient(reason) from error
+        raise Transient(f"database: {error}") from error
 
 
 class Database:

@@ -50,8 +50,7 @@ async def migrate(url: str) -> None:
     try:
         await (_migrate_sqlite(url) if is_sqlite(url) else _migrate_postgres(url))
     except refused as error:
-        reason = f"database: {error}"
-        raise Transient(reason) from error
+        raise Transient(f"database: {error}") from error
 
 
 def _upgrade(connection: Connection) -> None:

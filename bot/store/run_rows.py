@@ -49,8 +49,7 @@ async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:
             return RunId(holder)
         highest = await conn.scalar(select(func.max(runs.c.attempt)).where(same))
         attempt = (highest or 0) + 1
-    message = f"run {run.id} ({run.suite}) finds no place"
-    raise RuntimeError(message)
+    raise RuntimeError(f"run {run.id} ({run.suite}) finds no place")
 
 
 async def add_claimants(conn: AsyncConnection, added: list[Claimant], now: datetime) -> None:

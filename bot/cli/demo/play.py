@@ -115,8 +115,7 @@ class Play:
 
     def _check_time(self, what: str) -> None:
         if time.monotonic() > self.started_at + self.limit_s:
-            message = f"waited for {what}, and it did not come within {self.limit_s:g} s"
-            raise DemoError(message)
+            raise DemoError(f"waited for {what}, and it did not come within {self.limit_s:g} s")
 
     def nothing_started(self, sha: str) -> None:
         """Raise `DemoError` if a workflow run was dispatched for a commit."""

@@ -94,8 +94,7 @@ async def _played(up: Stage, courses: Sequence[Course], show: Show) -> None:
         with show.playing(courses):
             await asyncio.wait([playing, up.working], return_when=asyncio.FIRST_COMPLETED)
         if not playing.done():
-            message = f"the bot ended: {up.working.exception()!r}"
-            raise DemoError(message)
+            raise DemoError(f"the bot ended: {up.working.exception()!r}")
         await playing
     finally:
         playing.cancel()

@@ -86,11 +86,9 @@ def _mode(place: Path) -> int | None:
 
 def _check(path: str, mode: int, is_kind: Callable[[int], bool], otherwise: str) -> None:
     if stat.S_ISLNK(mode):
-        msg = f"{path} is a symbolic link; none is followed"
-        raise RefusedError(msg)
+        raise RefusedError(f"{path} is a symbolic link; none is followed")
     if not is_kind(mode):
-        msg = f"{path} {otherwise}"
-        raise RefusedError(msg)
+        raise RefusedError(f"{path} {otherwise}")
 
 
 def _refused(error: OSError) -> RefusedError:

@@ -56,5 +56,4 @@ def _target(name: str, rules: list[tuple[str, str]]) -> str:
     for pattern, target in rules:
         if fnmatchcase(name, pattern):
             return target + name.rsplit("/", 1)[-1] if target.endswith("/") else target
-    msg = f"config/{MANIFEST} has no line for {name}"
-    raise LookupError(msg)
+    raise LookupError(f"config/{MANIFEST} has no line for {name}")

@@ -133,8 +133,7 @@ async def _check(url: str) -> None:
         finally:
             await store.close()
     except refusals() as error:
-        reason = f"database: {error}"
-        raise Transient(reason) from error
+        raise Transient(f"database: {error}") from error
     if not migrated:
         exit_with(UNREACHABLE, "the database is not at this version's schema: `ascend-ci migrate`")
 

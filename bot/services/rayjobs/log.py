@@ -179,6 +179,5 @@ def line_of(event: Event) -> str:
 
 def _resume(rayjob: RayJob, kept: int) -> Resume:
     if rayjob.resume is None and kept:
-        reason = f"the resume state of {rayjob.job_id} is of another version"
-        raise Transient(reason)
+        raise Transient(f"the resume state of {rayjob.job_id} is of another version")
     return Resume(rayjob.resume if kept == rayjob.log_bytes else None)
