@@ -164,7 +164,7 @@ def stop_request(kind: StopReason, by: str = "", reason: str = "") -> StopReques
 
 
 def cost(nodes: int = 1, npus: int = 8, hours: float = 8, where: str = "") -> Cost:
-    return Cost(nodes, npus, hours, where or "linux-aarch64-a2b3-8")
+    return Cost(nodes, npus, npu_hours=hours, where=where or "linux-aarch64-a2b3-8")
 
 
 def chosen(

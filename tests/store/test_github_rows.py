@@ -146,7 +146,7 @@ async def test_a_selection_is_one_a_pull_request(store: Store) -> None:
     one = StoredSelection(REPO.id, SHA, 1, "p1", SelectionDetails())
     suite = SuiteSelection(
         Choice("unit", True, quote("why"), "src/**", ("src/a",)),
-        Cost(2, 8, 16.5, "pool"),
+        Cost(2, 8, npu_hours=16.5, where="pool"),
         tier=Tier.HEAVY,
         passed_at=OTHER,
     )

@@ -11,6 +11,7 @@ from typing import Any
 from bot.core.messages import Messages
 from bot.core.messages.words import listing, number
 from bot.core.model.levels import Level
+from bot.core.model.selections import Cost
 from bot.core.planning.permissions import level_for
 from bot.core.policy.models import Policy, Start, Suite, Tier, Trigger
 from bot.core.policy.selection import ChangedFile, Choice, Selection, select
@@ -23,17 +24,6 @@ class Starts(StrEnum):
     GITHUB = "github"
     COMMAND = "command"
     ELSEWHERE = "elsewhere"  # only schedules and pushes
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """The resources of a run on its preferred label, and the maximum cost."""
-
-    nodes: int
-    npus: int  # per node
-    minutes: int  # the time limit
-    npu_hours: float
-    where: str  # the pool or the label; for a native suite the labels of its jobs
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ is the demand, not what the hardware could have run.
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from bot.core.explain.explaining import Starts, cost_of, starts
@@ -153,10 +153,7 @@ def to_json(simulation: Simulation, difference: Difference | None = None) -> dic
     data: dict[str, Any] = {
         "runs": simulation.runs,
         "npu_hours": _hours(simulation.npu_hours),
-        "commits": [
-            {"commit": c.commit, "selected": list(c.selected), "offered": list(c.offered)}
-            for c in simulation.commits
-        ],
+        "commits": [asdict(commit) for commit in simulation.commits],
         "suites": [{"name": tally.suite, **_counts(tally)} for tally in simulation.suites],
     }
     return data if difference is None else {**data, "against": _against(difference)}
@@ -177,10 +174,7 @@ def _against(difference: Difference) -> dict[str, Any]:
             }
             for item in difference.suites
         ],
-        "commits": [
-            {"commit": item.commit, "added": list(item.added), "removed": list(item.removed)}
-            for item in difference.commits
-        ],
+        "commits": [asdict(commit) for commit in difference.commits],
     }
 
 

@@ -8,26 +8,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeGuard, TypeVar
 
-from bot.core.github.events import (
-    CheckRunAction,
-    CheckRunEvent,
-    CheckSuiteEvent,
-    Event,
-    Ignored,
-    InstallationEvent,
-    IssueCommentEvent,
-    Malformed,
-    MergeGroupAction,
-    MergeGroupEvent,
-    PullRequestAction,
-    PullRequestEvent,
-    PushEvent,
-    RepositoryEvent,
-    WorkflowJobAction,
-    WorkflowJobEvent,
-    WorkflowRunAction,
-    WorkflowRunEvent,
-)
+from bot.core.github import events as e
+from bot.core.github.events import Event, Ignored, Malformed
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
@@ -155,23 +137,19 @@ def _action(payload: Payload, actions: type[Action], why: str) -> Action:
         raise _UnusedError(why.format(action=action)) from error
 
 
-def _by_machine(payload: Payload) -> bool:
-    return bool(_maybe(payload, "sender.type") == "Bot")
-
-
 def _pull(payload: Payload, _app_id: int | None) -> Event | Ignored:
     unused = "pull_request.{action} changes nothing for us"
-    action = _action(payload, PullRequestAction, unused)
+    action = _action(payload, e.PullRequestAction, unused)
     base_before = _maybe_text(payload, "changes.base.ref.from") or None
-    if action is PullRequestAction.EDITED and base_before is None:
+    if action is e.PullRequestAction.EDITED and base_before is None:
         return Ignored("only the text of the pull request was edited")
     repo = _repo(payload)
-    return PullRequestEvent(
+    return e.PullRequestEvent(
         repo=repo,
         pull=_pull_of(payload, repo.id),
         action=action,
         sender=_maybe_text(payload, "sender.login"),
-        before=_sha(payload, "before") if action is PullRequestAction.SYNCHRONIZE else None,
+        before=_sha(payload, "before") if action is e.PullRequestAction.SYNCHRONIZE else None,
         base_before=base_before,
     )
 
@@ -197,14 +175,14 @@ def _comment(payload: Payload, _app_id: int | None) -> Event | Ignored:
     if not _maybe(payload, "issue.pull_request"):
         return Ignored("a comment on an issue")
     if (
-        _by_machine(payload)
+        _maybe(payload, "sender.type") == "Bot"
         or _maybe(payload, "comment.user.type") == "Bot"
         or _maybe(payload, "comment.performed_via_github_app")
     ):
         return Ignored("a comment by a bot or an app")
     if not _maybe(payload, "comment.user.login"):
         return Ignored("a comment by nobody GitHub knows")
-    return IssueCommentEvent(
+    return e.IssueCommentEvent(
         repo=_repo(payload),
         number=_number(payload, "issue.number"),
         comment_id=_number(payload, "comment.id"),
@@ -215,13 +193,11 @@ def _comment(payload: Payload, _app_id: int | None) -> Event | Ignored:
 
 
 def _check_run(payload: Payload, app_id: int | None) -> Event | Ignored:
-    other = _other_app(payload, "check_run.app.id", app_id)
-    if other:
-        return other
+    _refuse_other_app(payload, "check_run.app.id", app_id)
     unused = "check_run.{action} is an echo of our own write"
-    action = _action(payload, CheckRunAction, unused)
-    button = action is CheckRunAction.REQUESTED_ACTION
-    return CheckRunEvent(
+    action = _action(payload, e.CheckRunAction, unused)
+    button = action is e.CheckRunAction.REQUESTED_ACTION
+    return e.CheckRunEvent(
         repo=_repo(payload),
         action=action,
         external_id=_maybe_text(payload, "check_run.external_id"),
@@ -233,25 +209,24 @@ def _check_run(payload: Payload, app_id: int | None) -> Event | Ignored:
 
 
 def _check_suite(payload: Payload, app_id: int | None) -> Event | Ignored:
-    other = _other_app(payload, "check_suite.app.id", app_id)
-    if other:
-        return other
+    _refuse_other_app(payload, "check_suite.app.id", app_id)
     action = _text(payload, "action")
     if action != "rerequested":
         return Ignored(f"check_suite.{action} is not used: pull_request drives everything")
     sha = _sha(payload, "check_suite.head_sha")
-    return CheckSuiteEvent(_repo(payload), sha, _maybe_text(payload, "sender.login"))
+    return e.CheckSuiteEvent(_repo(payload), sha, _maybe_text(payload, "sender.login"))
 
 
-def _other_app(payload: Payload, path: str, app_id: int | None) -> Ignored | None:
+def _refuse_other_app(payload: Payload, path: str, app_id: int | None) -> None:
     """Every app's check events reach us, GitHub Actions' included: most of the traffic."""
-    ours = app_id is None or _maybe(payload, path) == app_id
-    return None if ours else Ignored("another app's check")
+    if app_id is not None and _maybe(payload, path) != app_id:
+        msg = "another app's check"
+        raise _UnusedError(msg)
 
 
 def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
-    action = _action(payload, WorkflowRunAction, "workflow_run.{action} is not used")
-    return WorkflowRunEvent(
+    action = _action(payload, e.WorkflowRunAction, "workflow_run.{action} is not used")
+    return e.WorkflowRunEvent(
         repo=_repo(payload),
         run_id=_number(payload, "workflow_run.id"),
         attempt=_maybe_number(payload, "workflow_run.run_attempt") or 1,
@@ -268,9 +243,9 @@ def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
 
 
 def _workflow_job(payload: Payload, _app_id: int | None) -> Event | Ignored:
-    action = _action(payload, WorkflowJobAction, "workflow_job.{action} is not used")
+    action = _action(payload, e.WorkflowJobAction, "workflow_job.{action} is not used")
     labels = _maybe(payload, "workflow_job.labels")
-    return WorkflowJobEvent(
+    return e.WorkflowJobEvent(
         repo=_repo(payload),
         job_id=_number(payload, "workflow_job.id"),
         run_id=_number(payload, "workflow_job.run_id"),
@@ -287,7 +262,7 @@ def _push(payload: Payload, _app_id: int | None) -> Event | Ignored:
     ref = _text(payload, "ref")
     if not ref.startswith("refs/heads/"):
         return Ignored("a push of something that is no branch")
-    return PushEvent(
+    return e.PushEvent(
         repo=_repo(payload),
         branch=ref.removeprefix("refs/heads/"),
         after=_sha(payload, "after"),
@@ -305,8 +280,8 @@ def _before(payload: Payload) -> Sha | None:
 
 
 def _merge_group(payload: Payload, _app_id: int | None) -> Event | Ignored:
-    action = _action(payload, MergeGroupAction, "merge_group.{action} is not used")
-    return MergeGroupEvent(
+    action = _action(payload, e.MergeGroupAction, "merge_group.{action} is not used")
+    return e.MergeGroupEvent(
         repo=_repo(payload),
         action=action,
         head_sha=_sha(payload, "merge_group.head_sha"),
@@ -321,14 +296,14 @@ def _merge_group(payload: Payload, _app_id: int | None) -> Event | Ignored:
 def _repository(payload: Payload, _app_id: int | None) -> Event | Ignored:
     repo = _repo(payload)
     if _text(payload, "action") == "deleted":
-        return InstallationEvent(repo.installation_id or 0, gone=(repo.id,))
-    return RepositoryEvent(repo)
+        return e.InstallationEvent(repo.installation_id or 0, gone=(repo.id,))
+    return e.RepositoryEvent(repo)
 
 
 def _installation(payload: Payload, _app_id: int | None) -> Event | Ignored:
     action = _text(payload, "action")
     active = action not in {"deleted", "suspend"}
-    return InstallationEvent(
+    return e.InstallationEvent(
         installation_id=_number(payload, "installation.id"),
         active=active,
         back=_listed(payload, "repositories") if active else (),  # not there at `unsuspend`
@@ -336,7 +311,7 @@ def _installation(payload: Payload, _app_id: int | None) -> Event | Ignored:
 
 
 def _installation_repositories(payload: Payload, _app_id: int | None) -> Event | Ignored:
-    return InstallationEvent(
+    return e.InstallationEvent(
         installation_id=_number(payload, "installation.id"),
         gone=_listed(payload, "repositories_removed"),
         back=_listed(payload, "repositories_added"),

@@ -16,8 +16,9 @@ class Cost:
 
     nodes: int = 1
     npus: int = 0  # a node
+    minutes: int = 0  # its time limit; not kept with a selection
     npu_hours: float = 0.0  # of a run that takes all its time
-    where: str = ""  # a label or a pool
+    where: str = ""  # the pool or the label; explained for a native suite: all its jobs' labels
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def suite_selection(policy: Policy, choice: Choice) -> SuiteSelection:
     npus, hours = suite.npus_on(label, policy), suite.npu_hours_on(label, policy)
     return SuiteSelection(
         choice=replace(choice, files=choice.files[:FILES_KEPT]),
-        cost=Cost(suite.nodes, npus, hours, suite.pool or label),
+        cost=Cost(suite.nodes, npus, npu_hours=hours, where=suite.pool or label),
         tier=suite.tier,
         required=suite.is_required,
         auto=starts_by_itself(suite),
