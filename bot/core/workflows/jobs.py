@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from bot.core.policy.values import MAX_JOB_MINUTES
+from bot.core.policy.values import MAX_JOB_MINUTES, check_label
 from bot.core.workflows import labels as names
 from bot.core.workflows.matrix import EXPRESSION, MAX_LABELS, Combination, combinations, filled
-from bot.core.workflows.notes import Notes, code, listed
+from bot.core.workflows.notes import Notes, code, is_fit, listed
 from bot.core.workflows.reading import Row, Table, Tree, Word, words
 
 # GitHub's time limit for a job without one.
@@ -164,7 +164,7 @@ def _chosen(key: str, asked: tuple[str, ...], line: int, notes: Notes) -> str | 
     if not npus:
         return None
     chosen = (counted or npus)[0]
-    if not names.is_valid(chosen):
+    if not is_fit(check_label, chosen):
         notes.add(line, f"job {code(key)}: {code(chosen)} cannot be a label of a policy")
         return None
     if len(names.own_labels(asked)) > 1:

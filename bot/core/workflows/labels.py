@@ -8,8 +8,6 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from bot.core.policy.values import check_label
-
 # Labels of github.com's own runners, also of larger runners with their default names.
 _HOSTED = re.compile(r"(?:ubuntu|windows|macos)-.*", re.IGNORECASE)
 
@@ -45,15 +43,6 @@ def npus_of(label: str) -> int | None:
 def own_labels(labels: Sequence[str]) -> list[str]:
     """Return ``labels`` without the labels that every self-hosted runner has."""
     return [label for label in labels if label.lower() not in _STANDARD]
-
-
-def is_valid(label: str) -> bool:
-    """Return True if a policy may hold ``label``."""
-    try:
-        check_label(label)
-    except ValueError:
-        return False
-    return label.isprintable()
 
 
 @lru_cache(maxsize=1024)  # a matrix repeats the same few labels

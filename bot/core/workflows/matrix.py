@@ -61,23 +61,22 @@ def _axes_product(rows: Mapping[str, tuple[Tree, ...]], excluded: list[Table]) -
 
 
 def _fits(combination: Combination, table: Table) -> bool:
-    return all(
-        key in combination and _same(combination[key], value)
-        for key, value in table.entries.items()
-    )
+    entries = table.entries.items()
+    return all(key in combination and _same(combination[key], value) for key, value in entries)
 
 
 def _completed(made: list[Combination], included: list[Table]) -> list[Combination]:
     completed = [dict(one) for one in made]
     added: list[Combination] = []
     for table in included:
-        hit = False
-        for origin, one in zip(made, completed, strict=True):
-            own = {key: value for key, value in table.entries.items() if key in origin}
-            if all(_same(origin[key], value) for key, value in own.items()):
-                one.update(table.entries)
-                hit = True
-        if not hit:
+        fitting = [
+            one
+            for origin, one in zip(made, completed, strict=True)
+            if all(_same(origin[key], table.entries[key]) for key in table.entries if key in origin)
+        ]
+        for one in fitting:
+            one.update(table.entries)
+        if not fitting:
             added.append(table.entries)
     return [*completed, *added]
 

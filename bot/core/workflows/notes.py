@@ -1,5 +1,6 @@
 """Notes about the parts of a workflow that a policy cannot express."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bot.core.policy.errors import shown
@@ -43,3 +44,12 @@ def listed(texts: tuple[str, ...] | list[str]) -> str:
     """Return the first few of ``texts`` as a list for a message."""
     first = ", ".join(code(text) for text in texts[:6])
     return first if len(texts) <= 6 else f"{first} and {len(texts) - 6} more"
+
+
+def is_fit(check: Callable[[str], str], text: str) -> bool:
+    """Return True if ``check``, one of the policy's own, accepts ``text``."""
+    try:
+        check(text)
+    except ValueError:
+        return False
+    return text.isprintable()

@@ -81,7 +81,7 @@ class _Reader:
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
-        self._built: dict[int, Tree | None] = {}
+        self._built: dict[int, Tree | None] = {}  # None: not finished
 
     def read(self) -> Table:
         root = compose(self._lines, max_depth=MAX_DEPTH)
@@ -96,15 +96,13 @@ class _Reader:
 
     def _tree(self, node: Any) -> Tree:
         key = id(node)  # safe as a key: the composed document keeps every node alive
-        if key in self._built:
-            known = self._built[key]
-            if known is None:
-                msg = "holds an alias that leads into itself"
-                raise UnreadableError(msg, self._lines.at(node.start_mark))
-            return known
-        self._built[key] = None
-        tree = self._build(node)
-        self._built[key] = tree
+        if key not in self._built:
+            self._built[key] = None
+            self._built[key] = self._build(node)
+        tree = self._built[key]
+        if tree is None:
+            msg = "holds an alias that leads into itself"
+            raise UnreadableError(msg, self._lines.at(node.start_mark))
         return tree
 
     def _build(self, node: Any) -> Tree:

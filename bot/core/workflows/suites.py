@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.core.policy.errors import shown
 from bot.core.policy.values import COMMAND_WORDS, check_suite_key, check_workflow
 from bot.core.workflows.jobs import Job, chain_minutes, read_jobs
-from bot.core.workflows.notes import Notes, Source, listed
+from bot.core.workflows.notes import Notes, Source, is_fit, listed
 from bot.core.workflows.reading import Table, Word
 from bot.core.workflows.triggers import Filters, events, is_for_bot, read_filters
 
@@ -43,7 +43,7 @@ def draft(source: Source, workflow: Table, taken: Container[str], notes: Notes) 
     if not on_npus:
         return _without_npus(jobs, notes)
     key = _key(_bare(source.path), taken)
-    if not _fits(_bare(source.path)):
+    if not is_fit(check_workflow, _bare(source.path)):
         return "a policy cannot name a file that is called so"
     filters = read_filters(workflow, key, notes)
     if filters is None:
@@ -78,14 +78,6 @@ def _note_several(jobs: tuple[Job, ...], labels: tuple[str, ...], notes: Notes) 
 
 def _bare(path: str) -> str:
     return path.rsplit("/", 1)[-1]
-
-
-def _fits(name: str) -> bool:
-    try:
-        check_workflow(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _key(name: str, taken: Container[str]) -> str:

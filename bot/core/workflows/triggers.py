@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from bot.core.policy.values import MAX_ITEMS, check_cron, check_pattern
-from bot.core.workflows.notes import Notes, code, listed
+from bot.core.workflows.notes import Notes, code, is_fit, listed
 from bot.core.workflows.reading import Row, Table, Tree, Word, words
 
 # The types of a `pull_request` without `types`. With fewer types some commits start nothing.
@@ -67,20 +67,12 @@ def _note_schedule(tree: Tree, key: str, notes: Notes) -> None:
     for number, cron in enumerate((one for one in crons if isinstance(one, Word)), 1):
         name = key if number == 1 else f"{key}-{number}"
         text = f"cron {code(cron.text)} stays with GitHub"
-        if _is_cron(cron.text):
+        if '"' not in cron.text and is_fit(check_cron, cron.text):
             text += "; to have it from the bot: `start: dispatch`, the trigger `nightly` and"
             text += f' `nightly: [{{name: {name}, cron: "{cron.text}", suites: [{key}]}}]`'
         notes.add(cron.line, text)
     if not crons:
         notes.add(tree.line, "`schedule` holds no cron")
-
-
-def _is_cron(text: str) -> bool:
-    try:
-        check_cron(text)
-    except ValueError:
-        return False
-    return '"' not in text and text.isprintable()
 
 
 def _filters(table: Table, line: int, notes: Notes) -> Filters | None:
