@@ -15,11 +15,8 @@ _COMM = (Tier.COMM, Tier.FOLLOWER)
 _SERVERS = ("EngineCore", "APIServer", "Worker_", "VllmWorker")
 # an exit code or a negative signal: tier, class, infra
 _SIGNALS = {
-    -11: (Tier.SIGNAL, "code_failure", False),
-    -6: (Tier.SIGNAL, "code_failure", False),
+    **dict.fromkeys((-11, -8, -6, -4), (Tier.SIGNAL, "code_failure", False)),
     -7: (Tier.SIGNAL, "environment", True),
-    -4: (Tier.SIGNAL, "code_failure", False),
-    -8: (Tier.SIGNAL, "code_failure", False),
     -9: (Tier.KILLED, "oom_host", True),
 }
 _PYTEST_CODES: dict[int, str] = {2: "code_failure", 3: "code_failure", 4: "config_error"}
@@ -73,7 +70,9 @@ def choose_cause(reader: Reader, places: Places, last_line: int) -> Choice:
     best = _shown_afterwards(_first(alive), verdicts, reader)
     if kill is not None and (best is None or best.tier > Tier.FOLLOWER):
         best = kill
-    best = best or _status(reader) or _said(alive) or _silence(reader, last_line)
+    # the last resort before silence: the first line that reports a failed command
+    said = min(alive, key=lambda v: v.no, default=None)
+    best = best or _status(reader) or said or _silence(reader, last_line)
     if best is not None:
         refine(best, verdicts, reader, places)
     return Choice(best, _infra(best, alive, reader), alive, _hint(best))
@@ -128,24 +127,13 @@ def _handled(verdict: Verdict, reader: Reader) -> bool:
 def _kill(reader: Reader) -> Verdict | None:
     """Return why the job was stopped; of several reasons the one that explains the others."""
     order = {s.name: i for i, s in enumerate(reader.book.all)}
-    kills = [f for f in reader.board.kills if f.signature is not None]
+    kills = [(order[f.signature.name], f.no, f) for f in reader.board.kills if f.signature]
     if not kills:
         return None
-    first = min(kills, key=lambda f: (order[f.signature.name if f.signature else ""], f.no))
-    return judge_kill(first)
-
-
-def judge_kill(failure: Failure) -> Verdict:
-    """Judge the line with the reason why the job was stopped."""
-    assert failure.signature is not None
-    return Verdict(
-        failure,
-        failure.no,
-        failure.link.text,
-        Tier.PRIMARY,
-        failure.signature.failure_class,
-        failure.signature,
-    )
+    _, no, first = min(kills, key=lambda kill: kill[:2])
+    assert first.signature is not None
+    found = first.signature
+    return Verdict(first, no, first.link.text, Tier.PRIMARY, found.failure_class, found)
 
 
 def _began(kill: Verdict, reader: Reader) -> int:
@@ -178,24 +166,20 @@ def _in_step(verdicts: list[Verdict], reader: Reader) -> list[Verdict]:
     inside = [v for v in verdicts if v.failure.segment == step]
     if any(v.tier <= Tier.COMM for v in inside):
         return inside
-    shown = [v for v in verdicts if v.failure.segment > step and _is_evidence(v, reader)]
-    return inside + shown
-
-
-def _is_evidence(verdict: Verdict, reader: Reader) -> bool:
-    """Return True for a line of a later step that shows another process's failure."""
-    return verdict.failure.segment in reader.evidence and verdict.tier <= Tier.COMM
+    # lines of later steps that show another process's failure
+    shown = [v for v in verdicts if v.failure.segment in reader.evidence and v.tier <= Tier.COMM]
+    return inside + [v for v in shown if v.failure.segment > step]
 
 
 def _signals(reader: Reader) -> list[Verdict]:
     """Turn deaths by a signal into verdicts, each from the first line that reports it."""
-    found: list[Verdict] = []
-    for status in reader.board.statuses:
-        code = status.code if status.code < 0 else 128 - status.code
-        if code in _SIGNALS:
-            tier, failure_class, _ = _SIGNALS[code]
-            found.append(_from_status(status, tier, failure_class))
-    return found
+    statuses = ((status, _signal(status)) for status in reader.board.statuses)
+    return [_from_status(status, *signal[:2]) for status, signal in statuses if signal]
+
+
+def _signal(status: Status) -> tuple[Tier, str, bool] | None:
+    """Return what the signal of an exit code means, None if it is none."""
+    return _SIGNALS.get(status.code if status.code < 0 else 128 - status.code)
 
 
 def _from_status(status: Status, tier: Tier, failure_class: str) -> Verdict:
@@ -243,11 +227,6 @@ def _status(reader: Reader) -> Verdict | None:
     return _from_status(own[0], Tier.STATUS, "unknown") if own else None
 
 
-def _said(verdicts: list[Verdict]) -> Verdict | None:
-    """Fall back to the first line that reports a failed command."""
-    return min(verdicts, key=lambda v: v.no, default=None)
-
-
 def _silence(reader: Reader, last_line: int) -> Verdict | None:
     """Take the last line of a log that just stops; a log that ended well has no cause."""
     if reader.ended or not last_line or _QUIET.match(reader.last_text):
@@ -282,8 +261,7 @@ def _retry(verdict: Verdict, reader: Reader) -> bool:
 def _status_infra(verdict: Verdict, reader: Reader) -> bool | str:
     for status in reader.board.statuses:
         if status.no == verdict.no:
-            code = status.code if status.code < 0 else 128 - status.code
-            if code in _SIGNALS:
-                return _SIGNALS[code][2]
+            if signal := _signal(status):
+                return signal[2]
             return _CODES.get(status.code, ("", not reader.spoke))[1]
     return True  # the log just stops

@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from bot.core.digest.signatures import Signature
@@ -78,6 +78,11 @@ class Link:
         self.message.append((no, text[:MAX_TEXT]))
         return True
 
+    def code(self, text: str) -> None:
+        """Take a line as the code of the last frame, if that has none yet."""
+        if self.frames and not self.frames[-1].code:
+            self.frames[-1] = replace(self.frames[-1], code=text[:200])
+
     def frame(self, frame: Frame) -> None:
         """Append a frame; of a deep recursion only the two ends are kept."""
         if len(self.frames) >= _MAX_FRAMES:
@@ -110,6 +115,11 @@ class Failure:
     def link(self) -> Link:
         """Return the current link."""
         return self.links[-1]
+
+    def chain(self, link: Link) -> None:
+        """Append a link; longer chains tell nothing new."""
+        self.links.append(link)
+        del self.links[12:]
 
     @property
     def no(self) -> int:

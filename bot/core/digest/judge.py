@@ -8,20 +8,9 @@ from bot.core.digest.signatures import Role, Signature, Signatures
 from bot.core.digest.traces import EXCEPTION
 from bot.core.digest.weak import is_compiler
 
-_TIERS = {
-    Role.PRIMARY: Tier.PRIMARY,
-    Role.COMM: Tier.COMM,
-    Role.FOLLOWER: Tier.FOLLOWER,
-    Role.SECONDARY: Tier.SECONDARY,
-    Role.WRAPPER: Tier.WRAPPER,
-    Role.SIGNAL: Tier.SIGNAL,
-    Role.KILLED: Tier.KILLED,
-    Role.STATUS: Tier.STATUS,
-    Role.KILL: Tier.STATUS,
-    Role.NOTE: Tier.NOISE,
-    Role.NOISE: Tier.NOISE,
-    Role.NOISE_BLOCK: Tier.NOISE,
-}
+# A role has the tier of its name; what only tells of the job or of nothing has none.
+_TIERS = {role: Tier.__members__.get(role.name, Tier.NOISE) for role in Role}
+_TIERS[Role.KILL] = Tier.STATUS
 _PROBES = (
     "ModuleNotFoundError",
     "KeyError",

@@ -6,7 +6,7 @@ from bot.core.digest.evidence import MAX_TEXT, MAX_TRACE_TEXT, Board, Failure, F
 from bot.core.digest.shapes import Line
 
 _SECTION = re.compile(r"^={3,} ?(.{1,200}?) ?={3,}$")
-_ENDED = re.compile(
+ENDED = re.compile(
     r"\b(?:passed|failed|errors?|skipped|deselected|no tests ran)\b.{0,160} in [\d.:]+"
 )
 _HEADER = re.compile(r"^_{3,} ?(\S.{0,400}?) ?_{3,}$")
@@ -100,15 +100,14 @@ class PytestReport:
             failure.link.message.append((-line.no, text[:MAX_TEXT]))
         elif text[:1] not in {" ", "", "\t"} and not _RULE.match(text):
             return False
-        else:
-            self._code(failure, text)
+        elif text.startswith("    ") and text.strip():
+            failure.link.code(text.strip())
         failure.trace.append((line.no, text[:MAX_TRACE_TEXT]))
         return True
 
     def _said(self, failure: Failure, line: Line, said: str) -> None:
         if self._chained:
-            failure.links.append(Link())
-            del failure.links[12:]
+            failure.chain(Link())
             self._chained = False
         link = failure.link
         if link.no:
@@ -127,19 +126,11 @@ class PytestReport:
         code = next((text[1:].strip() for no, text in failure.link.message if no < 0), "")
         failure.link.message = [m for m in failure.link.message if m[0] > 0]
         if self._chained:
-            failure.links.append(Link())
-            del failure.links[12:]
+            failure.chain(Link())
             self._chained = False
         failure.link.frame(Frame(place[1], int(place[2]), place[3] or "", code[:200]))
         if place[4] and not failure.link.no and ":" in line.text[place.start(4) :]:
             self._said(failure, line, line.text[place.start(4) :])
-
-    @staticmethod
-    def _code(failure: Failure, text: str) -> None:
-        frames = failure.link.frames
-        if frames and not frames[-1].code and text.startswith("    ") and text.strip():
-            last = frames[-1]
-            frames[-1] = Frame(last.path, last.line, last.function, text.strip()[:200])
 
     def _summary(self, line: Line, segment: int) -> bool:
         match = _SUMMARY.match(line.text)
@@ -159,14 +150,13 @@ class PytestReport:
         return True
 
 
-def verdict(text: str) -> str:
-    """Return PASSED, FAILED and so on if a line tells how a test ended, otherwise ""."""
-    match = _VERDICT.search(text)
-    return match[1] if match and (match.start(1) == 0 or "::" in text) else ""
-
-
 _VERDICT = re.compile(
     r"(?:^|\s)(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS|RERUN)"
     r"(?:\s+\[[\d.]+s\])?(?:\s+\[ *\d+%\])?\s*$"
 )
-ENDED = _ENDED
+
+
+def verdict(text: str) -> str:
+    """Return PASSED, FAILED and so on if a line tells how a test ended, otherwise ""."""
+    match = _VERDICT.search(text)
+    return match[1] if match and (match.start(1) == 0 or "::" in text) else ""

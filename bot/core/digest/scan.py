@@ -10,9 +10,8 @@ from typing import Any, Protocol
 MAX_LINE = 128 * 1024  # of a longer line this much of its head and of its tail is kept
 _BATCH = 64 * 1024  # small chunks are joined up to this size
 _BEFORE = 3  # lines of context before an important one
-_BEFORE_BYTES = 2_000
 TAIL_LINES = 20
-_TAIL_BYTES = 2_000
+_KEPT_BYTES = 2_000  # of a line of the context or of the tail
 _NOWHERE = (b"", 0, 0)
 
 
@@ -85,13 +84,7 @@ class Scanner:
 
     def before(self) -> list[tuple[int, bytes]]:
         """Return up to three lines before the current one, with their numbers."""
-        data, start, begin = self._at
-        found: list[bytes] = []
-        stop = begin - 1
-        while len(found) < _BEFORE and stop >= start:
-            first = data.rfind(b"\n", start, stop) + 1 or start
-            found.append(data[first : min(stop, first + _BEFORE_BYTES)])
-            stop = first - 1
+        found = _backwards(*self._at, _BEFORE)
         older = list(self._recent)
         while len(found) < _BEFORE and older:
             found.append(older.pop())
@@ -128,15 +121,20 @@ class Scanner:
 
     def _keep(self, data: bytes, start: int, end: int) -> None:
         """Remember the last lines of a region, for context and for the tail."""
-        last: list[bytes] = []
-        stop = end - 1
-        while len(last) < TAIL_LINES and stop >= start:
-            first = data.rfind(b"\n", start, stop) + 1 or start
-            last.append(data[first : min(stop, first + _TAIL_BYTES)])
-            stop = first - 1
-        last.reverse()
+        last = _backwards(data, start, end, TAIL_LINES)[::-1]
         self.tail.extend(last)
         self._recent.extend(last[-_BEFORE:])
+
+
+def _backwards(data: bytes, start: int, end: int, most: int) -> list[bytes]:
+    """Return the starts of the last lines of a region, the last one first."""
+    found: list[bytes] = []
+    stop = end - 1
+    while len(found) < most and stop >= start:
+        first = data.rfind(b"\n", start, stop) + 1 or start
+        found.append(data[first : min(stop, first + _KEPT_BYTES)])
+        stop = first - 1
+    return found
 
 
 def cut(line: bytes) -> bytes:

@@ -191,7 +191,8 @@ class Traces:
         elif _RAY.match(text) or (_RAY_DIED.search(text)):
             link.frames.clear()
         elif not text.strip() or text[0] in " \t^":
-            self._code(link, text)
+            if text.strip().strip("^~ "):
+                link.code(text.strip())
         elif self._separator(state, line):
             state.open = None
             return True
@@ -205,20 +206,12 @@ class Traces:
         self._trace(state, line)
         return True
 
-    @staticmethod
-    def _code(link: Link, text: str) -> None:
-        stripped = text.strip()
-        if link.frames and not link.frames[-1].code and stripped and stripped.strip("^~ "):
-            last = link.frames[-1]
-            link.frames[-1] = Frame(last.path, last.line, last.function, stripped[:200])
-
     def _close(self, state: State, link: Link, line: Line) -> None:
         failure = state.failure
         assert failure is not None
         link.no, link.text = line.no, line.text[:MAX_TEXT]
         new = not failure.links
-        failure.links.append(link)
-        del failure.links[12:]  # longer chains tell nothing new
+        failure.chain(link)
         state.open, state.after = None, link
         state.plain, state.blank = 0, False
         if new and not failure.noise:

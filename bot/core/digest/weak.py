@@ -5,18 +5,7 @@ from collections.abc import Iterator
 
 from bot.core.digest.shapes import Line
 
-_SIGNALS = {
-    "HUP": 1,
-    "INT": 2,
-    "ILL": 4,
-    "ABRT": 6,
-    "BUS": 7,
-    "FPE": 8,
-    "KILL": 9,
-    "SEGV": 11,
-    "PIPE": 13,
-    "TERM": 15,
-}
+_SIGNALS = {"ILL": 4, "ABRT": 6, "BUS": 7, "FPE": 8, "KILL": 9, "SEGV": 11, "TERM": 15}
 _EXIT = re.compile(
     r"\b(?:[Ee]xit(?:ed)?(?: with)?(?: (?:code|status):?)|exit ?code ?[:=]?|exited with"
     r"|return(?:ed)? (?:code|non-zero exit status))"
