@@ -8,6 +8,7 @@ simulate` for those.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from operator import gt, lt
 from typing import Any
 
 from bot.core.messages import Message
@@ -123,7 +124,7 @@ def _apart(_path: str, _old: Any, _new: Any) -> Iterator[Change]:
 def _plain(path: str, old: Any, new: Any) -> Iterator[Change]:
     """Report a difference that neither loosens nor tightens."""
     if isinstance(new, tuple):
-        yield _listed(Kind.CHANGED, path, old, new)
+        yield _listed(path, old, new)
     elif isinstance(new, Mapping):
         yield from _keyed(path, old, new)
     else:
@@ -143,12 +144,12 @@ def _presence(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Kind
     return Kind.CHANGED if name in new else Kind.REMOVED
 
 
-def _listed(kind: Kind, path: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> Change:
+def _listed(path: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> Change:
     """Report the items that a list gained and lost, or that only its order changed."""
     added = tuple(_text(item) for item in new if item not in old)
     removed = tuple(_text(item) for item in old if item not in new)
     what = "" if added or removed else "what_order"
-    return Change(kind, path, added=added, removed=removed, what=what)
+    return Change(Kind.CHANGED, path, added=added, removed=removed, what=what)
 
 
 def _with(handler: Handler, *, what: str, kind: Kind | None = None) -> Handler:
@@ -161,43 +162,29 @@ def _with(handler: Handler, *, what: str, kind: Kind | None = None) -> Handler:
     return named
 
 
-def _by(looser: Callable[[Any, Any], bool]) -> Handler:
-    """Return a handler that asks ``looser(old, new)`` whether the new value is looser."""
+def _by(looser: Callable[[Any, Any], bool], what: str) -> Handler:
+    """Return a handler that asks ``looser(old, new)``: ``lt`` where more is looser."""
 
     def judged(path: str, old: Any, new: Any) -> Iterator[Change]:
         kind = Kind.LOOSENED if looser(old, new) else Kind.TIGHTENED
-        yield Change(kind, path, (_text(old), _text(new)))
+        yield Change(kind, path, (_text(old), _text(new)), what=what)
 
     return judged
 
 
 def _more_loosens(path: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Change]:
     """Judge a list of people or branches: an added item or a removed exclusion loosens."""
-    change = _listed(Kind.CHANGED, path, old, new)
+    change = _listed(path, old, new)
     gained = [item for item in change.added if not item.startswith("!")]
     freed = [item for item in change.removed if item.startswith("!")]
-    if gained or freed or not (change.added or change.removed):
-        yield replace(change, kind=Kind.LOOSENED)
-    else:
-        yield replace(change, kind=Kind.TIGHTENED)
+    looser = gained or freed or not (change.added or change.removed)
+    yield replace(change, kind=Kind.LOOSENED if looser else Kind.TIGHTENED)
 
 
 def _mode(path: str, old: Mode, new: Mode) -> Iterator[Change]:
     """Judge the mode: in a dry run the gate always passes."""
     kind = Kind.LOOSENED if new is Mode.DRY_RUN else Kind.CHANGED
     yield Change(kind, path, (_text(old), _text(new)), what="what_mode")
-
-
-def _lower_level(old: Level, new: Level) -> bool:
-    return old.at_least(new)
-
-
-def _higher(old: float, new: float) -> bool:
-    return new > old
-
-
-def _lower(old: float, new: float) -> bool:
-    return new < old
 
 
 def _settable(path: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
@@ -306,7 +293,7 @@ _TOP: Mapping[str, Handler] = {
     "mode": _mode,
     "branches": _with(_more_loosens, what="what_branches"),
     "dispatch_ref": _with(_plain, what="what_dispatch_ref", kind=Kind.LOOSENED),
-    "drafts": _with(_by(_higher), what="what_drafts"),
+    "drafts": _by(lt, "what_drafts"),
     **dict.fromkeys(
         ("runners", "pools", "suites", "nightly", "trust", "limits", "gate", "report", "log"),
         _apart,
@@ -314,24 +301,24 @@ _TOP: Mapping[str, Handler] = {
 }
 
 _TRUST: Mapping[str, Handler] = {
-    "auto": _with(_by(_lower_level), what="what_auto"),
-    "standard": _with(_by(_lower_level), what="what_standard"),
-    "heavy": _with(_by(_lower_level), what="what_heavy"),
-    "approve": _with(_by(_lower_level), what="what_approve"),
+    "auto": _by(Level.at_least, "what_auto"),
+    "standard": _by(Level.at_least, "what_standard"),
+    "heavy": _by(Level.at_least, "what_heavy"),
+    "approve": _by(Level.at_least, "what_approve"),
     "users": _with(_more_loosens, what="what_listed"),
     "teams": _with(_more_loosens, what="what_listed"),
 }
 
 _LIMITS: Mapping[str, Handler] = {
-    "runs_per_pr": _with(_by(_higher), what="what_runs_per_pr"),
-    "npu_hours_per_day": _with(_by(_higher), what="what_npu_hours"),
-    "commands_per_minute": _with(_by(_higher), what="what_commands"),
+    "runs_per_pr": _by(lt, "what_runs_per_pr"),
+    "npu_hours_per_day": _by(lt, "what_npu_hours"),
+    "commands_per_minute": _by(lt, "what_commands"),
 }
 
 _SUITE: Mapping[str, Handler] = {
     "required": _apart,
-    "tier": _with(_by(lambda _old, new: new is Tier.STANDARD), what="what_tier"),
+    "tier": _by(lambda _old, new: new is Tier.STANDARD, "what_tier"),
     "settable": _settable,
-    "rayjob": _with(_by(_lower), what="what_rayjob"),
-    "min_minutes": _with(_by(_lower), what="what_min_minutes"),
+    "rayjob": _by(gt, "what_rayjob"),
+    "min_minutes": _by(gt, "what_min_minutes"),
 }

@@ -80,8 +80,8 @@ def select(
     change = _Change(files)
     choices = []
     for name, suite in policy.suites.items():
-        reason = _without_files(suite, trigger, truncated=truncated)
-        choices.append(reason.of(name) if reason else _by_files(name, suite, change))
+        choice = _without_files(name, suite, trigger, truncated=truncated)
+        choices.append(choice or _by_files(name, suite, change))
     protected = touches_protected(files, policy_path)
     if truncated:
         protected = tuple(dict.fromkeys((*protected, policy_path, _PROTECTED_FOLDER)))
@@ -142,27 +142,17 @@ def may_set(suite: Suite, name: str, value: str) -> bool:
     return compile_pattern(pattern).matches(encode(value))
 
 
-@dataclass(frozen=True, slots=True)
-class _Reason:
-    """A choice that does not depend on the files."""
-
-    selected: bool
-    text: Message
-
-    def of(self, suite: str) -> Choice:
-        return Choice(suite, self.selected, self.text)
-
-
-def _without_files(suite: Suite, trigger: Trigger, *, truncated: bool) -> _Reason | None:
+def _without_files(name: str, suite: Suite, trigger: Trigger, *, truncated: bool) -> Choice | None:
+    """Return the choice if it does not depend on the files."""
     if not suite.started_by(trigger):
         others = tuple(f"`{other}`" for other in suite.triggers) or Message("by_nothing")
-        return _Reason(False, Message("selected_trigger", trigger=trigger, others=others))
+        return Choice(name, False, Message("selected_trigger", trigger=trigger, others=others))
     if not suite.paths:
         if trigger is Trigger.PUSH:
-            return _Reason(True, Message("selected_push"))
-        return _Reason(False, Message("selected_no_paths"))
+            return Choice(name, True, Message("selected_push"))
+        return Choice(name, False, Message("selected_no_paths"))
     if truncated:
-        return _Reason(True, Message("selected_many", most=MAX_LISTED_FILES))
+        return Choice(name, True, Message("selected_many", most=MAX_LISTED_FILES))
     return None
 
 

@@ -7,6 +7,7 @@ way. The memory is one line (at most 8 MiB) and the events of one chunk.
 
 import json
 import re
+from typing import Any
 
 import msgspec
 
@@ -20,6 +21,12 @@ _CLOSING_BYTES = 256
 _MAX_CUT_BACK = 12
 
 _Known = LogLine | StatusChange | Final | WatchProblem
+_KINDS: dict[str, type[_Known]] = {
+    "log": LogLine,
+    "status": StatusChange,
+    "final": Final,
+    "error": WatchProblem,
+}
 _decode = msgspec.json.Decoder(_Known).decode
 _closing = re.compile(
     rb'"(?:\s*,\s*"[a-z_]+"\s*:\s*(?:-?\d+|null|"[^"\\]{0,64}"))*\s*\}\s*$'
@@ -102,20 +109,12 @@ def _tolerant(line: bytes) -> Event | None:
 
 def _of_object(data: dict[str, object], text: str) -> Event:
     seq, ts = _seq(data.get("seq")), _string(data.get("ts")) or None
-    message = _string(data.get("message"))
-    match data.get("type"):
-        case "log" if not isinstance(data.get("line"), dict | list):
-            return LogLine(_string(data.get("line")), seq, ts)
-        case "status":
-            deployment = _string(data.get("job_deployment_status"))
-            words = _string(data.get("status")), message, _string(data.get("rayjob_status"))
-            return StatusChange(*words, deployment, seq, ts)
-        case "final":
-            return Final(_string(data.get("status")), message, seq, ts)
-        case "error":
-            return WatchProblem(message, seq, ts)
-        case _:
-            return RawText(text, seq)
+    kind = _KINDS.get(str(data.get("type")))
+    if kind is None or (kind is LogLine and isinstance(data.get("line"), dict | list)):
+        return RawText(text, seq)
+    *words, _, _ = kind.__struct_fields__
+    fields: dict[str, Any] = {word: _string(data.get(word)) for word in words}
+    return kind(**fields, seq=seq, ts=ts)
 
 
 def _seq(value: object) -> int | None:
