@@ -41,13 +41,13 @@ class ActionsRun:
     id: int
     attempt: int
     status: str
-    conclusion: str | None
-    display_title: str
     event: str
-    path: str
-    head_sha: str
     html_url: str
     created_at: datetime
+    conclusion: str | None = None
+    display_title: str = ""
+    path: str = ""
+    head_sha: str = ""
     updated_at: datetime | None = None
     actor: str = ""
 

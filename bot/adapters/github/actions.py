@@ -39,9 +39,8 @@ class Actions(Api):
     ) -> tuple[ActionsRun, ...]:
         """Return dispatched runs of a workflow created since then, newest first."""
         url = "/repos/{owner}/{repo}/actions/workflows/{workflow}/runs" + SINCE
-        values = named(repo, workflow=workflow, created=_created(since))
-        call = get("runs_of_workflow", url, values)
-        return tuple(await self._list(repo, call, "workflow_runs", decode.actions_run))
+        call = get(repo, "runs_of_workflow", url, workflow=workflow, created=_created(since))
+        return await self._list(repo, call, "workflow_runs", decode.actions_run)
 
     async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[ActionsRun, ...]:
         """Return the repository's dispatched runs created since then, to find lost ones."""
@@ -50,26 +49,24 @@ class Actions(Api):
     async def started_runs(self, repo: Repo, event: str, since: datetime) -> tuple[ActionsRun, ...]:
         """Return the repository's runs of an event created since then, newest first."""
         url = "/repos/{owner}/{repo}/actions/runs{?event,created}&per_page=100"
-        call = get("started_runs", url, named(repo, event=event, created=_created(since)))
-        return tuple(await self._list(repo, call, "workflow_runs", decode.actions_run))
+        call = get(repo, "started_runs", url, event=event, created=_created(since))
+        return await self._list(repo, call, "workflow_runs", decode.actions_run)
 
     async def actions_run(self, repo: Repo, run_id: int) -> ActionsRun:
         """Return a run."""
-        return await self._read(
-            repo, get("actions_run", RUN, named(repo, id=run_id)), decode.actions_run
-        )
+        return await self._read(repo, get(repo, "actions_run", RUN, id=run_id), decode.actions_run)
 
     async def actions_attempt(self, repo: Repo, run_id: int, attempt: int) -> ActionsRun:
         """Return one attempt of a run, also if a newer attempt has begun."""
         url = RUN + "/attempts/{attempt}"
-        call = get("actions_attempt", url, named(repo, id=run_id, attempt=attempt))
+        call = get(repo, "actions_attempt", url, id=run_id, attempt=attempt)
         return await self._read(repo, call, decode.actions_run)
 
     async def jobs(self, repo: Repo, run_id: int, attempt: int) -> tuple[ActionsJob, ...]:
         """Return the jobs of a run's attempt."""
         url = RUN + "/attempts/{attempt}/jobs?per_page=100"
-        call = get("jobs", url, named(repo, id=run_id, attempt=attempt))
-        return tuple(await self._list(repo, call, "jobs", decode.actions_job))
+        call = get(repo, "jobs", url, id=run_id, attempt=attempt)
+        return await self._list(repo, call, "jobs", decode.actions_job)
 
     async def job_log(self, repo: Repo, job_id: int) -> AsyncGenerator[bytes, None]:
         """Stream the log of a completed job; ``Transient`` while it does not exist.
@@ -79,9 +76,7 @@ class Actions(Api):
         url = "/repos/{owner}/{repo}/actions/jobs/{id}/logs"
         channel = await self._channel(repo)
         try:
-            async with aclosing(
-                channel.stream(get("job_log", url, named(repo, id=job_id)))
-            ) as chunks:
+            async with aclosing(channel.stream(get(repo, "job_log", url, id=job_id))) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except Permanent as exc:
@@ -111,9 +106,8 @@ class Actions(Api):
     async def rerun(self, repo: Repo, run_id: int, *, failed_only: bool) -> None:
         """Re-run a finished run, or its failed jobs. Not repeated: it raises ``Lost``."""
         how = "rerun-failed-jobs" if failed_only else "rerun"
-        await self._call(
-            repo, Call("rerun", "POST", RUN + "/{how}", named(repo, id=run_id, how=how))
-        )
+        call = Call("rerun", "POST", RUN + "/{how}", named(repo, id=run_id, how=how))
+        await self._call(repo, call)
 
 
 def _created(since: datetime) -> str:

@@ -68,7 +68,7 @@ class Api:
 
     async def _look_up(self, repo: Repo) -> int:
         url = "/repos/{owner}/{repo}/installation"
-        call = get("installation", url, named(repo))
+        call = get(repo, "installation", url)
         answer = await self._app.call(call)
         with understood(call):
             found = int(answer.data["id"])
@@ -108,9 +108,12 @@ class Api:
                 return None
             raise
 
-    async def _list(self, repo: Repo, call: Call, key: str, read: Callable[[Any], T]) -> list[T]:
+    async def _list(
+        self, repo: Repo, call: Call, key: str, read: Callable[[Any], T]
+    ) -> tuple[T, ...]:
         """Read all pages of a list."""
-        return [item async for page in self._pages(repo, call, key, read) for item in page]
+        pages = self._pages(repo, call, key, read)
+        return tuple([item async for page in pages for item in page])
 
     async def _pages(
         self, repo: Repo, call: Call, key: str, read: Callable[[Any], T]
@@ -137,6 +140,6 @@ def named(repo: Repo, **more: str | int | None) -> dict[str, str | int | None]:
     return {"owner": repo.owner, "repo": repo.name, **more}
 
 
-def get(operation: str, url: str, values: dict[str, str | int | None]) -> Call:
-    """Return a read call."""
-    return Call(operation, "GET", url, values, repeat=True)
+def get(repo: Repo, operation: str, url: str, **values: str | int | None) -> Call:
+    """Return a read call about a repository."""
+    return Call(operation, "GET", url, named(repo, **values), repeat=True)

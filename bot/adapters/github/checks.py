@@ -86,7 +86,7 @@ class Checks(Api):
             "/repos/{owner}/{repo}/commits/{sha}/check-runs"
             "{?check_name,app_id}&filter=all&per_page=100"
         )
-        call = get("find_check", url, named(repo, sha=sha, check_name=name, app_id=app))
+        call = get(repo, "find_check", url, sha=sha, check_name=name, app_id=app)
         async for page in self._pages(repo, call, "check_runs", dict[str, Any]):
             for run in page:
                 if run.get("external_id") == external_id and decode.is_ours(
@@ -111,15 +111,8 @@ class Checks(Api):
         """Send an update; one with annotations is not repeated."""
         added = len(body["output"].get("annotations", ()))
         there = self._annotated.pop(github_id, None) if added else None
-        call = Call(
-            "update_check",
-            "PATCH",
-            RUN,
-            named(repo, id=github_id),
-            body,
-            repeat=not added,
-            priority=priority,
-        )
+        values, again = named(repo, id=github_id), not added
+        call = Call("update_check", "PATCH", RUN, values, body, repeat=again, priority=priority)
         answer = await self._call(repo, call)
         if added:  # after a lost answer the number is unknown
             self._annotated[github_id] = (there or 0) + added
@@ -131,8 +124,7 @@ class Checks(Api):
         """Return the number of annotations, from memory if that is certain."""
         known = self._annotated.get(github_id)
         if known is None:
-            call = get("check", RUN, named(repo, id=github_id))
-            known = await self._read(repo, call, _annotations_of)
+            known = await self._read(repo, get(repo, "check", RUN, id=github_id), _annotations_of)
             self._annotated[github_id] = known
         return known
 

@@ -48,11 +48,8 @@ class Comments(Api):
     ) -> int | None:
         """Return our comment with the marker; anybody can copy a marker."""
         at = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        call = get(
-            "find_comment",
-            OF_ISSUE + "{?since}&per_page=100",
-            named(repo, number=number, since=at),
-        )
+        url = OF_ISSUE + "{?since}&per_page=100"
+        call = get(repo, "find_comment", url, number=number, since=at)
         async for page in self._pages(repo, call, "", dict[str, Any]):
             for item in page:
                 ours = decode.is_ours(item.get("performed_via_github_app"), self._app_id)

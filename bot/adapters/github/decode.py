@@ -113,11 +113,7 @@ def dispatched(data: Json, now: datetime) -> ActionsRun:
         id=int(data["workflow_run_id"]),
         attempt=1,
         status="queued",
-        conclusion=None,
-        display_title="",
         event="workflow_dispatch",
-        path="",
-        head_sha="",
         html_url=data.get("html_url") or "",
         created_at=now,
     )

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.adapters.github import decode
-from bot.adapters.github.api import Api, get, understood
+from bot.adapters.github.api import Api, understood
 from bot.adapters.github.channel import Call
 from bot.ports.github import HookDelivery
 
@@ -17,7 +17,7 @@ class Deliveries(Api):
     async def deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:
         """Return the app's deliveries since then, one per GUID, newest first (three days)."""
         attempts: dict[str, list[dict[str, Any]]] = {}
-        call = get("deliveries", "/app/hook/deliveries?per_page=100", {})
+        call = Call("deliveries", "GET", "/app/hook/deliveries?per_page=100", repeat=True)
         async for items in self._app.pages(call, most=MOST_PAGES):
             with understood(call):
                 recent = [item for item in items if decode.time(item["delivered_at"]) >= since]

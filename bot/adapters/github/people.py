@@ -1,7 +1,7 @@
 """Calls on permissions and teams."""
 
 from bot.adapters.github import decode
-from bot.adapters.github.api import Api, get, named
+from bot.adapters.github.api import Api, get
 from bot.core.model.levels import Level
 from bot.core.model.repos import Repo
 from bot.ports.errors import Permanent
@@ -27,8 +27,7 @@ class People(Api):
     async def _permission(self, repo: Repo, login: str) -> Level:
         url = "/repos/{owner}/{repo}/collaborators/{login}/permission"
         try:
-            call = get("permission", url, named(repo, login=login))
-            return await self._read(repo, call, decode.level)
+            return await self._read(repo, get(repo, "permission", url, login=login), decode.level)
         except Permanent as exc:
             if exc.status == NOT_FOUND:
                 return Level.NONE
@@ -43,7 +42,7 @@ class People(Api):
             return False
         url = "/orgs/{owner}/teams/{team}/memberships/{login}"
         try:
-            call = get("in_team", url, named(repo, team=team, login=login))
+            call = get(repo, "in_team", url, team=team, login=login)
             return await self._read(repo, call, lambda data: bool(data["state"] == "active"))
         except Permanent as exc:
             if exc.status == FORBIDDEN:

@@ -5,10 +5,11 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.adapters.github import decode
-from bot.adapters.github.api import Api, get, named, understood
+from bot.adapters.github.api import Api, get, understood
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
+from bot.core.policy.selection import ChangedFile
 from bot.ports.github import ChangedFiles, FileText
 
 LISTED_FILES = 3000  # GitHub lists at most this many files of a pull request
@@ -21,14 +22,14 @@ class Pulls(Api):
     async def pull(self, repo: Repo, number: int) -> Pull:
         """Return a pull request."""
         url = "/repos/{owner}/{repo}/pulls/{number}"
-        call = get("pull", url, named(repo, number=number))
+        call = get(repo, "pull", url, number=number)
         return await self._read(repo, call, lambda data: decode.pull(repo, data))
 
     async def open_pulls(self, repo: Repo) -> tuple[Pull, ...]:
         """Return the open pull requests."""
         url = "/repos/{owner}/{repo}/pulls?state=open&per_page=100"
-        call = get("open_pulls", url, named(repo))
-        return tuple(await self._list(repo, call, "", lambda data: decode.pull(repo, data)))
+        call = get(repo, "open_pulls", url)
+        return await self._list(repo, call, "", lambda data: decode.pull(repo, data))
 
     async def pull_files(self, repo: Repo, number: int, changed_files: int) -> ChangedFiles:
         """Return its files; GitHub lists at most 3,000.
@@ -39,7 +40,7 @@ class Pulls(Api):
         if changed_files > LISTED_FILES:
             return ChangedFiles((), truncated=True)
         url = "/repos/{owner}/{repo}/pulls/{number}/files?per_page=100"
-        call = get("pull_files", url, named(repo, number=number))
+        call = get(repo, "pull_files", url, number=number)
         listed = await self._list(
             repo, call, "", lambda data: (decode.changed_file(data), decode.listed_head(data))
         )
@@ -53,9 +54,9 @@ class Pulls(Api):
         """Return the files between two commits (at most 300, otherwise truncated)."""
         # All files come with the first page; later pages only have further commits.
         url = "/repos/{owner}/{repo}/compare/{base}...{head}?per_page=1"
-        call = get("compare_files", url, named(repo, base=base, head=head))
+        call = get(repo, "compare_files", url, base=base, head=head)
         files = await self._read(repo, call, _files)
-        return ChangedFiles(files.files, truncated=len(files.files) >= COMPARED_FILES)
+        return ChangedFiles(files, truncated=len(files) >= COMPARED_FILES)
 
     async def file(self, repo: Repo, path: str, ref: str) -> FileText | None:
         """Return a file at a branch or commit; None if there is none."""
@@ -63,7 +64,7 @@ class Pulls(Api):
             return None  # not a path in git, and in a URL it would mean another one
         url = "/repos/{owner}/{repo}/contents/{+path}{?ref}"
         # Quoted here: `+` keeps the slashes, but would also keep `?` and `#`.
-        call = get("file", url, named(repo, path=quote(path), ref=ref))
+        call = get(repo, "file", url, path=quote(path), ref=ref)
         data: Any = await self._maybe(repo, call, lambda data: data)
         if not _is_file(data):
             return None
@@ -74,17 +75,17 @@ class Pulls(Api):
 
     async def tip(self, repo: Repo, branch: str) -> Sha | None:
         """Return the head of a branch; None if there is none."""
-        call = get("tip", "/repos/{owner}/{repo}/branches/{branch}", named(repo, branch=branch))
+        call = get(repo, "tip", "/repos/{owner}/{repo}/branches/{branch}", branch=branch)
         return await self._maybe(repo, call, lambda data: Sha(data["commit"]["sha"]))
 
     async def tree(self, repo: Repo, sha: str) -> str | None:
         """Return git's id for a commit's files, None for an unknown commit."""
-        call = get("tree", "/repos/{owner}/{repo}/git/commits/{sha}", named(repo, sha=sha))
+        call = get(repo, "tree", "/repos/{owner}/{repo}/git/commits/{sha}", sha=sha)
         return await self._maybe(repo, call, lambda data: str(data["tree"]["sha"]))
 
     async def _blob(self, repo: Repo, sha: str | None) -> Any:
         """Read a file over 1 MB, which the contents API returns without content."""
-        call = get("blob", "/repos/{owner}/{repo}/git/blobs/{sha}", named(repo, sha=sha))
+        call = get(repo, "blob", "/repos/{owner}/{repo}/git/blobs/{sha}", sha=sha)
         return (await self._call(repo, call)).data
 
 
@@ -93,5 +94,5 @@ def _is_file(data: Any) -> bool:
     return isinstance(data, dict) and data.get("type") == "file"
 
 
-def _files(data: Any) -> ChangedFiles:
-    return ChangedFiles(tuple(decode.changed_file(item) for item in data.get("files") or ()))
+def _files(data: Any) -> tuple[ChangedFile, ...]:
+    return tuple(decode.changed_file(item) for item in data.get("files") or ())
