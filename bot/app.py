@@ -52,9 +52,8 @@ from bot.web.announcements import RayJobAnnouncements
 from bot.web.api import RUN, AuditApi, RunsApi, api_app
 from bot.web.explain import PULL, ExplainApi
 from bot.web.guard import Guard
-from bot.web.health import Depends, GitHubHeard, HealthPage
+from bot.web.health import Depends, GitHubHeard, HealthPage, Probes
 from bot.web.hooks import MAX_BODY, Hooks
-from bot.web.probes import Probes
 
 _INBOXES = 2  # loops of one kind, so that one slow delivery or step does not delay the others
 # A training step is silent for minutes. A submitter without numbers would replay its log then.

@@ -164,16 +164,6 @@ def pages_of(api_url: str) -> str:
     return api_url.removesuffix("/api/v3")
 
 
-def read_settings() -> Settings:
-    """Read the environment; raise ``SettingsError`` with all mistakes."""
-    return _read(Settings)
-
-
-def read_operator_settings() -> OperatorSettings:
-    """Read the settings of operators' commands; raise ``SettingsError``."""
-    return _read(OperatorSettings)
-
-
 # Plain sentences for pydantic's errors.
 _PLAIN = {
     "missing": "is required",
@@ -184,7 +174,8 @@ _PLAIN = {
 }
 
 
-def _read(kind: type[Kind]) -> Kind:
+def read_settings(kind: type[Kind]) -> Kind:
+    """Read the environment; raise ``SettingsError`` with all mistakes."""
     try:
         return kind()
     except ValidationError as error:

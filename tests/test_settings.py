@@ -32,7 +32,7 @@ def read(**changes: str | None) -> Settings:
     for name, value in {**GOOD, **changes}.items():
         if value is not None:
             os.environ[name] = value
-    return read_settings()
+    return read_settings(Settings)
 
 
 def problems(**changes: str | None) -> tuple[str, ...]:

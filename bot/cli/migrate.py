@@ -5,7 +5,7 @@ import asyncio
 import click
 
 from bot.cli.service import exit_on_error, settings_or_exit
-from bot.settings import read_operator_settings
+from bot.settings import OperatorSettings
 
 
 @click.command("migrate")
@@ -14,7 +14,7 @@ def command() -> None:
 
     It is safe to run it twice at once.
     """
-    settings = settings_or_exit(read_operator_settings)
+    settings = settings_or_exit(OperatorSettings)
     from bot.store import migrate  # noqa: PLC0415  SQLAlchemy, for this command alone
 
     with exit_on_error():

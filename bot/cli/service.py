@@ -2,22 +2,22 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
 import click
 
-from bot.settings import Kind, SettingsError, read_settings
+from bot.settings import Kind, Settings, SettingsError, read_settings
 
 WRONG_USE = 2
 UNREACHABLE = 3
 
 
-def settings_or_exit(read: Callable[[], Kind]) -> Kind:
+def settings_or_exit(kind: type[Kind]) -> Kind:
     """Read the environment; print all mistakes and exit with 2."""
     try:
-        return read()
+        return read_settings(kind)
     except SettingsError as error:
         click.echo("The settings can't be used:", err=True)
         for problem in error.problems:
@@ -49,7 +49,7 @@ def service_command(name: str, text: str, *, with_web: bool) -> click.Command:
 
     @click.command(name, help=text)
     def command() -> None:
-        settings = settings_or_exit(read_settings)
+        settings = settings_or_exit(Settings)
         from bot.app import run  # noqa: PLC0415  seconds of imports, for these commands alone
 
         with exit_on_error():

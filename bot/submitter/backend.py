@@ -5,6 +5,9 @@ from typing import Any
 
 from bot.submitter.request import JobRequest
 
+# The fields of a request that tell its run.
+OF_RUN = ("github_run_id", "github_run_attempt", "commit_sha")
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -42,13 +45,12 @@ class JobView:
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that the API answers with."""
-        run = ("github_run_id", "github_run_attempt", "commit_sha")
         state = asdict(self.state)
         ended_at = state.pop("ended_at")
         return {
             "job_id": self.job_id,
             **state,
-            **{name: getattr(self.request, name) for name in run},
+            **{name: getattr(self.request, name) for name in OF_RUN},
             "created_at": self.created_at,
             "ended_at": ended_at,
         }

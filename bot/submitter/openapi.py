@@ -4,10 +4,12 @@ A test compares the running service with it.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from bot.submitter.backend import OF_RUN
 from bot.submitter.patches import MEMBERS, POINTER
 from bot.submitter.request import ENV_NAME, KEY, MAX_REPLICAS, PATTERNS, TOKEN, JobRequest
 
@@ -44,7 +46,7 @@ def _paths() -> Json:
     return {
         "/healthz": {"get": _health()},
         "/api/v1/rayjobs": {"post": _submit()},
-        "/api/v1/rayjobs/{job_id}": {"get": _call("One job", found, parameters=[job])},
+        "/api/v1/rayjobs/{job_id}": {"get": _call("One job", found, "", [job])},
         "/api/v1/rayjobs/{job_id}/watch": {"get": _watch(job)},
         "/api/v1/workflows/{run_id}": {"get": _list(run), "delete": _stop(run)},
     }
@@ -52,7 +54,10 @@ def _paths() -> Json:
 
 def _health() -> Json:
     healthy = _object("backend", status={"const": "ok"})
-    return {**_call("Usable or not", {200: healthy}, "503 no room, or no cluster"), "security": []}
+    return {
+        **_call("Usable or not", {200: healthy}, "503 no room, or no cluster", ()),
+        "security": [],
+    }
 
 
 def _submit() -> Json:
@@ -60,12 +65,9 @@ def _submit() -> Json:
     call = _call(
         "Submit a job; an Idempotency-Key makes it safe to repeat",
         {201: accepted, 200: accepted},
-        "400 flawed",
-        "413 too large",
-        "422 the key started another body",
-        "429 full",
+        "400 flawed; 413 too large; 422 the key started another body; 429 full; "
         "503 it can't be written down",
-        parameters=[_parameter("Idempotency-Key", "header", _like(KEY), required=False)],
+        [_parameter("Idempotency-Key", "header", _like(KEY), required=False)],
     )
     return {**call, "requestBody": {"required": True, "content": _content(_ref("JobRequest"))}}
 
@@ -75,7 +77,7 @@ def _list(run: Json) -> Json:
         "The jobs of an Actions run",
         {200: _object(jobs={"type": "array", "items": _ref("Job")})},
         "400 no such id",
-        parameters=[run, _parameter("attempt", "query", _like(TOKEN), required=False)],
+        [run, _parameter("attempt", "query", _like(TOKEN), required=False)],
     )
 
 
@@ -83,10 +85,8 @@ def _stop(run: Json) -> Json:
     return _call(
         "Stop every job of a run attempt",
         {200: _object(stopped={"type": "array", "items": STRING})},
-        "400 no such id",
-        "404 nothing was alive",
-        "503 some still live, repeat",
-        parameters=[run, _parameter("attempt", "query", _like(TOKEN))],
+        "400 no such id; 404 nothing was alive; 503 some still live, repeat",
+        [run, _parameter("attempt", "query", _like(TOKEN))],
     )
 
 
@@ -97,13 +97,8 @@ def _watch(job: Json) -> Json:
         _parameter("after", "query", after, required=False),
         _parameter("format", "query", {"type": "string", "enum": ["ndjson"]}, required=False),
     ]
-    call = _call(
-        "Events as NDJSON until `final`",
-        {},
-        "400 no such number or format",
-        "429 too many watch",
-        parameters=parameters,
-    )
+    errors = "400 no such number or format; 429 too many watch"
+    call = _call("Events as NDJSON until `final`", {}, errors, parameters)
     # No schema: a stream of lines is not one JSON value.
     stream: Json = {"content": {NDJSON: {}}}
     call["responses"]["200"] = {"description": "the stream", **stream}
@@ -111,18 +106,16 @@ def _watch(job: Json) -> Json:
     return call
 
 
-def _call(
-    summary: str, answers: dict[int, Json], *errors: str, parameters: list[Json] | None = None
-) -> Json:
-    """Describe a call; an error is its code and its meaning."""
+def _call(summary: str, answers: dict[int, Json], errors: str, parameters: Sequence[Json]) -> Json:
+    """Describe a call; an error is its code and its meaning, errors are apart by semicolons."""
     responses: Json = {
         str(code): {"description": "unknown" if code == 404 else "done", "content": _content(one)}
         for code, one in answers.items()
     }
-    for error in (*errors, "401 a valid bearer token is needed"):
+    for error in filter(None, [*errors.split("; "), "401 a valid bearer token is needed"]):
         code, _, text = error.partition(" ")
         responses[code] = {"description": text, "content": _content(_ref("Error"))}
-    return {"summary": summary, "parameters": parameters or [], "responses": responses}
+    return {"summary": summary, "parameters": list(parameters), "responses": responses}
 
 
 def _job_request() -> Json:
@@ -154,10 +147,9 @@ def _operation(op: str) -> Json:
 
 
 def _job() -> Json:
-    words = ["job_id", "status", "message", "rayjob_status", "job_deployment_status"]
-    run = ["github_run_id", "github_run_attempt", "commit_sha"]
+    words = ("job_id", "status", "message", "rayjob_status", "job_deployment_status")
     ended: Json = {"anyOf": [TIME, {"type": "null"}]}
-    return _object(*words, *run, created_at=TIME, ended_at=ended)
+    return _object(*words, *OF_RUN, created_at=TIME, ended_at=ended)
 
 
 def _object(*strings: str, **more: Json) -> Json:

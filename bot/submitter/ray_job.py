@@ -13,7 +13,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.submitter.backend import JobState
+from bot.submitter.backend import OF_RUN, JobState
 from bot.submitter.event_file import JobFiles, Lines
 from bot.submitter.jobs import Job, Record, environment, read_state
 from bot.submitter.ray_api import AnswerError, RayApi, RayJob, UnreachableError
@@ -55,12 +55,7 @@ class RayRecord(Record, frozen=True):
             "submission_id": self.job_id,
             "entrypoint": self._entrypoint(),
             "runtime_env": {"env_vars": own},
-            "metadata": {
-                "repository": request.repository,
-                "commit_sha": request.commit_sha,
-                "github_run_id": request.github_run_id,
-                "github_run_attempt": request.github_run_attempt,
-            },
+            "metadata": {name: getattr(request, name) for name in ("repository", *OF_RUN)},
             **{name: value for name, value in held.items() if value is not None},
         }
 

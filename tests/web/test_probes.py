@@ -10,7 +10,7 @@ from bot.services.workers import STUCK_AFTER, LoopSpec, Worker, WorkerPool
 from bot.sim import ManualClock
 from bot.store import Store
 from bot.telemetry import Metrics
-from bot.web.probes import Probes
+from bot.web.health import Probes
 from tests.web.server import WebServer
 
 

@@ -17,7 +17,7 @@ from bot.adapters.clock import SystemClock
 from bot.core.report.markdown import one_line
 from bot.ports.errors import Transient
 from bot.services.operator import No, Operator
-from bot.settings import OperatorSettings, SettingsError, pages_of, read_operator_settings
+from bot.settings import OperatorSettings, SettingsError, pages_of, read_settings
 from bot.store import Store
 from bot.store.database import refusals
 from bot.store.ids import ulid
@@ -54,7 +54,7 @@ def operate(work: Callable[[OperatorSession], Awaitable[Answer]], *, who: str = 
     Everything that is written names ``who``; without it the command may only read.
     """
     try:
-        settings = read_operator_settings()
+        settings = read_settings(OperatorSettings)
         _check_file(settings.database_url)
         return asyncio.run(_operate(settings, work, who))
     except SettingsError as error:
