@@ -19,7 +19,7 @@ from bot.core.model.runs import Run, State
 from bot.core.model.snapshot import Pool
 from bot.core.planning.plan import Plan
 from bot.store import Store
-from tests.databases import PostgresServer, SqliteTemplate, run_apart
+from tests.databases import PostgresServer, run_apart
 from tests.store.building import LABEL, NOW, REPO, SHA, put, run, snapshot
 
 LIVE, OVER, OTHER = RunId("01AAAA1"), RunId("01AAAA2"), RunId("01BBBB1")
@@ -80,16 +80,9 @@ def desk(database_url: str) -> Desk:
     return opened
 
 
-@pytest.fixture
-def quick(tmp_path: Path, sqlite_template: SqliteTemplate) -> Desk:
-    opened = Desk(sqlite_template.fresh(tmp_path))
-    opened.within(fill)
-    return opened
-
-
-def test_runs_are_listed_by_what_is_asked(quick: Desk) -> None:
+def test_runs_are_listed_by_what_is_asked(desk: Desk) -> None:
     def ids(*words: str) -> list[str]:
-        return [item["id"] for item in quick.json("runs", *words)["runs"]]
+        return [item["id"] for item in desk.json("runs", *words)["runs"]]
 
     assert ids() == [OTHER, OVER, LIVE]
     assert ids("--limit", "1") == [OTHER]
@@ -100,8 +93,8 @@ def test_runs_are_listed_by_what_is_asked(quick: Desk) -> None:
     assert ids("--label", "nothing") == []
 
 
-def test_a_table_is_one_line_a_run_and_nothing_in_it_acts(quick: Desk) -> None:
-    result = quick.run("runs", "--pr", "1")
+def test_a_table_is_one_line_a_run_and_nothing_in_it_acts(desk: Desk) -> None:
+    result = desk.run("runs", "--pr", "1")
     head, over, live = result.stdout.splitlines()
     assert head.split()[:4] == ["run", "repository", "pr", "suite"]
     assert over.split()[:6] == [OVER, "owner/name", "#1", "multi", "1", "failure"]
@@ -109,12 +102,12 @@ def test_a_table_is_one_line_a_run_and_nothing_in_it_acts(quick: Desk) -> None:
     assert "\x1b" not in result.stdout
 
 
-def test_one_run_is_shown_with_its_links(quick: Desk) -> None:
-    told = quick.json("show", LIVE)
+def test_one_run_is_shown_with_its_links(desk: Desk) -> None:
+    told = desk.json("show", LIVE)
     assert (told["id"], told["wants"][0]["source"]) == (LIVE, "pr:1")
     home = "https://github.com/owner/name"
     assert told["links"] == {"commit": f"{home}/commit/{SHA}", "pull": f"{home}/pull/1"}
-    text = quick.run("show", "01aaaa1").stdout
+    text = desk.run("show", "01aaaa1").stdout
     for part in (LIVE, "unit, attempt 1", "#1", "queued", "pr:1", f"{home}/pull/1"):
         assert part in text
 
@@ -133,9 +126,9 @@ def test_an_id_is_cut_where_somebody_looks_alone(stdout: io.StringIO, shown: str
 
 
 def test_a_narrow_terminal_folds_neither_an_id_nor_a_state(
-    quick: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DATABASE_URL", quick.url)
+    monkeypatch.setenv("DATABASE_URL", desk.url)
     monkeypatch.setenv("COLUMNS", "60")
     with redirect_stdout(Terminal()) as screen:
         main(["runs"], standalone_mode=False)
@@ -152,9 +145,9 @@ def test_a_narrow_terminal_folds_neither_an_id_nor_a_state(
         ("%%%%", "there is no run"),
     ],
 )
-def test_a_run_that_is_not_named_well_is_no(quick: Desk, word: str, said: str) -> None:
+def test_a_run_that_is_not_named_well_is_no(desk: Desk, word: str, said: str) -> None:
     for words in (("show", word), ("retry", word), ("cancel", word, "--reason", "x")):
-        result = quick.run(*words)
+        result = desk.run(*words)
         assert (result.exit_code, result.stdout) == (1, "")
         assert said in result.stderr
 
@@ -186,6 +179,7 @@ def test_a_done_run_is_retried_for_whom_it_ran(desk: Desk) -> None:
     assert desk.run("retry", LIVE).exit_code == 1
 
 
+@pytest.mark.both_databases
 def test_a_pause_is_listed_and_resumed(desk: Desk) -> None:
     result = desk.run("pause", "npu-8", "--reason", "upgrade", "--until", "2099-01-01")
     assert result.exit_code == 0, result.stderr
@@ -226,12 +220,12 @@ def test_what_was_done_is_told_as_json_alone(desk: Desk) -> None:
     assert sum(line.split("  ")[0] == "commit" for line in text) == 1
 
 
-def test_a_second_pause_says_which_one_it_replaces(quick: Desk) -> None:
-    quick.run("pause", "--all", "--reason", "one")
-    result = quick.run("pause", "--all", "--reason", "two", "--by", "lee")
+def test_a_second_pause_says_which_one_it_replaces(desk: Desk) -> None:
+    desk.run("pause", "--all", "--reason", "one")
+    result = desk.run("pause", "--all", "--reason", "two", "--by", "lee")
     assert result.stdout.startswith("everything is paused by lee: two.")
     assert result.stderr == "Before, everything was paused by kim: one.\n"
-    assert quick.run("resume", "--all").exit_code == 0
+    assert desk.run("resume", "--all").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -255,31 +249,31 @@ def test_a_second_pause_says_which_one_it_replaces(quick: Desk) -> None:
         (("audit", "--since", "soon"), "'soon' is not a time"),
     ],
 )
-def test_wrong_use_is_2_and_writes_nothing(quick: Desk, words: tuple[str, ...], said: str) -> None:
-    result = quick.run(*words)
+def test_wrong_use_is_2_and_writes_nothing(desk: Desk, words: tuple[str, ...], said: str) -> None:
+    result = desk.run(*words)
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
-    assert quick.json("audit")["audit"] == []
+    assert desk.json("audit")["audit"] == []
 
 
-def test_labels_and_pools_of_late_runs_are_known_by_their_bare_name(quick: Desk) -> None:
-    assert quick.run("pause", "shared", "--reason", "x").stdout.startswith("pool:shared is")
-    assert quick.run("pause", LABEL.name, "--reason", "x").stdout.startswith(f"label:{LABEL.name}")
-    result = quick.run("pause", "label:new", "--reason", "x")
+def test_labels_and_pools_of_late_runs_are_known_by_their_bare_name(desk: Desk) -> None:
+    assert desk.run("pause", "shared", "--reason", "x").stdout.startswith("pool:shared is")
+    assert desk.run("pause", LABEL.name, "--reason", "x").stdout.startswith(f"label:{LABEL.name}")
+    result = desk.run("pause", "label:new", "--reason", "x")
     assert result.exit_code == 0
     assert "No policy or run that is known has label:new." in result.stderr
 
 
-def test_the_servers_own_policy_is_known_as_well(quick: Desk, tmp_path: Path) -> None:
+def test_the_servers_own_policy_is_known_as_well(desk: Desk, tmp_path: Path) -> None:
     file = tmp_path / "policy.yml"
     file.write_text(POLICY.replace("npu-8", "npu-16"))
-    result = quick.run("pause", "npu-16", "--reason", "x", POLICY_FILE=str(file))
+    result = desk.run("pause", "npu-16", "--reason", "x", POLICY_FILE=str(file))
     assert result.stdout.startswith("label:npu-16 is paused"), result.stderr
 
 
 @pytest.mark.parametrize("words", [("retry", LIVE), ("cancel", LIVE, "--reason", "x")])
-def test_nobody_writes_without_a_name(quick: Desk, words: tuple[str, ...]) -> None:
-    result = quick.run(*words, user=None)
+def test_nobody_writes_without_a_name(desk: Desk, words: tuple[str, ...]) -> None:
+    result = desk.run(*words, user=None)
     assert result.exit_code == 2
     assert "--by" in result.stderr
 

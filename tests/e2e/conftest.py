@@ -1,4 +1,4 @@
-"""A world for each test: on SQLite, and on PostgreSQL where the database may matter."""
+"""A world for each test."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -28,15 +28,8 @@ def _statements_at_once() -> Iterator[None]:
 
 
 @pytest.fixture
-async def world(tmp_path: Path, sqlite_template: SqliteTemplate) -> AsyncIterator[World]:
-    """Open a world on a fresh SQLite file."""
-    async with open_world(tmp_path, sqlite_template.fresh(tmp_path)) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def either_world(tmp_path: Path, database_url: str) -> AsyncIterator[World]:
-    """Open a world once on each database."""
+async def world(tmp_path: Path, database_url: str) -> AsyncIterator[World]:
+    """Open a world on a fresh database."""
     async with open_world(tmp_path, database_url) as opened:
         yield opened
 

@@ -35,8 +35,7 @@ def dispatched(world: World) -> list[Run]:
     return [run for run in world.github.runs() if run.event == "workflow_dispatch"]
 
 
-async def test_a_place_that_others_give_back_is_used_at_once(either_world: World) -> None:
-    world = either_world
+async def test_a_place_that_others_give_back_is_used_at_once(world: World) -> None:
     _, others = await other_jobs(world, 2)
     pull = world.open_pull()
     await world.settle()

@@ -39,9 +39,9 @@ async def audit(world: World, **query: Any) -> list[Row]:
 
 
 async def test_a_paused_label_says_who_why_and_until_and_runs_again_when_resumed(
-    either_world: World,
+    world: World,
 ) -> None:
-    world, operator = either_world, kim(either_world)
+    operator = kim(world)
     runnable = world.open_pull(path="verl/going.py")
     await world.settle()
     until = world.clock.now().replace(hour=23, minute=0, second=0, microsecond=0)

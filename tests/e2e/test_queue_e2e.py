@@ -4,6 +4,7 @@ from copy import copy
 from dataclasses import replace
 from datetime import datetime
 
+import pytest
 from sqlalchemy import func, select
 
 from bot.app import Parts
@@ -113,8 +114,8 @@ async def test_a_place_taken_by_a_bot_that_died_is_used_once(world: World) -> No
         assert await conn.scalar(select(func.count()).select_from(holds)) == 1
 
 
-async def test_two_replicas_never_take_one_slot_twice(either_world: World) -> None:
-    world = either_world
+@pytest.mark.both_databases
+async def test_two_replicas_never_take_one_slot_twice(world: World) -> None:
     world.bots.append(await start_bot(world))
     opened = [world.open_pull(path=f"verl/{n}.py", text=str(n)) for n in range(4)]
     await world.settle()

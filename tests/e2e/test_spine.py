@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from bot.sim import NewPull
 from tests.e2e.world import LABEL, POLICY, World
 
@@ -13,8 +15,8 @@ RuntimeError: the rollout buffer is empty
 """
 
 
-async def test_a_passing_suite_is_dispatched_followed_and_reported(either_world: World) -> None:
-    world = either_world
+@pytest.mark.both_databases
+async def test_a_passing_suite_is_dispatched_followed_and_reported(world: World) -> None:
     pull = world.open_pull()
     await world.settle()
     check = world.check("unit", pull.head_sha)

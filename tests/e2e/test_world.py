@@ -10,10 +10,10 @@ from bot.ports.errors import Transient
 from tests.e2e.world import World
 
 
+@pytest.mark.both_databases
 async def test_a_dropped_bot_lets_go_of_the_database_and_commits_nothing(
-    either_world: World,
+    world: World,
 ) -> None:
-    world = either_world
     store = world.bot.parts.store
     begun, go_on = asyncio.Event(), asyncio.Event()
 

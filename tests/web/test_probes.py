@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
@@ -14,19 +15,20 @@ from bot.web.health import Probes
 from tests.web.server import WebServer
 
 
-async def test_a_new_bot_is_alive_and_tells_what_waits(either_server: WebServer) -> None:
-    answer = await either_server.get("/healthz")
+async def test_a_new_bot_is_alive_and_tells_what_waits(server: WebServer) -> None:
+    answer = await server.get("/healthz")
     assert (answer.status, answer.data) == (200, {"stuck": []})
-    await either_server.deliver("push", {"ref": "x"})
-    answer = await either_server.get("/api/v1/health")
+    await server.deliver("push", {"ref": "x"})
+    answer = await server.get("/api/v1/health")
     assert (answer.status, answer.data["deliveries_waiting"]) == (200, 0)
 
 
+@pytest.mark.both_databases
 async def test_a_server_whose_clock_differs_from_ours_is_not_ready(
-    either_server: WebServer,
+    server: WebServer,
 ) -> None:
-    answer = await either_server.get("/readyz")  # the manual clock stands somewhere else
-    if "sqlite" in either_server.parts.settings.database_url:
+    answer = await server.get("/readyz")  # the manual clock stands somewhere else
+    if "sqlite" in server.parts.settings.database_url:
         assert (answer.status, answer.data) == (200, {"ready": True})  # a file has no clock
     else:
         assert answer.status == 503

@@ -1,0 +1,38 @@
+"""A job's state only moves on, in whichever order webhooks tell it; a row is one job and label."""
+
+from datetime import datetime
+from itertools import permutations
+
+import pytest
+from sqlalchemy import select
+
+from bot.core.runs.offline import JobSeen, JobState
+from bot.store import Store
+from bot.store.tables import workflow_jobs
+from tests.store.building import NOW, REPO, after
+
+LABELS = ("linux-aarch64-a2b3-8", "npu")
+TIMES = {JobState.QUEUED: NOW, JobState.IN_PROGRESS: after(10), JobState.COMPLETED: after(20)}
+
+
+async def rows(store: Store, job_id: int) -> list[tuple[str, str, datetime]]:
+    table = workflow_jobs.c
+    query = select(table.label, table.state, table.at).where(table.job_id == job_id)
+    async with store._db.read() as conn:
+        found = (await conn.execute(query.order_by(table.label))).all()
+    return [(label, state, at) for label, state, at in found]
+
+
+@pytest.mark.both_databases
+async def test_the_latest_state_stays_whatever_order_the_states_come_in(store: Store) -> None:
+    wrong = []
+    for job_id, order in enumerate(permutations(TIMES), 1):
+        latest = JobState.QUEUED
+        for state in order:
+            latest = max(latest, state)
+            seen = JobSeen(job_id, REPO.id, 1, LABELS, state, TIMES[state])
+            await store.workflow_jobs.put(seen, NOW)
+            name = latest.name.lower()
+            if await rows(store, job_id) != [(label, name, TIMES[latest]) for label in LABELS]:
+                wrong.append((order, state, await rows(store, job_id)))
+    assert wrong == []
