@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from bot.submitter.jobs import Backend
 from bot.submitter.local import LocalBackend
 from bot.submitter.ray import RayBackend
 from bot.submitter.ray_api import RayApi
-from bot.submitter.serve import is_loopback, serve, to_stderr
+from bot.submitter.serve import is_loopback, serve
 from bot.submitter.web import Options, create_app
 
 IS_EMPTY = "the token (--token, SUBMITTER_TOKEN) is empty: leave it out or set one"
@@ -75,8 +76,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     """Run jobs posted over HTTP, and stream their logs."""
     if token is not None and not token.strip():
         raise click.UsageError(IS_EMPTY)
+    say = partial(click.echo, err=True)
     if token is None and not is_loopback(host):
-        to_stderr("warning: without --token anybody who reaches this address can run commands")
+        say("warning: without --token anybody who reaches this address can run commands")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     limits = Limits(live_jobs=max_jobs)
     runner: Backend[Any]
@@ -86,7 +88,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         runner = LocalBackend(data_dir, workdir=_folder(workdir), limits=limits)
     app = create_app(runner, Options(token=token, stop_jobs_on_exit=kill_jobs_on_exit))
     try:
-        asyncio.run(serve(app, host, port, to_stderr))
+        asyncio.run(serve(app, host, port, say))
     except BlockingIOError as error:
         used = f"another submitter uses {data_dir}: name another folder with --data-dir"
         raise click.UsageError(used) from error

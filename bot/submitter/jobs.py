@@ -16,12 +16,13 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from bot.submitter.backend import JobState, JobView, Limits
-from bot.submitter.event_file import END_WORDS, write_atomically
+from bot.submitter.event_file import END_WORDS, utc_now, write_atomically
+from bot.submitter.patches import DEADLINE_PATH, accepted, value_at
 from bot.submitter.request import JobRequest, RefusedError
 from bot.submitter.watches import Watches, whole_end
 
@@ -92,6 +93,7 @@ class Backend(ABC, Generic[RecordT]):
     """
 
     name: str
+    used: frozenset[str]  # the paths of patches that count here
 
     def __init__(self, folder: Path, kind: type[RecordT], limits: Limits | None) -> None:
         self._root = folder
@@ -116,8 +118,8 @@ class Backend(ABC, Generic[RecordT]):
         """Stop jobs and wait for their end; return the ids that are still alive."""
 
     @abstractmethod
-    def _record(self, request: JobRequest, key: str | None) -> RecordT:
-        """Return the record of a new job."""
+    def _own_fields(self, request: JobRequest, job_id: str) -> dict[str, Any]:
+        """Return the fields that only this backend's record has."""
 
     @abstractmethod
     def _begin(self, job: Job[RecordT]) -> None:
@@ -217,6 +219,20 @@ class Backend(ABC, Generic[RecordT]):
             left = await self.stop([job.record.job_id for job in self._live()])
             if left:
                 log.error("jobs still alive: %s", ", ".join(left))
+
+    def _record(self, request: JobRequest, key: str | None) -> RecordT:
+        job_id = new_id(request)
+        return self._kind(
+            job_id=job_id,
+            key=key,
+            created_at=utc_now(),
+            request=request,
+            note=accepted(request.template_patches, self.used),
+            deadline_s=value_at(DEADLINE_PATH, request.template_patches),
+            max_line_bytes=self._limits.line_bytes,
+            max_log_bytes=self._limits.log_bytes,
+            **self._own_fields(request, job_id),
+        )
 
     def _known(self, request: JobRequest, key: str | None) -> str | None:
         """Return the job that a key has started; refuse the key for another body."""

@@ -16,15 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from bot.submitter.backend import JobState, Limits
-from bot.submitter.event_file import utc_now
-from bot.submitter.jobs import Backend, Job, Record, environment, new_id
-from bot.submitter.patches import DEADLINE_PATH, accepted, deadline_s
+from bot.submitter.jobs import Backend, Job, Record, environment
+from bot.submitter.patches import DEADLINE_PATH
 from bot.submitter.request import JobRequest
 
 log = logging.getLogger(__name__)
 
 WATCHDOG_S = 1.0
-USED = frozenset({DEADLINE_PATH})  # the patches that this backend uses
 # A job must not inherit the service's secrets. It inherits only these variables.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "USER")
 
@@ -99,6 +97,7 @@ class LocalBackend(Backend[LocalRecord]):
     """
 
     name = "local"
+    used = frozenset({DEADLINE_PATH})
 
     def __init__(
         self,
@@ -168,22 +167,13 @@ class LocalBackend(Backend[LocalRecord]):
     def _begin(self, job: Job[LocalRecord]) -> None:
         self._supervisors.start(job.folder)
 
-    def _record(self, request: JobRequest, key: str | None) -> LocalRecord:
-        job_id = new_id(request)
-        return LocalRecord(
-            job_id=job_id,
-            key=key,
-            created_at=utc_now(),
-            request=request,
-            note=accepted(request.template_patches, USED),
-            argv=["bash", "--", request.script, *request.args],
-            env=self._job_env(request, job_id),
-            cwd=str(self._workdir or self._root / job_id / "work"),
-            deadline_s=deadline_s(request.template_patches),
-            grace_s=self._limits.grace_s,
-            max_line_bytes=self._limits.line_bytes,
-            max_log_bytes=self._limits.log_bytes,
-        )
+    def _own_fields(self, request: JobRequest, job_id: str) -> dict[str, Any]:
+        return {
+            "argv": ["bash", "--", request.script, *request.args],
+            "env": self._job_env(request, job_id),
+            "cwd": str(self._workdir or self._root / job_id / "work"),
+            "grace_s": self._limits.grace_s,
+        }
 
     def _job_env(self, request: JobRequest, job_id: str) -> dict[str, str]:
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}

@@ -94,12 +94,6 @@ def value_at(path: str, patches: Sequence[dict[str, Any]]) -> Any:
     return value
 
 
-def deadline_s(patches: Sequence[dict[str, Any]]) -> int | None:
-    """Return the time limit that the patches set, in seconds; `None` without a limit."""
-    limit: int | None = value_at(DEADLINE_PATH, patches)
-    return limit
-
-
 def accepted(patches: Sequence[dict[str, Any]], used: frozenset[str]) -> str:
     """Return the message for an accepted job, with the number of ignored patches."""
     ignored = sum(patch["path"] not in used for patch in patches)

@@ -5,11 +5,11 @@ import contextlib
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bot.submitter import patches
 from bot.submitter.backend import Limits
-from bot.submitter.event_file import utc_now
-from bot.submitter.jobs import Backend, Job, new_id
+from bot.submitter.jobs import Backend, Job
 from bot.submitter.ray_api import AnswerError, RayApi, UnreachableError
 from bot.submitter.ray_job import RayFollower, RayRecord
 from bot.submitter.request import JobRequest
@@ -17,9 +17,7 @@ from bot.submitter.request import JobRequest
 log = logging.getLogger(__name__)
 
 STOP_S = 6.5  # a cancelled Actions step lives 7.5 s; Ray kills a job 3 s after it asked it to end
-USED = frozenset(
-    {patches.DEADLINE_PATH, patches.CPUS_PATH, patches.GPUS_PATH, patches.RESOURCES_PATH}
-)
+ENTRYPOINT = (patches.CPUS_PATH, patches.GPUS_PATH, patches.RESOURCES_PATH)
 
 
 class RayBackend(Backend[RayRecord]):
@@ -30,6 +28,7 @@ class RayBackend(Backend[RayRecord]):
     """
 
     name = "ray"
+    used = frozenset({patches.DEADLINE_PATH, *ENTRYPOINT})
 
     def __init__(
         self,
@@ -108,20 +107,12 @@ class RayBackend(Backend[RayRecord]):
             if (error := task.exception()) is not None:
                 log.error("following %s ended", job_id, exc_info=error)
 
-    def _record(self, request: JobRequest, key: str | None) -> RayRecord:
-        wanted = request.template_patches
-        return RayRecord(
-            job_id=new_id(request),
-            key=key,
-            created_at=utc_now(),
-            request=request,
-            note=patches.accepted(wanted, USED),
-            deadline_s=patches.deadline_s(wanted),
-            max_line_bytes=self._limits.line_bytes,
-            max_log_bytes=self._limits.log_bytes,
-            workdir=self._workdir,
-            environ=self._environ,
-            cpus=patches.value_at(patches.CPUS_PATH, wanted),
-            gpus=patches.value_at(patches.GPUS_PATH, wanted),
-            resources=patches.resources_in(patches.value_at(patches.RESOURCES_PATH, wanted)) or {},
-        )
+    def _own_fields(self, request: JobRequest, job_id: str) -> dict[str, Any]:
+        cpus, gpus, resources = (patches.value_at(p, request.template_patches) for p in ENTRYPOINT)
+        return {
+            "workdir": self._workdir,
+            "environ": self._environ,
+            "cpus": cpus,
+            "gpus": gpus,
+            "resources": patches.resources_in(resources) or {},
+        }

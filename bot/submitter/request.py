@@ -69,11 +69,6 @@ def decode_request(body: bytes) -> JobRequest:
     return request
 
 
-def is_token(text: str) -> bool:
-    """Return True if a text can be a run id or an attempt."""
-    return TOKEN.fullmatch(text) is not None
-
-
 def _flaw(request: JobRequest) -> str | None:
     for name, pattern in PATTERNS.items():
         if pattern.fullmatch(getattr(request, name)) is None:

@@ -3,7 +3,6 @@
 import asyncio
 import ipaddress
 import signal
-import sys
 from collections.abc import Callable
 
 from aiohttp import web
@@ -34,9 +33,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def to_stderr(text: str) -> None:
-    """Write a line to stderr at once."""
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()

@@ -13,7 +13,7 @@ from aiohttp import web
 from bot.submitter.backend import JobView
 from bot.submitter.jobs import Backend
 from bot.submitter.openapi import document
-from bot.submitter.request import KEY, RefusedError, decode_request, is_token
+from bot.submitter.request import KEY, TOKEN, RefusedError, decode_request
 
 log = logging.getLogger(__name__)
 
@@ -183,7 +183,7 @@ async def _stop(request: web.Request) -> web.Response:
 async def _jobs_of(request: web.Request, attempt: str | None) -> list[JobView]:
     run_id = request.match_info["run_id"]
     for name, text in (("run id", run_id), ("attempt", attempt)):
-        if text is not None and not is_token(text):
+        if text is not None and not TOKEN.fullmatch(text):
             raise RefusedError(400, f"{name}: letters, digits, dots, dashes, at most 64")
     return await request.app[BACKEND].jobs_of(run_id, attempt)
 
