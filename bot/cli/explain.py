@@ -19,7 +19,7 @@ from bot.core.explain.explaining import (
 from bot.core.messages import Messages
 from bot.core.policy.errors import unknown
 from bot.core.policy.models import Policy
-from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, suites_named
+from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, select, suites_named
 
 
 @click.command()
@@ -46,7 +46,8 @@ def command(
     loaded = policy_or_exit(policy)
     names = _named(loaded, words)
     files = [ChangedFile(path) for path in listed]
-    items = explain(loaded, files, names=names, truncated=len(files) > MAX_LISTED_FILES)
+    chosen = select(loaded, files, truncated=len(files) > MAX_LISTED_FILES)
+    items = explain(loaded, chosen, names)
     if as_json:
         click.echo(json.dumps({"suites": [to_json(item) for item in items]}, indent=2))
     else:

@@ -52,7 +52,7 @@ class ExplainApi:
         if policy is None or told.selection is None:
             return []
         runs = latest_runs(told.runs)
-        chosen = explaining.explain_selection(policy, told.selection.data.selection)
+        chosen = explaining.explain(policy, told.selection.data.selection)
         return [{**explaining.to_json(item), **_stands(runs.get(item.suite))} for item in chosen]
 
     def _policy(self, told: PullStory) -> Policy | None:

@@ -3,7 +3,7 @@
 `ascend-ci explain`, the reply to `/ascend-e2e explain` and the API use the same explanation.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -14,7 +14,7 @@ from bot.core.model.levels import Level
 from bot.core.model.selections import Cost
 from bot.core.planning.permissions import level_for
 from bot.core.policy.models import Policy, Start, Suite, Tier, Trigger
-from bot.core.policy.selection import ChangedFile, Choice, Selection, select
+from bot.core.policy.selection import Choice, Selection
 
 
 class Starts(StrEnum):
@@ -46,23 +46,9 @@ class Explanation:
 
 
 def explain(
-    policy: Policy,
-    files: Sequence[ChangedFile],
-    *,
-    names: Collection[str] = (),
-    truncated: bool = False,
-) -> tuple[Explanation, ...]:
-    """Explain the suites ``names`` (None: all) for a pull request that changes ``files``.
-
-    With ``truncated`` the list of files is incomplete.
-    """
-    return explain_selection(policy, select(policy, files, truncated=truncated), names)
-
-
-def explain_selection(
     policy: Policy, selection: Selection, names: Collection[str] = ()
 ) -> tuple[Explanation, ...]:
-    """Explain the suites ``names`` (None: all) of a stored selection."""
+    """Explain the suites ``names`` (none: all) of a selection, fresh or stored."""
     return tuple(
         _explained(policy, choice)
         for choice in selection.choices

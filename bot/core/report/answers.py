@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bot.core.explain.explaining import Explanation, Starts, explain_selection, hours, where, who
+from bot.core.explain.explaining import Explanation, Starts, explain, hours, where, who
 from bot.core.messages import Messages
 from bot.core.model.ids import short
 from bot.core.planning.permissions import guess
@@ -44,7 +44,7 @@ def explained(
         key = "explain_trusted" if evaluation.trust.trusted else "explain_untrusted"
         sha = code(short(evaluation.pull.head_sha))
         parts.append(messages(key, sha=sha, why=prose(messages.render(evaluation.trust.why))))
-        items = explain_selection(policy, evaluation.selection, names)
+        items = explain(policy, evaluation.selection, names)
         parts.append(
             table(map(messages, HEAD), (_row(messages, evaluation, item, stands) for item in items))
         )

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bot.core.explain import explaining
-from bot.core.explain.explaining import Explanation, Starts, explain, explain_selection
+from bot.core.explain.explaining import Explanation, Starts, explain
 from bot.core.messages import Messages
 from bot.core.model.levels import Level
 from bot.core.model.selections import Cost
@@ -33,7 +33,7 @@ messages = Messages()
 
 
 def one(name: str, policy: Policy = POLICY) -> Explanation:
-    (item,) = explain(policy, FILES, names=[name])
+    (item,) = explain(policy, select(policy, FILES), [name])
     return item
 
 
@@ -60,16 +60,17 @@ def test_a_suite_says_by_which_pattern_and_files_it_is_selected() -> None:
 
 
 def test_all_are_explained_when_none_is_named_and_else_the_named_in_the_policys_order() -> None:
-    assert [item.suite for item in explain(POLICY, FILES)] == list(POLICY.suites)
-    assert [item.suite for item in explain(POLICY, FILES, names={"own", "unit"})] == ["unit", "own"]
-
-
-def test_a_selection_made_before_is_explained_without_its_files() -> None:
-    assert explain_selection(POLICY, select(POLICY, FILES)) == explain(POLICY, FILES)
+    assert [item.suite for item in explain(POLICY, select(POLICY, FILES))] == list(POLICY.suites)
+    assert [item.suite for item in explain(POLICY, select(POLICY, FILES), {"own", "unit"})] == [
+        "unit",
+        "own",
+    ]
 
 
 def test_a_list_that_is_not_whole_selects_all_that_have_paths() -> None:
-    selected = [item.suite for item in explain(POLICY, (), truncated=True) if item.selected]
+    selected = [
+        item.suite for item in explain(POLICY, select(POLICY, (), truncated=True)) if item.selected
+    ]
     assert selected == ["unit", "dear", "own", "quiet"]
 
 
