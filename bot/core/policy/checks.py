@@ -15,7 +15,6 @@ from bot.core.policy.errors import shown, suggest, unknown
 from bot.core.policy.globs import PatternError, compile_pattern, encode
 from bot.core.policy.models import Policy, Runner, Start, Suite, Tier, Trigger
 
-_DEFAULT_TRIGGERS = ("pull_request", "command")
 _WILD = frozenset("*?+[\\!")
 
 
@@ -179,7 +178,8 @@ def _signatures(data: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _nightly_match(text: str, suites: Mapping[str, Mapping[str, Any]]) -> Message:
     """Return what is wrong with a suite name or glob of a schedule, nothing if it is right."""
-    nights = [key for key, suite in suites.items() if _has_trigger(suite, Trigger.NIGHTLY)]
+    triggers = {key: suite.get("triggers") for key, suite in suites.items()}  # default: not nightly
+    nights = [key for key, at in triggers.items() if isinstance(at, list) and "nightly" in at]
     if text in suites:
         return NOTHING if text in nights else Message("policy_no_nightly", suite=shown(text))
     if not _WILD & set(text):
@@ -222,11 +222,6 @@ def _suite_warnings(path: Path, suite: Suite) -> Iterator[Problem]:
             if body.startswith(("/", "./", "../")) or body.endswith("/") or body != body.strip():
                 text = Message("policy_path_root", pattern=shown(pattern))
                 yield Problem((*path, name, index), text)
-
-
-def _has_trigger(suite: Mapping[str, Any], trigger: Trigger) -> bool:
-    triggers = suite.get("triggers", _DEFAULT_TRIGGERS)
-    return isinstance(triggers, list | tuple) and trigger.value in triggers
 
 
 def _default_npus() -> int:

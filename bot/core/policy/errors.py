@@ -146,22 +146,13 @@ def _keys_at(path: Path) -> list[str]:
     """Return the keys that the models allow at ``path``."""
     here: Any = Policy
     for part in path:
-        here = _inside(here, part)
-    model = _model_in(here)
-    fields = model.model_fields.items() if model else ()
-    return [info.alias or name for name, info in fields]
+        keys = _keys_of(here)
+        here = keys[str(part)] if keys else get_args(here)[0 if isinstance(part, int) else -1]
+    return list(_keys_of(here))
 
 
-def _inside(annotation: Any, part: str | int) -> Any:
-    """Return the type of the value at ``part`` of a value of type ``annotation``."""
-    model = _model_in(annotation)
-    if model is not None and annotation is model and isinstance(part, str):
-        by_key = {info.alias or name: info for name, info in model.model_fields.items()}
-        return by_key[part].annotation if part in by_key else None
-    arguments = get_args(annotation)
-    return arguments[0] if isinstance(part, int) else arguments[-1]
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
-    return annotation if is_model else None
+def _keys_of(model: Any) -> dict[str, Any]:
+    """Return the keys of a model and the types of their values; another type has none."""
+    is_model = isinstance(model, type) and issubclass(model, BaseModel)
+    fields = model.model_fields.items() if is_model else ()
+    return {info.alias or name: info.annotation for name, info in fields}
