@@ -56,7 +56,6 @@ class Frame:
 
     path: str
     line: int
-    function: str = ""
     code: str = ""
 
 

@@ -15,7 +15,7 @@ _CAPTURED = re.compile(r"^-{3,} ?Captured .{1,60} -{3,}$|^-+ generated xml file"
 _E = re.compile(r"^E(?: +(.*)|$)", re.DOTALL)
 _PLACE = re.compile(
     r"^([^\s:][^:]{0,400}\.\w{1,4}):(\d{1,7}): ?"
-    r"(?:in (\S.{0,200})|([A-Za-z_][\w.]{0,100})(?:: .*)?)?$"
+    r"(?:in \S.{0,200}|([A-Za-z_][\w.]{0,100})(?:: .*)?)?$"
 )
 _SUMMARY = re.compile(r"^(FAILED|ERROR|SUBFAIL) (?:\[[\d.]+s\] )?(\S.*?)(?: - (.*))?$", re.DOTALL)
 _OUTSIDE = ("E   ", "ImportError while loading conftest")
@@ -128,9 +128,9 @@ class PytestReport:
         if self._chained:
             failure.chain(Link())
             self._chained = False
-        failure.link.frame(Frame(place[1], int(place[2]), place[3] or "", code[:200]))
-        if place[4] and not failure.link.no and ":" in line.text[place.start(4) :]:
-            self._said(failure, line, line.text[place.start(4) :])
+        failure.link.frame(Frame(place[1], int(place[2]), code[:200]))
+        if place[3] and not failure.link.no and ":" in line.text[place.start(3) :]:
+            self._said(failure, line, line.text[place.start(3) :])
 
     def _summary(self, line: Line, segment: int) -> bool:
         match = _SUMMARY.match(line.text)

@@ -26,7 +26,7 @@ START = re.compile(
 )
 _GROUP = re.compile(r"^ {0,40}(?:\+-\+?-{2,} (?:\d+ )?-{2,}|\+-{8,}|[|+] ?)(?= |\w|$)")
 _MEMBER = re.compile(r"^ {0,40}\+-\+?-{2,} (?:\d+|\.\.\.) -{2,}")
-FRAME = re.compile(r'^\s{0,40}File "([^"]{1,400})", line (\d{1,9})(,)?(?: in (.{1,200}))?')
+FRAME = re.compile(r'^\s{0,40}File "([^"]{1,400})", line (\d{1,9})(,)?')
 _RAY = re.compile(
     r"^(?:ray\.exceptions\.)?RayTaskError\(.*?\)(?::|$)|^(?:\S+\.)?RayTaskError: ray::"
     r"|^Unhandled error \(suppress with .{1,60}\): ray::|^ray::\S.{0,200}\(pid=|^ray::\S+\(\)"
@@ -162,7 +162,7 @@ class Traces:
             return self._continue(state, line)
         link = self._start(state, line, segment)
         if frame:
-            link.frame(Frame(frame[1], int(frame[2]), (frame[4] or "").strip()))
+            link.frame(Frame(frame[1], int(frame[2])))
         return True
 
     @staticmethod
@@ -179,7 +179,7 @@ class Traces:
         assert failure is not None
         if state.threads <= 1:
             failure.kind = Kind.NATIVE
-            link.frames.insert(0, Frame(frame[1], int(frame[2]), (frame[4] or "").strip()))
+            link.frames.insert(0, Frame(frame[1], int(frame[2])))
         self._trace(state, line)
         return True
 
@@ -187,7 +187,7 @@ class Traces:
         link, text = state.open, line.text
         assert link is not None
         if frame := FRAME.match(text):
-            link.frame(Frame(frame[1], int(frame[2]), (frame[4] or "").strip()))
+            link.frame(Frame(frame[1], int(frame[2])))
         elif _RAY.match(text) or (_RAY_DIED.search(text)):
             link.frames.clear()
         elif not text.strip() or text[0] in " \t^":

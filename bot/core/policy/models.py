@@ -331,11 +331,6 @@ class Policy(Part):
     nightly: tuple[Nightly, ...] = Field((), max_length=v.MAX_ITEMS, description="Schedules")
 
 
-def pool_of(suite: Suite, label: str) -> str:
-    """Return the name of the resource that ``suite`` uses on ``label``: its pool, or the label."""
-    return suite.pool if suite.pool is not None else label
-
-
 def policy_schema() -> dict[str, Any]:
     """Return the JSON Schema of a policy file (draft 2020-12)."""
     schema = Policy.model_json_schema()

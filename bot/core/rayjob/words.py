@@ -36,16 +36,6 @@ class FinalStatus(StrEnum):
             return cls("OTHER")
 
     @property
-    def passes(self) -> bool:
-        """Return True for `SUCCEEDED` only."""
-        return self is FinalStatus.SUCCEEDED
-
-    @property
-    def fails(self) -> bool:
-        """Return True if the service calls it a failure; `STOPPED` and `OTHER` are not failures."""
-        return self in {FinalStatus.FAILED, FinalStatus.TIMEOUT, FinalStatus.NOT_FOUND}
-
-    @property
     def tells_the_end(self) -> bool:
         """Return True if the job itself ended so; other words leave its end unknown.
 

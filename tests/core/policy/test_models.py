@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.core.model.levels import Level
-from bot.core.policy.models import Mode, Policy, Start, Tier, Trigger, pool_of
+from bot.core.policy.models import Mode, Policy, Start, Tier, Trigger
 from tests.core.policies import BASE, loaded, with_suite
 
 
@@ -56,11 +56,6 @@ def test_a_suite_takes_its_own_npus_or_the_labels() -> None:
 def test_the_cost_at_most_is_nodes_times_npus_times_the_limit() -> None:
     policy = loaded(with_suite("npus: 4", "nodes: 2", "timeout_minutes: 90"))
     assert policy.suites["unit"].npu_hours_on("npu-8", policy) == 12.0
-
-
-def test_a_suite_holds_its_pool_or_the_label() -> None:
-    assert pool_of(loaded(BASE).suites["unit"], "npu-8") == "npu-8"
-    assert pool_of(loaded(with_suite("pool: cluster")).suites["unit"], "npu-8") == "cluster"
 
 
 @pytest.mark.parametrize(
