@@ -1,4 +1,4 @@
-"""Column types: how values are stored, the same on both databases."""
+"""Columns: how values are stored, the same on both databases, and what tables share."""
 
 import json
 import zlib
@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from pydantic import BaseModel
-from sqlalchemy import BigInteger, LargeBinary, Text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, Text, text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
@@ -136,8 +136,8 @@ class Sentence(TypeDecorator[Message]):
         """Return JSON; a text that is no message is kept as words from outside."""
         if not value:
             return value
-        text = json.dumps(to_plain(quote(value)), ensure_ascii=False)
-        return text.encode("utf-8", "replace").decode()  # no database holds half a surrogate
+        plain = json.dumps(to_plain(quote(value)), ensure_ascii=False)
+        return plain.encode("utf-8", "replace").decode()  # no database holds half a surrogate
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Message | None:
         """Return the message; a sentence that is no more raises ``KeyError``."""
@@ -159,3 +159,37 @@ class Zipped(TypeDecorator[bytes]):
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:
         """Decompress."""
         return None if value is None else zlib.decompress(value)
+
+
+# SQLite numbers rows by itself only in a column that is exactly INTEGER.
+Counter = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def lease() -> tuple[Column[object], ...]:
+    """Return a claim's columns; ``lease_until`` 1970 means free."""
+    return (
+        Column("lease_owner", Text, nullable=False, server_default=""),
+        Column("lease_number", Integer, nullable=False, server_default="0"),
+        Column("lease_until", Time, nullable=False, server_default="0"),
+    )
+
+
+def github_id(name: str) -> Column[int]:
+    """Return a column of the primary key that holds a number of GitHub's."""
+    return Column(name, BigInteger, primary_key=True, autoincrement=False)
+
+
+def run_key() -> Column[str]:
+    """Return the column that ties a row to its run; the row is deleted with the run."""
+    return Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
+
+
+def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    """Return an index of the few rows that meet a condition."""
+    condition = text(where)
+    return Index(name, *columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
+
+
+def due_index(table: str) -> Index:
+    """Return the index of the rows that a loop has something to do for."""
+    return partial_index(f"{table}_due", "due", where="due IS NOT NULL")
