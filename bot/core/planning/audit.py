@@ -6,6 +6,7 @@ from datetime import datetime
 from bot.core.model.ids import RepoId
 from bot.core.model.selections import SelectionDetails, StoredSelection
 from bot.core.model.views import Gate
+from bot.core.planning.attempts import audit_of
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, DropClaimant, Plan
 from bot.core.policy.models import Mode
 
@@ -18,7 +19,8 @@ def audited(changes: Plan, now: datetime, delivery: str | None) -> Plan:
 
 def _decisions(changes: Plan, now: datetime) -> list[AuditEntry]:
     chosen = changes.selection
-    found = [_chosen(chosen, now)] if chosen else []
+    # The selection of a merge group that ends was decided on when the group began.
+    found = [_chosen(chosen, now)] if chosen and not chosen.is_over else []
     if chosen is None:
         found += _started(changes, now)
     found += [_broken(gate, now) for gate in changes.gates if gate.policy_errors]
@@ -49,16 +51,12 @@ def _by_rule(data: SelectionDetails) -> tuple[bool, str]:
 
 def _started(changes: Plan, now: datetime) -> list[AuditEntry]:
     """Return the starts for a push, a merge group or a schedule."""
-    found = []
-    for run, claimants in changes.new_runs:
-        for claimant in claimants[:1]:
-            if claimant.auto:
-                where = (run.repo_id, run.number, run.sha)
-                entry = AuditEntry(
-                    now, BY_ITSELF, f"start {run.suite}", True, claimant.source, *where
-                )
-                found.append(entry)
-    return found
+    return [
+        audit_of(run, f"start {run.suite}", claimant.source, now)
+        for run, claimants in changes.new_runs
+        for claimant in claimants[:1]
+        if claimant.auto
+    ]
 
 
 def _broken(gate: Gate, now: datetime) -> AuditEntry:

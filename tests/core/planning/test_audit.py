@@ -10,9 +10,16 @@ from bot.core.messages import quote
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Claimant
-from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, SuiteSelection
+from bot.core.model.selections import (
+    Cost,
+    MergeGroup,
+    SelectionDetails,
+    StoredSelection,
+    SuiteSelection,
+)
 from bot.core.model.views import Gate
 from bot.core.planning.audit import audited
+from bot.core.planning.merge_group import end_group
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, DropClaimant, Plan
 from bot.core.policy.models import Mode
 from bot.core.policy.selection import Choice
@@ -59,6 +66,12 @@ def test_a_head_is_one_decision_with_its_rule(
 
 def test_a_head_that_selects_nothing_is_no_decision() -> None:
     assert told(Plan(selection=selection(suites=()))) == []
+
+
+def test_the_end_of_a_merge_group_is_not_its_start_again() -> None:
+    begun = selection(group=MergeGroup(3))
+    assert told(Plan(selection=begun)) == [("start unit", True, "trust: both may")]
+    assert told(end_group(begun, (), "merged", NOW)) == []
 
 
 def test_what_starts_for_no_pull_request_names_what_wants_it() -> None:
