@@ -62,11 +62,6 @@ class Metrics:
         self.call_seconds = histogram(
             "ascend_ci_github_call_seconds", "Duration of calls to GitHub's API", ["operation"]
         )
-        self.first_check_seconds = histogram(
-            "ascend_ci_first_check_seconds",
-            "From a webhook's arrival to its first check run on GitHub",
-            buckets=(0.25, 0.5, 1, 2, 5, 10, 30, 60),
-        )
         self.states = counter(
             "ascend_ci_run_transitions",
             "Runs that changed state, by new state and outcome",

@@ -1,12 +1,15 @@
 """The probes answer for the process and its database, never for GitHub or the submitter."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from prometheus_client.metrics import MetricWrapperBase
 
+import bot
 from bot.services.workers import STUCK_AFTER, LoopSpec, Worker, WorkerPool
 from bot.sim import ManualClock
 from bot.store import Store
@@ -43,6 +46,17 @@ async def test_metrics_count_deliveries_by_event_and_result(server: WebServer) -
         assert response.headers["Content-Type"].startswith("text/plain")
     assert 'event="sponsorship",result="ignored"' in text
     assert 'event="sponsorship",result="repeated"' in text
+
+
+def test_every_metric_is_written_somewhere() -> None:
+    code = "".join(path.read_text() for path in Path(bot.__path__[0]).rglob("*.py"))
+    names = [
+        name for name, value in vars(Metrics()).items() if isinstance(value, MetricWrapperBase)
+    ]
+    use = r"(?:metrics\.{0}\b(?! = )|self\.{0}\.labels\()"
+    written = [name for name in names if re.search(use.format(name), code)]
+    assert len(names) > 5
+    assert written == names
 
 
 async def test_a_database_without_a_schema_is_not_ready_and_no_server_error(
