@@ -27,9 +27,9 @@ from bot.core.runs.dispatch_inputs import inputs_of, refusal
 from bot.core.runs.steps import Dispatch, Search
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import ActionsRun
-from bot.services.runs.ledger import Ledger, StepResult
+from bot.services.runs.ledger import Ledger
 from bot.services.workers import Deps
-from bot.store.runs import ClaimedRun
+from bot.store.runs import ClaimedRun, SaveRun
 
 _FIRST_LOOK = timedelta(seconds=2)  # GitHub's lists show a new run after this at the soonest
 _RERUN_WITHIN = timedelta(days=30)  # GitHub's limits for re-runs
@@ -51,7 +51,7 @@ class Dispatcher:
     async def dispatch(self, claimed: ClaimedRun, repo: Repo, step: Dispatch) -> None:
         """Dispatch the run, unless its pull request was closed or has a new head meanwhile."""
         if await self._drop_claimants(claimed, repo):
-            await self._ledger.save(claimed, StepResult(claimed.run, self._clock.now()))
+            await self._ledger.save(claimed, SaveRun(claimed.run, self._clock.now()))
             return
         run = claimed.run
         failed_only = run.rerun_of is not None and await self._can_rerun(repo, run)
@@ -106,13 +106,13 @@ class Dispatcher:
         try:
             answer = await self._start(repo, run, failed_only=failed_only)
         except Lost:
-            await self._ledger.save(claimed, StepResult(run, self._clock.now() + _FIRST_LOOK))
+            await self._ledger.save(claimed, SaveRun(run, self._clock.now() + _FIRST_LOOK))
         except Transient as error:
             wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
             now = self._clock.now()
             run_event = self._event(run, DispatchUnsent(number, quote(str(error))))
             waiting = replace(run, why=Message("waits_dispatch", error=str(error)))
-            await self._ledger.save(claimed, StepResult(waiting, now + wait, (run_event,)))
+            await self._ledger.save(claimed, SaveRun(waiting, now + wait, (run_event,)))
         except Permanent as error:
             why = refusal(run, error.status, str(error))
             await self._learn(claimed, run, DispatchRefused(why))
@@ -150,7 +150,7 @@ class Dispatcher:
     async def _answered(self, claimed: ClaimedRun, run: Run, answer: ActionsRun | None) -> None:
         """Follow the run that GitHub named; an older server names none, so look for it."""
         if answer is None:
-            await self._ledger.save(claimed, StepResult(run, self._clock.now() + _FIRST_LOOK))
+            await self._ledger.save(claimed, SaveRun(run, self._clock.now() + _FIRST_LOOK))
         else:
             await self._adopt(claimed, run, answer, found=False)
 
@@ -201,4 +201,4 @@ class Dispatcher:
     async def _learn(self, claimed: ClaimedRun, run: Run, what: What) -> None:
         """Save an event, and take the next step at once."""
         run_event = self._event(run, what)
-        await self._ledger.save(claimed, StepResult(run, run_event.at, (run_event,)))
+        await self._ledger.save(claimed, SaveRun(run, run_event.at, (run_event,)))

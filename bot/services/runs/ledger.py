@@ -1,12 +1,11 @@
 """The one writer of a run's state: the result of each step becomes the run's new row."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from bot.core.messages import NOTHING, Message
 from bot.core.model.queue import QueuePosition
-from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import (
     NextAttemptMade,
     RunEvent,
@@ -29,20 +28,6 @@ from bot.telemetry import get_log
 
 # States whose begin a person should see at once; the others are shown with the next progress.
 _SHOWN_AT_ONCE = {State.NEEDS_APPROVAL, State.RUNNING, State.CANCELLING, State.DONE}
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """What a step changed: the run's new row, its new events, and the time of the next step."""
-
-    run: Run
-    due: datetime | None
-    run_events: tuple[RunEvent, ...] = ()
-    rayjobs: tuple[RayJob, ...] = ()
-    release: tuple[str, ...] = ()
-    release_all: bool = False
-    audit: tuple[AuditEntry, ...] = ()
-    news: bool = False  # a person should see it at once, in any state
 
 
 def _gist(why: str) -> str:
@@ -69,31 +54,17 @@ class Ledger:
         """Store an intent before its call and keep the lease; return False if the lease is lost."""
         return await self._store.runs.note(claimed.lease, run, (run_event,), self._clock.now())
 
-    async def save(self, claimed: ClaimedRun, result: StepResult) -> None:
-        """Save the result of a step."""
+    async def save(self, claimed: ClaimedRun, result: SaveRun) -> None:
+        """Save the result of a step; with ``show`` a person sees it at once, in any state."""
         before, run = claimed.run, result.run
         seen = fold(run, (*claimed.run_events, *result.run_events))
         run = replace(run, started_at=run.started_at or seen.started_at)
         changed = run.state is not before.state
         # Places in a long queue shift all the time, so a new place alone is only progress.
         queues = (run.queue_position is None) != (before.queue_position is None)
-        at_once = (changed and run.state in _SHOWN_AT_ONCE) or queues or result.news
-        await self._save(
-            claimed,
-            SaveRun(
-                run=run,
-                due=result.due,
-                run_events=result.run_events,
-                rayjobs=result.rayjobs,
-                release=result.release,
-                release_all=result.release_all,
-                audit=result.audit,
-                show=at_once,
-                progress=changed
-                or run.why != before.why
-                or run.queue_position != before.queue_position,
-            ),
-        )
+        at_once = (changed and run.state in _SHOWN_AT_ONCE) or queues or result.show
+        moved = run.why != before.why or run.queue_position != before.queue_position
+        await self._save(claimed, replace(result, run=run, show=at_once, progress=changed or moved))
 
     async def wait(self, claimed: ClaimedRun, step: Wait) -> None:
         """Save that there is nothing to do until then."""
@@ -101,7 +72,7 @@ class Ledger:
         idle = step.state is State.QUEUED  # a run that can't start holds nothing
         if idle:
             run = replace(run, label=None, npus=0, queue_position=None)
-        await self.save(claimed, StepResult(run, step.until, release_all=idle))
+        await self.save(claimed, SaveRun(run, step.until, release_all=idle))
 
     async def queued(
         self, claimed: ClaimedRun, answer: QueuePosition | Blocked, due: datetime
@@ -112,17 +83,17 @@ class Ledger:
         run = replace(claimed.run, state=State.QUEUED, queue_position=place, why=why)
         news = _gist(why) != _gist(claimed.run.why)
         if isinstance(answer, QueuePosition) or not news:
-            await self.save(claimed, StepResult(run, due))
+            await self.save(claimed, SaveRun(run, due))
             return
         entry = self._entry(run, "start", answer.rule, allowed=False)
-        await self.save(claimed, StepResult(run, due, audit=(entry,), news=True))
+        await self.save(claimed, SaveRun(run, due, audit=(entry,), show=True))
 
     async def stop_request(self, claimed: ClaimedRun, step: RequestStop) -> None:
         """Save that the run should stop because it reached a limit."""
         now = self._clock.now()
         run = replace(claimed.run, stop_request=StopRequest(step.kind, "", step.reason, now))
         entry = self._entry(run, "cancel", f"limit: {step.reason}", allowed=True)
-        await self.save(claimed, StepResult(run, now, audit=(entry,)))
+        await self.save(claimed, SaveRun(run, now, audit=(entry,)))
 
     def _entry(self, run: Run, verb: str, rule: str, *, allowed: bool) -> AuditEntry:
         """Return the audit entry for a rule's decision about this attempt."""
@@ -144,7 +115,7 @@ class Ledger:
         )
         started = StartedByGitHub(step.attempt, step.event)
         run_event = RunEvent(run.id, Source.RUNNER, now, started)
-        await self.save(claimed, StepResult(run, now, (run_event,)))
+        await self.save(claimed, SaveRun(run, now, (run_event,)))
 
     async def conclude(self, claimed: ClaimedRun, step: Conclude) -> None:
         """Save the verdict; from here on only logs are read."""
@@ -153,7 +124,7 @@ class Ledger:
         run = replace(claimed.run, state=State.FINISHING, why=step.why)
         verdict = VerdictReached(step.outcome, step.why)
         run_event = RunEvent(run.id, Source.RUNNER, now, verdict)
-        await self.save(claimed, StepResult(run, now, (run_event,)))
+        await self.save(claimed, SaveRun(run, now, (run_event,)))
 
     async def end(self, claimed: ClaimedRun, step: End) -> None:
         """Save the end and the next attempt, if one follows, in one transaction."""

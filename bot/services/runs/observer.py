@@ -27,9 +27,9 @@ from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsJob
 from bot.ports.rayjobs import RayJobs
 from bot.services.rayjobs.digesters import Digesters
-from bot.services.runs.ledger import Ledger, StepResult
+from bot.services.runs.ledger import Ledger
 from bot.services.workers import Deps
-from bot.store.runs import ClaimedRun
+from bot.store.runs import ClaimedRun, SaveRun
 
 _GONE = "deleted"  # the conclusion of a run that GitHub no longer knows
 
@@ -65,7 +65,7 @@ class RunObserver:
         if seen.status == "completed" and not asks:
             await self._ended(claimed, run, seen.conclusion)
         else:
-            await self._ledger.save(claimed, StepResult(run, self._clock.now() + step.again))
+            await self._ledger.save(claimed, SaveRun(run, self._clock.now() + step.again))
 
     async def _ended(self, claimed: ClaimedRun, run: Run, conclusion: str | None) -> None:
         """Save the end; free the label's slot unless a detached RayJob holds it as its pool."""
@@ -74,7 +74,7 @@ class RunObserver:
         release = () if label_is_pool or run.label is None else (f"label:{run.label}",)
         ended = WorkflowRunEnded(run.actions_attempt, conclusion)
         run_event = RunEvent(run.id, Source.RUNNER, now, ended)
-        await self._ledger.save(claimed, StepResult(run, now, (run_event,), release=release))
+        await self._ledger.save(claimed, SaveRun(run, now, (run_event,), release=release))
 
     async def find_rayjobs(self, claimed: ClaimedRun, step: FindRayJobs) -> None:
         """Ask the submitter which RayJobs this Actions run attempt has."""
@@ -92,7 +92,7 @@ class RunObserver:
         if run.state is State.WAITING_FOR_RUNNER:  # its job has begun, or nobody would ask
             run = replace(run, state=State.RUNNING, why=NOTHING)
         run_events = tuple(RunEvent(run.id, Source.RUNNER, now, what) for what in noted)
-        await self._ledger.save(claimed, StepResult(run, due, run_events, rayjobs=new))
+        await self._ledger.save(claimed, SaveRun(run, due, run_events, rayjobs=new))
 
     async def send_cancel(self, claimed: ClaimedRun, repo: Repo, step: SendCancel) -> None:
         """Ask GitHub to cancel the run; if there is nothing to cancel, its end is read next."""
@@ -111,7 +111,7 @@ class RunObserver:
         if not acquired:
             over = WorkflowRunChanged(run.actions_attempt, "completed")
             noted.append(RunEvent(run.id, Source.API, now, over))
-        await self._ledger.save(claimed, StepResult(run, now, tuple(noted)))
+        await self._ledger.save(claimed, SaveRun(run, now, tuple(noted)))
 
     async def delete_rayjobs(self, claimed: ClaimedRun, step: DeleteRayJobs) -> None:
         """Delete the RayJobs of this attempt, and save the answer."""
@@ -126,7 +126,7 @@ class RunObserver:
         now = self._clock.now()
         deleted = RayJobsDeleted(step.number, problem)
         run_event = RunEvent(run.id, Source.RUNNER, now, deleted)
-        await self._ledger.save(claimed, StepResult(run, now, (run_event,)))
+        await self._ledger.save(claimed, SaveRun(run, now, (run_event,)))
 
     async def read_log(self, claimed: ClaimedRun, repo: Repo) -> None:
         """Read the Actions log of the most telling job for RayJob markers and a digest."""
@@ -144,7 +144,7 @@ class RunObserver:
         if job_id and job_id not in known:
             new = (unconfirmed(run.id, job_id, "log", submitter=self._rayjobs is not None),)
         run_event = RunEvent(run.id, Source.RUNNER, now, read)
-        await self._ledger.save(claimed, StepResult(run, now, (run_event,), rayjobs=new))
+        await self._ledger.save(claimed, SaveRun(run, now, (run_event,), rayjobs=new))
 
     async def _log_of(
         self, run: Run, repo: Repo, job: ActionsJob | None

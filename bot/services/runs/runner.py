@@ -22,11 +22,11 @@ from bot.ports.rayjobs import RayJobs
 from bot.services.policies import PolicyReader
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.runs.dispatcher import Dispatcher
-from bot.services.runs.ledger import Ledger, StepResult
+from bot.services.runs.ledger import Ledger
 from bot.services.runs.observer import RunObserver
 from bot.services.runs.submitter_health import SubmitterHealth
 from bot.services.workers import LEASE_S, Deps
-from bot.store.runs import ClaimedRun
+from bot.store.runs import ClaimedRun, SaveRun
 from bot.telemetry import get_log
 
 RENEW_S = 10  # during a long step, like reading a log
@@ -91,7 +91,7 @@ class Runner:
         if run.state is State.QUEUED:
             await self._ledger.wait(claimed, steps.Wait(State.QUEUED, until, why))
         else:
-            await self._ledger.save(claimed, StepResult(replace(run, why=why), until))
+            await self._ledger.save(claimed, SaveRun(replace(run, why=why), until))
 
     @asynccontextmanager
     async def _keeping(self, claimed: ClaimedRun) -> AsyncIterator[None]:
@@ -197,7 +197,7 @@ class Runner:
             label = limited.snapshot.labels[acquired.choice].name
             npus = run.snapshot.suite.nodes * run.snapshot.npus_at(label)
             placed = replace(run, label=label, npus=npus, queue_position=None, why=NOTHING)
-            await self._ledger.save(claimed, StepResult(placed, now))
+            await self._ledger.save(claimed, SaveRun(placed, now))
         else:
             await self._ledger.queued(claimed, acquired, look_again(acquired, now))
 
