@@ -117,31 +117,23 @@ def drop_source(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RerunCandidate:
-    """The latest attempt of a suite that a person may run again, and its claimants."""
-
-    run: Run
-    claimants: tuple[Claimant, ...]
-
-
-def rerun_candidates(runs: tuple[RunClaimants, ...], *, group: bool) -> dict[str, RerunCandidate]:
+def rerun_candidates(runs: tuple[RunClaimants, ...], *, group: bool) -> dict[str, RunClaimants]:
     """Return the latest attempt of each suite that ran for a push, a schedule or a merge group.
 
     ``group``: the merge group still waits for its checks; else its runs are left alone.
     """
     kinds = tuple(kind for kind in SOURCES if group or kind != "group:")
-    found: dict[str, RerunCandidate] = {}
+    found: dict[str, RunClaimants] = {}
     for item in sorted(runs, key=lambda item: item.run.attempt):
         claimants = tuple(
             claimant for claimant in item.claimants if claimant.source.startswith(kinds)
         )
         if claimants:
-            found[item.run.suite] = RerunCandidate(item.run, claimants)
+            found[item.run.suite] = RunClaimants(item.run, claimants)
     return found
 
 
-def rerun_request(candidate: RerunCandidate, who: str) -> AttemptRequest:
+def rerun_request(candidate: RunClaimants, who: str) -> AttemptRequest:
     """Return the request for the next attempt, for the same claimants."""
     before = candidate.run
     claims = tuple(claim_again(claimant, who) for claimant in candidate.claimants)
@@ -156,7 +148,7 @@ def claim_again(claimant: Claimant, who: str) -> Claim:
     return Claim(claimant.source, auto=False, by=who, rank=Rank(min(claimant.rank, Rank.APPROVED)))
 
 
-def suites_to_rerun(known: dict[str, RerunCandidate], clicked: Run | None) -> list[str]:
+def suites_to_rerun(known: dict[str, RunClaimants], clicked: Run | None) -> list[str]:
     """Return the suites that a click runs again.
 
     ``clicked`` is the run of the check run; None: the gate, for all that ended and did not pass.

@@ -21,7 +21,7 @@ from bot.core.planning.attempts import (
     freeze,
     latest,
 )
-from bot.core.planning.commits import RerunCandidate, rerun_request
+from bot.core.planning.commits import rerun_request
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.plan import AuditEntry, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
@@ -158,7 +158,7 @@ class Starter:
         if request.force:
             builder.forced += [(run_id, request.requester.person.login) for run_id in joined]
 
-    def again(self, candidate: RerunCandidate, who: str, now: datetime) -> NewRun:
+    def again(self, candidate: RunClaimants, who: str, now: datetime) -> NewRun:
         """Make the next attempt of a run that is of no pull request, with its own snapshot."""
         return AttemptMaker(now, self._new_id).make(rerun_request(candidate, who))
 

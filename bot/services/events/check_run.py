@@ -16,7 +16,7 @@ from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import PolicyAt, latest
-from bot.core.planning.commits import RerunCandidate, rerun_candidates, suites_to_rerun
+from bot.core.planning.commits import rerun_candidates, suites_to_rerun
 from bot.core.planning.merge_group import waiting_group
 from bot.core.planning.permissions import (
     Allowed,
@@ -26,7 +26,7 @@ from bot.core.planning.permissions import (
     may_start,
     not_green,
 )
-from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck
+from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import pr_source
 from bot.core.planning.starts import Starter, StartRequest, approval
@@ -192,7 +192,7 @@ class CheckRuns:
         return self._refused(event, target, text, refused)
 
     async def _start_again(
-        self, event: Click, candidate: RerunCandidate, builder: PlanBuilder
+        self, event: Click, candidate: RunClaimants, builder: PlanBuilder
     ) -> None:
         """Start the next attempt with the snapshot of the one before, or say why not."""
         before = candidate.run

@@ -13,7 +13,6 @@ from bot.core.model.pulls import Approval
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import PolicyAt, freeze
-from bot.core.planning.commits import RerunCandidate
 from bot.core.planning.permissions import Refusal, Requester
 from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
@@ -238,7 +237,7 @@ def test_a_maintainer_overrides_the_hours_of_the_day() -> None:
 
 def test_a_run_of_no_pull_request_is_run_again_for_its_claimants() -> None:
     before = an_attempt(number=None)
-    candidate = RerunCandidate(before, (Claimant(before.id, "push:main"),))
+    candidate = RunClaimants(before, (Claimant(before.id, "push:main"),))
     run, claimants = Starter(Messages(), lambda: "NEW").again(candidate, "bob", at())
     assert (run.attempt, run.snapshot.suite, run.rerun_of) == (2, before.snapshot.suite, 99)
     assert claimants == (Claimant(run.id, "push:main", auto=False, by="bob", rank=Rank.APPROVED),)
