@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
 from bot.core.messages import Message
-from bot.core.model.ids import RepoId
+from bot.core.model.ids import RepoId, Sha
 from bot.core.model.repos import Repo, StoredPolicy
+from bot.core.model.views import Gate
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.plan import Plan
 from bot.core.policy.loading import PolicyErrors, load_policy
@@ -28,6 +29,11 @@ class Broken:
     errors: tuple[Message, ...]
     ref: str
     sha: str
+
+    def gate(self, repo_id: RepoId, sha: Sha, number: int) -> Gate:
+        """Return the gate that shows the errors; nothing starts."""
+        errors = tuple(Message("policy_error_at", ref=self.ref, error=item) for item in self.errors)
+        return Gate(repo_id, sha, number, policy_errors=errors)
 
 
 class PolicyReader:

@@ -94,16 +94,8 @@ class CommandContext:
 
     def audit(self, what: str, rule: str, *, allowed: bool, sha: Sha | None = None) -> AuditEntry:
         """Return the audit's entry of something that the comment's author asked for."""
-        return AuditEntry(
-            at=self.now,
-            who=self.event.author,
-            what=what,
-            allowed=allowed,
-            rule=rule,
-            repo_id=self.event.repo.id,
-            number=self.event.number,
-            sha=sha or self.pull.head_sha,
-        )
+        where = (self.event.repo.id, self.event.number, sha or self.pull.head_sha)
+        return AuditEntry(self.now, self.event.author, what, allowed, rule, *where)
 
 
 def refused(refusals: list[Refusal], builder: PlanBuilder) -> bool:

@@ -203,17 +203,9 @@ def _entry(request: StartRequest, name: str, rule: str, now: datetime) -> AuditE
     verb = "rerun" if request.failed_only else "start"
     options = " --force" if request.force else ""
     options += "".join(f" --set {key}={value}" for key, value in request.settings)
-    pull = request.evaluation.pull
-    return AuditEntry(
-        at=now,
-        who=request.requester.person.login,
-        what=f"{verb} {name}{options}",
-        allowed=True,
-        rule=rule,
-        repo_id=pull.repo_id,
-        number=pull.number,
-        sha=request.requester.sha,
-    )
+    pull, who = request.evaluation.pull, request.requester.person.login
+    where = (pull.repo_id, pull.number, request.requester.sha)
+    return AuditEntry(now, who, f"{verb} {name}{options}", True, rule, *where)
 
 
 def _may_run_elsewhere(run: Run, label: str) -> bool:

@@ -11,7 +11,6 @@ from bot.core.commands.name import COMMAND, SHA_CHARS
 from bot.core.github.events import CheckRunEvent, CheckSuiteEvent
 from bot.core.messages import Message, Messages
 from bot.core.model.ids import short
-from bot.core.model.pulls import Pull
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
 from bot.core.model.views import Gate
@@ -28,7 +27,6 @@ from bot.core.planning.permissions import (
 )
 from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
-from bot.core.planning.pull_request import pr_source
 from bot.core.planning.starts import Starter, StartRequest, approval
 from bot.core.planning.trust import Trusted
 from bot.core.report.markdown import code, prose
@@ -82,7 +80,8 @@ class CheckRuns:
         if not isinstance(policy, PolicyAt):
             refused = self._entry(event, target.verb, "policy", allowed=False)
             return self._refused(event, target, self._messages("refuse_policy"), refused)
-        request = await self._request(event, pull, policy)
+        asked = await self._pulls.evaluate_for(event.repo, pull, policy, event.sender)
+        request = replace(await self._pulls.request(asked), failed_only=True)
         if target.approves:
             return await self._approve(event, target, request)
         return await self._rerun(event, target, request)
@@ -93,18 +92,6 @@ class CheckRuns:
         if event.identifier == APPROVE:
             return Target(None, approves=True)
         return Target(await self._store.runs.of_check(event.repo.id, event.external_id))
-
-    async def _request(self, event: Click, pull: Pull, policy: PolicyAt) -> StartRequest:
-        repo_id = event.repo.id
-        asked = await self._pulls.evaluate_for(event.repo, pull, policy, event.sender)
-        return StartRequest(
-            asked.evaluation,
-            Requester(asked.person, event.sha, asked.own, asked.evaluation.trust),
-            pr_source(pull.number),
-            await self._store.runs.at(repo_id, event.sha),
-            failed_only=True,
-            spent=await self._store.queue.spent(repo_id, self._clock.now()),
-        )
 
     async def _approve(self, event: Click, target: Target, request: StartRequest) -> Plan:
         """Approve the commit that the button names, and start what was waiting for it."""
@@ -227,15 +214,8 @@ class CheckRuns:
         return Plan(repo=event.repo, republish=(republish,), audit=audit)
 
     def _entry(self, event: Click, what: str, rule: str, *, allowed: bool) -> AuditEntry:
-        return AuditEntry(
-            at=self._clock.now(),
-            who=event.sender,
-            what=what,
-            allowed=allowed,
-            rule=rule,
-            repo_id=event.repo.id,
-            sha=event.sha,
-        )
+        where = (event.repo.id, None, event.sha)
+        return AuditEntry(self._clock.now(), event.sender, what, allowed, rule, *where)
 
 
 def _started_without_pull(

@@ -131,7 +131,7 @@ class IssueComments:
         asked = await self._pulls.evaluate_for(event.repo, pull, policy, event.author)
         known = await self._store.pulls.heads(event.repo.id, pull.number)
         former = tuple(item for item in known if item.sha != asked.head.sha)
-        requests = {pull.head_sha: await self._request(event, asked)}
+        requests = {pull.head_sha: await self._pulls.request(asked)}
         named = tuple(command.sha for command in commands if command.sha)
         for head in former:
             if head.sha.startswith(named):
@@ -155,16 +155,6 @@ class IssueComments:
         found += await self._store.runs.pinned(pull.repo_id, pull.number)
         return tuple({item.run.id: item.run for item in found}.values())
 
-    async def _request(self, event: IssueCommentEvent, asked: RequestedHead) -> StartRequest:
-        sha = asked.evaluation.pull.head_sha
-        return StartRequest(
-            asked.evaluation,
-            Requester(asked.person, sha, asked.own, asked.evaluation.trust),
-            pr_source(event.number),
-            await self._store.runs.at(event.repo.id, sha),
-            spent=await self._store.queue.spent(event.repo.id, self._clock.now()),
-        )
-
     async def _request_at_former(
         self,
         event: IssueCommentEvent,
@@ -177,13 +167,9 @@ class IssueComments:
         pushers = [head.pusher or "" for head in former if head.sha == sha]
         own = frozenset(name.casefold() for name in (evaluation.pull.author, *pushers))
         trust = await self._trust_in_former(evaluation, sha, own)
-        return StartRequest(
-            evaluation,
-            Requester(asked.person, sha, own, trust),
-            f"pin:{event.comment_id}",
-            await self._store.runs.at(event.repo.id, sha),
-            spent=await self._store.queue.spent(event.repo.id, self._clock.now()),
-        )
+        requester = Requester(asked.person, sha, own, trust)
+        source = f"pin:{event.comment_id}"
+        return await self._pulls.start_request(evaluation, requester, source)
 
     async def _trust_in_former(
         self, evaluation: Evaluation, sha: Sha, own: frozenset[str]
@@ -196,16 +182,8 @@ class IssueComments:
         return Trusted(False, Message("trust_unapproved"))
 
     def _entry(self, event: IssueCommentEvent, pull: Pull, what: str) -> AuditEntry:
-        return AuditEntry(
-            at=self._clock.now(),
-            who=event.author,
-            what=what,
-            allowed=True,
-            rule="command",
-            repo_id=event.repo.id,
-            number=event.number,
-            sha=pull.head_sha,
-        )
+        who, where = event.author, (event.repo.id, event.number, pull.head_sha)
+        return AuditEntry(self._clock.now(), who, what, True, "command", *where)
 
 
 def _answer(event: IssueCommentEvent, builder: PlanBuilder, plan: Plan) -> Plan:

@@ -3,12 +3,10 @@
 from dataclasses import replace
 
 from bot.core.github.events import MergeGroupAction, MergeGroupEvent
-from bot.core.messages import Message
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Rank
 from bot.core.model.selections import SelectionDetails, StoredSelection
-from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.merge_group import (
@@ -68,10 +66,7 @@ class MergeGroups:
         if policy is None:
             return Plan(repo=event.repo)
         if isinstance(policy, Broken):
-            errors = tuple(
-                Message("policy_error_at", ref=policy.ref, error=error) for error in policy.errors
-            )
-            gate = Gate(event.repo.id, event.head_sha, 0, policy_errors=errors)
+            gate = policy.gate(event.repo.id, event.head_sha, 0)
             return Plan(repo=event.repo, gates=(gate,))
         return await self._plan(event, policy)
 

@@ -11,6 +11,7 @@ from bot.core.model.repos import Repo
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.head_trigger import HeadTrigger, LearnedHead
+from bot.core.planning.permissions import Requester
 from bot.core.planning.plan import DropClaimant, Plan
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import (
@@ -22,6 +23,7 @@ from bot.core.planning.pull_request import (
     pr_source,
     starts_by_itself,
 )
+from bot.core.planning.starts import StartRequest
 from bot.core.planning.trust import Person, Trusted, trust_sha
 from bot.core.policy.models import Trust
 from bot.core.policy.selection import POLICY_PATH, select, touches_protected
@@ -82,7 +84,9 @@ class PullRequests:
             # Without a policy only the runs that an earlier policy started are our concern.
             return Plan(repo=repo, drop_claimants=await self._claims_of_former_heads(pull))
         if isinstance(policy, Broken):
-            changes = await self._show_errors(pull, policy)
+            gate = policy.gate(pull.repo_id, pull.head_sha, pull.number)
+            drops = await self._claims_of_former_heads(pull)
+            changes = Plan(pull=pull, gates=(gate,), drop_claimants=drops)
             listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
             files = listed.files
         else:
@@ -116,16 +120,6 @@ class PullRequests:
         pusher = by if trigger.brings_commit else None
         return LearnedHead(Head(pull.repo_id, pull.number, pull.head_sha, pusher, now), trigger, by)
 
-    async def _show_errors(self, pull: Pull, policy: Broken) -> Plan:
-        """Show the policy's errors in the gate; nothing starts."""
-        errors = tuple(
-            Message("policy_error_at", ref=policy.ref, error=error) for error in policy.errors
-        )
-        gate = Gate(pull.repo_id, pull.head_sha, pull.number, policy_errors=errors)
-        return Plan(
-            pull=pull, gates=(gate,), drop_claimants=await self._claims_of_former_heads(pull)
-        )
-
     async def _claims_of_former_heads(self, pull: Pull) -> tuple[DropClaimant, ...]:
         """Return the claims of this pull request on runs at former heads, to drop them."""
         wanted = await self._store.runs.of_claimant(pull.repo_id, pr_source(pull.number))
@@ -144,6 +138,22 @@ class PullRequests:
             person=await self.person(repo, at.policy.trust, login),
             own=frozenset(name.casefold() for name in (pull.author, head.pusher or "") if name),
         )
+
+    async def request(self, asked: RequestedHead) -> StartRequest:
+        """Return the request of a person for suites on the head."""
+        evaluation = asked.evaluation
+        sha, source = evaluation.pull.head_sha, pr_source(evaluation.pull.number)
+        requester = Requester(asked.person, sha, asked.own, evaluation.trust)
+        return await self.start_request(evaluation, requester, source)
+
+    async def start_request(
+        self, evaluation: Evaluation, requester: Requester, source: str
+    ) -> StartRequest:
+        """Return a request with the attempts at its commit and the NPU-hours that were used."""
+        repo_id = evaluation.pull.repo_id
+        runs = await self._store.runs.at(repo_id, requester.sha)
+        spent = await self._store.queue.spent(repo_id, self._clock.now())
+        return StartRequest(evaluation, requester, source, runs, spent=spent)
 
     async def _evaluate(
         self, repo: Repo, pull: Pull, at: PolicyAt, learned: LearnedHead
