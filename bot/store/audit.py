@@ -9,8 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
 from bot.core.planning.plan import BY_ITSELF, AuditEntry
-from bot.store.database import Part, insert
-from bot.store.rows import in_repo, load, values
+from bot.store.database import insert
+from bot.store.rows import Reads, in_repo, load, values
 from bot.store.tables import audit, repos
 
 # What makes two decisions of the bot itself the same one.
@@ -36,15 +36,13 @@ class Audited:
     repo: str | None
 
 
-class Audit(Part):
+class Audit(Reads):
     """Reads and prunes the audit. A decision is written in the transaction of its plan or run."""
 
     async def since(self, repo_id: RepoId, who: str, since: datetime) -> tuple[AuditEntry, ...]:
         """Return the decisions of a person in a repository since a time, oldest first."""
         mine = (audit.c.who == who) & (audit.c.at >= since) & (audit.c.repo_id == repo_id)
-        query = select(audit).where(mine).order_by(audit.c.seq)
-        async with self._db.read() as conn:
-            return tuple(load(AuditEntry, row) for row in (await conn.execute(query)).mappings())
+        return await self._all(AuditEntry, audit, mine, order=[audit.c.seq])
 
     async def search(self, query: AuditQuery) -> tuple[Audited, ...]:
         """Return decisions, newest first."""

@@ -23,7 +23,7 @@ from bot.ports.wake import Topic
 from bot.store.check_rows import bump_links, replace_check
 from bot.store.leases import Lease, claim_parameters, claim_statement, held, lease_of
 from bot.store.published import Published, due_now
-from bot.store.rows import load_all, load_by_run, load_runs, moment, shas_in
+from bot.store.rows import load_all, load_by_run, load_repos, load_runs, moment, shas_in
 from bot.store.tables import approvals, checks, pulls, rayjobs, repos, run_events, runs, selections
 
 Item = TypeVar("Item")
@@ -138,8 +138,7 @@ def _rank(due: DueCheck) -> int:
 async def _due_checks(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tuple[DueCheck, ...]:
     if not rows:
         return ()
-    repo_ids = {row["repo_id"] for row in rows}
-    known = {repo.id: repo for repo in await load_all(conn, Repo, repos, repos.c.id.in_(repo_ids))}
+    known = await load_repos(conn, {row["repo_id"] for row in rows})
     suites = await _suite_views(conn, {row["run_id"] for row in rows if row["run_id"]})
     gates = await _gate_views(conn, [row for row in rows if _is_gate(row)])
 
@@ -207,15 +206,16 @@ async def _gate_views(conn: AsyncConnection, rows: Sequence[RowMapping]) -> dict
         return {}
     commits: set[Commit] = {(row["repo_id"], row["sha"]) for row in rows}
     here = [tuple(commit) for commit in commits]
-    heads = await load_all(
-        conn, Pull, pulls, tuple_(pulls.c.repo_id, pulls.c.head_sha).in_(here), pulls.c.open
-    )
-    chosen = await load_all(conn, StoredSelection, selections, shas_in(selections, commits))
+    at_head = tuple_(pulls.c.repo_id, pulls.c.head_sha).in_(here)
+    heads = await load_all(conn, Pull, pulls, at_head, pulls.c.open, order=[pulls.c.number])
+    here_chosen, by_number = shas_in(selections, commits), [selections.c.number]
+    chosen = await load_all(conn, StoredSelection, selections, here_chosen, order=by_number)
     found = await load_runs(conn, shas_in(runs, commits))
-    granted = await load_all(conn, Approval, approvals, shas_in(approvals, commits))
+    by_time, approved_here = [approvals.c.at, approvals.c.by], shas_in(approvals, commits)
+    granted = await load_all(conn, Approval, approvals, approved_here, order=by_time)
     shown = await check_ids(conn, (run.id for run in found))
-    pulls_at = _grouped(sorted(heads, key=_number), lambda pull: (pull.repo_id, pull.head_sha))
-    selected = _grouped(sorted(chosen, key=_number), _commit)
+    pulls_at = _grouped(heads, lambda pull: (pull.repo_id, pull.head_sha))
+    selected = _grouped(chosen, _commit)
     runs_at, approved = _grouped(found, _commit), _grouped(granted, _commit)
 
     def view(row: RowMapping) -> GateView:
@@ -227,7 +227,7 @@ async def _gate_views(conn: AsyncConnection, rows: Sequence[RowMapping]) -> dict
             selections=selected.get(commit, ()),
             runs=at,
             check_ids={run.id: shown[run.id] for run in at if run.id in shown},
-            approvals=tuple(sorted(approved.get(commit, ()), key=lambda item: (item.at, item.by))),
+            approvals=approved.get(commit, ()),
             policy_errors=row["policy_errors"],
             closed=row["closed"],
         )
@@ -237,7 +237,3 @@ async def _gate_views(conn: AsyncConnection, rows: Sequence[RowMapping]) -> dict
 
 def _commit(item: Run | StoredSelection | Approval) -> Commit:
     return item.repo_id, item.sha
-
-
-def _number(item: Pull | StoredSelection) -> int:
-    return item.number

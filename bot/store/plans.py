@@ -24,7 +24,6 @@ from bot.store.repos import (
     forget_policy,
     open_runs_without_access,
     save_installation,
-    save_policy,
     save_repo,
 )
 from bot.store.rows import upsert
@@ -37,7 +36,7 @@ from bot.store.run_rows import (
     poke_runs,
     request_stop,
 )
-from bot.store.tables import approvals, pulls, runs, selections
+from bot.store.tables import approvals, policies, pulls, runs, selections
 
 
 async def write_plan(conn: AsyncConnection, plan: Plan, now: datetime, new_id: NewId) -> None:
@@ -75,11 +74,10 @@ async def _save_records(conn: AsyncConnection, plan: Plan) -> None:
         (pulls, plan.pull),
         (selections, plan.selection),
         (approvals, plan.approval),
+        (policies, plan.policy),
     ):
         if record is not None:
             await upsert(conn, table, record)
-    if plan.policy is not None:
-        await save_policy(conn, plan.policy)
     if plan.installation is not None:
         await save_installation(conn, plan.installation)
     if plan.forget_policy is not None:

@@ -11,8 +11,8 @@ from bot.core.model.pulls import Approval, Head, Pull
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.runs import Run
 from bot.core.model.selections import StoredSelection
-from bot.store.database import Part, insert
-from bot.store.rows import load, load_all, load_runs, values
+from bot.store.database import insert
+from bot.store.rows import Reads, load_all, load_runs, values
 from bot.store.tables import approvals, heads, policies, pulls, repos, runs, selections
 
 
@@ -27,62 +27,37 @@ class PullStory:
     runs: tuple[Run, ...]
 
 
-class Pulls(Part):
+class Pulls(Reads):
     """Reads pull requests."""
 
     async def get(self, repo_id: RepoId, number: int) -> Pull | None:
         """Return the pull request as last seen."""
-        it = (pulls.c.repo_id == repo_id) & (pulls.c.number == number)
-        async with self._db.read() as conn:
-            found = await load_all(conn, Pull, pulls, it)
-        return found[0] if found else None
+        return await self._one(Pull, pulls, pulls.c.repo_id == repo_id, pulls.c.number == number)
 
     async def at(self, repo_id: RepoId, sha: Sha) -> tuple[Pull, ...]:
         """Return the open pull requests that have this head, by number."""
-        query = (
-            select(pulls)
-            .where(pulls.c.repo_id == repo_id, pulls.c.head_sha == sha, pulls.c.open)
-            .order_by(pulls.c.number)
-        )
-        async with self._db.read() as conn:
-            return tuple(load(Pull, row) for row in (await conn.execute(query)).mappings())
+        here = (pulls.c.repo_id == repo_id) & (pulls.c.head_sha == sha)
+        return await self._all(Pull, pulls, here, pulls.c.open, order=[pulls.c.number])
 
     async def open(self, repo_id: RepoId) -> tuple[Pull, ...]:
         """Return the pull requests believed open, by number."""
-        async with self._db.read() as conn:
-            found = await load_all(conn, Pull, pulls, pulls.c.repo_id == repo_id, pulls.c.open)
-        return tuple(sorted(found, key=lambda pull: pull.number))
+        here = pulls.c.repo_id == repo_id
+        return await self._all(Pull, pulls, here, pulls.c.open, order=[pulls.c.number])
 
     async def heads(self, repo_id: RepoId, number: int) -> tuple[Head, ...]:
         """Return the commits that were its head, oldest first."""
-        query = (
-            select(heads)
-            .where(heads.c.repo_id == repo_id, heads.c.number == number)
-            .order_by(heads.c.seen_at, heads.c.sha)
-        )
-        async with self._db.read() as conn:
-            return tuple(load(Head, row) for row in (await conn.execute(query)).mappings())
+        its = (heads.c.repo_id == repo_id) & (heads.c.number == number)
+        return await self._all(Head, heads, its, order=[heads.c.seen_at, heads.c.sha])
 
     async def approvals(self, repo_id: RepoId, sha: Sha) -> tuple[Approval, ...]:
         """Return the approvals of a commit, oldest first."""
-        query = (
-            select(approvals)
-            .where(approvals.c.repo_id == repo_id, approvals.c.sha == sha)
-            .order_by(approvals.c.at, approvals.c.by)
-        )
-        async with self._db.read() as conn:
-            return tuple(load(Approval, row) for row in (await conn.execute(query)).mappings())
+        here = (approvals.c.repo_id == repo_id) & (approvals.c.sha == sha)
+        return await self._all(Approval, approvals, here, order=[approvals.c.at, approvals.c.by])
 
     async def selections(self, repo_id: RepoId, sha: Sha) -> tuple[StoredSelection, ...]:
         """Return the selections at a commit, one for each pull request."""
-        query = (
-            select(selections)
-            .where(selections.c.repo_id == repo_id, selections.c.sha == sha)
-            .order_by(selections.c.number)
-        )
-        async with self._db.read() as conn:
-            found = (await conn.execute(query)).mappings()
-            return tuple(load(StoredSelection, row) for row in found)
+        here = (selections.c.repo_id == repo_id) & (selections.c.sha == sha)
+        return await self._all(StoredSelection, selections, here, order=[selections.c.number])
 
     async def story(self, full_name: str, number: int) -> PullStory | None:
         """Return a pull request by its repository's name now; None if there is none."""

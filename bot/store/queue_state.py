@@ -32,10 +32,10 @@ async def read_queue_state(conn: AsyncConnection, repo_id: RepoId, now: datetime
     waiting = await load_all(conn, PendingRun, queue, queue.c.repo_id == repo_id)
     return QueueState(
         now=now,
-        waiting=tuple(waiting),
+        waiting=waiting,
         holders=await _holders(conn, repo_id),
         occupied=await _occupied(conn, repo_id, now),
-        pauses=tuple(await load_all(conn, Pause, pauses)),
+        pauses=await load_all(conn, Pause, pauses),
         spent=spent(await usages(conn, repo_id, now), now),
         usual=await _usual(conn, repo_id, now),
     )

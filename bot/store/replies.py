@@ -17,7 +17,7 @@ from bot.core.model.views import Reply
 from bot.store.checks import check_ids
 from bot.store.leases import Lease, claim_parameters, claim_statement, lease_of
 from bot.store.published import Published, due_now
-from bot.store.rows import load_all, load_runs, moment
+from bot.store.rows import load_repos, load_runs, moment
 from bot.store.tables import replies, reply_runs, repos, runs
 
 
@@ -84,8 +84,7 @@ class Replies(Published):
 async def _due_replies(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tuple[DueReply, ...]:
     if not rows:
         return ()
-    repo_ids = {row["repo_id"] for row in rows}
-    known = {repo.id: repo for repo in await load_all(conn, Repo, repos, repos.c.id.in_(repo_ids))}
+    known = await load_repos(conn, {row["repo_id"] for row in rows})
     listed = await _listed(conn, [row["comment_id"] for row in rows])
     all_ids = {run_id for run_ids in listed.values() for run_id in run_ids}
     found = {run.id: run for run in await load_runs(conn, runs.c.id.in_(all_ids))}

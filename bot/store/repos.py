@@ -8,8 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.repos import Repo, StoredPolicy
-from bot.store.database import Part, insert
-from bot.store.rows import OPEN_RUN, load_all, upsert, values
+from bot.store.database import insert
+from bot.store.rows import OPEN_RUN, Reads, values
 from bot.store.tables import policies, repos, runs
 
 
@@ -18,40 +18,30 @@ def was_dispatched() -> ColumnElement[bool]:
     return runs.c.dispatched_at.is_not(None) | runs.c.actions_run_id.is_not(None)
 
 
-class Repos(Part):
+class Repos(Reads):
     """Reads repositories."""
 
     async def get(self, repo_id: RepoId) -> Repo | None:
         """Return the repository as last seen."""
-        async with self._db.read() as conn:
-            found = await load_all(conn, Repo, repos, repos.c.id == repo_id)
-        return found[0] if found else None
+        return await self._one(Repo, repos, repos.c.id == repo_id)
 
     async def active(self) -> tuple[Repo, ...]:
         """Return all active repositories, by id."""
-        return await self._active()
+        return await self._all(Repo, repos, repos.c.active, order=[repos.c.id])
 
     async def with_dispatched_runs(self) -> tuple[Repo, ...]:
         """Return the active repositories that have an open, dispatched run, by id."""
-        return await self._active(
-            exists().where(runs.c.repo_id == repos.c.id, OPEN_RUN, was_dispatched())
-        )
-
-    async def _active(self, *where: ColumnElement[bool]) -> tuple[Repo, ...]:
-        async with self._db.read() as conn:
-            found = await load_all(conn, Repo, repos, repos.c.active, *where)
-        return tuple(sorted(found, key=lambda repo: repo.id))
+        has_run = exists().where(runs.c.repo_id == repos.c.id, OPEN_RUN, was_dispatched())
+        return await self._all(Repo, repos, repos.c.active, has_run, order=[repos.c.id])
 
 
-class Policies(Part):
+class Policies(Reads):
     """Reads policies."""
 
     async def get(self, repo_id: RepoId, ref: str) -> StoredPolicy | None:
         """Return the policy of a branch as last read; None if it was dropped or never read."""
         here = (policies.c.repo_id == repo_id) & (policies.c.ref == ref)
-        async with self._db.read() as conn:
-            found = await load_all(conn, StoredPolicy, policies, here)
-        return found[0] if found else None
+        return await self._one(StoredPolicy, policies, here)
 
 
 async def save_repo(conn: AsyncConnection, repo: Repo) -> None:
@@ -70,11 +60,6 @@ async def save_repo(conn: AsyncConnection, repo: Repo) -> None:
         "installation_id": func.coalesce(query.excluded.installation_id, repos.c.installation_id),
     }
     await conn.execute(query.on_conflict_do_update(index_elements=["id"], set_=changed))
-
-
-async def save_policy(conn: AsyncConnection, policy: StoredPolicy) -> None:
-    """Write the policy of a branch."""
-    await upsert(conn, policies, policy)
 
 
 async def forget_policy(conn: AsyncConnection, repo_id: RepoId, ref: str) -> None:

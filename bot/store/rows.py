@@ -20,10 +20,11 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId, Sha
+from bot.core.model.repos import Repo
 from bot.core.model.runs import Claimant, Run
 from bot.core.planning.plan import RunClaimants
 from bot.store.columns import Time
-from bot.store.database import insert
+from bot.store.database import Part, insert
 from bot.store.tables import claimants, repos, runs
 
 Value = TypeVar("Value")
@@ -68,17 +69,46 @@ def shas_in(table: Table, wanted: Iterable[tuple[RepoId, Sha]]) -> ColumnElement
 
 
 async def load_all(
-    conn: AsyncConnection, kind: type[Value], table: Table, *where: ColumnElement[bool]
-) -> list[Value]:
+    conn: AsyncConnection,
+    kind: type[Value],
+    table: Table,
+    *where: ColumnElement[bool],
+    order: Iterable[ColumnElement[Any]] = (),
+) -> tuple[Value, ...]:
     """Load the values of a table's rows."""
-    found = await conn.execute(select(table).where(*where))
-    return [load(kind, row) for row in found.mappings()]
+    found = await conn.execute(select(table).where(*where).order_by(*order))
+    return tuple(load(kind, row) for row in found.mappings())
+
+
+class Reads(Part):
+    """A part of the store with short ways to read whole rows of its tables."""
+
+    async def _all(
+        self,
+        kind: type[Value],
+        table: Table,
+        *where: ColumnElement[bool],
+        order: Iterable[ColumnElement[Any]] = (),
+    ) -> tuple[Value, ...]:
+        async with self._db.read() as conn:
+            return await load_all(conn, kind, table, *where, order=order)
+
+    async def _one(
+        self, kind: type[Value], table: Table, *where: ColumnElement[bool]
+    ) -> Value | None:
+        return next(iter(await self._all(kind, table, *where)), None)
 
 
 async def load_runs(conn: AsyncConnection, *where: ColumnElement[bool]) -> tuple[Run, ...]:
     """Load runs, oldest first."""
-    query = select(runs).where(*where).order_by(runs.c.created_at, runs.c.attempt, runs.c.id)
-    return tuple(load(Run, row) for row in (await conn.execute(query)).mappings())
+    return await load_all(
+        conn, Run, runs, *where, order=(runs.c.created_at, runs.c.attempt, runs.c.id)
+    )
+
+
+async def load_repos(conn: AsyncConnection, ids: Iterable[RepoId]) -> dict[RepoId, Repo]:
+    """Load repositories by their ids."""
+    return {repo.id: repo for repo in await load_all(conn, Repo, repos, repos.c.id.in_(ids))}
 
 
 async def load_by_run(

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import msgspec
 from sqlalchemy import ColumnElement, Text, cast, exists, select, type_coerce
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.rayjobs import RayJob
@@ -12,14 +11,15 @@ from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Claimant, Run, State
 from bot.core.planning.plan import RunClaimants
-from bot.store.database import Part
 from bot.store.repos import was_dispatched
 from bot.store.rows import (
+    Reads,
     in_repo,
     load,
     load_all,
     load_by_run,
     load_claimants,
+    load_repos,
     load_runs,
     with_claimants,
 )
@@ -57,7 +57,7 @@ class RunStory:
     rayjobs: tuple[RayJob, ...] = ()
 
 
-class RunReads(Part):
+class RunReads(Reads):
     """The reading half of ``Runs``."""
 
     async def at(self, repo_id: RepoId, sha: Sha) -> tuple[RunClaimants, ...]:
@@ -108,15 +108,9 @@ class RunReads(Part):
 
     async def of_actions_run(self, repo_id: RepoId, actions_run_id: int) -> Run | None:
         """Return our latest attempt that is part of this Actions run."""
-        query = (
-            select(runs)
-            .where(runs.c.repo_id == repo_id, runs.c.actions_run_id == actions_run_id)
-            .order_by(runs.c.actions_attempt.desc(), runs.c.attempt.desc())
-            .limit(1)
-        )
-        async with self._db.read() as conn:
-            row = (await conn.execute(query)).mappings().first()
-        return load(Run, row) if row else None
+        here = (runs.c.repo_id == repo_id) & (runs.c.actions_run_id == actions_run_id)
+        newest = (runs.c.actions_attempt.desc(), runs.c.attempt.desc())
+        return next(iter(await self._all(Run, runs, here, order=newest)), None)
 
     async def of_actions_attempt(
         self, repo_id: RepoId, actions_run_id: int, actions_attempt: int
@@ -149,7 +143,7 @@ class RunReads(Part):
         chosen = select(runs).where(*_where(query)).order_by(runs.c.id.desc()).limit(query.limit)
         async with self._db.read() as conn:
             found = [load(Run, row) for row in (await conn.execute(chosen)).mappings()]
-            known = await _repos(conn, {run.repo_id for run in found})
+            known = await load_repos(conn, {run.repo_id for run in found})
         return tuple(ListedRun(run, known.get(run.repo_id)) for run in found)
 
     async def ids_from(self, start: str, *, limit: int) -> tuple[RunId, ...]:
@@ -166,7 +160,7 @@ class RunReads(Part):
             if not found:
                 return None
             [run] = found
-            known = await _repos(conn, {run.repo_id})
+            known = await load_repos(conn, {run.repo_id})
             claiming = await load_claimants(conn, [run_id])
             events = await load_by_run(conn, RunEvent, run_events, [run_id])
             jobs = await load_by_run(conn, RayJob, rayjobs, [run_id])
@@ -201,7 +195,3 @@ def _waits_for(label: str) -> ColumnElement[bool]:
     named = msgspec.json.encode(f"label:{label}").decode()
     needs = type_coerce(queue.c.needs, Text).contains(named, autoescape=True)
     return exists().where(queue.c.run_id == runs.c.id, needs)
-
-
-async def _repos(conn: AsyncConnection, ids: set[RepoId]) -> dict[RepoId, Repo]:
-    return {repo.id: repo for repo in await load_all(conn, Repo, repos, repos.c.id.in_(ids))}

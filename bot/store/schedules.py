@@ -14,7 +14,7 @@ from bot.core.planning.schedule import Firing, FiringState, Schedule, ScheduleCh
 from bot.store.audit import add_audit
 from bot.store.database import Part, insert
 from bot.store.plans import topics, write_plan
-from bot.store.rows import load, load_all, load_runs, values, with_claimants
+from bot.store.rows import load, load_all, load_repos, load_runs, values, with_claimants
 from bot.store.tables import claimants, firings, policies, repos, runs, schedules
 
 
@@ -100,9 +100,7 @@ class Schedules(Part):
             if not (found or asked):
                 return SchedulesDue()
             ids = {row.repo_id for row in found} | {row.repo_id for row in asked}
-            known = {
-                repo.id: repo for repo in await load_all(conn, Repo, repos, repos.c.id.in_(ids))
-            }
+            known = await load_repos(conn, ids)
         return SchedulesDue(
             tuple((known[row.repo_id], row) for row in sorted(found, key=lambda row: row.next)),
             tuple((known[row.repo_id], row) for row in sorted(asked, key=lambda row: row.at)),

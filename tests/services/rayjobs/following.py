@@ -146,7 +146,7 @@ class World:
 
     async def run_events(self) -> list[RunEvent]:
         async with self.store._db.read() as conn:
-            return await load_all(conn, RunEvent, facts_table)
+            return list(await load_all(conn, RunEvent, facts_table))
 
     async def texts(self) -> list[str]:
         return [line_of(run_event.what) for run_event in await self.run_events()]
