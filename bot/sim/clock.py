@@ -14,11 +14,9 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Return the current time, aware UTC."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Return when that much time has passed."""
-        ...
 
 
 class RealClock:

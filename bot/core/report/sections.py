@@ -18,7 +18,6 @@ class Section(Protocol):
 
     def fit(self, limit: int) -> str:
         """Return Markdown of at most ``limit`` bytes; "" when it can't be told in so few."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
