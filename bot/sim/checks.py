@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.sim.errors import CannotError, GitHubError, refuse
 from bot.sim.model import App, CheckRun, CheckSuite, Repo, User
-from bot.sim.shapes_checks import check_json
+from bot.sim.shapes import check_json
 from bot.sim.state import State
 from bot.sim.webhooks import Webhooks
 

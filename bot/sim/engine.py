@@ -18,8 +18,7 @@ from bot.sim.process import Stopping
 from bot.sim.progress import Progress
 from bot.sim.runner import JobRunner, Work
 from bot.sim.runners import Runner, Runners
-from bot.sim.shapes import repo_json
-from bot.sim.shapes_pulls import pull_json
+from bot.sim.shapes import pull_json, repo_json
 from bot.sim.state import State
 from bot.sim.workflow import JobSpec, WorkflowFile, parse
 

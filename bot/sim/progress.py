@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.sim.checks import Checks
 from bot.sim.model import Job, Run
-from bot.sim.shapes_checks import run_json
+from bot.sim.shapes import run_json
 from bot.sim.state import State
 from bot.sim.webhooks import Webhooks
 

@@ -12,7 +12,7 @@ from typing import Any
 from bot.sim.errors import GitHubError, not_found
 from bot.sim.model import Job, Run, Workflow
 from bot.sim.route import Answer, Call, Routes, paged
-from bot.sim.shapes_checks import job_json, run_json, workflow_json
+from bot.sim.shapes import job_json, run_json, workflow_json
 from bot.sim.state import seen
 
 LOG_LINK_S = 60

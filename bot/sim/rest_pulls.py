@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.sim.errors import GitHubError, not_found, refuse
 from bot.sim.model import Comment, Pull, Reaction
 from bot.sim.route import Answer, Call, Routes, paged
-from bot.sim.shapes_pulls import (
+from bot.sim.shapes import (
     EMOJI,
     comment_json,
     commit_json,

@@ -11,14 +11,20 @@ from bot.sim.git import ZERO, CommitInfo
 from bot.sim.model import CheckRun, CheckSuite, Comment, Job, Pull, Repo, Run, User
 from bot.sim.payloads import Json
 from bot.sim.shapes import (
+    check_json,
+    comment_json,
     installation_json,
+    issue_json,
+    job_json,
     organization_json,
+    pull_json,
     repo_json,
+    run_json,
     simple_commit,
+    suite_json,
     user_json,
+    workflow_json,
 )
-from bot.sim.shapes_checks import check_json, job_json, run_json, suite_json, workflow_json
-from bot.sim.shapes_pulls import comment_json, issue_json, pull_json
 from bot.sim.state import State
 
 NEEDS = {
