@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.sim.errors import GitHubError, not_found
 from bot.sim.model import Job, Run, Workflow
-from bot.sim.route import Answer, Call, Routes, paged
+from bot.sim.server import Answer, Call, Routes, paged
 from bot.sim.shapes import job_json, run_json, workflow_json
 from bot.sim.state import seen
 

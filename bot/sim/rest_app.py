@@ -10,7 +10,7 @@ from bot.sim.deliveries import Delivery
 from bot.sim.errors import not_found, refuse
 from bot.sim.model import Installation
 from bot.sim.payloads import fields
-from bot.sim.route import Answer, Call, Routes, paged
+from bot.sim.server import Answer, Call, Routes, paged
 from bot.sim.shapes import app_json, installation_json, repo_json, user_json
 
 ROUTES = Routes()

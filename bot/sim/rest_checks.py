@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.sim.errors import GitHubError, not_found, refuse
 from bot.sim.model import App, CheckRun, CheckSuite
-from bot.sim.route import Answer, Call, Routes, paged
+from bot.sim.server import Answer, Call, Routes, paged
 from bot.sim.shapes import check_json, suite_rest
 from bot.sim.state import seen
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.sim.errors import GitHubError, not_found, refuse
 from bot.sim.model import Comment, Pull, Reaction
-from bot.sim.route import Answer, Call, Routes, paged
+from bot.sim.server import Answer, Call, Routes, paged
 from bot.sim.shapes import (
     EMOJI,
     comment_json,

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.sim.errors import GitHubError, not_found, refuse
-from bot.sim.route import Answer, Call, Routes, paged
+from bot.sim.server import Answer, Call, Routes, paged
 from bot.sim.shapes import commit_json, file_json, repo_json
 
 MAX_COMPARE_FILES = 300
