@@ -10,10 +10,9 @@ from bot.sim.clock import log_stamp
 from bot.sim.engine import Engine
 from bot.sim.errors import CannotError, GitHubError
 from bot.sim.expressions import ExpressionError, Scope, interpolate
-from bot.sim.model import Job, Pull, Repo, Run, User, Workflow
+from bot.sim.model import Job, Pull, Repo, Run, State, User, Workflow
 from bot.sim.progress import Progress
 from bot.sim.runners import Runners
-from bot.sim.state import State
 from bot.sim.workflow import parse
 from bot.sim.workflows import Workflows
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from bot.sim.git import git_env
 from bot.sim.joblog import JobLog
-from bot.sim.model import Repo, Run
+from bot.sim.model import Repo, Run, State
 from bot.sim.process import Command, Processes, Stopping, execute
-from bot.sim.state import State
 
 INPUTS = {"repository", "ref", "path", "fetch-depth", "persist-credentials", "token", "clean"}
 INPUTS |= {"fetch-tags", "show-progress", "submodules", "lfs", "ssh-strict", "set-safe-directory"}

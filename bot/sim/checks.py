@@ -6,9 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from bot.sim.errors import CannotError, GitHubError, refuse
-from bot.sim.model import App, CheckRun, CheckSuite, Repo, User
+from bot.sim.model import App, CheckRun, CheckSuite, Repo, State, User
 from bot.sim.shapes import check_json
-from bot.sim.state import State
 from bot.sim.webhooks import Webhooks
 
 MAX_OUTPUT_BYTES = 65_535

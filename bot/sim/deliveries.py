@@ -14,8 +14,7 @@ from typing import Any
 
 import aiohttp
 
-from bot.sim.model import App
-from bot.sim.state import State
+from bot.sim.model import App, State
 
 TIMEOUT_S = 10  # GitHub counts a slower answer as a failure
 KEPT = timedelta(days=3)  # the deliveries API reaches no further back

@@ -13,13 +13,12 @@ from typing import Any
 from bot.sim.concurrency import Groups
 from bot.sim.expressions import ExpressionError, Scope, condition, evaluate, interpolate
 from bot.sim.joblog import JobLog
-from bot.sim.model import Job, Run
+from bot.sim.model import Job, Run, State
 from bot.sim.process import Stopping
 from bot.sim.progress import Progress
 from bot.sim.runner import JobRunner, Work
 from bot.sim.runners import Runner, Runners
 from bot.sim.shapes import pull_json, repo_json
-from bot.sim.state import State
 from bot.sim.workflow import JobSpec, WorkflowFile, parse
 
 

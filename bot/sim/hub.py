@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from bot.sim import oidc, pages, rest_actions, rest_app, rest_checks, rest_pulls, rest_repos
+from bot.sim import auth, pages, rest_actions, rest_app, rest_checks, rest_pulls, rest_repos
 from bot.sim.clock import Clock
 from bot.sim.server import Pipeline, Seen
 from bot.sim.simulation import SimOptions, Simulation
@@ -50,7 +50,7 @@ class SimGitHub(Simulation):
             pipeline = Pipeline(self, route, self._check)
             app.router.add_route(route.method, route.template, pipeline.__call__)
         app.router.add_get("/_logs/{name}", self._log)
-        oidc.add_routes(app, self.oidc, self.state)
+        auth.add_routes(app, self.oidc, self.state)
         pages.add_routes(app, self)
         return app
 

@@ -12,10 +12,9 @@ from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bot.sim.errors import CannotError, GitHubError
-from bot.sim.markdown import rendered
 from bot.sim.model import CheckRun, Pull, Repo, User
 from bot.sim.simulation import Simulation
-from bot.sim.views import chosen, groups, log_lines, look, outcome, worst
+from bot.sim.views import chosen, groups, log_lines, look, outcome, rendered, worst
 
 HERE = Path(__file__).parent
 ACTOR = "sim_actor"  # the cookie with the login of the person who acts

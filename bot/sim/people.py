@@ -9,10 +9,9 @@ from bot.sim.actions import Actions
 from bot.sim.checks import Checks
 from bot.sim.errors import CannotError
 from bot.sim.git import ZERO, Files
-from bot.sim.model import App, CheckRun, Comment, Pull, Repo, Run, User
+from bot.sim.model import App, CheckRun, Comment, Pull, Repo, Run, State, User
 from bot.sim.payloads import Json
 from bot.sim.shapes import label_json, simple_commit
-from bot.sim.state import State
 from bot.sim.webhooks import Push, Webhooks
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bot.sim.checks import Checks
-from bot.sim.model import Job, Run
+from bot.sim.model import Job, Run, State
 from bot.sim.shapes import run_json
-from bot.sim.state import State
 from bot.sim.webhooks import Webhooks
 
 WORST = ("failure", "timed_out", "cancelled", "success")

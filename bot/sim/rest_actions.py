@@ -10,10 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.sim.errors import GitHubError, not_found
-from bot.sim.model import Job, Run, Workflow
+from bot.sim.model import Job, Run, Workflow, seen
 from bot.sim.server import Answer, Call, Routes, paged
 from bot.sim.shapes import job_json, run_json, workflow_json
-from bot.sim.state import seen
 
 LOG_LINK_S = 60
 MAX_FILTERED = 1000

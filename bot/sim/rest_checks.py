@@ -6,10 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from bot.sim.errors import GitHubError, not_found, refuse
-from bot.sim.model import App, CheckRun, CheckSuite
+from bot.sim.model import App, CheckRun, CheckSuite, seen
 from bot.sim.server import Answer, Call, Routes, paged
 from bot.sim.shapes import check_json, suite_rest
-from bot.sim.state import seen
 
 REPO = "/repos/{owner}/{repo}"
 ROUTES = Routes()

@@ -11,9 +11,8 @@ from typing import Any
 from bot.sim.checkout import Checkout
 from bot.sim.expressions import ExpressionError, Scope, condition, interpolate, truth
 from bot.sim.joblog import JobLog
-from bot.sim.model import Job, Step
+from bot.sim.model import Job, State, Step
 from bot.sim.process import Command, Processes, Stopping, execute
-from bot.sim.state import State
 from bot.sim.stepfiles import FileFormatError, StepFiles
 from bot.sim.workflow import SHELLS, JobSpec, StepSpec
 

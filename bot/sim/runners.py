@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from bot.sim.state import State
+from bot.sim.model import State
 
 
 @dataclass(slots=True)

@@ -16,9 +16,8 @@ from bot.sim import auth
 from bot.sim.errors import GitHubError, not_found
 from bot.sim.faults import Fault, error_of
 from bot.sim.limits import ApiCall
-from bot.sim.model import App, Repo, Token, User
+from bot.sim.model import App, Repo, State, Token, User
 from bot.sim.simulation import Simulation
-from bot.sim.state import State
 
 
 @dataclass(slots=True)

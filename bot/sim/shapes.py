@@ -18,11 +18,11 @@ from bot.sim.model import (
     Reaction,
     Repo,
     Run,
+    State,
     User,
     Workflow,
 )
 from bot.sim.payloads import Json, example, fields
-from bot.sim.state import State
 
 
 def user_json(state: State, user: User) -> Json:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.sim.actions import Actions
-from bot.sim.auth import key_pair
+from bot.sim.auth import Oidc, key_pair
 from bot.sim.checks import Checks
 from bot.sim.clock import Clock, RealClock, stamp
 from bot.sim.deliveries import Deliveries
@@ -17,11 +17,9 @@ from bot.sim.engine import Engine, RunnerOptions
 from bot.sim.faults import Fault, Faults
 from bot.sim.git import Files, GitRepo
 from bot.sim.limits import Calls, RateLimit
-from bot.sim.model import App, CheckRun, Installation, Pull, Repo, Run, User
-from bot.sim.oidc import Oidc
+from bot.sim.model import App, CheckRun, Installation, Pull, Repo, Run, State, User
 from bot.sim.people import People
 from bot.sim.progress import Progress
-from bot.sim.state import State
 from bot.sim.webhooks import Webhooks
 
 ACTIONS_APP_ID = 15368

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.sim.deliveries import Deliveries, Delivery
 from bot.sim.git import ZERO, CommitInfo
-from bot.sim.model import CheckRun, CheckSuite, Comment, Job, Pull, Repo, Run, User
+from bot.sim.model import CheckRun, CheckSuite, Comment, Job, Pull, Repo, Run, State, User
 from bot.sim.payloads import Json
 from bot.sim.shapes import (
     check_json,
@@ -25,7 +25,6 @@ from bot.sim.shapes import (
     user_json,
     workflow_json,
 )
-from bot.sim.state import State
 
 NEEDS = {
     "check_run": "checks",

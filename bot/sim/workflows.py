@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.sim.errors import GitHubError, not_found, refuse
-from bot.sim.model import Repo, Workflow
-from bot.sim.state import State
+from bot.sim.model import Repo, State, Workflow
 from bot.sim.workflow import Input, WorkflowFile, parse
 
 FOLDER = ".github/workflows"

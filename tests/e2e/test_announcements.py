@@ -10,8 +10,8 @@ from sqlalchemy import func, select
 
 from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
+from bot.sim.auth import KEY_ID
 from bot.sim.model import Run
-from bot.sim.oidc import KEY_ID
 from bot.store.tables import tokens
 from tests.e2e.cluster import GOOD, JOB, RUNNING, Cluster
 from tests.e2e.world import World

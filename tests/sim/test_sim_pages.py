@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 from bot.sim import SimGitHub
-from bot.sim.markdown import rendered
 from bot.sim.model import CheckRun, Pull
+from bot.sim.views import rendered
 from tests.sim.conftest import Inbox
 
 PROJECT = "/octo/project"
