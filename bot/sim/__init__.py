@@ -48,7 +48,7 @@ Use in a process::
         sim.calls.by_route(); sim.calls.assert_at_most(11)
         sim.validate(validator); sim.all_problems()
 
-Faults are listed in `bot.sim.faults.Fault`.
+Faults are listed in `bot.sim.limits.Fault`.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ from __future__ import annotations
 from bot.sim.clock import Clock, ManualClock, RealClock
 from bot.sim.engine import RunnerOptions
 from bot.sim.errors import CannotError
-from bot.sim.faults import Fault
 from bot.sim.hub import SimGitHub
+from bot.sim.limits import Fault
 from bot.sim.people import NewPull
 from bot.sim.simulation import SimOptions
 

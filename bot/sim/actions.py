@@ -7,14 +7,12 @@ from typing import Any
 
 from bot.sim.checks import Checks
 from bot.sim.clock import log_stamp
-from bot.sim.engine import Engine
+from bot.sim.engine import Engine, Progress
 from bot.sim.errors import CannotError, GitHubError
 from bot.sim.expressions import ExpressionError, Scope, interpolate
 from bot.sim.model import Job, Pull, Repo, Run, State, User, Workflow
-from bot.sim.progress import Progress
 from bot.sim.runners import Runners
-from bot.sim.workflow import parse
-from bot.sim.workflows import Workflows
+from bot.sim.workflow import Workflows, parse
 
 MAX_ATTEMPTS = 50
 HELD = "action_required"

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.sim.git import git_env
-from bot.sim.joblog import JobLog
 from bot.sim.model import Repo, Run, State
-from bot.sim.process import Command, Processes, Stopping, execute
+from bot.sim.process import Command, JobLog, Processes, Stopping, execute
 
 INPUTS = {"repository", "ref", "path", "fetch-depth", "persist-credentials", "token", "clean"}
 INPUTS |= {"fetch-tags", "show-progress", "submodules", "lfs", "ssh-strict", "set-safe-directory"}

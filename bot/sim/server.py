@@ -14,8 +14,7 @@ from aiohttp import web
 
 from bot.sim import auth
 from bot.sim.errors import GitHubError, not_found
-from bot.sim.faults import Fault, error_of
-from bot.sim.limits import ApiCall
+from bot.sim.limits import ApiCall, Fault, error_of
 from bot.sim.model import App, Repo, State, Token, User
 from bot.sim.simulation import Simulation
 

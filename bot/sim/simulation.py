@@ -13,13 +13,11 @@ from bot.sim.auth import Oidc, key_pair
 from bot.sim.checks import Checks
 from bot.sim.clock import Clock, RealClock, stamp
 from bot.sim.deliveries import Deliveries
-from bot.sim.engine import Engine, RunnerOptions
-from bot.sim.faults import Fault, Faults
+from bot.sim.engine import Engine, Progress, RunnerOptions
 from bot.sim.git import Files, GitRepo
-from bot.sim.limits import Calls, RateLimit
+from bot.sim.limits import Calls, Fault, Faults, RateLimit
 from bot.sim.model import App, CheckRun, Installation, Pull, Repo, Run, State, User
 from bot.sim.people import People
-from bot.sim.progress import Progress
 from bot.sim.webhooks import Webhooks
 
 ACTIONS_APP_ID = 15368

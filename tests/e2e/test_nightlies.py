@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from bot.cli import main
 from bot.core.planning.schedule import Firing, FiringState, firing_source, latest_attempts
-from bot.sim.faults import Fault
+from bot.sim.limits import Fault
 from tests.e2e.world import POLICY, World
 
 TIMES = """

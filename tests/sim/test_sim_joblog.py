@@ -1,7 +1,7 @@
 """A job's log: workflow commands count, until a step stops them."""
 
 from bot.sim import ManualClock
-from bot.sim.joblog import JobLog
+from bot.sim.process import JobLog
 
 
 def written(*printed: str) -> list[str]:
