@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from bot.sim.checks import Checks
@@ -12,25 +11,11 @@ from bot.sim.errors import CannotError, GitHubError
 from bot.sim.expressions import ExpressionError, Scope, interpolate
 from bot.sim.model import Job, Pull, Repo, Run, State, User, Workflow
 from bot.sim.runners import Runners
-from bot.sim.workflow import Workflows, parse
+from bot.sim.workflow import Start, Workflows, parse
 
 MAX_ATTEMPTS = 50
 HELD = "action_required"
 WORKFLOW_TROUBLE = "workflow"  # this job has the log if the file cannot run at all
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """The parts of a new run."""
-
-    workflow: Workflow
-    event: str
-    ref: str
-    sha: str
-    source: str
-    by: User
-    inputs: dict[str, Any]
-    pull: Pull | None = None
 
 
 class Actions:
@@ -57,17 +42,7 @@ class Actions:
 
     def dispatch(self, repo: Repo, key: str, body: dict[str, Any], by: User) -> Run:
         """Start a run as the dispatch call does. Its `head_sha` is the dispatched ref's tip."""
-        order = self.workflows.order(repo, key, body)
-        start = Start(
-            workflow=order.workflow,
-            event="workflow_dispatch",
-            ref=order.ref,
-            sha=order.sha,
-            source=order.source,
-            by=by,
-            inputs=order.inputs,
-        )
-        return self._begin(repo, start)
+        return self._begin(repo, self.workflows.order(repo, key, body, by))
 
     def native(self, pull: Pull, file: str, by: User | None = None, *, held: bool = False) -> Run:
         """Start a workflow for a pull request as GitHub itself would on `pull_request`.

@@ -72,11 +72,6 @@ def stamp(when: datetime) -> str:
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def stamp_or_none(when: datetime | None) -> str | None:
-    """Write a time that may be missing."""
-    return None if when is None else stamp(when)
-
-
 def log_stamp(when: datetime) -> str:
     """Write a time as a job log does: seven digits of a second, `Z`."""
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f") + "0Z"

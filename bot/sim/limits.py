@@ -90,19 +90,15 @@ class RateLimit:
         }
 
 
-KINDS = (
-    "rate_limit",
-    "429",
-    "secondary",
-    "500",
-    "502",
-    "503",
-    "504",
-    "401",
-    "lost",
-    "drop",
-    "hang",
-)
+# The status and message of a fault's answer; `None`: the connection fails instead.
+KINDS: dict[str, tuple[int, str] | None] = {
+    "rate_limit": (403, "API rate limit exceeded for installation."),
+    "429": (429, "Too many requests"),
+    "secondary": (403, "You have exceeded a secondary rate limit. Please wait a few minutes."),
+    **{str(status): (status, "Server Error") for status in (500, 502, 503, 504)},
+    "401": (401, "Bad credentials"),
+    **dict.fromkeys(("lost", "drop", "hang")),
+}
 
 
 @dataclass(slots=True)
@@ -161,19 +157,13 @@ class Faults:
 
 def error_of(fault: Fault, reset_at: datetime) -> GitHubError | None:
     """Return the error answer of a fault, `None` if the fault is about the connection."""
-    retry = {"retry-after": str(fault.retry_after_s)} if fault.retry_after_s is not None else {}
-    empty = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(reset_at.timestamp()))}
-    match fault.kind:
-        case "rate_limit":
-            return GitHubError(403, "API rate limit exceeded for installation.", headers=empty)
-        case "429":
-            return GitHubError(429, "Too many requests", headers=retry)
-        case "secondary":
-            text = "You have exceeded a secondary rate limit. Please wait a few minutes."
-            return GitHubError(403, text, headers=retry)
-        case "401":
-            return GitHubError(401, "Bad credentials")
-        case "500" | "502" | "503" | "504":
-            return GitHubError(int(fault.kind), "Server Error")
-        case _:
-            return None
+    headers = {}
+    if fault.kind == "rate_limit":
+        headers = {
+            "x-ratelimit-remaining": "0",
+            "x-ratelimit-reset": str(int(reset_at.timestamp())),
+        }
+    elif fault.kind in {"429", "secondary"} and fault.retry_after_s is not None:
+        headers = {"retry-after": str(fault.retry_after_s)}
+    answer = KINDS[fault.kind]
+    return answer and GitHubError(*answer, headers=headers)

@@ -255,7 +255,6 @@ class Run:
     source: str
     head_branch: str | None = None
     inputs: dict[str, Any] = field(default_factory=dict)
-    payload: dict[str, Any] = field(default_factory=dict)
     pull: Pull | None = None
     attempt: int = 1
     status: str = "queued"

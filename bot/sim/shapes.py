@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from bot.sim.clock import stamp, stamp_or_none
+from bot.sim.clock import stamp
 from bot.sim.git import ChangedFile, CommitInfo
 from bot.sim.model import (
     App,
@@ -142,7 +142,7 @@ def pull_simple(state: State, pull: Pull, *, webhook: bool = False) -> Json:
     label = f"{pull.repo.owner.login}:{pull.base_ref}"
     data = example("pull_request", state.url, sha=pull.head_sha, **_words(pull)) | {
         **_both(state, pull),
-        "merged_at": stamp_or_none(pull.merged_at),
+        **fields(pull, "merged_at"),
         "head": _side(state, pull.head_label, pull.head_repo, pull.head_ref, pull.head_sha),
         "base": _side(state, label, pull.repo, pull.base_ref, pull.base_sha),
     }
@@ -233,7 +233,7 @@ def issue_json(state: State, pull: Pull) -> Json:
     return data | {
         **_both(state, pull),
         "comments": len(state.comments_of(pull)),
-        "pull_request": data["pull_request"] | {"merged_at": stamp_or_none(pull.merged_at)},
+        "pull_request": data["pull_request"] | fields(pull, "merged_at"),
     }
 
 

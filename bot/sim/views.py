@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -91,25 +90,15 @@ def worst(found: Sequence[Group]) -> str:
 
 
 def outcome(one: CheckRun | Job) -> str:
-    """Return the outcome or the state of a check run or job, in GitHub's words."""
+    """Return the outcome or the state of a check run or job, and how long it took, in words."""
     state = one.conclusion if one.status == "completed" else one.status
     words = {"success": "succeeded", "failure": "failed", "in_progress": "in progress"}
     found = words.get(state or "", (state or "").replace("_", " "))
-    took = duration(one)
-    return f"{found} in {took}" if took else found
-
-
-def duration(one: CheckRun | Job) -> str:
-    """Return the duration of a check run or job, "" if it has not ended."""
     if one.started_at is None or one.completed_at is None:
-        return ""
-    return _words(one.started_at, one.completed_at)
-
-
-def _words(begin: datetime, end: datetime) -> str:
-    seconds = max(0, round((end - begin).total_seconds()))
+        return found
+    seconds = max(0, round((one.completed_at - one.started_at).total_seconds()))
     minutes, seconds = divmod(seconds, 60)
-    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+    return f"{found} in {minutes} min {seconds} s" if minutes else f"{found} in {seconds} s"
 
 
 def log_lines(job: Job) -> Iterator[tuple[str, str]]:

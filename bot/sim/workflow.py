@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from bot.sim.errors import GitHubError, not_found, refuse
-from bot.sim.model import Repo, State, Workflow
+from bot.sim.errors import not_found, refuse
+from bot.sim.model import Pull, Repo, State, User, Workflow
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 WORKFLOW_KEYS = {"name", "run-name", "on", "permissions", "env", "defaults", "concurrency", "jobs"}
@@ -211,15 +211,17 @@ MAX_INPUT_CHARACTERS = 65_535
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A dispatch that GitHub accepts: the branch or tag, its tip, the file there, the inputs."""
+class Start:
+    """The parts of a new run: for a dispatch the branch or tag, its tip, the file there."""
 
     workflow: Workflow
+    event: str
     ref: str
     sha: str
     source: str
-    file: WorkflowFile
+    by: User
     inputs: dict[str, Any]
+    pull: Pull | None = None
 
 
 class Workflows:
@@ -251,7 +253,7 @@ class Workflows:
                 return workflow
         raise not_found()
 
-    def order(self, repo: Repo, key: str, body: dict[str, Any]) -> Order:
+    def order(self, repo: Repo, key: str, body: dict[str, Any], by: User) -> Start:
         """Check a dispatch as GitHub does: 404 and the 422s with its texts."""
         workflow = self.find(repo, key)
         ref = body.get("ref")
@@ -265,13 +267,13 @@ class Workflows:
             refuse("Cannot trigger a 'workflow_dispatch' on a disabled workflow")
         data = repo.git.read(sha, workflow.path)
         if data is None:
-            raise GitHubError(404, "Not Found")
+            raise not_found()
         source = data.decode("utf-8", "replace")
         file = parse(source)
         if "workflow_dispatch" not in file.triggers:
             refuse("Workflow does not have 'workflow_dispatch' trigger")
         inputs = check_inputs(file.inputs, body.get("inputs") or {})
-        return Order(workflow, name, sha, source, file, inputs)
+        return Start(workflow, "workflow_dispatch", name, sha, source, by, inputs)
 
 
 def check_inputs(declared: dict[str, Input], given: Any) -> dict[str, Any]:
