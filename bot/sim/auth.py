@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.sim.errors import GitHubError, refuse
 from bot.sim.model import App, Installation, Job, Repo, State, Token
+from bot.sim.shapes import run_context
 
 TOKEN_LIFE = timedelta(hours=1)
 JWT_LIFE_S = 600
@@ -162,36 +163,23 @@ class Oidc:
         """Return the claims of a job's token. All are text, except the times."""
         run, repo = job.run, job.run.repo
         now = int(self._state.clock.now().timestamp())
-        ref = run.ref if run.ref.startswith("refs/") else f"refs/heads/{run.ref}"
-        workflow_ref = f"{repo.full_name}/{run.workflow.path}@{ref}"
+        shared = run_context(run)
         owner, name = f"{repo.owner.login}@{repo.owner.id}", f"{repo.name}@{repo.id}"
         self._count += 1
         return {
+            **shared,
             "jti": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{job.id}/{self._count}")),
-            "sub": f"repo:{owner}/{name}:ref:{ref}",
+            "sub": f"repo:{owner}/{name}:ref:{shared['ref']}",
             "aud": audience or f"{self._state.url}/{repo.owner.login}",
             "iss": self._state.url,
-            "ref": ref,
-            "sha": run.head_sha,
-            "repository": repo.full_name,
-            "repository_id": str(repo.id),
-            "repository_owner": repo.owner.login,
             "repository_owner_id": str(repo.owner.id),
             "repository_visibility": "private" if repo.private else "public",
-            "run_id": str(run.id),
-            "run_number": str(run.number),
             "run_attempt": str(job.attempt),
             "actor": run.triggering_actor.login,
             "actor_id": str(run.triggering_actor.id),
-            "workflow": run.workflow.name,
-            "head_ref": run.pull.head_ref if run.pull else "",
-            "base_ref": run.pull.base_ref if run.pull else "",
-            "event_name": run.event,
             "ref_protected": "false",
-            "ref_type": "branch",
-            "workflow_ref": workflow_ref,
             "workflow_sha": run.head_sha,
-            "job_workflow_ref": workflow_ref,
+            "job_workflow_ref": shared["workflow_ref"],
             "job_workflow_sha": run.head_sha,
             "check_run_id": str(job.check.id) if job.check else "",
             "runner_environment": "self-hosted",

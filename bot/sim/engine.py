@@ -16,7 +16,7 @@ from bot.sim.model import Job, Run, State
 from bot.sim.process import JobLog, Stopping
 from bot.sim.runner import JobRunner, Work
 from bot.sim.runners import Groups, Runner, Runners
-from bot.sim.shapes import pull_json, repo_json, run_json
+from bot.sim.shapes import pull_json, repo_json, run_context, run_json
 from bot.sim.webhooks import Webhooks
 from bot.sim.workflow import JobSpec, WorkflowFile, parse
 
@@ -149,28 +149,16 @@ class Engine:
     def contexts(self, run: Run) -> dict[str, Any]:
         """Return the contexts every expression of a run may use."""
         repo = run.repo
-        ref = run.ref if run.ref.startswith("refs/") else f"refs/heads/{run.ref}"
         event: dict[str, Any] = {"repository": repo_json(self._state, repo)}
         event["inputs"] = {key: _plain(value) for key, value in run.inputs.items()}
         if run.pull is not None:
             event["pull_request"] = pull_json(self._state, run.pull)
             event["number"] = run.pull.number
+        shared = run_context(run)
         github = {
-            "repository": repo.full_name,
-            "repository_id": str(repo.id),
-            "repository_owner": repo.owner.login,
-            "run_id": str(run.id),
-            "run_number": str(run.number),
+            **shared,
             "run_attempt": str(run.attempt),
-            "sha": run.head_sha,
-            "ref": ref,
-            "ref_name": ref.removeprefix("refs/heads/").removeprefix("refs/"),
-            "ref_type": "branch",
-            "head_ref": run.pull.head_ref if run.pull else "",
-            "base_ref": run.pull.base_ref if run.pull else "",
-            "event_name": run.event,
-            "workflow": run.workflow.name,
-            "workflow_ref": f"{repo.full_name}/{run.workflow.path}@{ref}",
+            "ref_name": shared["ref"].removeprefix("refs/heads/").removeprefix("refs/"),
             "actor": run.actor.login,
             "triggering_actor": run.triggering_actor.login,
             "server_url": self._state.url,

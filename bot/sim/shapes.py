@@ -348,3 +348,24 @@ def job_json(state: State, job: Job) -> Json:
         "runner_group_id": 1 if assigned else None,
         "runner_group_name": "Default" if assigned else None,
     }
+
+
+def run_context(run: Run) -> dict[str, str]:
+    """Return what the `github` context and the OIDC claims of a run's jobs both say."""
+    repo = run.repo
+    ref = run.ref if run.ref.startswith("refs/") else f"refs/heads/{run.ref}"
+    return {
+        "repository": repo.full_name,
+        "repository_id": str(repo.id),
+        "repository_owner": repo.owner.login,
+        "run_id": str(run.id),
+        "run_number": str(run.number),
+        "sha": run.head_sha,
+        "ref": ref,
+        "ref_type": "branch",
+        "head_ref": run.pull.head_ref if run.pull else "",
+        "base_ref": run.pull.base_ref if run.pull else "",
+        "event_name": run.event,
+        "workflow": run.workflow.name,
+        "workflow_ref": f"{repo.full_name}/{run.workflow.path}@{ref}",
+    }
