@@ -1,32 +1,33 @@
-"""The command line: one file for each command, imported only when it is called."""
+"""The command line: commands by file, imported only when they are called."""
 
 import os
 from importlib import import_module
 
 import click
 
+# The module of each command, and its name there unless that is `command`.
 COMMANDS = {
     "audit": "audit",
-    "cancel": "cancel",
+    "cancel": "runs:cancel",
     "check-policy": "check_policy",
     "demo": "demo",
     "digest": "digest",
     "explain": "explain",
     "init": "init",
     "match": "match",
-    "migrate": "migrate",
+    "migrate": "service:migrate",
     "nightly": "nightly",
-    "pause": "pause",
-    "resume": "resume",
-    "retry": "retry",
-    "runs": "runs",
+    "pause": "pause:pause",
+    "resume": "pause:resume",
+    "retry": "runs:retry",
+    "runs": "runs:runs",
     "schema": "schema",
-    "serve": "serve",
-    "show": "show",
+    "serve": "service:serve",
+    "show": "runs:show",
     "simulate": "simulate",
     "submit": "submit",
     "submitter": "submitter",
-    "worker": "worker",
+    "worker": "service:worker",
 }
 
 
@@ -41,7 +42,8 @@ class LazyGroup(click.Group):
         """Import the command's module; return None for an unknown command."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"bot.cli.{COMMANDS[cmd_name]}").command
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command = getattr(import_module(f"bot.cli.{module}"), name or "command")
         assert isinstance(command, click.Command)
         return command
 

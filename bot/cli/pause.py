@@ -1,4 +1,4 @@
-"""``ascend-ci pause``: start nothing new on a label, on a pool, or anywhere."""
+"""``ascend-ci pause`` and ``resume``: start nothing new on a label, on a pool, or anywhere."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ class PauseArguments:
 @click.option("--until", metavar="T", help=f"End of the pause: {FORMS}. Default: until `resume`.")
 @options.by_or_none
 @options.as_json
-def command(*, everything: bool, listing: bool, as_json: bool, **what: Any) -> None:
+def pause(*, everything: bool, listing: bool, as_json: bool, **what: Any) -> None:
     """Start nothing new on a runner label or a pool of NPUs.
 
     A pause holds in every repository. Running jobs continue to their end. Waiting runs show who
@@ -105,3 +105,39 @@ def _list(*, as_json: bool) -> None:
     heads = ("paused", "by", "since", "until", "why")
     rows = [(p.resource, p.by, when(p.at, now), when(p.until, now), p.reason) for p in found]
     print_table(heads, rows, whole=("paused",))
+
+
+@click.command("resume")
+@click.argument("resource", required=False, metavar="[LABEL|POOL]")
+@click.option("--all", "everything", is_flag=True, help="End the pause of everything.")
+@options.by
+@options.as_json
+def resume(resource: str | None, by: str, *, everything: bool, as_json: bool) -> None:
+    """End the pause of a label, of a pool, or of everything.
+
+    Other pauses stay.
+    """
+    if (resource is not None) is everything:
+        msg = "name one label or pool, or say --all"
+        raise click.UsageError(msg)
+
+    from bot.cli.operators.printing import pause_line, print_json  # noqa: PLC0415  rich
+    from bot.cli.operators.session import operate, or_exit, or_wrong_use  # noqa: PLC0415  SQLAlchemy
+    from bot.web.answers import pause_json  # noqa: PLC0415
+
+    async def work(session: "OperatorSession") -> None:
+        named = "all"
+        if resource is not None:
+            named = or_wrong_use(await session.operator.resource(resource, session.policies))
+        ended = or_exit(await session.operator.resume(named))
+        left = await session.store.pauses.in_force(session.now)
+        if as_json:
+            print_json(
+                {"resumed": pause_json(ended), "pauses": [pause_json(item) for item in left]}
+            )
+            return
+        click.echo(f"Runs start again: {pause_line(ended, session.now, was=True)}.")
+        for pause in left:
+            click.echo(f"Still, {pause_line(pause, session.now)}.", err=True)
+
+    operate(work, who=by)

@@ -1,4 +1,4 @@
-"""Shared parts of `serve`, `worker` and `migrate`: settings, and errors at the start."""
+"""`ascend-ci serve`, `worker` and `migrate`: settings, and errors at the start."""
 
 import asyncio
 import sys
@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import click
 
-from bot.settings import Kind, Settings, SettingsError, read_settings
+from bot.settings import Kind, SettingsError, read_operator_settings, read_settings
 
 WRONG_USE = 2
 UNREACHABLE = 3
@@ -44,7 +44,7 @@ def _leave(status: int, line: str) -> NoReturn:
     sys.exit(status)
 
 
-def service_command(name: str, text: str, *, with_web: bool) -> click.Command:
+def _service_command(name: str, text: str, *, with_web: bool) -> click.Command:
     """Return a command that runs the service."""
 
     @click.command(name, help=text)
@@ -56,3 +56,23 @@ def service_command(name: str, text: str, *, with_web: bool) -> click.Command:
             asyncio.run(run(settings, with_web=with_web))
 
     return command
+
+
+serve = _service_command("serve", "Answer webhooks and do the work, until SIGTERM.", with_web=True)
+worker = _service_command(
+    "worker", "Do the work only, beside a `serve`, until SIGTERM.", with_web=False
+)
+
+
+@click.command("migrate")
+def migrate() -> None:
+    """Bring the database (DATABASE_URL) to the newest schema.
+
+    It is safe to run it twice at once.
+    """
+    settings = settings_or_exit(read_operator_settings)
+    from bot import store  # noqa: PLC0415  SQLAlchemy, for this command alone
+
+    with exit_on_error():
+        asyncio.run(store.migrate(settings.database_url))
+    click.echo("The database is at the newest schema.", err=True)
