@@ -5,6 +5,7 @@ import sys
 import click
 
 from bot.cli.inputs import FILE, read_bytes
+from bot.core.messages.words import count
 from bot.core.policy.loading import PolicyError, PolicyErrors, check_policy
 from bot.core.policy.models import Policy
 
@@ -29,14 +30,10 @@ def _line(name: str, error: PolicyError, kind: str = "") -> str:
 
 def _summary(name: str, policy: Policy, warnings: int) -> str:
     counts = (
-        _count(len(policy.suites), "suite"),
-        _count(len(policy.runners), "runner label"),
-        _count(len(policy.pools), "pool"),
-        _count(len(policy.nightly), "nightly time"),
-        _count(warnings, "warning"),
+        count(len(policy.suites), "suite"),
+        count(len(policy.runners), "runner label"),
+        count(len(policy.pools), "pool"),
+        count(len(policy.nightly), "nightly time"),
+        count(warnings, "warning"),
     )
     return f"{name}: OK, {', '.join(counts)}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.operators import options
+from bot.cli.service import WRONG_USE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +103,7 @@ async def _ask(
 
 def _one(told: "Sequence[ScheduleListing]", name: str, repo: str | None) -> "ScheduleListing":
     """Return the schedule of that name; exit with 2 if there is none, or more than one."""
-    from bot.cli.operators.session import WRONG_USE, exit_with  # noqa: PLC0415
+    from bot.cli.operators.session import exit_with  # noqa: PLC0415
 
     here = [item for item in told if _is_of(item, repo)]
     found = [item for item in here if item.schedule.name == name]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot import resources
-from bot.cli.demo.errors import DemoError
 from bot.cli.demo.expected import Expectation, ExpectedCheck, differences
 from bot.sim import CannotError, NewPull, SimGitHub
 from bot.sim.model import CheckRun, Pull, Run
@@ -18,6 +17,10 @@ from bot.submitter.jobs import Backend
 SCENE_S = 180.0  # each takes under 20 s on an idle machine, much more on a busy one
 LOOK_S = 0.1
 PULLS = "demo/pulls/"
+
+
+class DemoError(Exception):
+    """A part did not start, or what was waited for did not come; the text says which."""
 
 
 def files_of(change: str) -> dict[str, str]:

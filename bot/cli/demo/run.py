@@ -9,15 +9,16 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
-from bot.cli.demo.answer import answer
-from bot.cli.demo.errors import DemoError
 from bot.cli.demo.expected import differences, unexpected
-from bot.cli.demo.play import LOOK_S, Play, Scene
+from bot.cli.demo.play import LOOK_S, DemoError, Play, Scene
 from bot.cli.demo.scenes import SCENES
 from bot.cli.demo.show import Course, Show
 from bot.cli.demo.stage import Stage, folder, stage
 from bot.sim import SimGitHub
+from bot.sim.model import Run
+from bot.sim.payloads import fields
 
 FINE, DIFFERS = 0, 1
 CALM_S = 30.0  # a gate may open once more after its suite's end: writes to GitHub are paced
@@ -77,7 +78,7 @@ async def _staged(options: Options, show: Show) -> int:
             for line in [*problems, *([up.log.tail()] if problems else [])]:
                 show.say(line)
             if options.as_json:
-                print(json.dumps(answer(up.github, time.monotonic() - began)), flush=True)
+                print(json.dumps(_answer(up.github, time.monotonic() - began)), flush=True)
             _say_where(up, show)
             show.results(courses)
             if not options.once:
@@ -124,3 +125,31 @@ def _problems(courses: Sequence[Course], github: SimGitHub) -> list[str]:
 def _say_where(up: Stage, show: Show) -> None:
     show.say(f"{up.github.url}  the simulated GitHub")
     show.say(f"{up.bot_url}/api/v1/health  the bot's health; {up.bot_url}/metrics its numbers")
+
+
+def _answer(github: SimGitHub, seconds: float) -> dict[str, Any]:
+    """Return the check runs, comments and dispatched workflow runs of GitHub, for `--json`."""
+    shown = ("name", "head_sha", "status", "conclusion", "title")
+    return {
+        "check_runs": [fields(run, *shown) for run in github.check_runs()],
+        "comments": [
+            {
+                **fields(one, "id", "body"),
+                "pull": one.pull.number,
+                "user": one.user.login,
+                "reactions": [reaction.content for reaction in one.reactions],
+            }
+            for one in github.state.comments.values()
+        ],
+        "dispatches": [_dispatch(r) for r in github.runs() if r.event == "workflow_dispatch"],
+        "seconds": round(seconds, 1),
+    }
+
+
+def _dispatch(run: Run) -> dict[str, Any]:
+    names = ("id", "attempt", "event", "title", "inputs", "status", "conclusion", "head_sha")
+    return {
+        **fields(run, *names, "created_at"),
+        "workflow": run.workflow.path,
+        "jobs": [fields(job, "id", "key", "status", "conclusion") for job in run.jobs],
+    }

@@ -1,6 +1,7 @@
 """Options that several operators' commands share, in a module that is quick to import."""
 
 import re
+from functools import partial
 
 import click
 
@@ -36,16 +37,6 @@ limit = click.option(
     help="Number of rows, newest first.",
 )
 
-reason = click.option(
-    "--reason",
-    metavar="T",
-    callback=_nonblank,
-    help="The reason: people read it, and the audit keeps it.",
-)
-required_reason = click.option(
-    "--reason",
-    metavar="T",
-    required=True,
-    callback=_nonblank,
-    help="The reason: people read it, and the audit keeps it.",
-)
+_WHY = "The reason: people read it, and the audit keeps it."
+_reason = partial(click.option, "--reason", metavar="T", callback=_nonblank, help=_WHY)
+reason, required_reason = _reason(), _reason(required=True)

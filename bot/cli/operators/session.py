@@ -2,8 +2,8 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from bot.adapters.clock import SystemClock
+from bot.cli.service import UNREACHABLE, WRONG_USE
 from bot.core.report.markdown import one_line
 from bot.ports.errors import Transient
 from bot.services.operator import No, Operator
@@ -25,8 +26,6 @@ from bot.store.wake import open_wake
 from bot.telemetry import configure_logs
 
 NO = 1
-WRONG_USE = 2
-UNREACHABLE = 3
 
 _FORMS = "sqlite+aiosqlite:///FILE, or postgresql+asyncpg://… with its driver installed"
 
@@ -92,29 +91,17 @@ async def _operate(
     configure_logs("WARNING", "console")
     await _check(settings.database_url)
     clock = SystemClock()
-    async with _opened(settings.database_url, wakes=bool(who)) as store:
+    async with AsyncExitStack() as stack:
+        # A command that only reads needs no connection to wake the service.
+        waking = open_wake(settings.database_url) if who else nullcontext()
+        store = await Store.open(
+            settings.database_url, wake=await stack.enter_async_context(waking)
+        )
+        stack.push_async_callback(store.close)
         operator = Operator(store, clock, lambda: ulid(clock.now()), who)
         pages = pages_of(str(settings.github_api_url))
         session = OperatorSession(store, operator, pages, _own_policies(settings), clock.now())
         return await work(session)
-
-
-@asynccontextmanager
-async def _opened(url: str, *, wakes: bool) -> AsyncIterator[Store]:
-    """Open the store; a command that only reads needs no connection to wake the service."""
-    if not wakes:
-        store = await Store.open(url)
-        try:
-            yield store
-        finally:
-            await store.close()
-        return
-    async with open_wake(url) as wake:
-        store = await Store.open(url, wake=wake)
-        try:
-            yield store
-        finally:
-            await store.close()
 
 
 def _check_file(url: str) -> None:
