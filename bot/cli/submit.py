@@ -1,7 +1,5 @@
 """`ascend-ci submit`: the single-file helper of the workflows; it parses its own arguments."""
 
-from __future__ import annotations
-
 import sys
 
 import click

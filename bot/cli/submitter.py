@@ -1,7 +1,5 @@
 """`ascend-ci submitter`: our own RayJob submitter as a service."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from functools import partial

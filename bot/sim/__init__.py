@@ -51,8 +51,6 @@ Use in a process::
 Faults are listed in `bot.sim.limits.Fault`.
 """
 
-from __future__ import annotations
-
 from bot.sim.clock import Clock, ManualClock, RealClock
 from bot.sim.engine import RunnerOptions
 from bot.sim.errors import CannotError

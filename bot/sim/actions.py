@@ -1,7 +1,5 @@
 """GitHub Actions: dispatch, native runs, re-runs, cancels, and runs scripted by a test."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bot.sim.checks import Checks

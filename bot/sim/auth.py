@@ -1,7 +1,5 @@
 """Who calls: the app by its JWT, an installation by its token; and the OIDC issuer of Actions."""
 
-from __future__ import annotations
-
 import secrets
 import uuid
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """`uses: actions/checkout`: a real checkout from the simulated repositories."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Check runs and suites: how they are made, changed, summed up, run again and pressed."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The one clock of the simulation. A test can replace it."""
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 import itertools

@@ -1,7 +1,5 @@
 """Executes workflow runs, each in a task: the order of jobs, runners, concurrency, cancelling."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets

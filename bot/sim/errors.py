@@ -1,7 +1,5 @@
 """The two errors of the simulation: an answer of GitHub, and a deed that no page offers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 

@@ -4,8 +4,6 @@ Known: the contexts a caller passes, literals, `.name`, `['name']`, `[0]`, `.*`,
 `!=`, `<`, `<=`, `>`, `>=`, `&&`, `||`, and the functions of `FUNCTIONS` and `STATUS_FUNCTIONS`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

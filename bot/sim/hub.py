@@ -1,7 +1,5 @@
 """`SimGitHub`: the simulation as a server."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Calls: their count, the primary rate limit, and the faults that a test asks for."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections import Counter
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Pages that look like GitHub's, for people who watch the demo and take part in it."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Awaitable, Callable
 from functools import cache

@@ -5,8 +5,6 @@ of their own, such as the user of a comment, are left out. What stands in many p
 such as the repository's name in its links, is a word of `WORDS` and is replaced everywhere.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import datetime

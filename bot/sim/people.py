@@ -1,7 +1,5 @@
 """The deeds of people on GitHub's pages and with git. Each sends its events."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The processes of steps and the log of their job. Steps are stopped as GitHub's runner does."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

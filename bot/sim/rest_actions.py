@@ -1,7 +1,5 @@
 """REST: workflows, dispatch, runs, jobs, logs, re-run, cancel."""
 
-from __future__ import annotations
-
 import io
 import operator
 import zipfile

@@ -1,7 +1,5 @@
 """REST: the app itself, installations, tokens, hook deliveries, the rate limit, organisations."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bot.sim.auth import issue_token

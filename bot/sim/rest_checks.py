@@ -1,7 +1,5 @@
 """REST: check runs and check suites."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """REST: pull requests, comments, reactions, labels."""
 
-from __future__ import annotations
-
 from bot.sim.errors import GitHubError, not_found, refuse
 from bot.sim.model import Comment, Pull, Reaction
 from bot.sim.server import Answer, Call, Routes, paged

@@ -1,7 +1,5 @@
 """REST: repositories, branches, commits, refs, contents, comparison."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 from urllib.parse import quote

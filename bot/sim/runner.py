@@ -1,7 +1,5 @@
 """Executes the steps of a job as real processes on this machine."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Iterator

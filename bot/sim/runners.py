@@ -1,7 +1,5 @@
 """What jobs and runs wait for: a runner, and their turn in a concurrency group."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field

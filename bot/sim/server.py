@@ -1,7 +1,5 @@
 """REST calls: what a handler gets and answers, and the pipeline from credentials to counting."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """JSON shapes of GitHub's objects, as REST and webhooks show them."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import quote
 

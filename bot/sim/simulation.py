@@ -1,7 +1,5 @@
 """`Simulation`: every part of the simulated GitHub, put together but not served yet."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path

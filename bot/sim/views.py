@@ -1,7 +1,5 @@
 """Texts, check runs and logs for the pages: rendered, grouped, chosen and put into words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Builds the webhooks of each change and queues them for delivery."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Workflow files: a declared subset of their syntax, and the dispatch of one."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """`ascend-ci demo`: everything on this machine, nothing of GitHub's, nothing of a cluster's."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 

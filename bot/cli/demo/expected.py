@@ -1,7 +1,5 @@
 """What a scene should end in, and how the check runs and replies of GitHub differ from it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The log of the bot and of everything beside it in this process: a file in the demo's folder."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A scene being played: what it may do, what it waits for, how far it is."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,7 +1,5 @@
 """Plays the whole story at once and judges it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

@@ -1,7 +1,5 @@
 """The story, scene by scene. All are played at once. A new one is a function and a line below."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from bot.cli.demo.expected import ExpectedReply, gate, suite

@@ -1,7 +1,5 @@
 """What a person sees: a live table in a terminal, a line a step elsewhere, then the results."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

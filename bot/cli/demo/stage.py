@@ -1,7 +1,5 @@
 """Everything up on loopback, in this process, and the folder that it works in."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

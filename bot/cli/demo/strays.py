@@ -1,7 +1,5 @@
 """The last resort: kills what a part of the demo started and could not stop itself."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
