@@ -125,9 +125,7 @@ class Actions:
         if not self.scripted:
             self._engine.launch(run)
 
-    def rerun(
-        self, run: Run, by: User, *, failed_only: bool = False, job: Job | None = None
-    ) -> Run:
+    def rerun(self, run: Run, by: User, *, failed_only: bool = False) -> Run:
         """Run again as the Actions tab and the API do: with the same id, as the next attempt."""
         if run.status != "completed":
             raise GitHubError(403, "The workflow run is already running")
@@ -135,7 +133,7 @@ class Actions:
             raise GitHubError(403, "Unable to retry this workflow run: too many attempts")
         if run.workflow.state != "active":
             raise GitHubError(403, "Unable to retry a run of a disabled workflow")
-        keys = self._keys_again(run, failed_only=failed_only, job=job)
+        keys = self._failed(run) if failed_only else None
         if keys is not None and not keys:
             raise GitHubError(403, "This workflow run has no failed jobs")
         run.attempt += 1
@@ -146,14 +144,8 @@ class Actions:
         self._attempt(run, keys)
         return run
 
-    def _keys_again(self, run: Run, *, failed_only: bool, job: Job | None) -> set[str] | None:
-        if job is None and not failed_only:
-            return None
-        first = (
-            {job.key}
-            if job
-            else {one.key for one in run.latest() if one.conclusion not in {"success", "skipped"}}
-        )
+    def _failed(self, run: Run) -> set[str]:
+        first = {job.key for job in run.latest() if job.conclusion not in {"success", "skipped"}}
         specs = parse(run.source).jobs
         while True:  # a job that needs one of these runs again too
             more = {key for key, spec in specs.items() if set(spec.needs) & first} - first

@@ -16,7 +16,6 @@ import pygit2
 from pygit2.enums import DiffOption, FileMode, SortMode
 
 ZERO = "0" * 40
-_HISTORY = 1000  # commits of a list
 _RENAMES = 10_000  # more files than a pull request may have
 _NOT_IN_A_NAME = str.maketrans("", "", "<>\n")  # git leaves these out, libgit2 refuses them
 Files = Mapping[str, str | bytes | None]
@@ -166,11 +165,6 @@ class GitRepo:
         walker = self._repo.walk(head, SortMode.TOPOLOGICAL | SortMode.REVERSE)
         walker.hide(base)
         return [str(commit.id) for commit in walker]
-
-    def history(self, sha: str) -> list[str]:
-        """Return a commit and those before it, newest first."""
-        walker = self._repo.walk(sha, SortMode.TIME)
-        return [str(commit.id) for commit, _ in zip(walker, range(_HISTORY), strict=False)]
 
     def info(self, sha: str) -> CommitInfo:
         """Read a commit."""

@@ -47,7 +47,7 @@ class SimGitHub(Simulation):
         for route in ROUTES:
             pipeline = Pipeline(self, route, self._check)
             app.router.add_route(route.method, route.template, pipeline.__call__)
-        app.router.add_get("/_logs/{name}", self._log)
+        app.router.add_get(r"/_logs/job-{number:\d+}.txt", self._log)
         auth.add_routes(app, self.oidc, self.state)
         pages.add_routes(app, self)
         return app
@@ -57,13 +57,9 @@ class SimGitHub(Simulation):
             self.problems += self.validator(seen)
 
     async def _log(self, request: web.Request) -> web.Response:
-        kind, _, rest = request.match_info["name"].partition("-")
-        number = int(rest.partition(".")[0])
         if rest_actions.link_expired(request.query.get("made", ""), self.state.clock.now()):
             return web.Response(status=403, text="AuthenticationFailed")
-        if kind == "run" and (run := self.state.runs.get(number)):
-            return web.Response(body=rest_actions.log_zip(run), content_type="application/zip")
-        if kind == "job" and (job := self.state.job(number)):
+        if job := self.state.job(int(request.match_info["number"])):
             return web.Response(body=rest_actions.log_text(job), content_type="text/plain")
         return web.Response(status=404, text="BlobNotFound")
 

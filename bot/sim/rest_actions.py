@@ -1,8 +1,6 @@
 """REST: workflows, dispatch, runs, jobs, logs, re-run, cancel."""
 
-import io
 import operator
-import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,12 +18,6 @@ RUN = f"{ACTIONS}/runs/{{run_id}}"
 JOB = f"{ACTIONS}/jobs/{{job_id}}"
 WORKFLOW = f"{ACTIONS}/workflows/{{workflow_id}}"
 ROUTES = Routes()
-
-
-@ROUTES.on("GET", f"{ACTIONS}/workflows", "actions")
-async def _list_workflows(call: Call) -> Answer:
-    found = call.sim.actions.workflows.of(call.repo)
-    return paged(call, [workflow_json(call.state, one) for one in found], "workflows")
 
 
 def _workflow(call: Call) -> Workflow:
@@ -173,26 +165,9 @@ async def _job_logs(call: Call) -> Answer:
     return Answer(None, 302, {"Location": call.sim.log_link(f"job-{job.id}.txt")})
 
 
-@ROUTES.on("GET", f"{RUN}/logs", "actions")
-async def _run_logs(call: Call) -> Answer:
-    run = _run(call)
-    if run.status != "completed":
-        raise not_found()
-    return Answer(None, 302, {"Location": call.sim.log_link(f"run-{run.id}.zip")})
-
-
 def log_text(job: Job) -> bytes:
     """Return a job's log. It begins with a byte order mark, as the real ones do."""
     return b"\xef\xbb\xbf" + "".join(f"{line}\n" for line in job.log).encode()
-
-
-def log_zip(run: Run) -> bytes:
-    """Return the logs of a run's latest jobs, zipped."""
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w") as archive:
-        for number, job in enumerate(run.latest()):
-            archive.writestr(f"{number}_{job.name}.txt", log_text(job))
-    return target.getvalue()
 
 
 @ROUTES.on("POST", f"{RUN}/rerun", "actions", "write")
@@ -202,35 +177,11 @@ async def _rerun(call: Call) -> Answer:
     return Answer({}, 201)
 
 
-@ROUTES.on("POST", f"{JOB}/rerun", "actions", "write")
-async def _rerun_job(call: Call) -> Answer:
-    job = _job(call)
-    call.sim.actions.rerun(job.run, call.me, job=job)
-    return Answer({}, 201)
-
-
 @ROUTES.on("POST", f"{RUN}/cancel", "actions", "write")
 @ROUTES.on("POST", f"{RUN}/force-cancel", "actions", "write")
 async def _cancel(call: Call) -> Answer:
     call.sim.actions.cancel(_run(call), force=call.path.endswith("/force-cancel"))
     return Answer({}, 202)
-
-
-@ROUTES.on("GET", f"{ACTIONS}/runners", "administration")
-async def _list_runners(call: Call) -> Answer:
-    shown = [
-        {
-            "id": runner.id,
-            "name": runner.name,
-            "os": "linux",
-            "status": "online" if runner.online else "offline",
-            "busy": runner.busy,
-            "labels": [{"id": 0, "name": name, "type": "custom"} for name in sorted(runner.labels)],
-            "runner_group_id": 1,
-        }
-        for runner in call.sim.actions.runners.all
-    ]
-    return paged(call, shown, "runners")
 
 
 def link_expired(call_at: str, now: datetime) -> bool:

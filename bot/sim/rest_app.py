@@ -9,7 +9,7 @@ from bot.sim.errors import not_found, refuse
 from bot.sim.model import Installation
 from bot.sim.payloads import fields
 from bot.sim.server import Answer, Call, Routes, paged
-from bot.sim.shapes import app_json, installation_json, repo_json, user_json
+from bot.sim.shapes import app_json, installation_json, user_json
 
 ROUTES = Routes()
 
@@ -58,18 +58,6 @@ async def _repo_installation(call: Call) -> Answer:
     if found is None:
         raise not_found()
     return Answer(installation_json(call.state, found))
-
-
-@ROUTES.on("GET", "/installation/repositories")
-async def _installation_repos(call: Call) -> Answer:
-    assert call.token is not None
-    account = call.token.installation.account
-    repos = [
-        repo_json(call.state, repo)
-        for repo in call.state.repos.values()
-        if repo.owner is account and repo.parent is None
-    ]
-    return paged(call, repos, "repositories")
 
 
 def delivery_json(one: Delivery, *, full: bool = False) -> dict[str, Any]:
@@ -147,11 +135,6 @@ async def _rate_limit(call: Call) -> Answer:
     return Answer({"resources": {"core": core, "search": search}})
 
 
-@ROUTES.on("GET", "/meta", who="any")
-async def _meta(call: Call) -> Answer:
-    return Answer({"verifiable_password_authentication": False, "hooks": ["127.0.0.0/8"]})
-
-
 @ROUTES.on("GET", "/orgs/{org}/teams/{team_slug}/memberships/{username}", "members")
 async def _team_membership(call: Call) -> Answer:
     members = call.state.teams.get((call.params["org"], call.params["team_slug"]), {})
@@ -191,9 +174,3 @@ async def _permission(call: Call) -> Answer:
     role = repo.role_names.get(user.login.lower(), level)
     shape = user_json(state, user) | {"permissions": flags, "role_name": role}
     return Answer({"permission": shown, "role_name": role, "user": shape})
-
-
-@ROUTES.on("GET", "/user")
-async def _me(call: Call) -> Answer:
-    """Refuse: installation tokens may not ask."""
-    raise not_found()

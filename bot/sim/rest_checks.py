@@ -64,16 +64,6 @@ async def _list_annotations(call: Call) -> Answer:
     )
 
 
-@ROUTES.on("POST", f"{REPO}/check-runs/{{check_run_id}}/rerequest", "checks", "write")
-async def _rerequest(call: Call) -> Answer:
-    """Fire the webhook back at the caller."""
-    run = _run(call)
-    if run.suite.app is not _app(call):
-        raise GitHubError(403, "This check run is not rerequestable")
-    call.sim.checks.rerun(run, call.me)
-    return Answer({}, 201)
-
-
 def _listed(call: Call, suites: list[CheckSuite]) -> Answer:
     """List the check runs as they were `lag_s` ago, newest first."""
     state = call.state
@@ -113,39 +103,6 @@ async def _for_ref(call: Call) -> Answer:
     return _listed(call, _suites_at(call))
 
 
-@ROUTES.on("GET", f"{REPO}/commits/{{ref:.+}}/check-suites", "checks")
-async def _suites_for_ref(call: Call) -> Answer:
-    shown = [
-        suite_rest(call.state, suite)
-        for suite in _suites_at(call)
-        if call.query.get("app_id", str(suite.app.id)) == str(suite.app.id)
-    ]
-    return paged(call, shown, "check_suites")
-
-
 @ROUTES.on("GET", f"{REPO}/check-suites/{{check_suite_id}}", "checks")
 async def _get_suite(call: Call) -> Answer:
     return Answer(suite_rest(call.state, _suite(call)))
-
-
-@ROUTES.on("GET", f"{REPO}/check-suites/{{check_suite_id}}/check-runs", "checks")
-async def _suite_runs(call: Call) -> Answer:
-    return _listed(call, [_suite(call)])
-
-
-@ROUTES.on("POST", f"{REPO}/check-suites", "checks", "write")
-async def _create_suite(call: Call) -> Answer:
-    """Answer 200 when it is there, 201 when it is new."""
-    body = call.fields()
-    sha = str(body.get("head_sha", ""))
-    if call.repo.git.tip(sha) is None:
-        refuse(f"No commit found for SHA: {sha}")
-    before = set(call.state.suites)
-    suite = call.sim.checks.suite_for(call.repo, _app(call), sha)
-    return Answer(suite_rest(call.state, suite), 200 if suite.id in before else 201)
-
-
-@ROUTES.on("POST", f"{REPO}/check-suites/{{check_suite_id}}/rerequest", "checks", "write")
-async def _rerequest_suite(call: Call) -> Answer:
-    call.sim.checks.rerun_suite(_suite(call), call.me)
-    return Answer({}, 201)

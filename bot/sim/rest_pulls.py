@@ -6,9 +6,7 @@ from bot.sim.server import Answer, Call, Routes, paged
 from bot.sim.shapes import (
     EMOJI,
     comment_json,
-    commit_json,
     file_json,
-    issue_json,
     label_json,
     pull_json,
     pull_simple,
@@ -57,14 +55,6 @@ async def _files(call: Call) -> Answer:
     return paged(call, [file_json(call.state, pull.repo, pull.head_sha, one) for one in changed])
 
 
-@ROUTES.on("GET", f"{PULL}/{{pull_number}}/commits", "pull_requests")
-async def _pull_commits(call: Call) -> Answer:
-    pull = _pull(call)
-    git = pull.repo.git
-    shas = git.between(pull.base_sha, pull.head_sha)
-    return paged(call, [commit_json(call.state, pull.repo, git.info(sha)) for sha in shas])
-
-
 @ROUTES.on("GET", "/repos/{owner}/{repo}/commits/{commit_sha}/pulls", "pull_requests")
 async def _commit_pulls(call: Call) -> Answer:
     """List no pull request for a fork's commit."""
@@ -74,11 +64,6 @@ async def _commit_pulls(call: Call) -> Answer:
         if pull.head_sha == call.params["commit_sha"] and not pull.is_fork
     ]
     return paged(call, found)
-
-
-@ROUTES.on("GET", f"{ISSUE}/{{issue_number}}", "issues")
-async def _get_issue(call: Call) -> Answer:
-    return Answer(issue_json(call.state, _pull(call, "issue_number")))
 
 
 @ROUTES.on("GET", f"{ISSUE}/{{issue_number}}/comments", "issues")
@@ -192,10 +177,3 @@ async def _remove_label(call: Call) -> Answer:
         raise not_found()
     call.sim.people.unlabel(pull, call.params["name"], call.me)
     return await _list_labels(call)
-
-
-@ROUTES.on("GET", f"{PULL}/{{pull_number}}/reviews", "pull_requests")
-async def _reviews(call: Call) -> Answer:
-    """List none: reviews are not modelled."""
-    _pull(call)
-    return Answer([])

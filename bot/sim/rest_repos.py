@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.sim.errors import GitHubError, not_found, refuse
-from bot.sim.server import Answer, Call, Routes, paged
+from bot.sim.server import Answer, Call, Routes
 from bot.sim.shapes import commit_json, file_json, repo_json
 
 MAX_COMPARE_FILES = 300
@@ -102,14 +102,6 @@ async def _get_commit(call: Call) -> Answer:
     if "github.sha" in call.headers.get("Accept", ""):
         return Answer(raw=sha.encode(), media="application/vnd.github.sha; charset=utf-8")
     return Answer(commit_json(call.state, repo, repo.git.info(sha)))
-
-
-@ROUTES.on("GET", f"{REPO}/commits", "contents")
-async def _list_commits(call: Call) -> Answer:
-    repo = call.repo
-    sha = _commit(call, call.query.get("sha") or repo.default_branch)
-    shas = repo.git.history(sha)
-    return paged(call, [commit_json(call.state, repo, repo.git.info(one)) for one in shas])
 
 
 @ROUTES.on("GET", f"{REPO}/git/ref/{{ref:.+}}", "contents")

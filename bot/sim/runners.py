@@ -15,7 +15,6 @@ class Runner:
     name: str
     labels: frozenset[str]
     busy: bool = False
-    online: bool = True
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ class Runners:
                 self._waiting.remove((wanted, future))
                 continue
             for runner in self.all:
-                if runner.online and not runner.busy and wanted <= runner.labels:
+                if not runner.busy and wanted <= runner.labels:
                     runner.busy = True
                     future.set_result(runner)
                     self._waiting.remove((wanted, future))
