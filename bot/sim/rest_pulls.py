@@ -1,17 +1,9 @@
 """REST: pull requests, comments, reactions, labels."""
 
+from bot.sim import shapes
 from bot.sim.errors import GitHubError, not_found, refuse
 from bot.sim.model import Comment, Pull, Reaction
 from bot.sim.server import Answer, Call, Routes, paged
-from bot.sim.shapes import (
-    EMOJI,
-    comment_json,
-    file_json,
-    label_json,
-    pull_json,
-    pull_simple,
-    reaction_json,
-)
 
 MAX_FILES = 3000  # the listing ends here, even if `changed_files` is more
 MAX_COMMENT = 65_536
@@ -39,12 +31,12 @@ async def _list_pulls(call: Call) -> Answer:
         pulls = [pull for pull in pulls if pull.base_ref == query["base"]]
     if query.get("direction") == "asc":
         pulls.reverse()
-    return paged(call, [pull_simple(call.state, pull) for pull in pulls])
+    return paged(call, [shapes.pull_simple(call.state, pull) for pull in pulls])
 
 
 @ROUTES.on("GET", f"{PULL}/{{pull_number}}", "pull_requests")
 async def _get_pull(call: Call) -> Answer:
-    return Answer(pull_json(call.state, _pull(call)))
+    return Answer(shapes.pull_json(call.state, _pull(call)))
 
 
 @ROUTES.on("GET", f"{PULL}/{{pull_number}}/files", "pull_requests")
@@ -52,14 +44,16 @@ async def _files(call: Call) -> Answer:
     """List at most 3,000 files, whatever the pages."""
     pull = _pull(call)
     changed = pull.repo.git.changes(pull.base_sha, pull.head_sha)[:MAX_FILES]
-    return paged(call, [file_json(call.state, pull.repo, pull.head_sha, one) for one in changed])
+    return paged(
+        call, [shapes.file_json(call.state, pull.repo, pull.head_sha, one) for one in changed]
+    )
 
 
 @ROUTES.on("GET", "/repos/{owner}/{repo}/commits/{commit_sha}/pulls", "pull_requests")
 async def _commit_pulls(call: Call) -> Answer:
     """List no pull request for a fork's commit."""
     found = [
-        pull_simple(call.state, pull)
+        shapes.pull_simple(call.state, pull)
         for pull in call.state.pulls_of(call.repo)
         if pull.head_sha == call.params["commit_sha"] and not pull.is_fork
     ]
@@ -70,7 +64,7 @@ async def _commit_pulls(call: Call) -> Answer:
 async def _list_comments(call: Call) -> Answer:
     pull = _pull(call, "issue_number")
     state = call.state
-    return paged(call, [comment_json(state, one) for one in state.comments_of(pull)])
+    return paged(call, [shapes.comment_json(state, one) for one in state.comments_of(pull)])
 
 
 def _body(call: Call) -> str:
@@ -100,7 +94,7 @@ async def _create_comment(call: Call) -> Answer:
     assert call.token is not None
     app = call.token.installation.app
     comment = call.sim.people.write_comment(pull, call.me, _body(call), app)
-    return Answer(comment_json(call.state, comment), 201)
+    return Answer(shapes.comment_json(call.state, comment), 201)
 
 
 def _comment(call: Call) -> Comment:
@@ -112,7 +106,7 @@ def _comment(call: Call) -> Comment:
 
 @ROUTES.on("GET", COMMENT, "issues")
 async def _get_comment(call: Call) -> Answer:
-    return Answer(comment_json(call.state, _comment(call)))
+    return Answer(shapes.comment_json(call.state, _comment(call)))
 
 
 @ROUTES.on("PATCH", COMMENT, "issues", "write")
@@ -120,7 +114,7 @@ async def _update_comment(call: Call) -> Answer:
     _may_comment(call)
     comment = _comment(call)
     call.sim.people.edit_comment(comment, _body(call), call.me)
-    return Answer(comment_json(call.state, comment))
+    return Answer(shapes.comment_json(call.state, comment))
 
 
 @ROUTES.on("DELETE", COMMENT, "issues", "write")
@@ -135,15 +129,15 @@ async def _react(call: Call) -> Answer:
     """Answer 201 when it is new, 200 when it is there already."""
     _may_comment(call)
     comment, content = _comment(call), call.fields().get("content")
-    if content not in EMOJI:
+    if content not in shapes.EMOJI:
         refuse("Validation Failed", f"{content} is not a reaction")
     for one in comment.reactions:
         if one.user is call.me and one.content == content:
-            return Answer(reaction_json(call.state, one))
+            return Answer(shapes.reaction_json(call.state, one))
     state = call.state
     reaction = Reaction(state.new_id(), call.me, content, state.clock.now())
     comment.reactions.append(reaction)
-    return Answer(reaction_json(state, reaction), 201)
+    return Answer(shapes.reaction_json(state, reaction), 201)
 
 
 @ROUTES.on("DELETE", f"{COMMENT}/reactions/{{reaction_id}}", "issues", "write")
@@ -159,7 +153,7 @@ async def _unreact(call: Call) -> Answer:
 @ROUTES.on("GET", f"{ISSUE}/{{issue_number}}/labels", "issues")
 async def _list_labels(call: Call) -> Answer:
     pull = _pull(call, "issue_number")
-    return paged(call, [label_json(call.state, pull.repo, name) for name in pull.labels])
+    return paged(call, [shapes.label_json(call.state, pull.repo, name) for name in pull.labels])
 
 
 @ROUTES.on("POST", f"{ISSUE}/{{issue_number}}/labels", "issues", "write")

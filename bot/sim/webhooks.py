@@ -4,25 +4,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from bot.sim import shapes
 from bot.sim.deliveries import Deliveries, Delivery
 from bot.sim.git import ZERO, CommitInfo
 from bot.sim.model import CheckRun, CheckSuite, Comment, Job, Pull, Repo, Run, State, User
 from bot.sim.payloads import Json
-from bot.sim.shapes import (
-    check_json,
-    comment_json,
-    installation_json,
-    issue_json,
-    job_json,
-    organization_json,
-    pull_json,
-    repo_json,
-    run_json,
-    simple_commit,
-    suite_json,
-    user_json,
-    workflow_json,
-)
 
 NEEDS = {
     "check_run": "checks",
@@ -63,9 +49,9 @@ class Webhooks:
             return
         installation = self._state.installation_for(repo) if repo else None
         if repo is not None:
-            data["repository"] = repo_json(self._state, repo)
+            data["repository"] = shapes.repo_json(self._state, repo)
             if repo.owner.type == "Organization":
-                data["organization"] = organization_json(self._state, repo.owner)
+                data["organization"] = shapes.organization_json(self._state, repo.owner)
         if installation is not None:
             node = self._state.node_id("I", installation.id)
             data["installation"] = {"id": installation.id, "node_id": node}
@@ -98,38 +84,47 @@ class Webhooks:
 
     def sender(self, user: User) -> Json:
         """Return the `sender` of an event."""
-        return user_json(self._state, user)
+        return shapes.user_json(self._state, user)
 
     def pull_request(self, pull: Pull, action: str, by: User, **more: Any) -> None:
         """Send `pull_request`."""
-        data = {"number": pull.number, "pull_request": pull_json(self._state, pull, webhook=True)}
+        data = {
+            "number": pull.number,
+            "pull_request": shapes.pull_json(self._state, pull, webhook=True),
+        }
         self._tell("pull_request", pull.repo, action, by, data | more)
 
     def issue_comment(self, comment: Comment, action: str, by: User, **more: Any) -> None:
         """Send `issue_comment`."""
-        issue, shown = issue_json(self._state, comment.pull), comment_json(self._state, comment)
+        issue, shown = (
+            shapes.issue_json(self._state, comment.pull),
+            shapes.comment_json(self._state, comment),
+        )
         data = {"issue": issue, "comment": shown}
         self._tell("issue_comment", comment.pull.repo, action, by, data | more)
 
     def check_run(self, run: CheckRun, action: str, by: User, **more: Any) -> None:
         """Send `check_run`."""
-        data = {"check_run": check_json(self._state, run, webhook=True)}
+        data = {"check_run": shapes.check_json(self._state, run, webhook=True)}
         self._tell("check_run", run.suite.repo, action, by, data | more)
 
     def check_suite(self, suite: CheckSuite, action: str, by: User) -> None:
         """Send `check_suite`."""
-        data = {"check_suite": suite_json(self._state, suite)}
+        data = {"check_suite": shapes.suite_json(self._state, suite)}
         self._tell("check_suite", suite.repo, action, by, data)
 
     def workflow_run(self, run: Run, action: str) -> None:
         """Send `workflow_run`."""
-        shown, workflow = run_json(self._state, run), workflow_json(self._state, run.workflow)
+        shown, workflow = (
+            shapes.run_json(self._state, run),
+            shapes.workflow_json(self._state, run.workflow),
+        )
         data = {"workflow_run": shown, "workflow": workflow}
         self._tell("workflow_run", run.repo, action, run.triggering_actor, data)
 
     def workflow_job(self, job: Job, action: str) -> None:
         """Send `workflow_job`: no inputs, no display title, no pull request in it."""
-        data = {"workflow_job": job_json(self._state, job)}
+        data = {"workflow_job": shapes.job_json(self._state, job)}
         self._tell("workflow_job", job.run.repo, action, job.run.triggering_actor, data)
 
     def push(self, push: Push) -> None:
@@ -165,13 +160,13 @@ class Webhooks:
         installation = self._state.installations[installation_id]
         names = ("id", "node_id", "name", "full_name", "private")
         repos = [
-            {name: repo_json(self._state, repo)[name] for name in names}
+            {name: shapes.repo_json(self._state, repo)[name] for name in names}
             for repo in self._state.repos.values()
             if repo.owner is installation.account and repo.parent is None
         ]
         data = {
             "action": action,
-            "installation": installation_json(self._state, installation),
+            "installation": shapes.installation_json(self._state, installation),
             "repositories": repos,
             "sender": self.sender(by),
         }
@@ -199,7 +194,7 @@ def _push_commit(state: State, repo: Repo, commit: CommitInfo) -> Json:
     parent = commit.parents[0] if commit.parents else None
     changed = repo.git.changes(parent, commit.sha) if parent else []
     return {
-        **simple_commit(commit),
+        **shapes.simple_commit(commit),
         "distinct": True,
         "url": f"{state.url}/{repo.full_name}/commit/{commit.sha}",
         "author": person,
