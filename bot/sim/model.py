@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import uuid
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -377,12 +377,7 @@ class State:
                 return installation
         return None
 
-
-def seen(past: list[tuple[Any, dict[str, Any]]], until: Any) -> dict[str, Any] | None:
-    """Return the object as it was at a time, `None` if it was not there yet."""
-    look = None
-    for when, data in past:
-        if when > until:
-            break
-        look = data
-    return look
+    def seen(self, past: list[tuple[datetime, dict[str, Any]]]) -> dict[str, Any] | None:
+        """Return an object as lists show it: as it was `lag_s` ago, `None` if not there yet."""
+        until = self.clock.now() - timedelta(seconds=self.lag_s)
+        return next((look for when, look in reversed(past) if when <= until), None)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.sim.errors import GitHubError, not_found
-from bot.sim.model import Job, Run, Workflow, seen
+from bot.sim.model import Job, Run, Workflow
 from bot.sim.server import Answer, Call, Routes, paged
 from bot.sim.shapes import job_json, run_json, workflow_json
 
@@ -81,22 +81,20 @@ def _fits(call: Call, shown: dict[str, Any]) -> bool:
     query = call.query
     if "status" in query and query["status"] not in {shown["status"], shown["conclusion"]}:
         return False
-    for key, name in (("event", "event"), ("head_sha", "head_sha"), ("branch", "head_branch")):
-        if key in query and query[key] != shown[name]:
-            return False
-    if "actor" in query and shown["actor"]["login"] != query["actor"]:
-        return False
-    if "check_suite_id" in query and str(shown["check_suite_id"]) != query["check_suite_id"]:
+    found = {key: shown[key] for key in ("event", "head_sha")} | {
+        "branch": shown["head_branch"],
+        "actor": shown["actor"]["login"],
+        "check_suite_id": str(shown["check_suite_id"]),
+    }
+    if any(query.get(key, value) != value for key, value in found.items()):
         return False
     return "created" not in query or _created(query["created"], shown["created_at"])
 
 
 def _list(call: Call, workflow: Workflow | None) -> Answer:
     """List the runs as they were `lag_s` ago, newest first."""
-    state = call.state
-    until = state.clock.now() - timedelta(seconds=state.lag_s)
     looks = [
-        seen(run.past, until)
+        call.state.seen(run.past)
         for run in reversed(call.sim.actions.runs(call.repo))
         if workflow is None or run.workflow is workflow
     ]

@@ -1,10 +1,10 @@
 """REST: check runs and check suites."""
 
-from datetime import timedelta
+from collections.abc import Mapping
 from typing import Any
 
 from bot.sim.errors import GitHubError, not_found, refuse
-from bot.sim.model import App, CheckRun, CheckSuite, seen
+from bot.sim.model import App, CheckRun, CheckSuite
 from bot.sim.server import Answer, Call, Routes, paged
 from bot.sim.shapes import check_json, suite_rest
 
@@ -64,24 +64,20 @@ async def _list_annotations(call: Call) -> Answer:
     )
 
 
+def _fits(query: Mapping[str, str], shown: dict[str, Any]) -> bool:
+    app_id = str(shown["app"]["id"])
+    found = {"check_name": shown["name"], "app_id": app_id, "status": shown["status"]}
+    return all(query.get(key, value) == value for key, value in found.items())
+
+
 def _listed(call: Call, suites: list[CheckSuite]) -> Answer:
     """List the check runs as they were `lag_s` ago, newest first."""
-    state = call.state
-    until = state.clock.now() - timedelta(seconds=state.lag_s)
-    query = call.query
-    found = []
+    query, found = call.query, []
     for suite in suites:
-        runs = [run for run in suite.runs if seen(run.past, until) is not None]
-        if query.get("filter", "latest") == "latest":
-            runs = list({run.name: run for run in runs}.values())
-        found += [seen(run.past, until) for run in runs]
-    shown = [one for one in found if one is not None]
-    if "check_name" in query:
-        shown = [one for one in shown if one["name"] == query["check_name"]]
-    if "app_id" in query:
-        shown = [one for one in shown if str(one["app"]["id"]) == query["app_id"]]
-    if "status" in query:
-        shown = [one for one in shown if one["status"] == query["status"]]
+        looks = [(run.name, look) for run in suite.runs if (look := call.state.seen(run.past))]
+        newest = query.get("filter", "latest") == "latest"
+        found += list(dict(looks).values()) if newest else [look for _, look in looks]
+    shown = [one for one in found if _fits(query, one)]
     return paged(call, sorted(shown, key=lambda one: -one["id"]), "check_runs")
 
 
