@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import click
 
-from bot.settings import Kind, SettingsError, read_operator_settings, read_settings
+from bot.settings import Kind, OperatorSettings, Settings, SettingsError, read_settings
 
 WRONG_USE = 2
 UNREACHABLE = 3
@@ -70,7 +70,7 @@ def migrate() -> None:
 
     It is safe to run it twice at once.
     """
-    settings = settings_or_exit(read_operator_settings)
+    settings = settings_or_exit(OperatorSettings)
     from bot import store  # noqa: PLC0415  SQLAlchemy, for this command alone
 
     with exit_on_error():
