@@ -19,7 +19,10 @@ def get_log(name: str) -> Log:
 def configure_logs(level: str, style: str) -> None:
     """Log to standard error from ``level`` on, as JSON or for the console (``style``)."""
     renderer: Any = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(),
+            exception_formatter=structlog.dev.plain_traceback,  # rich's would show locals: secrets
+        )
         if style == "console"
         else structlog.processors.JSONRenderer()
     )

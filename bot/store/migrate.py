@@ -7,11 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
@@ -19,12 +16,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from bot.ports.errors import Transient
 from bot.store.database import is_sqlite, refusals, sqlite_engine
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
 _SCRIPTS = Path(__file__).with_name("migrations")
 # Any number, as long as every process of this program takes the same.
 _BOOT_LOCK = 0x61736365
 
 
-def _config() -> Config:
+def _config() -> "Config":
+    from alembic.config import Config  # noqa: PLC0415  who migrates nothing need not wait for it
+
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     return config
@@ -33,12 +35,20 @@ def _config() -> Config:
 @cache
 def head_revision() -> str | None:
     """Return the newest schema's revision; read once."""
+    from alembic.script import ScriptDirectory  # noqa: PLC0415  as above
+
     return ScriptDirectory.from_config(_config()).get_current_head()
 
 
 async def revision(conn: AsyncConnection) -> str | None:
     """Return the database's revision; None before the first migration."""
-    return await conn.run_sync(lambda sync: MigrationContext.configure(sync).get_current_revision())
+    return await conn.run_sync(_revision)
+
+
+def _revision(connection: Connection) -> str | None:
+    from alembic.migration import MigrationContext  # noqa: PLC0415  as above
+
+    return MigrationContext.configure(connection).get_current_revision()
 
 
 async def migrate(url: str) -> None:
@@ -54,6 +64,8 @@ async def migrate(url: str) -> None:
 
 
 def _upgrade(connection: Connection) -> None:
+    from alembic import command  # noqa: PLC0415  as above
+
     config = _config()
     config.attributes["connection"] = connection
     command.upgrade(config, "head")

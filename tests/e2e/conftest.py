@@ -5,11 +5,20 @@ from pathlib import Path
 
 import pytest
 import stamina
+import structlog
 
 from tests.databases import SharingSqlite, SqliteTemplate
 from tests.e2e.cluster import ONE_TRY, Cluster
 from tests.e2e.world import World, open_world
 from tests.submitter.faulty_submitter import FaultySubmitter
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _plain_tracebacks() -> None:
+    """Log an error as it is: a traceback with colours and locals takes most of a second."""
+    *before, _ = structlog.get_config()["processors"]
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*before, plain])
 
 
 @pytest.fixture(autouse=True)

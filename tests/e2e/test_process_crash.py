@@ -40,9 +40,10 @@ class Site:
         check = self.github.check(name, sha)
         return check is not None and check.status == status
 
-    async def is_running(self) -> str:
+    async def is_running(self, path: str) -> str:
         """Open a pull request, wait until its suite runs and nothing is leased."""
-        sha = self.github.people.open_pull("mia", {"verl/a.py": "1"}).head_sha
+        (self.home.folder / "go").unlink(missing_ok=True)
+        sha = self.github.people.open_pull("mia", {path: "1"}).head_sha
         await self.until(lambda: self.has(SUITE, sha, "in_progress"))
         await self.until(lambda: not self.leases())
         return sha
@@ -116,8 +117,13 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
         yield Site(home, github, env, bot)
 
 
-async def test_a_bot_killed_in_mid_run_goes_on_with_that_run(site: Site) -> None:
-    sha = await site.is_running()
+async def test_a_bot_killed_or_told_to_stop_in_mid_run_goes_on_with_that_run(site: Site) -> None:
+    await killed(site)
+    await told_to_stop(site)
+
+
+async def killed(site: Site) -> None:
+    sha = await site.is_running("verl/killed.py")
     site.bot.process.kill()
     assert await site.bot.process.wait() == -signal.SIGKILL
     site.go()
@@ -132,8 +138,9 @@ async def test_a_bot_killed_in_mid_run_goes_on_with_that_run(site: Site) -> None
     assert [check.name for check in site.github.check_runs(sha)].count(SUITE) == 1
 
 
-async def test_a_bot_told_to_stop_in_mid_run_leaves_no_lease(site: Site) -> None:
-    sha = await site.is_running()
+async def told_to_stop(site: Site) -> None:
+    """Stop in the midst of work, without a lease left."""
+    sha = await site.is_running("verl/stopped.py")
     for number in range(5):  # something to do while it is told
         site.github.people.open_pull("mia", {f"verl/{number}.py": "1"})
     site.bot.process.terminate()
