@@ -50,6 +50,14 @@ def starts_by_itself(suite: Suite) -> bool:
     return suite.tier is Tier.STANDARD and suite.start is Start.DISPATCH
 
 
+def needs_trust(suite: Suite, protected: tuple[str, ...]) -> bool:
+    """Return True if something depends on the trust in a commit that selects this suite.
+
+    A native suite starts without it, but does not count if the commit may have rewritten it.
+    """
+    return starts_by_itself(suite) or (suite.start is Start.NATIVE and bool(protected))
+
+
 def stored_selection(evaluation: Evaluation) -> StoredSelection:
     """Return the selection as it is stored: all that the gate says."""
     policy, pull = evaluation.at.policy, evaluation.pull

@@ -66,7 +66,8 @@ def _sections(
     dry = stand.kind is GateReason.DRY_RUN
     shown = tuple(filter(_shown, stand.lines))
     waiting = shown if dry else stand.at(SuiteState.APPROVAL)
-    others = tuple(line for line in shown if line not in waiting)
+    ran = tuple(line for line in waiting if line.native and line.run and not dry)
+    others = (*ran, *(line for line in shown if line not in waiting))
     return [
         _none(writer, view, stand),
         Whole(writer.text("gate_dry_run_why")) if dry else None,
@@ -158,7 +159,15 @@ def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Sectio
     ]
     level = view.selections[0].data.approve
     todo = writer.text("gate_approval_why", needed=writer.text(f"level_{level}"), command=command)
-    return Whole(sentences(*why, todo))
+    return Whole(sentences(*why, todo, _uncounted(writer, view, stand)))
+
+
+def _uncounted(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
+    """Say why the results of native suites do not count yet, "" if none waits for an approval."""
+    if not any(line.native for line in stand.at(SuiteState.APPROVAL)):
+        return ""
+    paths = [path for item in view.selections for path in item.data.protected]
+    return writer.text("gate_uncounted", path=writer.code(paths[0]))
 
 
 def _suites(

@@ -164,10 +164,24 @@ def _lines(view: GateView) -> Iterable[SuiteLine]:
             passed_at=elsewhere,
             stand=SuiteState.GREEN
             if elsewhere
+            else SuiteState.APPROVAL
+            if native and _is_rewritten(view, [data for data, _ in found])
             else SuiteState.OPEN
             if native and run is None  # silence is never green, whatever the rest says
             else _stand(view, [data for data, _ in found], run, auto=auto and name not in altered),
         )
+
+
+def _is_rewritten(view: GateView, choices: list[SelectionDetails]) -> bool:
+    """Return True if nobody trusts the commit, and it may have changed what GitHub runs by itself.
+
+    GitHub runs the workflow as the commit has it, so its result says nothing, whatever it is.
+    """
+    return not _approved(view, choices) and any(data.protected for data in choices)
+
+
+def _approved(view: GateView, choices: list[SelectionDetails]) -> bool:
+    return bool(view.approvals) or any(data.trusted for data in choices)
 
 
 def _stand(
@@ -175,7 +189,7 @@ def _stand(
 ) -> SuiteState:
     if run and run.state is State.DONE:
         return SuiteState.GREEN if run.outcome is Outcome.SUCCESS else SuiteState.RED
-    approved = bool(view.approvals) or any(data.trusted for data in choices)
+    approved = _approved(view, choices)
     if run and on_github(run.snapshot, run.state):
         return SuiteState.GITHUB
     if run:

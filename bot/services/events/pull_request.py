@@ -18,10 +18,10 @@ from bot.core.planning.pull_request import (
     Evaluation,
     ExistingRuns,
     gate_of_former_head,
+    needs_trust,
     plan_closed,
     plan_head,
     pr_source,
-    starts_by_itself,
 )
 from bot.core.planning.starts import StartRequest
 from bot.core.planning.trust import Person, Trusted, trust_sha
@@ -160,7 +160,7 @@ class PullRequests:
     ) -> Evaluation:
         """Select suites by the head's files, and decide whether the head is trusted.
 
-        Trust costs calls. It is decided only if a suite starts by itself or a person asks.
+        Trust costs calls. It is decided only if a suite depends on it or a person asks.
         """
         listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
         selection = select(at.policy, listed.files, truncated=listed.truncated)
@@ -168,7 +168,7 @@ class PullRequests:
         trust = Trusted(True, Message("trust_unasked"), looked_at=False)
         wanted_suites = [at.policy.suites[name] for name in selection.selected]
         requested = learned.trigger is HeadTrigger.REQUEST
-        if requested or any(starts_by_itself(suite) for suite in wanted_suites):
+        if requested or any(needs_trust(suite, protected) for suite in wanted_suites):
             trust = await self._trust(repo, pull, at.policy.trust, learned.head, protected)
             by_files = trust.trusted and not trust.approved
             if by_files and not await self._are_of_head(repo, pull, listed):

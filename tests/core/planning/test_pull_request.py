@@ -20,6 +20,7 @@ from bot.core.planning.pull_request import (
     Evaluation,
     ExistingRuns,
     gate_of_former_head,
+    needs_trust,
     plan_closed,
     plan_head,
     pr_source,
@@ -232,6 +233,21 @@ def test_a_run_waits_in_the_class_of_its_branch_and_trust(
     at = replace(AT, release=release)
     [(_, claimants)] = planned(evaluation(at=at, trust=trust)).new_runs
     assert [claimant.rank for claimant in claimants] == [rank]
+
+
+@pytest.mark.parametrize(
+    ("suite", "protected", "expected"),
+    [
+        ("unit", (), True),
+        ("big", (".github/x",), False),
+        ("own", (), False),
+        ("own", (".github/x",), True),
+    ],
+)
+def test_a_suite_depends_on_trust_if_it_starts_by_itself_or_may_be_rewritten(
+    suite: str, protected: tuple[str, ...], *, expected: bool
+) -> None:
+    assert needs_trust(POLICY.suites[suite], protected) is expected
 
 
 def test_a_new_run_knows_what_made_it() -> None:

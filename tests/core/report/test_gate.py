@@ -22,6 +22,8 @@ ONE = s.selection(s.chosen())
 TWO = s.selection(s.chosen(), s.UNIT)
 UNTRUSTED = s.selection(s.chosen(), trusted=False)
 BOTH_UNTRUSTED = s.selection(s.chosen(), s.UNIT, trusted=False)
+NATIVE = s.chosen(native=True, auto=False)
+REWRITTEN = s.selection(NATIVE, trusted=False, protected=(".github/x",))
 PASSED = s.done(Outcome.SUCCESS, "passed")
 FAILED = s.done(Outcome.FAILURE, "failed")
 WAITS = s.run(state=State.NEEDS_APPROVAL)
@@ -78,6 +80,17 @@ TABLE: list[tuple[str, GateView, GateState]] = [
     ("a suite that nobody selected does not count",
      s.gate(s.selection(s.OFF), runs=(FAILED,)), GREEN),
     ("a row without suites needs nothing", s.gate(s.selection()), GREEN),
+    ("what GitHub has not started is in progress", s.gate(s.selection(NATIVE)), OPEN),
+    ("a stranger's pass on GitHub counts",
+     s.gate(s.selection(NATIVE, trusted=False), runs=(PASSED,)), GREEN),
+    ("but not of a workflow that the stranger may have rewritten",
+     s.gate(REWRITTEN, runs=(PASSED,)), ASK),
+    ("nor does a failure of it", s.gate(REWRITTEN, runs=(FAILED,)), ASK),
+    ("it asks before GitHub starts it", s.gate(REWRITTEN), ASK),
+    ("once approved it counts",
+     s.gate(REWRITTEN, runs=(PASSED,), approvals=(s.APPROVAL,)), GREEN),
+    ("who is trusted may rewrite it",
+     s.gate(s.selection(NATIVE, protected=(".github/x",)), runs=(PASSED,)), GREEN),
 ]  # fmt: skip
 
 
@@ -146,6 +159,12 @@ def test_a_suite_without_cost_is_listed_without() -> None:
     assert "Heavy, by command: `/ascend-e2e b`." in summary
     assert "NPU-hours" not in summary
     assert "native" not in summary
+
+
+def test_a_result_that_does_not_count_yet_is_shown_with_the_file_that_is_to_blame() -> None:
+    summary = gate_check(s.gate(REWRITTEN, runs=(PASSED,)), s.CTX, s.NOW).summary
+    assert "the change edits `.github/x`" in summary
+    assert "passed" in summary
 
 
 def many(trusted: bool) -> StoredSelection:

@@ -146,6 +146,8 @@ REPORTS = {
     "gate_approval_why": "Somebody with {needed} permission: press **Approve & run**, "
     "or comment {command}. It holds for this commit only.",
     "gate_trust": "{reason}.",
+    "gate_uncounted": "What GitHub runs by itself does not count until then: "
+    "the change edits {path}, so it may have rewritten it.",
     "gate_draft": "Draft: nothing started",
     "gate_draft_why": "Suites start when the pull request is marked as ready for review, "
     "or by {command}.",

@@ -1,0 +1,65 @@
+"""Attacks on a gate: a result that was made easy, or another pull request of the same commit."""
+
+from bot.sim import NewPull
+from bot.sim.model import Pull
+from tests.e2e.native_suites import FILE, NATIVE_POLICY, WORKFLOW, check, ended, natives, started
+from tests.e2e.people import press, say, stands, unharmed
+from tests.e2e.world import World
+
+EASY = WORKFLOW.replace("echo first", "true")
+PROTECTED = {
+    f".github/workflows/{FILE}": EASY,
+    ".github/actions/test/action.yml": "runs: {}\n",
+    ".github/ascend-ci.yml": NATIVE_POLICY.replace("npu/**", "none/**"),
+}
+
+
+def gate(world: World, pull: Pull) -> tuple[str, str | None]:
+    """Return status and conclusion of the gate at the head."""
+    shown = world.gate(pull.head_sha)
+    return shown.status, shown.conclusion
+
+
+ASKS = ("completed", "action_required")
+GREEN = ("completed", "success")
+
+
+async def test_a_fork_that_rewrites_a_native_workflow_does_not_turn_the_gate_green(
+    world: World,
+) -> None:
+    await natives(world)
+    for number, (path, text) in enumerate(PROTECTED.items()):
+        files = {f"npu/{number}.py": "1", path: text}
+        pull = world.github.people.open_pull("stranger", files, NewPull(fork=True))
+        await stands(world)
+        assert gate(world, pull) == ASKS
+        run = await started(world, pull)
+        assert gate(world, pull) == ASKS
+        result, log = ("success", "") if number else ("failure", "ValueError: x\n")
+        await ended(world, run, result, log)
+        assert check(world, pull).conclusion == result  # it is shown
+        assert gate(world, pull) == ASKS
+        shown = world.gate(pull.head_sha)
+        assert f"the change edits `{path}`" in (shown.summary or "")
+        assert [action["identifier"] for action in shown.actions] == ["approve"]
+        await press(world, pull.head_sha, "stranger")
+        assert gate(world, pull) == ASKS
+        await press(world, pull.head_sha, "writer")
+        assert gate(world, pull) == ("completed", result)
+    await unharmed(world)
+
+
+async def test_somebody_with_write_does_not_pass_by_rewriting_a_native_workflow(
+    world: World,
+) -> None:
+    await natives(world)
+    pull = world.github.people.open_pull(
+        "writer", {"npu/a.py": "1", f".github/workflows/{FILE}": EASY}
+    )
+    await stands(world)
+    await ended(world, await started(world, pull))
+    assert gate(world, pull) == ASKS
+    assert "your own commit" in await press(world, pull.head_sha, "writer")
+    assert gate(world, pull) == ASKS
+    await say(world, pull, "maintainer", f"/ascend-e2e approve --sha {pull.head_sha[:12]}")
+    assert gate(world, pull) == GREEN
