@@ -1,7 +1,5 @@
 """What a person may set and override, and what the limits of the policy keep from starting."""
 
-import pytest
-
 from tests.e2e.people import say
 from tests.e2e.world import LABEL, POLICY, World
 
@@ -30,21 +28,23 @@ async def test_a_settable_input_is_sent_with_the_value_given(world: World) -> No
     assert f"script={script}" in str(world.check(NIGHTLY, pull.head_sha).summary)
 
 
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ("script=evil.sh", "`script` of `nightly-grpo` may not be set to `evil.sh`"),
-        ("script=tests/special_npu/../../x.sh", "may not be set"),
-        ("image=mine", "`image` of `nightly-grpo` may not be set to `mine`"),
-    ],
-)
-async def test_nothing_else_may_be_set(world: World, option: str, said: str) -> None:
+REFUSED = {
+    "script=evil.sh": "`script` of `nightly-grpo` may not be set to `evil.sh`",
+    "script=tests/special_npu/../../x.sh": "may not be set",
+    "image=mine": "`image` of `nightly-grpo` may not be set to `mine`",
+}
+
+
+async def test_nothing_else_may_be_set(world: World) -> None:
     await with_policy(world, SETTABLE)
     pull = world.open_pull(path="docs/a.txt")
-    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set {option}")
-    assert said in reply
-    assert "Settable: `script` (`tests/special_npu/**.sh`)" in reply
-    assert world.github.runs() == []
+    wrong = []
+    for option, said in REFUSED.items():
+        reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set {option}")
+        settable = "Settable: `script` (`tests/special_npu/**.sh`)"
+        if said not in reply or settable not in reply or world.github.runs():
+            wrong.append((option, reply))
+    assert wrong == []
 
 
 async def test_a_suite_without_settable_inputs_says_so(world: World) -> None:

@@ -89,25 +89,31 @@ async def test_a_failure_is_digested_and_points_into_the_diff(githubs: World) ->
     budget.assert_at_most(6 + GATE_CALLS)
 
 
-@pytest.mark.parametrize("jobs", [{"first": "failure", "second": "success"}, {}])
-async def test_a_click_runs_the_failed_jobs_again_else_all(
-    githubs: World, jobs: dict[str, str]
-) -> None:
-    pull = pushed(githubs)
-    await githubs.settle()
-    run = await started(githubs, pull)
-    githubs.github.actions.finish(run, "failure", log=TRACEBACK, jobs=jobs)
-    await githubs.pass_time(120)
-    before = check(githubs, pull)
-    githubs.github.people.rerun_check(before.id, "triager")
-    await githubs.settle()
-    await githubs.pass_time(10)
-    assert (run.attempt, len(githubs.github.runs())) == (2, 1)
-    assert [job.key for job in run.of_attempt(2)] == (["first"] if jobs else ["first", "second"])
-    await ended(githubs, run)
-    again = check(githubs, pull)
-    assert (again.id != before.id, again.conclusion) == (True, "success")
-    assert stands(githubs, pull)[1] == "success"
+async def test_a_click_runs_the_failed_jobs_again_else_all(githubs: World) -> None:
+    one: dict[str, str] = {"first": "failure", "second": "success"}
+    all_jobs: dict[str, str] = {}
+    rows = {"one job": (one, ["first"]), "all jobs": (all_jobs, ["first", "second"])}
+    found = {}
+    for number, (row, (jobs, _)) in enumerate(rows.items(), 1):
+        pull = pushed(githubs, path=f"npu/{number}.py")
+        await githubs.settle()
+        run = await started(githubs, pull)
+        githubs.github.actions.finish(run, "failure", log=TRACEBACK, jobs=jobs)
+        await githubs.pass_time(120)
+        before = check(githubs, pull)
+        githubs.github.people.rerun_check(before.id, "triager")
+        await githubs.settle()
+        await githubs.pass_time(10)
+        again_at = run.attempt, len(githubs.github.runs()) - number
+        keys = [job.key for job in run.of_attempt(2)]
+        await ended(githubs, run)
+        again = check(githubs, pull)
+        ends = again.id != before.id, again.conclusion, stands(githubs, pull)[1]
+        found[row] = again_at, keys, ends
+    expected = {
+        row: ((2, 0), keys, (True, "success", "success")) for row, (_, keys) in rows.items()
+    }
+    assert found == expected
 
 
 async def test_a_command_runs_a_green_one_again_whole(githubs: World) -> None:
