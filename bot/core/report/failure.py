@@ -8,7 +8,7 @@ from bot.core.model.views import Annotation, SuiteView
 from bot.core.report.context import MarkdownWriter, sentences
 from bot.core.report.digest import annotations_of, excerpt_of, metrics_of, title_of
 from bot.core.report.markdown import clean, cut_bytes, table
-from bot.core.report.sections import Block, Rows, Section, Whole
+from bot.core.report.sections import Block, Rows, Section
 from bot.core.report.words import rerun_how, retry_words, where
 
 MESSAGE_BYTES = 60_000  # of an annotation; GitHub takes 64 KB
@@ -16,13 +16,13 @@ MESSAGE_BYTES = 60_000  # of an annotation; GitHub takes 64 KB
 
 def failure_summary(
     writer: MarkdownWriter, view: SuiteView, digest: Digest | None
-) -> tuple[Section | None, ...]:
+) -> tuple[Section, ...]:
     """Return the headline, the cause and what to do next."""
     run = view.run
     return (
-        Whole(_headline(writer, run, digest)),
+        _headline(writer, run, digest),
         _cause(writer, run, digest),
-        Whole(_next(writer, run, digest)),
+        _next(writer, run, digest),
     )
 
 
@@ -54,18 +54,17 @@ def _kind(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
     return f"{writer.text('not_yours')}** · **{words}" if digest.infra else words
 
 
-def _cause(writer: MarkdownWriter, run: Run, digest: Digest | None) -> Section | None:
+def _cause(writer: MarkdownWriter, run: Run, digest: Digest | None) -> Section:
     """Return the cause in the log's words, and the verdict's reason where it says more."""
     why = capital(writer.prose(run.why))
     cause = writer.prose(digest.cause) if digest else ""
     codes = ", ".join(map(writer.code, digest.codes[:6])) if digest else ""
-    text = sentences(
+    return sentences(
         f"{cause}." if cause else "",
         writer.text("codes", codes=codes) if codes else "",
         f"{why}." if why else "",
         writer.text("not_passed") if run.outcome is Outcome.BROKEN else "",
     )
-    return Whole(text) if text else None
 
 
 def _next(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
@@ -76,21 +75,19 @@ def _next(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
     )
 
 
-def failure_text(
-    writer: MarkdownWriter, digest: Digest | None, problem: str
-) -> list[Section | None]:
+def failure_text(writer: MarkdownWriter, digest: Digest | None, problem: str) -> list[Section]:
     """Return the log's part: the excerpt, the traceback folded, metrics; else its end, or why not.
 
     The small and sure come first: what is long gives way (``compose``).
     """
     if digest is None:
         why = writer.prose(problem) or writer.text("log_missing")
-        return [Whole(writer.text("log_unread", why=why))]
+        return [writer.text("log_unread", why=why)]
     excerpt, last = writer.redact(excerpt_of(digest)), "\n".join(digest.tail)
     note = writer.text("cut")
-    sections: list[Section | None] = [Block(excerpt, note) if excerpt.strip() else None]
+    sections: list[Section] = [Block(excerpt, note)]
     if not excerpt.strip():
-        sections.append(Whole(writer.text("log_silent_end" if last.strip() else "log_silent")))
+        sections.append(writer.text("log_silent_end" if last.strip() else "log_silent"))
     sections += [_metrics(writer, digest), _read(writer, digest, problem)]
     tail, traceback = writer.redact(last), writer.redact(digest.traceback)
     if traceback.strip():
@@ -105,20 +102,19 @@ def _lines(writer: MarkdownWriter, key: str, text: str) -> str:
     return writer.text(key, lines=writer.count("line", text.strip("\n").count("\n") + 1))
 
 
-def _read(writer: MarkdownWriter, digest: Digest, problem: str) -> Section | None:
+def _read(writer: MarkdownWriter, digest: Digest, problem: str) -> Section:
     """Say how much was read, and what could not be."""
     why = writer.prose(problem)
-    text = sentences(
+    return sentences(
         writer.text("log_lines", lines=writer.count("line", digest.lines)) if digest.lines else "",
         writer.text("log_unread", why=why) if why else "",
     )
-    return Whole(text) if text else None
 
 
-def _metrics(writer: MarkdownWriter, digest: Digest) -> Section | None:
+def _metrics(writer: MarkdownWriter, digest: Digest) -> Section:
     metrics = metrics_of(digest)
     if not metrics:
-        return None
+        return ""
     head = table((writer.text("metric_head"), writer.text("metric_value")), ())
     rows = [f"| {writer.code(name)} | {number(value)} |" for name, value in metrics]
     return Rows(head, tuple(rows), lambda left: writer.text("more_lines", count=left))

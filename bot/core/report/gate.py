@@ -11,7 +11,7 @@ from bot.core.model.views import Button, CheckWrite, GateView
 from bot.core.report.context import Context, MarkdownWriter, sentences
 from bot.core.report.gate_title import gate_title
 from bot.core.report.markdown import table
-from bot.core.report.sections import Rows, Section, Whole, compose
+from bot.core.report.sections import Rows, Section, compose
 from bot.core.report.standing import (
     CONCLUSIONS,
     GateReason,
@@ -54,15 +54,15 @@ def _buttons(writer: MarkdownWriter, stand: Standing) -> tuple[Button, ...]:
 
 def _sections(
     writer: MarkdownWriter, view: GateView, stand: Standing, now: datetime
-) -> list[Section | None]:
+) -> list[Section]:
     """Return the sections: what to do first, then the suites, then approvals and the policy."""
     if stand.kind is GateReason.POLICY:
         return _policy_errors(writer, view)
     if stand.kind is GateReason.LOOKING:
-        return [Whole(writer.text("gate_looking_why"))]
+        return [writer.text("gate_looking_why")]
     if stand.kind is GateReason.CLOSED:
         why = writer.text("gate_closed_group" if _of_group(view) else "gate_closed_why")
-        return [Whole(f"{capital(writer.prose(view.closed))}. {why}")]
+        return [f"{capital(writer.prose(view.closed))}. {why}"]
     dry = stand.kind is GateReason.DRY_RUN
     shown = tuple(filter(_shown, stand.lines))
     waiting = shown if dry else stand.at(SuiteState.APPROVAL)
@@ -70,7 +70,7 @@ def _sections(
     others = (*ran, *(line for line in shown if line not in waiting))
     return [
         _none(writer, view, stand),
-        Whole(writer.text("gate_dry_run_why")) if dry else None,
+        writer.text("gate_dry_run_why") if dry else "",
         _costs(writer, waiting),
         _approval(writer, view, stand),
         _suites(writer, view, others, now),
@@ -90,34 +90,34 @@ def _shown(line: SuiteLine) -> bool:
     return line.run is not None or line.auto or line.required
 
 
-def _policy_errors(writer: MarkdownWriter, view: GateView) -> list[Section | None]:
+def _policy_errors(writer: MarkdownWriter, view: GateView) -> list[Section]:
     lines = tuple(f"- {writer.prose(error)}" for error in view.policy_errors)
     rows = Rows("", lines, lambda left: writer.text("more_lines", count=left))
     footer = writer.policy(writer.ctx.policy_ref, writer.ctx.policy_sha)
-    return [Whole(writer.text("gate_policy_why")), rows, Whole(footer) if footer else None]
+    return [writer.text("gate_policy_why"), rows, footer]
 
 
-def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | None:
+def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     """Return the reason why nothing is needed."""
     if stand.kind is not GateReason.NONE:
-        return None
+        return ""
     files = _files(writer, view)
     if stand.lines:
         text = writer.text("gate_none_optional", files=files)
     else:
         looked = max(len(item.data.suites) for item in view.selections)
         text = writer.text("gate_none_why", files=files, suites=writer.count("suite", looked))
-    return Whole(sentences(text, writer.text("gate_explain", command=writer.command("explain"))))
+    return sentences(text, writer.text("gate_explain", command=writer.command("explain")))
 
 
 def _files(writer: MarkdownWriter, view: GateView) -> str:
     return writer.count("changed_file", max(item.data.changed_files for item in view.selections))
 
 
-def _costs(writer: MarkdownWriter, lines: tuple[SuiteLine, ...]) -> Section | None:
+def _costs(writer: MarkdownWriter, lines: tuple[SuiteLine, ...]) -> Section:
     """Return the table that a maintainer approves: suites, reasons, places and costs."""
     if not lines:
-        return None
+        return ""
     head = [writer.text(key) for key in ("head_suite", "head_why", "head_where", "head_cost")]
     rows = [
         (
@@ -147,10 +147,10 @@ def _hours(writer: MarkdownWriter, cost: Cost) -> str:
     return writer.text("cost_hours", hours=number(cost.npu_hours)) if cost.npu_hours else ""
 
 
-def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | None:
+def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     """Return why nothing starts by itself, who may approve the commit, and how."""
     if not stand.at(SuiteState.APPROVAL) or stand.kind is GateReason.DRY_RUN:
-        return None
+        return ""
     command = writer.command("approve", "--sha", view.sha[:SHA_CHARS])
     doubted = [item.data for item in view.selections if item.data.trusted is not None]
     reasons = {data.trust_reason for data in doubted} - {""}
@@ -159,7 +159,7 @@ def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Sectio
     ]
     level = view.selections[0].data.approve
     todo = writer.text("gate_approval_why", needed=writer.text(f"level_{level}"), command=command)
-    return Whole(sentences(*why, todo, _uncounted(writer, view, stand)))
+    return sentences(*why, todo, _uncounted(writer, view, stand))
 
 
 def _uncounted(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
@@ -172,10 +172,10 @@ def _uncounted(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
 
 def _suites(
     writer: MarkdownWriter, view: GateView, lines: tuple[SuiteLine, ...], now: datetime
-) -> Section | None:
+) -> Section:
     """Return the table of the suites that run or ran, the worst state first."""
     if not lines:
-        return None
+        return ""
     head = [writer.text("head_suite"), writer.text("head_state"), writer.text("head_why"), ""]
     order = list(SuiteState)
     rows = [
@@ -200,7 +200,7 @@ def _state(writer: MarkdownWriter, line: SuiteLine, now: datetime) -> str:
     return writer.text("row_command" if line.stand is SuiteState.COMMAND else "row_missing")
 
 
-def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | None:
+def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     """Return what to type next."""
     match stand.kind:
         case GateReason.FAILED:
@@ -217,11 +217,11 @@ def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section | 
             names = [line.suite for line in stand.required if line.stand is SuiteState.COMMAND]
             text = writer.text("gate_command_why", command=writer.command(*names))
         case _:
-            return None
-    return Whole(text)
+            return ""
+    return text
 
 
-def _heavy(writer: MarkdownWriter, stand: Standing) -> Section | None:
+def _heavy(writer: MarkdownWriter, stand: Standing) -> Section:
     """List what only a command starts, with its cost, and what runs but does not count."""
     by_command = [line for line in stand.lines if line.heavy and not _shown(line)]
     parts = []
@@ -233,7 +233,7 @@ def _heavy(writer: MarkdownWriter, stand: Standing) -> Section | None:
     ]
     if optional:
         parts.append(writer.text("gate_optional", suites=listing(optional, limit=20)))
-    return Whole(" ".join(parts)) if parts else None
+    return " ".join(parts) if parts else ""
 
 
 def _heavy_one(writer: MarkdownWriter, line: SuiteLine) -> str:
@@ -245,15 +245,14 @@ def _heavy_one(writer: MarkdownWriter, line: SuiteLine) -> str:
     return writer.text("gate_heavy_one", command=command, cost=cost)
 
 
-def _footer(writer: MarkdownWriter, view: GateView, now: datetime) -> Section | None:
+def _footer(writer: MarkdownWriter, view: GateView, now: datetime) -> Section:
     approvals = " ".join(
         writer.text("gate_approved", by=writer.prose(item.by), at=clock(item.at, now))
         for item in view.approvals
     )
     pulls = [f"#{pull.number}" for pull in view.pulls]
     shared = writer.text("gate_shared", pulls=listing(pulls)) if len(pulls) > 1 else ""
-    text = sentences(approvals, shared, _policy(writer, view))
-    return Whole(text) if text else None
+    return sentences(approvals, shared, _policy(writer, view))
 
 
 def _policy(writer: MarkdownWriter, view: GateView) -> str:

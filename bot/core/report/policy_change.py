@@ -13,7 +13,7 @@ from bot.core.policy.loading import PolicyError
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter
 from bot.core.report.markdown import code, title
-from bot.core.report.sections import Rows, Section, Whole, compose
+from bot.core.report.sections import Rows, Section, compose
 
 ITEMS_SHOWN = 8  # of what a list gained or lost, in one line
 VALUE_CHARS = 200  # of a value: one line must not push the others out of the summary
@@ -82,7 +82,7 @@ def _title(writer: MarkdownWriter, comparison: Comparison) -> str:
     return writer.text(key, changes=changes, rules=writer.count("rule", loosened))
 
 
-def _sections(writer: MarkdownWriter, comparison: Comparison) -> list[Section | None]:
+def _sections(writer: MarkdownWriter, comparison: Comparison) -> list[Section]:
     """Return the sections: errors, each kind of change, warnings, the policy that holds."""
     return [
         _why(writer, comparison),
@@ -94,26 +94,26 @@ def _sections(writer: MarkdownWriter, comparison: Comparison) -> list[Section | 
     ]
 
 
-def _why(writer: MarkdownWriter, comparison: Comparison) -> Section | None:
+def _why(writer: MarkdownWriter, comparison: Comparison) -> Section:
     if comparison.errors:
-        return Whole(writer.text("policy_errors_why"))
+        return writer.text("policy_errors_why")
     if comparison.deleted:
-        return Whole(writer.text("policy_deleted_why", gate=writer.code(writer.ctx.gate)))
+        return writer.text("policy_deleted_why", gate=writer.code(writer.ctx.gate))
     if comparison.before is Before.BROKEN:
-        return Whole(writer.text("policy_fixed_why"))
+        return writer.text("policy_fixed_why")
     if comparison.before is Before.NONE:
-        return Whole(writer.text("policy_first_why"))
-    return None if comparison.changes else Whole(writer.text("policy_same_why"))
+        return writer.text("policy_first_why")
+    return "" if comparison.changes else writer.text("policy_same_why")
 
 
-def _kind(writer: MarkdownWriter, comparison: Comparison, kind: Kind) -> Section | None:
+def _kind(writer: MarkdownWriter, comparison: Comparison, kind: Kind) -> Section:
     return _list(writer, f"kind_{kind}", (_line(writer, change) for change in comparison.of(kind)))
 
 
-def _list(writer: MarkdownWriter, head: str, lines: Iterable[str]) -> Section | None:
+def _list(writer: MarkdownWriter, head: str, lines: Iterable[str]) -> Section:
     items = tuple(lines)
     if not items:
-        return None
+        return ""
     title = f"{writer.text(head)}\n" if head else ""
     return Rows(title, items, lambda left: writer.text("more_lines", count=left))
 
@@ -159,16 +159,16 @@ def _code(writer: MarkdownWriter, value: str) -> str:
     return code(title(writer.redact(writer.messages.render(value)), VALUE_CHARS))
 
 
-def _simulate(writer: MarkdownWriter, comparison: Comparison) -> Section | None:
+def _simulate(writer: MarkdownWriter, comparison: Comparison) -> Section:
     if any(change.path.endswith(".paths") for change in comparison.changes):
-        return Whole(writer.text("policy_simulate", command=writer.code(_SIMULATE)))
-    return None
+        return writer.text("policy_simulate", command=writer.code(_SIMULATE))
+    return ""
 
 
-def _holds(writer: MarkdownWriter, comparison: Comparison) -> Section | None:
+def _holds(writer: MarkdownWriter, comparison: Comparison) -> Section:
     """Return which policy holds for this pull request: never its own."""
     if comparison.before is not Before.READ:
-        return None
+        return ""
     ctx = writer.ctx
     known = ctx.policy_ref and ctx.policy_sha
     policy = (
@@ -178,7 +178,7 @@ def _holds(writer: MarkdownWriter, comparison: Comparison) -> Section | None:
         if known
         else writer.text("policy_now")
     )
-    return Whole(writer.text("policy_holds", policy=policy))
+    return writer.text("policy_holds", policy=policy)
 
 
 def _annotations(writer: MarkdownWriter, comparison: Comparison, path: str) -> Iterable[Annotation]:

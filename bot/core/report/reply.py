@@ -8,7 +8,7 @@ from bot.core.model.runs import Run
 from bot.core.model.views import Reply
 from bot.core.report.context import Context, MarkdownWriter
 from bot.core.report.markdown import size, table
-from bot.core.report.sections import Block, Rows, Section, Whole, compose
+from bot.core.report.sections import Block, Rows, Section, compose
 from bot.core.report.words import row_state
 
 
@@ -28,23 +28,23 @@ def reply_body(
     return f"{body}\n\n{marker}"
 
 
-def _head(writer: MarkdownWriter, reply: Reply) -> Section | None:
+def _head(writer: MarkdownWriter, reply: Reply) -> Section:
     """Show the head whole; one too long for a comment is no sentence of ours: as a block."""
     head = writer.redact(reply.head)
     if size(head) <= TEXT_BYTES // 2:
-        return Whole(head) if head else None
+        return head
     return Block(head, writer.text("cut"))
 
 
 def _rows(
     writer: MarkdownWriter, runs: Iterable[Run], check_ids: Mapping[str, int], now: datetime
-) -> Section | None:
+) -> Section:
     lines = tuple(
         f"| {writer.code(run.suite)} | {row_state(writer, run, now)} | "
         f"{writer.check_link(check_ids.get(run.id))} |"
         for run in runs
     )
     if not lines:
-        return None
+        return ""
     head = table((writer.text("head_suite"), writer.text("head_state"), ""), ())
     return Rows(head, lines, lambda left: writer.text("more_lines", count=left))

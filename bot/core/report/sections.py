@@ -5,30 +5,11 @@ Limits are bytes of UTF-8 (the API's description says characters, GitHub counts 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from bot.core.report.markdown import block, clean, cut_bytes, plain, size
 
 MIN_BLOCK_BYTES = 200  # a smaller rest of a log tells nothing
 _GAP = "\n\n"
-
-
-class Section(Protocol):
-    """A part of a report that can make itself smaller."""
-
-    def fit(self, limit: int) -> str:
-        """Return Markdown of at most ``limit`` bytes; "" when it can't be told in so few."""
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """Markdown that is shown whole or not at all."""
-
-    markdown: str
-
-    def fit(self, limit: int) -> str:
-        """Return it when it fits."""
-        return self.markdown if size(self.markdown) <= limit else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +78,22 @@ def _shorten(text: str, room: int, note: str, *, keep_start: bool) -> str:
     return "\n".join(part for part in (start, note, end) if part)
 
 
-def compose(sections: Sequence[Section | None], limit: int) -> str:
+Section = str | Rows | Block
+"""A part of a report; Markdown in a ``str`` is shown whole or not at all, "" is no part."""
+
+
+def _fit(section: Section, limit: int) -> str:
+    if isinstance(section, str):
+        return section if size(section) <= limit else ""
+    return section.fit(limit)
+
+
+def compose(sections: Sequence[Section], limit: int) -> str:
     """Join sections in order, each within what the earlier ones left of ``limit`` bytes."""
     out: list[str] = []
     left = limit
     for section in sections:
-        made = section.fit(left - (size(_GAP) if out else 0)) if section is not None else ""
+        made = _fit(section, left - (size(_GAP) if out else 0))
         if made:
             left -= size(made) + (size(_GAP) if out else 0)
             out.append(made)

@@ -9,7 +9,7 @@ from bot.core.model.runs import Run, State
 from bot.core.model.views import SuiteView
 from bot.core.report.context import MarkdownWriter, sentences
 from bot.core.report.digest import pace
-from bot.core.report.sections import Section, Whole
+from bot.core.report.sections import Section
 from bot.core.report.words import progress, resource, where
 from bot.core.runs.timeline import told
 
@@ -17,7 +17,7 @@ TIMELINE_ENTRIES = 12  # the first one and the last eleven: what is between is o
 _JOINT = " · "
 
 
-def now_lines(writer: MarkdownWriter, view: SuiteView, now: datetime) -> tuple[Section | None, ...]:
+def now_lines(writer: MarkdownWriter, view: SuiteView, now: datetime) -> tuple[Section, ...]:
     """Return the state of a run that is not done, and how to cancel it."""
     run = view.run
     steps = pace(view.rayjobs)
@@ -32,7 +32,7 @@ def now_lines(writer: MarkdownWriter, view: SuiteView, now: datetime) -> tuple[S
     stoppable = run.state not in {State.CANCELLING, State.FINISHING} and run.number is not None
     command = writer.command("cancel", run.suite)
     how = writer.text("cancel_how", command=command) if stoppable else ""
-    return (Whole(parts) if parts else None, Whole(how) if how else None)
+    return (parts, how)
 
 
 def _place(writer: MarkdownWriter, run: Run, now: datetime) -> str:
@@ -91,22 +91,22 @@ def _limit(writer: MarkdownWriter, run: Run) -> str:
     return writer.text("limit", limit=duration(run.snapshot.suite.timeout_minutes * 60))
 
 
-def timeline(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section | None:
+def timeline(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section:
     """Return the timeline in one line: ``14:02 dispatched · 14:03 on runner `a3-16-0007```."""
     lines = [(at, writer.prose(line)) for at, line in told(view.run_events)]
     shown = [(at, line) for at, line in lines if line]
     if len(shown) > TIMELINE_ENTRIES:
         shown = [shown[0], *shown[1 - TIMELINE_ENTRIES :]]
     entries = [f"{clock(at, now)} {line}" for at, line in shown]
-    return Whole(_JOINT.join(entries)) if entries else None
+    return _JOINT.join(entries) if entries else ""
 
 
-def followed(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section | None:
+def followed(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section:
     """Return what is known of the RayJobs of a run that is not done."""
     over = view.run.state is State.DONE
     jobs = [job for job in view.rayjobs if not over or job.final or job.silent_since]
     lines = [_rayjob(writer, job, now) for job in jobs]
-    return Whole(" ".join(lines)) if lines else None
+    return " ".join(lines) if lines else ""
 
 
 def _rayjob(writer: MarkdownWriter, job: RayJob, now: datetime) -> str:
@@ -128,7 +128,7 @@ def what(writer: MarkdownWriter, view: SuiteView, *, brief: bool) -> Section:
     reason = writer.prose(run.snapshot.reason)
     why = writer.text("selected", reason=reason) if reason else ""
     if brief:
-        return Whole(sentences(f"{name}." if name else "", why))
+        return sentences(f"{name}." if name else "", why)
     text = writer.text(
         "what",
         attempt=run.attempt,
@@ -136,7 +136,7 @@ def what(writer: MarkdownWriter, view: SuiteView, *, brief: bool) -> Section:
         title=f" ({name})" if name else "",
         where=writer.code(where(run)),
     )
-    return Whole(sentences(text, why))
+    return sentences(text, why)
 
 
 def _altered(writer: MarkdownWriter, run: Run) -> str:
@@ -144,7 +144,7 @@ def _altered(writer: MarkdownWriter, run: Run) -> str:
     return writer.text("altered", inputs=inputs) if inputs else ""
 
 
-def origin(writer: MarkdownWriter, view: SuiteView) -> Section | None:
+def origin(writer: MarkdownWriter, view: SuiteView) -> Section:
     """Return what started the run under which policy, and the links."""
     run = view.run
     unstarted = run.snapshot.native and run.actions_run_id is None  # what selected it started none
@@ -161,5 +161,4 @@ def origin(writer: MarkdownWriter, view: SuiteView) -> Section | None:
         writer.link("link_page", writer.page(run)),
     ]
     line = _JOINT.join(link for link in links if link)
-    made = "\n\n".join(part for part in (capital(text), line) if part)
-    return Whole(made) if made else None
+    return "\n\n".join(part for part in (capital(text), line) if part)

@@ -10,7 +10,7 @@ from bot.core.model.views import CheckWrite, SuiteView
 from bot.core.report.context import Context, MarkdownWriter, address
 from bot.core.report.digest import best, pace
 from bot.core.report.failure import annotations, failure_summary, failure_text
-from bot.core.report.sections import Section, Whole, compose
+from bot.core.report.sections import Section, compose
 from bot.core.report.story import followed, now_lines, origin, timeline, what
 from bot.core.report.words import outcome_title, rerun_how, state_title
 
@@ -78,12 +78,12 @@ def _summary(
 ) -> str:
     """Return the summary: the news, the timeline, the suite, the links."""
     if outcome is None:
-        news: list[Section | None] = list(now_lines(writer, view, now))
+        news: list[Section] = list(now_lines(writer, view, now))
     elif outcome in _BAD:
         news = list(failure_summary(writer, view, digest))
     else:
         news = list(_ended(writer, view, outcome))
-    rest: list[Section | None] = [
+    rest: list[Section] = [
         timeline(writer, view, now),
         followed(writer, view, now),
         what(writer, view, brief=outcome in _BAD),
@@ -92,13 +92,13 @@ def _summary(
     return compose([*news, *rest], TEXT_BYTES) or writer.text("row_" + view.run.state)
 
 
-def _ended(writer: MarkdownWriter, view: SuiteView, outcome: Outcome) -> tuple[Section | None, ...]:
+def _ended(writer: MarkdownWriter, view: SuiteView, outcome: Outcome) -> tuple[Section, ...]:
     """Return the reason of an end, and how to run the suite again."""
     run = view.run
     why = capital(writer.prose(run.why))
-    lines = [Whole(f"{why}.") if why else None]
+    lines = [f"{why}." if why else ""]
     if outcome is Outcome.SUPERSEDED:
-        lines.append(Whole(writer.text("not_counted")))
+        lines.append(writer.text("not_counted"))
     if outcome is not Outcome.SUCCESS:
-        lines.append(Whole(rerun_how(writer, run)))
+        lines.append(rerun_how(writer, run))
     return tuple(lines)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.report.markdown import clean, size
-from bot.core.report.sections import Block, Rows, Section, Whole, compose
+from bot.core.report.sections import Block, Rows, Section, compose
 from tests.core.report.test_markdown import NASTY, parse
 
 
@@ -13,7 +13,7 @@ def more(left: int) -> str:
 
 
 def test_what_does_not_fit_is_left_out_whole() -> None:
-    assert compose([Whole("one"), None, Whole("too long for it"), Whole("two")], 10) == "one\n\ntwo"
+    assert compose(["one", "", "too long for it", "two"], 10) == "one\n\ntwo"
 
 
 def test_rows_say_how_many_were_left_out() -> None:
@@ -55,7 +55,7 @@ def test_a_folded_block_shows_its_summary_as_text() -> None:
 
 
 SECTIONS: st.SearchStrategy[Section] = st.one_of(
-    st.builds(Whole, st.text(max_size=40)),
+    st.text(max_size=40),
     st.builds(
         Rows, st.just("head"), st.lists(st.just("- row é"), max_size=60).map(tuple), st.just(more)
     ),
