@@ -37,6 +37,7 @@ from bot.services.rayjobs.announcements import Announcements
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.follower import Follower
 from bot.services.reporter import Reporter, Where
+from bot.services.runs.claims import Claims
 from bot.services.runs.native import Natives
 from bot.services.runs.runner import Runner
 from bot.services.runs.submitter_health import SubmitterHealth
@@ -149,7 +150,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     natives = Natives(deps, policies)
     digesters = Digesters(resources.text("signatures.yml"))
     inbox = Inbox(deps, _event_handlers(deps, policies, pulls, natives))
-    runner = Runner(deps, policies, digesters, parts.rayjobs)
+    runner = Runner(deps, Claims(deps, policies, pulls), digesters, parts.rayjobs)
     where = Where(pages_of(str(settings.github_api_url)), "")
     reporter = Reporter(deps, where)
     options = SweeperOptions(

@@ -49,6 +49,19 @@ class Pulls(Reads):
         its = (heads.c.repo_id == repo_id) & (heads.c.number == number)
         return await self._all(Head, heads, its, order=[heads.c.seen_at, heads.c.sha])
 
+    async def authors(self, repo_id: RepoId, sha: Sha) -> frozenset[str]:
+        """Return the authors and pushers of all pull requests that have or had this head."""
+        here = (heads.c.repo_id == pulls.c.repo_id) & (heads.c.number == pulls.c.number)
+        query = (
+            select(pulls.c.author, heads.c.pusher)
+            .join_from(pulls, heads, here & (heads.c.sha == sha), isouter=True)
+            .where(pulls.c.repo_id == repo_id)
+            .where((pulls.c.head_sha == sha) | heads.c.sha.is_not(None))
+        )
+        async with self._db.read() as conn:
+            rows = (await conn.execute(query)).all()
+        return frozenset(name for row in rows for name in row if name)
+
     async def approvals(self, repo_id: RepoId, sha: Sha) -> tuple[Approval, ...]:
         """Return the approvals of a commit, oldest first."""
         here = (approvals.c.repo_id == repo_id) & (approvals.c.sha == sha)

@@ -20,11 +20,17 @@ class HeadTrigger(StrEnum):
     CLOSED = PullRequestAction.CLOSED  # a late webhook of a pull request that is open again
     FOUND_BY_LOOKING = "found_by_looking"  # its webhook was lost
     REQUEST = "request"  # a person's command or click
+    DISPATCH = "dispatch"  # a run of it is about to start, some time after that was decided
 
     @property
     def brings_commit(self) -> bool:
         """Return True if the sender of the event pushed the head."""
         return self in {HeadTrigger.OPENED, HeadTrigger.SYNCHRONIZE}
+
+    @property
+    def asks_for_trust(self) -> bool:
+        """Return True if the head's trust matters even if nothing starts by itself."""
+        return self in {HeadTrigger.REQUEST, HeadTrigger.DISPATCH}
 
     @property
     def is_fresh(self) -> bool:
@@ -47,7 +53,7 @@ class LearnedHead:
         match self.trigger:
             case HeadTrigger.SYNCHRONIZE:
                 return Message("origin_push", sha=sha)
-            case HeadTrigger.FOUND_BY_LOOKING:
+            case HeadTrigger.FOUND_BY_LOOKING | HeadTrigger.DISPATCH:
                 return Message("origin_found", sha=sha)
             case HeadTrigger.REQUEST:
                 return Message("origin_approval", by=str(self.by))

@@ -10,15 +10,15 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 
 from bot.core.commands.name import COMMAND, SHA_CHARS
-from bot.core.messages import Messages
+from bot.core.messages import Message, Messages
 from bot.core.messages.words import duration
 from bot.core.model.ids import Sha, short
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
-from bot.core.model.runs import Outcome, Run, State
+from bot.core.model.runs import Claimant, Outcome, Run, State
 from bot.core.planning.attempts import latest
 from bot.core.planning.plan import RunClaimants
-from bot.core.planning.trust import Person, Trusted
+from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.models import Mode, Policy, Start, Suite, Tier, Trigger, Trust
 from bot.core.policy.selection import suites_named
 from bot.core.report.markdown import code
@@ -163,7 +163,7 @@ class Requester:
 
     person: Person
     sha: Sha
-    own: frozenset[str]  # author and pusher, in lower case
+    authorship: Authorship
     trust: Trusted
 
 
@@ -195,14 +195,31 @@ def may_start(
 
 
 def may_approve(messages: Messages, rule: Trust, requester: Requester) -> Refusal | None:
-    """Refuse an approval by somebody without the level, or of one's own commit."""
+    """Refuse an approval by somebody without the level, or of what may be one's own commit."""
     again = code(f"{COMMAND} approve --sha {requester.sha[:SHA_CHARS]}")
-    needed, level = messages(f"level_{rule.approve}"), messages(f"level_{requester.person.level}")
+    level = requester.person.level
+    needed = messages(f"level_{rule.approve}")
     values = {"sha": code(short(requester.sha)), "needed": needed, "command": again}
-    if not requester.person.level.at_least(rule.approve):
-        return Refusal(messages("refuse_approve", level=level, **values))
-    if requester.person.login.casefold() in requester.own:
+    if not level.at_least(rule.approve):
+        return Refusal(messages("refuse_approve", level=messages(f"level_{level}"), **values))
+    if requester.authorship.is_own(requester.person.login):
         return Refusal(messages("refuse_own", **values))
+    if requester.authorship.may_be_own(level):
+        return Refusal(messages("refuse_pusher", **values))
+    return None
+
+
+def right_lost(
+    rule: Trust, run: Run, claimant: Claimant, trust: Trusted, person: Person | None
+) -> Message | None:
+    """Return why a claimant may not have a run started any more, None if it may.
+
+    ``person`` is who asked for the run, with their level now; None: nobody did.
+    """
+    if person and not person.may_start(level_for(rule, run.snapshot.suite)):
+        return Message("drop_rights", by=claimant.by)
+    if not trust.trusted and not run.snapshot.native:  # GitHub's own rules let a native one run
+        return Message("drop_untrusted", why=trust.why)
     return None
 
 

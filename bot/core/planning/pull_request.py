@@ -172,7 +172,10 @@ def suites_awaiting_approval(evaluation: Evaluation) -> tuple[str, ...]:
 def _dropped_claimants(
     evaluation: Evaluation, present: ExistingRuns, kept: set[str]
 ) -> list[DropClaimant]:
-    """Give up the runs on former heads, and those of suites that are not selected any more."""
+    """Give up the runs on former heads, and those that would not start by themselves any more.
+
+    What a person started stays here: it is asked for again before its dispatch.
+    """
     pull, policy = evaluation.pull, evaluation.at.policy
     source = pr_source(pull.number)
     drops = []
@@ -181,6 +184,9 @@ def _dropped_claimants(
         auto = any(claimant.auto for claimant in item.claimants if claimant.source == source)
         if run.sha != pull.head_sha:
             why = Message("superseded_by", sha=short(pull.head_sha))
+            drops.append(DropClaimant(run.id, source, why))
+        elif auto and not evaluation.trust.trusted and not run.snapshot.native:
+            why = Message("drop_untrusted", why=evaluation.trust.why)
             drops.append(DropClaimant(run.id, source, why))
         elif auto and run.suite not in kept:
             drops.append(DropClaimant(run.id, source, Message("drop_base")))

@@ -22,6 +22,34 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
+class Authorship:
+    """Whose commit it is: nobody approves their own."""
+
+    own: frozenset[str]  # authors and pushers of every pull request with this head, in lower case
+    pusher_known: bool = True  # False: its webhook was lost, or has not come yet
+
+    def is_own(self, login: str) -> bool:
+        """Return True if the person wrote or pushed the commit."""
+        return login.casefold() in self.own
+
+    def may_be_own(self, level: Level) -> bool:
+        """Return True if a person of this level can't approve before the pusher is known.
+
+        The pusher could be that person. Who maintains the repository could merge the commit
+        anyway.
+        """
+        return not (self.pusher_known or level.at_least(Level.MAINTAIN))
+
+    def approval(self, rule: Trust, approvals: tuple[Approval, ...]) -> Approval | None:
+        """Return the approval that counts: nobody approves what they wrote or pushed."""
+        for item in approvals:
+            own = self.is_own(item.by) or self.may_be_own(item.level)
+            if item.level.at_least(rule.approve) and not own:
+                return item
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class Trusted:
     """Whether a commit is trusted, with the reason in words."""
 
@@ -36,15 +64,15 @@ def trust_sha(
     pull: Pull,
     people: tuple[Person, Person | None],
     protected: tuple[str, ...],
-    approvals: tuple[Approval, ...],
+    approval: Approval | None,
 ) -> Trusted:
     """Judge a head commit.
 
     ``people`` are the author and who brought the commit, None when that was not seen (its
-    webhook was lost); ``protected`` the changed files that are the policy or under ``.github/``.
+    webhook was lost); ``protected`` the changed files that are the policy or under ``.github/``;
+    ``approval`` the one that counts.
     """
     author, pusher = people
-    approval = _approval(rule, approvals, {author.login, pusher.login if pusher else ""})
     if approval:
         return Trusted(True, Message("trust_approved", by=approval.by), approved=True)
     if pusher is None and pull.from_fork:
@@ -59,13 +87,11 @@ def trust_sha(
     return Trusted(True, Message("trust_both"))
 
 
-def _approval(rule: Trust, approvals: tuple[Approval, ...], own: set[str]) -> Approval | None:
-    """Return the approval that counts: nobody approves what they wrote or pushed."""
-    names = {name.casefold() for name in own}
-    for approval in approvals:
-        if approval.by.casefold() not in names and approval.level.at_least(rule.approve):
-            return approval
-    return None
+def trust_former(approval: Approval | None) -> Trusted:
+    """Judge a former head: its files are not known any more, so only an approval counts."""
+    if approval is None:
+        return Trusted(False, Message("trust_unapproved"))
+    return Trusted(True, Message("trust_approved", by=approval.by), approved=True)
 
 
 def _protected(

@@ -82,20 +82,21 @@ def select(
     for name, suite in policy.suites.items():
         choice = _without_files(name, suite, trigger, truncated=truncated)
         choices.append(choice or _by_files(name, suite, change))
-    protected = touches_protected(files, policy_path)
-    if truncated:
-        protected = tuple(dict.fromkeys((*protected, policy_path, _PROTECTED_FOLDER)))
+    protected = touches_protected(files, policy_path, truncated=truncated)
     return Selection(tuple(choices), protected, truncated)
 
 
-def touches_protected(files: Iterable[ChangedFile], policy_path: str) -> tuple[str, ...]:
-    """Return the changed names that are the policy or lie under `.github/`."""
+def touches_protected(
+    files: Iterable[ChangedFile], policy_path: str, *, truncated: bool = False
+) -> tuple[str, ...]:
+    """Return the changed names that are the policy or lie under `.github/`.
+
+    With ``truncated`` the list of files is incomplete: then both count as changed.
+    """
     names = (name for file in files for name in file.names())
-    return tuple(
-        dict.fromkeys(
-            name for name in names if name == policy_path or name.startswith(_PROTECTED_FOLDER)
-        )
-    )
+    found = [name for name in names if name == policy_path or name.startswith(_PROTECTED_FOLDER)]
+    unlisted = (policy_path, _PROTECTED_FOLDER) if truncated else ()
+    return tuple(dict.fromkeys((*found, *unlisted)))
 
 
 def touches_environment(suite: Suite, files: Sequence[ChangedFile]) -> bool:

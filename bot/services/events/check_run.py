@@ -28,7 +28,7 @@ from bot.core.planning.permissions import (
 from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.starts import Starter, StartRequest, approval
-from bot.core.planning.trust import Trusted
+from bot.core.planning.trust import Authorship, Trusted
 from bot.core.report.markdown import code, prose
 from bot.services.events.pull_request import PullRequests
 from bot.services.policies import PolicyReader
@@ -187,9 +187,9 @@ class CheckRuns:
         if not isinstance(at, PolicyAt):
             builder.refuse(Refusal(self._messages("refuse_policy")))
             return
-        person = await self._pulls.person(event.repo, at.policy.trust, event.sender)
+        person = await self._pulls.trust.person(event.repo, at.policy.trust, event.sender)
         trust = Trusted(True, Message("trust_no_pull"))
-        requester = Requester(person, event.sha, frozenset(), trust)
+        requester = Requester(person, event.sha, Authorship(frozenset()), trust)
         answer = may_start(self._messages, at.policy, before.suite, requester)
         allowed = isinstance(answer, Allowed)
         builder.audit.append(self._entry(event, f"rerun {before.suite}", "trust", allowed=allowed))

@@ -9,7 +9,7 @@ from bot.core.commands.parser import parse
 from bot.core.commands.verb import Command
 from bot.core.commands.verbs import USAGES
 from bot.core.github.events import IssueCommentEvent
-from bot.core.messages import Message, Messages
+from bot.core.messages import Messages
 from bot.core.messages.words import count
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Head, Pull
@@ -19,9 +19,8 @@ from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.permissions import Requester
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.plan_builder import PlanBuilder
-from bot.core.planning.pull_request import Evaluation, pr_source
+from bot.core.planning.pull_request import pr_source
 from bot.core.planning.starts import Starter, StartRequest
-from bot.core.planning.trust import Trusted
 from bot.core.policy.models import Limits
 from bot.core.policy.selection import Selection
 from bot.services.events.pull_request import PullRequests, RequestedHead
@@ -164,22 +163,13 @@ class IssueComments:
     ) -> StartRequest:
         """Return the request for a former head: its files are not known, suites are named."""
         evaluation = replace(asked.evaluation, selection=Selection(()), files=())
-        pushers = [head.pusher or "" for head in former if head.sha == sha]
-        own = frozenset(name.casefold() for name in (evaluation.pull.author, *pushers))
-        trust = await self._trust_in_former(evaluation, sha, own)
-        requester = Requester(asked.person, sha, own, trust)
+        head = next(head for head in former if head.sha == sha)
+        authorship = await self._pulls.trust.authorship(evaluation.pull, head)
+        rule = evaluation.at.policy.trust
+        trust = await self._pulls.trust.of_former_head(event.repo, evaluation.pull, rule, head)
+        requester = Requester(asked.person, sha, authorship, trust)
         source = f"pin:{event.comment_id}"
         return await self._pulls.start_request(evaluation, requester, source)
-
-    async def _trust_in_former(
-        self, evaluation: Evaluation, sha: Sha, own: frozenset[str]
-    ) -> Trusted:
-        """Trust a former head by an approval alone: its files are not known any more."""
-        needed = evaluation.at.policy.trust.approve
-        for item in await self._store.pulls.approvals(evaluation.pull.repo_id, sha):
-            if item.level.at_least(needed) and item.by.casefold() not in own:
-                return Trusted(True, Message("trust_approved", by=item.by))
-        return Trusted(False, Message("trust_unapproved"))
 
     def _entry(self, event: IssueCommentEvent, pull: Pull, what: str) -> AuditEntry:
         who, where = event.author, (event.repo.id, event.number, pull.head_sha)

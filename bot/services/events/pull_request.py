@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from bot.core.github.events import PullRequestAction, PullRequestEvent
 from bot.core.messages import Message
 from bot.core.model.ids import short
-from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.repos import Repo
 from bot.core.model.views import Gate
@@ -24,12 +23,12 @@ from bot.core.planning.pull_request import (
     pr_source,
 )
 from bot.core.planning.starts import StartRequest
-from bot.core.planning.trust import Person, Trusted, trust_sha
-from bot.core.policy.models import Trust
-from bot.core.policy.selection import POLICY_PATH, select, touches_protected
+from bot.core.planning.trust import Authorship, Person, Trusted
+from bot.core.policy.selection import select
 from bot.ports.github import ChangedFiles
 from bot.services.events.policy_change import PolicyChanges
 from bot.services.policies import Broken, PolicyReader
+from bot.services.trust import TrustJudge
 from bot.services.workers import Deps
 
 _CLOSED = Message("drop_closed")
@@ -42,7 +41,7 @@ class RequestedHead:
     evaluation: Evaluation
     head: Head
     person: Person
-    own: frozenset[str]  # author and pusher, in lower case
+    authorship: Authorship
 
 
 class PullRequests:
@@ -53,6 +52,7 @@ class PullRequests:
         self._github = deps.github
         self._policies = policies
         self._policy_changes = policy_changes
+        self.trust = TrustJudge(deps)
         self._clock = deps.clock
         self._new_id = deps.new_id
 
@@ -78,11 +78,22 @@ class PullRequests:
         self, repo: Repo, pull: Pull, trigger: HeadTrigger, sender: str | None = None
     ) -> Plan:
         """Plan the runs for the head of an open pull request."""
+        return (await self.judge_head(repo, pull, trigger, sender))[0]
+
+    async def judge_head(
+        self, repo: Repo, pull: Pull, trigger: HeadTrigger, sender: str | None = None
+    ) -> tuple[Plan, Evaluation | None]:
+        """Plan the runs for the head of an open pull request; return its evaluation, too.
+
+        The evaluation is None without a policy that could be read.
+        """
         learned = await self._learn(pull, trigger, sender)
         policy = await self._policies.of(repo, pull.base_ref)
+        evaluation = None
         if policy is None:
             # Without a policy only the runs that an earlier policy started are our concern.
-            return Plan(repo=repo, drop_claimants=await self._claims_of_former_heads(pull))
+            drops = await self._claims_of_former_heads(pull)
+            return Plan(repo=repo, drop_claimants=drops), None
         if isinstance(policy, Broken):
             gate = policy.gate(pull.repo_id, pull.head_sha, pull.number)
             drops = await self._claims_of_former_heads(pull)
@@ -94,7 +105,8 @@ class PullRequests:
             changes, files = await self._plan(evaluation), evaluation.files
         gates = (*changes.gates, *await self.gates_of_former_head(pull))
         proposal = await self._policy_changes.proposed(repo, pull, policy, files)
-        return replace(changes, repo=repo, head=learned.head, gates=gates, proposal=proposal)
+        plan = replace(changes, repo=repo, head=learned.head, gates=gates, proposal=proposal)
+        return plan, evaluation
 
     async def gates_of_former_head(self, pull: Pull) -> tuple[Gate, ...]:
         """Return the gate of the former head, if the pull request has a new head."""
@@ -135,15 +147,15 @@ class PullRequests:
         return RequestedHead(
             evaluation=await self._evaluate(repo, pull, at, learned),
             head=head,
-            person=await self.person(repo, at.policy.trust, login),
-            own=frozenset(name.casefold() for name in (pull.author, head.pusher or "") if name),
+            person=await self.trust.person(repo, at.policy.trust, login),
+            authorship=await self.trust.authorship(pull, head),
         )
 
     async def request(self, asked: RequestedHead) -> StartRequest:
         """Return the request of a person for suites on the head."""
         evaluation = asked.evaluation
         sha, source = evaluation.pull.head_sha, pr_source(evaluation.pull.number)
-        requester = Requester(asked.person, sha, asked.own, evaluation.trust)
+        requester = Requester(asked.person, sha, asked.authorship, evaluation.trust)
         return await self.start_request(evaluation, requester, source)
 
     async def start_request(
@@ -164,12 +176,16 @@ class PullRequests:
         """
         listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
         selection = select(at.policy, listed.files, truncated=listed.truncated)
-        protected = selection.protected or touches_protected(listed.files, POLICY_PATH)
         trust = Trusted(True, Message("trust_unasked"), looked_at=False)
         wanted_suites = [at.policy.suites[name] for name in selection.selected]
-        requested = learned.trigger is HeadTrigger.REQUEST
-        if requested or any(needs_trust(suite, protected) for suite in wanted_suites):
-            trust = await self._trust(repo, pull, at.policy.trust, learned.head, protected)
+        asked = learned.trigger.asks_for_trust
+        protected = selection.protected
+        if asked or wanted_suites:
+            protected = await self.trust.protected_files(repo, pull, at, listed)
+            selection = replace(selection, protected=protected)
+        if asked or any(needs_trust(suite, protected) for suite in wanted_suites):
+            rule = at.policy.trust
+            trust = await self.trust.of_head(repo, pull, rule, learned.head, protected)
             by_files = trust.trusted and not trust.approved
             if by_files and not await self._are_of_head(repo, pull, listed):
                 trust = Trusted(False, Message("trust_moved"))
@@ -219,30 +235,6 @@ class PullRequests:
         waiting = tuple(item for item in changes.new_runs if item[0].suite not in named)
         builder.base = replace(changes, new_runs=waiting)
         builder.run_ids += [run.id for run, _ in waiting]
-
-    async def _trust(
-        self, repo: Repo, pull: Pull, rule: Trust, head: Head, protected: tuple[str, ...]
-    ) -> Trusted:
-        author = await self.person(repo, rule, pull.author)
-        pusher = None
-        if head.pusher is not None:
-            same = head.pusher.casefold() == author.login.casefold()
-            pusher = author if same else await self.person(repo, rule, head.pusher)
-        approvals = await self._store.pulls.approvals(repo.id, pull.head_sha)
-        return trust_sha(rule, pull, (author, pusher), protected, approvals)
-
-    async def person(self, repo: Repo, rule: Trust, login: str) -> Person:
-        """Return a person with their level now; the level is NONE without a login."""
-        level = await self._github.permission(repo, login) if login else Level.NONE
-        return Person(login, level, await self._listed(repo, rule, login))
-
-    async def _listed(self, repo: Repo, rule: Trust, login: str) -> bool:
-        if login.casefold() in {user.casefold() for user in rule.users}:
-            return True
-        for team in rule.teams:
-            if login and await self._github.in_team(repo, team, login):
-                return True
-        return False
 
 
 def _out_of_order(event: PullRequestEvent, known: Pull | None) -> bool:

@@ -7,8 +7,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.core.messages import NOTHING, Message, quote
-from bot.core.model.ids import short
-from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import (
     Dispatched,
@@ -21,12 +19,11 @@ from bot.core.model.run_events import (
     What,
 )
 from bot.core.model.runs import Run, State
-from bot.core.planning.audit import audited
-from bot.core.planning.plan import DropClaimant, Plan
 from bot.core.runs.dispatch_inputs import inputs_of, refusal
 from bot.core.runs.steps import Dispatch, Search
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import ActionsRun
+from bot.services.runs.claims import Claims
 from bot.services.runs.ledger import Ledger
 from bot.services.workers import Deps
 from bot.store.runs import ClaimedRun, SaveRun
@@ -35,22 +32,21 @@ _FIRST_LOOK = timedelta(seconds=2)  # GitHub's lists show a new run after this a
 _RERUN_WITHIN = timedelta(days=30)  # GitHub's limits for re-runs
 _MAX_ATTEMPTS = 50
 _TRY_AGAIN = timedelta(seconds=10)
-_SURE_AFTER = timedelta(minutes=1)  # a new pull request may not be on every server of GitHub yet
 _CLOCKS_DIFFER = timedelta(seconds=60)  # GitHub's clock and ours, when listing runs "since"
 
 
 class Dispatcher:
     """Carries out `Dispatch` and `Search`."""
 
-    def __init__(self, deps: Deps, ledger: Ledger) -> None:
-        self._store = deps.store
+    def __init__(self, deps: Deps, ledger: Ledger, claims: Claims) -> None:
         self._github = deps.github
         self._clock = deps.clock
         self._ledger = ledger
+        self._claims = claims
 
     async def dispatch(self, claimed: ClaimedRun, repo: Repo, step: Dispatch) -> None:
-        """Dispatch the run, unless its pull request was closed or has a new head meanwhile."""
-        if await self._drop_claimants(claimed, repo):
+        """Dispatch the run, unless somebody it runs for needs it no more, or may not have it."""
+        if await self._claims.dropped(claimed, repo):
             await self._ledger.save(claimed, SaveRun(claimed.run, self._clock.now()))
             return
         run = claimed.run
@@ -68,36 +64,6 @@ class Dispatcher:
         intent = self._event(run, DispatchStarted(step.number))
         if await self._ledger.intend(claimed, run, intent):
             await self._send(claimed, repo, (run, failed_only), step.number)
-
-    async def _drop_claimants(self, claimed: ClaimedRun, repo: Repo) -> bool:
-        """Drop the claimants whose pull request needs the run no more; return True if any was."""
-        drops = []
-        for claimant in claimed.claimants:
-            kind, _, number = claimant.source.partition(":")
-            if kind != "pr":
-                continue
-            pull = await self._pull(claimed.run, repo, int(number))
-            if pull is None:
-                drops.append(DropClaimant(claimant.run_id, claimant.source, Message("drop_gone")))
-            elif not pull.open:
-                drops.append(DropClaimant(claimant.run_id, claimant.source, Message("drop_closed")))
-            elif pull.head_sha != claimed.run.sha:
-                why = Message("superseded_by", sha=short(pull.head_sha))
-                drops.append(DropClaimant(claimant.run_id, claimant.source, why))
-        if drops:
-            now = self._clock.now()
-            changes = audited(Plan(repo=repo, drop_claimants=tuple(drops)), now, None)
-            await self._store.commit(replace(changes, repo=None), now, done=None)
-        return bool(drops)
-
-    async def _pull(self, run: Run, repo: Repo, number: int) -> Pull | None:
-        """Read a pull request; return None if GitHub no longer shows it."""
-        try:
-            return await self._github.pull(repo, number)
-        except Permanent as error:
-            if not error.is_gone or self._clock.now() - run.created_at < _SURE_AFTER:
-                raise
-            return None
 
     async def _send(
         self, claimed: ClaimedRun, repo: Repo, order: tuple[Run, bool], number: int

@@ -19,8 +19,8 @@ from bot.core.runs.offline import OfflineLabel
 from bot.core.runs.reconcile_input import ReconcileInput
 from bot.ports.errors import Permanent, Transient
 from bot.ports.rayjobs import RayJobs
-from bot.services.policies import PolicyReader
 from bot.services.rayjobs.digesters import Digesters
+from bot.services.runs.claims import Claims
 from bot.services.runs.dispatcher import Dispatcher
 from bot.services.runs.ledger import Ledger
 from bot.services.runs.observer import RunObserver
@@ -44,13 +44,13 @@ class Runner:
     """Claims runs, decides the next step of each and carries it out."""
 
     def __init__(
-        self, deps: Deps, policies: PolicyReader, digesters: Digesters, rayjobs: RayJobs | None
+        self, deps: Deps, claims: Claims, digesters: Digesters, rayjobs: RayJobs | None
     ) -> None:
         """``rayjobs`` is None if no submitter is configured."""
         self._store = deps.store
-        self._policies = policies
+        self._policies = claims.policies
         self._ledger = Ledger(deps)
-        self._dispatcher = Dispatcher(deps, self._ledger)
+        self._dispatcher = Dispatcher(deps, self._ledger, claims)
         self._observer = RunObserver(deps, self._ledger, digesters, rayjobs)
         self._health = SubmitterHealth(rayjobs, deps.clock) if rayjobs else None
         self._clock = deps.clock

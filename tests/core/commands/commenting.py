@@ -22,7 +22,7 @@ from bot.core.planning.plan import RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation
 from bot.core.planning.starts import Starter, StartRequest
-from bot.core.planning.trust import Person, Trusted
+from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.models import Policy
 from bot.core.policy.selection import ChangedFile, Selection, select
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, at
@@ -113,7 +113,7 @@ def request(
     *,
     runs: tuple[RunClaimants, ...] = (),
 ) -> StartRequest:
-    requester = Requester(person, sha, frozenset({"ann"}), trust)
+    requester = Requester(person, sha, Authorship(frozenset({"ann"})), trust)
     return StartRequest(evaluation, requester, "pr:5", runs)
 
 

@@ -25,7 +25,7 @@ from bot.core.planning.permissions import (
     not_green,
 )
 from bot.core.planning.plan import RunClaimants
-from bot.core.planning.trust import Person, Trusted
+from bot.core.planning.trust import Authorship, Person, Trusted
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, a_run, at
 from tests.core.policies import loaded, with_suite
 
@@ -52,7 +52,7 @@ def requester(
     level: Level, *, trusted: bool = True, login: str = "bob", listed: bool = False
 ) -> Requester:
     person = Person(login, level, listed)
-    return Requester(person, SHA, frozenset({"ann"}), Trusted(trusted, quote("why")))
+    return Requester(person, SHA, Authorship(frozenset({"ann"})), Trusted(trusted, quote("why")))
 
 
 def text_of(answer: object) -> str:
@@ -217,3 +217,17 @@ def test_what_is_not_green_is_the_latest_attempt_that_ended_badly() -> None:
     runs = tuple(RunClaimants(run, ()) for run in (again, first, other, live))
     assert latest(runs)["unit"] == again
     assert not_green(runs) == ["other"]
+
+
+@pytest.mark.parametrize(("level", "refused"), [(Level.WRITE, True), (Level.MAINTAIN, False)])
+def test_an_unknown_pusher_may_be_the_approver_unless_they_maintain(
+    level: Level, *, refused: bool
+) -> None:
+    known = requester(level, trusted=False)
+    unknown = replace(known, authorship=replace(known.authorship, pusher_known=False))
+    answers = (may_approve(SAY, RULE, unknown), may_start(SAY, POLICY, "unit", unknown))
+    for answer in answers:
+        assert isinstance(answer, Refusal) is refused
+        if refused:
+            assert "not known yet who pushed" in text_of(answer)
+    assert may_approve(SAY, RULE, known) is None

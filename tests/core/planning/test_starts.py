@@ -18,7 +18,7 @@ from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation
 from bot.core.planning.starts import Starter, StartRequest
-from bot.core.planning.trust import Person, Trusted
+from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.selection import ChangedFile, select
 from bot.core.queue.usage import Usage, spent
 from tests.core.building import REPO, SHA, a_pull, a_run, a_stop_request, at
@@ -60,7 +60,7 @@ def a_request(
     )
     made = StartRequest(
         evaluation=evaluation,
-        requester=Requester(Person("bob", level), SHA, frozenset({"ann"}), trust),
+        requester=Requester(Person("bob", level), SHA, Authorship(frozenset({"ann"})), trust),
         source="pr:5",
         runs=tuple(RunClaimants(run, ()) for run in attempts),
     )

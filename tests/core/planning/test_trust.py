@@ -5,7 +5,7 @@ import pytest
 from bot.core.messages import quote
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
-from bot.core.planning.trust import Person, Trusted, trust_sha
+from bot.core.planning.trust import Authorship, Person, Trusted, trust_sha
 from bot.core.policy.models import Trust
 from tests.core.building import REPO, SHA, T0, a_pull, person
 
@@ -28,7 +28,10 @@ def judged(
     fork: bool = True,
     protected: tuple[str, ...] = (),
 ) -> Trusted:
-    return trust_sha(rule, FORK if fork else OWN, people, protected, approvals)
+    pusher = people[1]
+    own = frozenset(one.login.casefold() for one in people if one)
+    counts = Authorship(own, pusher_known=pusher is not None).approval(rule, approvals)
+    return trust_sha(rule, FORK if fork else OWN, people, protected, counts)
 
 
 @pytest.mark.parametrize("author", list(Level))
@@ -117,12 +120,13 @@ def test_one_approval_that_counts_is_enough() -> None:
     assert verdict == Trusted(True, quote("approved by cat"), approved=True)
 
 
-def test_an_approval_heals_an_unknown_pusher() -> None:
-    assert judged((ANN, None), approval("cat")).trusted
+def test_an_approval_of_an_unknown_pushers_commit_needs_maintain() -> None:
+    assert not judged((ANN, None), approval("cat")).trusted
+    assert judged((ANN, None), approval("cat"), approval("dan", Level.MAINTAIN)).trusted
 
 
 def test_a_deleted_fork_counts_as_a_fork() -> None:
-    assert not trust_sha(RULE, GONE, (ANN, None), (), ()).trusted
+    assert not trust_sha(RULE, GONE, (ANN, None), (), None).trusted
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,7 @@ GATES: dict[str, GateView] = {
         check_ids={},
     ),
     "approved": s.gate(
-        s.selection(s.chosen(), trusted=False),
+        s.selection(s.chosen()),
         runs=(s.run(state=State.NEEDS_APPROVAL),),
         approvals=(s.APPROVAL,),
     ),

@@ -19,7 +19,7 @@ from bot.core.model.run_events import (
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.snapshot import Label
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
-from bot.core.planning.trust import Person, Trusted
+from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.models import Start
 from bot.core.report.context import Context
 from bot.core.report.gate import gate_check
@@ -244,7 +244,10 @@ def test_an_infrastructures_failure_is_tried_again_as_others_are() -> None:
 @pytest.mark.parametrize("level", [Level.PULL, Level.TRIAGE])
 def test_a_rerun_needs_the_tiers_level_and_no_approval(level: Level) -> None:
     asked = Requester(
-        Person("ann", level), SHA, frozenset({"bob"}), Trusted(False, quote("a stranger"))
+        Person("ann", level),
+        SHA,
+        Authorship(frozenset({"bob"})),
+        Trusted(False, quote("a stranger")),
     )
     answer = may_start(Messages(), POLICY, "own", asked)
     assert answer == Allowed() if level is Level.TRIAGE else isinstance(answer, Refusal)

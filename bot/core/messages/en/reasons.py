@@ -97,6 +97,8 @@ REASONS = {
     "selected_unlisted": "the changed files are too many or not known, so all paths count as "
     "touched",
     "drop_base": "the new base does not select this suite",
+    "drop_untrusted": "the commit is not trusted any more: {why}",
+    "drop_rights": "{by} may not start this suite any more",
     "drop_draft": "the pull request became a draft",
     "trust_as_if": "as if approved",
     "drop_branch": "the branch {branch} is gone",

@@ -1,0 +1,130 @@
+"""Asks once more, right before a run starts, whether those it runs for need it and may have it."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from bot.core.messages import Message, quote
+from bot.core.model.ids import short
+from bot.core.model.pulls import Pull
+from bot.core.model.repos import Repo
+from bot.core.model.runs import Claimant, Run
+from bot.core.planning.audit import audited
+from bot.core.planning.head_trigger import HeadTrigger
+from bot.core.planning.permissions import right_lost
+from bot.core.planning.plan import DropClaimant, Plan
+from bot.core.planning.pull_request import Evaluation
+from bot.core.planning.trust import Trusted
+from bot.core.policy.models import Trust
+from bot.ports.errors import Permanent, Transient
+from bot.services.events.pull_request import PullRequests
+from bot.services.policies import Broken, PolicyReader
+from bot.services.workers import Deps
+from bot.store.runs import ClaimedRun
+
+_SURE_AFTER = timedelta(minutes=1)  # a new pull request may not be on every server of GitHub yet
+_DECISION_HOLDS = timedelta(seconds=60)  # as long as GitHub's answers on people are kept
+
+
+class Claims:
+    """Checks the claimants of runs that are about to start."""
+
+    def __init__(self, deps: Deps, policies: PolicyReader, pulls: PullRequests) -> None:
+        self._store = deps.store
+        self._github = deps.github
+        self._clock = deps.clock
+        self.policies = policies
+        self._pulls = pulls
+
+    async def dropped(self, claimed: ClaimedRun, repo: Repo) -> bool:
+        """Drop the claimants that need the run no more or may not have it; True if any was."""
+        drops = []
+        for claimant in claimed.claimants:
+            kind, _, number = claimant.source.partition(":")
+            if kind == "pr":
+                why = await self._of_pull(claimed.run, repo, claimant, int(number))
+            elif kind == "pin":
+                why = await self._of_pin(claimed.run, repo, claimant)
+            else:
+                continue
+            if why:
+                drops.append(DropClaimant(claimant.run_id, claimant.source, why))
+        if drops:
+            await self._commit(Plan(repo=repo, drop_claimants=tuple(drops)))
+        return bool(drops)
+
+    async def _commit(self, plan: Plan) -> bool:
+        now = self._clock.now()
+        changes = replace(audited(plan, now, None), repo=None)
+        return await self._store.commit(changes, now, done=None)
+
+    async def _of_pull(
+        self, run: Run, repo: Repo, claimant: Claimant, number: int
+    ) -> Message | None:
+        """Return why a pull request does not get the run, None if it does."""
+        pull = await self._pull(run, repo, number)
+        if pull is None:
+            return Message("drop_gone")
+        if not pull.open:
+            return Message("drop_closed")
+        if pull.head_sha != run.sha:
+            return Message("superseded_by", sha=short(pull.head_sha))
+        if not await self._is_old(run, repo, pull):
+            return None
+        evaluation = await self._judged(repo, pull)
+        if evaluation is None:
+            return None  # without a policy that can be read, the run's own snapshot holds
+        rule = evaluation.at.policy.trust
+        return await self._right_lost(run, repo, claimant, (rule, evaluation.trust))
+
+    async def _is_old(self, run: Run, repo: Repo, pull: Pull) -> bool:
+        """Return True if the decision for this head has to be made anew.
+
+        It was made more than 60 s ago (a retry's was), or the pull request has changed since: its
+        base may have been another one while its files were listed. With another base than the
+        default branch it is always made anew.
+        """
+        known = await self._store.pulls.get(pull.repo_id, pull.number)
+        old = bool(run.retries) or self._clock.now() - run.created_at > _DECISION_HOLDS
+        same = known and (known.base_ref, known.updated_at) == (pull.base_ref, pull.updated_at)
+        return old or not same or pull.base_ref != repo.default_branch
+
+    async def _judged(self, repo: Repo, pull: Pull) -> Evaluation | None:
+        """Evaluate the head anew and store it, so that its gate says why nothing starts."""
+        plan, evaluation = await self._pulls.judge_head(repo, pull, HeadTrigger.DISPATCH)
+        if not await self._commit(replace(plan, basis=pull)):
+            moved = "the head moved while it was judged"
+            raise Transient(moved)
+        return evaluation
+
+    async def _of_pin(self, run: Run, repo: Repo, claimant: Claimant) -> Message | None:
+        """Return why a former head does not run, None if it does; an operator asks nobody."""
+        if run.number is None or self._clock.now() - run.created_at <= _DECISION_HOLDS:
+            return None
+        pull = await self._store.pulls.get(repo.id, run.number)
+        heads = await self._store.pulls.heads(repo.id, run.number)
+        head = next((head for head in heads if head.sha == run.sha), None)
+        policy = await self.policies.of(repo, pull.base_ref) if pull else None
+        if pull is None or head is None or policy is None or isinstance(policy, Broken):
+            return None
+        rule = policy.policy.trust
+        trust = await self._pulls.trust.of_former_head(repo, pull, rule, head)
+        return await self._right_lost(run, repo, claimant, (rule, trust))
+
+    async def _right_lost(
+        self, run: Run, repo: Repo, claimant: Claimant, judged: tuple[Trust, Trusted]
+    ) -> Message | None:
+        """Return why a claimant may not have the run any more; who asked for it is asked for."""
+        rule, trust = judged
+        person = None
+        if claimant.by and run.origin == quote(claimant.by):
+            person = await self._pulls.trust.person(repo, rule, claimant.by)
+        return right_lost(rule, run, claimant, trust, person)
+
+    async def _pull(self, run: Run, repo: Repo, number: int) -> Pull | None:
+        """Read a pull request; return None if GitHub no longer shows it."""
+        try:
+            return await self._github.pull(repo, number)
+        except Permanent as error:
+            if not error.is_gone or self._clock.now() - run.created_at < _SURE_AFTER:
+                raise
+            return None
