@@ -69,15 +69,17 @@ async def test_an_edit_hidden_while_its_files_were_listed_is_seen_before_the_dis
     people, deliveries = world.github.people, world.github.deliveries
     people.push_branch("writer", {HIDDEN: "runs: {}"}, "weak")
     await world.settle()
-    deliveries.drop_if(lambda one: one.payload().get("action") == "edited")
     deliveries.hold()
-    pull = people.open_pull("writer", EDIT)
-    await world.clock.advance(2)
+    pull = people.open_pull("writer", {"verl/a.py": "evil"}, NewPull(base="weak"))
+    people.retarget(pull, "main")
+    told = deliveries.pending[-1]
     people.retarget(pull, "weak")
+    deliveries.pending[:] = [told]
     deliveries.release()
     await deliveries.idle()
     await world.bot.step("inbox")()  # the payload names main, the list of files is weak's
     await world.clock.advance(2)
+    deliveries.drop_if(lambda one: one.event == "pull_request")
     people.retarget(pull, "main")
     await stands(world)
     assert world.github.runs() == []

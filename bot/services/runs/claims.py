@@ -92,8 +92,7 @@ class Claims:
         """Evaluate the head anew and store it, so that its gate says why nothing starts."""
         plan, evaluation = await self._pulls.judge_head(repo, pull, HeadTrigger.DISPATCH)
         if not await self._commit(replace(plan, basis=pull)):
-            moved = "the head moved while it was judged"
-            raise Transient(moved)
+            raise Transient(Message("trust_moved"))
         return evaluation
 
     async def _of_pin(self, run: Run, repo: Repo, claimant: Claimant) -> Message | None:
