@@ -177,10 +177,10 @@ def _is_rewritten(view: GateView, choices: list[SelectionDetails]) -> bool:
 
     GitHub runs the workflow as the commit has it, so its result says nothing, whatever it is.
     """
-    return not _approved(view, choices) and any(data.protected for data in choices)
+    return not _trusted(choices) and any(data.protected for data in choices)
 
 
-def _approved(view: GateView, choices: list[SelectionDetails]) -> bool:
+def _trusted(choices: list[SelectionDetails]) -> bool:
     return any(data.trusted for data in choices)  # an approval may not count: of one's own commit
 
 
@@ -189,7 +189,7 @@ def _stand(
 ) -> SuiteState:
     if run and run.state is State.DONE:
         return SuiteState.GREEN if run.outcome is Outcome.SUCCESS else SuiteState.RED
-    approved = _approved(view, choices)
+    approved = _trusted(choices)
     if run and on_github(run.snapshot, run.state):
         return SuiteState.GITHUB
     if run:

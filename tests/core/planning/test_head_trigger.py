@@ -32,6 +32,7 @@ HEAD = Head(RepoId(7), 5, Sha(SHA), None, at())
             "the pull request being ready for review",
         ),
         (HeadTrigger.FOUND_BY_LOOKING, True, False, f"{SHA[:7]}, found as the head"),
+        (HeadTrigger.DISPATCH, False, False, f"{SHA[:7]}, found as the head"),
         (HeadTrigger.REQUEST, False, False, "the approval of ann"),
     ],
 )
@@ -41,6 +42,11 @@ def test_what_a_trigger_means_for_a_head(
     assert trigger.is_fresh is fresh
     assert trigger.brings_commit is brings_commit
     assert LearnedHead(HEAD, trigger, "ann").origin == origin
+
+
+def test_trust_is_asked_for_a_persons_request_and_before_a_dispatch() -> None:
+    asking = {trigger for trigger in HeadTrigger if trigger.asks_for_trust}
+    assert asking == {HeadTrigger.REQUEST, HeadTrigger.DISPATCH}
 
 
 @pytest.mark.parametrize("action", PullRequestAction)

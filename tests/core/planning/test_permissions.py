@@ -8,7 +8,7 @@ from bot.core.messages import Messages, quote
 from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
-from bot.core.model.runs import Outcome, State
+from bot.core.model.runs import Claimant, Outcome, State
 from bot.core.planning.attempts import latest
 from bot.core.planning.permissions import (
     Allowed,
@@ -23,9 +23,11 @@ from bot.core.planning.permissions import (
     may_start,
     named,
     not_green,
+    right_lost,
 )
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Authorship, Person, Trusted
+from bot.core.policy.models import Start
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, a_run, at
 from tests.core.policies import loaded, with_suite
 
@@ -231,3 +233,28 @@ def test_an_unknown_pusher_may_be_the_approver_unless_they_maintain(
         if refused:
             assert "not known yet who pushed" in text_of(answer)
     assert may_approve(SAY, RULE, known) is None
+
+
+NATIVE = {"start": Start.NATIVE}
+
+
+@pytest.mark.parametrize(
+    ("person", "trusted", "native", "why"),
+    [
+        (None, True, False, None),
+        (None, False, False, "the commit is not trusted any more: why"),
+        (None, False, True, None),
+        (Person("bob", Level.TRIAGE), True, False, None),
+        (Person("bob", Level.PULL), True, False, "bob may not start this suite any more"),
+        (Person("bob", Level.PULL), False, True, "bob may not start this suite any more"),
+    ],
+)
+def test_what_waited_starts_while_its_commit_and_who_asked_for_it_may(
+    person: Person | None, trusted: bool, native: bool, why: str | None
+) -> None:
+    run = a_run()
+    if native:
+        suite = run.snapshot.suite.model_copy(update=NATIVE)
+        run = replace(run, snapshot=replace(run.snapshot, suite=suite))
+    claimant = Claimant(run.id, "pr:5", auto=False, by="bob")
+    assert right_lost(RULE, run, claimant, Trusted(trusted, quote("why")), person) == why

@@ -203,6 +203,7 @@ def test_a_plan(of: Evaluation, present: tuple[RunClaimants, ...], expected: str
         (evaluation(), there(sha=OLD_SHA), "superseded by 9999999"),
         (evaluation((ChangedFile("x"),)), there(), "the new base does not select this suite"),
         (evaluation(**DRAFT), QUEUED, "the pull request became a draft"),
+        (evaluation(trust=NO), there(), "the commit is not trusted any more: a stranger"),
     ],
 )
 def test_a_dropped_claimant_says_why(of: Evaluation, item: RunClaimants, reason: str) -> None:

@@ -5,7 +5,7 @@ import pytest
 from bot.core.messages import quote
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
-from bot.core.planning.trust import Authorship, Person, Trusted, trust_sha
+from bot.core.planning.trust import Authorship, Person, Trusted, trust_former, trust_sha
 from bot.core.policy.models import Trust
 from tests.core.building import REPO, SHA, T0, a_pull, person
 
@@ -123,6 +123,11 @@ def test_one_approval_that_counts_is_enough() -> None:
 def test_an_approval_of_an_unknown_pushers_commit_needs_maintain() -> None:
     assert not judged((ANN, None), approval("cat")).trusted
     assert judged((ANN, None), approval("cat"), approval("dan", Level.MAINTAIN)).trusted
+
+
+def test_a_former_head_is_trusted_by_an_approval_alone() -> None:
+    assert trust_former(approval("cat")) == Trusted(True, quote("approved by cat"), approved=True)
+    assert trust_former(None) == Trusted(False, quote("nobody has approved this commit"))
 
 
 def test_a_deleted_fork_counts_as_a_fork() -> None:
