@@ -165,14 +165,14 @@ def _lines(view: GateView) -> Iterable[SuiteLine]:
             stand=SuiteState.GREEN
             if elsewhere
             else SuiteState.APPROVAL
-            if native and _is_rewritten(view, [data for data, _ in found])
+            if native and _is_rewritten([data for data, _ in found])
             else SuiteState.OPEN
             if native and run is None  # silence is never green, whatever the rest says
             else _stand(view, [data for data, _ in found], run, auto=auto and name not in altered),
         )
 
 
-def _is_rewritten(view: GateView, choices: list[SelectionDetails]) -> bool:
+def _is_rewritten(choices: list[SelectionDetails]) -> bool:
     """Return True if nobody trusts the commit, and it may have changed what GitHub runs by itself.
 
     GitHub runs the workflow as the commit has it, so its result says nothing, whatever it is.
