@@ -87,8 +87,8 @@ TABLE: list[tuple[str, GateView, GateState]] = [
      s.gate(REWRITTEN, runs=(PASSED,)), ASK),
     ("nor does a failure of it", s.gate(REWRITTEN, runs=(FAILED,)), ASK),
     ("it asks before GitHub starts it", s.gate(REWRITTEN), ASK),
-    ("once approved it counts",
-     s.gate(REWRITTEN, runs=(PASSED,), approvals=(s.APPROVAL,)), GREEN),
+    ("an approval of one's own does not make it count",
+     s.gate(REWRITTEN, runs=(PASSED,), approvals=(s.APPROVAL,)), ASK),
     ("who is trusted may rewrite it",
      s.gate(s.selection(NATIVE, protected=(".github/x",)), runs=(PASSED,)), GREEN),
 ]  # fmt: skip
