@@ -53,6 +53,10 @@ class PolicyReader:
 
         It is the default branch's. A base that this policy lists has its own.
         """
+        found = await self._for_base(repo, base_ref)
+        return replace(found, base=base_ref) if isinstance(found, PolicyAt) else found
+
+    async def _for_base(self, repo: Repo, base_ref: str) -> PolicyAt | Broken | None:
         found = await self._tip_of(repo, repo.default_branch)
         if not isinstance(found, PolicyAt) or base_ref == repo.default_branch:
             return found

@@ -73,6 +73,7 @@ async def _save_records(conn: AsyncConnection, plan: Plan) -> None:
     for table, record in (
         (pulls, plan.pull),
         (selections, plan.selection),
+        (selections, plan.restated),
         (approvals, plan.approval),
         (policies, plan.policy),
     ):

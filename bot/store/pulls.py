@@ -101,10 +101,14 @@ async def _story(conn: AsyncConnection, repo: Repo, pull: Pull) -> PullStory:
 
 
 async def is_head(conn: AsyncConnection, basis: Pull) -> bool:
-    """Return True if a pull request is open at that head; its row is locked until the commit."""
+    """Return True if a pull request is open, with that head and base.
+
+    Its row is locked until the commit.
+    """
     same = (pulls.c.repo_id == basis.repo_id) & (pulls.c.number == basis.number)
-    query = select(pulls.c.head_sha).where(same, pulls.c.open).with_for_update()
-    return await conn.scalar(query) == basis.head_sha
+    query = select(pulls.c.head_sha, pulls.c.base_ref).where(same, pulls.c.open)
+    found = (await conn.execute(query.with_for_update())).first()
+    return found is not None and tuple(found) == (basis.head_sha, basis.base_ref)
 
 
 async def save_head(conn: AsyncConnection, head: Head) -> None:

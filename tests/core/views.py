@@ -176,7 +176,11 @@ def chosen(
 ) -> SuiteSelection:
     """Return a suite of a selection."""
     made = SuiteSelection(
-        Choice(name, selected, quote(reason)), cost(2, 4, 32, "a2-cluster"), required=True
+        Choice(name, selected, quote(reason)),
+        cost(2, 4, 32, "a2-cluster"),
+        required=True,
+        essence=SNAPSHOT.essence,
+        labels=SNAPSHOT.suite.runners,
     )
     return replace(made, **changes)
 

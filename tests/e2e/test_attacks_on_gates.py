@@ -4,8 +4,9 @@ from bot.sim import NewPull
 from bot.sim.model import Pull
 from tests.e2e.native_suites import FILE, NATIVE_POLICY, WORKFLOW, check, ended, natives, started
 from tests.e2e.people import press, say, stands, unharmed
-from tests.e2e.world import World
+from tests.e2e.world import FILES, POLICY, World
 
+UNIT = FILES[".github/workflows/unit.yml"]
 EASY = WORKFLOW.replace("echo first", "true")
 PROTECTED = {
     f".github/workflows/{FILE}": EASY,
@@ -22,6 +23,7 @@ def gate(world: World, pull: Pull) -> tuple[str, str | None]:
 
 ASKS = ("completed", "action_required")
 GREEN = ("completed", "success")
+RED = ("completed", "failure")
 
 
 async def test_a_fork_that_rewrites_a_native_workflow_does_not_turn_the_gate_green(
@@ -62,4 +64,72 @@ async def test_somebody_with_write_does_not_pass_by_rewriting_a_native_workflow(
     assert "your own commit" in await press(world, pull.head_sha, "writer")
     assert gate(world, pull) == ASKS
     await say(world, pull, "maintainer", f"/ascend-e2e approve --sha {pull.head_sha[:12]}")
+    assert gate(world, pull) == GREEN
+
+
+WEAK = POLICY.replace(
+    "workflow: unit.yml\n    runners: [linux-aarch64-a2b3",
+    "workflow: easy.yml\n    runners: [linux-aarch64-a2b3",
+)
+LISTED = POLICY.replace("version: 1", "version: 1\nbranches: [weak]")
+
+
+async def weak_base(world: World) -> None:
+    """Let the default branch's policy list a base that maps the suite to an empty workflow."""
+    files = {".github/ascend-ci.yml": LISTED, ".github/workflows/easy.yml": UNIT}
+    world.github.people.push_branch("maintainer", files)
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": WEAK}, "weak")
+    await world.settle()
+
+
+def workflows(world: World) -> list[str]:
+    """Return the files of the workflow runs that there are."""
+    return [run.workflow.path.rpartition("/")[2] for run in world.github.runs()]
+
+
+async def test_a_second_pull_request_against_a_weaker_base_does_not_turn_the_gate_green(
+    world: World,
+) -> None:
+    await weak_base(world)
+    pull = world.open_pull("writer")
+    await world.settle()
+    await world.finish("failure", "ValueError: x\n")
+    await world.pass_time(10)
+    assert gate(world, pull) == RED
+    second = world.github.people.open_pull("writer", {"docs/b.md": "1"}, NewPull(base="weak"))
+    await world.settle()
+    world.github.people.force_push(second, pull.head_sha)
+    await stands(world)
+    await world.finish()
+    await world.pass_time(10)
+    assert workflows(world)[-1] == "easy.yml"
+    assert world.check("unit", pull.head_sha).conclusion == "success"
+    assert gate(world, pull) == RED
+    world.github.people.rerun_check(world.check("unit", pull.head_sha).id, "writer")
+    await stands(world)
+    await unharmed(world)
+
+
+async def test_a_retarget_to_a_weaker_base_and_back_does_not_turn_the_gate_green(
+    world: World,
+) -> None:
+    await weak_base(world)
+    pull = world.open_pull("writer")
+    await world.settle()
+    await world.finish("failure", "ValueError: x\n")
+    await world.pass_time(10)
+    world.github.people.retarget(pull, "weak")
+    await stands(world)
+    await say(world, pull, "writer", "/ascend-e2e unit")
+    await world.finish()
+    await world.pass_time(10)
+    assert set(workflows(world)) == {"unit.yml", "easy.yml"}
+    assert gate(world, pull) == GREEN  # of the base that it has
+    world.github.people.retarget(pull, "main")
+    await stands(world)
+    assert gate(world, pull) == RED
+    await say(world, pull, "writer", "/ascend-e2e rerun")
+    assert workflows(world)[-1] == "unit.yml"
+    await world.finish()
+    await world.pass_time(10)
     assert gate(world, pull) == GREEN

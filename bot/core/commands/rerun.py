@@ -26,7 +26,7 @@ class RerunCommand(Command):
         if refused(refusals, builder):
             return
         if not self.words:
-            names = not_green(request.runs)
+            names = not_green(request.runs, request.evaluation.at)
         if not names:
             sha = code(short(request.requester.sha))
             builder.said.append(context.messages("nothing_to_rerun", sha=sha))

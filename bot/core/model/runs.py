@@ -1,5 +1,6 @@
 """A run: one attempt of a suite at a commit, its state, and its claimants."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum, StrEnum
@@ -97,6 +98,13 @@ class Run:
     dispatched_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
+
+    def speaks_for(self, essence: str, labels: Collection[str]) -> bool:
+        """Return True if its result is one of the suite that has this essence and these labels."""
+        if self.snapshot.altered or self.snapshot.essence != essence:
+            return False
+        own = {self.label} if self.label else {label.name for label in self.snapshot.labels}
+        return self.snapshot.native or not own.isdisjoint(labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ class SuiteSelection:
     auto: bool = True  # starts by itself
     native: bool = False  # GitHub starts it
     passed_at: Sha | None = None  # a commit with the same files, where it passed
+    essence: str = ""  # only results of the same essence count; "": it is not selected
+    labels: tuple[str, ...] = ()  # and only those from one of these runners
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 """A suite as it was when its run was made, with the policy around it."""
 
+import json
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from bot.core.messages import NOTHING, Message
 from bot.core.policy.models import Limits, Log, Start, Suite
@@ -69,6 +71,16 @@ class Snapshot:
             retryable=True,
             reason=NOTHING,
         )
+
+    @property
+    def essence(self) -> str:
+        """Return a digest of what a result speaks of: it says nothing of a suite with another.
+
+        It is the workflow and its branch, the inputs, how the result is judged, and whose policy
+        says so.
+        """
+        parts = [self.suite.essence.model_dump(mode="json"), self.ref, self.policy_ref]
+        return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
     def npus_at(self, label: str | None) -> int:
         """Return NPUs a node: the suite's own, else the label's (the first one's by default)."""

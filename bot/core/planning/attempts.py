@@ -9,7 +9,7 @@ from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.runs import Claimant, Rank, Run, State
 from bot.core.model.snapshot import Label, Pool, Snapshot
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan, RunClaimants
-from bot.core.policy.models import Policy
+from bot.core.policy.models import Policy, Start, Suite
 from bot.core.policy.selection import ChangedFile, touches_environment
 
 NewId = Callable[[], str]
@@ -24,6 +24,7 @@ class PolicyAt:
     ref: str
     sha: str
     release: bool = False  # of a release branch: listed in the default branch's policy
+    base: str = ""  # the base branch that it was read for: GitHub takes native workflows from there
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class AttemptRequest:
     origin: Message  # what asks for it, in words
     claims: tuple[Claim, ...] = ()
     before: Run | None = None  # the suite's latest attempt at this commit
+    counting: Run | None = None  # the latest whose result speaks for the snapshot; None: before
     not_before: datetime | None = None
     forced: str = ""  # who overrides the limits for it
     retries: int = 0
@@ -137,15 +139,19 @@ class AttemptMaker:
     ) -> Plan:
         """Make the attempts that are missing; an open attempt gets the claims instead.
 
-        ``runs_again`` decides about a suite whose latest attempt has ended.
+        ``runs_again`` decides about a suite whose attempt that counts has ended.
         """
         new_runs: list[NewRun] = []
         joined: list[Claimant] = []
         for request in requests:
             before = request.before
+            counting = request.counting or before
+            ended = counting is not None and counting.state is State.DONE
+            if counting and ended and not runs_again(counting, request.snapshot):
+                continue
             if before and before.state is not State.DONE:
                 joined += [claim.on(before.id) for claim in request.claims]
-            elif before is None or runs_again(before, request.snapshot):
+            else:
                 new_runs.append(self.make(request))
         return Plan(new_runs=tuple(new_runs), add_claimants=tuple(joined))
 
@@ -176,7 +182,7 @@ def freeze(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: Mess
     return Snapshot(
         name=name,
         suite=suite,
-        ref=policy.dispatch_ref or at.ref,
+        ref=_workflow_ref(at, suite),
         labels=tuple(_label(policy, label) for label in suite.runners),
         policy_ref=at.ref,
         policy_sha=at.sha,
@@ -186,6 +192,12 @@ def freeze(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: Mess
         retryable=not touches_environment(suite, files),
         reason=reason,
     )
+
+
+def _workflow_ref(at: PolicyAt, suite: Suite) -> str:
+    if suite.start is Start.NATIVE:
+        return at.base or at.ref
+    return at.policy.dispatch_ref or at.ref
 
 
 def _label(policy: Policy, name: str) -> Label:

@@ -14,7 +14,7 @@ from bot.core.planning.attempts import (
     Claim,
     PolicyAt,
     freeze,
-    latest,
+    latest_runs,
     next_attempt,
 )
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
@@ -50,9 +50,10 @@ class Commit:
         """Freeze a suite as the policy has it now."""
         return freeze(self.at, suite, self.files, reason)
 
-    def request(self, suite: str, reason: Message, before: Run | None) -> AttemptRequest:
-        """Return the request for a suite; ``before`` is its latest attempt."""
+    def request(self, suite: str, reason: Message, attempts: list[Run]) -> AttemptRequest:
+        """Return the request for a suite; ``attempts`` are its own at this commit."""
         frozen = self.freeze(suite, reason)
+        counting = [run for run in attempts if speaks_for(run, frozen)]
         return AttemptRequest(
             repo_id=self.repo_id,
             sha=self.sha,
@@ -60,7 +61,8 @@ class Commit:
             snapshot=frozen,
             origin=self.origin,
             claims=(Claim(self.source, rank=self.rank),),
-            before=before,
+            before=latest_runs(attempts).get(suite),
+            counting=latest_runs(counting).get(suite),
             not_before=None if frozen.native else self.not_before,
         )
 
@@ -87,10 +89,13 @@ def start(
     """Start suites at a commit, or join their open attempts.
 
     ``reasons`` has each suite with the reason for it, ``runs`` are all attempts at the commit, and
-    ``runs_again`` decides about a suite whose latest attempt has ended.
+    ``runs_again`` decides about a suite whose attempt that counts has ended.
     """
-    before = latest(runs)
-    requests = [commit.request(name, why, before.get(name)) for name, why in reasons.items()]
+    known = [item.run for item in runs]
+    requests = [
+        commit.request(name, why, [run for run in known if run.suite == name])
+        for name, why in reasons.items()
+    ]
     return maker.make_or_join(requests, runs_again)
 
 
@@ -101,9 +106,16 @@ def runs_again(run: Run, frozen: Snapshot, *, fresh: bool) -> bool:
     """
     if run.outcome is Outcome.SUPERSEDED:
         return True
+    if not (run.snapshot.altered or speaks_for(run, frozen)):
+        return True
     if not fresh:
         return False
     return run.outcome not in _COUNTS_AGAIN or run.snapshot.work != frozen.work
+
+
+def speaks_for(run: Run, frozen: Snapshot) -> bool:
+    """Return True if the result of a run is one of the suite as it is frozen."""
+    return run.speaks_for(frozen.essence, [label.name for label in frozen.labels])
 
 
 def drop_source(

@@ -142,8 +142,8 @@ def _selection(group: Group, reused: Reused) -> StoredSelection:
 
 
 def _selected(group: Group, choice: Choice, reused: Reused) -> SuiteSelection:
-    policy = group.commit.at.policy
-    suite, row = policy.suites[choice.suite], suite_selection(policy, choice)
+    at = group.commit.at
+    suite, row = at.policy.suites[choice.suite], suite_selection(at, choice)
     return replace(
         row,
         required=row.required and suite.start is Start.DISPATCH,

@@ -10,13 +10,14 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 
 from bot.core.commands.name import COMMAND, SHA_CHARS
-from bot.core.messages import Message, Messages
+from bot.core.messages import NOTHING, Message, Messages
 from bot.core.messages.words import duration
 from bot.core.model.ids import Sha, short
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Claimant, Outcome, Run, State
-from bot.core.planning.attempts import latest
+from bot.core.planning.attempts import PolicyAt, freeze, latest
+from bot.core.planning.commits import speaks_for
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.models import Mode, Policy, Start, Suite, Tier, Trigger, Trust
@@ -230,10 +231,23 @@ def may_cancel(policy: Policy, run: Run, person: Person, author: str) -> bool:
     return person.may_start(needed) or person.login.casefold() == author.casefold()
 
 
-def not_green(runs: tuple[RunClaimants, ...]) -> list[str]:
-    """Return the suites whose latest attempt has ended and did not pass."""
+def not_green(runs: tuple[RunClaimants, ...], at: PolicyAt) -> list[str]:
+    """Return the suites whose latest attempt has ended and did not pass.
+
+    It is the latest of all, or of those that count by this policy.
+    """
+    own = [item for item in runs if _counts(item.run, at)]
     return [
         name
         for name, run in latest(runs).items()
-        if run.state is State.DONE and run.outcome is not Outcome.SUCCESS
+        if any(_is_red(one) for one in (run, latest(own).get(name)))
     ]
+
+
+def _counts(run: Run, at: PolicyAt) -> bool:
+    known = run.suite in at.policy.suites
+    return known and speaks_for(run, freeze(at, run.suite, (), NOTHING))
+
+
+def _is_red(run: Run | None) -> bool:
+    return bool(run and run.state is State.DONE and run.outcome is not Outcome.SUCCESS)

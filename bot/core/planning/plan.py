@@ -82,6 +82,7 @@ class Plan:
     policy: StoredPolicy | None = None
     forget_policy: tuple[RepoId, str] | None = None  # repository, branch
     selection: StoredSelection | None = None
+    restated: StoredSelection | None = None  # as before, but for suites that a person started
     approval: Approval | None = None
     new_runs: tuple[tuple[Run, tuple[Claimant, ...]], ...] = ()
     add_claimants: tuple[Claimant, ...] = ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from bot.core.model.ids import RunId
 from bot.core.model.pulls import Approval
 from bot.core.model.runs import Claimant, StopRequest
+from bot.core.model.selections import StoredSelection
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import NewRun
 from bot.core.planning.permissions import Refusal
@@ -27,6 +28,7 @@ class PlanBuilder:
     forced: list[tuple[RunId, str]] = field(default_factory=list)
     approval: Approval | None = None
     base: Plan | None = None  # the plan of a head that was approved
+    restated: StoredSelection | None = None  # with suites as the policy has them now
 
     def refuse(self, refusal: Refusal) -> None:
         """Add the reason why something was not started."""
@@ -58,6 +60,7 @@ class PlanBuilder:
         return replace(
             base,
             approval=self.approval,
+            restated=None if base.selection else self.restated,
             new_runs=(*base.new_runs, *self.new_runs),
             add_claimants=(*base.add_claimants, *self.add_claimants),
             stop_requests=(*base.stop_requests, *self.stop_requests),

@@ -3,17 +3,17 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from bot.core.messages import Message
+from bot.core.messages import NOTHING, Message
 from bot.core.model.ids import Sha, short
 from bot.core.model.pulls import Pull
 from bot.core.model.runs import Rank, Run, State
 from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, SuiteSelection
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import AttemptMaker, PolicyAt
+from bot.core.planning.attempts import AttemptMaker, PolicyAt, freeze
 from bot.core.planning.commits import Commit, runs_again, start
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.trust import Trusted
-from bot.core.policy.models import Mode, Policy, Start, Suite, Tier
+from bot.core.policy.models import Mode, Start, Suite, Tier
 from bot.core.policy.selection import ChangedFile, Choice, Selection
 
 FILES_KEPT = 5  # of those that selected a suite: enough to see why
@@ -72,14 +72,35 @@ def stored_selection(evaluation: Evaluation) -> StoredSelection:
         changed_files=max(len(evaluation.files), pull.changed_files),
         truncated=evaluation.selection.truncated,
         protected=evaluation.selection.protected[:FILES_KEPT],
-        suites=tuple(suite_selection(policy, choice) for choice in evaluation.selection.choices),
+        suites=tuple(
+            suite_selection(evaluation.at, choice) for choice in evaluation.selection.choices
+        ),
     )
     return StoredSelection(pull.repo_id, pull.head_sha, pull.number, evaluation.at.sha, data)
 
 
-def suite_selection(policy: Policy, choice: Choice) -> SuiteSelection:
+def restated(row: StoredSelection, evaluation: Evaluation, name: str) -> StoredSelection:
+    """Return the selection with a suite as its policy has it now, after a person started it.
+
+    The policy may have changed since. One of another branch does not count before the new base
+    is looked at.
+    """
+    at = evaluation.at
+    if row.data.policy_ref != at.ref:
+        return row
+    now = suite_selection(at, Choice(name, True, NOTHING))
+    suites = tuple(
+        replace(item, essence=now.essence, labels=now.labels)
+        if item.choice.suite == name and item.choice.selected
+        else item
+        for item in row.data.suites
+    )
+    return replace(row, data=replace(row.data, suites=suites))
+
+
+def suite_selection(at: PolicyAt, choice: Choice) -> SuiteSelection:
     """Return a choice with all that the gate says of its suite before anything runs."""
-    suite = policy.suites[choice.suite]
+    policy, suite = at.policy, at.policy.suites[choice.suite]
     label = suite.runners[0]
     npus, hours = suite.npus_on(label, policy), suite.npu_hours_on(label, policy)
     return SuiteSelection(
@@ -89,6 +110,8 @@ def suite_selection(policy: Policy, choice: Choice) -> SuiteSelection:
         required=suite.is_required,
         auto=starts_by_itself(suite),
         native=suite.start is Start.NATIVE,
+        essence=freeze(at, choice.suite, (), NOTHING).essence if choice.selected else "",
+        labels=suite.runners,
     )
 
 

@@ -4,12 +4,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bot.core.commands.name import COMMAND
-from bot.core.messages import Message, Messages, quote
+from bot.core.messages import NOTHING, Message, Messages, quote
 from bot.core.messages.words import clock, number
 from bot.core.model.ids import RepoId, short
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
 from bot.core.model.runs import Rank, Run, State
+from bot.core.model.selections import StoredSelection
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import (
@@ -21,11 +22,11 @@ from bot.core.planning.attempts import (
     freeze,
     latest,
 )
-from bot.core.planning.commits import rerun_request
+from bot.core.planning.commits import rerun_request, speaks_for
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.plan import AuditEntry, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
-from bot.core.planning.pull_request import Evaluation
+from bot.core.planning.pull_request import Evaluation, restated
 from bot.core.policy.models import Start, Suite
 from bot.core.policy.selection import may_set
 from bot.core.queue.usage import Spent, used
@@ -45,6 +46,7 @@ class StartRequest:
     settings: tuple[tuple[str, str], ...] = ()  # inputs to set, in the order given
     force: bool = False  # the limits of the day and of the pull request are overridden
     spent: Spent = field(default_factory=Spent)  # NPU-hours of the last day
+    selection: StoredSelection | None = None  # as the commit's gate has it; None: a former head
 
     @property
     def gate(self) -> Gate:
@@ -154,6 +156,9 @@ class Starter:
         joined = [claimant.run_id for claimant in made.add_claimants]
         builder.run_ids += [*joined, *(run.id for run, _ in made.new_runs)]
         builder.new_runs += made.new_runs
+        stored = builder.restated or request.selection
+        if made.new_runs and stored:
+            builder.restated = restated(stored, request.evaluation, name)
         builder.add_claimants += made.add_claimants
         if request.force:
             builder.forced += [(run_id, request.requester.person.login) for run_id in joined]
@@ -168,6 +173,8 @@ def _attempt(request: StartRequest, name: str) -> AttemptRequest:
     evaluation, who = request.evaluation, request.requester.person.login
     before, frozen = latest(request.runs).get(name), _frozen(request, name)
     earlier = _on_github(request, name) if frozen.native else before
+    if earlier and not speaks_for(earlier, frozen):
+        earlier = None  # to run it again would say nothing of this suite
     return AttemptRequest(
         repo_id=evaluation.pull.repo_id,
         sha=request.requester.sha,
@@ -215,9 +222,11 @@ def _may_run_elsewhere(run: Run, label: str) -> bool:
 
 
 def _on_github(request: StartRequest, name: str) -> Run | None:
-    """Return the latest attempt of a suite that has an Actions run, None if there is none."""
+    """Return the latest attempt of a suite, as it is, that has an Actions run; None: none has."""
+    frozen = freeze(request.evaluation.at, name, (), NOTHING)
     found = [item.run for item in request.runs if item.run.suite == name]
-    started = [run for run in found if run.actions_run_id is not None]
+    same = [run for run in found if speaks_for(run, frozen)]
+    started = [run for run in same if run.actions_run_id is not None]
     return max(started, key=lambda run: run.attempt, default=None)
 
 

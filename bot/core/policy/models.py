@@ -192,12 +192,34 @@ class Suite(Part):
         return self.model_copy(update={**plain, "settable": {}, "required": self.is_required})
 
     @property
+    def essence(self) -> "Suite":
+        """Return the suite without what says nothing of a result; a new key counts as essential."""
+        return self.work.model_copy(update=_DEFAULTS)
+
+    @property
     def is_required(self) -> bool:
         """Return True if the gate needs the suite to pass."""
         if self.required is not None:
             return self.required
         by_paths = bool(self.paths) and self.started_by(Trigger.PULL_REQUEST)
         return self.tier is Tier.STANDARD and by_paths
+
+
+# What changes neither what a suite tests nor how its result is judged. Runners count by the one
+# that a run took.
+_ACCIDENTAL = (
+    "title",
+    "runners",
+    "tier",
+    "required",
+    "timeout_minutes",
+    "stall_minutes",
+    "infra_retries",
+)
+_DEFAULTS = {
+    name: None if Suite.model_fields[name].is_required() else Suite.model_fields[name].default
+    for name in _ACCIDENTAL
+}
 
 
 class Trust(Part):

@@ -1,7 +1,8 @@
 """Where the gate of a SHA stands, and by which suites.
 
 failure > action_required > in_progress > success over the latest attempts of the required suites;
-superseded attempts do not count. What is not known yet is in progress: silence is never green.
+superseded attempts do not count, nor do those of another policy. What is not known yet is in
+progress: silence is never green.
 """
 
 from collections.abc import Iterable
@@ -95,6 +96,9 @@ class SuiteLine:
     passed_at: str = ""  # a commit with the same files, where it passed
 
 
+_Selected = tuple[SelectionDetails, SuiteSelection]
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The gate's reason and the suites behind it."""
@@ -139,37 +143,59 @@ def _kind(view: GateView, lines: tuple[SuiteLine, ...]) -> GateReason:
 
 
 def _lines(view: GateView) -> Iterable[SuiteLine]:
-    """Yield one line a selected suite; several pull requests may share the SHA."""
-    latest = _latest(_in_time(view))
-    altered = {run.suite for run in view.runs if run.snapshot.altered}
-    by_name: dict[str, list[tuple[SelectionDetails, SuiteSelection]]] = {}
+    """Yield one line a selected suite.
+
+    Several pull requests may share the SHA; a suite that differs between their policies has a line
+    for each.
+    """
+    runs = [run for run in _in_time(view) if run.outcome is not Outcome.SUPERSEDED]
+    found: dict[tuple[str, str, tuple[str, ...]], list[_Selected]] = {}
     for selection in view.selections:
         for item in selection.data.suites:
             if item.choice.selected:
-                by_name.setdefault(item.choice.suite, []).append((selection.data, item))
-    for name, found in by_name.items():
-        run, first = latest.get(name), found[0][1]
-        elsewhere = "" if run else first.passed_at or ""
-        auto = any(item.auto for _, item in found)
-        native = any(item.native for _, item in found)
-        yield SuiteLine(
-            suite=name,
-            reason=first.choice.reason,
-            required=any(item.required for _, item in found),
-            auto=auto,
-            heavy=first.tier is Tier.HEAVY,
-            native=native,
-            cost=first.cost,
-            run=run,
-            passed_at=elsewhere,
-            stand=SuiteState.GREEN
-            if elsewhere
-            else SuiteState.APPROVAL
-            if native and _is_rewritten([data for data, _ in found])
-            else SuiteState.OPEN
-            if native and run is None  # silence is never green, whatever the rest says
-            else _stand(view, [data for data, _ in found], run, auto=auto and name not in altered),
-        )
+                key = (item.choice.suite, item.essence, item.labels)
+                found.setdefault(key, []).append((selection.data, item))
+    for (name, _, _), chosen in found.items():
+        yield _line(view, chosen, [run for run in runs if run.suite == name])
+
+
+def _line(view: GateView, found: list[_Selected], attempts: list[Run]) -> SuiteLine:
+    """Return the line of a suite; ``attempts`` may be of other policies too."""
+    choices, first = [data for data, _ in found], found[0][1]
+    counted = [run for run in attempts if run.speaks_for(first.essence, first.labels)]
+    run = max(counted, key=lambda run: run.attempt, default=None)
+    elsewhere = "" if run else first.passed_at or ""
+    auto = any(item.auto for _, item in found)
+    native = any(item.native for _, item in found)
+    return SuiteLine(
+        suite=first.choice.suite,
+        reason=first.choice.reason,
+        required=any(item.required for _, item in found),
+        auto=auto,
+        heavy=first.tier is Tier.HEAVY,
+        native=native,
+        cost=first.cost,
+        run=run,
+        passed_at=elsewhere,
+        stand=SuiteState.GREEN
+        if elsewhere
+        else SuiteState.APPROVAL
+        if native and _is_rewritten(choices)
+        else SuiteState.OPEN
+        if native and run is None  # silence is never green, whatever the rest says
+        else _stand(view, choices, run, auto=auto and not _needs_command(choices, attempts)),
+    )
+
+
+def _needs_command(choices: list[SelectionDetails], attempts: list[Run]) -> bool:
+    """Return True if only a command starts the suite, because an attempt that does not count ran.
+
+    It had inputs that a person set, or was another pull request's, of another policy.
+    """
+    if any(run.snapshot.altered for run in attempts):
+        return True
+    ended = bool(attempts) and all(run.state is State.DONE for run in attempts)
+    return ended and _trusted(choices)
 
 
 def _is_rewritten(choices: list[SelectionDetails]) -> bool:
@@ -209,11 +235,3 @@ def _in_time(view: GateView) -> Iterable[Run]:
     if not times or len(times) < len(groups):
         return view.runs
     return [run for run in view.runs if run.created_at <= max(times)]
-
-
-def _latest(runs: Iterable[Run]) -> dict[str, Run]:
-    """Return the latest attempt of each suite as the policy has it that was not superseded."""
-    counted = [
-        run for run in runs if run.outcome is not Outcome.SUPERSEDED and not run.snapshot.altered
-    ]
-    return {run.suite: run for run in sorted(counted, key=lambda run: run.attempt)}

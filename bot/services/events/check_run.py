@@ -109,7 +109,7 @@ class CheckRuns:
 
     async def _rerun(self, event: Click, target: Target, request: StartRequest) -> Plan:
         """Start the clicked suite again, or on the gate every one that is not green."""
-        names = [target.run.suite] if target.run else not_green(request.runs)
+        names = [target.run.suite] if target.run else not_green(request.runs, request.evaluation.at)
         known = request.evaluation.at.policy.suites
         open_ones = {
             name for name, run in latest(request.runs).items() if run.state is not State.DONE

@@ -7,6 +7,7 @@ from bot.core.messages import Message
 from bot.core.model.ids import short
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.repos import Repo
+from bot.core.model.selections import StoredSelection
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.head_trigger import HeadTrigger, LearnedHead
@@ -108,6 +109,11 @@ class PullRequests:
         plan = replace(changes, repo=repo, head=learned.head, gates=gates, proposal=proposal)
         return plan, evaluation
 
+    async def selection(self, pull: Pull) -> StoredSelection | None:
+        """Return the selection of a pull request's head as it is stored."""
+        found = await self._store.pulls.selections(pull.repo_id, pull.head_sha)
+        return next((row for row in found if row.number == pull.number), None)
+
     async def gates_of_former_head(self, pull: Pull) -> tuple[Gate, ...]:
         """Return the gate of the former head, if the pull request has a new head."""
         known = await self._store.pulls.get(pull.repo_id, pull.number)
@@ -156,7 +162,8 @@ class PullRequests:
         evaluation = asked.evaluation
         sha, source = evaluation.pull.head_sha, pr_source(evaluation.pull.number)
         requester = Requester(asked.person, sha, asked.authorship, evaluation.trust)
-        return await self.start_request(evaluation, requester, source)
+        request = await self.start_request(evaluation, requester, source)
+        return replace(request, selection=await self.selection(evaluation.pull))
 
     async def start_request(
         self, evaluation: Evaluation, requester: Requester, source: str

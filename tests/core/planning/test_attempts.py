@@ -15,11 +15,13 @@ from bot.core.planning.attempts import (
     AttemptRequest,
     Claim,
     audit_of,
+    freeze,
     next_attempt,
 )
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
 from bot.core.policy.models import Start
 from tests.core.building import REPO, SHA, T0, a_run, a_snapshot, at, with_changes
+from tests.core.planning.heads import AT
 
 LABELS = (Label("npu-8", 8, 2), Label("npu-16", 16, 1))
 ENDED = a_run(
@@ -141,6 +143,20 @@ def test_an_open_attempt_is_joined_and_an_ended_one_runs_again_if_its_result_doe
     assert [run.id for run, _ in plan.new_runs] == started
     assert [claimant.run_id for claimant in plan.add_claimants] == joined
     assert plan == Plan(new_runs=plan.new_runs, add_claimants=plan.add_claimants)
+
+
+def test_a_result_that_counts_stands_beside_an_open_attempt_of_another_policy() -> None:
+    other = replace(ENDED, attempt=2, state=State.RUNNING, outcome=None)
+    request = replace(next_attempt(other, quote("kim")), counting=ENDED, claims=(Claim("pr:5"),))
+    assert maker().make_or_join([request], lambda _run, _now: False) == Plan()
+
+
+def test_a_native_suites_workflow_is_of_the_base_branch() -> None:
+    native = with_changes(ENDED.snapshot, start=Start.NATIVE).suite
+    policy = AT.policy.model_copy(update={"suites": {"unit": native}, "dispatch_ref": "ci"})
+    for base, ref in (("v1", "v1"), ("", "main")):
+        at_base = replace(AT, policy=policy, base=base)
+        assert freeze(at_base, "unit", (), quote("")).ref == ref
 
 
 def test_what_is_done_to_a_run_is_audited_with_its_place() -> None:

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.messages import Messages, quote
+from bot.core.messages import NOTHING, Messages, quote
 from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Claimant, Outcome, State
-from bot.core.planning.attempts import latest
+from bot.core.planning.attempts import PolicyAt, freeze, latest
 from bot.core.planning.permissions import (
     Allowed,
     Refusal,
@@ -39,6 +39,7 @@ POLICY = loaded(
     + "    paths: ['**']\n"
 )
 RULE = POLICY.trust
+AT = PolicyAt(POLICY, "main", "p" * 40)
 
 
 def heads(*times: float) -> tuple[Head, ...]:
@@ -218,7 +219,16 @@ def test_what_is_not_green_is_the_latest_attempt_that_ended_badly() -> None:
     live = replace(first, suite="live", state=State.RUNNING, outcome=None)
     runs = tuple(RunClaimants(run, ()) for run in (again, first, other, live))
     assert latest(runs)["unit"] == again
-    assert not_green(runs) == ["other"]
+    assert not_green(runs, AT) == ["other"]
+
+
+def test_a_pass_by_another_policy_hides_no_failure_by_this_one() -> None:
+    own = a_run(state=State.DONE, outcome=Outcome.FAILURE, snapshot=freeze(AT, "unit", (), NOTHING))
+    weaker = freeze(replace(AT, ref="weak"), "unit", (), NOTHING)
+    passed = replace(own, attempt=2, outcome=Outcome.SUCCESS, snapshot=weaker)
+    runs = tuple(RunClaimants(run, ()) for run in (own, passed))
+    assert not_green(runs, AT) == ["unit"]
+    assert not_green(runs, replace(AT, ref="weak")) == []
 
 
 @pytest.mark.parametrize(("level", "refused"), [(Level.WRITE, True), (Level.MAINTAIN, False)])

@@ -16,7 +16,7 @@ from bot.core.planning.attempts import PolicyAt, freeze
 from bot.core.planning.permissions import Refusal, Requester
 from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
-from bot.core.planning.pull_request import Evaluation
+from bot.core.planning.pull_request import Evaluation, stored_selection
 from bot.core.planning.starts import Starter, StartRequest
 from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.selection import ChangedFile, select
@@ -99,6 +99,34 @@ def test_a_started_suite_is_the_next_attempt_of_the_person() -> None:
     assert claimants == (Claimant(run.id, "pr:5", auto=False, by="bob", rank=Rank.APPROVED),)
     assert builder.run_ids == [run.id]
     assert builder.audit == [AuditEntry(at(), "bob", "start unit", True, "trust", REPO, 5, SHA)]
+
+
+WEAK = replace(AT, ref="weak")
+
+
+def test_failed_jobs_of_another_policys_run_are_not_run_again_for_this_one() -> None:
+    foreign = an_attempt(snapshot=freeze(WEAK, "unit", FILES, quote("")))
+    for before, rerun_of in ((an_attempt(), 99), (foreign, None)):
+        ((run, _),) = started(a_request(before, failed_only=True)).new_runs
+        assert run.rerun_of == rerun_of
+
+
+@pytest.mark.parametrize(("at_now", "counts"), [(AT, True), (WEAK, False)])
+def test_what_a_person_starts_counts_if_the_policy_is_of_the_same_branch(
+    at_now: PolicyAt, *, counts: bool
+) -> None:
+    request = a_request()
+    row = stored_selection(request.evaluation)
+    items = tuple(replace(item, essence="before") for item in row.data.suites)
+    row = replace(row, data=replace(row.data, suites=items))
+    evaluation = replace(request.evaluation, at=at_now)
+    builder = started(replace(request, evaluation=evaluation, selection=row))
+    ((run, _),) = builder.new_runs
+    assert builder.restated
+    found = {item.choice.suite: item for item in builder.restated.data.suites}
+    assert run.speaks_for(found["unit"].essence, found["unit"].labels) is counts
+    assert found["big"].essence == "before"
+    assert builder.build(Gate(REPO, SHA, 5)).restated == builder.restated
 
 
 def test_a_suite_that_no_file_selects_says_who_asked() -> None:

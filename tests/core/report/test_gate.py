@@ -29,6 +29,10 @@ FAILED = s.done(Outcome.FAILURE, "failed")
 WAITS = s.run(state=State.NEEDS_APPROVAL)
 
 
+WEAKER = replace(PASSED, snapshot=replace(s.SNAPSHOT, policy_ref="weak"))
+SET = replace(PASSED, snapshot=replace(s.SNAPSHOT, altered=("script=x",)))
+
+
 def again(run: Run, attempt: int) -> Run:
     return replace(run, attempt=attempt, id=RunId(f"01J5-{attempt}"))
 
@@ -80,6 +84,17 @@ TABLE: list[tuple[str, GateView, GateState]] = [
     ("a suite that nobody selected does not count",
      s.gate(s.selection(s.OFF), runs=(FAILED,)), GREEN),
     ("a row without suites needs nothing", s.gate(s.selection()), GREEN),
+    ("a pass by another policy says nothing", s.gate(ONE, runs=(WEAKER,)), ASK),
+    ("it has to end before a command can start the suite",
+     s.gate(ONE, runs=(replace(WEAKER, state=State.RUNNING, outcome=None),)), OPEN),
+    ("where an approval is missing, it is asked for",
+     s.gate(UNTRUSTED, runs=(WEAKER,)), ASK),
+    ("it hides no failure", s.gate(ONE, runs=(FAILED, again(WEAKER, 2))), RED),
+    ("and no pass on a runner that the suite has not",
+     s.gate(s.selection(s.chosen(labels=("other",))), runs=(PASSED,)), ASK),
+    ("what waits counts by the runners that it may take",
+     s.gate(ONE, runs=(s.QUEUED,)), OPEN),
+    ("inputs that a person set say nothing", s.gate(ONE, runs=(SET,)), ASK),
     ("what GitHub has not started is in progress", s.gate(s.selection(NATIVE)), OPEN),
     ("a stranger's pass on GitHub counts",
      s.gate(s.selection(NATIVE, trusted=False), runs=(PASSED,)), GREEN),
