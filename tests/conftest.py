@@ -47,7 +47,8 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Let a test marked ``both_databases`` run once on each."""
-    if metafunc.definition.get_closest_marker("both_databases"):
+    marked = metafunc.definition.get_closest_marker("both_databases")
+    if marked and "database_kind" in metafunc.fixturenames:
         metafunc.parametrize("database_kind", BOTH, indirect=True)
 
 
