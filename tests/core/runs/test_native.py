@@ -17,6 +17,7 @@ from bot.core.model.run_events import (
     WorkflowRunChanged,
 )
 from bot.core.model.runs import Outcome, Run, State
+from bot.core.model.selections import SuiteSelection
 from bot.core.model.snapshot import Label
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.trust import Authorship, Person, Trusted
@@ -261,13 +262,20 @@ def test_a_refused_rerun_says_what_github_runs_again() -> None:
 
 
 CTX = Context("octo/project")
-OWN = views.chosen("own", native=True, auto=False)
 
 
 def githubs(name: str, **changes: Any) -> Run:
     made = views.other(name, views.live(**changes))
     frozen = with_changes(made.snapshot, start=Start.NATIVE, labels=(Label(LABEL, 8, 2),))
     return replace(made, snapshot=frozen)
+
+
+def selected(name: str) -> SuiteSelection:
+    essence = githubs(name).snapshot.essence
+    return views.chosen(name, native=True, auto=False, essence=essence)
+
+
+OWN = selected("own")
 
 
 def test_the_gate_waits_for_what_github_has_not_started() -> None:
@@ -284,8 +292,7 @@ def test_the_gate_links_what_waits_for_an_approval_on_github() -> None:
         githubs(name, state=State.NEEDS_APPROVAL, actions_url=url)
         for name, url in zip(("own", "second"), urls, strict=True)
     )
-    second = views.chosen("second", native=True, auto=False)
-    view = views.gate(views.selection(OWN, second), runs=runs)
+    view = views.gate(views.selection(OWN, selected("second")), runs=runs)
     check = gate_check(view, CTX, views.NOW)
     assert (check.conclusion, check.buttons) == ("action_required", ())
     assert check.title == "Waiting for an approval on GitHub: own and second"
