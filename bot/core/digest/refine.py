@@ -30,7 +30,7 @@ def refine(best: Verdict, everything: list[Verdict], reader: Reader, places: Pla
 
 
 def _occupied(best: Verdict) -> None:
-    """Return True if the card was full before the job had reserved much of it."""
+    """Blame the environment if the card was full before the job had reserved much of it."""
     if match := _NPU.search(best.text):
         unit = {"G": 1.0, "M": 1 / 1024, "K": 1 / 1024**2}[match["unit"]]
         if float(match["reserved"]) * unit < _OWN_SHARE * float(match["total"]):
@@ -38,7 +38,7 @@ def _occupied(best: Verdict) -> None:
 
 
 def _other_tenant(best: Verdict, everything: list[Verdict]) -> None:
-    """Return True if Ray's list of the biggest users shows another tenant."""
+    """Acquit the job if Ray's list of the biggest users shows another tenant."""
     for verdict in (best, *everything):
         links = verdict.failure.links
         lines = [text for x in links for text in (x.text, *(said for _, said in x.message))]
@@ -51,7 +51,7 @@ def _other_tenant(best: Verdict, everything: list[Verdict]) -> None:
 
 
 def _dependency(best: Verdict, everything: list[Verdict], places: Places) -> None:
-    """Return True if the compiler worked on another project's wheel."""
+    """Blame the installation if the compiler worked on another project's wheel."""
     for verdict in everything:
         if verdict.no > best.no and (match := _WHEEL.search(verdict.text)):
             name = (match[1] or match[2]).lower().replace("_", "-")

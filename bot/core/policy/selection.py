@@ -201,7 +201,7 @@ class _Change:
         return matched, excluded
 
     def _hits(self, glob: Glob) -> frozenset[int]:
-        """Return True for each name that matches ``glob``; the sign does not count."""
+        """Return the indexes of the names that match ``glob``; the sign does not count."""
         body = glob.text.removeprefix("!")
         if body not in self._known:
             paths = enumerate(self._encoded)
