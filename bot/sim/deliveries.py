@@ -8,7 +8,7 @@ import hmac
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -38,8 +38,6 @@ class Delivery:
     status_code: int | None = None
     status: str = ""
     duration_s: float = 0.0
-    request_headers: dict[str, str] = field(default_factory=dict)
-    response_body: str = ""
 
     def again(self, number: int, now: datetime) -> Delivery:
         """Return another attempt to deliver the same event, under the same GUID."""
@@ -187,13 +185,11 @@ class Deliveries:
         if self._session is None:
             timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
             self._session = aiohttp.ClientSession(timeout=timeout)
-        delivery.request_headers = headers_for(delivery)
         started = self._state.clock.now()
         try:
             async with self._session.post(
-                delivery.app.webhook_url, data=delivery.body, headers=delivery.request_headers
+                delivery.app.webhook_url, data=delivery.body, headers=headers_for(delivery)
             ) as response:
-                delivery.response_body = (await response.text(errors="replace"))[:2000]
                 fine = response.status < 400
                 text = "OK" if fine else (response.reason or "error")
                 self._record(delivery, response.status, text)

@@ -296,7 +296,6 @@ class State:
     workflows: dict[tuple[int, str], Workflow] = field(default_factory=dict)
     runs: dict[int, Run] = field(default_factory=dict)
     teams: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
-    members: dict[str, set[str]] = field(default_factory=dict)
     app: App | None = None
     actions_app: App | None = None
     _ids: itertools.count[int] = field(default_factory=lambda: itertools.count(1001))

@@ -204,20 +204,20 @@ class People:
         old, found.title = found.title, title
         return self._touch(found, "edited", by, changes={"title": {"from": old}})
 
-    def label(self, pull: int | Pull, name: str, by: str | User = "") -> Pull:
+    def label(self, pull: int | Pull, name: str, by: str = "") -> Pull:
         """Put a label on."""
         found = self._state.pull(pull)
         if name not in found.labels:
             found.labels.append(name)
         shown = label_json(self._state, found.repo, name)
-        return self._touch(found, "labeled", _login(by), label=shown)
+        return self._touch(found, "labeled", by, label=shown)
 
-    def unlabel(self, pull: int | Pull, name: str, by: str | User = "") -> Pull:
+    def unlabel(self, pull: int | Pull, name: str, by: str = "") -> Pull:
         """Take a label off."""
         found = self._state.pull(pull)
         found.labels.remove(name)
         shown = label_json(self._state, found.repo, name)
-        return self._touch(found, "unlabeled", _login(by), label=shown)
+        return self._touch(found, "unlabeled", by, label=shown)
 
     def comment(self, pull: int | Pull, by: str, body: str) -> Comment:
         """Write a comment."""
@@ -238,7 +238,7 @@ class People:
         changes = {"body": {"from": old}}
         self._hooks.issue_comment(comment, "edited", self._state.user(by), changes=changes)
 
-    def delete_comment(self, comment: Comment, by: str | User) -> None:
+    def delete_comment(self, comment: Comment, by: str) -> None:
         """Delete a comment."""
         del self._state.comments[comment.id]
         self._hooks.issue_comment(comment, "deleted", self._state.user(by))
@@ -313,7 +313,3 @@ class People:
         found.git.drop_ref(group["head_ref"])
         user = self._state.user(by)
         self._hooks.merge_group(found, group, "destroyed", user, reason=reason)
-
-
-def _login(by: str | User) -> str:
-    return by.login if isinstance(by, User) else by

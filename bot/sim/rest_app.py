@@ -1,4 +1,4 @@
-"""REST: the app itself, installations, tokens, hook deliveries, the rate limit, organisations."""
+"""REST: installations, tokens, hook deliveries, teams and levels."""
 
 from typing import Any
 
@@ -6,40 +6,18 @@ from bot.sim.auth import issue_token
 from bot.sim.clock import stamp
 from bot.sim.deliveries import Delivery
 from bot.sim.errors import not_found, refuse
-from bot.sim.model import Installation
 from bot.sim.payloads import fields
-from bot.sim.server import Answer, Call, Routes, paged
-from bot.sim.shapes import app_json, installation_json, user_json
+from bot.sim.server import Answer, Call, Routes
+from bot.sim.shapes import installation_json, user_json
 
 ROUTES = Routes()
 
 
-@ROUTES.on("GET", "/app", who="app")
-async def _get_app(call: Call) -> Answer:
-    return Answer(app_json(call.state, call.state.the_app()))
-
-
-@ROUTES.on("GET", "/app/installations", who="app")
-async def _list_installations(call: Call) -> Answer:
-    state = call.state
-    return paged(call, [installation_json(state, one) for one in state.installations.values()])
-
-
-def _installation(call: Call) -> Installation:
-    found = call.state.installations.get(call.number("installation_id"))
-    if found is None:
-        raise not_found()
-    return found
-
-
-@ROUTES.on("GET", "/app/installations/{installation_id}", who="app")
-async def _get_installation(call: Call) -> Answer:
-    return Answer(installation_json(call.state, _installation(call)))
-
-
 @ROUTES.on("POST", "/app/installations/{installation_id}/access_tokens", who="app")
 async def _create_token(call: Call) -> Answer:
-    installation = _installation(call)
+    installation = call.state.installations.get(call.number("installation_id"))
+    if installation is None:
+        raise not_found()
     if installation.suspended:
         refuse("This installation has been suspended")
     token = issue_token(call.state, installation, call.fields())
@@ -60,9 +38,9 @@ async def _repo_installation(call: Call) -> Answer:
     return Answer(installation_json(call.state, found))
 
 
-def delivery_json(one: Delivery, *, full: bool = False) -> dict[str, Any]:
-    """Build a `hook-delivery-item`, or the whole `hook-delivery` with its payload."""
-    data: dict[str, Any] = {
+def delivery_json(one: Delivery) -> dict[str, Any]:
+    """Build a `hook-delivery-item`."""
+    return {
         **fields(one, "id", "guid", "redelivery", "status", "event", "action"),
         **fields(one, "installation_id", "repository_id"),
         "delivered_at": stamp(one.delivered_at or one.created_at),
@@ -70,10 +48,6 @@ def delivery_json(one: Delivery, *, full: bool = False) -> dict[str, Any]:
         "status_code": one.status_code or 0,
         "throttled_at": None,
     }
-    if full:
-        data["request"] = {"headers": one.request_headers, "payload": one.payload()}
-        data["response"] = {"headers": {}, "payload": one.response_body}
-    return data
 
 
 @ROUTES.on("GET", "/app/hook/deliveries", who="app")
@@ -91,48 +65,11 @@ async def _list_deliveries(call: Call) -> Answer:
     return Answer([delivery_json(one) for one in page], headers=headers)
 
 
-@ROUTES.on("GET", "/app/hook/deliveries/{delivery_id}", who="app")
-async def _get_delivery(call: Call) -> Answer:
-    for one in call.sim.deliveries.listed():
-        if one.id == call.number("delivery_id"):
-            return Answer(delivery_json(one, full=True))
-    raise not_found()
-
-
 @ROUTES.on("POST", "/app/hook/deliveries/{delivery_id}/attempts", who="app")
 async def _redeliver(call: Call) -> Answer:
     if call.sim.deliveries.redeliver(call.number("delivery_id")) is None:
         raise not_found()
     return Answer({}, 202)
-
-
-@ROUTES.on("GET", "/app/hook/config", who="app")
-@ROUTES.on("PATCH", "/app/hook/config", who="app")
-async def _hook_config(call: Call) -> Answer:
-    app = call.state.the_app()
-    body = call.fields()
-    if "url" in body:
-        app.webhook_url = str(body["url"])
-    if body.get("secret"):
-        app.secret = str(body["secret"])
-    config = {"content_type": "json", "insecure_ssl": "0", "secret": "********"}
-    return Answer(config | {"url": app.webhook_url or ""})
-
-
-@ROUTES.on("GET", "/rate_limit")
-async def _rate_limit(call: Call) -> Answer:
-    """Leave out the `rate` that newer versions dropped."""
-    assert call.token is not None
-    window = call.sim.limit.window(call.token.installation.id)
-    limit = call.sim.limit.per_hour
-    core = {
-        "limit": limit,
-        "used": window.used,
-        "remaining": max(0, limit - window.used),
-        "reset": int(window.reset_at.timestamp()),
-    }
-    search = {"limit": 30, "used": 0, "remaining": 30, "reset": core["reset"]}
-    return Answer({"resources": {"core": core, "search": search}})
 
 
 @ROUTES.on("GET", "/orgs/{org}/teams/{team_slug}/memberships/{username}", "members")
@@ -143,19 +80,6 @@ async def _team_membership(call: Call) -> Answer:
         raise not_found()
     url = f"{call.state.url}{call.path}"
     return Answer({"url": url, "role": "member", "state": state})
-
-
-@ROUTES.on("GET", "/orgs/{org}/members/{username}")
-async def _org_member(call: Call) -> Answer:
-    """Answer 204 or 404, and 302 when members are hidden."""
-    org, user = call.params["org"], call.params["username"]
-    assert call.token is not None
-    if "members" not in call.token.permissions:
-        url = f"{call.state.url}/orgs/{org}/public_members/{user}"
-        return Answer(None, 302, {"Location": url})
-    if user.lower() not in call.state.members.get(org, set()):
-        raise not_found()
-    return Answer(None, 204)
 
 
 @ROUTES.on("GET", "/repos/{owner}/{repo}/collaborators/{username}/permission")

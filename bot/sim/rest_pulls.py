@@ -1,4 +1,4 @@
-"""REST: pull requests, comments, reactions, labels."""
+"""REST: pull requests, comments, reactions."""
 
 from bot.sim import shapes
 from bot.sim.errors import GitHubError, not_found, refuse
@@ -20,18 +20,9 @@ def _pull(call: Call, name: str = "pull_number") -> Pull:
 
 @ROUTES.on("GET", PULL, "pull_requests")
 async def _list_pulls(call: Call) -> Answer:
-    """Filter by `state`, `head` (owner:branch) and `base`."""
-    query = call.query
-    pulls = call.state.pulls_of(call.repo)
-    if (state := query.get("state", "open")) != "all":
-        pulls = [pull for pull in pulls if pull.state == state]
-    if "head" in query:
-        pulls = [pull for pull in pulls if pull.head_label == query["head"]]
-    if "base" in query:
-        pulls = [pull for pull in pulls if pull.base_ref == query["base"]]
-    if query.get("direction") == "asc":
-        pulls.reverse()
-    return paged(call, [shapes.pull_simple(call.state, pull) for pull in pulls])
+    state, wanted = call.state, call.query.get("state", "open")
+    found = [pull for pull in state.pulls_of(call.repo) if wanted in {"all", pull.state}]
+    return paged(call, [shapes.pull_simple(state, pull) for pull in found])
 
 
 @ROUTES.on("GET", f"{PULL}/{{pull_number}}", "pull_requests")
@@ -47,17 +38,6 @@ async def _files(call: Call) -> Answer:
     return paged(
         call, [shapes.file_json(call.state, pull.repo, pull.head_sha, one) for one in changed]
     )
-
-
-@ROUTES.on("GET", "/repos/{owner}/{repo}/commits/{commit_sha}/pulls", "pull_requests")
-async def _commit_pulls(call: Call) -> Answer:
-    """List no pull request for a fork's commit."""
-    found = [
-        shapes.pull_simple(call.state, pull)
-        for pull in call.state.pulls_of(call.repo)
-        if pull.head_sha == call.params["commit_sha"] and not pull.is_fork
-    ]
-    return paged(call, found)
 
 
 @ROUTES.on("GET", f"{ISSUE}/{{issue_number}}/comments", "issues")
@@ -104,24 +84,12 @@ def _comment(call: Call) -> Comment:
     return found
 
 
-@ROUTES.on("GET", COMMENT, "issues")
-async def _get_comment(call: Call) -> Answer:
-    return Answer(shapes.comment_json(call.state, _comment(call)))
-
-
 @ROUTES.on("PATCH", COMMENT, "issues", "write")
 async def _update_comment(call: Call) -> Answer:
     _may_comment(call)
     comment = _comment(call)
     call.sim.people.edit_comment(comment, _body(call), call.me)
     return Answer(shapes.comment_json(call.state, comment))
-
-
-@ROUTES.on("DELETE", COMMENT, "issues", "write")
-async def _delete_comment(call: Call) -> Answer:
-    _may_comment(call)
-    call.sim.people.delete_comment(_comment(call), call.me)
-    return Answer(None, 204)
 
 
 @ROUTES.on("POST", f"{COMMENT}/reactions", "issues", "write")
@@ -138,36 +106,3 @@ async def _react(call: Call) -> Answer:
     reaction = Reaction(state.new_id(), call.me, content, state.clock.now())
     comment.reactions.append(reaction)
     return Answer(shapes.reaction_json(state, reaction), 201)
-
-
-@ROUTES.on("DELETE", f"{COMMENT}/reactions/{{reaction_id}}", "issues", "write")
-async def _unreact(call: Call) -> Answer:
-    comment, number = _comment(call), call.number("reaction_id")
-    kept = [one for one in comment.reactions if one.id != number]
-    if len(kept) == len(comment.reactions):
-        raise not_found()
-    comment.reactions[:] = kept
-    return Answer(None, 204)
-
-
-@ROUTES.on("GET", f"{ISSUE}/{{issue_number}}/labels", "issues")
-async def _list_labels(call: Call) -> Answer:
-    pull = _pull(call, "issue_number")
-    return paged(call, [shapes.label_json(call.state, pull.repo, name) for name in pull.labels])
-
-
-@ROUTES.on("POST", f"{ISSUE}/{{issue_number}}/labels", "issues", "write")
-async def _add_labels(call: Call) -> Answer:
-    pull = _pull(call, "issue_number")
-    for name in call.fields().get("labels", []):
-        call.sim.people.label(pull, name, call.me)
-    return await _list_labels(call)
-
-
-@ROUTES.on("DELETE", f"{ISSUE}/{{issue_number}}/labels/{{name}}", "issues", "write")
-async def _remove_label(call: Call) -> Answer:
-    pull = _pull(call, "issue_number")
-    if call.params["name"] not in pull.labels:
-        raise not_found()
-    call.sim.people.unlabel(pull, call.params["name"], call.me)
-    return await _list_labels(call)

@@ -1,10 +1,10 @@
-"""REST: repositories, branches, commits, refs, contents, comparison."""
+"""REST: repositories, branches, commits, contents, comparison."""
 
 import base64
 from typing import Any
 from urllib.parse import quote
 
-from bot.sim.errors import GitHubError, not_found, refuse
+from bot.sim.errors import GitHubError, not_found
 from bot.sim.server import Answer, Call, Routes
 from bot.sim.shapes import commit_json, file_json, repo_json
 
@@ -21,7 +21,7 @@ async def _get_repo(call: Call) -> Answer:
 
 @ROUTES.on("GET", f"{REPO}/contents/{{path:.+}}", "contents")
 async def _contents(call: Call) -> Answer:
-    """Answer with the raw file, a file object, or a folder's listing."""
+    """Answer with a file object, or a folder's listing."""
     repo, path = call.repo, call.params["path"].strip("/")
     sha = repo.git.resolve(call.query.get("ref") or repo.default_branch)
     if sha is None:
@@ -29,8 +29,6 @@ async def _contents(call: Call) -> Answer:
     data = repo.git.read(sha, path)
     if data is None:
         return _folder(call, sha, path)
-    if "raw" in call.headers.get("Accept", ""):
-        return Answer(raw=data, media="application/vnd.github.raw+json; charset=utf-8")
     blob = repo.git.number(sha, path)
     encoded = base64.encodebytes(data).decode()
     entry = _entry(call, sha, path, blob) | {"size": len(data), "type": "file"}
@@ -85,34 +83,6 @@ async def _branch(call: Call) -> Answer:
         "protection_url": f"{url}/protection",
     }
     return Answer(data)
-
-
-def _commit(call: Call, name: str) -> str:
-    sha = call.repo.git.resolve(name)
-    if sha is None:
-        refuse(f"No commit found for SHA: {name}")
-    return sha
-
-
-@ROUTES.on("GET", f"{REPO}/commits/{{ref:.+}}", "contents")
-async def _get_commit(call: Call) -> Answer:
-    """Answer with the bare SHA if `application/vnd.github.sha` is accepted."""
-    repo = call.repo
-    sha = _commit(call, call.params["ref"])
-    if "github.sha" in call.headers.get("Accept", ""):
-        return Answer(raw=sha.encode(), media="application/vnd.github.sha; charset=utf-8")
-    return Answer(commit_json(call.state, repo, repo.git.info(sha)))
-
-
-@ROUTES.on("GET", f"{REPO}/git/ref/{{ref:.+}}", "contents")
-async def _git_ref(call: Call) -> Answer:
-    repo, name = call.repo, f"refs/{call.params['ref']}"
-    sha = repo.git.tip(name)
-    if sha is None:
-        raise not_found()
-    url = f"{call.state.url}/repos/{repo.full_name}/git"
-    target = {"type": "commit", "sha": sha, "url": f"{url}/commits/{sha}"}
-    return Answer({"ref": name, "node_id": "REF_0", "url": f"{url}/{name}", "object": target})
 
 
 @ROUTES.on("GET", f"{REPO}/git/commits/{{commit_sha}}", "contents")

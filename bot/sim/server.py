@@ -69,13 +69,11 @@ class Call:
 
 @dataclass(slots=True)
 class Answer:
-    """An answer. `data=None` sends no body, `raw` is sent as it is."""
+    """An answer. `data=None` sends no body."""
 
     data: Any = None
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    raw: bytes | None = None
-    media: str = "application/json; charset=utf-8"
 
 
 Handler = Callable[[Call], Awaitable[Answer]]
@@ -83,7 +81,7 @@ Handler = Callable[[Call], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path, its callers (`app` JWT, `token`, `any`), and the permission that a token needs."""
+    """A path, its caller (`app` by JWT, or `token`), and the permission that a token needs."""
 
     method: str
     template: str
@@ -201,8 +199,6 @@ class Pipeline:
 
     def _caller(self, request: web.Request) -> Token | App | None:
         credential = auth.bearer(request.headers.get("Authorization"))
-        if self._route.who == "any":
-            return None
         if credential is None:
             raise GitHubError(401, "Requires authentication")
         if self._route.who == "app":
@@ -252,9 +248,7 @@ class Pipeline:
     def _respond(
         self, request: web.Request, answer: Answer, who: Token | App | None, version: str
     ) -> web.Response:
-        body = answer.raw
-        if body is None:
-            body = b"" if answer.data is None else json.dumps(answer.data).encode()
+        body = b"" if answer.data is None else json.dumps(answer.data).encode()
         headers = {"X-GitHub-Media-Type": "github.v3; format=json", **answer.headers}
         headers["X-GitHub-Api-Version-Selected"] = version
         status = answer.status
@@ -267,7 +261,7 @@ class Pipeline:
         if status != 304:
             self._sim.limit.spend(installation)
         headers = {**self._sim.limit.headers(installation), **headers}
-        media = {"Content-Type": answer.media} if body else {}
+        media = {"Content-Type": "application/json; charset=utf-8"} if body else {}
         return web.Response(status=status, body=body, headers={**headers, **media})
 
     def _described_path(self, request: web.Request) -> str:

@@ -273,11 +273,6 @@ def suite_json(state: State, suite: CheckSuite, *, full: bool = True) -> Json:
     return data
 
 
-def suite_rest(state: State, suite: CheckSuite) -> Json:
-    """Build a `check-suite` as REST answers it, with its repository."""
-    return suite_json(state, suite) | {"repository": repo_minimal(state, suite.repo)}
-
-
 def check_json(state: State, run: CheckRun, *, webhook: bool = False) -> Json:
     """Build a `check-run`. Buttons are never echoed."""
     repo = run.suite.repo.full_name

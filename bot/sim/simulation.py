@@ -154,8 +154,6 @@ class Simulation:
     def team(self, org: str, slug: str, members: dict[str, str]) -> None:
         """Make a team: login → `active` or `pending`."""
         self.state.teams[(org, slug)] = {login.lower(): how for login, how in members.items()}
-        active = {login.lower() for login, how in members.items() if how == "active"}
-        self.state.members.setdefault(org, set()).update(active)
 
     def suspend(self, installation: Installation, *, suspended: bool = True) -> None:
         """Suspend an installation, or end its suspension."""

@@ -88,19 +88,14 @@ class Webhooks:
 
     def pull_request(self, pull: Pull, action: str, by: User, **more: Any) -> None:
         """Send `pull_request`."""
-        data = {
-            "number": pull.number,
-            "pull_request": shapes.pull_json(self._state, pull, webhook=True),
-        }
+        shown = shapes.pull_json(self._state, pull, webhook=True)
+        data = {"number": pull.number, "pull_request": shown}
         self._tell("pull_request", pull.repo, action, by, data | more)
 
     def issue_comment(self, comment: Comment, action: str, by: User, **more: Any) -> None:
         """Send `issue_comment`."""
-        issue, shown = (
-            shapes.issue_json(self._state, comment.pull),
-            shapes.comment_json(self._state, comment),
-        )
-        data = {"issue": issue, "comment": shown}
+        shown = shapes.comment_json(self._state, comment)
+        data = {"issue": shapes.issue_json(self._state, comment.pull), "comment": shown}
         self._tell("issue_comment", comment.pull.repo, action, by, data | more)
 
     def check_run(self, run: CheckRun, action: str, by: User, **more: Any) -> None:
@@ -115,11 +110,8 @@ class Webhooks:
 
     def workflow_run(self, run: Run, action: str) -> None:
         """Send `workflow_run`."""
-        shown, workflow = (
-            shapes.run_json(self._state, run),
-            shapes.workflow_json(self._state, run.workflow),
-        )
-        data = {"workflow_run": shown, "workflow": workflow}
+        workflow = shapes.workflow_json(self._state, run.workflow)
+        data = {"workflow_run": shapes.run_json(self._state, run), "workflow": workflow}
         self._tell("workflow_run", run.repo, action, run.triggering_actor, data)
 
     def workflow_job(self, job: Job, action: str) -> None:
@@ -171,22 +163,6 @@ class Webhooks:
             "sender": self.sender(by),
         }
         self.send("installation", data)
-
-    def ping(self) -> None:
-        """Send `ping`, as when the hook is made. It has no action and no installation."""
-        app = self._state.the_app()
-        hook = {
-            "type": "App",
-            "id": app.id * 10 + 1,
-            "name": "web",
-            "active": True,
-            "events": list(app.events),
-            "config": {"content_type": "json", "insecure_ssl": "0", "url": app.webhook_url or ""},
-            "created_at": "2026-01-01T00:00:00Z",
-            "updated_at": "2026-01-01T00:00:00Z",
-            "app_id": app.id,
-        }
-        self.send("ping", {"zen": "Design for failure.", "hook_id": hook["id"], "hook": hook})
 
 
 def _push_commit(state: State, repo: Repo, commit: CommitInfo) -> Json:

@@ -59,8 +59,6 @@ async def test_a_lost_delivery_is_listed_and_redelivered_under_its_guid(
     lost = [one for one in listed if one["status"] != "OK"]
     assert [(one["event"], one["status_code"]) for one in lost] == [("push", 0)]
     path = f"/app/hook/deliveries/{lost[0]['id']}"
-    full = (await api("GET", path, token=api.jwt())).data
-    assert full["request"]["payload"]["ref"] == "refs/heads/main"
     assert (await api("POST", f"{path}/attempts", token=api.jwt())).status == 202
     await github.deliveries.idle()
     assert inbox.names()[-1] == "push"
@@ -111,14 +109,11 @@ async def test_deliveries_are_paged_by_cursor(github: SimGitHub, api: Client) ->
 
 async def test_unknown_deliveries_are_404(api: Client) -> None:
     assert (await api("POST", "/app/hook/deliveries/1/attempts", token=api.jwt())).status == 404
-    assert (await api("GET", "/app/hook/deliveries/1", token=api.jwt())).status == 404
 
 
-async def test_a_dead_webhook_is_recorded(github: SimGitHub, api: Client) -> None:
+async def test_a_dead_webhook_is_recorded(github: SimGitHub) -> None:
     await github.deliveries.idle()
-    patch = {"url": "http://127.0.0.1:1/webhook", "secret": "other"}
-    shown = (await api("PATCH", "/app/hook/config", patch, token=api.jwt())).data
-    assert (shown["url"], shown["secret"]) == (patch["url"], "********")
+    github.state.the_app().webhook_url = "http://127.0.0.1:1/webhook"
     github.people.push_branch("mia", {"a": "2"})
     await github.deliveries.idle()
     newest = github.deliveries.listed()[0]
@@ -128,4 +123,4 @@ async def test_a_dead_webhook_is_recorded(github: SimGitHub, api: Client) -> Non
 @pytest.mark.parametrize("version", ["2026-03-10", "2022-11-28"])
 async def test_both_versions_are_served(api: Client, version: str) -> None:
     api.version = version
-    assert (await api("GET", "/app/hook/config", token=api.jwt())).status == 200
+    assert (await api("GET", "/app/hook/deliveries", token=api.jwt())).status == 200
