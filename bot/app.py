@@ -85,7 +85,9 @@ class Parts:
     @property
     def deps(self) -> Deps:
         """Return the parts that all services share."""
-        return Deps(self.store, self.github, self.clock, self.wake, self.loop, self.new_id)
+        policies = PolicyReader(self.store, self.github, self.clock, _default(self.settings))
+        shared = (self.store, self.github, self.clock, self.wake, self.loop, self.new_id)
+        return Deps(*shared, policies, Messages())
 
 
 @asynccontextmanager
@@ -144,15 +146,20 @@ def _owner() -> str:
 async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     """Make the loops; a follower's streams end with them."""
     settings, deps = parts.settings, parts.deps
-    default = _default(settings)
-    policies = PolicyReader(deps.store, deps.github, deps.clock, default)
-    pulls = PullRequests(deps, policies, PolicyChanges(deps, default))
-    natives = Natives(deps, policies)
+    pulls = PullRequests(deps, PolicyChanges(deps, _default(settings)))
+    natives = Natives(deps)
     digesters = Digesters(resources.text("signatures.yml"))
-    inbox = Inbox(deps, _event_handlers(deps, policies, pulls, natives))
-    runner = Runner(deps, Claims(deps, policies, pulls), digesters, parts.rayjobs)
-    where = Where(pages_of(str(settings.github_api_url)), "")
-    reporter = Reporter(deps, where)
+    handlers = EventHandlers(
+        pull_requests=pulls,
+        issue_comments=IssueComments(deps, pulls),
+        check_runs=CheckRuns(deps, pulls),
+        merge_groups=MergeGroups(deps),
+        pushes=Pushes(deps),
+        workflow_runs=WorkflowRuns(deps, natives),
+    )
+    inbox = Inbox(deps, handlers)
+    runner = Runner(deps, Claims(deps, pulls), digesters, parts.rayjobs)
+    reporter = Reporter(deps, Where(pages_of(str(settings.github_api_url)), ""))
     options = SweeperOptions(
         settings.poll_seconds,
         timedelta(days=settings.retention_days),
@@ -160,7 +167,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     )
     logs = LogFiles(settings.data_dir)
     sweeper = Sweeper(deps, logs, pulls, natives, options)
-    schedules = Schedules(deps, policies)
+    schedules = Schedules(deps)
     specs = [
         *(LoopSpec(f"inbox-{n}", inbox.step, Topic.INBOX) for n in range(_INBOXES)),
         *(LoopSpec(f"runner-{n}", runner.step, Topic.RUNNER) for n in range(_RUNNERS)),
@@ -174,20 +181,6 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
             await stack.enter_async_context(follower)
             specs.append(LoopSpec("follower", follower.step, Topic.FOLLOWER))
         yield WorkerPool(specs, deps.wake, deps.worker, deps.clock)
-
-
-def _event_handlers(
-    deps: Deps, policies: PolicyReader, pulls: PullRequests, natives: Natives
-) -> EventHandlers:
-    messages = Messages()
-    return EventHandlers(
-        pull_requests=pulls,
-        issue_comments=IssueComments(deps, policies, pulls, messages),
-        check_runs=CheckRuns(deps, policies, pulls, messages),
-        merge_groups=MergeGroups(deps, policies),
-        pushes=Pushes(deps, policies),
-        workflow_runs=WorkflowRuns(deps, policies, natives),
-    )
 
 
 def make_web(parts: Parts, loops: WorkerPool) -> web.Application:

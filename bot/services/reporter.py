@@ -14,7 +14,7 @@ from bot.core.report.reply import reply_body, reply_marker
 from bot.core.report.standing import gate_state
 from bot.core.report.suite import suite_check
 from bot.ports.errors import Lost, Permanent, Transient
-from bot.services.workers import LEASE_S, Deps
+from bot.services.workers import LEASE_S, Deps, Service
 from bot.store.checks import DueCheck
 from bot.store.replies import DueReply
 from bot.telemetry import get_log
@@ -33,14 +33,11 @@ class Where:
     public_url: str  # the bot's own pages, "" for none
 
 
-class Reporter:
+class Reporter(Service):
     """Writes due check runs and replies."""
 
     def __init__(self, deps: Deps, where: Where) -> None:
-        self._store = deps.store
-        self._github = deps.github
-        self._clock = deps.clock
-        self._worker = deps.worker
+        super().__init__(deps)
         self._where = where
         self._last: OrderedDict[str, CheckWrite] = OrderedDict()
         self._log = get_log("reporter")

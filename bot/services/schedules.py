@@ -15,7 +15,7 @@ from bot.core.messages.words import listing
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Rank
-from bot.core.planning.attempts import AttemptMaker, PolicyAt
+from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.audit import audited
 from bot.core.planning.commits import Commit
 from bot.core.planning.schedule import (
@@ -34,8 +34,8 @@ from bot.core.planning.schedule import (
 from bot.core.policy.models import Mode, Nightly
 from bot.core.policy.selection import nightly_suites
 from bot.ports.errors import Permanent, Transient
-from bot.services.policies import Broken, PolicyReader
-from bot.services.workers import Deps
+from bot.services.policies import Broken
+from bot.services.workers import Deps, Service
 from bot.store.schedules import RepoSchedules
 from bot.telemetry import get_log
 
@@ -47,16 +47,11 @@ _FAILED_AGAIN = timedelta(minutes=5)
 _NOT_HERE = "the app may not act in this repository now"
 
 
-class Schedules:
+class Schedules(Service):
     """Keeps the schedules as the policies have them, and fires them."""
 
-    def __init__(self, deps: Deps, policies: PolicyReader) -> None:
-        self._store = deps.store
-        self._github = deps.github
-        self._policies = policies
-        self._clock = deps.clock
-        self._worker = deps.worker
-        self._new_id = deps.new_id
+    def __init__(self, deps: Deps) -> None:
+        super().__init__(deps)
         self._next_look: datetime | None = None
         self._in_line: dict[RepoId, tuple[str, str]] = {}  # branch and blob that the times are of
         self._waits: dict[tuple[RepoId, str], datetime] = {}
@@ -204,9 +199,7 @@ class Schedules:
             origin=Message("origin_nightly", name=firing.name, at=firing.at),
         )
         runs = await self._store.runs.at(repo.id, tip)
-        return plan_firing(
-            firing, commit, entry, runs, AttemptMaker(self._clock.now(), self._new_id)
-        )
+        return plan_firing(firing, commit, entry, runs, self._maker())
 
     def _tell(self, firing: Firing) -> None:
         self._log.info(

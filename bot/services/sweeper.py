@@ -21,7 +21,7 @@ from bot.ports.logs import LogFiles
 from bot.ports.wake import Topic
 from bot.services.events.pull_request import PullRequests
 from bot.services.runs.native import Natives
-from bot.services.workers import Deps
+from bot.services.workers import Deps, Service
 from bot.store.health import Health
 from bot.telemetry import get_log
 
@@ -45,7 +45,7 @@ class SweeperOptions:
     audit: timedelta = timedelta(days=365)
 
 
-class Sweeper:
+class Sweeper(Service):
     """Looks for what webhooks missed, and stores it as they would have."""
 
     def __init__(
@@ -56,14 +56,10 @@ class Sweeper:
         natives: Natives,
         options: SweeperOptions,
     ) -> None:
-        self._store = deps.store
-        self._github = deps.github
+        super().__init__(deps)
         self._logs = logs
         self._pulls = pulls
         self._natives = natives
-        self._clock = deps.clock
-        self._wake = deps.wake
-        self._worker = deps.worker
         self._options = options
         self._look_back = _KEPT_BY_GITHUB
         self._log = get_log("sweeper")

@@ -12,15 +12,11 @@ from bot.core.policy.models import Trust
 from bot.core.policy.selection import POLICY_PATH, touches_protected
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles
-from bot.services.workers import Deps
+from bot.services.workers import Service
 
 
-class TrustJudge:
+class TrustJudge(Service):
     """Judges commits by the levels that people have now."""
-
-    def __init__(self, deps: Deps) -> None:
-        self._store = deps.store
-        self._github = deps.github
 
     async def person(self, repo: Repo, rule: Trust, login: str) -> Person:
         """Return a person with their level now; the level is NONE without a login."""

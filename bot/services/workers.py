@@ -5,9 +5,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from bot.core.messages import Messages
+from bot.core.planning.attempts import AttemptMaker
 from bot.ports.clock import Clock
 from bot.ports.github import GitHub
 from bot.ports.wake import Topic, Wake
+from bot.services.policies import PolicyReader
 from bot.store import Store
 from bot.telemetry import Log, Metrics, get_log
 
@@ -45,6 +48,26 @@ class Deps:
     wake: Wake
     worker: Worker
     new_id: Callable[[], str]  # an id that sorts by its time
+    policies: PolicyReader
+    messages: Messages
+
+
+class Service:
+    """A use case: it has what all services of a process share, each part by its name."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._store = deps.store
+        self._github = deps.github
+        self._clock = deps.clock
+        self._wake = deps.wake
+        self._worker = deps.worker
+        self._new_id = deps.new_id
+        self._policies = deps.policies
+        self._messages = deps.messages
+
+    def _maker(self) -> AttemptMaker:
+        """Return a maker of attempts that begin now."""
+        return AttemptMaker(self._clock.now(), self._new_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 **Models**: REST (app JWTs, expiring narrowed installation tokens, pulls, files, contents, compare,
 check runs, Actions dispatch/runs/jobs/logs/re-run/cancel, comments, reactions, permissions, teams,
-hook deliveries, rate limit, ETag) for the API versions 2026-03-10 and 2022-11-28; signed webhooks; an OIDC issuer; runners that execute workflow files for real; people.
+hook deliveries, rate limit, ETag) for the API versions 2026-03-10 and 2022-11-28; signed webhooks;
+an OIDC issuer; runners that execute workflow files for real; people.
 
 **Disagrees with wishful code**: a completed check run never reopens (PATCH answers 200) · buttons
 on completed runs only · Re-run queues the suite, leaves the run, and of a lone check sends the

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from bot.core.commands.name import COMMAND, SHA_CHARS
 from bot.core.github.events import CheckRunEvent, CheckSuiteEvent
-from bot.core.messages import Message, Messages
+from bot.core.messages import Message
 from bot.core.model.ids import short
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
@@ -31,8 +31,7 @@ from bot.core.planning.starts import Starter, StartRequest, approval
 from bot.core.planning.trust import Authorship, Trusted
 from bot.core.report.markdown import code, prose
 from bot.services.events.pull_request import PullRequests
-from bot.services.policies import PolicyReader
-from bot.services.workers import Deps
+from bot.services.workers import Deps, Service
 
 SAME_CLICK = timedelta(seconds=60)
 APPROVE = "approve"
@@ -56,18 +55,13 @@ class Target:
         return f"rerun {self.run.suite}" if self.run else "rerun"
 
 
-class CheckRuns:
+class CheckRuns(Service):
     """Carries out what people press in the checks tab."""
 
-    def __init__(
-        self, deps: Deps, policies: PolicyReader, pulls: PullRequests, messages: Messages
-    ) -> None:
-        self._store = deps.store
-        self._policies = policies
+    def __init__(self, deps: Deps, pulls: PullRequests) -> None:
+        super().__init__(deps)
         self._pulls = pulls
-        self._messages = messages
-        self._starts = Starter(messages, deps.new_id)
-        self._clock = deps.clock
+        self._starts = Starter(self._messages, self._new_id)
 
     async def clicked(self, event: Click) -> Plan:
         """Plan what a click starts; one that starts nothing is answered with the reason."""

@@ -33,7 +33,7 @@ from bot.services.events.merge_group import MergeGroups
 from bot.services.events.pull_request import PullRequests
 from bot.services.events.push import Pushes
 from bot.services.events.workflow_run import WorkflowRuns
-from bot.services.workers import LEASE_S, Deps
+from bot.services.workers import LEASE_S, Deps, Service
 from bot.store.leases import Lease
 from bot.telemetry import get_log
 
@@ -54,14 +54,12 @@ class EventHandlers:
     workflow_runs: WorkflowRuns
 
 
-class Inbox:
+class Inbox(Service):
     """Handles deliveries; those of one subject are handled one after the other."""
 
     def __init__(self, deps: Deps, handlers: EventHandlers) -> None:
-        self._store = deps.store
+        super().__init__(deps)
         self._handlers = handlers
-        self._clock = deps.clock
-        self._worker = deps.worker
         self._log = get_log("inbox")
 
     async def step(self) -> bool:

@@ -9,7 +9,6 @@ from bot.core.commands.parser import parse
 from bot.core.commands.verb import Command
 from bot.core.commands.verbs import USAGES
 from bot.core.github.events import IssueCommentEvent
-from bot.core.messages import Messages
 from bot.core.messages.words import count
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Head, Pull
@@ -24,8 +23,8 @@ from bot.core.planning.starts import Starter, StartRequest
 from bot.core.policy.models import Limits
 from bot.core.policy.selection import Selection
 from bot.services.events.pull_request import PullRequests, RequestedHead
-from bot.services.policies import Broken, PolicyReader
-from bot.services.workers import Deps
+from bot.services.policies import Broken
+from bot.services.workers import Deps, Service
 
 RECEIPT = "eyes"
 MINUTE = timedelta(seconds=60)
@@ -42,19 +41,13 @@ class AdmittedCommands:
     told: bool  # the reply to an earlier comment of this minute has said so
 
 
-class IssueComments:
+class IssueComments(Service):
     """Carries out the commands of comments."""
 
-    def __init__(
-        self, deps: Deps, policies: PolicyReader, pulls: PullRequests, messages: Messages
-    ) -> None:
-        self._store = deps.store
-        self._github = deps.github
-        self._policies = policies
+    def __init__(self, deps: Deps, pulls: PullRequests) -> None:
+        super().__init__(deps)
         self._pulls = pulls
-        self._messages = messages
-        self._starts = Starter(messages, deps.new_id)
-        self._clock = deps.clock
+        self._starts = Starter(self._messages, self._new_id)
 
     async def created(self, event: IssueCommentEvent) -> Plan:
         """Plan what the commands of a new comment do.

@@ -7,7 +7,7 @@ from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Rank
 from bot.core.model.selections import SelectionDetails, StoredSelection
-from bot.core.planning.attempts import AttemptMaker, PolicyAt
+from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.merge_group import (
     NOTHING_REUSED,
@@ -25,21 +25,14 @@ from bot.core.policy.models import Mode, Trigger
 from bot.core.policy.selection import select
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles
-from bot.services.policies import Broken, PolicyReader
-from bot.services.workers import Deps
+from bot.services.policies import Broken
+from bot.services.workers import Service
 
 _HEADS = "refs/heads/"
 
 
-class MergeGroups:
+class MergeGroups(Service):
     """Answers the merge queue. Its commits are trusted: only people who may write can enqueue."""
-
-    def __init__(self, deps: Deps, policies: PolicyReader) -> None:
-        self._store = deps.store
-        self._github = deps.github
-        self._policies = policies
-        self._clock = deps.clock
-        self._new_id = deps.new_id
 
     async def changed(self, event: MergeGroupEvent) -> Plan:
         """Plan what an event of the merge queue changes; the last one may come first."""
@@ -93,7 +86,7 @@ class MergeGroups:
         group = Group(commit, number, selection, changed)
         reused = await self._reused(event, group, pull) if at.policy.mode is Mode.ON else None
         runs = await self._store.runs.at(repo.id, event.head_sha)
-        maker = AttemptMaker(self._clock.now(), self._new_id)
+        maker = self._maker()
         changes = plan_group(group, runs, reused or NOTHING_REUSED, maker)
         return replace(changes, repo=repo)
 

@@ -10,16 +10,15 @@ from bot.core.policy.loading import load_policy
 from bot.core.policy.models import Policy
 from bot.core.policy.selection import POLICY_PATH, ChangedFile
 from bot.services.policies import Broken
-from bot.services.workers import Deps
+from bot.services.workers import Deps, Service
 
 
-class PolicyChanges:
+class PolicyChanges(Service):
     """Reads the policy that a pull request proposes, beside the one in force."""
 
     def __init__(self, deps: Deps, default: bytes | None) -> None:
         """``default`` is the server's own policy for repositories without one."""
-        self._store = deps.store
-        self._github = deps.github
+        super().__init__(deps)
         self._default = default.decode() if default is not None else None
 
     async def proposed(

@@ -9,7 +9,7 @@ from bot.core.model.pulls import Head, Pull
 from bot.core.model.repos import Repo
 from bot.core.model.selections import StoredSelection
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import AttemptMaker, PolicyAt
+from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.head_trigger import HeadTrigger, LearnedHead
 from bot.core.planning.permissions import Requester
 from bot.core.planning.plan import DropClaimant, Plan
@@ -28,9 +28,9 @@ from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.selection import select
 from bot.ports.github import ChangedFiles
 from bot.services.events.policy_change import PolicyChanges
-from bot.services.policies import Broken, PolicyReader
+from bot.services.policies import Broken
 from bot.services.trust import TrustJudge
-from bot.services.workers import Deps
+from bot.services.workers import Deps, Service
 
 _CLOSED = Message("drop_closed")
 
@@ -45,17 +45,13 @@ class RequestedHead:
     authorship: Authorship
 
 
-class PullRequests:
+class PullRequests(Service):
     """Brings what runs for a pull request in line with its head."""
 
-    def __init__(self, deps: Deps, policies: PolicyReader, policy_changes: PolicyChanges) -> None:
-        self._store = deps.store
-        self._github = deps.github
-        self._policies = policies
+    def __init__(self, deps: Deps, policy_changes: PolicyChanges) -> None:
+        super().__init__(deps)
         self._policy_changes = policy_changes
         self.trust = TrustJudge(deps)
-        self._clock = deps.clock
-        self._new_id = deps.new_id
 
     async def changed(self, event: PullRequestEvent) -> Plan:
         """Plan what an event of a pull request changes."""
@@ -223,7 +219,7 @@ class PullRequests:
             at_head=await self._store.runs.at(pull.repo_id, pull.head_sha),
             wanted=await self._store.runs.of_claimant(pull.repo_id, pr_source(pull.number)),
         )
-        return plan_head(evaluation, present, AttemptMaker(self._clock.now(), self._new_id))
+        return plan_head(evaluation, present, self._maker())
 
     async def start_approved(self, evaluation: Evaluation, builder: PlanBuilder) -> None:
         """Start what waited for an approval of the head, if ``builder`` holds one.

@@ -6,7 +6,7 @@ from bot.core.github.events import PushEvent
 from bot.core.messages import Message
 from bot.core.model.ids import short
 from bot.core.model.runs import Rank
-from bot.core.planning.attempts import AttemptMaker, PolicyAt
+from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.plan import Plan
 from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
@@ -14,22 +14,14 @@ from bot.core.policy.models import Policy, Trigger
 from bot.core.policy.selection import lists_branch, select
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles
-from bot.services.policies import PolicyReader
-from bot.services.workers import Deps
+from bot.services.workers import Service
 
 _NO_COMMIT = 422  # git no longer has the commit before
 _NO_FILES = ChangedFiles((), truncated=True)
 
 
-class Pushes:
+class Pushes(Service):
     """Runs the suites with the trigger `push`, on the default branch and the listed branches."""
-
-    def __init__(self, deps: Deps, policies: PolicyReader) -> None:
-        self._store = deps.store
-        self._github = deps.github
-        self._policies = policies
-        self._clock = deps.clock
-        self._new_id = deps.new_id
 
     async def pushed(self, event: PushEvent) -> Plan:
         """Plan the runs for a push, and drop those of the commit before."""
@@ -48,7 +40,7 @@ class Pushes:
         if not (commit and reasons):
             return changes
         runs = await self._store.runs.at(event.repo.id, event.after)
-        started = plan_push(commit, reasons, runs, AttemptMaker(self._clock.now(), self._new_id))
+        started = plan_push(commit, reasons, runs, self._maker())
         return replace(changes, new_runs=started.new_runs, add_claimants=started.add_claimants)
 
     async def _commit(self, event: PushEvent) -> Commit | None:

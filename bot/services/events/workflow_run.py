@@ -18,24 +18,19 @@ from bot.core.planning.pull_request import pr_source
 from bot.core.runs.native import info_from_webhook
 from bot.core.runs.offline import JobSeen, job_state, own_labels
 from bot.ports.errors import Transient
-from bot.services.policies import PolicyReader
 from bot.services.runs.native import Natives
-from bot.services.workers import Deps
+from bot.services.workers import Deps, Service
 
 _SOON_S = 5.0  # the end of the attempt before should be known then
 _ULID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 
 
-class WorkflowRuns:
+class WorkflowRuns(Service):
     """Stores what Actions reports as events of runs; a run's own step decides what they mean."""
 
-    def __init__(self, deps: Deps, policies: PolicyReader, natives: Natives) -> None:
-        self._store = deps.store
-        self._github = deps.github
-        self._policies = policies
+    def __init__(self, deps: Deps, natives: Natives) -> None:
+        super().__init__(deps)
         self._natives = natives
-        self._clock = deps.clock
-        self._new_id = deps.new_id
 
     async def run_changed(self, event: WorkflowRunEvent) -> Plan:
         """Plan what an event of a workflow run changes."""

@@ -8,18 +8,17 @@ from bot.core.model.rayjobs import unconfirmed
 from bot.core.model.run_events import RayJobAnnounced, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Run, State
 from bot.ports.oidc import Proof, Prover, Refusal, Why
-from bot.services.workers import Deps
+from bot.services.workers import Deps, Service
 from bot.store.tokens import Accepted, Announced
 from bot.telemetry import get_log
 
 
-class Announcements:
+class Announcements(Service):
     """Takes announcements of RayJobs."""
 
     def __init__(self, deps: Deps, prover: Prover, *, submitter: bool) -> None:
         """``submitter`` is True if one is configured: then it can confirm a RayJob."""
-        self._store = deps.store
-        self._clock = deps.clock
+        super().__init__(deps)
         self._prover = prover
         self._submitter = submitter
         self._log = get_log("announcements")

@@ -13,7 +13,7 @@ from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.log import RayJobLog
 from bot.services.rayjobs.reader import RayJobReader
 from bot.services.rayjobs.row import LeaseLost, RayJobRow
-from bot.services.workers import LEASE_S, Deps
+from bot.services.workers import LEASE_S, Deps, Service
 from bot.store.rayjobs import ClaimedRayJob
 from bot.telemetry import get_log
 
@@ -33,14 +33,11 @@ class _Outside:
     digesters: Digesters
 
 
-class Follower:
+class Follower(Service):
     """Claims RayJobs and reads each to its end; reading stops when the context is left."""
 
     def __init__(self, deps: Deps, rayjobs: RayJobs, logs: LogFiles, digesters: Digesters) -> None:
-        self._store = deps.store
-        self._clock = deps.clock
-        self._wake = deps.wake
-        self._worker = deps.worker
+        super().__init__(deps)
         self._outside = _Outside(rayjobs, logs, digesters)
         self._group = asyncio.TaskGroup()
         self._tasks: dict[str, asyncio.Task[None]] = {}

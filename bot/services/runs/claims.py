@@ -17,22 +17,19 @@ from bot.core.planning.trust import Trusted
 from bot.core.policy.models import Trust
 from bot.ports.errors import Permanent, Transient
 from bot.services.events.pull_request import PullRequests
-from bot.services.policies import Broken, PolicyReader
-from bot.services.workers import Deps
+from bot.services.policies import Broken
+from bot.services.workers import Deps, Service
 from bot.store.runs import ClaimedRun
 
 _SURE_AFTER = timedelta(minutes=1)  # a new pull request may not be on every server of GitHub yet
 _DECISION_HOLDS = timedelta(seconds=60)  # as long as GitHub's answers on people are kept
 
 
-class Claims:
+class Claims(Service):
     """Checks the claimants of runs that are about to start."""
 
-    def __init__(self, deps: Deps, policies: PolicyReader, pulls: PullRequests) -> None:
-        self._store = deps.store
-        self._github = deps.github
-        self._clock = deps.clock
-        self.policies = policies
+    def __init__(self, deps: Deps, pulls: PullRequests) -> None:
+        super().__init__(deps)
         self._pulls = pulls
 
     async def dropped(self, claimed: ClaimedRun, repo: Repo) -> bool:
@@ -102,7 +99,7 @@ class Claims:
         pull = await self._store.pulls.get(repo.id, run.number)
         heads = await self._store.pulls.heads(repo.id, run.number)
         head = next((head for head in heads if head.sha == run.sha), None)
-        policy = await self.policies.of(repo, pull.base_ref) if pull else None
+        policy = await self._policies.of(repo, pull.base_ref) if pull else None
         if pull is None or head is None or policy is None or isinstance(policy, Broken):
             return None
         rule = policy.policy.trust

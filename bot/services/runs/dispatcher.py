@@ -25,7 +25,7 @@ from bot.ports.errors import Lost, Permanent, Transient
 from bot.ports.github import ActionsRun
 from bot.services.runs.claims import Claims
 from bot.services.runs.ledger import Ledger
-from bot.services.workers import Deps
+from bot.services.workers import Deps, Service
 from bot.store.runs import ClaimedRun, SaveRun
 
 _FIRST_LOOK = timedelta(seconds=2)  # GitHub's lists show a new run after this at the soonest
@@ -35,12 +35,11 @@ _TRY_AGAIN = timedelta(seconds=10)
 _CLOCKS_DIFFER = timedelta(seconds=60)  # GitHub's clock and ours, when listing runs "since"
 
 
-class Dispatcher:
+class Dispatcher(Service):
     """Carries out `Dispatch` and `Search`."""
 
     def __init__(self, deps: Deps, ledger: Ledger, claims: Claims) -> None:
-        self._github = deps.github
-        self._clock = deps.clock
+        super().__init__(deps)
         self._ledger = ledger
         self._claims = claims
 

@@ -22,7 +22,7 @@ from bot.core.report.digest import cause_of
 from bot.core.runs.observed import fold
 from bot.core.runs.steps import Bind, Conclude, End, RequestStop, Wait
 from bot.ports.wake import Topic
-from bot.services.workers import Deps
+from bot.services.workers import Deps, Service
 from bot.store.runs import ClaimedRun, SaveRun
 from bot.telemetry import get_log
 
@@ -39,15 +39,12 @@ def _cause(claimed: ClaimedRun) -> str:
     return cause_of(SuiteView(claimed.run, claimed.run_events, claimed.rayjobs))
 
 
-class Ledger:
+class Ledger(Service):
     """Folds events into rows and saves them under the run's lease."""
 
     def __init__(self, deps: Deps) -> None:
-        self._store = deps.store
-        self._clock = deps.clock
-        self._wake = deps.wake
-        self._metrics = deps.worker.metrics
-        self._new_id = deps.new_id
+        super().__init__(deps)
+        self._metrics = self._worker.metrics
         self._log = get_log("ledger")
 
     async def intend(self, claimed: ClaimedRun, run: Run, run_event: RunEvent) -> bool:

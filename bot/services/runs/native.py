@@ -30,20 +30,13 @@ from bot.core.runs.native import (
     native_suites,
 )
 from bot.ports.errors import Transient
-from bot.services.policies import PolicyReader
-from bot.services.workers import Deps
+from bot.services.workers import Service
 
 _SOON_S = 1.0  # when to look again for the pull request
 
 
-class Natives:
+class Natives(Service):
     """Finds the pull requests of an Actions run that the bot did not start."""
-
-    def __init__(self, deps: Deps, policies: PolicyReader) -> None:
-        self._store = deps.store
-        self._policies = policies
-        self._clock = deps.clock
-        self._new_id = deps.new_id
 
     async def seen(self, repo: Repo, seen: WorkflowRunInfo, source: Source) -> Plan:
         """Plan the runs that follow an Actions run which no row follows yet.

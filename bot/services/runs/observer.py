@@ -28,20 +28,19 @@ from bot.ports.github import ActionsJob
 from bot.ports.rayjobs import RayJobs
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.runs.ledger import Ledger
-from bot.services.workers import Deps
+from bot.services.workers import Deps, Service
 from bot.store.runs import ClaimedRun, SaveRun
 
 _GONE = "deleted"  # the conclusion of a run that GitHub no longer knows
 
 
-class RunObserver:
+class RunObserver(Service):
     """Carries out the steps that ask about a dispatched run or stop it."""
 
     def __init__(
         self, deps: Deps, ledger: Ledger, digesters: Digesters, rayjobs: RayJobs | None
     ) -> None:
-        self._github = deps.github
-        self._clock = deps.clock
+        super().__init__(deps)
         self._ledger = ledger
         self._digesters = digesters
         self._rayjobs = rayjobs

@@ -25,7 +25,7 @@ from bot.services.runs.dispatcher import Dispatcher
 from bot.services.runs.ledger import Ledger
 from bot.services.runs.observer import RunObserver
 from bot.services.runs.submitter_health import SubmitterHealth
-from bot.services.workers import LEASE_S, Deps
+from bot.services.workers import LEASE_S, Deps, Service
 from bot.store.runs import ClaimedRun, SaveRun
 from bot.telemetry import get_log
 
@@ -40,21 +40,18 @@ _FAR_BACK = 16  # in the queue; many runs may be there, and their places matter 
 _LOOK_FAR_BACK = timedelta(minutes=10)
 
 
-class Runner:
+class Runner(Service):
     """Claims runs, decides the next step of each and carries it out."""
 
     def __init__(
         self, deps: Deps, claims: Claims, digesters: Digesters, rayjobs: RayJobs | None
     ) -> None:
         """``rayjobs`` is None if no submitter is configured."""
-        self._store = deps.store
-        self._policies = claims.policies
+        super().__init__(deps)
         self._ledger = Ledger(deps)
         self._dispatcher = Dispatcher(deps, self._ledger, claims)
         self._observer = RunObserver(deps, self._ledger, digesters, rayjobs)
-        self._health = SubmitterHealth(rayjobs, deps.clock) if rayjobs else None
-        self._clock = deps.clock
-        self._worker = deps.worker
+        self._health = SubmitterHealth(rayjobs, self._clock) if rayjobs else None
         self._log = get_log("runner")
 
     async def step(self) -> bool:

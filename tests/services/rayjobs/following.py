@@ -112,6 +112,8 @@ class World:
             wake=LocalWake(),
             worker=Worker(owner, Metrics(), strict=True),
             new_id=lambda: ulid(self.clock.now()),
+            policies=unasked,
+            messages=unasked,
         )
         return Follower(deps, self.rayjobs, self.logs, Digesters(SHIPPED))
 
