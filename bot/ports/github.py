@@ -14,6 +14,7 @@ from bot.core.model.levels import Level
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.views import CheckWrite
+from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.policy.selection import ChangedFile
 
 
@@ -32,24 +33,6 @@ class FileText:
 
     text: bytes
     blob_sha: str
-
-
-@dataclass(frozen=True, slots=True)
-class ActionsRun:
-    """A workflow run."""
-
-    id: int
-    attempt: int
-    status: str
-    event: str
-    html_url: str
-    created_at: datetime
-    conclusion: str | None = None
-    display_title: str = ""
-    path: str = ""
-    head_sha: str = ""
-    updated_at: datetime | None = None
-    actor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,24 +103,26 @@ class GitHub(Protocol):
 
     async def dispatch(
         self, repo: Repo, workflow: str, ref: str, inputs: dict[str, str]
-    ) -> ActionsRun | None:
+    ) -> WorkflowRun | None:
         """Start a workflow; None when GitHub does not say which run (204). Never repeated."""
 
     async def runs_of_workflow(
         self, repo: Repo, workflow: str, since: datetime
-    ) -> tuple[ActionsRun, ...]:
+    ) -> tuple[WorkflowRun, ...]:
         """List dispatched runs of a workflow created since, newest first."""
 
-    async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[ActionsRun, ...]:
+    async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[WorkflowRun, ...]:
         """List the repository's dispatched runs created since: the safety net."""
 
-    async def started_runs(self, repo: Repo, event: str, since: datetime) -> tuple[ActionsRun, ...]:
+    async def started_runs(
+        self, repo: Repo, event: str, since: datetime
+    ) -> tuple[WorkflowRun, ...]:
         """List the repository's runs of an event created since, newest first."""
 
-    async def actions_run(self, repo: Repo, run_id: int) -> ActionsRun:
+    async def actions_run(self, repo: Repo, run_id: int) -> WorkflowRun:
         """Read one run: the source of truth at its end."""
 
-    async def actions_attempt(self, repo: Repo, run_id: int, attempt: int) -> ActionsRun:
+    async def actions_attempt(self, repo: Repo, run_id: int, attempt: int) -> WorkflowRun:
         """Read one attempt of a run, also when a newer one has begun."""
 
     async def jobs(self, repo: Repo, run_id: int, attempt: int) -> tuple[ActionsJob, ...]:

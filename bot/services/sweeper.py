@@ -1,22 +1,21 @@
 """Looks regularly for what webhooks missed, and deletes old rows."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from bot.core.messages import Message
-from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Outcome, Run
+from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.audit import audited
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.planning.plan import Plan
-from bot.core.runs.native import EVENTS, LATE_PULL, WorkflowRunInfo
+from bot.core.runs.native import EVENTS, LATE_PULL
 from bot.ports.errors import Permanent, Transient
-from bot.ports.github import ActionsRun
 from bot.ports.logs import LogFiles
 from bot.ports.wake import Topic
 from bot.services.events.pull_request import PullRequests
@@ -121,11 +120,11 @@ class Sweeper(Service):
         if changed:
             await self._store.commit(Plan(run_events=tuple(changed)), now, done=None)
         for item in listed:
-            if Sha(item.head_sha) in waiting and item.id not in bound:
-                await self._adopt(repo, item, waiting[Sha(item.head_sha)])
+            if item.head_sha in waiting and item.id not in bound:
+                await self._adopt(repo, item, waiting[item.head_sha])
         self._wake.poke(Topic.RUNNER)
 
-    async def _adopt(self, repo: Repo, item: ActionsRun, waiting: Run) -> None:
+    async def _adopt(self, repo: Repo, item: WorkflowRun, waiting: Run) -> None:
         """Adopt a workflow run that no row has, or that only a superseded row has."""
         now = self._clock.now()
         known = await self._store.runs.of_actions_run(repo.id, item.id)
@@ -133,7 +132,8 @@ class Sweeper(Service):
             came_back = known.outcome is Outcome.SUPERSEDED and item.conclusion != "cancelled"
             if not came_back or now - waiting.created_at < LATE_PULL:
                 return
-        await self._commit(await self._natives.seen(repo, _info(item), Source.POLL))
+        seen = replace(item, created_at=None)  # it need not wait for its pull request
+        await self._commit(await self._natives.seen(repo, seen, Source.POLL))
 
     async def _redeliver_lost(self) -> None:
         """Ask GitHub to redeliver what it could not deliver: it does not retry by itself."""
@@ -229,22 +229,7 @@ class Sweeper(Service):
                 )
 
 
-def _info(item: ActionsRun) -> WorkflowRunInfo:
-    """Return a listed workflow run; without a time it need not wait for its pull request."""
-    return WorkflowRunInfo(
-        run_id=item.id,
-        attempt=item.attempt,
-        event=item.event,
-        path=item.path,
-        sha=Sha(item.head_sha),
-        status=item.status,
-        conclusion=item.conclusion,
-        url=item.html_url,
-        created_at=None,
-    )
-
-
-def _run_event(run: Run, item: ActionsRun, now: datetime) -> RunEvent:
+def _run_event(run: Run, item: WorkflowRun, now: datetime) -> RunEvent:
     """Return the state of a listed run; if GitHub has a newer attempt, this one has ended."""
     status = item.status if item.status in {"in_progress", "completed"} else "queued"
     if item.attempt > run.actions_attempt:

@@ -8,8 +8,9 @@ from bot.adapters.github import decode
 from bot.adapters.github.api import Api, get, named, understood
 from bot.adapters.github.channel import Call
 from bot.core.model.repos import Repo
+from bot.core.model.workflow_runs import WorkflowRun
 from bot.ports.errors import Permanent, Transient
-from bot.ports.github import ActionsJob, ActionsRun
+from bot.ports.github import ActionsJob
 
 RUN = "/repos/{owner}/{repo}/actions/runs/{id}"
 SINCE = "?event=workflow_dispatch{&created}&per_page=100"
@@ -22,7 +23,7 @@ class Actions(Api):
 
     async def dispatch(
         self, repo: Repo, workflow: str, ref: str, inputs: dict[str, str]
-    ) -> ActionsRun | None:
+    ) -> WorkflowRun | None:
         """Start a workflow; None if GitHub does not name the run (204). Never repeated."""
         url = "/repos/{owner}/{repo}/actions/workflows/{workflow}/dispatches"
         # GitHub refuses numbers and booleans, so every input is text.
@@ -36,27 +37,29 @@ class Actions(Api):
 
     async def runs_of_workflow(
         self, repo: Repo, workflow: str, since: datetime
-    ) -> tuple[ActionsRun, ...]:
+    ) -> tuple[WorkflowRun, ...]:
         """Return dispatched runs of a workflow created since then, newest first."""
         url = "/repos/{owner}/{repo}/actions/workflows/{workflow}/runs" + SINCE
         call = get(repo, "runs_of_workflow", url, workflow=workflow, created=_created(since))
         return await self._list(repo, call, "workflow_runs", decode.actions_run)
 
-    async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[ActionsRun, ...]:
+    async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[WorkflowRun, ...]:
         """Return the repository's dispatched runs created since then, to find lost ones."""
         return await self.started_runs(repo, "workflow_dispatch", since)
 
-    async def started_runs(self, repo: Repo, event: str, since: datetime) -> tuple[ActionsRun, ...]:
+    async def started_runs(
+        self, repo: Repo, event: str, since: datetime
+    ) -> tuple[WorkflowRun, ...]:
         """Return the repository's runs of an event created since then, newest first."""
         url = "/repos/{owner}/{repo}/actions/runs{?event,created}&per_page=100"
         call = get(repo, "started_runs", url, event=event, created=_created(since))
         return await self._list(repo, call, "workflow_runs", decode.actions_run)
 
-    async def actions_run(self, repo: Repo, run_id: int) -> ActionsRun:
+    async def actions_run(self, repo: Repo, run_id: int) -> WorkflowRun:
         """Return a run."""
         return await self._read(repo, get(repo, "actions_run", RUN, id=run_id), decode.actions_run)
 
-    async def actions_attempt(self, repo: Repo, run_id: int, attempt: int) -> ActionsRun:
+    async def actions_attempt(self, repo: Repo, run_id: int, attempt: int) -> WorkflowRun:
         """Return one attempt of a run, also if a newer attempt has begun."""
         url = RUN + "/attempts/{attempt}"
         call = get(repo, "actions_attempt", url, id=run_id, attempt=attempt)

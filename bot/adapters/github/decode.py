@@ -12,8 +12,9 @@ from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
+from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.policy.selection import ChangedFile
-from bot.ports.github import ActionsJob, ActionsRun, HookDelivery
+from bot.ports.github import ActionsJob, HookDelivery
 
 Json = dict[str, Any]
 
@@ -89,9 +90,9 @@ def level(data: Json) -> Level:
     return next((found for key, found in GRANTS if grants.get(key) is True), Level.NONE)
 
 
-def actions_run(data: Json) -> ActionsRun:
+def actions_run(data: Json) -> WorkflowRun:
     """Read a workflow run."""
-    return ActionsRun(
+    return WorkflowRun(
         id=int(data["id"]),
         attempt=int(data.get("run_attempt") or 1),
         status=data["status"] or "",
@@ -99,21 +100,21 @@ def actions_run(data: Json) -> ActionsRun:
         display_title=data.get("display_title") or "",
         event=data.get("event") or "",
         path=data.get("path") or "",
-        head_sha=data.get("head_sha") or "",
+        head_sha=Sha(data.get("head_sha") or ""),
         html_url=data.get("html_url") or "",
         created_at=time(data["created_at"]),
-        updated_at=optional_time(data.get("updated_at")),
         actor=login(data.get("triggering_actor") or data.get("actor")),
     )
 
 
-def dispatched(data: Json, now: datetime) -> ActionsRun:
+def dispatched(data: Json, now: datetime) -> WorkflowRun:
     """Read a dispatch's answer: it has an id and a link, the rest is that of a new run."""
-    return ActionsRun(
+    return WorkflowRun(
         id=int(data["workflow_run_id"]),
         attempt=1,
         status="queued",
         event="workflow_dispatch",
+        head_sha=Sha(""),
         html_url=data.get("html_url") or "",
         created_at=now,
     )

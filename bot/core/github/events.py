@@ -8,6 +8,7 @@ from typing import assert_never
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
+from bot.core.model.workflow_runs import WorkflowRun
 
 
 class PullRequestAction(StrEnum):
@@ -76,7 +77,6 @@ class PullRequestEvent:
     action: PullRequestAction
     sender: str
     before: Sha | None = None  # synchronize only
-    base_before: str | None = None  # edited only, when the base moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +118,7 @@ class WorkflowRunEvent:
     """A workflow run was requested, started or ended."""
 
     repo: Repo
-    run_id: int
-    attempt: int
-    action: WorkflowRunAction  # more reliable than `status`, which can lag behind it
-    conclusion: str | None
-    display_title: str
-    event: str
-    path: str
-    head_sha: Sha
-    html_url: str
-    actor: str
-    created_at: datetime | None = None  # of the run; its first attempt
+    run: WorkflowRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +202,9 @@ def subject(event: Event) -> str:
             return f"{event.repo.id}:{event.pull.number}"
         case IssueCommentEvent():
             return f"{event.repo.id}:{event.number}"
-        case WorkflowRunEvent() | WorkflowJobEvent():
+        case WorkflowRunEvent():
+            return f"{event.repo.id}:actions:{event.run.id}"
+        case WorkflowJobEvent():
             return f"{event.repo.id}:actions:{event.run_id}"
         case CheckRunEvent() | CheckSuiteEvent():
             return f"{event.repo.id}:sha:{event.sha}"

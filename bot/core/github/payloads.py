@@ -13,6 +13,7 @@ from bot.core.github.events import Event, Ignored, Malformed
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
+from bot.core.model.workflow_runs import WorkflowRun
 
 Payload = dict[str, Any]
 Action = TypeVar("Action", bound=StrEnum)
@@ -140,8 +141,7 @@ def _action(payload: Payload, actions: type[Action], why: str) -> Action:
 def _pull(payload: Payload, _app_id: int | None) -> Event | Ignored:
     unused = "pull_request.{action} changes nothing for us"
     action = _action(payload, e.PullRequestAction, unused)
-    base_before = _maybe_text(payload, "changes.base.ref.from") or None
-    if action is e.PullRequestAction.EDITED and base_before is None:
+    if action is e.PullRequestAction.EDITED and not _maybe_text(payload, "changes.base.ref.from"):
         return Ignored("only the text of the pull request was edited")
     repo = _repo(payload)
     return e.PullRequestEvent(
@@ -150,7 +150,6 @@ def _pull(payload: Payload, _app_id: int | None) -> Event | Ignored:
         action=action,
         sender=_maybe_text(payload, "sender.login"),
         before=_sha(payload, "before") if action is e.PullRequestAction.SYNCHRONIZE else None,
-        base_before=base_before,
     )
 
 
@@ -226,11 +225,10 @@ def _refuse_other_app(payload: Payload, path: str, app_id: int | None) -> None:
 
 def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
     action = _action(payload, e.WorkflowRunAction, "workflow_run.{action} is not used")
-    return e.WorkflowRunEvent(
-        repo=_repo(payload),
-        run_id=_number(payload, "workflow_run.id"),
+    run = WorkflowRun(
+        id=_number(payload, "workflow_run.id"),
         attempt=_maybe_number(payload, "workflow_run.run_attempt") or 1,
-        action=action,
+        status=action,
         conclusion=_maybe_text(payload, "workflow_run.conclusion") or None,
         display_title=_maybe_text(payload, "workflow_run.display_title"),
         event=_text(payload, "workflow_run.event"),
@@ -240,6 +238,7 @@ def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
         actor=_maybe_text(payload, "workflow_run.triggering_actor.login"),
         created_at=_maybe_time(payload, "workflow_run.created_at"),
     )
+    return e.WorkflowRunEvent(_repo(payload), run)
 
 
 def _workflow_job(payload: Payload, _app_id: int | None) -> Event | Ignored:

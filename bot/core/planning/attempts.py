@@ -8,6 +8,7 @@ from bot.core.messages import Message
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.runs import Claimant, Rank, Run, State
 from bot.core.model.snapshot import Label, Pool, Snapshot
+from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan, RunClaimants
 from bot.core.policy.models import Policy, Start, Suite
 from bot.core.policy.selection import ChangedFile, touches_environment
@@ -41,16 +42,6 @@ class Claim:
         return Claimant(run_id, self.source, self.auto, self.by, self.rank)
 
 
-@dataclass(frozen=True, slots=True)
-class ActionsRun:
-    """An Actions run that nobody here has started."""
-
-    id: int
-    attempt: int
-    url: str
-    label: str | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRequest:
     """A suite that should run at a commit, and for whom."""
@@ -67,7 +58,7 @@ class AttemptRequest:
     forced: str = ""  # who overrides the limits for it
     retries: int = 0
     continues: Run | None = None  # the failed jobs of its Actions run are to run again
-    adopts: ActionsRun | None = None
+    adopts: WorkflowRun | None = None  # nobody here has started it
 
 
 def next_attempt(before: Run, origin: Message) -> AttemptRequest:
@@ -118,19 +109,16 @@ class AttemptMaker:
         if request.continues:
             run = _continued(run, request.continues)
         if request.adopts:
-            run = self._adopted(run, request.adopts)
+            run = replace(
+                run,
+                state=State.WAITING_FOR_RUNNER,
+                label=request.before.label if request.before else None,
+                actions_run_id=request.adopts.id,
+                actions_attempt=request.adopts.attempt,
+                actions_url=request.adopts.html_url,
+                dispatched_at=self.now,
+            )
         return run, tuple(claim.on(run.id) for claim in request.claims)
-
-    def _adopted(self, run: Run, actions_run: ActionsRun) -> Run:
-        return replace(
-            run,
-            state=State.WAITING_FOR_RUNNER,
-            label=actions_run.label,
-            actions_run_id=actions_run.id,
-            actions_attempt=actions_run.attempt,
-            actions_url=actions_run.url,
-            dispatched_at=self.now,
-        )
 
     def make_or_join(
         self,

@@ -5,15 +5,13 @@ workflow at that commit is bound to it. One that was not selected is adopted whe
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from bot.core.github.events import WorkflowRunEvent
 from bot.core.messages import Message
-from bot.core.model.ids import Sha
 from bot.core.model.run_events import NativeRunSeen, WorkflowRunChanged
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.snapshot import Snapshot
+from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.policy.models import Policy, Start
 from bot.core.runs.cancellation import end_stopped, why_to_stop
 from bot.core.runs.observed import Observed
@@ -36,42 +34,12 @@ _NOT_STARTED = Message("run_not_started")
 _FOLDER = ".github/workflows/"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowRunInfo:
-    """An Actions run as a webhook or a list describes it."""
-
-    run_id: int
-    attempt: int
-    event: str
-    path: str
-    sha: Sha
-    status: str
-    conclusion: str | None
-    url: str
-    created_at: datetime | None
-
-
-def info_from_webhook(event: WorkflowRunEvent) -> WorkflowRunInfo:
-    """Return the Actions run of a webhook. Its status comes from the action, which is newer."""
-    return WorkflowRunInfo(
-        run_id=event.run_id,
-        attempt=event.attempt,
-        event=event.event,
-        path=event.path,
-        sha=event.head_sha,
-        status=event.action,
-        conclusion=event.conclusion,
-        url=event.html_url,
-        created_at=event.created_at,
-    )
-
-
-def as_seen(seen: WorkflowRunInfo) -> NativeRunSeen:
+def as_seen(seen: WorkflowRun) -> NativeRunSeen:
     """Return the event that lets a run follow this Actions run."""
-    return NativeRunSeen(seen.run_id, seen.attempt, seen.url, seen.event)
+    return NativeRunSeen(seen.id, seen.attempt, seen.html_url, seen.event)
 
 
-def as_change(seen: WorkflowRunInfo) -> WorkflowRunChanged:
+def as_change(seen: WorkflowRun) -> WorkflowRunChanged:
     """Return the event that tells the status of this Actions run."""
     return WorkflowRunChanged(seen.attempt, seen.status, seen.conclusion)
 
@@ -86,7 +54,7 @@ def native_suites(policy: Policy, path: str) -> tuple[str, ...]:
     )
 
 
-def may_adopt(seen: WorkflowRunInfo, attempts: Iterable[Run]) -> bool:
+def may_adopt(seen: WorkflowRun, attempts: Iterable[Run]) -> bool:
     """Return True if a suite's next attempt at this commit should follow this Actions run.
 
     As in GitHub's own list of checks the newest counts. While one is followed another is left
@@ -101,7 +69,7 @@ def may_adopt(seen: WorkflowRunInfo, attempts: Iterable[Run]) -> bool:
     bound = [run.actions_run_id for run in runs if run.actions_run_id is not None]
     if not bound:
         return True
-    return seen.event != "push" and seen.run_id > max(bound)
+    return seen.event != "push" and seen.id > max(bound)
 
 
 def wait_for_start(given: ReconcileInput, observed: Observed) -> Step:

@@ -7,15 +7,15 @@ import re
 from dataclasses import replace
 from datetime import datetime
 
-from bot.core.github.events import WorkflowJobEvent, WorkflowRunAction, WorkflowRunEvent
+from bot.core.github.events import WorkflowJobEvent, WorkflowRunEvent
 from bot.core.messages import Message
 from bot.core.model.run_events import JobChanged, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Run, State
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import ActionsRun, AttemptMaker, Claim, audit_of, next_attempt
+from bot.core.planning.attempts import Claim, audit_of, next_attempt
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.pull_request import pr_source
-from bot.core.runs.native import info_from_webhook
+from bot.core.runs.native import as_change
 from bot.core.runs.offline import JobSeen, job_state, own_labels
 from bot.ports.errors import Transient
 from bot.services.runs.native import Natives
@@ -34,12 +34,12 @@ class WorkflowRuns(Service):
 
     async def run_changed(self, event: WorkflowRunEvent) -> Plan:
         """Plan what an event of a workflow run changes."""
-        run = await self._store.runs.of_actions_run(event.repo.id, event.run_id)
+        run = await self._store.runs.of_actions_run(event.repo.id, event.run.id)
         if run is None:
             cancelled = await self._cancel_stray(event)
-            found = await self._natives.seen(event.repo, info_from_webhook(event), Source.WEBHOOK)
+            found = await self._natives.seen(event.repo, event.run, Source.WEBHOOK)
             return replace(found, audit=(*found.audit, *cancelled))
-        if event.attempt > run.actions_attempt:
+        if event.run.attempt > run.actions_attempt:
             return await self._adopt(event, run)
         if run.state is State.DONE:
             return Plan(repo=event.repo, audit=await self._cancel_late(event, run))
@@ -49,25 +49,26 @@ class WorkflowRuns(Service):
         """Follow a re-run that a person started in the Actions tab, as the next attempt."""
         now = self._clock.now()
         if before.state is not State.DONE:
-            if event.action is WorkflowRunAction.COMPLETED:
+            if event.run.status == "completed":
                 reason = "the attempt before this one has not ended here yet"
                 raise Transient(reason, retry_after_s=_SOON_S)
             over = WorkflowRunChanged(before.actions_attempt, "completed")
             run_event = RunEvent(before.id, Source.WEBHOOK, now, over)
             return Plan(repo=event.repo, run_events=(run_event,))
+        origin = Message("origin_actions", who=event.run.actor or Message("somebody"))
         request = replace(
-            next_attempt(before, Message("origin_actions", who=event.actor or Message("somebody"))),
+            next_attempt(before, origin),
             claims=await self._claims(event, before),
-            adopts=ActionsRun(event.run_id, event.attempt, event.html_url, before.label),
+            adopts=event.run,
         )
-        run, claimants = AttemptMaker(now, self._new_id).make(request)
+        run, claimants = self._maker().make(request)
         what = f"rerun {run.suite} in the Actions tab"
         return Plan(
             repo=event.repo,
             new_runs=((run, claimants),),
             run_events=(webhook_event(event, run, now),),
             gates=(Gate(run.repo_id, run.sha, run.number or 0),),
-            audit=(audit_of(run, what, "adopted", now, who=event.actor or "somebody"),),
+            audit=(audit_of(run, what, "adopted", now, who=event.run.actor or "somebody"),),
         )
 
     async def _claims(self, event: WorkflowRunEvent, before: Run) -> tuple[Claim, ...]:
@@ -75,8 +76,8 @@ class WorkflowRuns(Service):
         pulls = await self._store.pulls.at(before.repo_id, before.sha)
         sources = [pr_source(pull.number) for pull in pulls]
         return tuple(
-            Claim(source, auto=False, by=event.actor)
-            for source in sources or [f"pin:actions-{event.run_id}"]
+            Claim(source, auto=False, by=event.run.actor)
+            for source in sources or [f"pin:actions-{event.run.id}"]
         )
 
     async def job_changed(self, event: WorkflowJobEvent) -> Plan:
@@ -109,36 +110,33 @@ class WorkflowRuns(Service):
 
     async def _cancel_stray(self, event: WorkflowRunEvent) -> tuple[AuditEntry, ...]:
         """Cancel a workflow run that carries our id and is not the one we follow."""
-        if event.action is WorkflowRunAction.COMPLETED or event.event != "workflow_dispatch":
+        if event.run.status == "completed" or event.run.event != "workflow_dispatch":
             return ()
         cancelled: list[AuditEntry] = []
-        for dispatch_id in _ULID.findall(event.display_title):
+        for dispatch_id in _ULID.findall(event.run.display_title):
             run = await self._store.runs.of_dispatch(dispatch_id)
             if run is None or run.repo_id != event.repo.id:
                 continue
             known = run.actions_run_id
-            if run.state is State.DONE or (known is not None and known != event.run_id):
+            if run.state is State.DONE or (known is not None and known != event.run.id):
                 cancelled += await self._cancel(event, run, "stray: not the run we follow")
         return tuple(cancelled)
 
     async def _cancel_late(self, event: WorkflowRunEvent, run: Run) -> tuple[AuditEntry, ...]:
         """Cancel a workflow run that goes on although its run is done here; native runs go on."""
-        late = (
-            event.action is not WorkflowRunAction.COMPLETED and event.attempt == run.actions_attempt
-        )
+        late = event.run.status != "completed" and event.run.attempt == run.actions_attempt
         if run.snapshot.native or not late:
             return ()
         return await self._cancel(event, run, "stray: the run is done here")
 
     async def _cancel(self, event: WorkflowRunEvent, run: Run, rule: str) -> tuple[AuditEntry, ...]:
         """Cancel a workflow run; one that has ended meanwhile is not recorded."""
-        if not await self._github.cancel(event.repo, event.run_id):
+        if not await self._github.cancel(event.repo, event.run.id):
             return ()
-        what = f"cancel Actions run {event.run_id}"
+        what = f"cancel Actions run {event.run.id}"
         return (audit_of(run, what, rule, self._clock.now()),)
 
 
 def webhook_event(event: WorkflowRunEvent, run: Run, now: datetime) -> RunEvent:
     """Return what a webhook told of a run of ours."""
-    changed = WorkflowRunChanged(event.attempt, event.action, event.conclusion)
-    return RunEvent(run.id, Source.WEBHOOK, now, changed)
+    return RunEvent(run.id, Source.WEBHOOK, now, as_change(event.run))

@@ -19,10 +19,10 @@ from bot.core.model.run_events import (
     What,
 )
 from bot.core.model.runs import Run, State
+from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.runs.dispatch_inputs import inputs_of, refusal
 from bot.core.runs.steps import Dispatch, Search
 from bot.ports.errors import Lost, Permanent, Transient
-from bot.ports.github import ActionsRun
 from bot.services.runs.claims import Claims
 from bot.services.runs.ledger import Ledger
 from bot.services.workers import Deps, Service
@@ -84,7 +84,7 @@ class Dispatcher(Service):
         else:
             await self._answered(claimed, run, answer)
 
-    async def _start(self, repo: Repo, run: Run, *, failed_only: bool) -> ActionsRun | None:
+    async def _start(self, repo: Repo, run: Run, *, failed_only: bool) -> WorkflowRun | None:
         """Start the workflow, or re-run the former Actions run; None if GitHub names no run.
 
         What GitHub started is run again whole where its failed jobs alone can't be.
@@ -104,7 +104,7 @@ class Dispatcher(Service):
             seen = await self._github.actions_run(repo, run.rerun_of)
         except Permanent:
             return False  # deleted, or expired
-        young = self._clock.now() - seen.created_at < _RERUN_WITHIN
+        young = seen.created_at and self._clock.now() - seen.created_at < _RERUN_WITHIN
         unchanged = seen.status == "completed" and seen.attempt == run.actions_attempt
         if not (young and unchanged and seen.attempt < _MAX_ATTEMPTS):
             return False
@@ -112,7 +112,7 @@ class Dispatcher(Service):
         ends = {job.conclusion for job in jobs}
         return "success" in ends and bool(ends & {"failure", "cancelled", "timed_out"})
 
-    async def _answered(self, claimed: ClaimedRun, run: Run, answer: ActionsRun | None) -> None:
+    async def _answered(self, claimed: ClaimedRun, run: Run, answer: WorkflowRun | None) -> None:
         """Follow the run that GitHub named; an older server names none, so look for it."""
         if answer is None:
             await self._ledger.save(claimed, SaveRun(run, self._clock.now() + _FIRST_LOOK))
@@ -148,7 +148,7 @@ class Dispatcher(Service):
         await self._learn(claimed, run, DispatchSearched(step.number, step.search))
 
     async def _adopt(
-        self, claimed: ClaimedRun, run: Run, actions: ActionsRun, *, found: bool
+        self, claimed: ClaimedRun, run: Run, actions: WorkflowRun, *, found: bool
     ) -> None:
         run = replace(
             run,

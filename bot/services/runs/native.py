@@ -7,6 +7,7 @@ from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent, Source
 from bot.core.model.views import Gate
+from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.attempts import (
     AttemptMaker,
     AttemptRequest,
@@ -23,7 +24,6 @@ from bot.core.runs.native import (
     EVENTS,
     LATE_PULL,
     UNREQUESTED,
-    WorkflowRunInfo,
     as_change,
     as_seen,
     may_adopt,
@@ -38,14 +38,14 @@ _SOON_S = 1.0  # when to look again for the pull request
 class Natives(Service):
     """Finds the pull requests of an Actions run that the bot did not start."""
 
-    async def seen(self, repo: Repo, seen: WorkflowRunInfo, source: Source) -> Plan:
+    async def seen(self, repo: Repo, seen: WorkflowRun, source: Source) -> Plan:
         """Plan the runs that follow an Actions run which no row follows yet.
 
         Raises ``Transient`` while its pull request may only be late: webhooks overtake each other.
         """
         if seen.event not in EVENTS:
             return Plan(repo=repo)
-        pulls = await self._store.pulls.at(repo.id, seen.sha)
+        pulls = await self._store.pulls.at(repo.id, seen.head_sha)
         base = pulls[0].base_ref if pulls else repo.default_branch
         at = await self._policies.of(repo, base)
         if not isinstance(at, PolicyAt) or at.policy.mode is not Mode.ON:
@@ -58,7 +58,7 @@ class Natives(Service):
             return Plan(repo=repo)
         return await self._adopt(repo, seen, (at, names, pulls), source)
 
-    def _wait_for_pull(self, seen: WorkflowRunInfo) -> None:
+    def _wait_for_pull(self, seen: WorkflowRun) -> None:
         """Raise ``Transient`` if the pull request's webhook may still be on its way."""
         young = seen.created_at and self._clock.now() - seen.created_at < LATE_PULL
         if young and seen.event != "push":  # most pushes belong to no pull request
@@ -68,14 +68,14 @@ class Natives(Service):
     async def _adopt(
         self,
         repo: Repo,
-        seen: WorkflowRunInfo,
+        seen: WorkflowRun,
         found: tuple[PolicyAt, tuple[str, ...], tuple[Pull, ...]],
         source: Source,
     ) -> Plan:
         at, names, pulls = found
         now = self._clock.now()
         maker = AttemptMaker(now, self._new_id)
-        known = [item.run for item in await self._store.runs.at(repo.id, seen.sha)]
+        known = [item.run for item in await self._store.runs.at(repo.id, seen.head_sha)]
         new_runs: list[NewRun] = []
         told: list[RunEvent] = []
         for name in names:
@@ -88,7 +88,7 @@ class Natives(Service):
             told += [
                 RunEvent(run.id, source, now, what) for what in (as_seen(seen), as_change(seen))
             ]
-        gate = Gate(repo.id, seen.sha, pulls[0].number, name=at.policy.gate.name)
+        gate = Gate(repo.id, seen.head_sha, pulls[0].number, name=at.policy.gate.name)
         return Plan(
             repo=repo,
             new_runs=tuple(new_runs),
@@ -97,13 +97,11 @@ class Natives(Service):
         )
 
 
-def _request(
-    seen: WorkflowRunInfo, at: PolicyAt, name: str, pulls: tuple[Pull, ...]
-) -> AttemptRequest:
+def _request(seen: WorkflowRun, at: PolicyAt, name: str, pulls: tuple[Pull, ...]) -> AttemptRequest:
     """Ask for a row of its own; the store takes a row that waits already instead."""
     return AttemptRequest(
         repo_id=pulls[0].repo_id,
-        sha=seen.sha,
+        sha=seen.head_sha,
         number=pulls[0].number,
         snapshot=freeze(at, name, (), UNREQUESTED),
         origin=Message("origin_github", event=seen.event),

@@ -9,8 +9,8 @@ from bot.core.messages import quote
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.snapshot import Label
+from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.attempts import (
-    ActionsRun,
     AttemptMaker,
     AttemptRequest,
     Claim,
@@ -112,7 +112,7 @@ def test_github_chooses_the_label_of_what_it_starts_itself() -> None:
 
 
 def test_an_adopted_actions_run_runs_already() -> None:
-    adopts = ActionsRun(99, 3, "https://github.test/99", "npu-16")
+    adopts = WorkflowRun(99, 3, "queued", "x", SHA, "https://github.test/99", None)
     run = made(replace(next_attempt(ENDED, quote("kim in the Actions tab")), adopts=adopts))
     assert (run.state, run.label, run.dispatched_at) == (
         State.WAITING_FOR_RUNNER,

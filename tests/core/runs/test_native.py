@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from bot.core.github.events import WorkflowRunAction, WorkflowRunEvent
 from bot.core.messages import Messages, quote
 from bot.core.model.levels import Level
-from bot.core.model.repos import Repo
 from bot.core.model.run_events import (
     JobChanged,
     RunEvent,
@@ -19,6 +17,7 @@ from bot.core.model.run_events import (
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import SuiteSelection
 from bot.core.model.snapshot import Label
+from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.models import Start
@@ -28,10 +27,8 @@ from bot.core.runs.dispatch_inputs import refusal
 from bot.core.runs.native import (
     TO_APPROVE,
     WAITS,
-    WorkflowRunInfo,
     as_change,
     as_seen,
-    info_from_webhook,
     may_adopt,
     native_suites,
 )
@@ -39,7 +36,6 @@ from bot.core.runs.steps import Bind, Dispatch, ReadEnd, SendCancel, Step, Wait
 from tests.core import views
 from tests.core.building import (
     LABEL,
-    REPO,
     SHA,
     a_run,
     a_stop_request,
@@ -63,15 +59,14 @@ suites:
   unit: {workflow: unit.yml, runners: [npu-8]}
   own: {workflow: own.yml, runners: [npu-8], paths: ["own/**"], start: native}
 """)
-SEEN = WorkflowRunInfo(
-    run_id=50,
+SEEN = WorkflowRun(
+    id=50,
     attempt=1,
     event="pull_request",
     path=".github/workflows/own.yml",
-    sha=SHA,
+    head_sha=SHA,
     status="in_progress",
-    conclusion=None,
-    url="https://x/50",
+    html_url="https://x/50",
     created_at=at(),
 )
 NATIVE = learned(as_seen(SEEN), at(1), Source.WEBHOOK)
@@ -134,22 +129,7 @@ def test_the_newest_run_is_followed_one_at_a_time(
     assert may_adopt(seen, reversed(attempts)) is adopted, claim
 
 
-def test_a_webhooks_action_is_what_counts() -> None:
-    event = WorkflowRunEvent(
-        repo=Repo(REPO, "o", "n", "main"),
-        run_id=50,
-        attempt=1,
-        action=WorkflowRunAction.IN_PROGRESS,
-        conclusion=None,
-        display_title="",
-        event="pull_request",
-        path=".github/workflows/own.yml",
-        head_sha=SHA,
-        html_url="https://x/50",
-        actor="ann",
-        created_at=at(),
-    )
-    assert info_from_webhook(event) == SEEN
+def test_a_change_tells_the_status() -> None:
     assert as_change(SEEN) == WorkflowRunChanged(1, "in_progress")
 
 

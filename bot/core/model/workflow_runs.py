@@ -1,0 +1,23 @@
+"""Workflow runs of GitHub Actions."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.core.model.ids import Sha
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowRun:
+    """A workflow run, as a webhook, a list or the answer to a dispatch tells of it."""
+
+    id: int
+    attempt: int
+    status: str  # in a webhook its action, which `status` can lag behind
+    event: str
+    head_sha: Sha
+    html_url: str
+    created_at: datetime | None  # its first attempt
+    conclusion: str | None = None
+    display_title: str = ""
+    path: str = ""
+    actor: str = ""
