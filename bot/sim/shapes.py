@@ -3,37 +3,23 @@
 from typing import Any
 from urllib.parse import quote
 
+from bot.sim import model as m
 from bot.sim.clock import stamp
 from bot.sim.git import ChangedFile, CommitInfo
-from bot.sim.model import (
-    App,
-    CheckRun,
-    CheckSuite,
-    Comment,
-    Installation,
-    Job,
-    Pull,
-    Reaction,
-    Repo,
-    Run,
-    State,
-    User,
-    Workflow,
-)
 from bot.sim.payloads import Json, example, fields
 
 
-def user_json(state: State, user: User) -> Json:
+def user_json(state: m.State, user: m.User) -> Json:
     """Build the `simple-user` shape."""
     return example("user", state.url, login=user.login, id=user.id) | {"type": user.type}
 
 
-def organization_json(state: State, user: User) -> Json:
+def organization_json(state: m.State, user: m.User) -> Json:
     """Build the `organization-simple-webhooks` shape."""
     return example("organization", state.url, login=user.login, id=user.id)
 
 
-def app_json(state: State, app: App) -> Json:
+def app_json(state: m.State, app: m.App) -> Json:
     """Build the `integration` shape."""
     return example("app", state.url, id=app.id, slug=app.slug) | {
         "client_id": f"Iv1.{app.id:016x}",
@@ -44,7 +30,7 @@ def app_json(state: State, app: App) -> Json:
     }
 
 
-def installation_json(state: State, installation: Installation) -> Json:
+def installation_json(state: m.State, installation: m.Installation) -> Json:
     """Build the `installation` shape."""
     app, account = installation.app, installation.account
     return example("installation", state.url, id=installation.id, slug=app.slug) | {
@@ -59,7 +45,7 @@ def installation_json(state: State, installation: Installation) -> Json:
     }
 
 
-def repo_minimal(state: State, repo: Repo) -> Json:
+def repo_minimal(state: m.State, repo: m.Repo) -> Json:
     """Build the `minimal-repository` shape, with every link."""
     return example("minimal_repository", state.url, repo=repo.full_name, id=repo.id) | {
         "owner": user_json(state, repo.owner),
@@ -68,7 +54,7 @@ def repo_minimal(state: State, repo: Repo) -> Json:
     }
 
 
-def repo_json(state: State, repo: Repo) -> Json:
+def repo_json(state: m.State, repo: m.Repo) -> Json:
     """Build the full repository, which satisfies both REST and webhook shapes."""
     opened = sum(1 for pull in state.pulls_of(repo) if pull.state == "open")
     when = stamp(repo.created_at)
@@ -98,20 +84,20 @@ def simple_commit(commit: CommitInfo) -> Json:
 EMOJI = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
 
 
-def association(repo: Repo, user: User) -> str:
+def association(repo: m.Repo, user: m.User) -> str:
     """Return `author_association` as webhooks compute it: members look like strangers."""
     if user.login == repo.owner.login:
         return "OWNER"
     return "COLLABORATOR" if user.login.lower() in repo.levels else "CONTRIBUTOR"
 
 
-def label_json(state: State, repo: Repo, name: str) -> Json:
+def label_json(state: m.State, repo: m.Repo, name: str) -> Json:
     """Build a label."""
     words = {"repo": repo.full_name, "id": sum(name.encode()), "label": quote(name)}
     return example("label", state.url, **words) | {"name": name}
 
 
-def _side(state: State, label: str, repo: Repo | None, ref: str, sha: str) -> Json:
+def _side(state: m.State, label: str, repo: m.Repo | None, ref: str, sha: str) -> Json:
     return {
         "label": label,
         "ref": ref,
@@ -121,7 +107,7 @@ def _side(state: State, label: str, repo: Repo | None, ref: str, sha: str) -> Js
     }
 
 
-def _both(state: State, pull: Pull) -> Json:
+def _both(state: m.State, pull: m.Pull) -> Json:
     """Build the part that a pull request shares with its issue side."""
     return {
         **fields(pull, "title", "body", "state", "draft", "created_at", "updated_at", "closed_at"),
@@ -131,11 +117,11 @@ def _both(state: State, pull: Pull) -> Json:
     }
 
 
-def _words(pull: Pull) -> Json:
+def _words(pull: m.Pull) -> Json:
     return {"repo": pull.repo.full_name, "number": pull.number, "id": pull.id}
 
 
-def pull_simple(state: State, pull: Pull, *, webhook: bool = False) -> Json:
+def pull_simple(state: m.State, pull: m.Pull, *, webhook: bool = False) -> Json:
     """Build a pull request as lists show it; webhooks also carry the keys REST has dropped."""
     label = f"{pull.repo.owner.login}:{pull.base_ref}"
     data = example("pull_request", state.url, sha=pull.head_sha, **_words(pull)) | {
@@ -147,7 +133,7 @@ def pull_simple(state: State, pull: Pull, *, webhook: bool = False) -> Json:
     return data | ({"assignee": None, "merge_commit_sha": pull.merge_sha} if webhook else {})
 
 
-def pull_json(state: State, pull: Pull, *, webhook: bool = False) -> Json:
+def pull_json(state: m.State, pull: m.Pull, *, webhook: bool = False) -> Json:
     """Build a pull request as its own page and webhooks show it."""
     git = pull.repo.git
     files = git.changes(pull.base_sha, pull.head_sha)
@@ -165,10 +151,10 @@ def pull_json(state: State, pull: Pull, *, webhook: bool = False) -> Json:
     }
 
 
-def pull_reference(state: State, pull: Pull) -> Json:
+def pull_reference(state: m.State, pull: m.Pull) -> Json:
     """Build the `pull-request-minimal` shape that check runs carry."""
 
-    def side(repo: Repo, ref: str, sha: str) -> Json:
+    def side(repo: m.Repo, ref: str, sha: str) -> Json:
         url = f"{state.url}/repos/{repo.full_name}"
         return {"ref": ref, "sha": sha, "repo": {"id": repo.id, "url": url, "name": repo.name}}
 
@@ -180,7 +166,7 @@ def pull_reference(state: State, pull: Pull) -> Json:
     }
 
 
-def file_json(state: State, repo: Repo, sha: str, file: ChangedFile) -> Json:
+def file_json(state: m.State, repo: m.Repo, sha: str, file: ChangedFile) -> Json:
     """Build a `diff-entry` (without `patch`, which may always be missing)."""
     words = {"repo": repo.full_name, "sha": sha, "path": quote(file.path)}
     data = example("file", state.url, **words) | {
@@ -192,7 +178,7 @@ def file_json(state: State, repo: Repo, sha: str, file: ChangedFile) -> Json:
     return data | ({"previous_filename": file.previous} if file.previous else {})
 
 
-def commit_json(state: State, repo: Repo, commit: CommitInfo) -> Json:
+def commit_json(state: m.State, repo: m.Repo, commit: CommitInfo) -> Json:
     """Build the `commit` shape."""
     api = f"{state.url}/repos/{repo.full_name}"
     page = f"{state.url}/{repo.full_name}/commit"
@@ -211,7 +197,7 @@ def commit_json(state: State, repo: Repo, commit: CommitInfo) -> Json:
     }
 
 
-def comment_json(state: State, comment: Comment) -> Json:
+def comment_json(state: m.State, comment: m.Comment) -> Json:
     """Build an `issue-comment`."""
     pull, reactions = comment.pull, comment.reactions
     data = example("issue_comment", state.url, **_words(pull) | {"id": comment.id})
@@ -225,7 +211,7 @@ def comment_json(state: State, comment: Comment) -> Json:
     }
 
 
-def issue_json(state: State, pull: Pull) -> Json:
+def issue_json(state: m.State, pull: m.Pull) -> Json:
     """Build the issue side of a pull request, as comment webhooks carry it: no SHA, no branch."""
     data = example("issue", state.url, **_words(pull))
     return data | {
@@ -235,7 +221,7 @@ def issue_json(state: State, pull: Pull) -> Json:
     }
 
 
-def reaction_json(state: State, reaction: Reaction) -> Json:
+def reaction_json(state: m.State, reaction: m.Reaction) -> Json:
     """Build a `reaction`."""
     return {
         **fields(reaction, "id", "content", "created_at"),
@@ -248,7 +234,7 @@ STATE = ("status", "conclusion")
 TIMES = ("started_at", "completed_at")
 
 
-def pulls_at(state: State, suite: CheckSuite) -> list[Json]:
+def pulls_at(state: m.State, suite: m.CheckSuite) -> list[Json]:
     """Return the open pull requests GitHub names: those of same-repository branches only."""
     return [
         pull_reference(state, pull)
@@ -257,7 +243,7 @@ def pulls_at(state: State, suite: CheckSuite) -> list[Json]:
     ]
 
 
-def suite_json(state: State, suite: CheckSuite, *, full: bool = True) -> Json:
+def suite_json(state: m.State, suite: m.CheckSuite, *, full: bool = True) -> Json:
     """Build a `check-suite`; `full=False` is the part that webhooks nest in a check run."""
     words = {"repo": suite.repo.full_name, "id": suite.id}
     data = example("check_suite", state.url, sha=suite.head_sha, **words) | {
@@ -273,7 +259,7 @@ def suite_json(state: State, suite: CheckSuite, *, full: bool = True) -> Json:
     return data
 
 
-def check_json(state: State, run: CheckRun, *, webhook: bool = False) -> Json:
+def check_json(state: m.State, run: m.CheckRun, *, webhook: bool = False) -> Json:
     """Build a `check-run`. Buttons are never echoed."""
     repo = run.suite.repo.full_name
     data = example("check_run", state.url, repo=repo, id=run.id, sha=run.head_sha)
@@ -289,7 +275,7 @@ def check_json(state: State, run: CheckRun, *, webhook: bool = False) -> Json:
     }
 
 
-def workflow_json(state: State, workflow: Workflow) -> Json:
+def workflow_json(state: m.State, workflow: m.Workflow) -> Json:
     """Build a `workflow`."""
     repo = workflow.repo
     page = f"{state.url}/{repo.full_name}"
@@ -301,7 +287,7 @@ def workflow_json(state: State, workflow: Workflow) -> Json:
     }
 
 
-def run_json(state: State, run: Run) -> Json:
+def run_json(state: m.State, run: m.Run) -> Json:
     """Build a `workflow-run` as it is now."""
     words = {"repo": run.repo.full_name, "suite": run.suite.id, "workflow": run.workflow.id}
     data = example("workflow_run", state.url, id=run.id, sha=run.head_sha, **words)
@@ -323,7 +309,7 @@ def run_json(state: State, run: Run) -> Json:
     }
 
 
-def job_json(state: State, job: Job) -> Json:
+def job_json(state: m.State, job: m.Job) -> Json:
     """Build a `job`; the runner's fields are null until one has taken it."""
     run = job.run
     words = {"repo": run.repo.full_name, "run": run.id, "id": job.id, "sha": run.head_sha}
@@ -343,7 +329,7 @@ def job_json(state: State, job: Job) -> Json:
     }
 
 
-def run_context(run: Run) -> dict[str, str]:
+def run_context(run: m.Run) -> dict[str, str]:
     """Return what the `github` context and the OIDC claims of a run's jobs both say."""
     repo = run.repo
     ref = run.ref if run.ref.startswith("refs/") else f"refs/heads/{run.ref}"

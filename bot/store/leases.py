@@ -7,18 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    CTE,
-    BindParameter,
-    ColumnElement,
-    Integer,
-    RowMapping,
-    Select,
-    Table,
-    bindparam,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.store.columns import EPOCH
@@ -41,10 +30,10 @@ FREE: dict[str, Any] = {"lease_owner": "", "lease_until": EPOCH}
 """The columns that give a lease back."""
 
 # Parameters have names that no column has: one with a column's name would be written to it.
-AT: BindParameter[Any] = bindparam("claimed_at")
-_BY: BindParameter[Any] = bindparam("claimed_by")
-_UNTIL: BindParameter[Any] = bindparam("claimed_until")
-_AT_MOST: BindParameter[int] = bindparam("claimed_at_most", type_=Integer())
+AT: sa.BindParameter[Any] = sa.bindparam("claimed_at")
+_BY: sa.BindParameter[Any] = sa.bindparam("claimed_by")
+_UNTIL: sa.BindParameter[Any] = sa.bindparam("claimed_until")
+_AT_MOST: sa.BindParameter[int] = sa.bindparam("claimed_at_most", type_=sa.Integer())
 
 
 def claim_parameters(owner: str, now: datetime, *, lease_s: float, limit: int) -> dict[str, Any]:
@@ -54,30 +43,30 @@ def claim_parameters(owner: str, now: datetime, *, lease_s: float, limit: int) -
     return {parameter.key: value for parameter, value in given}
 
 
-def lock_first(table: Table, keys: Select[Any]) -> CTE:
+def lock_first(table: sa.Table, keys: sa.Select[Any]) -> sa.CTE:
     """Lock the first rows of a query of keys; rows that another process works on are skipped."""
     return keys.limit(_AT_MOST).with_for_update(skip_locked=True, of=table).cte("picked")
 
 
-def lease_columns(table: Table) -> dict[str, Any]:
+def lease_columns(table: sa.Table) -> dict[str, Any]:
     """Return the columns that a claim writes."""
     number = table.c.lease_number + 1
     return {"lease_owner": _BY, "lease_number": number, "lease_until": _UNTIL}
 
 
-def claim_statement(table: Table, keys: Select[Any]) -> ReturningUpdate[Any]:
+def claim_statement(table: sa.Table, keys: sa.Select[Any]) -> ReturningUpdate[Any]:
     """Return the statement that claims the first rows of a query of keys (of one column)."""
     (key,) = table.primary_key.columns
-    chosen = key.in_(select(*lock_first(table, keys).c))
-    return update(table).where(chosen).values(lease_columns(table)).returning(*table.c)
+    chosen = key.in_(sa.select(*lock_first(table, keys).c))
+    return sa.update(table).where(chosen).values(lease_columns(table)).returning(*table.c)
 
 
-def lease_of(row: RowMapping, key: str) -> Lease:
+def lease_of(row: sa.RowMapping, key: str) -> Lease:
     """Return the lease that a claimed row carries."""
     pokes = row.get("pokes", 0)
     return Lease(key=key, owner=row["lease_owner"], number=row["lease_number"], pokes=pokes)
 
 
-def held(table: Table, lease: Lease) -> ColumnElement[bool]:
+def held(table: sa.Table, lease: Lease) -> sa.ColumnElement[bool]:
     """Return SQL for "the lease still holds": nobody claimed the row since, or returned it."""
     return (table.c.lease_owner == lease.owner) & (table.c.lease_number == lease.number)

@@ -6,17 +6,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    RowMapping,
-    Table,
-    func,
-    literal,
-    select,
-    text,
-    tuple_,
-)
+import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId, Sha
@@ -29,11 +19,11 @@ from bot.store.tables import claimants, repos, runs
 
 Value = TypeVar("Value")
 
-OPEN_RUN = text("runs.state <> 'done'")
+OPEN_RUN = sa.text("runs.state <> 'done'")
 """Written as a literal, so that the partial index is seen to fit."""
 
 
-def load(kind: type[Value], row: RowMapping) -> Value:
+def load(kind: type[Value], row: sa.RowMapping) -> Value:
     """Make a value of a dataclass from the columns named like its fields."""
     return kind(**{name: row[name] for name in _names(kind)})  # type: ignore[arg-type]
 
@@ -49,7 +39,7 @@ def values(value: Any) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-async def upsert(conn: AsyncConnection, table: Table, value: Any) -> None:
+async def upsert(conn: AsyncConnection, table: sa.Table, value: Any) -> None:
     """Write a dataclass's row, or replace the one that has its primary key."""
     keys = [column.name for column in table.primary_key]
     row = values(value)
@@ -58,25 +48,25 @@ async def upsert(conn: AsyncConnection, table: Table, value: Any) -> None:
     await conn.execute(query.on_conflict_do_update(index_elements=keys, set_=changed))
 
 
-def moment(time: datetime | None) -> BindParameter[datetime | None]:
+def moment(time: datetime | None) -> sa.BindParameter[datetime | None]:
     """Return a time for SQL where no column beside it tells how it is stored."""
-    return literal(time, Time())
+    return sa.literal(time, Time())
 
 
-def shas_in(table: Table, wanted: Iterable[tuple[RepoId, Sha]]) -> ColumnElement[bool]:
+def shas_in(table: sa.Table, wanted: Iterable[tuple[RepoId, Sha]]) -> sa.ColumnElement[bool]:
     """Return SQL for "the row is of one of these commits"."""
-    return tuple_(table.c.repo_id, table.c.sha).in_(list(wanted))
+    return sa.tuple_(table.c.repo_id, table.c.sha).in_(list(wanted))
 
 
 async def load_all(
     conn: AsyncConnection,
     kind: type[Value],
-    table: Table,
-    *where: ColumnElement[bool],
-    order: Iterable[ColumnElement[Any]] = (),
+    table: sa.Table,
+    *where: sa.ColumnElement[bool],
+    order: Iterable[sa.ColumnElement[Any]] = (),
 ) -> tuple[Value, ...]:
     """Load the values of a table's rows."""
-    found = await conn.execute(select(table).where(*where).order_by(*order))
+    found = await conn.execute(sa.select(table).where(*where).order_by(*order))
     return tuple(load(kind, row) for row in found.mappings())
 
 
@@ -86,20 +76,20 @@ class Reads(Part):
     async def _all(
         self,
         kind: type[Value],
-        table: Table,
-        *where: ColumnElement[bool],
-        order: Iterable[ColumnElement[Any]] = (),
+        table: sa.Table,
+        *where: sa.ColumnElement[bool],
+        order: Iterable[sa.ColumnElement[Any]] = (),
     ) -> tuple[Value, ...]:
         async with self._db.read() as conn:
             return await load_all(conn, kind, table, *where, order=order)
 
     async def _one(
-        self, kind: type[Value], table: Table, *where: ColumnElement[bool]
+        self, kind: type[Value], table: sa.Table, *where: sa.ColumnElement[bool]
     ) -> Value | None:
         return next(iter(await self._all(kind, table, *where)), None)
 
 
-async def load_runs(conn: AsyncConnection, *where: ColumnElement[bool]) -> tuple[Run, ...]:
+async def load_runs(conn: AsyncConnection, *where: sa.ColumnElement[bool]) -> tuple[Run, ...]:
     """Load runs, oldest first."""
     return await load_all(
         conn, Run, runs, *where, order=(runs.c.created_at, runs.c.attempt, runs.c.id)
@@ -112,17 +102,17 @@ async def load_repos(conn: AsyncConnection, ids: Iterable[RepoId]) -> dict[RepoI
 
 
 async def load_by_run(
-    conn: AsyncConnection, kind: type[Value], table: Table, run_ids: Iterable[str]
+    conn: AsyncConnection, kind: type[Value], table: sa.Table, run_ids: Iterable[str]
 ) -> dict[str, tuple[Value, ...]]:
     """Load the rows of many runs in one query, grouped by run, in a steady order."""
-    query = select(table).where(table.c.run_id.in_(list(run_ids))).order_by(*_order(table))
+    query = sa.select(table).where(table.c.run_id.in_(list(run_ids))).order_by(*_order(table))
     grouped: dict[str, list[Value]] = {}
     for row in (await conn.execute(query)).mappings():
         grouped.setdefault(row["run_id"], []).append(load(kind, row))
     return {run_id: tuple(items) for run_id, items in grouped.items()}
 
 
-def _order(table: Table) -> list[ColumnElement[Any]]:
+def _order(table: sa.Table) -> list[sa.ColumnElement[Any]]:
     """Order by time where a table has one, then by key."""
     times = [table.c.at] if "at" in table.c else []
     return [*times, *table.primary_key.columns]
@@ -141,10 +131,10 @@ async def with_claimants(conn: AsyncConnection, found: tuple[Run, ...]) -> tuple
     return tuple(RunClaimants(run, grouped.get(run.id, ())) for run in found)
 
 
-def in_repo(repo: str, repo_id: ColumnElement[int]) -> ColumnElement[bool]:
+def in_repo(repo: str, repo_id: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
     """Return SQL for "a row is of the repository that has this number or name"."""
     if repo.isdigit():
         return repo_id == int(repo)
     owner, _, name = repo.lower().partition("/")
-    named = (func.lower(repos.c.owner) == owner) & (func.lower(repos.c.name) == name)
-    return repo_id.in_(select(repos.c.id).where(named))
+    named = (sa.func.lower(repos.c.owner) == owner) & (sa.func.lower(repos.c.name) == name)
+    return repo_id.in_(sa.select(repos.c.id).where(named))

@@ -1,18 +1,6 @@
 """The tables. Columns are named like the fields of the values that they hold."""
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-    false,
-)
+import sqlalchemy as sa
 
 from bot.core.messages import Message
 from bot.core.model.digests import Digest, Progress
@@ -26,372 +14,367 @@ from bot.core.model.snapshot import Snapshot
 from bot.core.model.views import Proposal
 from bot.core.planning.schedule import FiringState
 from bot.core.queue.state import RunLimits
-from bot.store.columns import (
-    Counter,
-    Packed,
-    Plain,
-    Sentence,
-    Time,
-    Word,
-    Zipped,
-    due_index,
-    github_id,
-    lease,
-    partial_index,
-    run_key,
-)
+from bot.store import columns
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
-deliveries = Table(
+deliveries = sa.Table(
     "deliveries",
     metadata,
-    Column("seq", Counter, primary_key=True, autoincrement=True),  # order of insertion
-    Column("guid", Text, nullable=False, unique=True),
-    Column("event", Text, nullable=False),
-    Column("action", Text, nullable=False),
-    Column("repo_id", BigInteger),
-    Column("subject", Text, nullable=False),
-    Column("received_at", Time, nullable=False),
-    Column("body", Zipped),
-    Column("state", Text, nullable=False),  # new | done | ignored | parked
-    Column("tries", Integer, nullable=False, server_default="0"),
-    Column("due", Time, nullable=False),
-    Column("note", Plain, nullable=False, server_default=""),
-    *lease(),
-    Index("deliveries_received", "received_at"),
-    partial_index("deliveries_new", "subject", "received_at", "seq", where="state = 'new'"),
-    partial_index("deliveries_next", "received_at", "seq", where="state = 'new'"),
-    partial_index("deliveries_leased", "lease_until", where="state = 'new' AND lease_until > 0"),
-    partial_index("deliveries_parked", "received_at", where="state = 'parked'"),
+    sa.Column("seq", columns.Counter, primary_key=True, autoincrement=True),  # order of insertion
+    sa.Column("guid", sa.Text, nullable=False, unique=True),
+    sa.Column("event", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("repo_id", sa.BigInteger),
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("received_at", columns.Time, nullable=False),
+    sa.Column("body", columns.Zipped),
+    sa.Column("state", sa.Text, nullable=False),  # new | done | ignored | parked
+    sa.Column("tries", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("due", columns.Time, nullable=False),
+    sa.Column("note", columns.Plain, nullable=False, server_default=""),
+    *columns.lease(),
+    sa.Index("deliveries_received", "received_at"),
+    columns.partial_index("deliveries_new", "subject", "received_at", "seq", where="state = 'new'"),
+    columns.partial_index("deliveries_next", "received_at", "seq", where="state = 'new'"),
+    columns.partial_index(
+        "deliveries_leased", "lease_until", where="state = 'new' AND lease_until > 0"
+    ),
+    columns.partial_index("deliveries_parked", "received_at", where="state = 'parked'"),
 )
 
-repos = Table(
+repos = sa.Table(
     "repos",
     metadata,
-    github_id("id"),
-    Column("owner", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("default_branch", Text, nullable=False),
-    Column("installation_id", BigInteger),
-    Column("active", Boolean, nullable=False),
+    columns.github_id("id"),
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("default_branch", sa.Text, nullable=False),
+    sa.Column("installation_id", sa.BigInteger),
+    sa.Column("active", sa.Boolean, nullable=False),
 )
 
-pulls = Table(
+pulls = sa.Table(
     "pulls",
     metadata,
-    github_id("repo_id"),
-    github_id("number"),
-    Column("head_sha", Text, nullable=False),
-    Column("head_repo_id", BigInteger),
-    Column("base_ref", Text, nullable=False),
-    Column("author", Text, nullable=False),
-    Column("open", Boolean, nullable=False),
-    Column("draft", Boolean, nullable=False),
-    Column("changed_files", Integer, nullable=False),
-    Column("updated_at", Time),
-    Index("pulls_at", "repo_id", "head_sha"),
+    columns.github_id("repo_id"),
+    columns.github_id("number"),
+    sa.Column("head_sha", sa.Text, nullable=False),
+    sa.Column("head_repo_id", sa.BigInteger),
+    sa.Column("base_ref", sa.Text, nullable=False),
+    sa.Column("author", sa.Text, nullable=False),
+    sa.Column("open", sa.Boolean, nullable=False),
+    sa.Column("draft", sa.Boolean, nullable=False),
+    sa.Column("changed_files", sa.Integer, nullable=False),
+    sa.Column("updated_at", columns.Time),
+    sa.Index("pulls_at", "repo_id", "head_sha"),
 )
 
-heads = Table(
+heads = sa.Table(
     "heads",
     metadata,
-    github_id("repo_id"),
-    github_id("number"),
-    Column("sha", Text, primary_key=True),
-    Column("pusher", Text),
-    Column("seen_at", Time, nullable=False),
+    columns.github_id("repo_id"),
+    columns.github_id("number"),
+    sa.Column("sha", sa.Text, primary_key=True),
+    sa.Column("pusher", sa.Text),
+    sa.Column("seen_at", columns.Time, nullable=False),
 )
 
-policies = Table(
+policies = sa.Table(
     "policies",
     metadata,
-    github_id("repo_id"),
-    Column("ref", Text, primary_key=True),
-    Column("blob_sha", Text, nullable=False),
-    Column("text", Plain),
-    Column("read_at", Time, nullable=False),
+    columns.github_id("repo_id"),
+    sa.Column("ref", sa.Text, primary_key=True),
+    sa.Column("blob_sha", sa.Text, nullable=False),
+    sa.Column("text", columns.Plain),
+    sa.Column("read_at", columns.Time, nullable=False),
 )
 
-selections = Table(
+selections = sa.Table(
     "selections",
     metadata,
-    github_id("repo_id"),
-    Column("sha", Text, primary_key=True),
-    github_id("number"),
-    Column("policy_sha", Text, nullable=False),
-    Column("data", Packed(SelectionDetails), nullable=False),
+    columns.github_id("repo_id"),
+    sa.Column("sha", sa.Text, primary_key=True),
+    columns.github_id("number"),
+    sa.Column("policy_sha", sa.Text, nullable=False),
+    sa.Column("data", columns.Packed(SelectionDetails), nullable=False),
 )
 
-approvals = Table(
+approvals = sa.Table(
     "approvals",
     metadata,
-    github_id("repo_id"),
-    Column("sha", Text, primary_key=True),
-    Column("by", Text, primary_key=True),
-    Column("level", Word(Level), nullable=False),
-    Column("via", Text, nullable=False),
-    Column("at", Time, nullable=False),
+    columns.github_id("repo_id"),
+    sa.Column("sha", sa.Text, primary_key=True),
+    sa.Column("by", sa.Text, primary_key=True),
+    sa.Column("level", columns.Word(Level), nullable=False),
+    sa.Column("via", sa.Text, nullable=False),
+    sa.Column("at", columns.Time, nullable=False),
 )
 
-runs = Table(
+runs = sa.Table(
     "runs",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("repo_id", BigInteger, nullable=False),
-    Column("sha", Text, nullable=False),
-    Column("suite", Text, nullable=False),
-    Column("attempt", Integer, nullable=False),
-    Column("snapshot", Packed(Snapshot, kept=512), nullable=False),
-    Column("created_at", Time, nullable=False),
-    Column("state", Word(State), nullable=False),
-    Column("outcome", Word(Outcome)),
-    Column("why", Sentence, nullable=False),
-    Column("cause", Plain, nullable=False, server_default=""),
-    Column("origin", Sentence, nullable=False),
-    Column("number", BigInteger),
-    Column("not_before", Time),
-    Column("dispatch_id", Text, unique=True),
-    Column("retries", Integer, nullable=False, server_default="0"),
-    Column("retry", Sentence, nullable=False, server_default=""),
-    Column("rerun_of", BigInteger),
-    Column("label", Text),
-    Column("npus", Integer, nullable=False, server_default="0"),  # of all nodes, on that label
-    Column("forced", Text, nullable=False, server_default=""),  # who overrode the limits
-    Column("actions_run_id", BigInteger),
-    Column("actions_attempt", Integer, nullable=False),
-    Column("actions_url", Text, nullable=False),
-    Column("stop_request", Packed(StopRequest)),
-    Column("queue_position", Packed(QueuePosition)),
-    Column("dispatched_at", Time),
-    Column("started_at", Time),
-    Column("ended_at", Time),
-    Column("due", Time),  # None: nothing to do until poked
-    Column("pokes", Integer, nullable=False, server_default="0"),
-    *lease(),
-    UniqueConstraint("repo_id", "sha", "suite", "attempt", name="runs_attempt"),
-    partial_index("runs_open", "repo_id", "sha", "suite", where="state <> 'done'", unique=True),
-    due_index("runs"),
-    Index("runs_of_actions", "repo_id", "actions_run_id"),
-    Index("runs_ended", "ended_at"),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("repo_id", sa.BigInteger, nullable=False),
+    sa.Column("sha", sa.Text, nullable=False),
+    sa.Column("suite", sa.Text, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("snapshot", columns.Packed(Snapshot, kept=512), nullable=False),
+    sa.Column("created_at", columns.Time, nullable=False),
+    sa.Column("state", columns.Word(State), nullable=False),
+    sa.Column("outcome", columns.Word(Outcome)),
+    sa.Column("why", columns.Sentence, nullable=False),
+    sa.Column("cause", columns.Plain, nullable=False, server_default=""),
+    sa.Column("origin", columns.Sentence, nullable=False),
+    sa.Column("number", sa.BigInteger),
+    sa.Column("not_before", columns.Time),
+    sa.Column("dispatch_id", sa.Text, unique=True),
+    sa.Column("retries", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("retry", columns.Sentence, nullable=False, server_default=""),
+    sa.Column("rerun_of", sa.BigInteger),
+    sa.Column("label", sa.Text),
+    sa.Column(
+        "npus", sa.Integer, nullable=False, server_default="0"
+    ),  # of all nodes, on that label
+    sa.Column("forced", sa.Text, nullable=False, server_default=""),  # who overrode the limits
+    sa.Column("actions_run_id", sa.BigInteger),
+    sa.Column("actions_attempt", sa.Integer, nullable=False),
+    sa.Column("actions_url", sa.Text, nullable=False),
+    sa.Column("stop_request", columns.Packed(StopRequest)),
+    sa.Column("queue_position", columns.Packed(QueuePosition)),
+    sa.Column("dispatched_at", columns.Time),
+    sa.Column("started_at", columns.Time),
+    sa.Column("ended_at", columns.Time),
+    sa.Column("due", columns.Time),  # None: nothing to do until poked
+    sa.Column("pokes", sa.Integer, nullable=False, server_default="0"),
+    *columns.lease(),
+    sa.UniqueConstraint("repo_id", "sha", "suite", "attempt", name="runs_attempt"),
+    columns.partial_index(
+        "runs_open", "repo_id", "sha", "suite", where="state <> 'done'", unique=True
+    ),
+    columns.due_index("runs"),
+    sa.Index("runs_of_actions", "repo_id", "actions_run_id"),
+    sa.Index("runs_ended", "ended_at"),
     postgresql_with={"fillfactor": 70},  # rows change often: room for an update on their page
 )
 
-claimants = Table(
+claimants = sa.Table(
     "claimants",
     metadata,
-    run_key(),
-    Column("source", Text, primary_key=True),
-    Column("auto", Boolean, nullable=False),
-    Column("by", Text, nullable=False),
-    Column("rank", Integer, nullable=False, server_default="3"),
-    Index("claimants_source", "source"),
+    columns.run_key(),
+    sa.Column("source", sa.Text, primary_key=True),
+    sa.Column("auto", sa.Boolean, nullable=False),
+    sa.Column("by", sa.Text, nullable=False),
+    sa.Column("rank", sa.Integer, nullable=False, server_default="3"),
+    sa.Index("claimants_source", "source"),
 )
 
-run_events = Table(
+run_events = sa.Table(
     "run_events",
     metadata,
-    run_key(),
-    Column("source", Word(Source), primary_key=True),
-    Column("key", Text, primary_key=True),
-    Column("at", Time, nullable=False),
-    Column("data", Packed(What), key="what", nullable=False),
+    columns.run_key(),
+    sa.Column("source", columns.Word(Source), primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("at", columns.Time, nullable=False),
+    sa.Column("data", columns.Packed(What), key="what", nullable=False),
 )
 
-rayjobs = Table(
+rayjobs = sa.Table(
     "rayjobs",
     metadata,
-    run_key(),
-    Column("job_id", Text, primary_key=True),
-    Column("seen", Text, nullable=False),
-    Column("confirmed", Boolean, nullable=False),
-    Column("status", Plain, nullable=False),
-    Column("deployment", Plain, nullable=False),
-    Column("message", Plain, nullable=False),
-    Column("final", Text),
-    Column("final_from", Text, nullable=False),
-    Column("silent_since", Time),
-    Column("last_line_at", Time),
-    Column("lines", BigInteger, nullable=False),
-    Column("progress", Packed(Progress)),
-    Column("digest", Packed(Digest)),
-    Column("resume", Packed(ResumeState, forgiving=True)),
-    Column("log_bytes", BigInteger, nullable=False),
-    Column("complete", Boolean, nullable=False),
-    Column("due", Time),  # None: nothing more to read
-    *lease(),
-    due_index("rayjobs"),
+    columns.run_key(),
+    sa.Column("job_id", sa.Text, primary_key=True),
+    sa.Column("seen", sa.Text, nullable=False),
+    sa.Column("confirmed", sa.Boolean, nullable=False),
+    sa.Column("status", columns.Plain, nullable=False),
+    sa.Column("deployment", columns.Plain, nullable=False),
+    sa.Column("message", columns.Plain, nullable=False),
+    sa.Column("final", sa.Text),
+    sa.Column("final_from", sa.Text, nullable=False),
+    sa.Column("silent_since", columns.Time),
+    sa.Column("last_line_at", columns.Time),
+    sa.Column("lines", sa.BigInteger, nullable=False),
+    sa.Column("progress", columns.Packed(Progress)),
+    sa.Column("digest", columns.Packed(Digest)),
+    sa.Column("resume", columns.Packed(ResumeState, forgiving=True)),
+    sa.Column("log_bytes", sa.BigInteger, nullable=False),
+    sa.Column("complete", sa.Boolean, nullable=False),
+    sa.Column("due", columns.Time),  # None: nothing more to read
+    *columns.lease(),
+    columns.due_index("rayjobs"),
 )
 
-tokens = Table(
+tokens = sa.Table(
     "tokens",
     metadata,
-    Column("jti", Text, primary_key=True),
-    Column("until", Time, nullable=False),
+    sa.Column("jti", sa.Text, primary_key=True),
+    sa.Column("until", columns.Time, nullable=False),
 )
 
-holds = Table(
+holds = sa.Table(
     "holds",
     metadata,
-    run_key(),
-    Column("repo_id", BigInteger, nullable=False),
-    Column("resource", Text, primary_key=True),
-    Column("amount", Integer, nullable=False),
-    Column("since", Time, nullable=False),
-    Index("holds_repo", "repo_id"),
+    columns.run_key(),
+    sa.Column("repo_id", sa.BigInteger, nullable=False),
+    sa.Column("resource", sa.Text, primary_key=True),
+    sa.Column("amount", sa.Integer, nullable=False),
+    sa.Column("since", columns.Time, nullable=False),
+    sa.Index("holds_repo", "repo_id"),
 )
 
-queue = Table(
+queue = sa.Table(
     "queue",
     metadata,
-    run_key(),
-    Column("repo_id", BigInteger, nullable=False),
-    Column("suite", Text, nullable=False),
-    Column("since", Time, nullable=False),
-    Column("rank", Integer, nullable=False),
-    Column("needs", Packed(Alternatives), nullable=False),
-    Column("number", BigInteger),
-    Column("author", Text, nullable=False),
-    Column("limits", Packed(RunLimits), nullable=False),
-    Index("queue_repo", "repo_id"),
+    columns.run_key(),
+    sa.Column("repo_id", sa.BigInteger, nullable=False),
+    sa.Column("suite", sa.Text, nullable=False),
+    sa.Column("since", columns.Time, nullable=False),
+    sa.Column("rank", sa.Integer, nullable=False),
+    sa.Column("needs", columns.Packed(Alternatives), nullable=False),
+    sa.Column("number", sa.BigInteger),
+    sa.Column("author", sa.Text, nullable=False),
+    sa.Column("limits", columns.Packed(RunLimits), nullable=False),
+    sa.Index("queue_repo", "repo_id"),
 )
 
 # One row a repository, to be locked: who is next depends on everybody who waits.
-queue_locks = Table("queue_locks", metadata, github_id("repo_id"))
+queue_locks = sa.Table("queue_locks", metadata, columns.github_id("repo_id"))
 
-pauses = Table(
+pauses = sa.Table(
     "pauses",
     metadata,
-    Column("resource", Text, primary_key=True),  # "label:NAME" | "pool:NAME" | "all"
-    Column("by", Plain, nullable=False),
-    Column("reason", Plain, nullable=False),
-    Column("until", Time),  # None: until somebody resumes
-    Column("at", Time, nullable=False),
+    sa.Column("resource", sa.Text, primary_key=True),  # "label:NAME" | "pool:NAME" | "all"
+    sa.Column("by", columns.Plain, nullable=False),
+    sa.Column("reason", columns.Plain, nullable=False),
+    sa.Column("until", columns.Time),  # None: until somebody resumes
+    sa.Column("at", columns.Time, nullable=False),
 )
 
-workflow_jobs = Table(
+workflow_jobs = sa.Table(
     "workflow_jobs",
     metadata,
-    github_id("job_id"),
-    Column("label", Text, primary_key=True),
-    Column("repo_id", BigInteger, nullable=False),
-    Column("actions_run_id", BigInteger, nullable=False),
-    Column("state", Text, nullable=False),  # queued | in_progress | completed
-    Column("at", Time, nullable=False),  # of the state
-    Index("workflow_jobs_label", "repo_id", "label", "state"),
-    Index("workflow_jobs_at", "at"),
+    columns.github_id("job_id"),
+    sa.Column("label", sa.Text, primary_key=True),
+    sa.Column("repo_id", sa.BigInteger, nullable=False),
+    sa.Column("actions_run_id", sa.BigInteger, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),  # queued | in_progress | completed
+    sa.Column("at", columns.Time, nullable=False),  # of the state
+    sa.Index("workflow_jobs_label", "repo_id", "label", "state"),
+    sa.Index("workflow_jobs_at", "at"),
 )
 
 _IS_GATE = "run_id IS NULL AND proposal IS NULL AND retired_at IS NULL"
 
 
-def _published() -> tuple[Column[object], ...]:
+def _published() -> tuple[sa.Column[object], ...]:
     """Return the columns that say what GitHub should show and what it shows."""
     return (
-        Column("github_id", BigInteger),
-        Column("create_tried", Boolean, nullable=False, server_default=false()),
-        Column("given_up", Boolean, nullable=False, server_default=false()),
-        Column("note", Plain, nullable=False, server_default=""),
-        Column("want_version", Integer, nullable=False, server_default="1"),
-        Column("shown_version", Integer, nullable=False, server_default="0"),
-        Column("due", Time),  # None: nothing newer to show
-        *lease(),
+        sa.Column("github_id", sa.BigInteger),
+        sa.Column("create_tried", sa.Boolean, nullable=False, server_default=sa.false()),
+        sa.Column("given_up", sa.Boolean, nullable=False, server_default=sa.false()),
+        sa.Column("note", columns.Plain, nullable=False, server_default=""),
+        sa.Column("want_version", sa.Integer, nullable=False, server_default="1"),
+        sa.Column("shown_version", sa.Integer, nullable=False, server_default="0"),
+        sa.Column("due", columns.Time),  # None: nothing newer to show
+        *columns.lease(),
     )
 
 
-checks = Table(
+checks = sa.Table(
     "checks",
     metadata,
-    Column("external_id", Text, primary_key=True),
-    Column("repo_id", BigInteger, nullable=False),
-    Column("sha", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE")),  # None: the gate
-    Column("number", BigInteger, nullable=False, server_default="0"),
-    Column("policy_errors", Packed(tuple[Message, ...]), nullable=False, server_default="[]"),
-    Column("closed", Sentence, nullable=False, server_default=""),
-    Column("proposal", Packed(Proposal)),  # of a policy; None: a run's check or the gate
-    Column("remark", Plain, nullable=False, server_default=""),
-    Column("ended", Boolean, nullable=False, server_default=false()),
-    Column("urgent_version", Integer, nullable=False, server_default="1"),
-    Column("progress_from", Time),  # mere progress is not shown before
-    Column("touched_at", Time, nullable=False),
-    Column("retired_at", Time),  # None: current
+    sa.Column("external_id", sa.Text, primary_key=True),
+    sa.Column("repo_id", sa.BigInteger, nullable=False),
+    sa.Column("sha", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id", ondelete="CASCADE")),  # None: the gate
+    sa.Column("number", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column(
+        "policy_errors", columns.Packed(tuple[Message, ...]), nullable=False, server_default="[]"
+    ),
+    sa.Column("closed", columns.Sentence, nullable=False, server_default=""),
+    sa.Column("proposal", columns.Packed(Proposal)),  # of a policy; None: a run's check or the gate
+    sa.Column("remark", columns.Plain, nullable=False, server_default=""),
+    sa.Column("ended", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("urgent_version", sa.Integer, nullable=False, server_default="1"),
+    sa.Column("progress_from", columns.Time),  # mere progress is not shown before
+    sa.Column("touched_at", columns.Time, nullable=False),
+    sa.Column("retired_at", columns.Time),  # None: current
     *_published(),
-    partial_index("checks_gate", "repo_id", "sha", where=_IS_GATE, unique=True),
-    Index("checks_run", "run_id"),
-    Index("checks_touched", "touched_at"),
-    due_index("checks"),
-    partial_index("checks_given_up", "given_up", where="given_up"),
+    columns.partial_index("checks_gate", "repo_id", "sha", where=_IS_GATE, unique=True),
+    sa.Index("checks_run", "run_id"),
+    sa.Index("checks_touched", "touched_at"),
+    columns.due_index("checks"),
+    columns.partial_index("checks_given_up", "given_up", where="given_up"),
 )
 
-replies = Table(
+replies = sa.Table(
     "replies",
     metadata,
-    github_id("comment_id"),
-    Column("repo_id", BigInteger, nullable=False),
-    Column("number", BigInteger, nullable=False),
-    Column("head", Plain, nullable=False),
+    columns.github_id("comment_id"),
+    sa.Column("repo_id", sa.BigInteger, nullable=False),
+    sa.Column("number", sa.BigInteger, nullable=False),
+    sa.Column("head", columns.Plain, nullable=False),
     *_published(),
-    due_index("replies"),
+    columns.due_index("replies"),
 )
 
-reply_runs = Table(
+reply_runs = sa.Table(
     "reply_runs",
     metadata,
-    Column(
+    sa.Column(
         "comment_id",
-        BigInteger,
-        ForeignKey("replies.comment_id", ondelete="CASCADE"),
+        sa.BigInteger,
+        sa.ForeignKey("replies.comment_id", ondelete="CASCADE"),
         primary_key=True,
         autoincrement=False,
     ),
-    Column("position", Integer, primary_key=True, autoincrement=False),  # in the reply
-    Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
-    Index("reply_runs_run", "run_id"),
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),  # in the reply
+    sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    sa.Index("reply_runs_run", "run_id"),
 )
 
-schedules = Table(
+schedules = sa.Table(
     "schedules",
     metadata,
-    github_id("repo_id"),
-    Column("name", Text, primary_key=True),
-    Column("cron", Text, nullable=False),
-    Column("next", Time, nullable=False),
+    columns.github_id("repo_id"),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("cron", sa.Text, nullable=False),
+    sa.Column("next", columns.Time, nullable=False),
 )
 
-firings = Table(
+firings = sa.Table(
     "firings",
     metadata,
-    github_id("repo_id"),
-    Column("name", Text, primary_key=True),
-    Column("at", Time, primary_key=True),  # the planned time
-    Column("state", Word(FiringState), nullable=False),
-    Column("sha", Text, nullable=False),
-    Column("note", Plain, nullable=False),
+    columns.github_id("repo_id"),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("at", columns.Time, primary_key=True),  # the planned time
+    sa.Column("state", columns.Word(FiringState), nullable=False),
+    sa.Column("sha", sa.Text, nullable=False),
+    sa.Column("note", columns.Plain, nullable=False),
 )
 
-polls = Table(
+polls = sa.Table(
     "polls",
     metadata,
-    Column("name", Text, primary_key=True),
-    Column("next_at", Time, nullable=False),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("next_at", columns.Time, nullable=False),
 )
 
-audit = Table(
+audit = sa.Table(
     "audit",
     metadata,
-    Column("seq", Counter, primary_key=True, autoincrement=True),
-    Column("at", Time, nullable=False),
-    Column("who", Plain, nullable=False),
-    Column("what", Plain, nullable=False),
-    Column("allowed", Boolean, nullable=False),
-    Column("rule", Plain, nullable=False),
-    Column("repo_id", BigInteger),
-    Column("number", BigInteger),
-    Column("sha", Text),
-    Column("delivery", Text),
-    Index("audit_at", "at"),
-    Index("audit_who", "who", "at"),
-    Index("audit_commit", "repo_id", "sha"),
+    sa.Column("seq", columns.Counter, primary_key=True, autoincrement=True),
+    sa.Column("at", columns.Time, nullable=False),
+    sa.Column("who", columns.Plain, nullable=False),
+    sa.Column("what", columns.Plain, nullable=False),
+    sa.Column("allowed", sa.Boolean, nullable=False),
+    sa.Column("rule", columns.Plain, nullable=False),
+    sa.Column("repo_id", sa.BigInteger),
+    sa.Column("number", sa.BigInteger),
+    sa.Column("sha", sa.Text),
+    sa.Column("delivery", sa.Text),
+    sa.Index("audit_at", "at"),
+    sa.Index("audit_who", "who", "at"),
+    sa.Index("audit_commit", "repo_id", "sha"),
 )

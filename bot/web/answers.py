@@ -4,22 +4,10 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from bot.core.model import run_events as ev
 from bot.core.model.digests import Digest
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import (
-    DispatchRefused,
-    DispatchUnsent,
-    JobChanged,
-    LogRead,
-    NativeRunSeen,
-    RayJobsDeleted,
-    RunEvent,
-    VerdictReached,
-    What,
-    WorkflowRunChanged,
-    WorkflowRunEnded,
-)
 from bot.core.model.runs import Run
 from bot.core.queue.state import Pause
 from bot.core.runs.timeline import in_order, line_of
@@ -33,16 +21,16 @@ _OF_RAYJOB = (
 # Not a line of the log.
 _OF_DIGEST = ("infra", "codes", "hint", "root_cause_line", "lines", "bytes")
 # The fields of an event that are shown beside its line: words and numbers of a known kind.
-_OF_EVENT: dict[type[What], tuple[str, ...]] = {
-    DispatchUnsent: ("why",),
-    DispatchRefused: ("why",),
-    NativeRunSeen: ("attempt",),
-    WorkflowRunChanged: ("attempt", "status", "conclusion"),
-    JobChanged: ("attempt", "status", "conclusion", "name"),
-    WorkflowRunEnded: ("conclusion",),
-    LogRead: ("final", "problem"),
-    RayJobsDeleted: ("problem",),
-    VerdictReached: ("outcome", "why"),
+_OF_EVENT: dict[type[ev.What], tuple[str, ...]] = {
+    ev.DispatchUnsent: ("why",),
+    ev.DispatchRefused: ("why",),
+    ev.NativeRunSeen: ("attempt",),
+    ev.WorkflowRunChanged: ("attempt", "status", "conclusion"),
+    ev.JobChanged: ("attempt", "status", "conclusion", "name"),
+    ev.WorkflowRunEnded: ("conclusion",),
+    ev.LogRead: ("final", "problem"),
+    ev.RayJobsDeleted: ("problem",),
+    ev.VerdictReached: ("outcome", "why"),
 }
 
 
@@ -122,7 +110,7 @@ def _actions(run: Run) -> dict[str, Any] | None:
     return {"run_id": run.actions_run_id, "attempt": run.actions_attempt, "url": run.actions_url}
 
 
-def _fact(run_event: RunEvent) -> dict[str, Any]:
+def _fact(run_event: ev.RunEvent) -> dict[str, Any]:
     what = run_event.what
     fields = _of(what, *_OF_EVENT.get(type(what), ()))
     return {

@@ -6,24 +6,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from bot.core.messages import Message
-from bot.core.model.run_events import (
-    APPROVAL,
-    CancelSent,
-    DispatchRefused,
-    DispatchSearched,
-    DispatchStarted,
-    DispatchUnsent,
-    ForceCancelSent,
-    JobChanged,
-    LogRead,
-    NativeRunSeen,
-    RayJobsDeleted,
-    RayJobsListed,
-    RunEvent,
-    VerdictReached,
-    WorkflowRunChanged,
-    WorkflowRunEnded,
-)
+from bot.core.model import run_events as ev
 from bot.core.model.runs import Run
 
 T = TypeVar("T")
@@ -37,7 +20,7 @@ class Observed:
     unsent: frozenset[int] = frozenset()  # numbers of those that GitHub did not take
     searches: int = 0  # made since the last intent
     refused: Message | None = None
-    native: NativeRunSeen | None = None  # the newest that GitHub started by itself
+    native: ev.NativeRunSeen | None = None  # the newest that GitHub started by itself
     waits_for_approval: bool = False  # on GitHub
     started_at: datetime | None = None  # a job of this attempt began
     seen_end_at: datetime | None = None  # when the end of the Actions run was first told
@@ -50,37 +33,39 @@ class Observed:
     deletes: tuple[datetime, ...] = ()
     deleted: bool = False
     leftover: str = ""  # the last problem of deleting
-    log: LogRead | None = None
-    verdict: VerdictReached | None = None
+    log: ev.LogRead | None = None
+    verdict: ev.VerdictReached | None = None
     verdict_at: datetime | None = None
 
 
-def fold(run: Run, run_events: Iterable[RunEvent]) -> Observed:
+def fold(run: Run, run_events: Iterable[ev.RunEvent]) -> Observed:
     """Fold events, in any order of arrival, into what they say of this run's Actions attempt.
 
     Where several sources tell the same, the first one counts.
     """
     known, attempt = sorted(run_events, key=lambda run_event: run_event.at), run.actions_attempt
-    intents = {what.number: at for at, what in _each(known, DispatchStarted)}
-    searches = {what for _, what in _each(known, DispatchSearched) if what.dispatch == len(intents)}
-    refused = [what.why for _, what in _each(known, DispatchRefused)]
-    native = [what for _, what in _each(known, NativeRunSeen)]
-    jobs = _each(known, JobChanged)
+    intents = {what.number: at for at, what in _each(known, ev.DispatchStarted)}
+    searches = {
+        what for _, what in _each(known, ev.DispatchSearched) if what.dispatch == len(intents)
+    }
+    refused = [what.why for _, what in _each(known, ev.DispatchRefused)]
+    native = [what for _, what in _each(known, ev.NativeRunSeen)]
+    jobs = _each(known, ev.JobChanged)
     changes = [
-        (at, what) for at, what in _each(known, WorkflowRunChanged) if what.attempt == attempt
+        (at, what) for at, what in _each(known, ev.WorkflowRunChanged) if what.attempt == attempt
     ]
-    ends = [(at, what) for at, what in _each(known, WorkflowRunEnded) if what.attempt == attempt]
+    ends = [(at, what) for at, what in _each(known, ev.WorkflowRunEnded) if what.attempt == attempt]
     over = [at for at, what in changes if what.status == "completed"]
-    told: list[tuple[datetime, WorkflowRunChanged | JobChanged]] = [*changes, *jobs]
+    told: list[tuple[datetime, ev.WorkflowRunChanged | ev.JobChanged]] = [*changes, *jobs]
     begun = [at for at, what in told if (what.attempt, what.status) == (attempt, "in_progress")]
-    cancels, forced = _each(known, CancelSent), _each(known, ForceCancelSent)
+    cancels, forced = _each(known, ev.CancelSent), _each(known, ev.ForceCancelSent)
     cancel_taken = any(what.taken for _, what in cancels) or any(what.taken for _, what in forced)
-    deletes = {what.number: (at, what.problem) for at, what in _each(known, RayJobsDeleted)}
+    deletes = {what.number: (at, what.problem) for at, what in _each(known, ev.RayJobsDeleted)}
     leftover = deletes[max(deletes)][1] if deletes else ""
-    verdicts = _each(known, VerdictReached)
+    verdicts = _each(known, ev.VerdictReached)
     return Observed(
         intents=tuple(at for _, at in sorted(intents.items())),
-        unsent=frozenset(what.number for _, what in _each(known, DispatchUnsent)),
+        unsent=frozenset(what.number for _, what in _each(known, ev.DispatchUnsent)),
         searches=len(searches),
         refused=refused[0] if refused else None,
         native=max(native, key=lambda what: what.actions_run_id, default=None),
@@ -89,24 +74,24 @@ def fold(run: Run, run_events: Iterable[RunEvent]) -> Observed:
         seen_end_at=min([*over, *(at for at, _ in ends)], default=None),
         ended=bool(ends),
         conclusion=ends[0][1].conclusion if ends else None,
-        rayjobs_listed=any(what.attempt == attempt for _, what in _each(known, RayJobsListed)),
+        rayjobs_listed=any(what.attempt == attempt for _, what in _each(known, ev.RayJobsListed)),
         cancel_at=cancels[0][0] if cancels else None,
         force_at=forced[0][0] if forced else None,
         cancel_taken=cancel_taken,
         deletes=tuple(at for _, (at, _) in sorted(deletes.items())),
         deleted=bool(deletes) and not leftover,
         leftover=leftover,
-        log=next((what for _, what in _each(known, LogRead) if what.attempt == attempt), None),
+        log=next((what for _, what in _each(known, ev.LogRead) if what.attempt == attempt), None),
         verdict=verdicts[0][1] if verdicts else None,
         verdict_at=verdicts[0][0] if verdicts else None,
     )
 
 
-def _each(run_events: list[RunEvent], kind: type[T]) -> list[tuple[datetime, T]]:
+def _each(run_events: list[ev.RunEvent], kind: type[T]) -> list[tuple[datetime, T]]:
     """Return the events of a kind with their times, oldest first."""
     return [(item.at, item.what) for item in run_events if isinstance(item.what, kind)]
 
 
 def _waits_for_approval(statuses: set[str], jobs: Sized) -> bool:
     """Return True if GitHub asks for an approval; jobs, or a queued run, show that it has one."""
-    return APPROVAL in statuses and "queued" not in statuses and not jobs
+    return ev.APPROVAL in statuses and "queued" not in statuses and not jobs

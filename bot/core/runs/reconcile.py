@@ -10,7 +10,7 @@ from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import clock
 from bot.core.model.digests import UNKNOWN
 from bot.core.model.runs import Outcome, State, StopReason, StopRequest
-from bot.core.runs import native
+from bot.core.runs import native, steps
 from bot.core.runs.cancellation import (
     SLOW_READ,
     cancel,
@@ -22,19 +22,6 @@ from bot.core.runs.cancellation import (
 from bot.core.runs.observed import Observed, fold
 from bot.core.runs.offline import LOOK_AT_LABEL, OFFLINE_AFTER
 from bot.core.runs.reconcile_input import ReconcileInput
-from bot.core.runs.steps import (
-    Acquire,
-    Conclude,
-    Dispatch,
-    End,
-    FindRayJobs,
-    ReadEnd,
-    ReadLog,
-    RequestStop,
-    Search,
-    Step,
-    Wait,
-)
 from bot.core.runs.verdict import TRUSTED_ENDS, UNSEEN_AFTER, Decided, Pending, judge
 
 # When to search for a lost dispatch: GitHub's lists lag 1 to 3 s, and more under load.
@@ -47,7 +34,7 @@ LOOK_EVERY = timedelta(seconds=15)  # for RayJobs: the submit job takes minutes 
 _SLOW_LOOK = timedelta(minutes=1)  # in case no event comes
 
 
-def decide(given: ReconcileInput) -> Step:
+def decide(given: ReconcileInput) -> steps.Step:
     """Return the next step of a run."""
     observed = fold(given.run, given.run_events)
     if observed.verdict is not None:
@@ -61,39 +48,39 @@ def decide(given: ReconcileInput) -> Step:
     return _before_dispatch(given)
 
 
-def _before_dispatch(given: ReconcileInput) -> Step:
+def _before_dispatch(given: ReconcileInput) -> steps.Step:
     run, now = given.run, given.now
     stop = why_to_stop(given)
     if stop:
         return end_stopped(given, stop)
     if run.not_before and now < run.not_before:
-        return Wait(State.QUEUED, run.not_before, Message("waits_push"))
+        return steps.Wait(State.QUEUED, run.not_before, Message("waits_push"))
     if run.snapshot.suite.rayjob and given.submitter_down:
-        return Wait(State.QUEUED, now + LOOK_EVERY, given.submitter_down)
+        return steps.Wait(State.QUEUED, now + LOOK_EVERY, given.submitter_down)
     placed = run.label or run.snapshot.native  # what GitHub started holds no place of ours
-    return Dispatch(1) if placed else Acquire()
+    return steps.Dispatch(1) if placed else steps.Acquire()
 
 
-def _dispatching(given: ReconcileInput, observed: Observed) -> Step:
+def _dispatching(given: ReconcileInput, observed: Observed) -> steps.Step:
     """Find the run of the last dispatch, before it is dispatched again or stopped."""
     if observed.refused is not None:
-        return End(Outcome.BROKEN, observed.refused)
+        return steps.End(Outcome.BROKEN, observed.refused)
     number, now = len(observed.intents), given.now
     if number not in observed.unsent and observed.searches < len(SEARCH_AFTER_S):
         due = observed.intents[-1] + timedelta(seconds=SEARCH_AFTER_S[observed.searches])
         if now < due:
-            return Wait(State.DISPATCHING, due, Message("waits_dispatched"))
-        return Search(number, observed.searches + 1)
+            return steps.Wait(State.DISPATCHING, due, Message("waits_dispatched"))
+        return steps.Search(number, observed.searches + 1)
     stop = why_to_stop(given)
     if stop:
         return end_stopped(given, stop)
     if now - observed.intents[0] >= DISPATCH_FOR:
         why = Message("run_not_taken", tries=number)
-        return End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
-    return Dispatch(number + 1)
+        return steps.End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
+    return steps.Dispatch(number + 1)
 
 
-def _following(given: ReconcileInput, observed: Observed) -> Step:
+def _following(given: ReconcileInput, observed: Observed) -> steps.Step:
     """Follow an Actions run, from its start to its verdict."""
     if given.run.snapshot.native and (over := native.end_if_unwanted(given)):
         return over
@@ -112,16 +99,16 @@ def _following(given: ReconcileInput, observed: Observed) -> Step:
     return cancel(given, observed, stop or _reason_of_cancel(given))
 
 
-def _read_end(given: ReconcileInput, observed: Observed, said_at: datetime) -> Step:
+def _read_end(given: ReconcileInput, observed: Observed, said_at: datetime) -> steps.Step:
     """Read the end that an event told; limits and cancels go on while GitHub denies it."""
     if given.now - said_at < DOUBT_AFTER:
-        return ReadEnd()
+        return steps.ReadEnd()
     stop = why_to_stop(given)
     if stop or observed.cancel_at:
         step = cancel(given, observed, stop or _reason_of_cancel(given))
     else:
         step = _keep_running(given, observed, None)
-    return ReadEnd(SLOW_READ) if isinstance(step, Wait | FindRayJobs) else step
+    return steps.ReadEnd(SLOW_READ) if isinstance(step, steps.Wait | steps.FindRayJobs) else step
 
 
 def _stopped_by_us(observed: Observed, stop: StopRequest | None) -> bool:
@@ -141,12 +128,12 @@ def _must_list_rayjobs(given: ReconcileInput, observed: Observed) -> bool:
     )
 
 
-def _list_rayjobs(given: ReconcileInput, observed: Observed) -> Step:
+def _list_rayjobs(given: ReconcileInput, observed: Observed) -> steps.Step:
     """Ask the submitter for all RayJobs, or the log if the submitter does not answer in time."""
     waited = given.now - (observed.seen_end_at or given.now)
     if given.submitter_answers and waited < UNSEEN_AFTER:
-        return FindRayJobs(given.now + LOOK_EVERY, last=True)
-    return ReadLog()  # it names every submitted RayJob, too
+        return steps.FindRayJobs(given.now + LOOK_EVERY, last=True)
+    return steps.ReadLog()  # it names every submitted RayJob, too
 
 
 def _reason_of_cancel(given: ReconcileInput) -> StopRequest:
@@ -163,15 +150,15 @@ def _verdict(given: ReconcileInput, observed: Observed) -> Pending | Decided | N
     return judge(given.run, observed, given.rayjobs, given.now)
 
 
-def _conclude(given: ReconcileInput, observed: Observed, verdict: Decided) -> Step:
+def _conclude(given: ReconcileInput, observed: Observed, verdict: Decided) -> steps.Step:
     """Save the verdict; a RayJob that may live on after a bad end is deleted first."""
     if verdict.outcome is Outcome.SUCCESS:
-        return End(verdict.outcome, verdict.why)
+        return steps.End(verdict.outcome, verdict.why)
     if _rayjob_may_live(given, observed):
         step = delete_rayjobs(given, observed, verdict.why)
         if step:
             return step
-    return Conclude(verdict.outcome, with_leftover(verdict.why, observed))
+    return steps.Conclude(verdict.outcome, with_leftover(verdict.why, observed))
 
 
 def _rayjob_may_live(given: ReconcileInput, observed: Observed) -> bool:
@@ -189,7 +176,7 @@ def _rayjob_may_live(given: ReconcileInput, observed: Observed) -> bool:
 
 def _keep_running(
     given: ReconcileInput, observed: Observed, verdict: Pending | Decided | None
-) -> Step:
+) -> steps.Step:
     """Let a run go on up to its limits."""
     run, now = given.run, given.now
     if observed.started_at is None and not observed.ended:
@@ -197,7 +184,7 @@ def _keep_running(
             return native.wait_for_runner(given, observed, _why_no_runner(given))
         return _wait_for_runner(given)
     if run.snapshot.native and not observed.ended:  # until then GitHub's own limits hold
-        limit: Step | None = native.look_for_missed_end(given)
+        limit: steps.Step | None = native.look_for_missed_end(given)
     else:
         limit = _limit(given, observed)
     if limit:
@@ -205,17 +192,17 @@ def _keep_running(
     if isinstance(verdict, Pending):
         return _look_for_evidence(given, verdict)
     if given.rayjobs_missing:
-        return FindRayJobs(now + LOOK_EVERY)
-    return Wait(State.RUNNING, now + _SLOW_LOOK)
+        return steps.FindRayJobs(now + LOOK_EVERY)
+    return steps.Wait(State.RUNNING, now + _SLOW_LOOK)
 
 
-def _wait_for_runner(given: ReconcileInput) -> Step:
+def _wait_for_runner(given: ReconcileInput) -> steps.Step:
     now, since = given.now, given.run.dispatched_at or given.run.created_at
     if now - since >= NO_RUNNER_AFTER:
-        return RequestStop(StopReason.NO_RUNNER, Message("run_no_runner"))
+        return steps.RequestStop(StopReason.NO_RUNNER, Message("run_no_runner"))
     look = max(since + OFFLINE_AFTER, now + LOOK_AT_LABEL)
     until = min(look, since + NO_RUNNER_AFTER)
-    return Wait(State.WAITING_FOR_RUNNER, until, _why_no_runner(given))
+    return steps.Wait(State.WAITING_FOR_RUNNER, until, _why_no_runner(given))
 
 
 def _why_no_runner(given: ReconcileInput) -> Message:
@@ -226,7 +213,7 @@ def _why_no_runner(given: ReconcileInput) -> Message:
     return Message("waits_label", label=label) if label else Message("waits_runner")
 
 
-def _limit(given: ReconcileInput, observed: Observed) -> Step | None:
+def _limit(given: ReconcileInput, observed: Observed) -> steps.Step | None:
     """Return the step at the time limit or the stall limit, None before both."""
     run, now = given.run, given.now
     if _over_time(given, observed):
@@ -235,7 +222,7 @@ def _limit(given: ReconcileInput, observed: Observed) -> Step | None:
     lines = [job.last_line_at for job in alive if job.last_line_at]
     stalled = timedelta(minutes=run.snapshot.suite.stall_minutes)
     if lines and now - max(lines) >= stalled and not _submitter_silent(given):
-        return RequestStop(
+        return steps.RequestStop(
             StopReason.STALL,
             Message("run_stalled", minutes=run.snapshot.suite.stall_minutes),
         )
@@ -253,7 +240,7 @@ def _submitter_silent(given: ReconcileInput) -> bool:
     return any(job.silent_since for job in given.rayjobs)
 
 
-def _at_time_limit(given: ReconcileInput, observed: Observed) -> Step:
+def _at_time_limit(given: ReconcileInput, observed: Observed) -> steps.Step:
     """Stop a run at its time limit; a run whose end stays unknown is broken."""
     verdict = _verdict(given, observed)
     if isinstance(verdict, Pending) and verdict.unknown:
@@ -262,22 +249,22 @@ def _at_time_limit(given: ReconcileInput, observed: Observed) -> Step:
         if step:
             return step
         why = with_leftover(Message("run_limit_unknown", why=verdict.why), observed)
-        return End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
+        return steps.End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
     minutes = given.run.snapshot.suite.timeout_minutes
-    return RequestStop(StopReason.TIME_OUT, Message("run_limit_stop", minutes=minutes))
+    return steps.RequestStop(StopReason.TIME_OUT, Message("run_limit_stop", minutes=minutes))
 
 
-def _look_for_evidence(given: ReconcileInput, verdict: Pending) -> Step:
+def _look_for_evidence(given: ReconcileInput, verdict: Pending) -> steps.Step:
     """Look for the end of the RayJob after that of the Actions run."""
     now = given.now
     if verdict.read_log:
-        return ReadLog()
+        return steps.ReadLog()
     if given.rayjobs_missing:
-        return FindRayJobs(now + LOOK_EVERY)
-    return Wait(State.RUNNING, now + LOOK_EVERY, verdict.why)
+        return steps.FindRayJobs(now + LOOK_EVERY)
+    return steps.Wait(State.RUNNING, now + LOOK_EVERY, verdict.why)
 
 
-def _finishing(given: ReconcileInput, observed: Observed) -> Step:
+def _finishing(given: ReconcileInput, observed: Observed) -> steps.Step:
     """Read the logs that explain the verdict, for ten minutes at most, then end the run."""
     assert observed.verdict is not None
     outcome, why = observed.verdict.outcome, observed.verdict.why
@@ -285,13 +272,13 @@ def _finishing(given: ReconcileInput, observed: Observed) -> Step:
         why = _reason_now(given, observed, why)
     since = observed.verdict_at or given.now
     if given.now - since >= FINISH_FOR:
-        return End(outcome, why, retry=_retry(given, observed, outcome))
+        return steps.End(outcome, why, retry=_retry(given, observed, outcome))
     if observed.log is None and observed.ended:
-        return ReadLog()
+        return steps.ReadLog()
     reading = [job for job in given.rayjobs if job.confirmed and not job.complete]
     if any(job.final != "NOT_FOUND" for job in reading):
-        return Wait(State.FINISHING, since + FINISH_FOR, Message("waits_log"))
-    return End(outcome, why, retry=_retry(given, observed, outcome))
+        return steps.Wait(State.FINISHING, since + FINISH_FOR, Message("waits_log"))
+    return steps.End(outcome, why, retry=_retry(given, observed, outcome))
 
 
 def _reason_now(given: ReconcileInput, observed: Observed, why: Message) -> Message:

@@ -6,21 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from bot.core.github.events import (
-    CheckRunEvent,
-    CheckSuiteEvent,
-    Event,
-    Ignored,
-    InstallationEvent,
-    IssueCommentEvent,
-    Malformed,
-    MergeGroupEvent,
-    PullRequestEvent,
-    PushEvent,
-    RepositoryEvent,
-    WorkflowJobEvent,
-    WorkflowRunEvent,
-)
+from bot.core.github import events as e
 from bot.core.github.payloads import parse
 from bot.core.model.deliveries import Delivery
 from bot.core.planning.audit import audited
@@ -113,30 +99,32 @@ class Inbox(Service):
     async def _plan(self, delivery: Delivery) -> Plan:
         """Plan what a delivery changes."""
         event = parse(delivery.event, json.loads(delivery.body or b"{}"), None)
-        if isinstance(event, Ignored | Malformed):
+        if isinstance(event, e.Ignored | e.Malformed):
             return Plan()  # stored by an older version that read more events
-        if not isinstance(event, InstallationEvent) and await was_removed(self._store, event.repo):
+        if not isinstance(event, e.InstallationEvent) and await was_removed(
+            self._store, event.repo
+        ):
             return Plan()
         return await self._dispatch(event)
 
-    async def _dispatch(self, event: Event) -> Plan:
+    async def _dispatch(self, event: e.Event) -> Plan:
         handlers = self._handlers
         match event:
-            case PullRequestEvent():
+            case e.PullRequestEvent():
                 return await handlers.pull_requests.changed(event)
-            case IssueCommentEvent():
+            case e.IssueCommentEvent():
                 return await handlers.issue_comments.created(event)
-            case CheckRunEvent() | CheckSuiteEvent():
+            case e.CheckRunEvent() | e.CheckSuiteEvent():
                 return await handlers.check_runs.clicked(event)
-            case MergeGroupEvent():
+            case e.MergeGroupEvent():
                 return await handlers.merge_groups.changed(event)
-            case PushEvent():
+            case e.PushEvent():
                 return await handlers.pushes.pushed(event)
-            case WorkflowRunEvent():
+            case e.WorkflowRunEvent():
                 return await handlers.workflow_runs.run_changed(event)
-            case WorkflowJobEvent():
+            case e.WorkflowJobEvent():
                 return await handlers.workflow_runs.job_changed(event)
-            case RepositoryEvent() | InstallationEvent():
+            case e.RepositoryEvent() | e.InstallationEvent():
                 return plan_installation(event)
             case _:
                 assert_never(event)

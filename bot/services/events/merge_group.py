@@ -7,19 +7,9 @@ from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Rank
 from bot.core.model.selections import SelectionDetails, StoredSelection
+from bot.core.planning import merge_group as groups
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
-from bot.core.planning.merge_group import (
-    NOTHING_REUSED,
-    Group,
-    Reused,
-    end_group,
-    group_origin,
-    group_source,
-    plan_group,
-    pull_of,
-    suites_passed,
-)
 from bot.core.planning.plan import Plan
 from bot.core.policy.models import Mode, Trigger
 from bot.core.policy.selection import select
@@ -52,7 +42,7 @@ class MergeGroups(Service):
             return Plan(repo=event.repo)  # a repository without a policy
         runs = await self._store.runs.at(event.repo.id, event.head_sha)
         row = row or StoredSelection(event.repo.id, event.head_sha, 0, "", SelectionDetails())
-        return replace(end_group(row, runs, event.reason, self._clock.now()), repo=event.repo)
+        return replace(groups.end_group(row, runs, event.reason, self._clock.now()), repo=event.repo)
 
     async def _checks_requested(self, event: MergeGroupEvent) -> Plan:
         policy = await self._policy(event)
@@ -67,27 +57,27 @@ class MergeGroups(Service):
         return await self._policies.of(event.repo, event.base_ref.removeprefix(_HEADS))
 
     async def _plan(self, event: MergeGroupEvent, at: PolicyAt) -> Plan:
-        repo, number = event.repo, pull_of(event.head_ref)
+        repo, number = event.repo, groups.pull_of(event.head_ref)
         pull = await self._pull(repo, number)
         listed = await self._files(event, pull)
         commit = Commit(
             repo_id=repo.id,
             sha=event.head_sha,
             at=at,
-            source=group_source(event.head_sha),
+            source=groups.group_source(event.head_sha),
             rank=Rank.GROUP,
-            origin=group_origin(number),
+            origin=groups.group_origin(number),
             files=listed.files,
         )
         changed = max(len(listed.files), pull.changed_files if pull else 0)
         selection = select(at.policy, listed.files, truncated=listed.truncated)
         if pull is None and listed.truncated:
             selection = select_unlisted(at.policy, Trigger.PULL_REQUEST)
-        group = Group(commit, number, selection, changed)
+        group = groups.Group(commit, number, selection, changed)
         reused = await self._reused(event, group, pull) if at.policy.mode is Mode.ON else None
         runs = await self._store.runs.at(repo.id, event.head_sha)
         maker = self._maker()
-        changes = plan_group(group, runs, reused or NOTHING_REUSED, maker)
+        changes = groups.plan_group(group, runs, reused or groups.NOTHING_REUSED, maker)
         return replace(changes, repo=repo)
 
     async def _pull(self, repo: Repo, number: int | None) -> Pull | None:
@@ -107,12 +97,12 @@ class MergeGroups(Service):
         return await self._github.compare_files(event.repo, event.base_sha, event.head_sha)
 
     async def _reused(
-        self, event: MergeGroupEvent, group: Group, pull: Pull | None
-    ) -> Reused | None:
+        self, event: MergeGroupEvent, group: groups.Group, pull: Pull | None
+    ) -> groups.Reused | None:
         """Return the suites that passed on the pull request's head, if the files are the same."""
         if pull is None or not event.tree:
             return None
-        suites = suites_passed(group, await self._store.runs.at(event.repo.id, pull.head_sha))
+        suites = groups.suites_passed(group, await self._store.runs.at(event.repo.id, pull.head_sha))
         if not suites or await self._github.tree(event.repo, pull.head_sha) != event.tree:
             return None
-        return Reused(pull.head_sha, suites)
+        return groups.Reused(pull.head_sha, suites)

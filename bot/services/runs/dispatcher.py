@@ -7,17 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.core.messages import NOTHING, Message, quote
+from bot.core.model import run_events as ev
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import (
-    Dispatched,
-    DispatchRefused,
-    DispatchSearched,
-    DispatchStarted,
-    DispatchUnsent,
-    RunEvent,
-    Source,
-    What,
-)
 from bot.core.model.runs import Run, State
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.runs.dispatch_inputs import inputs_of, refusal
@@ -60,7 +51,7 @@ class Dispatcher(Service):
             queue_position=None,
             why=NOTHING,
         )
-        intent = self._event(run, DispatchStarted(step.number))
+        intent = self._event(run, ev.DispatchStarted(step.number))
         if await self._ledger.intend(claimed, run, intent):
             await self._send(claimed, repo, (run, failed_only), step.number)
 
@@ -75,12 +66,12 @@ class Dispatcher(Service):
         except Transient as error:
             wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
             now = self._clock.now()
-            run_event = self._event(run, DispatchUnsent(number, quote(str(error))))
+            run_event = self._event(run, ev.DispatchUnsent(number, quote(str(error))))
             waiting = replace(run, why=Message("waits_dispatch", error=str(error)))
             await self._ledger.save(claimed, SaveRun(waiting, now + wait, (run_event,)))
         except Permanent as error:
             why = refusal(run, error.status, str(error))
-            await self._learn(claimed, run, DispatchRefused(why))
+            await self._learn(claimed, run, ev.DispatchRefused(why))
         else:
             await self._answered(claimed, run, answer)
 
@@ -131,7 +122,7 @@ class Dispatcher(Service):
             (item for item in listed if run.id in item.display_title), key=lambda item: item.id
         )
         if not ours:
-            await self._learn(claimed, run, DispatchSearched(step.number, step.search))
+            await self._learn(claimed, run, ev.DispatchSearched(step.number, step.search))
             return
         for double in ours[1:]:
             await self._github.cancel(repo, double.id)
@@ -145,7 +136,7 @@ class Dispatcher(Service):
         if seen.attempt > run.actions_attempt:
             await self._adopt(claimed, run, seen, found=True)
             return
-        await self._learn(claimed, run, DispatchSearched(step.number, step.search))
+        await self._learn(claimed, run, ev.DispatchSearched(step.number, step.search))
 
     async def _adopt(
         self, claimed: ClaimedRun, run: Run, actions: WorkflowRun, *, found: bool
@@ -158,12 +149,12 @@ class Dispatcher(Service):
             actions_url=actions.html_url,
             why=NOTHING,
         )
-        await self._learn(claimed, run, Dispatched(run.actions_attempt, found))
+        await self._learn(claimed, run, ev.Dispatched(run.actions_attempt, found))
 
-    def _event(self, run: Run, what: What) -> RunEvent:
-        return RunEvent(run.id, Source.RUNNER, self._clock.now(), what)
+    def _event(self, run: Run, what: ev.What) -> ev.RunEvent:
+        return ev.RunEvent(run.id, ev.Source.RUNNER, self._clock.now(), what)
 
-    async def _learn(self, claimed: ClaimedRun, run: Run, what: What) -> None:
+    async def _learn(self, claimed: ClaimedRun, run: Run, what: ev.What) -> None:
         """Save an event, and take the next step at once."""
         run_event = self._event(run, what)
         await self._ledger.save(claimed, SaveRun(run, run_event.at, (run_event,)))

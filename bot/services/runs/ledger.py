@@ -5,14 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.core.messages import NOTHING, Message
+from bot.core.model import run_events as ev
 from bot.core.model.queue import QueuePosition
-from bot.core.model.run_events import (
-    NextAttemptMade,
-    RunEvent,
-    Source,
-    StartedByGitHub,
-    VerdictReached,
-)
 from bot.core.model.runs import Outcome, Run, State, StopRequest
 from bot.core.model.views import SuiteView
 from bot.core.planning.attempts import AttemptMaker, audit_of, next_attempt
@@ -47,7 +41,7 @@ class Ledger(Service):
         self._metrics = self._worker.metrics
         self._log = get_log("ledger")
 
-    async def intend(self, claimed: ClaimedRun, run: Run, run_event: RunEvent) -> bool:
+    async def intend(self, claimed: ClaimedRun, run: Run, run_event: ev.RunEvent) -> bool:
         """Store an intent before its call and keep the lease; return False if the lease is lost."""
         return await self._store.runs.note(claimed.lease, run, (run_event,), self._clock.now())
 
@@ -110,8 +104,8 @@ class Ledger(Service):
             actions_url=step.url,
             dispatched_at=now,
         )
-        started = StartedByGitHub(step.attempt, step.event)
-        run_event = RunEvent(run.id, Source.RUNNER, now, started)
+        started = ev.StartedByGitHub(step.attempt, step.event)
+        run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, started)
         await self.save(claimed, SaveRun(run, now, (run_event,)))
 
     async def conclude(self, claimed: ClaimedRun, step: Conclude) -> None:
@@ -119,8 +113,8 @@ class Ledger(Service):
         now = self._clock.now()
         self._alarm_leftovers(claimed)
         run = replace(claimed.run, state=State.FINISHING, why=step.why)
-        verdict = VerdictReached(step.outcome, step.why)
-        run_event = RunEvent(run.id, Source.RUNNER, now, verdict)
+        verdict = ev.VerdictReached(step.outcome, step.why)
+        run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, verdict)
         await self.save(claimed, SaveRun(run, now, (run_event,)))
 
     async def end(self, claimed: ClaimedRun, step: End) -> None:
@@ -139,10 +133,10 @@ class Ledger(Service):
             ended_at=now,
         )
         retry = self._next_attempt(run, step, now) if step.retry else None
-        told: tuple[RunEvent, ...] = ()
+        told: tuple[ev.RunEvent, ...] = ()
         if retry:
-            follows = NextAttemptMade(retry.attempt, step.retry)
-            told = (RunEvent(run.id, Source.RUNNER, now, follows),)
+            follows = ev.NextAttemptMade(retry.attempt, step.retry)
+            told = (ev.RunEvent(run.id, ev.Source.RUNNER, now, follows),)
         save = SaveRun(run, None, told, release_all=True, retry=retry, show=True)
         await self._save(claimed, save)
 

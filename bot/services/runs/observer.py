@@ -3,22 +3,9 @@
 from dataclasses import replace
 
 from bot.core.messages import NOTHING, Message
+from bot.core.model import run_events as ev
 from bot.core.model.rayjobs import RayJob, unconfirmed
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import (
-    APPROVAL,
-    CancelSent,
-    ForceCancelSent,
-    LogRead,
-    RayJobsDeleted,
-    RayJobSeen,
-    RayJobsListed,
-    RunEvent,
-    Source,
-    What,
-    WorkflowRunChanged,
-    WorkflowRunEnded,
-)
 from bot.core.model.runs import Run, State
 from bot.core.rayjob.evidence import ActionsLog
 from bot.core.rayjob.record import NotOffered, RayJobRecord
@@ -60,7 +47,7 @@ class RunObserver(Service):
                 raise
             await self._ended(claimed, run, _GONE)
             return
-        asks = seen.conclusion == APPROVAL and seen.attempt == run.actions_attempt
+        asks = seen.conclusion == ev.APPROVAL and seen.attempt == run.actions_attempt
         if seen.status == "completed" and not asks:
             await self._ended(claimed, run, seen.conclusion)
         else:
@@ -71,8 +58,8 @@ class RunObserver(Service):
         now = self._clock.now()
         label_is_pool = run.snapshot.suite.rayjob and run.snapshot.pool is None
         release = () if label_is_pool or run.label is None else (f"label:{run.label}",)
-        ended = WorkflowRunEnded(run.actions_attempt, conclusion)
-        run_event = RunEvent(run.id, Source.RUNNER, now, ended)
+        ended = ev.WorkflowRunEnded(run.actions_attempt, conclusion)
+        run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, ended)
         await self._ledger.save(claimed, SaveRun(run, now, (run_event,), release=release))
 
     async def find_rayjobs(self, claimed: ClaimedRun, step: FindRayJobs) -> None:
@@ -84,13 +71,13 @@ class RunObserver(Service):
         records = () if isinstance(found, NotOffered) else found
         known = {job.job_id for job in claimed.rayjobs}
         new = tuple(_rayjob(run, item) for item in records if item.job_id not in known)
-        noted: list[What] = [RayJobSeen(job.job_id) for job in new]
+        noted: list[ev.What] = [ev.RayJobSeen(job.job_id) for job in new]
         if step.last:
-            noted.append(RayJobsListed(run.actions_attempt))
+            noted.append(ev.RayJobsListed(run.actions_attempt))
         due = now if new or step.last else step.then
         if run.state is State.WAITING_FOR_RUNNER:  # its job has begun, or nobody would ask
             run = replace(run, state=State.RUNNING, why=NOTHING)
-        run_events = tuple(RunEvent(run.id, Source.RUNNER, now, what) for what in noted)
+        run_events = tuple(ev.RunEvent(run.id, ev.Source.RUNNER, now, what) for what in noted)
         await self._ledger.save(claimed, SaveRun(run, due, run_events, rayjobs=new))
 
     async def send_cancel(self, claimed: ClaimedRun, repo: Repo, step: SendCancel) -> None:
@@ -105,11 +92,11 @@ class RunObserver(Service):
                 raise
             acquired = False  # deleted on GitHub: its end is read next
         now = self._clock.now()
-        sent = ForceCancelSent(acquired) if step.force else CancelSent(acquired)
-        noted = [RunEvent(run.id, Source.RUNNER, now, sent)]
+        sent = ev.ForceCancelSent(acquired) if step.force else ev.CancelSent(acquired)
+        noted = [ev.RunEvent(run.id, ev.Source.RUNNER, now, sent)]
         if not acquired:
-            over = WorkflowRunChanged(run.actions_attempt, "completed")
-            noted.append(RunEvent(run.id, Source.API, now, over))
+            over = ev.WorkflowRunChanged(run.actions_attempt, "completed")
+            noted.append(ev.RunEvent(run.id, ev.Source.API, now, over))
         await self._ledger.save(claimed, SaveRun(run, now, tuple(noted)))
 
     async def delete_rayjobs(self, claimed: ClaimedRun, step: DeleteRayJobs) -> None:
@@ -123,8 +110,8 @@ class RunObserver(Service):
         except (Transient, Permanent) as error:
             problem = str(error) or type(error).__name__
         now = self._clock.now()
-        deleted = RayJobsDeleted(step.number, problem)
-        run_event = RunEvent(run.id, Source.RUNNER, now, deleted)
+        deleted = ev.RayJobsDeleted(step.number, problem)
+        run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, deleted)
         await self._ledger.save(claimed, SaveRun(run, now, (run_event,)))
 
     async def read_log(self, claimed: ClaimedRun, repo: Repo) -> None:
@@ -136,21 +123,21 @@ class RunObserver(Service):
             jobs = await self._github.jobs(repo, run.actions_run_id, run.actions_attempt)
             read, job_id = await self._log_of(run, repo, _telling(jobs))
         except Permanent as error:
-            read = LogRead(run.actions_attempt, problem=Message("log_refused", error=str(error)))
+            read = ev.LogRead(run.actions_attempt, problem=Message("log_refused", error=str(error)))
         now = self._clock.now()
         known = {job.job_id for job in claimed.rayjobs}
         new: tuple[RayJob, ...] = ()
         if job_id and job_id not in known:
             new = (unconfirmed(run.id, job_id, "log", submitter=self._rayjobs is not None),)
-        run_event = RunEvent(run.id, Source.RUNNER, now, read)
+        run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, read)
         await self._ledger.save(claimed, SaveRun(run, now, (run_event,), rayjobs=new))
 
     async def _log_of(
         self, run: Run, repo: Repo, job: ActionsJob | None
-    ) -> tuple[LogRead, str | None]:
+    ) -> tuple[ev.LogRead, str | None]:
         """Read the log of a job; return what it says, and the RayJob that it names."""
         if job is None:
-            return LogRead(run.actions_attempt, problem=Message("log_no_job")), None
+            return ev.LogRead(run.actions_attempt, problem=Message("log_no_job")), None
         digester = self._digesters.of(run)
         markers = ActionsLog()
         async for chunk in self._github.job_log(repo, job.id):
@@ -158,7 +145,7 @@ class RunObserver(Service):
             markers.feed(chunk)
         said = markers.end()
         final = said.final.value if said.final else None
-        return LogRead(run.actions_attempt, final, digester.end().bounded()), said.job_id
+        return ev.LogRead(run.actions_attempt, final, digester.end().bounded()), said.job_id
 
 
 def _rayjob(run: Run, record: RayJobRecord) -> RayJob:
