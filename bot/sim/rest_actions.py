@@ -47,7 +47,8 @@ def _fits(call: Call, shown: dict[str, Any]) -> bool:
     if query.get("status", shown["status"]) not in {shown["status"], shown["conclusion"]}:
         return False
     since = query.get("created", ">=").removeprefix(">=")  # times in one form sort as text
-    return shown["created_at"] >= since and query.get("event", shown["event"]) == shown["event"]
+    young: bool = shown["created_at"] >= since
+    return young and query.get("event", shown["event"]) == shown["event"]
 
 
 def _list(call: Call, workflow: Workflow | None) -> Answer:

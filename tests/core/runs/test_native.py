@@ -209,7 +209,7 @@ def test_a_step(
 def test_it_says_what_it_waits_for() -> None:
     assert step_of(WAITING, at_min=1) == Wait(State.QUEUED, at(10), WAITS)
     assert step_of(BOUND, held(), at_min=3) == Wait(State.NEEDS_APPROVAL, at(8), TO_APPROVE)
-    newer = learned(as_seen(replace(SEEN, run_id=51)), at(2), Source.POLL)
+    newer = learned(as_seen(replace(SEEN, id=51)), at(2), Source.POLL)
     bound = step_of(WAITING, newer, NATIVE, at_min=2)
     assert bound == Bind(51, 1, "https://x/50", "pull_request")
     assert step_of(BOUND, at_min=1440) == ReadEnd(again=at(60) - at())
