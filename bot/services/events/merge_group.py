@@ -42,7 +42,9 @@ class MergeGroups(Service):
             return Plan(repo=event.repo)  # a repository without a policy
         runs = await self._store.runs.at(event.repo.id, event.head_sha)
         row = row or StoredSelection(event.repo.id, event.head_sha, 0, "", SelectionDetails())
-        return replace(groups.end_group(row, runs, event.reason, self._clock.now()), repo=event.repo)
+        return replace(
+            groups.end_group(row, runs, event.reason, self._clock.now()), repo=event.repo
+        )
 
     async def _checks_requested(self, event: MergeGroupEvent) -> Plan:
         policy = await self._policy(event)
@@ -102,7 +104,9 @@ class MergeGroups(Service):
         """Return the suites that passed on the pull request's head, if the files are the same."""
         if pull is None or not event.tree:
             return None
-        suites = groups.suites_passed(group, await self._store.runs.at(event.repo.id, pull.head_sha))
+        suites = groups.suites_passed(
+            group, await self._store.runs.at(event.repo.id, pull.head_sha)
+        )
         if not suites or await self._github.tree(event.repo, pull.head_sha) != event.tree:
             return None
         return groups.Reused(pull.head_sha, suites)
