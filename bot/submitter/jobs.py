@@ -28,6 +28,17 @@ from bot.submitter.watches import Watches, whole_end
 
 log = logging.getLogger(__name__)
 
+SCRIPT_SHA256 = "ASCEND_CI_SCRIPT_SHA256"
+_COMPARE = f"""
+text=$(<"$0") || exit 1
+sum=$(printf '%s\\n' "$text" | sha256sum)
+if [[ "${{sum%% *}}" != "${SCRIPT_SHA256}" ]]; then
+    echo "ascend-ci: $0 was changed after it was submitted" >&2
+    exit 1
+fi
+exec bash -c "$text" "$0" "$@"
+"""
+
 
 class Record(msgspec.Struct, frozen=True):
     """The contents of `job.json`; backends add the fields that they need."""
@@ -280,6 +291,16 @@ def new_id(request: JobRequest) -> str:
     parts = ["rj", request.github_run_id, request.github_run_attempt, request.name_suffix]
     name = "-".join(part for part in parts if part).lower()
     return f"{re.sub(r'[^a-z0-9]+', '-', name)[:80]}-{secrets.token_hex(4)}"
+
+
+def words(request: JobRequest) -> list[str]:
+    """Return the command of a job; a script whose hash is given runs only if it has that hash.
+
+    The script is read once: it may lie on a volume that others change.
+    """
+    if SCRIPT_SHA256 in request.env:
+        return ["bash", "-c", _COMPARE, request.script, *request.args]
+    return ["bash", "--", request.script, *request.args]
 
 
 def environment(request: JobRequest) -> dict[str, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.submitter.backend import JobState, Limits
-from bot.submitter.jobs import Backend, Job, Record, environment
+from bot.submitter.jobs import Backend, Job, Record, environment, words
 from bot.submitter.patches import DEADLINE_PATH
 from bot.submitter.request import JobRequest
 
@@ -169,7 +169,7 @@ class LocalBackend(Backend[LocalRecord]):
 
     def _own_fields(self, request: JobRequest, job_id: str) -> dict[str, Any]:
         return {
-            "argv": ["bash", "--", request.script, *request.args],
+            "argv": words(request),
             "env": self._job_env(request, job_id),
             "cwd": str(self._workdir or self._root / job_id / "work"),
             "grace_s": self._limits.grace_s,

@@ -15,7 +15,7 @@ from typing import Any
 
 from bot.submitter.backend import OF_RUN, JobState
 from bot.submitter.event_file import JobFiles, Lines
-from bot.submitter.jobs import Job, Record, environment, read_state
+from bot.submitter.jobs import Job, Record, environment, read_state, words
 from bot.submitter.ray_api import AnswerError, RayApi, RayJob, UnreachableError
 
 log = logging.getLogger(__name__)
@@ -60,10 +60,10 @@ class RayRecord(Record, frozen=True):
         }
 
     def _entrypoint(self) -> str:
-        words = shlex.join(["bash", "--", self.request.script, *self.request.args])
+        command = shlex.join(words(self.request))
         # Ray uses a shell: with `exec` there is one process for its signals.
         enter = "" if self.workdir is None else f"cd -- {shlex.quote(self.workdir)} && "
-        return f"{enter}exec {words}"
+        return f"{enter}exec {command}"
 
 
 class RayFollower:

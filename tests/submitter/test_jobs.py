@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -52,6 +53,18 @@ async def test_a_failed_script_ends_failed_with_its_exit_code(service: Service) 
 async def test_a_script_killed_by_a_signal_ends_failed_with_its_number(service: Service) -> None:
     events = await service.events(await service.post("kill -9 $$"))
     assert events[-1]["message"] == "AppFailed: killed by signal 9"
+
+
+async def test_a_script_that_was_changed_after_it_was_submitted_does_not_run(
+    service: Service,
+) -> None:
+    text = 'printf "<%s>" "$@"; exit 4\n'
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    more = {"args": ["a b", "*", ""], "env": {"ASCEND_CI_SCRIPT_SHA256": digest}}
+    same = await service.events(await service.post(text, **more))
+    assert (lines(same), same[-1]["message"]) == (["<a b><*><>"], "AppFailed: exit code 4")
+    (said,) = lines(await service.events(await service.post("echo evil", **more)))
+    assert said.endswith("was changed after it was submitted")
 
 
 async def test_a_missing_script_ends_failed_and_the_log_says_why(service: Service) -> None:

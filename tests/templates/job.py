@@ -28,8 +28,13 @@ class SubmitJob:
         return self.folder / "shared [1] *"
 
     @property
+    def output(self) -> Path:
+        return self.folder / f"output-{self.attempt}"
+
+    @property
     def staged(self) -> Path:
-        return self.shared / f"{self.run}-{self.attempt}"
+        """Return the folder that the job has made."""
+        return self.shared / self.outputs()["folder"]
 
     @property
     def pr(self) -> Path:
@@ -59,11 +64,12 @@ class SubmitJob:
             "GITHUB_RUN_ID": self.run,
             "GITHUB_RUN_ATTEMPT": self.attempt,
             "GITHUB_REPOSITORY": "octo/verl",
-            "GITHUB_OUTPUT": str(self.folder / "output"),
+            "GITHUB_OUTPUT": str(self.output),
             "ASCEND_CI_STAGING_DIR": str(self.shared),
             "ASCEND_CI_SHA": COMMIT,
             "TEST_SCRIPT": "tests/run.sh",
             "WORKER_REPLICAS": "2",
+            "ASCEND_CI_STAGED": self.outputs().get("folder", ""),
             **more,
         }
         return subprocess.run(
@@ -78,6 +84,6 @@ class SubmitJob:
 
     def outputs(self) -> dict[str, Any]:
         """Return what the step handed on, decoded."""
-        lines = (self.folder / "output").read_text().splitlines()
+        lines = self.output.read_text().splitlines() if self.output.exists() else []
         pairs = dict(line.split("=", 1) for line in lines)
-        return {k: v if k == "script" else json.loads(v) for k, v in pairs.items()}
+        return {k: v if k in ("folder", "script") else json.loads(v) for k, v in pairs.items()}

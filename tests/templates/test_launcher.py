@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +28,11 @@ class RayJob:
     @property
     def work(self) -> Path:
         return self.job.folder / "work"
+
+    @property
+    def checkout(self) -> Path:
+        """Return where the commit is set up on a node."""
+        return self.work / f"ascend-ci-{self.job.staged.name}" / "work" / "verl"
 
     def start(self, **more: str) -> subprocess.Popen[str]:
         out = self.job.outputs()
@@ -69,7 +76,7 @@ def test_the_staged_script_runs_in_a_checkout_named_for_the_repository(rayjob: R
     staged(rayjob, 'pwd; printf "<%s>" "$@"; echo "$NNODES $NPUS_PER_NODE"\n', NPUS_PER_WORKER="16")
     code, out, _ = rayjob.run(args='["a b", "*", ""]')
     assert code == 0
-    assert f"{rayjob.work}/77-1/verl\n<a b><*><>2 16" in out
+    assert f"{rayjob.checkout}\n<a b><*><>2 16" in out
 
 
 @pytest.mark.parametrize("code", [0, 1, 42])
@@ -80,26 +87,63 @@ def test_the_status_is_the_scripts_and_nothing_is_left(rayjob: RayJob, code: int
 
 
 def test_the_folder_is_there_while_the_script_runs(rayjob: RayJob) -> None:
-    staged(rayjob, 'cat "$STAGED/COMMIT"\n')
-    assert COMMIT in rayjob.run(STAGED=str(rayjob.job.staged))[1]
+    staged(rayjob, 'cat "$STAGED/repo/tests/run.sh"\n')
+    assert "$STAGED" in rayjob.run(STAGED=str(rayjob.job.staged))[1]
 
 
-def test_another_commit_than_asked_for_runs_nothing(rayjob: RayJob) -> None:
+def changed(staged: Path, how: str) -> None:
+    """Change what is staged in one of the ways that somebody could."""
+    script, evil = staged / "repo" / "tests" / "run.sh", "echo trained evil\n"
+    if how == "a file":
+        script.write_text(evil)
+    elif how == "a mode":
+        script.chmod(0o755)
+    elif how == "a new file":
+        (staged / "repo" / "sitecustomize.py").write_text("print('trained evil')")
+    elif how == "an empty folder":
+        (staged / "repo" / "torch").mkdir()
+    elif how == "a link":
+        script.unlink()
+        script.symlink_to("/etc/hostname")
+    elif how == "a pipe":
+        os.mkfifo(staged / "repo" / "pipe")
+    elif how == "nothing is left":
+        shutil.rmtree(staged / "repo")
+    else:
+        (staged / how).write_text(evil)
+
+
+WAYS = [
+    *("a file", "a mode", "a new file", "an empty folder", "a link", "a pipe", "nothing is left"),
+    *("ascend_ci_setup.sh", "ascend_ci_nodes.py", "ascend_ci_node.py"),
+]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_what_was_changed_after_it_was_staged_runs_nothing(rayjob: RayJob, how: str) -> None:
     staged(rayjob, "echo trained\n")
-    (rayjob.job.staged / "COMMIT").write_text("e" * 40)
+    changed(rayjob.job.staged, how)
     code, out, said = rayjob.run()
     assert code == 1
-    assert f"asked for was {COMMIT}" in said
+    assert re.search("than were submitted|was changed after it was staged|can't copy", said)
     assert "trained" not in out
     assert rayjob.left() == []
 
 
-def test_a_commit_without_its_mark_runs_nothing(rayjob: RayJob) -> None:
+def test_a_folder_of_the_node_that_somebody_occupied_is_not_used(rayjob: RayJob) -> None:
     staged(rayjob, "echo trained\n")
-    (rayjob.job.staged / "COMMIT").unlink()
-    code, out, _ = rayjob.run()
-    assert code != 0
+    root = rayjob.checkout.parents[1]
+    root.parent.mkdir(parents=True)
+    root.symlink_to(rayjob.job.folder / "home")
+    code, out, said = rayjob.run()
+    assert code == 1
+    assert f"has something of another user at {root}" in said
     assert "trained" not in out
+
+
+def test_nobody_else_can_enter_the_folder_of_a_node(rayjob: RayJob) -> None:
+    staged(rayjob, "stat -c %a ../..\n")
+    assert rayjob.run()[1].splitlines()[-1] == "700"
 
 
 def test_files_of_hostile_names_reach_the_node_as_they_are(rayjob: RayJob) -> None:
@@ -118,8 +162,8 @@ def test_files_of_hostile_names_reach_the_node_as_they_are(rayjob: RayJob) -> No
 
 def test_what_lay_in_the_nodes_folder_before_is_gone(rayjob: RayJob) -> None:
     staged(rayjob, "ls\n")
-    (rayjob.work / "77-1" / "verl").mkdir(parents=True)
-    (rayjob.work / "77-1" / "verl" / "stale.py").write_text("")
+    rayjob.checkout.mkdir(parents=True)
+    (rayjob.checkout / "stale.py").write_text("")
     code, out, _ = rayjob.run()
     assert code == 0
     assert "stale.py" not in out
@@ -164,23 +208,21 @@ def test_every_worker_compares_the_commit_and_is_set_up(rayjob: RayJob) -> None:
     staged(rayjob, "echo trained\n")
     code, out, said = rayjob.run(**cluster(rayjob, {"w1": "", "w2": ""}))
     assert (code, said) == (0, "")
-    at = f"runs commit {COMMIT} in {rayjob.work}/77-1/verl"
+    at = f"runs commit {COMMIT} in {rayjob.checkout}"
     assert [line for line in out.splitlines() if "runs commit" in line] == [
         f"ascend-ci: {node} {at}" for node in ("head", "w1", "w2")
     ]
     assert out.endswith("trained\n")
 
 
-def test_one_worker_with_another_commit_stops_the_training(rayjob: RayJob) -> None:
+def test_one_worker_with_other_files_stops_the_training(rayjob: RayJob) -> None:
     staged(rayjob, "echo trained\n")
     other = rayjob.job.folder / "other"
-    other.mkdir()
-    for file in rayjob.job.staged.glob("ascend*"):
-        (other / file.name).write_bytes(file.read_bytes())
-    (other / "COMMIT").write_text("e" * 40)
+    shutil.copytree(rayjob.job.staged, other)
+    changed(other, "a file")
     code, out, said = rayjob.run(**cluster(rayjob, {"w1": "", "w2": str(other)}))
     assert code == 1
-    assert f"w2 has commit {'e' * 40} staged" in out
+    assert f"w2 sees other files in {other} than were submitted" in out
     assert "is not set up, exit code 1" in said
     assert "trained" not in out
     assert rayjob.left() == []

@@ -1,23 +1,40 @@
 """The workflows as `init` installs them, executed for real, with a real submitter beside."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.submitter.backend import Limits
 from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
-from tests.templates.site import ID, SIZES, Site, log, meeting, open_site, until
+from tests.templates.site import ID, SCRIPT, SIZES, Site, log, meeting, open_site, until
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @pytest.fixture
-async def site(tmp_path: Path) -> AsyncIterator[Site]:
+def attacks() -> list[Callable[[], object]]:
+    """Hold what is done when a commit is staged and its job is not yet submitted."""
+    return []
+
+
+@pytest.fixture
+async def site(tmp_path: Path, attacks: list[Callable[[], object]]) -> AsyncIterator[Site]:
+    @web.middleware
+    async def between(request: web.Request, handler: Handler) -> web.StreamResponse:
+        for attack in attacks if request.method == "POST" else ():
+            attack()
+        return await handler(request)
+
     work = {"ASCEND_CI_WORK_ROOT": str(tmp_path / "work"), "HOME": str(tmp_path)}
     backend = LocalBackend(tmp_path / "jobs", limits=Limits(grace_s=0.3), environ=work)
-    async with TestServer(create_app(backend, Options(stop_jobs_on_exit=True))) as submitter:
+    app = create_app(backend, Options(stop_jobs_on_exit=True))
+    app.middlewares.append(between)
+    async with TestServer(app) as submitter:
         url = str(submitter.make_url("")).rstrip("/")
         async with open_site(tmp_path, url) as made:
             yield made
@@ -31,10 +48,10 @@ async def test_a_detached_rayjob_is_announced_and_clears_up_itself(site: Site) -
     ((path, body),) = site.announced
     assert path == f"/api/v1/runs/{ID}/rayjobs"
     assert f"ascend-ci: rayjob {body['job_id']}" in log(run)
-    assert [folder.name for folder in site.left()] == [f"{run.id}-1"]
+    (staged,) = site.left()
     go.touch()
     await until(lambda: not site.left())
-    assert go.read_text() == f"{site.folder}/work/{run.id}-1/project\n"
+    assert go.read_text() == f"{site.folder}/work/ascend-ci-{staged.name}/work/project\n"
 
 
 @pytest.mark.parametrize(("last", "conclusion"), [("true", "success"), ("exit 3", "failure")])
@@ -110,7 +127,7 @@ async def test_a_pull_request_that_replaces_what_submits_changes_nothing_of_it(s
             ".github/scripts/ascend_ci_submit.py",
             ".github/scripts/ascend_ci_stage.py",
             ".github/scripts/ascend_ci_launch.sh",
-            ".github/scripts/ascend_ci_node.sh",
+            ".github/scripts/ascend_ci_node.py",
             ".github/scripts/ascend_ci_nodes.py",
         )
     }
@@ -120,3 +137,32 @@ async def test_a_pull_request_that_replaces_what_submits_changes_nothing_of_it(s
     assert run.conclusion == "success", log(run)
     assert "trained" in log(run)
     assert not (site.folder / "evil").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [(f"repo/{SCRIPT}", "than were submitted"), ("ascend_ci_launch.sh", "was changed after")],
+)
+async def test_what_somebody_changes_between_staging_and_launch_does_not_run(
+    site: Site, attacks: list[Callable[[], object]], file: str, said: str
+) -> None:
+    evil = site.folder / "evil"
+
+    def attack() -> None:
+        (staged,) = site.left()
+        (staged / file).write_text(f"touch {evil}\n")
+
+    attacks.append(attack)
+    run = await site.run("ascend_multinode.yml", "echo trained\n", **SIZES, detach="false")
+    assert not evil.exists()
+    assert run.conclusion == "failure"
+    assert said in log(run)
+    assert site.left() == []
+
+
+async def test_somebody_who_occupies_a_runs_folder_stops_no_run(site: Site) -> None:
+    run = site.begin("ascend_multinode.yml", "echo trained\n", **SIZES, detach="false")
+    for name in (f"{run.id}-1", f"{run.id}-1.part"):
+        (site.shared / name / "occupied").mkdir(parents=True)
+    await site.github.engine.wait(run)
+    assert run.conclusion == "success", log(run)

@@ -5,33 +5,43 @@ For Python 3.9 without packages. The job has checked out two folders: `trusted/`
 lies, and `pr/`, the commit under test. The commit is bytes here: it is copied, nothing in it is
 executed and no link in it is followed.
 
-    stage   copy pr/ into a folder that only this run and attempt uses, on a volume that the cluster
-            mounts; write what is to be submitted to GITHUB_OUTPUT: script, args, env, patches
+    stage   copy pr/ into a new folder on a volume that the cluster mounts; write its name and what
+            is to be submitted to GITHUB_OUTPUT: folder, script, args, env, patches
     stop    delete the RayJobs of this run attempt; fails unless the submitter confirms it
     remove  remove the folder; fails if it is still there
+
+The submission carries git's id of all that was staged, as computed from the checkouts, and every
+node compares its copy with it. So nobody who can write to the volume changes what a job runs.
 
 All comes from the environment, see `workflows/ascend_multinode.yml`.
 """
 
+import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
+import stat
 import sys
 import time
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+import ascend_ci_node as node
+
 TRUSTED = Path(__file__).resolve().parent
 CHECKOUT = Path("pr")
 LAUNCHER = "ascend_ci_launch.sh"
-IN_CLUSTER = (LAUNCHER, "ascend_ci_node.sh", "ascend_ci_nodes.py", "ascend_ci_setup.sh")
+NODE = "ascend_ci_node.py"
+IN_CLUSTER = (LAUNCHER, NODE, "ascend_ci_nodes.py", "ascend_ci_setup.sh")
+GIT = (".git",)
 KEEP_S = 2 * 24 * 3600  # longer than any run: what is older was left by a run that was killed
 STOP_S = "60"  # a restarting submitter is back by then; a cancelled job has 5 minutes to end
 RESOURCES = "/spec/rayClusterSpec/workerGroupSpecs/0/template/spec/containers/0/resources"
 say = partial(print, flush=True)
-OURS = re.compile(r"\d+-\d+(?:\.part)?")
+OURS = r"\d+-\d+-[0-9a-f]{16}"
 
 
 def fail(text):
@@ -49,27 +59,45 @@ def wanted(name, pattern=r"[\s\S]+", default=None):
     return value
 
 
-def staged_folder():
-    """Return the folder of this run and attempt."""
-    root = Path(wanted("ASCEND_CI_STAGING_DIR", r"/.*"))
+def staging_root():
+    """Return the folder that all runs stage in."""
+    return Path(wanted("ASCEND_CI_STAGING_DIR", r"/.*"))
+
+
+def new_folder():
+    """Return a folder for this run and attempt, with a name that nobody can guess and occupy."""
     run, attempt = wanted("GITHUB_RUN_ID", r"\d+"), wanted("GITHUB_RUN_ATTEMPT", r"\d+")
-    return root / f"{run}-{attempt}"
+    return staging_root() / f"{run}-{attempt}-{secrets.token_hex(8)}"
 
 
 def stage():
     """Copy the commit and write what is to be submitted."""
-    folder, commit = staged_folder(), wanted("ASCEND_CI_SHA", r"[0-9a-f]{40}|[0-9a-f]{64}")
+    folder, commit = new_folder(), wanted("ASCEND_CI_SHA", r"[0-9a-f]{40}|[0-9a-f]{64}")
     script = checked_script(wanted("TEST_SCRIPT"))
-    outputs = submission(folder, commit, script)
+    outputs = submission(folder)
     found = (CHECKOUT / ".git" / "HEAD").read_text().strip()
     if found != commit:
         fail(f"pr/ is at {found[:80]!r}, asked for was {commit}")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    sweep(folder.parent, time.time() - KEEP_S)
-    copy(folder, commit)
+    prepare(folder.parent)
+    hand_on(folder=folder.name)  # before the copy: an aborted one is removed, too
+    copy(folder)
+    hand_on(**outputs, args=json.dumps([*ids(), commit, script]))
+    say(f"ascend-ci: {commit} is staged in {folder}")
+
+
+def hand_on(**outputs):
+    """Write outputs of this step."""
     with Path(wanted("GITHUB_OUTPUT")).open("a", encoding="utf-8") as file:
         file.writelines(f"{name}={value}\n" for name, value in outputs.items())
-    say(f"ascend-ci: {commit} is staged in {folder}")
+
+
+def prepare(root):
+    """Make the folder of all runs if need be, check it, and clear it up."""
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mode = root.stat().st_mode
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        fail(f"everybody may replace what lies in {root}: make it `chmod o-w` or `chmod +t`")
+    sweep(root, time.time() - KEEP_S)
 
 
 def checked_script(script):
@@ -80,21 +108,33 @@ def checked_script(script):
     return script
 
 
-def copy(folder, commit):
-    """Copy the checkout and the launcher; the folder appears under its name when it is whole."""
-    part = folder.with_name(f"{folder.name}.part")
-    part.mkdir(mode=0o755)
-    git = str(CHECKOUT)
-    ignore = lambda inside, names: {".git"} & set(names) if inside == git else set()  # noqa: E731
-    shutil.copytree(CHECKOUT, part / "repo", symlinks=True, ignore=ignore)
+def copy(folder):
+    """Copy the checkout and the scripts of the cluster."""
+    folder.mkdir(mode=0o700)
     for name in IN_CLUSTER:
-        shutil.copy(TRUSTED / name, part / name)
-    (part / "COMMIT").write_text(f"{commit}\n")
-    part.rename(folder)
+        shutil.copy(TRUSTED / name, folder / name)
+    git = str(CHECKOUT)
+    ignore = lambda inside, names: set(GIT) & set(names) if inside == git else set()  # noqa: E731
+    shutil.copytree(CHECKOUT, folder / "repo", symlinks=True, ignore=ignore)
 
 
-def submission(folder, commit, script):
-    """Return the outputs: where the launcher lies in the cluster, and its arguments."""
+def ids():
+    """Return the ids of all that is staged, and of the program that compares it.
+
+    They are computed from the checkouts: what lies on the volume may have changed already.
+    """
+    scripts = {os.fsencode(name): node.entry(TRUSTED / name) for name in IN_CLUSTER}
+    tree = node.tree({**scripts, b"repo": node.entry(CHECKOUT, GIT)})
+    return tree.hex(), sha256_of(NODE)
+
+
+def sha256_of(name):
+    """Return the SHA-256 of a script of the cluster."""
+    return hashlib.sha256((TRUSTED / name).read_bytes()).hexdigest()
+
+
+def submission(folder):
+    """Return the outputs: where the launcher lies in the cluster, and its environment."""
     mount = Path(os.environ.get("ASCEND_CI_STAGING_MOUNT", "").strip() or folder.parent)
     workers = wanted("WORKER_REPLICAS", r"[1-9]\d{0,3}")
     npus = wanted("NPUS_PER_WORKER", r"\d{1,3}", "0")
@@ -102,14 +142,14 @@ def submission(folder, commit, script):
         "ASCEND_CI_DATA": os.environ.get("TEST_DATA", "").strip(),
         "ASCEND_CI_WORKERS": workers,
         "ASCEND_CI_CHECKOUT": wanted("GITHUB_REPOSITORY").rpartition("/")[2],
+        "ASCEND_CI_SCRIPT_SHA256": sha256_of(LAUNCHER),  # for submitters that compare it
         "NNODES": workers,
         **({"NPUS_PER_NODE": npus} if int(npus) else {}),
     }
     launcher = str(mount / folder.name / LAUNCHER)
     if not launcher.isprintable():
         fail(f"the staging folder is {launcher!r}")
-    outputs = {"args": [commit, script], "env": env, "patches": patches(npus)}
-    return {"script": launcher, **{name: json.dumps(value) for name, value in outputs.items()}}
+    return {"script": launcher, "env": json.dumps(env), "patches": json.dumps(patches(npus))}
 
 
 def patches(npus):
@@ -131,7 +171,7 @@ def sweep(root, before):
     """Remove folders of runs that were killed; one that stays is said, and hinders nobody."""
     for folder in root.iterdir():
         try:
-            is_old = OURS.fullmatch(folder.name) and folder.lstat().st_mtime < before
+            is_old = re.fullmatch(OURS, folder.name) and folder.lstat().st_mtime < before
             if is_old and folder.is_dir() and not folder.is_symlink():
                 shutil.rmtree(folder)
                 say(f"ascend-ci: removed {folder}, left by an old run")
@@ -142,12 +182,11 @@ def sweep(root, before):
 
 
 def remove():
-    """Remove what this run and attempt staged."""
-    folder = staged_folder()
-    for path in (folder, folder.with_name(f"{folder.name}.part")):
-        shutil.rmtree(path, ignore_errors=True)
-        if os.path.lexists(path):
-            fail(f"{path} could not be removed")
+    """Remove what this job staged."""
+    folder = staging_root() / wanted("ASCEND_CI_STAGED", OURS)
+    shutil.rmtree(folder, ignore_errors=True)
+    if os.path.lexists(folder):
+        fail(f"{folder} could not be removed")
     say(f"ascend-ci: {folder} is gone")
 
 

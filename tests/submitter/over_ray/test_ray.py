@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,17 @@ async def test_the_job_is_submitted_as_the_request_says(
     assert body["metadata"]["github_run_id"] == "77"
     assert events[0]["message"] == "accepted; 1 template patches mean nothing here"
     assert cluster.headers["Authorization"] == "Bearer t0k"
+
+
+async def test_a_script_whose_hash_is_given_is_compared_on_the_cluster(
+    cluster: FakeRay, http: aiohttp.ClientSession, tmp_path: Path
+) -> None:
+    async with serving(cluster, tmp_path, http) as service:
+        await service.post("echo evil", env={"ASCEND_CI_SCRIPT_SHA256": "0" * 64})
+        entrypoint = (await cluster.started()).body["entrypoint"]
+        cluster.only().end("FAILED")
+    assert shlex.split(entrypoint)[:3] == ["exec", "bash", "-c"]
+    assert "was changed after it was submitted" in entrypoint
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,8 @@ class _Task:
 
     def remote(self, command: list[str]) -> Any:
         sees = _cluster()[self.node]["sees"]
-        staged = str(Path(command[1]).parent)
-        there = [word.replace(staged, sees or staged) for word in command]
+        staged = command[4]
+        there = [sees or staged if word == staged else word for word in command]
         os.environ["HOSTNAME"] = self.node
         return self.function(["env", f"HOSTNAME={self.node}", *there])
 
