@@ -60,10 +60,10 @@ async def test_a_script_that_was_changed_after_it_was_submitted_does_not_run(
 ) -> None:
     text = 'printf "<%s>" "$@"; exit 4\n'
     digest = hashlib.sha256(text.encode()).hexdigest()
-    more = {"args": ["a b", "*", ""], "env": {"ASCEND_CI_SCRIPT_SHA256": digest}}
-    same = await service.events(await service.post(text, **more))
+    env = {"ASCEND_CI_SCRIPT_SHA256": digest}
+    same = await service.events(await service.post(text, args=["a b", "*", ""], env=env))
     assert (lines(same), same[-1]["message"]) == (["<a b><*><>"], "AppFailed: exit code 4")
-    (said,) = lines(await service.events(await service.post("echo evil", **more)))
+    (said,) = lines(await service.events(await service.post("echo evil", env=env)))
     assert said.endswith("was changed after it was submitted")
 
 

@@ -34,7 +34,7 @@ class SubmitJob:
     @property
     def staged(self) -> Path:
         """Return the folder that the job has made."""
-        return self.shared / self.outputs()["folder"]
+        return self.shared / str(self.outputs()["folder"])
 
     @property
     def pr(self) -> Path:
