@@ -11,6 +11,7 @@ from typing import Protocol
 
 from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
+from bot.core.model.people import Account
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.views import CheckWrite
@@ -91,6 +92,9 @@ class GitHub(Protocol):
 
     async def in_team(self, repo: Repo, team: str, login: str) -> bool:
         """Return True if a person is an active member of the owner's team."""
+
+    async def app_account(self, repo: Repo) -> Account:
+        """Return the account under which the app acts, such as ``ascend-ci[bot]``."""
 
     async def create_check(self, repo: Repo, check: CheckWrite) -> int:
         """Create a check run; return its id. Not repeated by the adapter when unanswered."""

@@ -8,9 +8,14 @@ from bot.sim.deliveries import Delivery
 from bot.sim.errors import not_found, refuse
 from bot.sim.payloads import fields
 from bot.sim.server import Answer, Call, Routes
-from bot.sim.shapes import installation_json, user_json
+from bot.sim.shapes import app_json, installation_json, user_json
 
 ROUTES = Routes()
+
+
+@ROUTES.on("GET", "/app", who="app")
+async def _get_app(call: Call) -> Answer:
+    return Answer(app_json(call.state, call.state.the_app()))
 
 
 @ROUTES.on("POST", "/app/installations/{installation_id}/access_tokens", who="app")
@@ -80,6 +85,14 @@ async def _team_membership(call: Call) -> Answer:
         raise not_found()
     url = f"{call.state.url}{call.path}"
     return Answer({"url": url, "role": "member", "state": state})
+
+
+@ROUTES.on("GET", "/users/{username}")
+async def _user(call: Call) -> Answer:
+    user = call.state.users.get(call.params["username"].lower())
+    if user is None:
+        raise not_found()
+    return Answer(user_json(call.state, user))
 
 
 @ROUTES.on("GET", "/repos/{owner}/{repo}/collaborators/{username}/permission")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import msgspec
-from sqlalchemy import ColumnElement, Text, cast, exists, select, type_coerce
+from sqlalchemy import ColumnElement, Text, cast, exists, or_, select, type_coerce
 
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.rayjobs import RayJob
@@ -122,6 +122,10 @@ class RunReads(Reads):
             runs.c.actions_attempt == actions_attempt,
         )
 
+    async def get(self, run_id: RunId) -> Run | None:
+        """Return the run as it is stored now."""
+        return await self._one(Run, runs, runs.c.id == run_id)
+
     async def of_dispatch(self, dispatch_id: str) -> Run | None:
         """Return the run that was dispatched with this id of ours."""
         return await self._last(runs.c.dispatch_id == dispatch_id)
@@ -147,8 +151,9 @@ class RunReads(Reads):
         return tuple(ListedRun(run, known.get(run.repo_id)) for run in found)
 
     async def ids_from(self, start: str, *, limit: int) -> tuple[RunId, ...]:
-        """Return the run ids that begin with ``start``, newest first."""
-        begins = runs.c.id.startswith(start, autoescape=True)
+        """Return the runs whose id, or the id of their dispatch, begins with ``start``."""
+        columns = (runs.c.id, runs.c.dispatch_id)
+        begins = or_(*(column.startswith(start, autoescape=True) for column in columns))
         query = select(runs.c.id).where(begins).order_by(runs.c.id.desc()).limit(limit)
         async with self._db.read() as conn:
             return tuple(RunId(run_id) for run_id in await conn.scalars(query))

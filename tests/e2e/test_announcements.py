@@ -8,7 +8,6 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 from sqlalchemy import func, select
 
-from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
 from bot.sim.auth import KEY_ID
 from bot.sim.model import Run
@@ -61,8 +60,10 @@ async def begin(world: World, path: str) -> Run:
     return run
 
 
-async def rayjobs(world: World, run_id: str) -> tuple[RayJob, ...]:
-    story = await world.bot.parts.store.runs.story(RunId(run_id))
+async def rayjobs(world: World, dispatched: str) -> tuple[RayJob, ...]:
+    run = await world.bot.parts.store.runs.of_dispatch(dispatched)
+    assert run is not None
+    story = await world.bot.parts.store.runs.story(run.id)
     assert story is not None
     return story.rayjobs
 

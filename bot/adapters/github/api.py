@@ -15,6 +15,7 @@ from bot.adapters.github.channel import Answer, Call, Channel
 from bot.adapters.github.wire import OnCall, Wire
 from bot.core.model.ids import RepoId
 from bot.core.model.levels import Level
+from bot.core.model.people import Account
 from bot.core.model.repos import Repo
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent
@@ -52,6 +53,7 @@ class Api:
         self._channels: dict[int, Channel] = {}
         self._installations: TTLCache[RepoId, int] = self._kept(INSTALLATION_S)
         self._levels: TTLCache[tuple[RepoId, str], Level] = self._kept(PERMISSION_S)
+        self._account: Account | None = None  # of the app
         self._hidden_teams: set[str] = set()  # owners whose teams the app can't see
 
     def _kept(self, seconds: float) -> TTLCache[Any, Any]:

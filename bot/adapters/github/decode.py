@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from bot.core.model.ids import Sha
 from bot.core.model.levels import Level
+from bot.core.model.people import NOBODY, Account
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.workflow_runs import WorkflowRun
@@ -58,6 +59,11 @@ def pull(repo: Repo, data: Json) -> Pull:
     )
 
 
+def account(user: Json | None) -> Account:
+    """Read an account; nobody for a deleted one."""
+    return Account(int(user["id"]), user.get("login") or "") if user else NOBODY
+
+
 def login(user: Json | None) -> str:
     """Return a login; "" for a deleted account."""
     return user.get("login") or "" if user else ""
@@ -103,7 +109,8 @@ def actions_run(data: Json) -> WorkflowRun:
         head_sha=Sha(data.get("head_sha") or ""),
         html_url=data.get("html_url") or "",
         created_at=time(data["created_at"]),
-        actor=login(data.get("triggering_actor") or data.get("actor")),
+        actor=account(data.get("actor")),
+        triggered_by=account(data.get("triggering_actor")),
     )
 
 

@@ -1,8 +1,10 @@
 """Calls on permissions and teams."""
 
 from bot.adapters.github import decode
-from bot.adapters.github.api import Api, get
+from bot.adapters.github.api import Api, get, understood
+from bot.adapters.github.channel import Call
 from bot.core.model.levels import Level
+from bot.core.model.people import Account
 from bot.core.model.repos import Repo
 from bot.ports.errors import Permanent
 
@@ -50,6 +52,17 @@ class People(Api):
             elif exc.status != NOT_FOUND:
                 raise
             return False
+
+    async def app_account(self, repo: Repo) -> Account:
+        """Return the account under which the app acts; asked for once."""
+        if self._account is None:
+            app = Call("app", "GET", "/app", {}, repeat=True)
+            answer = await self._app.call(app)
+            with understood(app):
+                login = f"{answer.data['slug']}[bot]"
+            call = get(repo, "user", "/users/{login}", login=login)
+            self._account = await self._read(repo, call, decode.account)
+        return self._account
 
     def _warn_of(self, owner: str, why: str) -> None:
         """Log once for an owner that `trust.teams` can't work there."""

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard, TypeVar
 from bot.core.github import events as e
 from bot.core.github.events import Event, Ignored, Malformed
 from bot.core.model.ids import RepoId, Sha
+from bot.core.model.people import Account
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.workflow_runs import WorkflowRun
@@ -91,6 +92,12 @@ def _maybe_number(payload: Payload, path: str) -> int | None:
 def _maybe_text(payload: Payload, path: str) -> str:
     value = _maybe(payload, path)
     return _storable(value) if isinstance(value, str) else ""
+
+
+def _account(payload: Payload, path: str) -> Account:
+    """Return an account; nobody without one that GitHub knows."""
+    number = _maybe_number(payload, f"{path}.id") or 0
+    return Account(number, _maybe_text(payload, f"{path}.login"))
 
 
 def _storable(text: str) -> str:
@@ -235,7 +242,8 @@ def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
         path=_maybe_text(payload, "workflow_run.path"),
         head_sha=_sha(payload, "workflow_run.head_sha"),
         html_url=_maybe_text(payload, "workflow_run.html_url"),
-        actor=_maybe_text(payload, "workflow_run.triggering_actor.login"),
+        actor=_account(payload, "workflow_run.actor"),
+        triggered_by=_account(payload, "workflow_run.triggering_actor"),
         created_at=_maybe_time(payload, "workflow_run.created_at"),
     )
     return e.WorkflowRunEvent(_repo(payload), run)

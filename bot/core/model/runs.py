@@ -86,7 +86,7 @@ class Run:
     retry: Message = NOTHING  # why the next attempt follows by itself, set at the end
     rerun_of: int | None = None  # Actions run whose failed jobs this attempt runs again
     not_before: datetime | None = None  # debounce
-    dispatch_id: str | None = None  # set before the dispatch, sent as `ascend_ci`
+    dispatch_id: str | None = None  # sent as `ascend_ci`; a secret until its Actions run exists
     label: str | None = None  # the label taken
     npus: int = 0  # of all nodes, on that label
     forced: str = ""  # who overrode the limits for it

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.core.model.ids import Sha
+from bot.core.model.people import NOBODY, Account
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,4 +21,12 @@ class WorkflowRun:
     conclusion: str | None = None
     display_title: str = ""
     path: str = ""
-    actor: str = ""
+    actor: Account = NOBODY
+    triggered_by: Account = NOBODY  # of this attempt
+
+    def is_of(self, app: Account) -> bool:
+        """Return True if the app has started it.
+
+        A later attempt may have been asked for by a person: it is the same run.
+        """
+        return self.actor == app and (self.attempt > 1 or self.triggered_by == app)

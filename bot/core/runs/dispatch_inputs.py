@@ -13,12 +13,13 @@ _REFUSED = (
 
 def inputs_of(run: Run, label: str) -> dict[str, str]:
     """Return the inputs of a workflow. GitHub accepts only strings."""
+    assert run.dispatch_id is not None  # it was stored before
     pull = "" if run.number is None else str(run.number)
     places = {"{sha}": run.sha, "{pr}": pull, "{runner}": label, "{run}": run.id}
     own = {name: _fill(value, places) for name, value in run.snapshot.suite.inputs.items()}
     return {
         **own,
-        "ascend_ci": run.id,
+        "ascend_ci": run.dispatch_id,
         "sha": run.sha,
         "pr": pull,
         "runner": label,

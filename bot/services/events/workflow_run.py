@@ -55,7 +55,7 @@ class WorkflowRuns(Service):
             over = WorkflowRunChanged(before.actions_attempt, "completed")
             run_event = RunEvent(before.id, Source.WEBHOOK, now, over)
             return Plan(repo=event.repo, run_events=(run_event,))
-        origin = Message("origin_actions", who=event.run.actor or Message("somebody"))
+        origin = Message("origin_actions", who=event.run.triggered_by.login or Message("somebody"))
         request = replace(
             next_attempt(before, origin),
             claims=await self._claims(event, before),
@@ -68,7 +68,9 @@ class WorkflowRuns(Service):
             new_runs=((run, claimants),),
             run_events=(webhook_event(event, run, now),),
             gates=(Gate(run.repo_id, run.sha, run.number or 0),),
-            audit=(audit_of(run, what, "adopted", now, who=event.run.actor or "somebody"),),
+            audit=(
+                audit_of(run, what, "adopted", now, who=event.run.triggered_by.login or "somebody"),
+            ),
         )
 
     async def _claims(self, event: WorkflowRunEvent, before: Run) -> tuple[Claim, ...]:
@@ -76,7 +78,7 @@ class WorkflowRuns(Service):
         pulls = await self._store.pulls.at(before.repo_id, before.sha)
         sources = [pr_source(pull.number) for pull in pulls]
         return tuple(
-            Claim(source, auto=False, by=event.run.actor)
+            Claim(source, auto=False, by=event.run.triggered_by.login)
             for source in sources or [f"pin:actions-{event.run.id}"]
         )
 
@@ -109,7 +111,10 @@ class WorkflowRuns(Service):
         await self._store.workflow_jobs.put(seen, now)
 
     async def _cancel_stray(self, event: WorkflowRunEvent) -> tuple[AuditEntry, ...]:
-        """Cancel a workflow run that carries our id and is not the one we follow."""
+        """Cancel a workflow run that we started with our id and do not follow.
+
+        Anybody with write can start one with that id: it is theirs.
+        """
         if event.run.status == "completed" or event.run.event != "workflow_dispatch":
             return ()
         cancelled: list[AuditEntry] = []
@@ -118,7 +123,8 @@ class WorkflowRuns(Service):
             if run is None or run.repo_id != event.repo.id:
                 continue
             known = run.actions_run_id
-            if run.state is State.DONE or (known is not None and known != event.run.id):
+            stray = run.state is State.DONE or (known is not None and known != event.run.id)
+            if stray and event.run.is_of(await self._github.app_account(event.repo)):
                 cancelled += await self._cancel(event, run, "stray: not the run we follow")
         return tuple(cancelled)
 

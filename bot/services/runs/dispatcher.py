@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from bot.core.messages import NOTHING, Message, quote
 from bot.core.model import run_events as ev
+from bot.core.model.people import NOBODY
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Run, State
 from bot.core.model.workflow_runs import WorkflowRun
@@ -45,7 +46,7 @@ class Dispatcher(Service):
             run = replace(run, rerun_of=None, actions_attempt=1)
         run = replace(
             run,
-            dispatch_id=run.id,
+            dispatch_id=run.dispatch_id or self._new_id(),
             state=State.DISPATCHING,
             dispatched_at=claimed.run.dispatched_at or self._clock.now(),
             queue_position=None,
@@ -111,16 +112,20 @@ class Dispatcher(Service):
             await self._adopt(claimed, run, answer, found=False)
 
     async def search(self, claimed: ClaimedRun, repo: Repo, step: Search) -> None:
-        """Look for our id; of several runs with it follow the first and cancel the others."""
+        """Look for our id; of several runs with it follow the first and cancel the others.
+
+        Anybody with write can start a workflow with that id, so only runs that we started count.
+        """
         run = claimed.run
         if run.rerun_of is not None:
             await self._search_rerun(claimed, repo, step)
             return
         since = (run.dispatched_at or run.created_at) - _CLOCKS_DIFFER
         listed = await self._github.runs_of_workflow(repo, run.snapshot.suite.workflow, since)
-        ours = sorted(
-            (item for item in listed if run.id in item.display_title), key=lambda item: item.id
-        )
+        assert run.dispatch_id is not None
+        named = [item for item in listed if run.dispatch_id in item.display_title]
+        app = await self._github.app_account(repo) if named else NOBODY
+        ours = sorted((item for item in named if item.is_of(app)), key=lambda item: item.id)
         if not ours:
             await self._learn(claimed, run, ev.DispatchSearched(step.number, step.search))
             return

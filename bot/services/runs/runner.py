@@ -84,7 +84,7 @@ class Runner(Service):
         """Take the step again after a while; a run that did not start holds no place till then."""
         until = self._clock.now() + wait
         # An intent that was stored since the claim must not be undone.
-        run = await self._store.runs.of_dispatch(claimed.run.id) or claimed.run
+        run = await self._store.runs.get(claimed.run.id) or claimed.run
         if run.state is State.QUEUED:
             await self._ledger.wait(claimed, steps.Wait(State.QUEUED, until, why))
         else:

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo
+from tests.accounts import account
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 REPO = Repo(RepoId(7), "acme", "verl", "main", installation_id=42)
@@ -132,13 +133,18 @@ def quota(remaining: int, *, limit: int = 5000, reset_in: int = 600) -> dict[str
     }
 
 
+def user_json(login: str) -> dict[str, Any]:
+    """Return an account as GitHub shows it."""
+    return {"login": login, "id": account(login).id}
+
+
 def pull_json(**changes: Any) -> dict[str, Any]:
     """Return a pull request as GitHub shows it."""
     return {
         "number": 5,
         "state": "open",
         "draft": False,
-        "user": {"login": "ann"},
+        "user": user_json("ann"),
         "head": {"sha": "a" * 40, "ref": "topic", "repo": {"id": 7}},
         "base": {"ref": "main", "repo": {"id": 7}},
         "changed_files": 2,
@@ -160,6 +166,6 @@ def run_json(**changes: Any) -> dict[str, Any]:
         "html_url": "https://github.com/acme/verl/actions/runs/900",
         "created_at": "2026-11-30T11:00:00Z",
         "updated_at": "2026-11-30T11:30:00Z",
-        "actor": {"login": "bot"},
-        "triggering_actor": {"login": "ann"},
+        "actor": user_json("bot"),
+        "triggering_actor": user_json("ann"),
     } | changes

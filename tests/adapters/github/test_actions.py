@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.adapters.github import GitHubClient
+from bot.core.model.people import NOBODY
 from bot.ports.errors import Lost, Permanent, Silent, Transient
+from tests.accounts import account
 from tests.adapters.github.support import NOW, REPO, R, Reply, Scripted, run_json
 
 DISPATCH = f"{R}/actions/workflows/e2e.yml/dispatches"
@@ -81,7 +84,7 @@ async def test_dispatched_runs_of_a_repository_are_one_list(
     run = run_json(conclusion=None, status="in_progress", actor=None, triggering_actor=None)
     github.on("GET", f"{R}/actions/runs", Reply(body={"total_count": 1, "workflow_runs": [run]}))
     (found,) = await client.dispatched_runs(REPO, NOW)
-    assert (found.status, found.conclusion, found.actor) == ("in_progress", None, "")
+    assert (found.status, found.conclusion, found.actor) == ("in_progress", None, NOBODY)
     assert github.requests()[0].query["created"] == ">=2026-11-30T12:00:00Z"
 
 
@@ -90,7 +93,10 @@ async def test_a_run_tells_its_attempt_and_who_started_it(
 ) -> None:
     github.on("GET", f"{R}/actions/runs/900", Reply(body=run_json(run_attempt=3)))
     run = await client.actions_run(REPO, 900)
-    assert (run.attempt, run.actor, run.display_title) == (3, "ann", "suite 01ABC")
+    assert (run.attempt, run.display_title) == (3, "suite 01ABC")
+    assert (run.actor, run.triggered_by) == (account("bot"), account("ann"))
+    assert run.is_of(account("bot"))
+    assert not replace(run, attempt=1).is_of(account("bot"))
 
 
 async def test_jobs_tell_the_first_failed_step(client: GitHubClient, github: Scripted) -> None:

@@ -10,7 +10,8 @@ from structlog.testing import capture_logs
 from bot.adapters.github import GitHubClient
 from bot.core.model.levels import Level
 from bot.ports.errors import Permanent
-from tests.adapters.github.support import REPO, HandClock, R, Reply, Scripted
+from tests.accounts import account
+from tests.adapters.github.support import REPO, HandClock, R, Reply, Scripted, user_json
 
 ANN = f"{R}/collaborators/ann/permission"
 TEAM = "/orgs/acme/teams/ci-owners/memberships/ann"
@@ -122,3 +123,13 @@ async def test_another_refusal_of_a_team_is_no_answer(
     github.on("GET", TEAM, Reply(422, {"message": "no"}))
     with pytest.raises(Permanent):
         await client.in_team(REPO, "ci-owners", "ann")
+
+
+async def test_the_apps_own_account_is_asked_for_once(
+    client: GitHubClient, github: Scripted
+) -> None:
+    github.on("GET", "/app", Reply(body={"id": 99, "slug": "ascend-ci"}))
+    github.on("GET", "/users/ascend-ci%5Bbot%5D", Reply(body=user_json("ascend-ci[bot]")))
+    for _ in range(2):
+        assert await client.app_account(REPO) == account("ascend-ci[bot]")
+    assert len(github.requests()) == 2

@@ -1,13 +1,20 @@
 """What a dispatch sends, and what a refusal says."""
 
+from typing import Any
+
 import pytest
 
+from bot.core.model.runs import Run
 from bot.core.runs.dispatch_inputs import inputs_of, refusal
 from tests.core.building import LABEL, SHA, a_run
 
 
+def sent(**changes: Any) -> Run:
+    return a_run(dispatch_id="01D5", **changes)
+
+
 @pytest.mark.parametrize(
-    ("value", "sent"),
+    ("value", "filled"),
     [
         ("{sha}", SHA),
         ("pr-{pr}", "pr-5"),
@@ -18,13 +25,13 @@ from tests.core.building import LABEL, SHA, a_run
         ("", ""),
     ],
 )
-def test_placeholders_of_an_own_input(value: str, sent: str) -> None:
-    assert inputs_of(a_run(inputs={"x": value}), LABEL)["x"] == sent
+def test_placeholders_of_an_own_input(value: str, filled: str) -> None:
+    assert inputs_of(sent(inputs={"x": value}), LABEL)["x"] == filled
 
 
 def test_what_is_always_sent() -> None:
-    assert inputs_of(a_run(), LABEL) == {
-        "ascend_ci": "01J5",
+    assert inputs_of(sent(), LABEL) == {
+        "ascend_ci": "01D5",
         "sha": SHA,
         "pr": "5",
         "runner": LABEL,
@@ -33,13 +40,13 @@ def test_what_is_always_sent() -> None:
 
 
 def test_no_pull_request_is_an_empty_text() -> None:
-    sent = inputs_of(a_run(number=None, inputs={"x": "[{pr}]"}), LABEL)
-    assert (sent["pr"], sent["x"]) == ("", "[]")
+    made = inputs_of(sent(number=None, inputs={"x": "[{pr}]"}), LABEL)
+    assert (made["pr"], made["x"]) == ("", "[]")
 
 
 def test_an_own_input_never_replaces_what_is_always_sent() -> None:
     own = dict.fromkeys(("ascend_ci", "sha", "pr", "runner", "timeout_minutes"), "mine")
-    assert "mine" not in inputs_of(a_run(inputs=own), LABEL).values()
+    assert "mine" not in inputs_of(sent(inputs=own), LABEL).values()
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from bot.core.runs.native import (
     native_suites,
 )
 from bot.core.runs.steps import Bind, Dispatch, ReadEnd, SendCancel, Step, Wait
+from tests.accounts import account
 from tests.core import views
 from tests.core.building import (
     LABEL,
@@ -127,6 +128,15 @@ def test_the_newest_run_is_followed_one_at_a_time(
 ) -> None:
     seen = replace(SEEN, event=event)
     assert may_adopt(seen, reversed(attempts)) is adopted, claim
+
+
+def test_a_run_is_of_the_app_that_started_it_whoever_runs_it_again() -> None:
+    bot, ann = account("bot"), account("ann")
+    ours = replace(SEEN, actor=bot, triggered_by=bot)
+    assert ours.is_of(bot)
+    assert not replace(ours, triggered_by=ann).is_of(bot)
+    assert replace(ours, triggered_by=ann, attempt=2).is_of(bot)
+    assert not replace(ours, actor=ann).is_of(bot)
 
 
 def test_a_change_tells_the_status() -> None:
