@@ -1,6 +1,7 @@
 """The command line: commands by file, imported only when they are called."""
 
 import os
+from functools import partial
 from importlib import import_module
 
 import click
@@ -55,3 +56,6 @@ def main(ctx: click.Context) -> None:
     """Govern CI on scarce Ascend NPUs."""
     if os.environ.get("NO_COLOR"):  # rich respects it, click does not: https://no-color.org
         ctx.color = False
+    if ctx.invoked_subcommand != "init":  # what that writes belongs to a repository
+        # The database and its log, kept logs, jobs and locks: only for the user of the process.
+        ctx.call_on_close(partial(os.umask, os.umask(0o077)))

@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,6 +87,7 @@ async def _migrate_sqlite(url: str) -> None:
     database = Path(make_url(url).database or "")
     async with _file_lock(database.with_name(database.name + ".lock")):
         await asyncio.to_thread(_switch_to_wal, database)
+        _keep_private(database)
         engine = sqlite_engine(url, begin="BEGIN IMMEDIATE", connections=1)
         try:
             async with engine.begin() as conn:
@@ -99,6 +100,14 @@ def _switch_to_wal(database: Path) -> None:
     """Let readers go on beside the writer; the file remembers it."""
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
+
+
+def _keep_private(database: Path) -> None:
+    """Let nobody else read the files: a restored backup may have other modes."""
+    for suffix in ("", "-wal", "-shm"):
+        # Another process may end, and take its files along; another user's stay as they are.
+        with suppress(FileNotFoundError, PermissionError):
+            Path(f"{database}{suffix}").chmod(0o600)
 
 
 async def _migrate_postgres(url: str) -> None:

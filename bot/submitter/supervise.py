@@ -98,6 +98,7 @@ class Supervisor:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                umask=0o022,  # the service's own files are private, those of a job as usual
             )
         except (OSError, ValueError) as error:
             self._finish("FAILED", f"could not start: {error}")

@@ -31,6 +31,7 @@ async def serve(variables: dict[str, str]) -> asyncio.subprocess.Process:
         cwd=Path(__file__).parents[2],
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
+        umask=0,
     )
 
 
@@ -45,7 +46,18 @@ async def test_wrong_settings_are_said_at_once_and_leave_with_2(tmp_path: Path) 
         assert name in text
 
 
-async def test_a_service_told_to_stop_leaves_with_0(tmp_path: Path) -> None:
+def others_read_nothing(folder: Path, pid: int) -> None:
+    """Check the database's files, and that all later ones will be as private."""
+    modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+    assert set(modes) >= {"bot.db", "bot.db-wal", "bot.db-shm", "bot.db.lock"}
+    assert {name for name, mode in modes.items() if mode & 0o077} == set()
+    assert "Umask:\t0077" in Path(f"/proc/{pid}/status").read_text()
+
+
+async def test_a_service_started_with_umask_0_is_private_and_told_to_stop_leaves_with_0(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "bot.db").touch()  # as from a backup: others may read it
     process = await serve(environment(tmp_path))
     assert process.stdout is not None
     lines: list[bytes] = []
@@ -54,6 +66,7 @@ async def test_a_service_told_to_stop_leaves_with_0(tmp_path: Path) -> None:
             line = await process.stdout.readline()
             assert line, lines
             lines.append(line)
+    others_read_nothing(tmp_path, process.pid)
     process.terminate()
     rest, _ = await asyncio.wait_for(process.communicate(), 60)
     assert process.returncode == 0, rest.decode()

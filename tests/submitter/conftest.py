@@ -158,7 +158,7 @@ class Process:
     async def start(self, *options: str) -> Service:
         argv = ["-m", "bot", "submitter", "--port", "0", "--data-dir", str(self.folder / "data")]
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable, *argv, *options, stderr=asyncio.subprocess.PIPE
+            sys.executable, *argv, *options, stderr=asyncio.subprocess.PIPE, umask=0
         )
         assert self.process.stderr is not None
         async for line in self.process.stderr:

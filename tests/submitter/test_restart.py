@@ -50,6 +50,16 @@ async def test_an_end_that_came_while_the_service_was_away_is_known(process: Pro
     assert (await service.state(job))["message"] == "AppFailed: exit code 5"
 
 
+async def test_the_files_of_jobs_are_private_whatever_the_umask_and_those_of_a_script_are_not(
+    process: Process,
+) -> None:
+    service = await process.start()
+    assert lines(await service.events(await service.post("umask"))) == ["0022"]
+    found = [process.folder / "data", *(process.folder / "data").rglob("*")]
+    assert {"job.json", "events.ndjson", "state.json", "lock"} <= {path.name for path in found}
+    assert [path for path in found if path.stat().st_mode & 0o077] == []
+
+
 async def test_a_key_is_kept_over_a_restart(process: Process) -> None:
     service = await process.start()
     body = service.body("echo once")
