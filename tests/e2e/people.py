@@ -1,5 +1,6 @@
 """How people talk to the bot in the tests, and what must hold after an attack."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,13 +27,23 @@ async def stands(world: World, seconds: float = LONG_AGO) -> None:
 
 async def say(world: World, pull: Pull, who: str, text: str) -> str:
     """Comment; return the bot's reply, "" for none."""
-    before = len(world.github.comments(pull))
-    world.github.people.comment(pull, who, text)
+    (reply,) = await all_say(world, [(pull, who, text)])
+    return reply
+
+
+async def all_say(world: World, said: Sequence[tuple[Pull, str, str]]) -> list[str]:
+    """Let each person comment on a pull request of its own, at once; return the bot's replies."""
+    before = [len(world.github.comments(pull)) for pull, _, _ in said]
+    for pull, who, text in said:
+        world.github.people.comment(pull, who, text)
     await world.settle()
     await world.pass_time(10)
-    replies = world.github.comments(pull)[before + 1 :]
-    assert len(replies) <= 1
-    return replies[0] if replies else ""
+    found = []
+    for (pull, _, _), count in zip(said, before, strict=True):
+        replies = world.github.comments(pull)[count + 1 :]
+        assert len(replies) <= 1
+        found += replies or [""]
+    return found
 
 
 async def press(world: World, sha: str, who: str, button: str = "approve") -> str:

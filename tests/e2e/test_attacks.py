@@ -4,40 +4,57 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from bot.app import Parts
 from bot.sim import NewPull
+from bot.sim.model import Pull
 from tests.e2e.people import paste, press, say, stands, started, stranger, unharmed, waits
 from tests.e2e.world import POLICY, World
 
 POLICY_FILE = ".github/ascend-ci.yml"
 
 
-@pytest.mark.parametrize("push_first", [False, True])
-async def test_a_push_between_a_comment_and_its_handling_starts_nothing(
-    world: World, *, push_first: bool
-) -> None:
-    pull = await stranger(world)
-    for number, verb in enumerate(("approve", "unit", "run multinode", "rerun unit")):
-        world.github.deliveries.hold()
-        world.github.people.comment(pull, "writer", f"/ascend-e2e {verb}")
+async def one_for_each(world: World, verbs: tuple[str, ...]) -> dict[str, Pull]:
+    """Open a stranger's pull request for each verb, and let them stand."""
+    fork = NewPull(fork=True)
+    pulls = {
+        verb: world.github.people.open_pull("stranger", {f"verl/{number}.py": "1"}, fork)
+        for number, verb in enumerate(verbs)
+    }
+    await stands(world)
+    return pulls
+
+
+async def test_a_push_between_a_comment_and_its_handling_starts_nothing(world: World) -> None:
+    pulls = await one_for_each(world, ("approve", "unit", "run multinode", "rerun unit"))
+    people, deliveries = world.github.people, world.github.deliveries
+    for push_first in (False, True):
+        deliveries.hold()
+        for verb, pull in pulls.items():
+            people.comment(pull, "writer", f"/ascend-e2e {verb}")
         await world.clock.advance(2)
-        world.github.people.push(pull, {"verl/a.py": f"evil {number}"})
+        for pull in pulls.values():
+            people.push(pull, {"verl/a.py": f"evil {push_first}"})
         if push_first:
-            world.github.deliveries.pending.reverse()
-        world.github.deliveries.release()
+            deliveries.pending.reverse()
+        deliveries.release()
         await world.pass_time(10)
-        reply = world.github.comments(pull)[-1]
-        assert "after your comment was written" in reply
-        assert paste(verb, pull.head_sha) in reply
-        await waits(world, pull)
+        for verb, pull in pulls.items():
+            reply = world.github.comments(pull)[-1]
+            assert "after your comment was written" in reply, (verb, push_first)
+            assert paste(verb, pull.head_sha) in reply
+            await waits(world, pull)
         await stands(world)
     assert world.github.runs() == []
 
 
-async def test_a_push_between_an_approval_and_the_dispatch_starts_nothing(world: World) -> None:
-    pull = await stranger(world)
+async def test_a_push_after_an_approval_starts_nothing(world: World) -> None:
+    await before_the_dispatch(world, await stranger(world))
+    await right_after_the_click(world, await stranger(world, "verl/b.py"))
+    await on_an_old_gate(world, await stranger(world, "verl/c.py"))
+    assert world.github.runs() == []
+
+
+async def before_the_dispatch(world: World, pull: Pull) -> None:
     old = pull.head_sha
     world.github.people.press(world.gate(old).id, "approve", "writer")
     await world.github.deliveries.idle()
@@ -51,43 +68,9 @@ async def test_a_push_between_an_approval_and_the_dispatch_starts_nothing(world:
     await waits(world, pull)
     assert world.gate(old).conclusion == "cancelled"
     assert world.check("unit", old).conclusion == "cancelled"
-    assert world.github.runs() == []
 
 
-async def test_an_approving_comment_names_a_head_that_is_younger_than_60_s(world: World) -> None:
-    pull = await stranger(world)
-    for age in (5, 58):
-        for verb in ("approve", "unit"):
-            world.github.people.push(pull, {"verl/a.py": f"{age} {verb}"})
-            await stands(world, age)
-            reply = await say(world, pull, "writer", f"/ascend-e2e {verb}")
-            assert paste(verb, pull.head_sha) in reply
-            await waits(world, pull)
-            await stands(world)
-    assert world.github.runs() == []
-    world.github.people.push(pull, {"verl/a.py": "named"})
-    await stands(world, 5)
-    await say(world, pull, "writer", f"/ascend-e2e approve --sha {pull.head_sha[:12]}")
-    assert started(world) == [pull.head_sha]
-
-
-async def test_an_old_gates_button_starts_nothing_after_a_push(world: World) -> None:
-    pull = await stranger(world)
-    old, gate = pull.head_sha, world.gate(pull.head_sha)
-    world.github.people.push(pull, {"verl/a.py": "evil"})
-    await world.pass_time(10)
-    world.github.people.press(gate.id, "approve", "writer")
-    await world.pass_time(10)
-    answer = world.gate(old)
-    assert "is not the head of an open pull request any more" in (answer.summary or "")
-    assert f"`/ascend-e2e --sha {old[:12]}`" in (answer.summary or "")
-    assert (answer.id != gate.id, answer.conclusion) == (True, "action_required")
-    await waits(world, pull)
-    assert world.github.runs() == []
-
-
-async def test_a_push_handled_right_after_a_click_starts_nothing(world: World) -> None:
-    pull = await stranger(world)
+async def right_after_the_click(world: World, pull: Pull) -> None:
     old = pull.head_sha
     world.github.people.press(world.gate(old).id, "approve", "writer")
     await world.github.deliveries.idle()
@@ -98,7 +81,41 @@ async def test_a_push_handled_right_after_a_click_starts_nothing(world: World) -
     await world.pass_time(10)
     await waits(world, pull)
     assert world.gate(old).status == "completed"
+
+
+async def on_an_old_gate(world: World, pull: Pull) -> None:
+    old, gate = pull.head_sha, world.gate(pull.head_sha)
+    world.github.people.push(pull, {"verl/a.py": "evil"})
+    await world.pass_time(10)
+    world.github.people.press(gate.id, "approve", "writer")
+    await world.pass_time(10)
+    answer = world.gate(old)
+    assert "is not the head of an open pull request any more" in (answer.summary or "")
+    assert f"`/ascend-e2e --sha {old[:12]}`" in (answer.summary or "")
+    assert (answer.id != gate.id, answer.conclusion) == (True, "action_required")
+    await waits(world, pull)
+
+
+async def test_an_approving_comment_names_a_head_that_is_younger_than_60_s(world: World) -> None:
+    people = world.github.people
+    pulls = await one_for_each(world, ("approve", "unit"))
+    for age in (5, 58):
+        for pull in pulls.values():
+            people.push(pull, {"verl/a.py": f"{age}"})
+        await stands(world, age)
+        for verb, pull in pulls.items():
+            people.comment(pull, "writer", f"/ascend-e2e {verb}")
+        await stands(world, 10)
+        for verb, pull in pulls.items():
+            assert paste(verb, pull.head_sha) in world.github.comments(pull)[-1], age
+            await waits(world, pull)
+        await stands(world)
     assert world.github.runs() == []
+    pull = pulls["approve"]
+    people.push(pull, {"verl/a.py": "named"})
+    await stands(world, 5)
+    await say(world, pull, "writer", f"/ascend-e2e approve --sha {pull.head_sha[:12]}")
+    assert started(world) == [pull.head_sha]
 
 
 class Meanwhile:
@@ -143,20 +160,24 @@ async def test_a_push_handled_in_the_midst_of_a_click_is_not_undone_by_it(world:
 
 
 async def test_a_command_that_comes_late_does_not_run_on_the_head_that_moved(world: World) -> None:
-    pull = world.open_pull(path="docs/a.md")
+    people, deliveries = world.github.people, world.github.deliveries
+    verbs = ("nightly-grpo", "approve", "rerun")
+    pulls = {verb: world.open_pull(path=f"docs/{verb}.md") for verb in verbs}
     await stands(world)
-    for verb in ("nightly-grpo", "approve", "rerun"):
-        world.github.deliveries.hold()
-        world.github.people.comment(pull, "maintainer", f"/ascend-e2e {verb}")
-        late = world.github.deliveries.pending[:]
-        world.github.deliveries.pending.clear()
-        world.github.deliveries.release()
-        await world.pass_time(60)
-        world.github.people.push(pull, {"docs/a.md": verb})
-        await stands(world)
-        world.github.deliveries.pending += late
-        await world.github.deliveries.flush()
-        await world.pass_time(10)
+    deliveries.hold()
+    for verb, pull in pulls.items():
+        people.comment(pull, "maintainer", f"/ascend-e2e {verb}")
+    late = deliveries.pending[:]
+    deliveries.pending.clear()
+    deliveries.release()
+    await world.pass_time(60)
+    for pull in pulls.values():
+        people.push(pull, {"docs/a.md": "2"})
+    await stands(world)
+    deliveries.pending += late
+    await deliveries.flush()
+    await world.pass_time(10)
+    for verb, pull in pulls.items():
         reply = world.github.comments(pull)[-1]
         assert "after your comment was written" in reply
         assert paste(verb, pull.head_sha) in reply
@@ -169,20 +190,22 @@ async def test_a_named_commit_is_one_that_was_a_head_of_this_pull_request(world:
     pull = world.open_pull(path="docs/a.md")
     await stands(world)
     main = world.github.state.repo().git.tip("refs/heads/main") or ""
+    verbs = ("unit", "approve", "rerun unit")
     for sha in (foreign.head_sha, foreign.head_sha[:12], main, "ab" * 20, "ab" * 6):
-        for verb in ("unit", "approve", "rerun unit"):
-            reply = await say(world, pull, "maintainer", f"/ascend-e2e {verb} --sha {sha}")
-            assert "is no commit of this pull request that was its head" in reply
+        lines = "\n".join(f"/ascend-e2e {verb} --sha {sha}" for verb in verbs)
+        reply = await say(world, pull, "maintainer", lines)
+        assert reply.count("is no commit of this pull request that was its head") == len(verbs), sha
+        for verb in verbs:
             assert paste(verb, pull.head_sha) in reply
-        await world.pass_time(61)  # below the commands of a minute
+        await world.pass_time(20)  # below the commands of a minute
     short = await say(world, pull, "maintainer", f"/ascend-e2e unit --sha {pull.head_sha[:11]}")
     assert "at least 12 hex digits" in short
     assert world.github.runs() == []
     await waits(world, foreign)
+    await a_former_head_runs_only_by_who_may_approve_it(world, foreign)
 
 
-async def test_a_former_head_runs_only_by_who_may_approve_it(world: World) -> None:
-    pull = await stranger(world)
+async def a_former_head_runs_only_by_who_may_approve_it(world: World, pull: Pull) -> None:
     old = pull.head_sha
     world.github.people.push(pull, {"verl/a.py": "2"})
     await stands(world)
@@ -196,7 +219,12 @@ async def test_a_former_head_runs_only_by_who_may_approve_it(world: World) -> No
     await waits(world, pull)  # the head itself has no approval
 
 
-async def test_a_fork_that_edits_the_policy_does_not_trust_itself(world: World) -> None:
+async def test_a_fork_and_a_weaker_base_bring_no_policy_of_their_own(world: World) -> None:
+    await a_fork_that_edits_the_policy(world)
+    await a_weaker_base(world)
+
+
+async def a_fork_that_edits_the_policy(world: World) -> None:
     policy = POLICY.replace("version: 1", "version: 1\ntrust: {auto: none, users: [stranger]}")
     evil = policy.replace("workflow: unit.yml", "workflow: evil.yml")
     files = {POLICY_FILE: evil, "verl/a.py": "1"}
@@ -211,12 +239,13 @@ async def test_a_fork_that_edits_the_policy_does_not_trust_itself(world: World) 
     assert world.only_run().workflow.path.endswith("/unit.yml")
 
 
-async def test_a_weaker_base_brings_no_policy_of_its_own(world: World) -> None:
+async def a_weaker_base(world: World) -> None:
+    before = started(world)
     weak = POLICY.replace("version: 1", "version: 1\ntrust: {auto: none, approve: none}")
     world.github.people.push_branch("maintainer", {POLICY_FILE: weak}, "weak")
     await world.settle()
     pull = world.github.people.open_pull(
-        "stranger", {"verl/a.py": "1"}, NewPull(fork=True, base="weak")
+        "stranger", {"verl/w.py": "1"}, NewPull(fork=True, base="weak")
     )
     await stands(world)
     await waits(world, pull)
@@ -227,10 +256,17 @@ async def test_a_weaker_base_brings_no_policy_of_its_own(world: World) -> None:
     for one in (pull, moved):
         assert "Policy: `main`" in (world.gate(one.head_sha).summary or "")
         assert "needs write" in await say(world, one, "stranger", "/ascend-e2e approve")
-    assert world.github.runs() == []
+    assert started(world) == before
 
 
-async def test_an_edit_of_the_workflows_by_write_waits_for_somebody_else(world: World) -> None:
+async def test_ones_own_push_and_edit_of_the_workflows_wait_for_somebody_else(
+    world: World,
+) -> None:
+    await an_edit_of_the_workflows(world)
+    await a_push_to_anothers_pull_request(world)
+
+
+async def an_edit_of_the_workflows(world: World) -> None:
     files = {".github/actions/x/action.yml": "runs: {}\n", "verl/a.py": "1"}
     pull = world.github.people.open_pull("writer", files)
     await stands(world)
@@ -245,7 +281,7 @@ async def test_an_edit_of_the_workflows_by_write_waits_for_somebody_else(world: 
     assert started(world) == [pull.head_sha]
 
 
-async def test_who_pushed_to_anothers_pull_request_does_not_approve_it(world: World) -> None:
+async def a_push_to_anothers_pull_request(world: World) -> None:
     pull = await stranger(world)
     world.github.people.push(pull, {"verl/a.py": "mine"}, by="writer")
     await stands(world)
@@ -254,7 +290,7 @@ async def test_who_pushed_to_anothers_pull_request_does_not_approve_it(world: Wo
     assert "your own commit" in await press(world, pull.head_sha, "writer")
     await waits(world, pull)
     await say(world, pull, "maintainer", "/ascend-e2e approve")
-    assert started(world) == [pull.head_sha]
+    assert started(world)[1:] == [pull.head_sha]
 
 
 async def test_who_starts_one_suite_of_a_strangers_commit_leaves_none_hanging(
@@ -270,11 +306,14 @@ async def test_who_starts_one_suite_of_a_strangers_commit_leaves_none_hanging(
     assert "2 not finished" in (world.gate(pull.head_sha).title or "")
 
 
-@pytest.mark.parametrize("lost", [False, True])
-async def test_a_command_that_overtakes_its_push_hides_nothing_of_it(
-    world: World, *, lost: bool
-) -> None:
-    pull = world.open_pull()
+async def test_what_overtakes_its_push_hides_nothing_of_it(world: World) -> None:
+    for lost in (False, True):
+        await a_command_that_overtakes(world, lost=lost)
+    await an_approval_that_overtakes(world)
+
+
+async def a_command_that_overtakes(world: World, *, lost: bool) -> None:
+    pull = world.open_pull(path=f"verl/{lost}.py")
     await stands(world)
     old = pull.head_sha
     world.github.deliveries.hold()
@@ -289,23 +328,29 @@ async def test_a_command_that_overtakes_its_push_hides_nothing_of_it(
         await world.clock.advance(3601)
         await world.sweep()
         await stands(world)
-    assert started(world) == [old, pull.head_sha]
-    assert world.github.runs()[0].cancelled
+    *_, first, second = world.github.runs()
+    assert (first.inputs["sha"], second.inputs["sha"]) == (old, pull.head_sha)
+    assert first.cancelled
     assert world.gate(old).conclusion == "cancelled"
     assert world.gate(pull.head_sha).status == "in_progress"
+    for run in (first, second):
+        world.github.actions.finish(run, "cancelled")
+    await world.settle()
 
 
-async def test_an_approval_that_overtakes_its_push_closes_the_gate_before(world: World) -> None:
+async def an_approval_that_overtakes(world: World) -> None:
+    """Lose the push: the gate of the head before it closes all the same."""
     pull = world.open_pull()
     await stands(world)
-    old = pull.head_sha
+    old, before = pull.head_sha, started(world)
+    assert before[-1] == old
     world.github.deliveries.drop_if(lambda one: one.event in {"pull_request", "push"})
     world.github.people.push(pull, {"verl/a.py": "2"}, by="stranger")
     await say(world, pull, "writer", f"/ascend-e2e approve --sha {old[:12]}")
-    assert started(world) == [old]
+    assert started(world) == before
     world.github.grant("admin", "admin")  # nobody knows who pushed: that needs maintain
     await say(world, pull, "admin", f"/ascend-e2e approve --sha {pull.head_sha[:12]}")
     await stands(world)
-    assert started(world) == [old, pull.head_sha]
+    assert started(world) == [*before, pull.head_sha]
     assert world.gate(old).conclusion == "cancelled"
     assert world.gate(pull.head_sha).status == "in_progress"

@@ -1,8 +1,6 @@
 """Cancels in every state, by whom they may be, and limits that stop a run."""
 
-import pytest
-
-from bot.sim.model import Pull, Run
+from bot.sim.model import Run
 from tests.e2e.people import say, stranger
 from tests.e2e.test_pull_events import DISPATCH, ONE_TRY, begun, end, new_policy, runs_of, shown
 from tests.e2e.world import POLICY, World
@@ -34,35 +32,28 @@ async def test_before_its_dispatch_a_run_is_cancelled_at_once(world: World) -> N
     assert world.writes(DISPATCH) == 2  # a free slot starts it no more
 
 
-@pytest.mark.parametrize("restart", [False, True])
-@pytest.mark.parametrize("fault", ["lost", "drop"])
-async def test_a_cancel_waits_for_what_became_of_a_lost_dispatch(
-    world: World, fault: str, *, restart: bool
-) -> None:
-    world.github.fault(fault, "POST", "*/dispatches")
-    pull = world.open_pull()
-    await world.settle()
-    await say(world, pull, "maintainer", "/ascend-e2e cancel")
-    for seconds in (11, 26):
-        if restart:
-            await world.restart()
-        await world.pass_time(seconds)
-    assert [run.cancelled for run in world.github.runs()] == [True] * (fault == "lost")
-    assert shown(world, pull) == ("cancelled", "failure")
+async def test_a_cancel_waits_for_what_became_of_a_lost_dispatch(world: World) -> None:
+    for restart in (False, True):
+        for fault in ("lost", "drop"):
+            world.github.fault(fault, "POST", "*/dispatches")
+        pulls = [world.open_pull(path=f"verl/{restart}{number}.py") for number in range(2)]
+        await world.settle()
+        for pull in pulls:
+            world.github.people.comment(pull, "maintainer", "/ascend-e2e cancel")
+        await world.settle()
+        for seconds in (10, 11, 26):
+            if restart:
+                await world.restart()
+            await world.pass_time(seconds)
+        (run,) = (run for pull in pulls for run in runs_of(world, pull))  # one never came to be
+        assert run.cancelled, restart
+        for pull in pulls:
+            assert shown(world, pull) == ("cancelled", "failure"), restart
     await world.pass_time(601)
-    assert len(world.github.runs()) == (1 if fault == "lost" else 0)
+    assert len(world.github.runs()) == 2
 
 
-async def test_a_run_that_no_runner_took_is_cancelled(world: World) -> None:
-    pull = world.open_pull()
-    await world.settle()
-    await say(world, pull, "maintainer", "/ascend-e2e cancel")
-    assert world.only_run().conclusion == "cancelled"
-    assert shown(world, pull) == ("cancelled", "failure")
-    assert world.writes(CANCEL) == 1
-
-
-async def test_a_cancel_that_comes_after_the_end_leaves_the_end_as_it_is(world: World) -> None:
+async def test_a_cancel_that_meets_an_end_leaves_the_end_as_it_is(world: World) -> None:
     for conclusion in ("success", "failure"):
         pull = await begun(world, f"verl/{conclusion}.py")
         (run,) = runs_of(world, pull)
@@ -73,19 +64,34 @@ async def test_a_cancel_that_comes_after_the_end_leaves_the_end_as_it_is(world: 
         await say(world, pull, "maintainer", "/ascend-e2e cancel")  # answered 409: read again
         assert shown(world, pull) == (conclusion, conclusion)
 
-
-async def test_a_cancel_while_the_log_is_read_changes_nothing(world: World) -> None:
-    pull = await begun(world, "verl/a.py")
+    asked = world.writes(CANCEL)
+    pull = await begun(world, "verl/log.py")
     world.github.fault("503", "GET", "*/logs", times=9)
-    world.github.actions.finish(world.only_run(), "failure", log="ValueError: x")
+    world.github.actions.finish(runs_of(world, pull)[0], "failure", log="ValueError: x")
     await world.settle()
     assert world.check("unit", pull.head_sha).status == "in_progress"
-    await say(world, pull, "maintainer", "/ascend-e2e cancel")
+    await say(world, pull, "maintainer", "/ascend-e2e cancel")  # while the log is read
     assert world.check("unit", pull.head_sha).status == "in_progress"
     world.github.faults.clear()
     await world.pass_time(11)
     assert shown(world, pull) == ("failure", "failure")
-    assert world.writes(CANCEL) == 0
+    assert world.writes(CANCEL) == asked
+
+
+async def test_a_run_that_nobody_took_or_somebody_deleted_is_cancelled(world: World) -> None:
+    pull = world.open_pull()
+    await world.settle()
+    await say(world, pull, "maintainer", "/ascend-e2e cancel")
+    assert world.only_run().conclusion == "cancelled"
+    assert shown(world, pull) == ("cancelled", "failure")
+    assert "maintainer" in (world.check("unit", pull.head_sha).title or "")
+    assert world.writes(CANCEL) == 1
+    pull = await begun(world, "verl/b.py")
+    del world.github.state.runs[runs_of(world, pull)[0].id]
+    await say(world, pull, "maintainer", "/ascend-e2e cancel")
+    check, gate = shown(world, pull)
+    assert check is not None
+    assert gate == "failure"
 
 
 async def test_a_run_that_goes_on_is_cancelled_by_force_and_then_seldom_looked_at(
@@ -102,8 +108,8 @@ async def test_a_run_that_goes_on_is_cancelled_by_force_and_then_seldom_looked_a
     await world.restart()
     await world.pass_time(361)
     world.github.calls.clear()
-    for _ in range(60):
-        await world.pass_time(10)
+    for _ in range(20):
+        await world.pass_time(30)
     reads = [call for call in world.github.calls if call.route == READ_RUN]
     assert 5 <= len(reads) <= 11  # ten minutes
     assert (world.writes(CANCEL), world.writes(FORCE)) == (0, 0)
@@ -113,19 +119,11 @@ async def test_a_run_that_goes_on_is_cancelled_by_force_and_then_seldom_looked_a
     assert shown(world, pull) == ("cancelled", "failure")
 
 
-async def test_a_run_that_was_deleted_on_github_ends_all_the_same(world: World) -> None:
-    pull = await begun(world, "verl/a.py")
-    del world.github.state.runs[world.only_run().id]
-    await say(world, pull, "maintainer", "/ascend-e2e cancel")
-    check, gate = shown(world, pull)
-    assert check is not None
-    assert gate == "failure"
-
-
-async def test_who_may_cancel(world: World) -> None:
+async def test_who_may_cancel_and_what(world: World) -> None:
+    left = await begun(world, "verl/left.py")
     pull = await stranger(world)
     await say(world, pull, "writer", f"/ascend-e2e approve --sha {pull.head_sha[:12]}")
-    run = world.only_run()
+    (run,) = runs_of(world, pull)
     reply = await say(world, pull, "reader", "/ascend-e2e cancel")
     assert "Cancelling `unit` needs triage permission here, and you have read." in reply
     assert not run.cancelled
@@ -140,28 +138,20 @@ async def test_who_may_cancel(world: World) -> None:
     await say(world, other, "writer", "/ascend-e2e cancel nightly-*")
     assert heavy.cancelled
 
-
-async def test_what_runs_can_be_cancelled_though_its_suite_has_left_the_policy(
-    world: World,
-) -> None:
-    pull = await begun(world, "verl/a.py")
-    await new_policy(world, POLICY.replace("  unit:", "  other:"))
-    reply = await say(world, pull, "writer", "/ascend-e2e rerun unit")
-    assert "No suite `unit`" in reply
-    await say(world, pull, "writer", "/ascend-e2e cancel unit")
-    assert world.only_run().cancelled
-
-
-async def test_what_a_command_pinned_can_be_cancelled_too(world: World) -> None:
     pull = await begun(world, "docs/a.md")
     old = pull.head_sha
     world.github.people.push(pull, {"docs/a.md": "2"})
     await world.pass_time(120)
     await say(world, pull, "writer", f"/ascend-e2e nightly-grpo --sha {old[:12]}")
-    run = world.only_run()
-    await say(world, pull, "maintainer", "/ascend-e2e cancel")
+    (run,) = runs_of(world, pull)
+    await say(world, pull, "maintainer", "/ascend-e2e cancel")  # what a command pinned as well
     assert run.cancelled
     assert world.check("nightly-grpo", old).conclusion == "cancelled"
+
+    await new_policy(world, POLICY.replace("  unit:", "  other:"))
+    assert "No suite `unit`" in await say(world, left, "writer", "/ascend-e2e rerun unit")
+    await say(world, left, "writer", "/ascend-e2e cancel unit")  # it has left the policy
+    assert runs_of(world, left)[0].cancelled
 
 
 async def test_no_runner_within_a_day_is_not_the_changes_fault(world: World) -> None:
@@ -177,44 +167,32 @@ async def test_no_runner_within_a_day_is_not_the_changes_fault(world: World) -> 
     assert "Not your change: no runner took the job" in str(check.title)
 
 
-async def test_the_time_limit_stops_a_run_whatever_happens_to_the_bot(world: World) -> None:
-    pull = await begun(world, "verl/a.py")
-    run = world.only_run()
-    await world.pass_time(HOUR - 60)
-    assert not run.cancelled
-    await world.restart()
-    await world.pass_time(61)
-    assert run.cancelled
-    await world.restart()
-    await end(world, run, "cancelled")
-    assert shown(world, pull) == ("timed_out", "failure")
-    assert "time limit" in str(world.check("unit", pull.head_sha).title)
-
-
-async def wanted_again(world: World) -> Pull:
-    """Return a running pull request that was closed and opened before its run could stop."""
-    pull = await begun(world, "verl/a.py")
-    world.github.people.close(pull)
-    world.github.people.reopen(pull)
+async def test_the_time_limit_stops_a_run_that_was_wanted_again_and_one_whose_bot_died(
+    world: World,
+) -> None:
+    late, again = [await begun(world, f"verl/{name}.py") for name in "ab"]
+    for pull in (late, again):  # closed and opened before its run could stop
+        world.github.people.close(pull)
+        world.github.people.reopen(pull)
     await world.github.deliveries.idle()
     while await world.bot.step("inbox")():
         pass
     await world.settle()
-    assert not world.only_run().cancelled
-    return pull
-
-
-async def test_what_is_wanted_again_in_time_still_has_its_limit(world: World) -> None:
-    pull = await wanted_again(world)
-    await world.pass_time(HOUR)
-    assert world.only_run().cancelled
-    await end(world, world.only_run(), "cancelled")
-    assert shown(world, pull) == ("timed_out", "failure")
-
-
-async def test_what_is_wanted_again_in_time_can_still_be_cancelled(world: World) -> None:
-    pull = await wanted_again(world)
-    await say(world, pull, "maintainer", "/ascend-e2e cancel")
-    await end(world, world.only_run(), "cancelled")
-    assert len(world.github.runs()) == 1
-    assert world.gate(pull.head_sha).title == "unit was cancelled by maintainer"
+    assert [run.cancelled for run in world.github.runs()] == [False, False]
+    await say(world, again, "maintainer", "/ascend-e2e cancel")
+    await end(world, runs_of(world, again)[0], "cancelled")
+    assert len(runs_of(world, again)) == 1
+    assert world.gate(again.head_sha).title == "unit was cancelled by maintainer"
+    plain = await begun(world, "verl/c.py")
+    (run,) = runs_of(world, plain)
+    await world.pass_time(HOUR - 60)
+    assert not run.cancelled
+    await world.restart()
+    await world.pass_time(61)
+    await world.restart()
+    for pull in (late, plain):
+        (run,) = runs_of(world, pull)
+        assert run.cancelled
+        await end(world, run, "cancelled")
+        assert shown(world, pull) == ("timed_out", "failure")
+        assert "time limit" in str(world.check("unit", pull.head_sha).title)

@@ -9,7 +9,6 @@ from bot.sim.model import Pull
 from tests.e2e.people import replay
 from tests.e2e.world import POLICY, World
 
-TWO = {"verl/a.py": "1", "multi/b.py": "1"}
 PLAIN = POLICY.replace("rayjob: true", "rayjob: false")
 
 
@@ -22,13 +21,18 @@ async def queue(world: World) -> World:
     return world
 
 
-async def passed(world: World, files: dict[str, str] | None = None) -> Pull:
+async def passed(world: World, files: dict[str, str]) -> Pull:
     """Open a pull request and let its suites pass."""
-    pull = world.github.people.open_pull("maintainer", files or {"verl/a.py": "1"})
+    pull = world.github.people.open_pull("maintainer", files)
     await world.settle()
     await end_all(world, "success")
     assert world.gate(pull.head_sha).conclusion == "success"
     return pull
+
+
+def two(name: str) -> dict[str, str]:
+    """Return files of both suites."""
+    return {f"verl/{name}.py": "1", f"multi/{name}.py": "1"}
 
 
 async def end_all(world: World, conclusion: str) -> None:
@@ -52,8 +56,16 @@ def seen(world: World, sha: str) -> tuple[str | None, str | None]:
     return gate.conclusion, gate.title
 
 
-async def test_a_group_runs_its_suites_and_passes(queue: World) -> None:
-    pull = await passed(queue, TWO)
+async def test_a_group_runs_its_suites_or_takes_the_results_of_its_very_files_over(
+    queue: World,
+) -> None:
+    await it_runs_its_suites(queue)
+    await it_takes_results_over(queue)
+    await it_runs_what_did_not_pass_there(queue)
+
+
+async def it_runs_its_suites(queue: World) -> None:
+    pull = await passed(queue, two("runs"))
     group = await enqueue(queue, pull)
     sha = group["head_sha"]
     assert queue.gate(sha).status == "in_progress"
@@ -68,8 +80,43 @@ async def test_a_group_runs_its_suites_and_passes(queue: World) -> None:
     assert seen(queue, sha) == ("success", "2 suites passed")
 
 
-async def test_what_fails_is_shown_and_may_be_run_again_by_who_may(queue: World) -> None:
-    pull = await passed(queue)
+async def it_takes_results_over(queue: World) -> None:
+    pull = await passed(queue, two("same"))
+    before = len(queue.github.runs())
+    group = queue.github.people.merge_group(pull, "writer")
+    await queue.settle()
+    sha = group["head_sha"]
+    title = f"Same tree as {pull.head_sha[:7]}: 2 suites passed there"
+    assert seen(queue, sha) == ("success", title)
+    assert "passed on `" in (queue.gate(sha).summary or "")
+    assert len(queue.github.runs()) == before
+
+
+async def it_runs_what_did_not_pass_there(queue: World) -> None:
+    pull = await passed(queue, two("other"))
+    await queue.pass_time(120)
+    queue.github.people.rerun_check(queue.check("multinode", pull.head_sha).id, "writer")
+    await queue.settle()
+    group = queue.github.people.merge_group(pull, "writer")
+    await queue.settle()
+    sha = group["head_sha"]
+    assert seen(queue, sha) == (None, "1 of 2 suites passed, 1 not finished")
+    assert queue.github.check("Ascend / unit", sha) is None
+    await end_all(queue, "success")
+    assert seen(queue, sha) == ("success", "2 suites passed")
+
+
+async def test_a_groups_runs_are_run_again_by_who_may_and_stopped_when_it_is_given_up(
+    queue: World,
+) -> None:
+    await what_fails_may_be_run_again(queue)
+    await one_given_up_in_mid_run(queue)
+    await two_groups_in_a_row(queue)
+    await an_end_that_overtakes_its_beginning(queue)
+
+
+async def what_fails_may_be_run_again(queue: World) -> None:
+    pull = await passed(queue, {"verl/fails.py": "1"})
     sha = (await enqueue(queue, pull))["head_sha"]
     await end_all(queue, "failure")
     assert seen(queue, sha) == ("failure", "unit failed")
@@ -91,8 +138,8 @@ async def test_what_fails_is_shown_and_may_be_run_again_by_who_may(queue: World)
     assert "is green or still runs" in (queue.gate(sha).summary or "")
 
 
-async def test_a_group_given_up_in_mid_run_stops_what_runs_for_it(queue: World) -> None:
-    pull = await passed(queue)
+async def one_given_up_in_mid_run(queue: World) -> None:
+    pull = await passed(queue, {"verl/given.py": "1"})
     group = await enqueue(queue, pull)
     sha, run = group["head_sha"], queue.github.runs()[-1]
     queue.github.actions.start(run)
@@ -113,36 +160,11 @@ async def test_a_group_given_up_in_mid_run_stops_what_runs_for_it(queue: World) 
     assert "is not the head of an open pull request" in (queue.check("unit", sha).summary or "")
 
 
-async def test_a_group_with_the_very_files_of_its_pull_request_takes_its_result_over(
-    queue: World,
-) -> None:
-    pull = await passed(queue, TWO)
-    before = len(queue.github.runs())
-    group = queue.github.people.merge_group(pull, "writer")
-    await queue.settle()
-    sha = group["head_sha"]
-    title = f"Same tree as {pull.head_sha[:7]}: 2 suites passed there"
-    assert seen(queue, sha) == ("success", title)
-    assert "passed on `" in (queue.gate(sha).summary or "")
-    assert len(queue.github.runs()) == before
-
-
-async def test_what_did_not_pass_there_runs_for_the_group(queue: World) -> None:
-    pull = await passed(queue, TWO)
-    await queue.pass_time(120)
-    queue.github.people.rerun_check(queue.check("multinode", pull.head_sha).id, "writer")
-    await queue.settle()
-    group = queue.github.people.merge_group(pull, "writer")
-    await queue.settle()
-    sha = group["head_sha"]
-    assert seen(queue, sha) == (None, "1 of 2 suites passed, 1 not finished")
-    assert queue.github.check("Ascend / unit", sha) is None
-    await end_all(queue, "success")
-    assert seen(queue, sha) == ("success", "2 suites passed")
-
-
-async def test_two_groups_in_a_row_have_their_own_runs_and_gates(queue: World) -> None:
-    first, second = await passed(queue), await passed(queue, {"verl/b.py": "2"})
+async def two_groups_in_a_row(queue: World) -> None:
+    first, second = (
+        await passed(queue, {"verl/one.py": "1"}),
+        await passed(queue, {"verl/b.py": "2"}),
+    )
     one, two = await enqueue(queue, first), await enqueue(queue, second)
     shas = {group["head_sha"] for group in (one, two)}
     assert {run.inputs["sha"] for run in queue.github.runs()[-2:]} == shas
@@ -154,23 +176,8 @@ async def test_two_groups_in_a_row_have_their_own_runs_and_gates(queue: World) -
     assert seen(queue, two["head_sha"]) == ("success", "unit passed")
 
 
-async def test_a_groups_gate_is_never_silent(queue: World) -> None:
-    heavy = PLAIN.replace("tier: heavy", "tier: heavy\n    required: true")
-    for policy, path, conclusion, title in (
-        (PLAIN, "README.md", "success", "No Ascend suite needed"),
-        ("version: 1\nsuites: 3\n", "verl/a.py", "failure", "The policy has errors"),
-        (f"{PLAIN}mode: dry_run\n", "verl/a.py", "neutral", "Dry run: would run unit"),
-        (heavy, "nightly/a.py", None, "nightly-grpo is not finished"),
-    ):
-        queue.github.people.push_branch("maintainer", {".github/ascend-ci.yml": policy})
-        await queue.settle()
-        pull = queue.github.people.open_pull("maintainer", {path: title})
-        group = await enqueue(queue, pull)
-        assert seen(queue, group["head_sha"]) == (conclusion, title)
-
-
-async def test_an_end_that_overtakes_its_beginning_starts_nothing(queue: World) -> None:
-    pull = await passed(queue)
+async def an_end_that_overtakes_its_beginning(queue: World) -> None:
+    pull = await passed(queue, {"verl/late.py": "1"})
     before = len(queue.github.runs())
     late: list[Delivery] = []
 
@@ -188,3 +195,18 @@ async def test_an_end_that_overtakes_its_beginning_starts_nothing(queue: World) 
     await queue.settle()
     assert len(queue.github.runs()) == before
     assert queue.github.check("ascend-ci", group["head_sha"]) is None
+
+
+async def test_a_groups_gate_is_never_silent(queue: World) -> None:
+    heavy = PLAIN.replace("tier: heavy", "tier: heavy\n    required: true")
+    for policy, path, conclusion, title in (
+        (PLAIN, "README.md", "success", "No Ascend suite needed"),
+        ("version: 1\nsuites: 3\n", "verl/a.py", "failure", "The policy has errors"),
+        (f"{PLAIN}mode: dry_run\n", "verl/a.py", "neutral", "Dry run: would run unit"),
+        (heavy, "nightly/a.py", None, "nightly-grpo is not finished"),
+    ):
+        queue.github.people.push_branch("maintainer", {".github/ascend-ci.yml": policy})
+        await queue.settle()
+        pull = queue.github.people.open_pull("maintainer", {path: title})
+        group = await enqueue(queue, pull)
+        assert seen(queue, group["head_sha"]) == (conclusion, title)

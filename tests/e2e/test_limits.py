@@ -1,5 +1,6 @@
 """What a person may set and override, and what the limits of the policy keep from starting."""
 
+from bot.sim.model import Pull
 from tests.e2e.people import say
 from tests.e2e.world import LABEL, POLICY, World
 
@@ -9,23 +10,13 @@ SETTABLE = POLICY.replace(
     '    settable: {script: "tests/special_npu/**.sh"}\n',
 )
 NIGHTLY = "nightly-grpo"
+A3 = "linux-aarch64-a3-16"
 
 
 async def with_policy(world: World, text: str) -> None:
     """Put a policy on the default branch."""
     world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": text}, None)
     await world.settle()
-
-
-async def test_a_settable_input_is_sent_with_the_value_given(world: World) -> None:
-    await with_policy(world, SETTABLE)
-    pull = world.open_pull(path="docs/a.txt")
-    script = "tests/special_npu/new.sh"
-    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set script={script}")
-    (run,) = world.github.runs()
-    assert (run.inputs["script"], run.inputs["sha"]) == (script, pull.head_sha)
-    assert "queued" in reply or "waiting" in reply
-    assert f"script={script}" in str(world.check(NIGHTLY, pull.head_sha).summary)
 
 
 REFUSED = {
@@ -35,23 +26,44 @@ REFUSED = {
 }
 
 
-async def test_nothing_else_may_be_set(world: World) -> None:
-    await with_policy(world, SETTABLE)
-    pull = world.open_pull(path="docs/a.txt")
-    wrong = []
-    for option, said in REFUSED.items():
-        reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set {option}")
-        settable = "Settable: `script` (`tests/special_npu/**.sh`)"
-        if said not in reply or settable not in reply or world.github.runs():
-            wrong.append((option, reply))
-    assert wrong == []
-
-
-async def test_a_suite_without_settable_inputs_says_so(world: World) -> None:
+async def test_what_is_settable_is_sent_and_nothing_else_may_be_set(world: World) -> None:
     pull = world.open_pull(path="docs/a.txt")
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set script=a.sh")
     assert f"Nothing of `{NIGHTLY}` may be set" in reply
+    two_labels = f"runners: [{A3}, {LABEL}]"
+    await with_policy(world, SETTABLE.replace(f"runners: [{A3}]", two_labels))
+    lines = "\n".join(f"/ascend-e2e {NIGHTLY} --set {option}" for option in REFUSED)
+    reply = await say(world, pull, "writer", lines)
+    for said in REFUSED.values():
+        assert said in reply
+    assert reply.count("Settable: `script` (`tests/special_npu/**.sh`)") == len(REFUSED)
     assert world.github.runs() == []
+    script = "tests/special_npu/new.sh"
+    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set script={script}")
+    run = world.only_run()
+    assert (run.inputs["script"], run.inputs["sha"]) == (script, pull.head_sha)
+    assert "queued" in reply or "waiting" in reply
+    assert f"script={script}" in str(world.check(NIGHTLY, pull.head_sha).summary)
+    await world.finish("success")
+    other = world.open_pull(path="docs/b.txt")
+    await an_open_attempt_with_other_inputs_or_elsewhere_is_not_joined(world, other)
+
+
+async def an_open_attempt_with_other_inputs_or_elsewhere_is_not_joined(
+    world: World, pull: Pull
+) -> None:
+    await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY}")
+    before = len(world.github.runs())
+    script = "tests/special_npu/new.sh"
+    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set script={script}")
+    assert "An attempt of `nightly-grpo` is open" in reply
+    assert f"`/ascend-e2e cancel {NIGHTLY}`" in reply
+    assert len(world.github.runs()) == before
+    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --runner {LABEL}")
+    assert f"An attempt of `nightly-grpo` is open on this commit, not for `{LABEL}` alone" in reply
+    assert f"`/ascend-e2e cancel {NIGHTLY}`" in reply
+    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --runner {A3}")
+    assert "is open on this commit" not in reply  # it runs there
 
 
 async def test_a_run_with_inputs_of_its_own_does_not_turn_the_gate_green(world: World) -> None:
@@ -73,25 +85,6 @@ async def test_a_run_with_inputs_of_its_own_does_not_turn_the_gate_green(world: 
     assert world.gate(pull.head_sha).conclusion == "failure"
 
 
-async def test_an_open_attempt_with_other_inputs_or_elsewhere_is_not_joined(world: World) -> None:
-    label = "linux-aarch64-a3-16"
-    await with_policy(
-        world, SETTABLE.replace(f"runners: [{label}]", f"runners: [{label}, {LABEL}]")
-    )
-    pull = world.open_pull(path="docs/a.txt")
-    await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY}")
-    script = "tests/special_npu/new.sh"
-    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set script={script}")
-    assert "An attempt of `nightly-grpo` is open" in reply
-    assert f"`/ascend-e2e cancel {NIGHTLY}`" in reply
-    assert len(world.github.runs()) == 1
-    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --runner {LABEL}")
-    assert f"An attempt of `nightly-grpo` is open on this commit, not for `{LABEL}` alone" in reply
-    assert f"`/ascend-e2e cancel {NIGHTLY}`" in reply
-    reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --runner {label}")
-    assert "is open on this commit" not in reply  # it runs there
-
-
 LIMITED = POLICY.replace("debounce_seconds: 0", "debounce_seconds: 0, npu_hours_per_day: 4")
 
 
@@ -101,8 +94,7 @@ async def spend(world: World) -> None:
     await world.settle()
     world.github.actions.start(world.only_run())
     await world.settle()
-    for _ in range(12):
-        await world.pass_time(300)
+    await world.pass_time(3600)
     await world.finish("success")
 
 
@@ -135,7 +127,9 @@ async def test_hours_beyond_the_day_wait_are_refused_and_can_be_forced(world: Wo
     assert len(world.github.runs()) == 4  # nor do they bar the attempt after a broken one
 
 
-async def test_who_waits_goes_by_the_limits_of_the_policy_as_it_is_now(world: World) -> None:
+async def test_who_waits_goes_by_the_policy_of_now_and_starts_when_the_hours_left_the_day(
+    world: World,
+) -> None:
     await with_policy(world, LIMITED)
     await spend(world)
     pull = world.open_pull(path="verl/b.py", text="b")
@@ -149,6 +143,13 @@ async def test_who_waits_goes_by_the_limits_of_the_policy_as_it_is_now(world: Wo
     await with_policy(world, LIMITED.replace("npu_hours_per_day: 4", "npu_hours_per_day: 4000"))
     await world.pass_time(60)
     assert [run.inputs["sha"] for run in world.github.runs()][1:] == [pull.head_sha]
+    await world.finish("success")
+    await with_policy(world, LIMITED)
+    later = world.open_pull(path="verl/c.py", text="c")
+    await world.pass_time(22 * 3600)
+    assert len(world.github.runs()) == 2
+    await world.pass_time(2 * 3600)
+    assert [run.inputs["sha"] for run in world.github.runs()][2:] == [later.head_sha]
 
 
 async def test_a_run_that_outgrew_its_pool_waits_and_stands_in_nobodys_way(world: World) -> None:
@@ -177,17 +178,6 @@ async def test_a_run_that_outgrew_its_pool_waits_and_stands_in_nobodys_way(world
     assert [run.inputs["sha"] for run in world.github.runs()][2:] == [small.head_sha]
     title = world.check("multinode", big.head_sha).title
     assert title == "Queued: it needs 8 NPUs of a2-cluster, which has only 4 now"
-
-
-async def test_waiting_runs_start_when_the_hours_have_left_the_day(world: World) -> None:
-    await with_policy(world, LIMITED)
-    await spend(world)
-    pull = world.open_pull(path="verl/b.py", text="b")
-    await world.settle()
-    assert len(world.github.runs()) == 1
-    for _ in range(24):
-        await world.pass_time(3600)
-    assert [run.inputs["sha"] for run in world.github.runs()][1:] == [pull.head_sha]
 
 
 async def test_a_pull_request_has_so_many_runs_at_once(world: World) -> None:

@@ -37,9 +37,16 @@ def dispatched(world: World) -> list[Run]:
     return [run for run in world.github.runs() if run.event == "workflow_dispatch"]
 
 
-async def test_one_is_adopted_followed_and_gated(githubs: World) -> None:
-    world = githubs
-    pull = pushed(world)
+async def test_one_is_adopted_followed_gated_and_costs_few_calls(githubs: World) -> None:
+    await one_is_adopted_followed_and_gated(githubs)
+    await one_that_passes_costs_few_calls(githubs)
+    await a_failure_is_digested_and_points_into_the_diff(githubs)
+    await a_run_told_before_its_pull_request_is_adopted_within_seconds(githubs)
+    await one_that_our_filters_do_not_select_is_not_required(githubs)
+
+
+async def one_is_adopted_followed_and_gated(world: World) -> None:
+    pull = pushed(world, path="npu/adopted.py")
     await world.settle()
     assert check(world, pull).title == "Queued: waiting for GitHub to start it"
     assert stands(world, pull) == ("in_progress", None, f"{SUITE} is not finished")
@@ -54,61 +61,83 @@ async def test_one_is_adopted_followed_and_gated(githubs: World) -> None:
     assert f"actions/runs/{run.id}" in (shown.summary or "")
 
 
-async def test_a_run_that_is_told_before_its_pull_request_is_adopted_within_seconds(
-    githubs: World,
-) -> None:
-    pull = pushed(githubs)
-    githubs.github.actions.native(pull, FILE)
-    await githubs.settle()
-    await githubs.pass_time(5)
-    await githubs.pass_time(61)  # no list is asked for
-    assert "Waiting for a runner" in (check(githubs, pull).title or "")
-
-
-async def test_one_that_passes_costs_few_calls(githubs: World) -> None:
-    pull = pushed(githubs)
-    await githubs.settle()
-    budget = Budget(githubs)
-    await ended(githubs, await started(githubs, pull))
-    assert check(githubs, pull).conclusion == "success"
+async def one_that_passes_costs_few_calls(world: World) -> None:
+    pull = pushed(world, path="npu/costs.py")
+    await world.settle()
+    budget = Budget(world)
+    await ended(world, await started(world, pull))
+    assert check(world, pull).conclusion == "success"
     budget.assert_at_most(6)
 
 
-async def test_a_failure_is_digested_and_points_into_the_diff(githubs: World) -> None:
-    pull = pushed(githubs)
-    await githubs.settle()
-    run = await started(githubs, pull)
-    budget = Budget(githubs)
-    await ended(githubs, run, "failure", TRACEBACK)
-    shown = check(githubs, pull)
+async def a_failure_is_digested_and_points_into_the_diff(world: World) -> None:
+    pull = pushed(world, path="npu/digested.py")
+    await world.settle()
+    run = await started(world, pull)
+    budget = Budget(world)
+    await ended(world, run, "failure", TRACEBACK.replace("a.py", "digested.py"))
+    shown = check(world, pull)
     assert shown.conclusion == "failure"
     assert "ValueError" in (shown.title or "")
-    assert [(item["path"], item["start_line"]) for item in shown.annotations] == [("npu/a.py", 1)]
-    assert stands(githubs, pull) == ("completed", "failure", f"{SUITE} failed")
-    assert dispatched(githubs) == []
+    assert [(item["path"], item["start_line"]) for item in shown.annotations] == [
+        ("npu/digested.py", 1)
+    ]
+    assert stands(world, pull) == ("completed", "failure", f"{SUITE} failed")
+    assert dispatched(world) == []
     budget.assert_at_most(6 + GATE_CALLS)
 
 
-async def test_a_click_runs_the_failed_jobs_again_else_all(githubs: World) -> None:
+async def a_run_told_before_its_pull_request_is_adopted_within_seconds(world: World) -> None:
+    pull = pushed(world, path="npu/early.py")
+    world.github.actions.native(pull, FILE)
+    await world.settle()
+    await world.pass_time(5)
+    await world.pass_time(61)  # no list is asked for
+    assert "Waiting for a runner" in (check(world, pull).title or "")
+
+
+async def one_that_our_filters_do_not_select_is_not_required(world: World) -> None:
+    pull = pushed(world, path="README.md")
+    await world.settle()
+    assert stands(world, pull)[:2] == ("completed", "success")
+    run = await started(world, pull)
+    assert check(world, pull).status == "in_progress"
+    await ended(world, run, "failure", TRACEBACK)
+    assert check(world, pull).conclusion == "failure"
+    assert "GitHub started it by its own filters" in (check(world, pull).summary or "")
+    assert stands(world, pull)[:2] == ("completed", "success")
+
+
+async def test_one_is_run_again_by_clicks_commands_the_actions_tab_and_for_the_infrastructure(
+    githubs: World,
+) -> None:
+    await a_click_runs_the_failed_jobs_again_else_all(githubs)
+    await a_command_runs_a_green_one_again_whole(githubs)
+    await a_strangers_is_run_again_by_whoever_may_start_its_tier(githubs)
+    await a_rerun_in_the_actions_tab_is_the_next_attempt(githubs)
+    await a_failure_of_the_infrastructure_is_run_again_on_github(githubs)
+
+
+async def a_click_runs_the_failed_jobs_again_else_all(world: World) -> None:
     one: dict[str, str] = {"first": "failure", "second": "success"}
     all_jobs: dict[str, str] = {}
     rows = {"one job": (one, ["first"]), "all jobs": (all_jobs, ["first", "second"])}
     found = {}
     for number, (row, (jobs, _)) in enumerate(rows.items(), 1):
-        pull = pushed(githubs, path=f"npu/{number}.py")
-        await githubs.settle()
-        run = await started(githubs, pull)
-        githubs.github.actions.finish(run, "failure", log=TRACEBACK, jobs=jobs)
-        await githubs.pass_time(120)
-        before = check(githubs, pull)
-        githubs.github.people.rerun_check(before.id, "triager")
-        await githubs.settle()
-        await githubs.pass_time(10)
-        again_at = run.attempt, len(githubs.github.runs()) - number
+        pull = pushed(world, path=f"npu/{number}.py")
+        await world.settle()
+        run = await started(world, pull)
+        world.github.actions.finish(run, "failure", log=TRACEBACK, jobs=jobs)
+        await world.pass_time(120)
+        before = check(world, pull)
+        world.github.people.rerun_check(before.id, "triager")
+        await world.settle()
+        await world.pass_time(10)
+        again_at = run.attempt, len(world.github.runs()) - number
         keys = [job.key for job in run.of_attempt(2)]
-        await ended(githubs, run)
-        again = check(githubs, pull)
-        ends = again.id != before.id, again.conclusion, stands(githubs, pull)[1]
+        await ended(world, run)
+        again = check(world, pull)
+        ends = again.id != before.id, again.conclusion, stands(world, pull)[1]
         found[row] = again_at, keys, ends
     expected = {
         row: ((2, 0), keys, (True, "success", "success")) for row, (_, keys) in rows.items()
@@ -116,148 +145,142 @@ async def test_a_click_runs_the_failed_jobs_again_else_all(githubs: World) -> No
     assert found == expected
 
 
-async def test_a_command_runs_a_green_one_again_whole(githubs: World) -> None:
-    pull = pushed(githubs)
-    await githubs.settle()
-    run = await started(githubs, pull)
-    await ended(githubs, run)
-    await say(githubs, pull, "maintainer", f"/ascend-e2e rerun {SUITE}")
+async def a_command_runs_a_green_one_again_whole(world: World) -> None:
+    pull = pushed(world, path="npu/green.py")
+    await world.settle()
+    run = await started(world, pull)
+    await ended(world, run)
+    await say(world, pull, "maintainer", f"/ascend-e2e rerun {SUITE}")
     assert (run.attempt, len(run.of_attempt(2))) == (2, 2)
-    await ended(githubs, run)
-    assert stands(githubs, pull)[1] == "success"
+    await ended(world, run)
+    assert stands(world, pull)[1] == "success"
 
 
-async def test_a_strangers_is_run_again_by_whoever_may_start_its_tier(githubs: World) -> None:
-    pull = pushed(githubs, "stranger", fork=True)
-    await githubs.settle()
-    run = await started(githubs, pull)
-    await ended(githubs, run, "failure", TRACEBACK)
-    await githubs.pass_time(120)
-    githubs.github.people.rerun_check(check(githubs, pull).id, "stranger")
-    await githubs.pass_time(10)
+async def a_strangers_is_run_again_by_whoever_may_start_its_tier(world: World) -> None:
+    pull = pushed(world, "stranger", "npu/strangers.py", fork=True)
+    await world.settle()
+    run = await started(world, pull)
+    await ended(world, run, "failure", TRACEBACK)
+    await world.pass_time(120)
+    world.github.people.rerun_check(check(world, pull).id, "stranger")
+    await world.pass_time(10)
     assert run.attempt == 1
-    assert "triage permission" in (check(githubs, pull).summary or "")
-    githubs.github.people.rerun_check(check(githubs, pull).id, "triager")
-    await githubs.pass_time(10)
+    assert "triage permission" in (check(world, pull).summary or "")
+    world.github.people.rerun_check(check(world, pull).id, "triager")
+    await world.pass_time(10)
     assert run.attempt == 2
 
 
-async def test_a_rerun_in_the_actions_tab_is_the_next_attempt(githubs: World) -> None:
-    pull = pushed(githubs)
-    await githubs.settle()
-    run = await started(githubs, pull)
-    await ended(githubs, run, "failure", TRACEBACK)
-    githubs.github.people.rerun_actions(run, "writer", failed_only=False)
-    githubs.github.actions.start(run)
-    await githubs.settle()
-    assert stands(githubs, pull)[0] == "in_progress"
-    await ended(githubs, run)
-    assert "writer in the Actions tab" in (check(githubs, pull).summary or "")
-    assert stands(githubs, pull)[1] == "success"
+async def a_rerun_in_the_actions_tab_is_the_next_attempt(world: World) -> None:
+    pull = pushed(world, path="npu/tab.py")
+    await world.settle()
+    run = await started(world, pull)
+    await ended(world, run, "failure", TRACEBACK)
+    world.github.people.rerun_actions(run, "writer", failed_only=False)
+    world.github.actions.start(run)
+    await world.settle()
+    assert stands(world, pull)[0] == "in_progress"
+    await ended(world, run)
+    assert "writer in the Actions tab" in (check(world, pull).summary or "")
+    assert stands(world, pull)[1] == "success"
 
 
-async def test_one_that_our_filters_do_not_select_is_followed_and_not_required(
-    githubs: World,
-) -> None:
-    pull = pushed(githubs, path="README.md")
-    await githubs.settle()
-    assert stands(githubs, pull)[:2] == ("completed", "success")
-    run = await started(githubs, pull)
-    assert check(githubs, pull).status == "in_progress"
-    await ended(githubs, run, "failure", TRACEBACK)
-    assert check(githubs, pull).conclusion == "failure"
-    assert "GitHub started it by its own filters" in (check(githubs, pull).summary or "")
-    assert stands(githubs, pull)[:2] == ("completed", "success")
+async def a_failure_of_the_infrastructure_is_run_again_on_github(world: World) -> None:
+    pull = pushed(world, path="npu/infra.py")
+    await world.settle()
+    before = len(world.github.runs())
+    run = await started(world, pull)
+    log = "RuntimeError: HCCL function error, error code is 9\nEI0002: notify wait timeout\n"
+    await ended(world, run, "failure", log)
+    await world.pass_time(30)
+    assert (run.attempt, len(world.github.runs())) == (2, before + 1)
+    await ended(world, run)
+    assert stands(world, pull)[1] == "success"
 
 
-async def test_a_new_push_lets_go_of_the_old_run_and_leaves_it_alone(githubs: World) -> None:
-    pull = pushed(githubs)
-    await githubs.settle()
-    old, old_sha = githubs.github.actions.native(pull, FILE), pull.head_sha
-    await githubs.settle()
-    githubs.github.people.push(pull, {"npu/a.py": "2"})
-    await githubs.settle()
-    await githubs.pass_time(60)
-    left = githubs.check(SUITE, old_sha)
+async def test_pushes_cancels_and_shared_heads(githubs: World) -> None:
+    await a_new_push_lets_go_of_the_old_run_and_leaves_it_alone(githubs)
+    await a_head_pushed_back_is_followed_in_the_run_that_github_starts_anew(githubs)
+    await two_pull_requests_with_one_head_share_the_run(githubs)
+    await a_command_cancels_it(githubs)
+
+
+async def a_new_push_lets_go_of_the_old_run_and_leaves_it_alone(world: World) -> None:
+    pull = pushed(world, path="npu/push.py")
+    await world.settle()
+    old, old_sha = world.github.actions.native(pull, FILE), pull.head_sha
+    await world.settle()
+    world.github.people.push(pull, {"npu/push.py": "2"})
+    await world.settle()
+    await world.pass_time(60)
+    left = world.check(SUITE, old_sha)
     assert left.conclusion == "cancelled"
     assert (left.title or "").startswith("Superseded by")
-    githubs.github.actions.start(old)
-    await githubs.settle()
-    new = await started(githubs, pull)
-    await ended(githubs, old, "failure", TRACEBACK)
+    world.github.actions.start(old)
+    await world.settle()
+    new = await started(world, pull)
+    await ended(world, old, "failure", TRACEBACK)
     assert not old.cancelled
-    await ended(githubs, new)
-    assert stands(githubs, pull)[1] == "success"
-    assert githubs.check(SUITE, old_sha).id == left.id
+    await ended(world, new)
+    assert stands(world, pull)[1] == "success"
+    assert world.check(SUITE, old_sha).id == left.id
 
 
-async def test_a_head_pushed_back_is_followed_in_the_run_that_github_starts_anew(
+async def a_head_pushed_back_is_followed_in_the_run_that_github_starts_anew(world: World) -> None:
+    pull = pushed(world, path="npu/back.py")
+    await world.settle()
+    first, sha = await started(world, pull), pull.head_sha
+    world.github.people.push(pull, {"npu/back.py": "2"})
+    await world.pass_time(5)
+    world.github.people.force_push(pull, sha)
+    await world.pass_time(5)
+    assert stands(world, pull)[0] == "in_progress"
+    again = await started(world, pull)
+    await ended(world, first, "cancelled")
+    await ended(world, again)
+    assert check(world, pull).conclusion == "success"
+    assert stands(world, pull)[1] == "success"
+
+
+async def two_pull_requests_with_one_head_share_the_run(world: World) -> None:
+    one = pushed(world, path="npu/shared.py")
+    two = pushed(world, path="npu/b.py")
+    world.github.people.force_push(two, one.head_sha)
+    await world.settle()
+    run = await started(world, one)
+    await world.pass_time(5)
+    world.github.people.close(one)
+    await world.settle()
+    assert check(world, two).status != "completed"
+    await ended(world, run)
+    assert check(world, two).conclusion == "success"
+    assert stands(world, two)[1] == "success"
+
+
+async def a_command_cancels_it(world: World) -> None:
+    pull = pushed(world, path="npu/cancels.py")
+    await world.settle()
+    run = await started(world, pull)
+    reply = await say(world, pull, "maintainer", f"/ascend-e2e cancel {SUITE}")
+    assert run.cancelled
+    await ended(world, run, "cancelled")
+    assert SUITE in reply
+    assert check(world, pull).title == "Cancelled by maintainer"
+    assert stands(world, pull)[1] == "failure"
+
+
+async def test_lists_find_what_is_lost_and_are_not_asked_for_where_nothing_runs(
     githubs: World,
 ) -> None:
-    pull = pushed(githubs)
-    await githubs.settle()
-    first, sha = await started(githubs, pull), pull.head_sha
-    githubs.github.people.push(pull, {"npu/a.py": "2"})
-    await githubs.pass_time(5)
-    githubs.github.people.force_push(pull, sha)
-    await githubs.pass_time(5)
-    assert stands(githubs, pull)[0] == "in_progress"
-    again = await started(githubs, pull)
-    await ended(githubs, first, "cancelled")
-    await ended(githubs, again)
-    assert check(githubs, pull).conclusion == "success"
-    assert stands(githubs, pull)[1] == "success"
+    await no_list_is_asked_for_where_no_native_suite_runs(githubs)
+    await a_lost_start_and_a_lost_end_are_found_by_the_lists(githubs)
 
 
-async def test_two_pull_requests_with_one_head_share_the_run(githubs: World) -> None:
-    one = pushed(githubs)
-    two = pushed(githubs, path="npu/b.py")
-    githubs.github.people.force_push(two, one.head_sha)
-    await githubs.settle()
-    run = await started(githubs, one)
-    await githubs.pass_time(5)
-    githubs.github.people.close(one)
-    await githubs.settle()
-    assert check(githubs, two).status != "completed"
-    await ended(githubs, run)
-    assert check(githubs, two).conclusion == "success"
-    assert stands(githubs, two)[1] == "success"
-
-
-async def test_a_command_cancels_it(githubs: World) -> None:
-    pull = pushed(githubs)
-    await githubs.settle()
-    run = await started(githubs, pull)
-    reply = await say(githubs, pull, "maintainer", f"/ascend-e2e cancel {SUITE}")
-    assert run.cancelled
-    await ended(githubs, run, "cancelled")
-    assert SUITE in reply
-    assert check(githubs, pull).title == "Cancelled by maintainer"
-    assert stands(githubs, pull)[1] == "failure"
-
-
-async def test_a_lost_start_and_a_lost_end_are_found_by_the_lists(githubs: World) -> None:
-    pull = pushed(githubs)
-    await githubs.settle()
-    githubs.github.deliveries.drop_if(lambda delivery: delivery.event.startswith("workflow_"))
-    run = await started(githubs, pull)
-    await githubs.pass_time(61)
-    await githubs.sweep()
-    await githubs.pass_time(61)
-    assert check(githubs, pull).status == "in_progress"
-    githubs.github.actions.finish(run)
-    githubs.github.deliveries.drop_if(None)
-    await githubs.pass_time(61)
-    await githubs.sweep()
-    assert check(githubs, pull).conclusion == "success"
-    assert stands(githubs, pull)[1] == "success"
-
-
-async def test_no_list_is_asked_for_where_no_native_suite_runs(githubs: World) -> None:
-    githubs.open_pull()
-    assert await listed(githubs) == 1
-    pushed(githubs)
-    assert await listed(githubs) > 1
+async def no_list_is_asked_for_where_no_native_suite_runs(world: World) -> None:
+    world.open_pull()
+    assert await listed(world) == 1
+    pushed(world, path="npu/lists.py")
+    assert await listed(world) > 1
 
 
 async def listed(world: World) -> int:
@@ -269,68 +292,77 @@ async def listed(world: World) -> int:
     return world.writes(LIST) - before
 
 
-async def test_one_that_github_never_starts_is_not_green_and_says_why(githubs: World) -> None:
-    pull = pushed(githubs)
-    await githubs.settle()
-    await githubs.pass_time(9 * 60 + 50)
-    assert stands(githubs, pull)[0] == "in_progress"
-    await githubs.pass_time(60)
-    assert stands(githubs, pull)[1] == "failure"
-    gate = githubs.gate(pull.head_sha)
+async def a_lost_start_and_a_lost_end_are_found_by_the_lists(world: World) -> None:
+    pull = pushed(world, path="npu/lost.py")
+    await world.settle()
+    world.github.deliveries.drop_if(lambda delivery: delivery.event.startswith("workflow_"))
+    run = await started(world, pull)
+    await world.pass_time(61)
+    await world.sweep()
+    await world.pass_time(61)
+    assert check(world, pull).status == "in_progress"
+    world.github.actions.finish(run)
+    world.github.deliveries.drop_if(None)
+    await world.pass_time(61)
+    await world.sweep()
+    assert check(world, pull).conclusion == "success"
+    assert stands(world, pull)[1] == "success"
+
+
+async def test_one_that_github_does_not_start_is_not_green_and_says_why(githubs: World) -> None:
+    await one_that_github_never_starts_is_not_green_and_says_why(githubs)
+    await a_run_that_waits_for_githubs_own_approval_says_so_on_the_gate(githubs)
+    await drafts_and_strangers_wait_for_github_and_dry_runs_do_not(githubs)
+
+
+async def one_that_github_never_starts_is_not_green_and_says_why(world: World) -> None:
+    pull = pushed(world, path="npu/never.py")
+    await world.settle()
+    await world.pass_time(9 * 60 + 50)
+    assert stands(world, pull)[0] == "in_progress"
+    await world.pass_time(60)
+    assert stands(world, pull)[1] == "failure"
+    gate = world.gate(pull.head_sha)
     assert "GitHub has not started it" in (gate.summary or "")
-    assert "GitHub has not started it" in (check(githubs, pull).title or "")
-    githubs.github.people.rerun_check(check(githubs, pull).id, "maintainer")
-    await githubs.pass_time(10)
-    assert "nothing to run again" in (check(githubs, pull).summary or "")
-    late = await started(githubs, pull)  # somebody has enabled the workflow
-    await ended(githubs, late)
-    assert stands(githubs, pull)[1] == "success"
+    assert "GitHub has not started it" in (check(world, pull).title or "")
+    world.github.people.rerun_check(check(world, pull).id, "maintainer")
+    await world.pass_time(10)
+    assert "nothing to run again" in (check(world, pull).summary or "")
+    late = await started(world, pull)  # somebody has enabled the workflow
+    await ended(world, late)
+    assert stands(world, pull)[1] == "success"
 
 
-async def test_a_run_that_waits_for_githubs_own_approval_says_so_on_the_gate(
-    githubs: World,
-) -> None:
-    pull = pushed(githubs, "stranger", fork=True)
-    run = githubs.github.actions.native(pull, FILE, held=True)
-    await githubs.settle()
-    await githubs.pass_time(10)
-    gate = githubs.gate(pull.head_sha)
+async def a_run_that_waits_for_githubs_own_approval_says_so_on_the_gate(world: World) -> None:
+    pull = pushed(world, "stranger", "npu/held.py", fork=True)
+    run = world.github.actions.native(pull, FILE, held=True)
+    await world.settle()
+    await world.pass_time(10)
+    gate = world.gate(pull.head_sha)
     assert gate.conclusion == "action_required"
     assert gate.title == f"Waiting for an approval on GitHub: {SUITE}"
     assert f"actions/runs/{run.id}" in (gate.summary or "")
     assert gate.actions == []  # ours would not do
-    await githubs.pass_time(3600)
-    assert check(githubs, pull).status == "queued"
-    githubs.github.actions.approve(run)
-    await githubs.pass_time(61)
-    assert "Waiting for a runner" in (check(githubs, pull).title or "")
-    githubs.github.actions.start(run)
-    await githubs.pass_time(61)
-    assert stands(githubs, pull)[0] == "in_progress"
-    await ended(githubs, run)
-    assert stands(githubs, pull)[1] == "success"
+    await world.pass_time(3600)
+    assert check(world, pull).status == "queued"
+    world.github.actions.approve(run)
+    await world.pass_time(61)
+    assert "Waiting for a runner" in (check(world, pull).title or "")
+    world.github.actions.start(run)
+    await world.pass_time(61)
+    assert stands(world, pull)[0] == "in_progress"
+    await ended(world, run)
+    assert stands(world, pull)[1] == "success"
 
 
-async def test_drafts_and_strangers_wait_for_github_and_dry_runs_do_not(githubs: World) -> None:
-    pull = pushed(githubs, "stranger", fork=True)
-    githubs.github.people.draft(pull)
-    await githubs.settle()
-    assert check(githubs, pull).title == "Queued: waiting for GitHub to start it"
+async def drafts_and_strangers_wait_for_github_and_dry_runs_do_not(world: World) -> None:
+    pull = pushed(world, "stranger", "npu/draft.py", fork=True)
+    world.github.people.draft(pull)
+    await world.settle()
+    assert check(world, pull).title == "Queued: waiting for GitHub to start it"
     dry = NATIVE_POLICY.replace("version: 1", "version: 1\nmode: dry_run")
-    await natives(githubs, dry)
-    other = pushed(githubs, path="npu/c.py")
-    await githubs.settle()
-    await started(githubs, other)
-    assert githubs.github.check(f"Ascend / {SUITE}", other.head_sha) is None
-
-
-async def test_a_failure_of_the_infrastructure_is_run_again_on_github(githubs: World) -> None:
-    pull = pushed(githubs)
-    await githubs.settle()
-    run = await started(githubs, pull)
-    log = "RuntimeError: HCCL function error, error code is 9\nEI0002: notify wait timeout\n"
-    await ended(githubs, run, "failure", log)
-    await githubs.pass_time(30)
-    assert (run.attempt, len(githubs.github.runs())) == (2, 1)
-    await ended(githubs, run)
-    assert stands(githubs, pull)[1] == "success"
+    await natives(world, dry)
+    other = pushed(world, path="npu/c.py")
+    await world.settle()
+    await started(world, other)
+    assert world.github.check(f"Ascend / {SUITE}", other.head_sha) is None

@@ -1,7 +1,5 @@
 """What a pull request's events lead to, row by row."""
 
-import pytest
-
 from bot.sim import NewPull
 from bot.sim.model import Pull, Run
 from tests.e2e.people import say, stranger
@@ -45,56 +43,54 @@ def shown(world: World, pull: Pull, sha: str | None = None) -> tuple[str | None,
     return world.check("unit", sha).conclusion, world.gate(sha).conclusion
 
 
-@pytest.mark.parametrize("merged", [True, False])
-async def test_closing_stops_what_runs_and_what_waits(world: World, *, merged: bool) -> None:
-    pulls = [await begun(world, f"verl/{number}.py") for number in range(3)]
-    assert [len(runs_of(world, pull)) for pull in pulls] == [1, 1, 0]  # two slots
-    for pull in pulls:
-        if merged:
-            world.github.people.merge(pull, "maintainer")
-        else:
-            world.github.people.close(pull)
-    await world.settle()
-    assert [run.cancelled for run in world.github.runs()] == [True, True]
-    assert shown(world, pulls[2]) == ("cancelled", "cancelled")
-    for run in world.github.runs():
-        await end(world, run, "cancelled")
-    assert [shown(world, pull) for pull in pulls] == [("cancelled", "cancelled")] * 3
-    assert world.writes(DISPATCH) == 2  # the freed slots start nothing that nobody wants
-    if merged:
-        return
-    world.github.people.reopen(pulls[0])
-    await world.settle()
-    assert len(runs_of(world, pulls[0])) == 2
-    assert world.gate(pulls[0].head_sha).status == "in_progress"
-    await world.finish("success")
-    assert shown(world, pulls[0]) == ("success", "success")
-
-
-async def test_a_reopened_pull_request_runs_again_after_the_cancel_that_was_under_way(
+async def test_closing_stops_what_runs_and_what_waits_and_reopening_runs_it_again(
     world: World,
 ) -> None:
-    pull = await begun(world, "verl/a.py")
-    world.github.people.close(pull)
+    people = world.github.people
+    closed, merged, waiting = pulls = [
+        await begun(world, f"verl/{number}.py") for number in range(3)
+    ]
+    assert [len(runs_of(world, pull)) for pull in pulls] == [1, 1, 0]  # two slots
+    people.close(closed)
+    people.merge(merged, "maintainer")
+    people.close(waiting)
     await world.settle()
-    world.github.people.reopen(pull)
+    assert [run.cancelled for run in world.github.runs()] == [True, True]
+    assert shown(world, waiting) == ("cancelled", "cancelled")
+    await all_end(world, "cancelled")
+    assert [shown(world, pull) for pull in pulls] == [("cancelled", "cancelled")] * 3
+    assert world.writes(DISPATCH) == 2  # the freed slots start nothing that nobody wants
+    people.reopen(closed)
     await world.settle()
-    assert len(runs_of(world, pull)) == 1
-    await end(world, world.only_run(), "cancelled")
+    assert len(runs_of(world, closed)) == 2
+    assert world.gate(closed.head_sha).status == "in_progress"
+    await world.finish("success")
+    assert shown(world, closed) == ("success", "success")
+
+    pull = await begun(world, "verl/under-way.py")
+    people.close(pull)
+    await world.settle()
+    people.reopen(pull)
+    await world.settle()
+    (run,) = runs_of(world, pull)  # its cancel is under way
+    await end(world, run, "cancelled")
     assert len(runs_of(world, pull)) == 2
     await world.finish("success")
     assert shown(world, pull) == ("success", "success")
 
 
-async def test_pushes_in_order_are_taken_as_told_and_others_are_read_again(world: World) -> None:
+async def test_pushes_in_order_are_taken_as_told_others_are_read_again_and_edits_ignored(
+    world: World,
+) -> None:
     pull = await begun(world, "verl/a.py")
-    first = world.only_run()
-    world.github.calls.clear()
+    first, old = world.only_run(), pull.head_sha
+    await edits_are_ignored(world, pull)
     world.github.people.push(pull, {"verl/a.py": "2"})
     await world.settle()
     reads = [call for call in world.github.calls if call.route == PULL and call.method == "GET"]
     assert len(reads) == 1  # before the dispatch; the payload was believed
     assert first.cancelled
+    new = pull.head_sha
     world.github.deliveries.hold()
     world.github.people.push(pull, {"verl/a.py": "3"})
     world.github.people.push(pull, {"verl/a.py": "4"})
@@ -105,12 +101,29 @@ async def test_pushes_in_order_are_taken_as_told_and_others_are_read_again(world
     world.github.deliveries.release()
     await world.settle()
     for run in runs_of(world, pull)[:-1]:
-        await end(world, run, "cancelled")
+        world.github.actions.finish(run, "cancelled")
+    await world.pass_time(10)
     await world.finish("success")
     assert shown(world, pull) == ("success", "success")
+    assert shown(world, pull, old) == ("cancelled", "cancelled")
+    assert new[:7] in (world.check("unit", old).title or "")
     dispatched = [run.inputs["sha"] for run in runs_of(world, pull)]
-    assert dispatched[-1] == pull.head_sha
-    assert len(dispatched) == 3  # the head that was passed over never started
+    assert dispatched == [old, new, pull.head_sha]  # the head passed over never started
+
+
+async def edits_are_ignored(world: World, pull: Pull) -> None:
+    """Change neither head nor base: it costs no call, and is counted."""
+    people = world.github.people
+    world.github.calls.clear()
+    people.edit_title(pull, "Better")
+    people.label(pull, "npu")
+    people.unlabel(pull, "npu")
+    await world.settle()
+    assert world.github.calls.counted() == []
+    assert not world.only_run().cancelled
+    labels = {"event": "pull_request", "result": "ignored"}
+    registry = world.bot.parts.metrics.registry
+    assert registry.get_sample_value("ascend_ci_deliveries_total", labels) == 3
 
 
 async def test_a_new_base_selects_anew_and_approvals_stay(world: World) -> None:
@@ -132,21 +145,6 @@ async def test_a_new_base_selects_anew_and_approvals_stay(world: World) -> None:
     await world.finish("success")
     assert world.check("older", pull.head_sha).conclusion == "success"
     assert world.gate(pull.head_sha).conclusion == "success"
-
-
-async def test_what_changes_neither_head_nor_base_is_ignored_and_counted(world: World) -> None:
-    pull = await begun(world, "verl/a.py")
-    world.github.calls.clear()
-    people = world.github.people
-    people.edit_title(pull, "Better")
-    people.label(pull, "npu")
-    people.unlabel(pull, "npu")
-    await world.settle()
-    assert world.github.calls.counted() == []
-    assert not world.only_run().cancelled
-    labels = {"event": "pull_request", "result": "ignored"}
-    registry = world.bot.parts.metrics.registry
-    assert registry.get_sample_value("ascend_ci_deliveries_total", labels) == 3
 
 
 async def test_a_draft_starts_nothing_and_a_running_suite_of_one_goes_on(world: World) -> None:
@@ -179,72 +177,80 @@ async def test_a_draft_starts_nothing_and_a_running_suite_of_one_goes_on(world: 
     assert len(runs_of(world, new)) == 1
 
 
-@pytest.mark.parametrize("deed", ["push", "close"])
-async def test_a_head_that_moved_while_we_worked_starts_nothing(world: World, deed: str) -> None:
-    pull = world.open_pull()
-    old = pull.head_sha
-    await world.github.deliveries.idle()
+async def test_a_head_that_moved_while_we_worked_starts_nothing(world: World) -> None:
+    people, deliveries = world.github.people, world.github.deliveries
+    pushed, closed = (world.open_pull(path=f"verl/{name}.py", text=name) for name in "ab")
+    old = pushed.head_sha
+    await deliveries.idle()
     while await world.bot.step("inbox")():
         pass
-    world.github.deliveries.hold()
-    if deed == "push":
-        world.github.people.push(pull, {"verl/a.py": "2"})
-    else:
-        world.github.people.close(pull)
+    deliveries.hold()
+    people.push(pushed, {"verl/a.py": "2"})
+    people.close(closed)
     await world.settle()
     assert world.github.runs() == []
-    assert world.check("unit", old).conclusion == "cancelled"
-    world.github.deliveries.release()
+    for sha in (old, closed.head_sha):
+        assert world.check("unit", sha).conclusion == "cancelled"
+    deliveries.release()
     await world.settle()
-    assert world.gate(old).conclusion == "cancelled"
-    assert [run.inputs["sha"] for run in world.github.runs()] == (
-        [pull.head_sha] if deed == "push" else []
-    )
+    for sha in (old, closed.head_sha):
+        assert world.gate(sha).conclusion == "cancelled"
+    assert [run.inputs["sha"] for run in world.github.runs()] == [pushed.head_sha]
 
 
-COUNT_AGAIN = {
-    "success": ("success", ""),
-    "failure": ("failure", "ValueError: x"),
-}
-RUN_AGAIN = {
-    "superseded": ("cancelled", ""),
-    "cancelled": ("cancelled", ""),
+ENDS = {  # how a commit's run ended, and what its gate shows when the commit comes back
+    "success": ("success", "", "success"),
+    "failure": ("failure", "ValueError: x", "failure"),
+    "cancelled": ("cancelled", "", None),  # it runs again
+    "superseded": ("cancelled", "", None),
 }
 
 
 async def test_pushing_back_to_a_commit_counts_its_ends_and_runs_its_stops_again(
     world: World,
 ) -> None:
-    await new_policy(world, ONE_TRY)
-    for outcome, (conclusion, text) in {**COUNT_AGAIN, **RUN_AGAIN}.items():
-        pull = await begun(world, f"verl/{outcome}.py")
-        old = pull.head_sha
-        run = runs_of(world, pull)[0]
-        if outcome == "cancelled":
-            await say(world, pull, "maintainer", "/ascend-e2e cancel")
-        if outcome != "superseded":
-            await end(world, run, conclusion, text)
-        world.github.people.push(pull, {f"verl/{outcome}.py": "2"})
-        await world.settle()
-        if outcome == "superseded":
-            await end(world, run, "cancelled")
-        before = world.check("unit", old)
-        await end(world, runs_of(world, pull)[-1])
-        world.github.people.force_push(pull, old)
-        await world.settle()
-        again = runs_of(world, pull, old)
-        if outcome in COUNT_AGAIN:
-            assert len(again) == 1, outcome
-            assert shown(world, pull)[1] == ("success" if outcome == "success" else "failure")
-            continue
-        assert len(again) == 2, outcome
-        assert world.gate(old).status == "in_progress"
-        assert world.check("unit", old).id != before.id
-        await end(world, again[1])
-        assert shown(world, pull) == ("success", "success")
+    people = world.github.people
+    await new_policy(world, ONE_TRY.replace("slots: 2", "slots: 4"))
+    pulls = {outcome: world.open_pull(path=f"verl/{outcome}.py") for outcome in ENDS}
+    await world.settle()
+    heads = {outcome: pull.head_sha for outcome, pull in pulls.items()}
+    firsts = {outcome: runs_of(world, pull)[0] for outcome, pull in pulls.items()}
+    await say(world, pulls["cancelled"], "maintainer", "/ascend-e2e cancel")
+    for outcome in ("success", "failure", "cancelled"):
+        world.github.actions.finish(firsts[outcome], *ENDS[outcome][:1], log=ENDS[outcome][1])
+    await world.settle()
+    await world.pass_time(10)
+    for outcome, pull in pulls.items():
+        people.push(pull, {f"verl/{outcome}.py": "2"})
+    await world.settle()
+    await end(world, firsts["superseded"], "cancelled")
+    before = {outcome: world.check("unit", sha).id for outcome, sha in heads.items()}
+    await all_end(world)
+    for outcome, pull in pulls.items():
+        people.force_push(pull, heads[outcome])
+    await world.settle()
+    for outcome, (_, _, gate) in ENDS.items():
+        again = runs_of(world, pulls[outcome], heads[outcome])
+        assert world.gate(heads[outcome]).conclusion == gate, outcome
+        assert len(again) == (1 if gate else 2), outcome
+        assert (world.check("unit", heads[outcome]).id == before[outcome]) is bool(gate), outcome
+    await all_end(world)
+    for outcome in ("cancelled", "superseded"):
+        assert shown(world, pulls[outcome]) == ("success", "success"), outcome
 
 
-async def test_an_approval_holds_for_a_commit_that_comes_back(world: World) -> None:
+async def all_end(world: World, conclusion: str = "success") -> None:
+    """Let all that runs end."""
+    for run in world.github.runs():
+        if run.status != "completed":
+            world.github.actions.finish(run, conclusion)
+    await world.settle()
+    await world.pass_time(10)
+
+
+async def test_what_holds_for_a_commit_that_comes_back_or_is_of_two_pull_requests(
+    world: World,
+) -> None:
     pull = await stranger(world)
     old = pull.head_sha
     await say(world, pull, "writer", f"/ascend-e2e approve --sha {old[:12]}")
@@ -255,16 +261,18 @@ async def test_an_approval_holds_for_a_commit_that_comes_back(world: World) -> N
     await end(world, world.only_run(), "cancelled")
     world.github.people.force_push(pull, old)
     await world.settle()
-    assert [run.inputs["sha"] for run in world.github.runs()] == [old, old]
+    assert [run.inputs["sha"] for run in world.github.runs()] == [old, old]  # approved once
+    await until_nobody_wants_it(world)
 
 
-async def test_a_commit_of_two_pull_requests_runs_until_nobody_wants_it(world: World) -> None:
-    one = await begun(world, "verl/a.py")
+async def until_nobody_wants_it(world: World) -> None:
+    """Close the pull requests of one commit, whose run goes on until the last one."""
+    one = await begun(world, "verl/one.py")
     two = world.open_pull(path="docs/b.md")
     await world.settle()
     world.github.people.force_push(two, one.head_sha)
     await world.settle()
-    run = world.only_run()
+    run = world.github.runs()[-1]
     world.github.people.close(one)
     await world.settle()
     assert not run.cancelled
@@ -296,7 +304,9 @@ async def test_a_push_waits_a_moment_for_further_ones_but_its_check_does_not(
     assert world.check("unit", shas[0]).conclusion == "cancelled"
 
 
-async def test_a_commit_that_comes_back_to_a_changed_suite_runs_again(world: World) -> None:
+async def test_pushes_after_the_policy_changed_run_the_new_suite_and_stop_the_old_commit(
+    world: World,
+) -> None:
     pull = await begun(world, "verl/a.py")
     old = pull.head_sha
     await end(world, world.only_run())
@@ -306,15 +316,14 @@ async def test_a_commit_that_comes_back_to_a_changed_suite_runs_again(world: Wor
     world.github.people.force_push(pull, old)
     await world.settle()
     assert [run.inputs["timeout_minutes"] for run in runs_of(world, pull, old)] == ["60", "90"]
-
-
-@pytest.mark.parametrize("text", [None, "version: 0"], ids=["no policy", "a broken policy"])
-async def test_a_push_stops_the_old_commit_whatever_became_of_the_policy(
-    world: World, text: str | None
-) -> None:
-    pull = await begun(world, "verl/a.py")
-    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": text})
-    await world.settle()
-    world.github.people.push(pull, {"verl/a.py": "2"})
-    await world.settle()
-    assert world.only_run().cancelled
+    for text in (None, "version: 0"):
+        world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": POLICY})
+        await world.settle()
+        await all_end(world, "cancelled")
+        pull = await begun(world, f"verl/{text}.py")
+        (run,) = runs_of(world, pull)
+        world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": text})
+        await world.settle()
+        world.github.people.push(pull, {"verl/a.py": "2"})
+        await world.settle()
+        assert run.cancelled, text

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from bot.sim import NewPull
 from bot.sim.model import Pull
-from tests.e2e.people import paste, press, say, started, unharmed, waits
+from tests.e2e.people import all_say, paste, press, started, unharmed, waits
 from tests.e2e.world import POLICY, World
 
 LEVELS = ("read", "triage", "write", "maintain", "admin")  # "none" is read in a public repository
@@ -38,30 +38,34 @@ def enough(level: str, needed: str) -> bool:
     return LEVELS.index(level) >= LEVELS.index(needed)
 
 
+def opened_by_each(world: World, levels: dict[str, str]) -> dict[str, Pull]:
+    """Let everybody open a pull request from a fork."""
+    open_pull = world.github.people.open_pull
+    return {login: open_pull(login, {f"verl/{login}.py": "1"}, FORK) for login in levels}
+
+
 async def test_a_pull_request_starts_by_itself_from_write_on(world: World) -> None:
-    for login, level in (await people(world)).items():
-        pull = world.github.people.open_pull(login, {f"verl/{login}.py": "1"}, FORK)
-        await world.settle()
-        may = enough(level, "write") or login in LISTED
+    levels = await people(world)
+    pulls = opened_by_each(world, levels)
+    await world.settle()
+    for login, pull in pulls.items():
+        may = enough(levels[login], "write") or login in LISTED
         assert (pull.head_sha in started(world)) is may, login
         if not may:
             await waits(world, pull)
             assert "The author may not start runs here" in (world.gate(pull.head_sha).summary or "")
-
-
-async def test_a_team_that_the_app_may_not_see_trusts_nobody_and_stops_nobody(
-    world: World,
-) -> None:
-    await people(world)
+    before = started(world)
     state = world.github.state
     for permissions in (
         state.the_app().permissions,
         *(t.permissions for t in state.tokens.values()),
     ):
-        del permissions["members"]
-    known, member = (world.github.people.open_pull(one, VERL, FORK) for one in ("write", "teamer"))
+        del permissions["members"]  # a team that the app may not see trusts and stops nobody
+    known, member = (
+        world.github.people.open_pull(one, {"verl/b.py": "1"}, FORK) for one in ("write", "teamer")
+    )
     await world.settle()
-    assert started(world) == [known.head_sha]
+    assert started(world) == [*before, known.head_sha]
     await waits(world, member)
 
 
@@ -69,36 +73,49 @@ TIERS = (("unit", "standard", "triage"), ("nightly-grpo", "heavy", "write"))
 
 
 async def test_a_suite_is_started_by_command_from_its_tiers_level_on(world: World) -> None:
+    levels = await people(world)
     text = "\n".join(f"/ascend-e2e {suite}" for suite, _, _ in TIERS)
-    for login, level in (await people(world)).items():
-        pull = world.open_pull(path=f"docs/{login}.md")
-        await world.settle()
-        reply = await say(world, pull, login, text)
-        may = [enough(level, needed) or login in LISTED for _, _, needed in TIERS]
+    pulls = {login: world.open_pull(path=f"docs/{login}.md") for login in levels}
+    await world.settle()
+    replies = await all_say(world, [(pull, login, text) for login, pull in pulls.items()])
+    for (login, pull), reply in zip(pulls.items(), replies, strict=True):
+        may = [enough(levels[login], needed) or login in LISTED for _, _, needed in TIERS]
         assert started(world).count(pull.head_sha) == sum(may), login
         for (suite, tier, needed), allowed in zip(TIERS, may, strict=True):
             refusal = f"`{suite}` is a {tier} suite: starting it needs {needed} permission"
-            assert (refusal in reply) is not allowed
+            assert (refusal in reply) is not allowed, login
             assert (paste(suite, pull.head_sha) in reply) is not allowed
     await unharmed(world)
 
 
 async def test_a_strangers_commit_is_approved_from_write_on(world: World) -> None:
-    for number, (login, level) in enumerate((await people(world)).items()):
-        pull = world.github.people.open_pull("stranger", {f"verl/{login}.py": "1"}, FORK)
-        await world.settle()
-        if number % 2:
-            answer = await press(world, pull.head_sha, login)
-        else:
-            answer = await say(world, pull, login, "/ascend-e2e approve")
-        may = enough(level, "write")  # who is listed starts, and does not approve
-        assert (pull.head_sha in started(world)) is may, login
-        if not may:
-            assert "needs write permission" in answer
-            await waits(world, pull)
-            reply = await say(world, pull, login, "/ascend-e2e unit")
-            assert "permission here, and you have" in reply
-            assert pull.head_sha not in started(world)
+    levels, deeds = await people(world), world.github.people
+    pulls = {
+        login: deeds.open_pull("stranger", {f"verl/{login}.py": "1"}, FORK) for login in levels
+    }
+    await world.settle()
+    speakers = list(levels)[::2]
+    for login in levels.keys() - speakers:
+        deeds.press(world.gate(pulls[login].head_sha).id, "approve", login)
+    said = [(pulls[login], login, "/ascend-e2e approve") for login in speakers]
+    replies = dict(zip(speakers, await all_say(world, said), strict=True))
+    below = [login for login in levels if not enough(levels[login], "write")]  # listed or not
+    for login, pull in pulls.items():
+        assert (pull.head_sha in started(world)) is (login not in below), login
+    for login in below:
+        answer = replies.get(login) or world.gate(pulls[login].head_sha).summary or ""
+        assert "needs write permission" in answer, login
+        await waits(world, pulls[login])
+    replies = dict(
+        zip(
+            below,
+            await all_say(world, [(pulls[login], login, "/ascend-e2e unit") for login in below]),
+            strict=True,
+        )
+    )
+    for login, reply in replies.items():
+        assert "permission here, and you have" in reply, login
+        assert pulls[login].head_sha not in started(world)
 
 
 def opened(
@@ -162,19 +179,19 @@ TABLE: list[tuple[str, Callable[[World], Pull], bool]] = [
 
 async def test_author_pusher_and_files_decide_what_starts_by_itself(world: World) -> None:
     await people(world)
-    wrong = []
-    for claim, deed, starts in TABLE:
-        pull = deed(world)
-        await world.settle()
-        if (pull.head_sha in started(world)) is not starts:
-            wrong.append(claim)
+    pulls = {}
+    for claim, deed, _ in TABLE:
+        pulls[claim] = deed(world)
+        await world.clock.advance(1)  # else commits of one person are the same
+    await world.settle()
+    expected = {pulls[claim].head_sha: claim for claim, _, starts in TABLE if starts}
+    assert set(started(world)) == set(expected), expected
+    for claim, _, starts in TABLE:
         if not starts:
-            await waits(world, pull)
-        if claim == "`.github/` by write":
-            said = world.gate(pull.head_sha).summary or ""
-            assert f"It changes `{HIDDEN}`, which needs" in said
-            assert "author may not" not in said
-    assert wrong == []
+            await waits(world, pulls[claim])
+    said = world.gate(pulls["`.github/` by write"].head_sha).summary or ""
+    assert f"It changes `{HIDDEN}`, which needs" in said
+    assert "author may not" not in said
 
 
 REMOVED: dict[str, str | None] = {"verl/trainer/main_ppo.py": None}
@@ -196,11 +213,8 @@ async def test_files_of_another_head_make_nothing_trusted(world: World) -> None:
         world.github.deliveries.drop_if(None)
         await waits(world, pull)
         assert "The head moved while" in (world.gate(sha).summary or "")
-
-
-async def test_removed_files_alone_start_their_suites(world: World) -> None:
-    await people(world)
-    pull = world.github.people.open_pull("write", REMOVED, FORK)
+    assert started(world) == []
+    pull = world.github.people.open_pull("write", REMOVED, FORK)  # its own list is believed
     await world.settle()
     assert started(world) == [pull.head_sha]
 
