@@ -14,6 +14,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
 from bot.core.messages import NOTHING, Message, from_plain, quote, to_plain
+from bot.core.policy.values import STORED
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -122,7 +123,7 @@ def _decoded(kind: type[Any], data: Any) -> Any:
     if kind is Message:
         return from_plain(data)
     if issubclass(kind, BaseModel):
-        return kind.model_validate(data, extra="ignore")
+        return kind.model_validate(data, extra="ignore", context=STORED)
     raise TypeError(f"no {kind} in JSON")
 
 

@@ -18,7 +18,9 @@ _RAW = (
     (re.compile(r" {0,3}<!\[CDATA\["), re.compile(r"\]\]>")),
     (re.compile(r" {0,3}<![A-Za-z]"), re.compile(">")),
 )
-_UNDERLINE = re.compile(r" {0,3}[-=:| \t]*[-=][-=:| \t]*")  # of a heading or of a table's head
+# Of a heading or of a table's head. One run of characters: two would be tried in all ways to
+# divide a long line between them.
+_UNDERLINE = re.compile(r"(?=[:| \t]*[-=])[-=:| \t]+")
 _TICKS = re.compile("`+")
 
 

@@ -11,6 +11,7 @@ from bot.core.policy import checks
 from bot.core.policy.document import Document, Path, Problem, read
 from bot.core.policy.errors import MAX_PROBLEMS, problems_of, shown
 from bot.core.policy.models import Policy
+from bot.core.policy.values import Budget
 
 # The path of an error that concerns the whole file.
 WHOLE_FILE = "file"
@@ -63,7 +64,7 @@ def check_policy(source: str | bytes) -> Checked:
     policy = None
     if document.data is not None:
         try:
-            policy = Policy.model_validate(document.data)
+            policy = Policy.model_validate(document.data, context=Budget())
         except ValidationError as error:
             problems += problems_of(error, document)
         problems += islice(checks.problems(document.data), MAX_PROBLEMS)

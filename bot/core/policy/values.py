@@ -5,11 +5,18 @@ Every check raises ``ValueError``. Pydantic collects them, so one load reports a
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import re2
 from cronsim import CronSim, CronSimError
-from pydantic import AfterValidator, Field, PlainValidator, StrictInt, StrictStr
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    StrictInt,
+    StrictStr,
+    ValidationInfo,
+)
 
 from bot.core.messages import Message
 from bot.core.messages.en.replies import REPLIES
@@ -40,6 +47,19 @@ MAX_CRON_CHARS = 100
 # The digest joins all expressions into one, so each must be short.
 MAX_REGEX_CHARS = 2000
 
+# The memory of one compiled expression, about 2,700 steps. It also bounds the time: a longer
+# program is given up. 176 of the 177 shipped expressions need fewer than 900 steps.
+_REGEX_BYTES = 256 * 1024
+
+# The steps of all expressions of a policy, as many as those of the shipped signatures. A character
+# counts too: `(?i)\pL` costs much to read, and may leave few steps.
+MAX_REGEX_STEPS = 100_000
+_STEPS_PER_CHAR = 4
+
+# Different path filters of a policy; 100 suites have about 1,000. Each costs 0.1 ms to compile,
+# and as much for 300 changed files.
+MAX_PATTERNS = 2_000
+
 MIN_REDACT_CHARS = 4
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -53,6 +73,41 @@ _ROOT = re.compile(r"/.*[^/].*", re.DOTALL)
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SPACE_OR_CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _BRANCH = re.compile(r"(?!.*(\.\.|//|@\{))[^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x20\x7f~^:?*\[\\]*")
+
+class Budget:
+    """What checking one policy may cost, in steps; the value that goes beyond it is an error."""
+
+    def __init__(self) -> None:
+        self._steps = MAX_REGEX_STEPS
+        self._patterns: set[str] = set()
+
+    @property
+    def is_spent(self) -> bool:
+        """Return True if an error says so already: what follows is not looked at."""
+        return self._steps < 0 or len(self._patterns) > MAX_PATTERNS
+
+    def spend(self, steps: int) -> None:
+        """Count the steps of an expression."""
+        self._steps -= steps
+        if self._steps < 0:
+            raise ValueError(Message("wrong_regex_dear"))
+
+    def count(self, pattern: str) -> None:
+        """Count a path filter; one that stands in many lists is compiled once."""
+        self._patterns.add(pattern)
+        if len(self._patterns) > MAX_PATTERNS:
+            raise ValueError(Message("wrong_pattern_many", most=MAX_PATTERNS))
+
+
+# The context of values that were checked before they were stored: a row is read often.
+STORED = "stored"
+
+
+def _budget(info: ValidationInfo) -> Budget | None:
+    """Return what is left to spend; None if there is nothing to check."""
+    budget = info.context or Budget()
+    return None if budget == STORED or budget.is_spent else budget
+
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # any fixed time will do
 
@@ -121,28 +176,47 @@ def check_pattern(pattern: str) -> str:
     return pattern
 
 
+def check_filter(pattern: str, info: ValidationInfo) -> str:
+    """Refuse a path filter of a policy that is wrong or one too many."""
+    if (budget := _budget(info)) is None:
+        return pattern
+    budget.count(pattern)
+    return check_pattern(pattern)
+
+
 def check_positive(pattern: str) -> str:
     """Refuse a filter that only excludes, where one pattern stands alone."""
     if pattern.startswith("!"):
         raise ValueError(Message("wrong_only_excludes_one"))
-    return check_pattern(pattern)
+    return pattern
 
 
-def check_regex(pattern: str) -> str:
-    """Refuse an expression that RE2 does not accept."""
+def check_regex(pattern: str, info: ValidationInfo) -> str:
+    """Refuse an expression that RE2 does not accept, or that costs too much."""
     if len(pattern) > MAX_REGEX_CHARS:
         raise ValueError(Message("wrong_regex_long", most=MAX_REGEX_CHARS))
+    if (budget := _budget(info)) is None:
+        return pattern
+    budget.spend(len(pattern) * _STEPS_PER_CHAR)
+    compiled = _compiled(pattern)
+    budget.spend(compiled.programsize)
+    if compiled.fullmatch(""):
+        raise ValueError(Message("wrong_regex_empty"))
+    return pattern
+
+
+def _compiled(pattern: str) -> Any:
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = _REGEX_BYTES
     try:
-        re2.compile(pattern, options)
+        return re2.compile(pattern, options)
     except re2.error as error:
         detail = error.args[0] if error.args else ""
         reason = detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)
+        if reason.startswith("pattern too large"):
+            raise ValueError(Message("wrong_regex_large")) from error
         raise ValueError(Message("wrong_regex", reason=reason)) from error
-    if re2.compile(pattern, options).fullmatch(""):
-        raise ValueError(Message("wrong_regex_empty"))
-    return pattern
 
 
 def check_cron(cron: str) -> str:
@@ -189,8 +263,8 @@ Team = Annotated[StrictStr, _whole(_TEAM, Message("wrong_team"))]
 Workflow = Annotated[StrictStr, AfterValidator(check_workflow)]
 InputName = Annotated[StrictStr, AfterValidator(check_input_name)]
 InputValue = Annotated[StrictStr, AfterValidator(check_input_value)]
-Pattern = Annotated[StrictStr, AfterValidator(check_pattern)]
-PositivePattern = Annotated[StrictStr, AfterValidator(check_positive)]
+Pattern = Annotated[StrictStr, AfterValidator(check_filter)]
+PositivePattern = Annotated[StrictStr, AfterValidator(check_positive), AfterValidator(check_filter)]
 SignatureName = Annotated[StrictStr, _whole(_SIGNATURE, Message("wrong_signature"))]
 Title = Annotated[StrictStr, Field(max_length=80)]
 Hint = Annotated[StrictStr, Field(max_length=400)]

@@ -75,3 +75,8 @@ def test_a_command_between_blank_lines_of_plain_text_is_read(pieces: list[str]) 
     plain = [piece for piece in pieces if piece in {"", "text", "# head"}]
     body = "\n".join([*plain, "", COMMAND, "", *plain])
     assert COMMAND in top_level(body)
+
+
+def test_a_long_line_of_dashes_is_read_in_one_pass() -> None:
+    body = "-" * 65_000 + "x"  # two patterns that share its characters take 40 s
+    assert top_level(f"{body}\n\n{COMMAND}") == [body, COMMAND]

@@ -6,7 +6,8 @@ from pydantic import ValidationError
 from bot.core.digest import signatures
 from bot.core.policy.document import Document
 from bot.core.policy.errors import problems_of
-from bot.core.policy.models import Policy, Signature, policy_schema
+from bot.core.policy.models import Policy, Signature, Suite, policy_schema
+from bot.core.policy.values import STORED
 from tests.core.policies import BASE, errors, loaded, with_suite
 
 
@@ -150,6 +151,38 @@ def test_a_label_of_the_longest_kind_is_taken() -> None:
     assert "a" * 256 in loaded(f"version: 1\nrunners: {{{'a' * 256}: {{}}}}\n").runners
 
 
+def test_expressions_that_cost_too_much_together_are_named_once_and_not_compiled() -> None:
+    dear = "(?i)" + r"\pL|" * 450 + "x"
+    named = [f"{{name: a{n}, class: unknown, match: '{dear}', example: x}}" for n in range(20)]
+    unread = ", {name: b, class: unknown, match: '(', example: x}"
+    found = errors(f"{BASE}log: {{signatures: [{', '.join(named)}{unread}]}}\n")
+    assert [at for at, _, _ in found] == ["log.signatures[11].match"]
+    assert "cost more to compile together than a policy may" in found[0][2]
+
+
+def test_too_many_path_filters_are_named_once_and_not_compiled() -> None:
+    def suites(filters: str) -> str:
+        lines = f"runners: [npu-8], paths: [{filters}]"
+        return "".join(f"  s{n}: {{workflow: a.yml, {lines}}}\n" for n in range(12))
+
+    many = suites(", ".join(f"p-{i}" for i in range(190)))
+    loaded(f"{BASE}{many}")  # the same ones count once
+    for n in range(12):
+        many = many.replace("p-", f"p{n}-", 190)
+    ((path, _, message),) = errors(
+        f"{BASE}{many}  s12: {{workflow: a.yml, runners: [npu-8], paths: ['[']}}\n"
+    )
+    assert path == "suites.s10.paths[100]"
+    assert "at most 2,000 different path filters" in message
+
+
+def test_what_was_checked_before_it_was_stored_is_not_compiled_again() -> None:
+    stored = {"name": "a", "class": "unknown", "match": "(", "example": "x"}
+    assert Signature.model_validate(stored, context=STORED).match == "("
+    suite = {"workflow": "a.yml", "runners": ["npu"], "paths": ["["]}
+    assert Suite.model_validate(suite, context=STORED).paths == ("[",)
+
+
 SIGNATURE = "log: {signatures: [{name: a, class: unknown, match: x, example: x, %s}]}\n"
 
 
@@ -159,6 +192,7 @@ SIGNATURE = "log: {signatures: [{name: a, class: unknown, match: x, example: x, 
         ("unless: '('", ".unless", "is no RE2 expression: missing )"),
         ("unless: '(?=a)'", ".unless", "is no RE2 expression"),
         ("unless: 'a*'", ".unless", "matches the empty line"),
+        (r"unless: '(?i)[\pL\pN]{1,1000}|abc'", ".unless", "becomes too large"),
         (f"unless: '{'a' * 2001}'", ".unless", "at most 2,000 characters"),
         ("infra: maybe", ".infra", "`stalled`"),
         ("role: none", ".role", "is none of `primary`"),

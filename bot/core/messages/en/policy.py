@@ -72,6 +72,10 @@ POLICY = {
     "allowed",
     "wrong_regex_long": "an expression has at most {most:,} characters",
     "wrong_regex": "is no RE2 expression: {reason} (RE2 has no look-around or back-references)",
+    "wrong_regex_large": "becomes too large when it is compiled: repeat less often (`{{1,1000}}`) "
+    "or list fewer kinds of characters (`\\pL`)",
+    "wrong_regex_dear": "the expressions up to this one cost more to compile together than a "
+    "policy may; make them shorter or fewer (those after it were not looked at)",
     "wrong_regex_empty": "matches the empty line, so it would match every line",
     "wrong_cron_fields": 'is five fields in UTC, minute hour day month weekday, like "0 17 * * *"',
     "wrong_cron": '{error}; five fields in UTC, like "0 17 * * *"',
@@ -83,6 +87,8 @@ POLICY = {
     "wrong_grant": "`none` would let anybody; the lowest is `pull`",
     "wrong_pattern_empty": "an empty pattern matches nothing",
     "wrong_pattern_long": "a pattern has at most {most} characters",
+    "wrong_pattern_many": "a policy has at most {most:,} different path filters (those after this "
+    "one were not looked at)",
     "wrong_pattern_repeat": "`{char}` repeats the character before it, and there is none",
     "wrong_pattern_backslash": "`\\` at the end takes no character; write `\\\\` for a backslash",
     "wrong_pattern_open": "`[` is never closed; write `\\[` for a bracket",

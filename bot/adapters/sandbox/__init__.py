@@ -1,0 +1,1 @@
+"""Processes that do the work whose cost an outsider decides."""

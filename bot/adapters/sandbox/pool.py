@@ -1,0 +1,194 @@
+"""The service's side of the worker processes: turns, limits, and what a death means.
+
+A process starts with the first call that needs it, and is used again. One that broke a limit or
+died is replaced with the next call; no state is lost, because each call brings all that it needs.
+"""
+
+import asyncio
+import os
+import pickle
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from io import BytesIO
+from itertools import count
+from typing import Any, TypeVar, TypeVarTuple
+
+from bot.adapters.sandbox.worker import HEADER
+from bot.ports.sandbox import Done, Stopped, Why
+from bot.telemetry import get_log
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+_TRIES = 2  # of a call whose process was killed from outside
+_MINUTE_S = 60.0  # what an owner used longer ago does not count
+_PLAIN = frozenset({("copyreg", "_reconstructor"), ("builtins", "object")})
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """What one call may take, and how many run at once."""
+
+    processes: int = 2
+    cpu_s: int = 5
+    """The dearest policy that is no error takes 1 s, a piece of the worst log 0.4 s."""
+    memory_bytes: int = 1 << 30
+    """Of addresses; the modules of a worker take 200 MB of them."""
+    answer_s: float = 120.0
+    """Of any time, for a process that is stopped or starved."""
+
+
+class WorkerProcesses:
+    """The port's `Sandbox`; `open_sandbox` makes one."""
+
+    def __init__(self, limits: CallLimits) -> None:
+        self._limits = limits
+        self._idle: list[Process] = []
+        self._free = limits.processes
+        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._order = count()
+        self._spent: defaultdict[str, float] = defaultdict(float)  # seconds of this minute
+        self._minute = 0.0
+        self._log = get_log("sandbox")
+
+    async def run(
+        self, owner: str, work: Callable[[*Ts], T], *args: *Ts
+    ) -> Done[T] | Stopped:
+        """Call a function in a process; see the port."""
+        call = pickle.dumps((work, args))
+        async with self._turn(owner):
+            for _ in range(_TRIES):
+                answer = await self._called(owner, call)
+                if answer != Stopped(Why.DIED):
+                    break
+            return answer
+
+    async def close(self) -> None:
+        """End the processes; no call may be under way."""
+        for process in self._idle:
+            await _end(process)
+        self._idle.clear()
+
+    @asynccontextmanager
+    async def _turn(self, owner: str) -> AsyncIterator[None]:
+        """Wait for one of the places; among the waiting the owner who used least is next."""
+        if self._free:
+            self._free -= 1
+        else:
+            turn = asyncio.get_running_loop().create_future()
+            heappush(self._waiting, (self._used(owner), next(self._order), turn))
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():
+                    self._next()
+                raise
+        try:
+            yield
+        finally:
+            self._next()
+
+    def _next(self) -> None:
+        """Give a place to the next one who waits."""
+        while self._waiting:
+            _, _, turn = heappop(self._waiting)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+    def _used(self, owner: str) -> float:
+        """Return the seconds that an owner used in this minute."""
+        now = asyncio.get_running_loop().time()
+        if now - self._minute >= _MINUTE_S:
+            self._spent.clear()
+            self._minute = now
+        return self._spent[owner]
+
+    async def _called(self, owner: str, call: bytes) -> Done[Any] | Stopped:
+        """Make one call, and keep its process for the next one if it is well."""
+        process = self._idle.pop() if self._idle else await self._start()
+        try:
+            async with asyncio.timeout(self._limits.answer_s):
+                answer = await _answer(process, call)
+        except TimeoutError:
+            process.kill()
+            return await self._over(owner, process)
+        except (OSError, EOFError):
+            return await self._over(owner, process)
+        except BaseException:  # nobody waits for the answer any more: no other call may get it
+            await _end(process)
+            raise
+        self._idle.append(process)
+        kind, value, seconds = _Results(BytesIO(answer)).load()
+        self._used(owner)
+        self._spent[owner] += seconds
+        if kind == "raised":
+            raise RuntimeError(value)
+        if kind == "done":
+            return Done(value, seconds)
+        self._log.warning("work was stopped", owner=owner, why=value, seconds=round(seconds, 1))
+        return Stopped(Why(value))
+
+    async def _over(self, owner: str, process: Process) -> Stopped:
+        """Return what the death of a process means: a limit that C code broke, or any other."""
+        await process.communicate()  # a signal to a dead process would take its exit code
+        why = Why.TIME if process.returncode == -signal.SIGXCPU else Why.DIED
+        self._spent[owner] += self._limits.cpu_s
+        self._log.warning("a worker ended", owner=owner, why=why, code=process.returncode)
+        return Stopped(why)
+
+    async def _start(self) -> Process:
+        limits = self._limits
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bot.adapters.sandbox.worker"),
+            *(str(limits.cpu_s), str(limits.memory_bytes)),
+            stdin=PIPE,
+            stdout=PIPE,
+            env={"PYTHONPATH": os.pathsep.join(sys.path)},  # and none of the service's secrets
+            start_new_session=True,  # Ctrl-C is for the service, which ends the workers itself
+        )
+
+
+async def _answer(process: Process, call: bytes) -> bytes:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(HEADER.pack(len(call)) + call)
+    await process.stdin.drain()
+    (size,) = HEADER.unpack(await process.stdout.readexactly(HEADER.size))
+    return await process.stdout.readexactly(size)
+
+
+async def _end(process: Process) -> None:
+    """Kill a process and wait for its end."""
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.communicate()
+
+
+class _Results(pickle.Unpickler):
+    """Reads results: values of ours only, whatever took over the process that read a log."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class or function that bot.core defines."""
+        found = super().find_class(module, name)
+        ours = getattr(found, "__module__", "").startswith("bot.core.") and "." not in name
+        if not ours and (module, name) not in _PLAIN:
+            raise pickle.UnpicklingError(f"a result holds {module}.{name}")
+        return found
+
+
+@asynccontextmanager
+async def open_sandbox(limits: CallLimits | None = None) -> AsyncIterator[WorkerProcesses]:
+    """Open a sandbox; its processes end with the context."""
+    sandbox = WorkerProcesses(limits or CallLimits())
+    try:
+        yield sandbox
+    finally:
+        await sandbox.close()
