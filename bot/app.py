@@ -19,10 +19,12 @@ from bot.adapters.github import GitHubClient
 from bot.adapters.logs import LogFiles
 from bot.adapters.oidc import OidcIssuer
 from bot.adapters.rayjobs import Limits, open_rayjobs
+from bot.adapters.sandbox.pool import open_sandbox
 from bot.core.messages import Messages
 from bot.ports.clock import Clock
 from bot.ports.errors import ListenError
 from bot.ports.rayjobs import RayJobs
+from bot.ports.sandbox import Sandbox
 from bot.ports.wake import Topic, Wake
 from bot.services.events.check_run import CheckRuns
 from bot.services.events.inbox import EventHandlers, Inbox
@@ -32,7 +34,7 @@ from bot.services.events.policy_change import PolicyChanges
 from bot.services.events.pull_request import PullRequests
 from bot.services.events.push import Pushes
 from bot.services.events.workflow_run import WorkflowRuns
-from bot.services.policies import PolicyReader
+from bot.services.policies import PolicyChecker, PolicyReader
 from bot.services.rayjobs.announcements import Announcements
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.follower import Follower
@@ -77,6 +79,8 @@ class Parts:
     metrics: Metrics
     issuer: OidcIssuer
     heard: GitHubHeard
+    sandbox: Sandbox
+    checker: PolicyChecker
 
     def new_id(self) -> str:
         """Return a new ULID."""
@@ -85,7 +89,10 @@ class Parts:
     @property
     def deps(self) -> Deps:
         """Return the parts that all services share."""
-        policies = PolicyReader(self.store, self.github, self.clock, _default(self.settings))
+        default = _default(self.settings)
+        policies = PolicyReader(
+            self.store, self.github, self.clock, checker=self.checker, default=default
+        )
         shared = (self.store, self.github, self.clock, self.wake, self.loop, self.new_id)
         return Deps(*shared, policies, Messages())
 
@@ -122,7 +129,9 @@ async def open_parts(
         )
         rayjobs = await _submitter(stack, settings)
         loop = Worker(_owner(), metrics, strict=strict)
-        yield Parts(settings, store, github, rayjobs, wake, clock, loop, metrics, issuer, heard)
+        sandbox = await stack.enter_async_context(open_sandbox())
+        outside = (metrics, issuer, heard, sandbox, PolicyChecker(sandbox))
+        yield Parts(settings, store, github, rayjobs, wake, clock, loop, *outside)
 
 
 async def _submitter(stack: AsyncExitStack, settings: Settings) -> RayJobs | None:
@@ -221,13 +230,14 @@ def make_api(parts: Parts, loops: WorkerPool) -> web.Application:
     health = Depends(store, clock, parts.heard.state, submitter, loops.ages_s, loops.stuck)
     announcer = Announcements(parts.deps, parts.issuer, submitter=parts.rayjobs is not None)
     runs = RunsApi(store)
+    explain = ExplainApi(store, parts.checker.policy, _default(settings))
     return api_app(
         [
             web.post(f"/runs/{RUN}/rayjobs", RayJobAnnouncements(announcer).post),
             web.get("/runs", guard(runs.list)),
             web.get(f"/runs/{RUN}", guard(runs.show)),
             web.get("/audit", guard(AuditApi(store, clock).list)),
-            web.get(f"/explain/{PULL}", guard(ExplainApi(store, _default(settings)).get)),
+            web.get(f"/explain/{PULL}", guard(explain.get)),
             web.get("/health", guard(HealthPage(health).get)),
         ]
     )

@@ -35,9 +35,7 @@ class Stopped:
 class Sandbox(Protocol):
     """Processes that do such work, a few at once; who used least is served first."""
 
-    async def run(
-        self, owner: str, work: Callable[[*Ts], T], *args: *Ts
-    ) -> Done[T] | Stopped:
+    async def run(self, owner: str, work: Callable[[*Ts], T], *args: *Ts) -> Done[T] | Stopped:
         """Call a function of a module with ``args`` in another process.
 
         ``owner`` names whose work it is, such as a log or a pull request. The result may hold only

@@ -1,7 +1,9 @@
 """The policy in force, read from the tip of a branch that the author can't choose."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVarTuple
 from weakref import WeakValueDictionary
 
 from bot.core.messages import Message
@@ -10,16 +12,89 @@ from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.plan import Plan
-from bot.core.policy.loading import PolicyErrors, load_policy
+from bot.core.policy.changes import Before, Comparison, compare
+from bot.core.policy.loading import WHOLE_FILE, Checked, PolicyError, PolicyErrors, check_policy
 from bot.core.policy.models import Policy
 from bot.core.policy.selection import POLICY_PATH, lists_branch
 from bot.ports.clock import Clock
 from bot.ports.github import GitHub
+from bot.ports.sandbox import Done, Sandbox, Why
 from bot.store import Store
 
 # A push drops the row at once. This bounds how long an old policy counts if its webhook is lost.
 REREAD_AFTER_S = 600
-MAX_PARSED = 64  # policies kept parsed; one is some 100 kB
+MAX_PARSED = 64  # results kept; a policy is some 100 kB
+# A policy so short is checked at once: with the dearest values it costs 60 ms. Aliases would make
+# it long, and expressions dear; both may hide behind escapes.
+CHEAP_BYTES = 2048
+_DEAR = (b"&", b"\\", b"signatures")
+
+Texts = TypeVarTuple("Texts")
+
+
+class PolicyChecker:
+    """Checks policies in the sandbox, and remembers the results: anybody may propose one."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._known: dict[object, Checked | Comparison] = {}
+        self._checking: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
+
+    async def check(self, text: bytes, owner: str) -> Checked:
+        """Return the policy in a text, or all its errors; ``owner`` is who it is checked for."""
+        found = await self._of(owner, check_policy, text)
+        assert isinstance(found, Checked)
+        return found
+
+    async def policy(self, text: bytes, owner: str) -> Policy | None:
+        """Return the policy in a text, None if it has errors."""
+        result = (await self.check(text, owner)).result
+        return result if isinstance(result, Policy) else None
+
+    async def compare(self, old: bytes | None, new: bytes | None, owner: str) -> Comparison:
+        """Compare the current policy with a proposed one; None: there is no file."""
+        found = await self._of(owner, compare, old, new)
+        assert isinstance(found, Comparison)
+        return found
+
+    async def _of(
+        self,
+        owner: str,
+        work: Callable[[*Texts], Checked | Comparison],
+        *texts: *Texts,
+    ) -> Checked | Comparison:
+        key = (work, *texts)
+        async with self._checking.setdefault(key, asyncio.Lock()):
+            if key in self._known:
+                return self._known[key]
+            if all(map(_is_cheap, texts)):
+                result = work(*texts)
+            else:
+                answer = await self._sandbox.run(owner, work, *texts)
+                if isinstance(answer, Done):
+                    result = answer.value
+                elif answer.why is Why.DIED:  # the next event tries again
+                    return _unchecked(work, answer.why)
+                else:
+                    result = _unchecked(work, answer.why)
+            if len(self._known) >= MAX_PARSED:
+                self._known.clear()
+            self._known[key] = result
+            return result
+
+
+def _is_cheap(text: object) -> bool:
+    if not isinstance(text, bytes):
+        return True
+    return len(text) <= CHEAP_BYTES and not any(word in text for word in _DEAR)
+
+
+def _unchecked(work: object, why: Why) -> Checked | Comparison:
+    """Return the error that says why a policy could not be checked."""
+    errors = (PolicyError(WHOLE_FILE, 1, Message(f"policy_stopped_{why}")),)
+    if work is compare:
+        return Comparison(Before.READ, errors=errors)
+    return Checked(PolicyErrors(errors))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +114,21 @@ class Broken:
 class PolicyReader:
     """Reads policies through the store: an unchanged one costs no call."""
 
-    def __init__(self, store: Store, github: GitHub, clock: Clock, default: bytes | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        github: GitHub,
+        clock: Clock,
+        *,
+        checker: PolicyChecker,
+        default: bytes | None,
+    ) -> None:
         """``default`` is the server's own policy for repositories without one."""
         self._store = store
         self._github = github
         self._clock = clock
+        self.checker = checker
         self._default = default
-        self._parsed: dict[bytes, Policy | PolicyErrors] = {}
         self._reading: WeakValueDictionary[tuple[RepoId, str], asyncio.Lock] = WeakValueDictionary()
 
     async def of(self, repo: Repo, base_ref: str) -> PolicyAt | Broken | None:
@@ -66,15 +149,15 @@ class PolicyReader:
         return replace(own, release=True) if isinstance(own, PolicyAt) else own
 
     async def _tip_of(self, repo: Repo, ref: str) -> PolicyAt | Broken | None:
-        return self.read(await self._row(repo, ref))
+        return await self.read(await self._row(repo, ref))
 
-    def read(self, row: StoredPolicy) -> PolicyAt | Broken | None:
-        """Return the policy of a row, without any call."""
+    async def read(self, row: StoredPolicy) -> PolicyAt | Broken | None:
+        """Return the policy of a row, without any call to GitHub."""
         text = self._default if row.text is None else row.text.encode()
         if text is None:
             return None
         sha = row.blob_sha or "server"
-        parsed = self._parse(text)
+        parsed = (await self.checker.check(text, f"policy {row.repo_id}")).result
         if isinstance(parsed, PolicyErrors):
             return Broken(tuple(error.sentence for error in parsed.errors), row.ref, sha)
         return PolicyAt(parsed, row.ref, sha)
@@ -82,7 +165,7 @@ class PolicyReader:
     async def known(self, repo_id: RepoId, ref: str) -> Policy | None:
         """Return a branch's policy as last read, without any call; None if unknown or broken."""
         row = await self._store.policies.get(repo_id, ref)
-        found = self.read(row) if row else None
+        found = await self.read(row) if row else None
         return found.policy if isinstance(found, PolicyAt) else None
 
     async def pushed(self, repo: Repo, branch: str) -> None:
@@ -90,13 +173,6 @@ class PolicyReader:
         forget = Plan(forget_policy=(repo.id, branch))
         async with self._lock(repo, branch):  # a read that has begun gets the old one
             await self._store.commit(forget, self._clock.now(), done=None)
-
-    def _parse(self, text: bytes) -> Policy | PolicyErrors:
-        if text not in self._parsed:
-            if len(self._parsed) >= MAX_PARSED:
-                self._parsed.clear()
-            self._parsed[text] = load_policy(text)
-        return self._parsed[text]
 
     async def _row(self, repo: Repo, ref: str) -> StoredPolicy:
         """Return the branch's row; read it from GitHub if it is missing or old."""

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from bot.core.model.repos import Repo
 from bot.core.model.views import CheckWrite, GateView, Proposal
+from bot.core.policy.changes import Comparison
 from bot.core.report.context import Context
 from bot.core.report.gate import gate_check
 from bot.core.report.policy_change import policy_check
@@ -109,7 +110,7 @@ class Reporter(Service):
         if isinstance(due.view, GateView):
             return gate_check(due.view, ctx, now)
         if isinstance(due.view, Proposal):
-            return policy_check(due.view, ctx, now)
+            return policy_check(due.view, await self._compared(due.view), ctx, now)
         run = due.view.run
         ctx = replace(
             ctx,
@@ -119,6 +120,13 @@ class Reporter(Service):
         )
         check = suite_check(due.view, ctx, now)
         return await self._only_real_files(due.repo, check)
+
+    async def _compared(self, proposal: Proposal) -> Comparison:
+        old, new = (
+            text.encode() if text is not None else None for text in (proposal.old, proposal.new)
+        )
+        owner = f"pull {proposal.repo_id}/{proposal.number}"
+        return await self._policies.checker.compare(old, new, owner)
 
     async def _only_real_files(self, repo: Repo, check: CheckWrite) -> CheckWrite:
         """Leave out annotations of files that are not there at this commit."""

@@ -114,7 +114,7 @@ class Schedules(Service):
         elif row is None or self._in_line.get(repo.id) == (row.ref, row.blob_sha):
             return
         else:
-            found = self._policies.read(row)
+            found = await self._policies.read(row)
             self._in_line[repo.id] = (row.ref, row.blob_sha)
         if isinstance(found, Broken):
             return

@@ -1,5 +1,6 @@
 """The explanation of a pull request as JSON, the same as `/ascend-e2e explain`."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
@@ -8,7 +9,6 @@ from bot.core.explain import explaining
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
 from bot.core.planning.attempts import latest_runs
-from bot.core.policy.loading import load_policy
 from bot.core.policy.models import Policy
 from bot.store import Store
 from bot.store.pulls import PullStory
@@ -18,12 +18,17 @@ from bot.web.guard import refuse
 PULL = r"{owner:[\w.-]{1,100}}/{name:[\w.-]{1,100}}/{number:[0-9]{1,9}}"
 
 
+# Returns the policy in a text, None if it has errors; the second text says what it is read for.
+Check = Callable[[bytes, str], Awaitable[Policy | None]]
+
+
 class ExplainApi:
     """The handler for one pull request's explanation."""
 
-    def __init__(self, store: Store, default: bytes | None) -> None:
+    def __init__(self, store: Store, check: Check, default: bytes | None) -> None:
         """Set it up; ``default`` is the server's policy for repositories without one."""
         self._store = store
+        self._check = check
         self._default = default
 
     async def get(self, request: web.Request) -> web.Response:
@@ -33,9 +38,9 @@ class ExplainApi:
         told = await self._store.pulls.story(full_name, int(info["number"]))
         if told is None:
             return refuse(404, "this pull request is not known here")
-        return web.json_response(self._told(told))
+        return web.json_response(self._told(told, await self._policy(told)))
 
-    def _told(self, told: PullStory) -> dict[str, Any]:
+    def _told(self, told: PullStory, policy: Policy | None) -> dict[str, Any]:
         pull = told.pull
         return {
             "repo": told.repo.full_name,
@@ -44,21 +49,19 @@ class ExplainApi:
             "open": pull.open,
             "draft": pull.draft,
             **_selection(told.selection),
-            "suites": self._suites(told),
+            "suites": self._suites(told, policy),
         }
 
-    def _suites(self, told: PullStory) -> list[dict[str, Any]]:
-        policy = self._policy(told)
+    def _suites(self, told: PullStory, policy: Policy | None) -> list[dict[str, Any]]:
         if policy is None or told.selection is None:
             return []
         runs = latest_runs(told.runs)
         chosen = explaining.explain(policy, told.selection.data.selection)
         return [{**explaining.to_json(item), **_stands(runs.get(item.suite))} for item in chosen]
 
-    def _policy(self, told: PullStory) -> Policy | None:
+    async def _policy(self, told: PullStory) -> Policy | None:
         text = told.policy.encode() if told.policy is not None else self._default
-        policy = load_policy(text) if text is not None else None
-        return policy if isinstance(policy, Policy) else None
+        return await self._check(text, "explain") if text is not None else None
 
 
 def _selection(stored: StoredSelection | None) -> dict[str, Any]:

@@ -13,11 +13,14 @@ from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.plan import Plan
+from bot.core.policy.loading import PolicyErrors
 from bot.ports.github import FileText, GitHub
-from bot.services.policies import Broken, PolicyReader
+from bot.ports.sandbox import Why
+from bot.services.policies import CHEAP_BYTES, Broken, PolicyChecker, PolicyReader
 from bot.sim import ManualClock
 from bot.store import Store
 from tests.databases import SqliteTemplate
+from tests.services.scripted_sandbox import ScriptedSandbox
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 REPO = Repo(RepoId(7), "octo", "project", "main", 3)
@@ -50,7 +53,13 @@ async def store(sqlite_template: SqliteTemplate, tmp_path: Path) -> AsyncIterato
 
 
 def policies(store: Store, files: Files, default: bytes | None = None) -> PolicyReader:
-    return PolicyReader(store, cast("GitHub", files), ManualClock(NOW), default)
+    return PolicyReader(
+        store,
+        cast("GitHub", files),
+        ManualClock(NOW),
+        checker=PolicyChecker(ScriptedSandbox()),
+        default=default,
+    )
 
 
 async def test_a_base_that_nobody_lists_uses_the_default_branchs_policy(store: Store) -> None:
@@ -85,7 +94,9 @@ async def test_without_a_file_the_servers_own_counts_or_none(store: Store) -> No
 async def test_a_warm_policy_costs_no_call_until_a_push_or_ten_minutes(store: Store) -> None:
     files = Files({"main": HEAD})
     clock = ManualClock(NOW)
-    read = PolicyReader(store, cast("GitHub", files), clock, None)
+    read = PolicyReader(
+        store, cast("GitHub", files), clock, checker=PolicyChecker(ScriptedSandbox()), default=None
+    )
     await read.of(REPO, "main")
     await read.of(REPO, "main")
     assert files.asked == ["main"]
@@ -128,5 +139,60 @@ async def test_a_stored_row_is_read_without_a_call(store: Store) -> None:
     assert row is not None
     assert isinstance(found, PolicyAt)
     # A row does not know for which base branch it is read.
-    assert known.read(row) == replace(found, base="")
+    assert await known.read(row) == replace(found, base="")
     assert files.asked == ["main"]
+
+
+LONG = HEAD + "#" * CHEAP_BYTES
+
+
+async def test_a_short_plain_policy_is_checked_at_once_and_a_dear_one_in_the_sandbox() -> None:
+    sandbox = ScriptedSandbox()
+    checker = PolicyChecker(sandbox)
+    assert await checker.policy(HEAD.encode(), "push") is not None
+    assert sandbox.calls == []
+    hidden = '"log": {"signa\\x74ures": []}\n'
+    for more in ("log: {signatures: []}\n", hidden, "drafts: &a true\n", "#" * CHEAP_BYTES):
+        assert await checker.policy(f"{HEAD}{more}".encode(), "push") is not None, more
+    assert sandbox.calls == [("push", "check_policy")] * 4
+
+
+async def test_a_policy_that_two_events_bring_is_checked_once() -> None:
+    sandbox = ScriptedSandbox()
+    checker = PolicyChecker(sandbox)
+    await asyncio.gather(*(checker.check(LONG.encode(), f"pull {n}") for n in range(2)))
+    await checker.compare(HEAD.encode(), LONG.encode(), "pull 1")
+    await checker.compare(HEAD.encode(), LONG.encode(), "pull 1")
+    assert [name for _, name in sandbox.calls] == ["check_policy", "compare"]
+
+
+@pytest.mark.parametrize(
+    ("why", "words"),
+    [(Why.TIME, "more processor time than a policy may"), (Why.MEMORY, "more memory")],
+)
+async def test_a_policy_that_costs_too_much_is_an_error_and_not_tried_again(
+    store: Store, why: Why, words: str
+) -> None:
+    sandbox = ScriptedSandbox(why, why)
+    checker = PolicyChecker(sandbox)
+    read = PolicyReader(
+        store,
+        cast("GitHub", Files({"main": LONG})),
+        ManualClock(NOW),
+        checker=checker,
+        default=None,
+    )
+    for _ in range(2):
+        found = await read.of(REPO, "main")
+        assert isinstance(found, Broken)
+        assert words in found.errors[0]
+    compared = await checker.compare(None, LONG.encode(), "pull 1")
+    assert words in compared.errors[0].message
+    assert len(sandbox.calls) == 2
+
+
+async def test_a_check_whose_process_died_is_unknown_and_tried_with_the_next_event() -> None:
+    checker = PolicyChecker(ScriptedSandbox(Why.DIED))
+    (error,) = cast("PolicyErrors", (await checker.check(LONG.encode(), "push")).result).errors
+    assert "the next event tries again" in error.message
+    assert await checker.policy(LONG.encode(), "push") is not None

@@ -36,7 +36,7 @@ class CallLimits:
     """What one call may take, and how many run at once."""
 
     processes: int = 2
-    cpu_s: int = 5
+    cpu_s: float = 5.0
     """The dearest policy that is no error takes 1 s, a piece of the worst log 0.4 s."""
     memory_bytes: int = 1 << 30
     """Of addresses; the modules of a worker take 200 MB of them."""
@@ -57,9 +57,7 @@ class WorkerProcesses:
         self._minute = 0.0
         self._log = get_log("sandbox")
 
-    async def run(
-        self, owner: str, work: Callable[[*Ts], T], *args: *Ts
-    ) -> Done[T] | Stopped:
+    async def run(self, owner: str, work: Callable[[*Ts], T], *args: *Ts) -> Done[T] | Stopped:
         """Call a function in a process; see the port."""
         call = pickle.dumps((work, args))
         async with self._turn(owner):

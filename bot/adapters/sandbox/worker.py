@@ -1,7 +1,7 @@
 """One worker process: reads calls from its input, and writes their results to its output.
 
-`python -m bot.adapters.sandbox.worker CPU_SECONDS MEMORY_BYTES`. It imports little by itself: a call
-names its function, whose module is imported then.
+`python -m bot.adapters.sandbox.worker CPU_SECONDS MEMORY_BYTES`. It imports little by itself: a
+call names its function, whose module is imported then.
 """
 
 import os
@@ -23,7 +23,7 @@ class _OutOfTimeError(BaseException):
     """Nothing in the called function may take this for an error of its own."""
 
 
-def main(cpu_s: int, memory_bytes: int) -> None:
+def main(cpu_s: float, memory_bytes: int) -> None:
     """Serve calls until the input ends: then the service has ended."""
     calls = sys.stdin.buffer
     results = os.fdopen(os.dup(1), "wb")
@@ -38,12 +38,12 @@ def main(cpu_s: int, memory_bytes: int) -> None:
         results.flush()
 
 
-def _result(call: bytes, cpu_s: int) -> bytes:
+def _result(call: bytes, cpu_s: float) -> bytes:
     """Return the pickled kind of the result, the result, and the seconds of processor time."""
     began = time.process_time()
     # Python code is interrupted, and this process can go on. C code ends only with the process.
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(began) + cpu_s + 2, hard))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(began + cpu_s) + 2, hard))
     signal.setitimer(signal.ITIMER_PROF, cpu_s)
     try:
         kind, value = _called(call)
@@ -69,4 +69,4 @@ def _out_of_time(_number: int, _frame: FrameType | None) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(float(sys.argv[1]), int(sys.argv[2]))

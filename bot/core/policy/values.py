@@ -55,6 +55,8 @@ _REGEX_BYTES = 256 * 1024
 # counts too: `(?i)\pL` costs much to read, and may leave few steps.
 MAX_REGEX_STEPS = 100_000
 _STEPS_PER_CHAR = 4
+# Counted before an expression is compiled, and for one that becomes too large.
+_MOST_STEPS = 10_000
 
 # Different path filters of a policy; 100 suites have about 1,000. Each costs 0.1 ms to compile,
 # and as much for 300 changed files.
@@ -74,6 +76,7 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SPACE_OR_CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _BRANCH = re.compile(r"(?!.*(\.\.|//|@\{))[^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x20\x7f~^:?*\[\\]*")
 
+
 class Budget:
     """What checking one policy may cost, in steps; the value that goes beyond it is an error."""
 
@@ -91,6 +94,10 @@ class Budget:
         self._steps -= steps
         if self._steps < 0:
             raise ValueError(Message("wrong_regex_dear"))
+
+    def give_back(self, steps: int) -> None:
+        """Take back what an expression was allowed and did not need."""
+        self._steps += steps
 
     def count(self, pattern: str) -> None:
         """Count a path filter; one that stands in many lists is compiled once."""
@@ -197,9 +204,9 @@ def check_regex(pattern: str, info: ValidationInfo) -> str:
         raise ValueError(Message("wrong_regex_long", most=MAX_REGEX_CHARS))
     if (budget := _budget(info)) is None:
         return pattern
-    budget.spend(len(pattern) * _STEPS_PER_CHAR)
+    budget.spend(_MOST_STEPS + len(pattern) * _STEPS_PER_CHAR)
     compiled = _compiled(pattern)
-    budget.spend(compiled.programsize)
+    budget.give_back(_MOST_STEPS - compiled.programsize)
     if compiled.fullmatch(""):
         raise ValueError(Message("wrong_regex_empty"))
     return pattern
@@ -214,7 +221,7 @@ def _compiled(pattern: str) -> Any:
     except re2.error as error:
         detail = error.args[0] if error.args else ""
         reason = detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)
-        if reason.startswith("pattern too large"):
+        if reason.endswith("compile failed"):  # it is right, and too large
             raise ValueError(Message("wrong_regex_large")) from error
         raise ValueError(Message("wrong_regex", reason=reason)) from error
 

@@ -8,7 +8,7 @@ from bot.core.github.limits import TEXT_BYTES
 from bot.core.messages.words import listing
 from bot.core.model.ids import Sha
 from bot.core.model.views import Annotation, CheckWrite, Proposal
-from bot.core.policy.changes import Before, Change, Comparison, Kind, compare
+from bot.core.policy.changes import Before, Change, Comparison, Kind
 from bot.core.policy.loading import PolicyError
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter
@@ -45,8 +45,10 @@ def render_policy_check(
     )
 
 
-def policy_check(proposal: Proposal, ctx: Context, now: datetime) -> CheckWrite:
-    """Return the check run of a proposal."""
+def policy_check(
+    proposal: Proposal, comparison: Comparison, ctx: Context, now: datetime
+) -> CheckWrite:
+    """Return the check run of a proposal, which was compared with the policy that holds."""
     ctx = replace(
         ctx,
         gate=proposal.gate,
@@ -54,7 +56,7 @@ def policy_check(proposal: Proposal, ctx: Context, now: datetime) -> CheckWrite:
         policy_sha=proposal.policy_sha,
         redact=proposal.redact,
     )
-    return render_policy_check(compare(proposal.old, proposal.new), proposal.sha, ctx, now)
+    return render_policy_check(comparison, proposal.sha, ctx, now)
 
 
 def _conclusion(comparison: Comparison) -> str:

@@ -6,7 +6,6 @@ from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.views import Proposal
 from bot.core.planning.attempts import PolicyAt
-from bot.core.policy.loading import load_policy
 from bot.core.policy.models import Policy
 from bot.core.policy.selection import POLICY_PATH, ChangedFile
 from bot.services.policies import Broken
@@ -42,18 +41,19 @@ class PolicyChanges(Service):
             policy_sha=in_force.sha,
             old=old,
             new=new,
-            redact=_redacted(policy, new),
+            redact=await self._redacted(policy, new, f"pull {repo.id}/{pull.number}"),
         )
+
+    async def _redacted(self, held: Policy | None, new: str | None, owner: str) -> tuple[str, ...]:
+        """Return the values that either policy keeps out of reports."""
+        proposed = (
+            await self._policies.checker.policy(new.encode(), owner) if new is not None else None
+        )
+        policies = (item for item in (held, proposed) if item)
+        return tuple(dict.fromkeys(value for policy in policies for value in policy.log.redact))
 
 
 def _key(pull: Pull, held: str, proposed: str) -> str:
     """Return an id that is the same for the same two policies on the same commit."""
     parts = (str(pull.repo_id), str(pull.number), pull.head_sha, held, proposed)
     return "policy-" + hashlib.sha256(" ".join(parts).encode()).hexdigest()[:40]
-
-
-def _redacted(held: Policy | None, new: str | None) -> tuple[str, ...]:
-    """Return the values that either policy keeps out of reports."""
-    proposed = load_policy(new) if new is not None else None
-    policies = (item for item in (held, proposed) if isinstance(item, Policy))
-    return tuple(dict.fromkeys(value for policy in policies for value in policy.log.redact))

@@ -18,6 +18,7 @@ from bot.core.model.levels import Level
 from bot.core.model.runs import Outcome, State
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.policy import changes
+from bot.ports.sandbox import Why
 from tests.core.messages.uses import Use, placeholders, uses, words
 
 NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)
@@ -141,6 +142,7 @@ FAMILIES: dict[str, Iterable[str]] = {
         "closed",
     ),
     "gate_": ("none", "draft", "policy", "looking"),
+    "policy_stopped_": Why,
     "wrong_unknown_": ("key", "label", "pool", "suite"),
 }
 

@@ -7,7 +7,7 @@ import pytest
 from bot.core.github.limits import TEXT_BYTES
 from bot.core.model.ids import RepoId
 from bot.core.model.views import Annotation, CheckWrite, Proposal
-from bot.core.policy.changes import Before, Change, Comparison, Kind
+from bot.core.policy.changes import Before, Change, Comparison, Kind, compare
 from bot.core.report.policy_change import policy_check, render_policy_check
 from tests.core import views as s
 from tests.core.proposed import PROPOSED
@@ -31,7 +31,7 @@ def test_a_proposal_is_compared_and_named_for_its_gate() -> None:
         new=new.replace("version: 1", "version: hunter22"),
         redact=("hunter22",),
     )
-    check = policy_check(proposal, s.CTX, s.NOW)
+    check = policy_check(proposal, compare(proposal.old, proposal.new), s.CTX, s.NOW)
     assert (check.name, check.head_sha, check.conclusion) == ("npu policy", s.SHA, "failure")
     assert "hunter22" not in f"{check.title} {check.summary} {check.annotations}"
 

@@ -95,6 +95,12 @@ POLICY = {
     "wrong_pattern_nothing": "`[]` lists no character",
     "wrong_pattern_negated": "`[{inside}]`: GitHub's filters have no negated classes",
     "wrong_pattern_range": "`{low}-{high}`: a range goes upwards within a-z, A-Z or 0-9",
+    "policy_stopped_time": "checking this file takes more processor time than a policy may: make "
+    "it smaller",
+    "policy_stopped_memory": "checking this file takes more memory than a policy may: make it "
+    "smaller",
+    "policy_stopped_died": "could not be checked: the process that checks it was ended from "
+    "outside, twice; the next event tries again",
     "yaml_surrogate": "holds half of a surrogate pair, which is no Unicode text",
     "yaml_large": "has {size:,} bytes; at most {most:,} are read",
     "yaml_utf8": "is not UTF-8: byte {at} starts no character",
