@@ -181,6 +181,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
         *(LoopSpec(f"inbox-{n}", inbox.step, Topic.INBOX) for n in range(_INBOXES)),
         *(LoopSpec(f"runner-{n}", runner.step, Topic.RUNNER) for n in range(_RUNNERS)),
         *(LoopSpec(f"reporter-{n}", reporter.step, Topic.REPORTER) for n in range(_REPORTERS)),
+        LoopSpec("due", deps.wake_due, None),
         LoopSpec("sweeper", sweeper.step, None),
         LoopSpec("nightlies", schedules.step, None),
     ]

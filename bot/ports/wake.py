@@ -19,5 +19,5 @@ class Wake(Protocol):
     def poke(self, *topics: Topic) -> None:
         """Wake the loops of these topics, here and elsewhere."""
 
-    async def wait(self, topic: Topic, timeout_s: float) -> None:
-        """Return when poked, or after ``timeout_s``."""
+    async def wait(self, topic: Topic) -> None:
+        """Return when poked, also since the last wait."""

@@ -10,11 +10,12 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.planning.plan import Plan
-from bot.ports.wake import Wake
+from bot.ports.wake import Topic, Wake
 from bot.store.audit import Audit
 from bot.store.checks import Checks
 from bot.store.database import Database, NewId
 from bot.store.deliveries import Deliveries, finish_delivery
+from bot.store.due import read_due
 from bot.store.health import HealthReads
 from bot.store.ids import ulid
 from bot.store.leases import Lease
@@ -78,6 +79,11 @@ class Store:
     def transactions(self) -> int:
         """Return how many write transactions were committed."""
         return self._db.transactions
+
+    async def due(self, now: datetime) -> tuple[Topic, ...]:
+        """Return the topics whose loops would claim something now."""
+        async with self._db.read() as conn:
+            return await read_due(conn, now)
 
     async def commit(
         self, plan: Plan, now: datetime, *, done: Lease | None, note: str = ""

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, RowMapping, case, exists, select, tuple_
+from sqlalchemy import ColumnElement, RowMapping, Select, case, exists, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -50,9 +50,8 @@ class DueCheck:
     remark: str = ""  # why a click started nothing; first in the summary
 
 
-@cache
-def _claim() -> ReturningUpdate[Any]:
-    """Make the statement of ``Checks.claim``."""
+def due_checks() -> Select[Any]:
+    """Return the query of due checks: gates and ends first, then creations, then progress."""
     done = select(runs.c.state).where(runs.c.id == checks.c.run_id).correlate(checks)
     rank = case(
         (checks.c.run_id.is_(None), 0),
@@ -61,12 +60,16 @@ def _claim() -> ReturningUpdate[Any]:
         else_=2,
     )
     callable_now = exists().where(repos.c.id == checks.c.repo_id, repos.c.active)
-    due = (
+    return (
         select(checks.c.external_id)
         .where(due_now(checks), checks.c.retired_at.is_(None), callable_now)
         .order_by(rank, checks.c.due, checks.c.external_id)
     )
-    return claim_statement(checks, due)
+
+
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    return claim_statement(checks, due_checks())
 
 
 class Checks(Published):

@@ -4,7 +4,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, func, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Select, exists, func, select, text, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -57,14 +57,18 @@ def _free_subject() -> ColumnElement[bool]:
     return ~earlier & deliveries.c.subject.not_in(in_work)
 
 
-@cache
-def _claim() -> ReturningUpdate[Any]:
-    oldest = (
+def due_deliveries() -> Select[Any]:
+    """Return the query of due deliveries whose turn it is, oldest first."""
+    return (
         select(deliveries.c.seq)
         .where(_NEW, deliveries.c.due <= AT, _free_subject())
         .order_by(deliveries.c.received_at, deliveries.c.seq)
     )
-    return claim_statement(deliveries, oldest)
+
+
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    return claim_statement(deliveries, due_deliveries())
 
 
 class Deliveries(Part):

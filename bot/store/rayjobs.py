@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import RowMapping, exists, select, update
+from sqlalchemy import RowMapping, Select, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -53,16 +53,20 @@ class SaveRayJob:
     due: datetime | None = None  # None with keep_s None: nothing more to do
 
 
-@cache
-def _claim() -> ReturningUpdate[Any]:
+def due_rayjobs() -> Select[Any]:
+    """Return the query of due RayJobs that are not complete, longest due first."""
     of_open_run = exists().where(runs.c.id == rayjobs.c.run_id, OPEN_RUN)
-    due = (
+    return (
         select(rayjobs.c.run_id, rayjobs.c.job_id)
         .where(rayjobs.c.due <= AT, rayjobs.c.lease_until <= AT, of_open_run)
         .where(~rayjobs.c.complete)
         .order_by(rayjobs.c.due, rayjobs.c.run_id, rayjobs.c.job_id)
     )
-    found = lock_first(rayjobs, due)
+
+
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    found = lock_first(rayjobs, due_rayjobs())
     chosen = exists().where(found.c.run_id == rayjobs.c.run_id, found.c.job_id == rayjobs.c.job_id)
     return update(rayjobs).where(chosen).values(lease_columns(rayjobs)).returning(*rayjobs.c)
 

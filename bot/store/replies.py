@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, exists, select
+from sqlalchemy import ColumnElement, RowMapping, Select, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -35,15 +35,19 @@ class DueReply:
     check_ids: dict[str, int]
 
 
-@cache
-def _claim() -> ReturningUpdate[Any]:
+def due_replies() -> Select[Any]:
+    """Return the query of due replies, longest due first."""
     callable_now = exists().where(repos.c.id == replies.c.repo_id, repos.c.active)
-    due = (
+    return (
         select(replies.c.comment_id)
         .where(due_now(replies), callable_now)
         .order_by(replies.c.due, replies.c.comment_id)
     )
-    return claim_statement(replies, due)
+
+
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    return claim_statement(replies, due_replies())
 
 
 class Replies(Published):

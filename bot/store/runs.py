@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, exists, func, literal, select, update
+from sqlalchemy import ColumnElement, Select, case, exists, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -62,14 +62,18 @@ class SaveRun:
     progress: bool = False  # only the progress changed: shown when its interval allows
 
 
-@cache
-def _claim() -> ReturningUpdate[Any]:
-    due = (
+def due_runs() -> Select[Any]:
+    """Return the query of due runs that are not done, longest due first."""
+    return (
         select(runs.c.id)
         .where(OPEN_RUN, runs.c.due <= AT, runs.c.lease_until <= AT)
         .order_by(runs.c.due, runs.c.id)
     )
-    return claim_statement(runs, due)
+
+
+@cache
+def _claim() -> ReturningUpdate[Any]:
+    return claim_statement(runs, due_runs())
 
 
 class Runs(RunReads):

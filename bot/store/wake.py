@@ -31,12 +31,10 @@ class LocalWake:
         for topic in topics:
             self._events[topic].set()
 
-    async def wait(self, topic: Topic, timeout_s: float) -> None:
-        """Return when poked, also since the last wait, or after ``timeout_s``."""
+    async def wait(self, topic: Topic) -> None:
+        """Return when poked, also since the last wait."""
         event = self._events[topic]
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await event.wait()
+        await event.wait()
         event.clear()
 
 

@@ -128,8 +128,7 @@ class Play:
         while busy:
             await self.world.github.deliveries.idle()
             busy = False
-            for name in ("inbox", "runner", "reporter"):
-                busy |= await self.world.bot.step(name)()
+            busy |= await self.world.bot.round()
             self._look()
             if self._todo and self._todo[0][0] <= self.now:
                 return

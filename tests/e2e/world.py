@@ -11,6 +11,7 @@ from pathlib import Path
 from aiohttp import web
 
 from bot.app import Parts, make_runner, open_loops, open_parts
+from bot.ports.wake import Topic
 from bot.services.workers import WorkerPool
 from bot.settings import Settings
 from bot.sim import ManualClock, SimGitHub, SimOptions
@@ -131,13 +132,26 @@ class Bot:
         """Return a loop's step."""
         return next(loop.step for loop in self.loops.loops if loop.name.startswith(name))
 
-    async def follow(self) -> bool:
-        """Step the follower, if there is one; what it starts waits for the world's time."""
-        if self.parts.rayjobs is None:
-            return False
-        token = PATIENT.set(True)
+    async def round(self) -> bool:
+        """Step each loop that has something due, once; tell whether there was any."""
+        busy, due = False, None
+        follower = [Topic.FOLLOWER] if self.parts.rayjobs else []
+        for topic in (Topic.INBOX, Topic.RUNNER, Topic.REPORTER, *follower):
+            if due is None:
+                due = await self._due()
+            if topic in due:
+                busy |= await self._step(topic)
+                due = None  # the step may have made others due
+        return busy
+
+    async def _due(self) -> tuple[Topic, ...]:
+        return await self.parts.store.due(self.parts.clock.now())
+
+    async def _step(self, topic: Topic) -> bool:
+        """Step a loop; what the follower starts waits for the world's time."""
+        token = PATIENT.set(topic is Topic.FOLLOWER)
         try:
-            return await self.step("follower")()
+            return await self.step(topic)()
         finally:
             PATIENT.reset(token)
 
@@ -165,9 +179,7 @@ class World:
             await self.github.deliveries.idle()
             busy = False
             for bot in self.bots:
-                for name in ("inbox", "runner", "reporter"):
-                    busy |= await bot.step(name)()
-                busy |= await bot.follow()
+                busy |= await bot.round()
             if not busy:
                 return
         raise AssertionError("the bot does not come to rest")

@@ -21,15 +21,8 @@ class Skipping(ManualClock):
         await self.advance(seconds)
 
 
-class Patient(LocalWake):
-    """Waits for a poke however long it takes: the poll's time must not stand in for it."""
-
-    async def wait(self, topic: Topic, timeout_s: float) -> None:
-        await super().wait(topic, 600.0)
-
-
 def made(*steps: Step, strict: bool = False) -> tuple[WorkerPool, LocalWake, Metrics]:
-    wake, metrics = Patient(), Metrics()
+    wake, metrics = LocalWake(), Metrics()
     turns = [LoopSpec(f"loop-{n}", step, Topic.RUNNER) for n, step in enumerate(steps)]
     return WorkerPool(turns, wake, Worker("me", metrics, strict=strict), Skipping()), wake, metrics
 

@@ -17,6 +17,7 @@ from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.queue.scheduler import runnable
 from bot.core.queue.state import Acquired, Pause, QueueState
 from bot.core.runs.offline import JobSeen, JobState
+from bot.ports.wake import Topic
 from bot.services.runs.runner import look_again
 from bot.services.workers import LEASE_S
 from bot.store import Store
@@ -83,7 +84,9 @@ class Day:
         """Let both replicas take every step that is due, until nobody is."""
         for _ in range(200):
             store = self.store
+            due = Topic.RUNNER in await store.due(self.now)
             claimed = await store.runs.claim("me", self.now, lease_s=LEASE_S, limit=3)
+            assert bool(claimed) is due
             self.dice.shuffle(items := list(claimed))
             for item in items:
                 await self.step(store, item)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.ports.wake import Topic
 from bot.telemetry import Metrics
 from bot.web.hooks import MAX_BODY, Hooks
 from tests.web.server import SECRETS, WebServer, named, signed
@@ -40,6 +41,18 @@ async def test_a_signed_event_is_stored_with_its_body_and_answered(
     [row] = await server.rows()
     assert (row["state"], row["event"], row["repo_id"]) == ("new", "push", 7)
     assert json.loads(row["body"]) == PUSH
+
+
+async def test_a_stored_event_whose_wake_was_lost_is_found_by_the_next_poll(
+    server: WebServer,
+) -> None:
+    await server.deliver("push", PUSH)
+    wake = server.parts.wake
+    async with asyncio.timeout(60):
+        await wake.wait(Topic.INBOX)  # lost: nobody claims
+        [poll] = [loop for loop in server.loops.loops if loop.name == "due"]
+        assert not await poll.step()
+        await wake.wait(Topic.INBOX)
 
 
 @pytest.mark.parametrize("secret", SECRETS)
