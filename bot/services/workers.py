@@ -51,6 +51,11 @@ class Deps:
     policies: PolicyReader
     messages: Messages
 
+    async def wake_due(self) -> bool:
+        """Wake the loops that have due rows: one read instead of a claim of each idle loop."""
+        self.wake.poke(*await self.store.due(self.clock.now()))
+        return False
+
 
 class Service:
     """A use case: it has what all services of a process share, each part by its name."""
@@ -68,11 +73,6 @@ class Service:
     def _maker(self) -> AttemptMaker:
         """Return a maker of attempts that begin now."""
         return AttemptMaker(self._clock.now(), self._new_id)
-
-    async def wake_due(self) -> bool:
-        """Wake the loops that have due rows: one read instead of a claim of each idle loop."""
-        self.wake.poke(*await self.store.due(self.clock.now()))
-        return False
 
 
 @dataclass(frozen=True, slots=True)
