@@ -27,6 +27,10 @@ class ChangedFiles:
     truncated: bool = False
     heads: frozenset[str] = frozenset()  # the heads that the list names; empty: it names none
 
+    def is_of(self, head: str, count: int) -> bool:
+        """Return True if the list says that it is this head's, and has all of its files."""
+        return self.heads == {head} and len(self.files) == count
+
 
 @dataclass(frozen=True, slots=True)
 class FileText:

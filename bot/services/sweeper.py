@@ -159,11 +159,11 @@ class Sweeper(Service):
         known = {pull.number: pull for pull in await self._store.pulls.open(repo.id)}
         listed = {pull.number: pull for pull in await self._github.open_pulls(repo)}
         for number, pull in listed.items():
-            if number not in known or known[number].head_sha != pull.head_sha:
-                full = await self._github.pull(repo, number)  # lists lack the number of files
-                await self._commit(
-                    await self._pulls.plan_head(repo, full, HeadTrigger.FOUND_BY_LOOKING)
-                )
+            if not _is_head(known.get(number), pull):
+                full = await self._pulls.reader.pull(repo, number)  # lists lack the number of files
+                if not _is_head(known.get(number), full):
+                    trigger = HeadTrigger.FOUND_BY_LOOKING
+                    await self._commit(await self._pulls.plan_head(repo, full, trigger))
         for number in sorted(known.keys() - listed.keys()):
             await self._commit(await self._unlisted(repo, known[number]))
         self._wake.poke(Topic.RUNNER, Topic.REPORTER)
@@ -171,7 +171,7 @@ class Sweeper(Service):
     async def _unlisted(self, repo: Repo, known: Pull) -> Plan:
         """Plan the end of a pull request that GitHub no longer lists as open."""
         try:
-            pull = await self._github.pull(repo, known.number)
+            pull = await self._pulls.reader.pull(repo, known.number)
         except Permanent as error:
             if not error.is_gone:
                 raise
@@ -236,3 +236,7 @@ def _run_event(run: Run, item: WorkflowRun, now: datetime) -> RunEvent:
         status = "completed"
     changed = WorkflowRunChanged(run.actions_attempt, status, item.conclusion)
     return RunEvent(run.id, Source.POLL, now, changed)
+
+
+def _is_head(known: Pull | None, pull: Pull) -> bool:
+    return known is not None and known.head_sha == pull.head_sha

@@ -2,8 +2,10 @@
 
 import fnmatch
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from bot.sim.clock import Clock
 from bot.sim.errors import GitHubError
@@ -95,7 +97,7 @@ KINDS: dict[str, tuple[int, str] | None] = {
     "secondary": (403, "You have exceeded a secondary rate limit. Please wait a few minutes."),
     **{str(status): (status, "Server Error") for status in (500, 502, 503, 504)},
     "401": (401, "Bad credentials"),
-    **dict.fromkeys(("lost", "drop", "hang")),
+    **dict.fromkeys(("lost", "drop", "hang", "says")),
 }
 
 
@@ -105,7 +107,7 @@ class Fault:
 
     `kind`: `rate_limit` (403, nothing remaining) · `429` · `secondary` (403) · `500` `502` `503`
     `504` · `401` · `lost` (processed, then the connection drops) · `drop` (dropped unprocessed) ·
-    `hang` (unprocessed, never answered).
+    `hang` (unprocessed, never answered) · `says` (answers with what `change` makes of the data).
     """
 
     kind: str
@@ -114,6 +116,7 @@ class Fault:
     times: int = 1
     skip: int = 0
     retry_after_s: int | None = 60
+    change: Callable[[Any], Any] = lambda data: data
     hits: int = 0
 
     def matches(self, method: str, path: str) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -178,6 +178,8 @@ class Pipeline:
             body = await self._body(request)
             self._check(version, fault, who)
             answer = await self._route.handler(self._call(request, who, body))
+            if fault is not None:
+                answer = replace(answer, data=fault.change(answer.data))
         except GitHubError as error:
             answer = Answer(error.body(), error.status, dict(error.headers))
         response = self._respond(request, answer, who, version)

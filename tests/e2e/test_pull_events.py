@@ -185,10 +185,11 @@ async def test_a_head_that_moved_while_we_worked_starts_nothing(world: World) ->
     while await world.bot.step("inbox")():
         pass
     deliveries.hold()
+    await world.clock.advance(1)
     people.push(pushed, {"verl/a.py": "2"})
     people.close(closed)
     await world.settle()
-    assert world.github.runs() == []
+    assert runs_of(world, pushed, old) == []
     for sha in (old, closed.head_sha):
         assert world.check("unit", sha).conclusion == "cancelled"
     deliveries.release()

@@ -4,6 +4,7 @@ A missing key raises ``KeyError``, a wrong type ``TypeError``. ``Api`` turns bot
 ``Transient``.
 """
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -78,6 +79,9 @@ def changed_file(data: Json) -> ChangedFile:
     )
 
 
+_COMMIT = re.compile("[0-9a-f]{40}")
+
+
 def listed_head(data: Json) -> str:
     """Return the head commit of a listed file, "" if the list does not tell it.
 
@@ -85,7 +89,8 @@ def listed_head(data: Json) -> str:
     """
     address = data.get("contents_url") or ""
     refs = parse_qs(urlsplit(address).query).get("ref", [""])
-    return "" if data.get("status") == "removed" else refs[-1]
+    told = data.get("status") != "removed" and _COMMIT.fullmatch(refs[-1])
+    return refs[-1] if told else ""
 
 
 def level(data: Json) -> Level:

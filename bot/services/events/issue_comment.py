@@ -57,7 +57,7 @@ class IssueComments(Service):
         parsed = parse(self._messages, event.body)
         if not parsed or await self._store.replies.exists(event.comment_id):
             return Plan(repo=event.repo)
-        pull = await self._github.pull(event.repo, event.number)
+        pull = await self._pulls.reader.pull(event.repo, event.number)
         policy = await self._policies.of(event.repo, pull.base_ref)
         if policy is None:
             return Plan(repo=event.repo)

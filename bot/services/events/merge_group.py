@@ -15,14 +15,19 @@ from bot.core.policy.models import Mode, Trigger
 from bot.core.policy.selection import select
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles
+from bot.services.events.pull_reader import PullReader
 from bot.services.policies import Broken
-from bot.services.workers import Service
+from bot.services.workers import Deps, Service
 
 _HEADS = "refs/heads/"
 
 
 class MergeGroups(Service):
     """Answers the merge queue. Its commits are trusted: only people who may write can enqueue."""
+
+    def __init__(self, deps: Deps) -> None:
+        super().__init__(deps)
+        self._reader = PullReader(deps)
 
     async def changed(self, event: MergeGroupEvent) -> Plan:
         """Plan what an event of the merge queue changes; the last one may come first."""
@@ -87,7 +92,7 @@ class MergeGroups(Service):
         if number is None:
             return None
         try:
-            return await self._github.pull(repo, number)
+            return await self._reader.pull(repo, number)
         except Permanent as error:
             if error.is_gone:
                 return None
@@ -95,7 +100,7 @@ class MergeGroups(Service):
 
     async def _files(self, event: MergeGroupEvent, pull: Pull | None) -> ChangedFiles:
         if pull is not None:
-            return await self._github.pull_files(event.repo, pull.number, pull.changed_files)
+            return await self._reader.files(event.repo, pull)
         return await self._github.compare_files(event.repo, event.base_sha, event.head_sha)
 
     async def _reused(

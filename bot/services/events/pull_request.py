@@ -26,8 +26,8 @@ from bot.core.planning.pull_request import (
 from bot.core.planning.starts import StartRequest
 from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.selection import select
-from bot.ports.github import ChangedFiles
 from bot.services.events.policy_change import PolicyChanges
+from bot.services.events.pull_reader import HeadMoved, PullReader
 from bot.services.policies import Broken
 from bot.services.trust import TrustJudge
 from bot.services.workers import Deps, Service
@@ -52,13 +52,14 @@ class PullRequests(Service):
         super().__init__(deps)
         self._policy_changes = policy_changes
         self.trust = TrustJudge(deps)
+        self.reader = PullReader(deps)
 
     async def changed(self, event: PullRequestEvent) -> Plan:
         """Plan what an event of a pull request changes."""
         known = await self._store.pulls.get(event.repo.id, event.pull.number)
         pull, sender = event.pull, event.sender or None
         if _out_of_order(event, known):
-            pull = await self._github.pull(event.repo, pull.number)
+            pull = await self.reader.pull(event.repo, pull.number)
             sender = sender if pull.head_sha == event.pull.head_sha else None
         if not pull.open:
             return await self.closed(event.repo, pull)
@@ -74,8 +75,20 @@ class PullRequests(Service):
     async def plan_head(
         self, repo: Repo, pull: Pull, trigger: HeadTrigger, sender: str | None = None
     ) -> Plan:
-        """Plan the runs for the head of an open pull request."""
-        return (await self.judge_head(repo, pull, trigger, sender))[0]
+        """Plan the runs for the head of an open pull request, or for its newer head."""
+        try:
+            return (await self.judge_head(repo, pull, trigger, sender))[0]
+        except HeadMoved as moved:
+            return await self._plan_moved(repo, pull, moved.pull)
+
+    async def _plan_moved(self, repo: Repo, old: Pull, pull: Pull) -> Plan:
+        """Plan for a head that was seen before its webhook; the old one needs nothing more."""
+        if not pull.open:
+            return await self.closed(repo, pull)
+        plan, _ = await self.judge_head(repo, pull, HeadTrigger.FOUND_BY_LOOKING)
+        if await self._others_at(old, pull):
+            return plan
+        return replace(plan, gates=(*plan.gates, gate_of_former_head(old.head_sha, pull)))
 
     async def judge_head(
         self, repo: Repo, pull: Pull, trigger: HeadTrigger, sender: str | None = None
@@ -177,7 +190,7 @@ class PullRequests(Service):
 
         Trust costs calls. It is decided only if a suite depends on it or a person asks.
         """
-        listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
+        listed = await self.reader.files(repo, pull)
         selection = select(at.policy, listed.files, truncated=listed.truncated)
         trust = Trusted(True, Message("trust_unasked"), looked_at=False)
         wanted_suites = [at.policy.suites[name] for name in selection.selected]
@@ -189,9 +202,6 @@ class PullRequests(Service):
         if asked or any(needs_trust(suite, protected) for suite in wanted_suites):
             rule = at.policy.trust
             trust = await self.trust.of_head(repo, pull, rule, learned.head, protected)
-            by_files = trust.trusted and not trust.approved
-            if by_files and not await self._are_of_head(repo, pull, listed):
-                trust = Trusted(False, Message("trust_moved"))
         return Evaluation(
             pull=pull,
             at=at,
@@ -202,15 +212,6 @@ class PullRequests(Service):
             fresh=learned.trigger.is_fresh,
             pushed=learned.trigger is HeadTrigger.SYNCHRONIZE,
         )
-
-    async def _are_of_head(self, repo: Repo, pull: Pull, listed: ChangedFiles) -> bool:
-        """Return True if the listed files are those of this head, not of a newer one.
-
-        A list of removed files names no commit; then the pull request is read again.
-        """
-        if listed.heads or listed.truncated:
-            return listed.truncated or listed.heads == {pull.head_sha}
-        return (await self._github.pull(repo, pull.number)).head_sha == pull.head_sha
 
     async def _plan(self, evaluation: Evaluation) -> Plan:
         """Plan the difference between what should run at a head and what runs."""

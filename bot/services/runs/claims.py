@@ -64,6 +64,7 @@ class Claims(Service):
         if not pull.open:
             return Message("drop_closed")
         if pull.head_sha != run.sha:
+            await self._plan_newer(repo, pull)
             return Message("superseded_by", sha=short(pull.head_sha))
         if not await self._is_old(run, repo, pull):
             return None
@@ -72,6 +73,13 @@ class Claims(Service):
             return None  # without a policy that can be read, the run's own snapshot holds
         rule = evaluation.at.policy.trust
         return await self._right_lost(run, repo, claimant, (rule, evaluation.trust))
+
+    async def _plan_newer(self, repo: Repo, pull: Pull) -> None:
+        """Plan for a head whose webhook has not come: it may be lost."""
+        known = await self._store.pulls.get(repo.id, pull.number)
+        if known is None or known.head_sha != pull.head_sha:
+            plan = await self._pulls.plan_head(repo, pull, HeadTrigger.FOUND_BY_LOOKING)
+            await self._commit(plan)
 
     async def _is_old(self, run: Run, repo: Repo, pull: Pull) -> bool:
         """Return True if the decision for this head has to be made anew.
@@ -119,7 +127,7 @@ class Claims(Service):
     async def _pull(self, run: Run, repo: Repo, number: int) -> Pull | None:
         """Read a pull request; return None if GitHub no longer shows it."""
         try:
-            return await self._github.pull(repo, number)
+            return await self._pulls.reader.pull(repo, number)
         except Permanent as error:
             if not error.is_gone or self._clock.now() - run.created_at < _SURE_AFTER:
                 raise

@@ -1,0 +1,68 @@
+"""Reads pull requests and their files, and believes no answer that may be stale.
+
+For some seconds after a push a server of GitHub may answer with what it knew before.
+"""
+
+from datetime import timedelta
+
+from bot.core.model.pulls import Pull
+from bot.core.model.repos import Repo
+from bot.ports.errors import Transient
+from bot.ports.github import ChangedFiles
+from bot.services.workers import Service
+
+_LAG = timedelta(seconds=60)  # by then every server has what one of them told
+
+
+class HeadMoved(Transient):
+    """A pull request has another head now than the one that was asked for."""
+
+    def __init__(self, pull: Pull) -> None:
+        super().__init__(f"the head of pull request {pull.number} moved to {pull.head_sha}")
+        self.pull = pull
+
+
+class PullReader(Service):
+    """Compares GitHub's answers with what its webhooks have told."""
+
+    async def pull(self, repo: Repo, number: int) -> Pull:
+        """Return the newer one of GitHub's answer and our row.
+
+        Raise ``Transient`` if they have two heads of the same second.
+        """
+        answer = await self._github.pull(repo, number)
+        known = await self._store.pulls.get(repo.id, number)
+        return answer if known is None else self._newer(known, answer)
+
+    def _newer(self, known: Pull, answer: Pull) -> Pull:
+        if known.updated_at is None or answer.updated_at is None:
+            return answer
+        if answer.updated_at < known.updated_at:
+            return known
+        if answer.updated_at == known.updated_at and answer.head_sha != known.head_sha:
+            self._must_be_settled(answer)
+        return answer
+
+    def _must_be_settled(self, answer: Pull) -> None:
+        if answer.updated_at and self._clock.now() - answer.updated_at < _LAG:
+            raise Transient(f"GitHub tells two heads of pull request {answer.number}")
+
+    async def files(self, repo: Repo, pull: Pull) -> ChangedFiles:
+        """Return the files of a pull request's head.
+
+        A list counts if it has as many files as the pull request, and names this head. Raise
+        ``Transient`` for any other list: ``HeadMoved`` if there is a newer head.
+        """
+        listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
+        if listed.truncated or listed.is_of(pull.head_sha, pull.changed_files):
+            return listed
+        now = self._newer(pull, await self._github.pull(repo, pull.number))
+        if now.head_sha != pull.head_sha:
+            raise HeadMoved(now)
+        # A list of removed files alone names no head, and a payload may lack the number.
+        if len(listed.files) != now.changed_files or not listed.heads <= {pull.head_sha}:
+            raise Transient(
+                f"GitHub lists {len(listed.files)} files of pull request {pull.number},"
+                f" which has {now.changed_files}, or those of another head"
+            )
+        return listed
