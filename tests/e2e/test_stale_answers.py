@@ -47,7 +47,7 @@ LISTS: dict[str, Callable[[Any], Any] | None] = {
 
 
 async def test_a_list_that_is_old_or_short_never_turns_the_gate_green(world: World) -> None:
-    pulls = {}
+    pulls: dict[str, Pull] = {}
     for name, change in LISTS.items():
         pull = world.open_pull(path=f"docs/{len(pulls)}.md", text=name)
         await world.settle()

@@ -248,4 +248,6 @@ def _out_of_order(event: PullRequestEvent, known: Pull | None) -> bool:
     if event.action is PullRequestAction.SYNCHRONIZE:
         return event.before != known.head_sha
     seen, said = known.updated_at, event.pull.updated_at
-    return seen is not None and said is not None and said < seen
+    if seen is None or said is None:
+        return False
+    return said < seen or (said == seen and event.pull.head_sha != known.head_sha)
