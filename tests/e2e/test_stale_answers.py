@@ -64,6 +64,14 @@ async def test_a_list_that_is_old_or_short_never_turns_the_gate_green(world: Wor
     for name, pull in pulls.items():
         assert world.check("unit", pull.head_sha).status != "completed", name
         assert is_open(world, pull), name
+    pull = pulls["an empty list"]
+    world.github.fault("says", "GET", f"*/pulls/{pull.number}/files", times=99, change=lambda _: [])
+    world.github.people.push(pull, {UNIT: "a list that never fits counts as truncated"})
+    for _ in range(10):
+        await world.pass_time(65)
+        assert is_open(world, pull)
+    await world.pass_time(65)
+    assert "unit" in world.gate(pull.head_sha).summary
 
 
 async def test_a_list_is_believed_only_if_the_number_of_files_is_known(world: World) -> None:

@@ -184,7 +184,7 @@ async def test_author_pusher_and_files_decide_what_starts_by_itself(world: World
         pulls[claim] = deed(world)
         await world.clock.advance(1)  # else commits of one person are the same
     await world.settle()
-    await world.pass_time(3)  # two heads of one second are asked for again
+    await world.pass_time(15)  # two heads of one second are asked for again
     expected = {pulls[claim].head_sha: claim for claim, _, starts in TABLE if starts}
     assert set(started(world)) == set(expected), expected
     for claim, _, starts in TABLE:
@@ -212,7 +212,7 @@ async def test_files_of_another_head_make_nothing_trusted(world: World) -> None:
         world.github.people.force_push(pull, sha)
         await world.settle()
         world.github.deliveries.drop_if(None)
-        await world.pass_time(3)
+        await world.pass_time(15)
         await waits(world, pull)
         assert f"It changes `{HIDDEN}`" in (world.gate(sha).summary or "")
     assert started(world) == []

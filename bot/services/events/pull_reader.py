@@ -11,7 +11,8 @@ from bot.ports.errors import Transient
 from bot.ports.github import ChangedFiles
 from bot.services.workers import Service
 
-_LAG = timedelta(seconds=60)  # by then every server has what one of them told
+_LAG = timedelta(seconds=10)  # by then every server has what one of them told
+_NO_LAG = timedelta(minutes=10)  # a list that still does not fit never will
 
 
 class HeadMoved(Transient):
@@ -39,19 +40,20 @@ class PullReader(Service):
             return answer
         if answer.updated_at < known.updated_at:
             return known
-        if answer.updated_at == known.updated_at and answer.head_sha != known.head_sha:
-            self._must_be_settled(answer)
+        same_second = answer.updated_at == known.updated_at
+        if same_second and answer.head_sha != known.head_sha and not self._is_old(answer, _LAG):
+            raise Transient(f"GitHub tells two heads of pull request {answer.number}")
         return answer
 
-    def _must_be_settled(self, answer: Pull) -> None:
-        if answer.updated_at and self._clock.now() - answer.updated_at < _LAG:
-            raise Transient(f"GitHub tells two heads of pull request {answer.number}")
+    def _is_old(self, pull: Pull, age: timedelta) -> bool:
+        return pull.updated_at is not None and self._clock.now() - pull.updated_at > age
 
     async def files(self, repo: Repo, pull: Pull) -> ChangedFiles:
         """Return the files of a pull request's head.
 
         A list counts if it has as many files as the pull request, and names this head. Raise
-        ``Transient`` for any other list: ``HeadMoved`` if there is a newer head.
+        ``Transient`` for any other list: ``HeadMoved`` if there is a newer head. A list that does
+        not fit 10 minutes later counts as truncated.
         """
         listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
         if listed.truncated or listed.is_of(pull.head_sha, pull.changed_files):
@@ -60,9 +62,11 @@ class PullReader(Service):
         if now.head_sha != pull.head_sha:
             raise HeadMoved(now)
         # A list of removed files alone names no head, and a payload may lack the number.
-        if len(listed.files) != now.changed_files or not listed.heads <= {pull.head_sha}:
-            raise Transient(
-                f"GitHub lists {len(listed.files)} files of pull request {pull.number},"
-                f" which has {now.changed_files}, or those of another head"
-            )
-        return listed
+        if len(listed.files) == now.changed_files and listed.heads <= {pull.head_sha}:
+            return listed
+        if self._is_old(now, _NO_LAG):
+            return ChangedFiles(listed.files, truncated=True)
+        raise Transient(
+            f"GitHub lists {len(listed.files)} files of pull request {pull.number},"
+            f" which has {now.changed_files}, or those of another head"
+        )
