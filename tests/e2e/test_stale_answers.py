@@ -71,7 +71,7 @@ async def test_a_list_that_is_old_or_short_never_turns_the_gate_green(world: Wor
         await world.pass_time(65)
         assert is_open(world, pull)
     await world.pass_time(65)
-    assert "unit" in world.gate(pull.head_sha).summary
+    assert "unit" in str(world.gate(pull.head_sha).summary)
 
 
 async def test_a_list_is_believed_only_if_the_number_of_files_is_known(world: World) -> None:
