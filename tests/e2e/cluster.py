@@ -1,5 +1,6 @@
 """A world with a scripted submitter, for what only RayJob suites can do."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from bot.sim.model import CheckRun, Pull, Run
@@ -7,6 +8,9 @@ from tests.e2e.world import POLICY, World
 from tests.submitter.faulty_submitter import FaultySubmitter, Job, final, log, status
 
 ONE_TRY = POLICY.replace("rayjob: true\n", "rayjob: true\n    infra_retries: 0\n")
+WIDE = ONE_TRY.replace("slots: 2", "slots: 99").replace(
+    "npus: 16, chip: a2}}", "npus: 999, chip: a2}}"
+)
 JOB = "rj-1"
 LINES = [log(f"step {number}") for number in range(5)]
 RUNNING = status("RUNNING", "Running", "RUNNING")
@@ -27,6 +31,22 @@ class Cluster:
         self.world.github.actions.start(run)
         await self.world.settle()
         return pull, run
+
+    async def begin_each(self, names: Iterable[str]) -> dict[str, tuple[Pull, Run]]:
+        """Open a pull request for each name at once, and let their workflows start."""
+        world = self.world
+        world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": WIDE})
+        pulls = {
+            name: world.open_pull(path=f"multi/{number}.py") for number, name in enumerate(names)
+        }
+        await world.settle()
+        runs = {run.inputs["sha"]: run for run in world.github.runs()}
+        begun = {name: (pull, runs[pull.head_sha]) for name, pull in pulls.items()}
+        for _, run in begun.values():
+            world.github.actions.start(run)
+        await world.settle()
+        await world.pass_time(10)  # writes to GitHub are paced
+        return begun
 
     def add(self, run: Run, events: list[Any], *, job_id: str = JOB, **more: Any) -> Job:
         """Let the workflow have submitted a RayJob."""

@@ -60,6 +60,7 @@ class Children:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
+                umask=0,  # the least that a process may rely on
             )
         self.started.append(Child(process, log))
         return self.started[-1]

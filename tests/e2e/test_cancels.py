@@ -1,7 +1,6 @@
 """Cancels in every state, by whom they may be, and limits that stop a run."""
 
-from bot.sim.model import Run
-from tests.e2e.people import say, stranger
+from tests.e2e.people import all_say, say, stranger
 from tests.e2e.test_pull_events import DISPATCH, ONE_TRY, begun, end, new_policy, runs_of, shown
 from tests.e2e.world import POLICY, World
 
@@ -9,6 +8,7 @@ CANCEL = "POST /repos/{owner}/{repo}/actions/runs/{run_id}/cancel"
 FORCE = "POST /repos/{owner}/{repo}/actions/runs/{run_id}/force-cancel"
 READ_RUN = "/repos/{owner}/{repo}/actions/runs/{run_id}"
 HOUR = 3600
+WIDE = POLICY.replace("slots: 2", "slots: 9").replace("slots: 1}", "slots: 9}")
 
 
 def lose_workflow_events(world: World) -> None:
@@ -53,45 +53,48 @@ async def test_a_cancel_waits_for_what_became_of_a_lost_dispatch(world: World) -
     assert len(world.github.runs()) == 2
 
 
-async def test_a_cancel_that_meets_an_end_leaves_the_end_as_it_is(world: World) -> None:
-    for conclusion in ("success", "failure"):
-        pull = await begun(world, f"verl/{conclusion}.py")
-        (run,) = runs_of(world, pull)
-        lose_workflow_events(world)
-        world.github.actions.finish(run, conclusion, log="ValueError: x")
-        await world.settle()
-        world.github.deliveries.drop_if(None)
-        await say(world, pull, "maintainer", "/ascend-e2e cancel")  # answered 409: read again
-        assert shown(world, pull) == (conclusion, conclusion)
+async def test_a_cancel_that_meets_an_end_leaves_it_and_one_that_nobody_took_or_kept_ends(
+    world: World,
+) -> None:
+    await new_policy(world, WIDE)
+    passed, failed, untaken, deleted = pulls = [
+        world.open_pull(path=f"verl/{number}.py") for number in range(4)
+    ]
+    await world.settle()
+    runs = {pull.number: runs_of(world, pull)[0] for pull in pulls}
+    for pull in (passed, failed, deleted):
+        world.github.actions.start(runs[pull.number])
+    await world.settle()
+    lose_workflow_events(world)
+    world.github.actions.finish(runs[passed.number])
+    world.github.actions.finish(runs[failed.number], "failure", log="ValueError: x")
+    await world.settle()
+    world.github.deliveries.drop_if(None)
+    del world.github.state.runs[runs[deleted.number].id]
+    await all_say(world, [(pull, "maintainer", "/ascend-e2e cancel") for pull in pulls])
+    assert shown(world, passed) == ("success", "success")  # answered 409: read again
+    assert shown(world, failed) == ("failure", "failure")
+    assert runs[untaken.number].conclusion == "cancelled"
+    assert shown(world, untaken) == ("cancelled", "failure")
+    assert "maintainer" in (world.check("unit", untaken.head_sha).title or "")
+    assert world.writes(CANCEL) == len(pulls)
+    check, gate = shown(world, deleted)
+    assert check is not None
+    assert gate == "failure"
 
-    asked = world.writes(CANCEL)
-    pull = await begun(world, "verl/log.py")
+
+async def test_a_cancel_while_the_log_is_read_changes_nothing(world: World) -> None:
+    pull = await begun(world, "verl/a.py")
     world.github.fault("503", "GET", "*/logs", times=9)
-    world.github.actions.finish(runs_of(world, pull)[0], "failure", log="ValueError: x")
+    world.github.actions.finish(world.only_run(), "failure", log="ValueError: x")
     await world.settle()
     assert world.check("unit", pull.head_sha).status == "in_progress"
-    await say(world, pull, "maintainer", "/ascend-e2e cancel")  # while the log is read
+    await say(world, pull, "maintainer", "/ascend-e2e cancel")
     assert world.check("unit", pull.head_sha).status == "in_progress"
     world.github.faults.clear()
     await world.pass_time(11)
     assert shown(world, pull) == ("failure", "failure")
-    assert world.writes(CANCEL) == asked
-
-
-async def test_a_run_that_nobody_took_or_somebody_deleted_is_cancelled(world: World) -> None:
-    pull = world.open_pull()
-    await world.settle()
-    await say(world, pull, "maintainer", "/ascend-e2e cancel")
-    assert world.only_run().conclusion == "cancelled"
-    assert shown(world, pull) == ("cancelled", "failure")
-    assert "maintainer" in (world.check("unit", pull.head_sha).title or "")
-    assert world.writes(CANCEL) == 1
-    pull = await begun(world, "verl/b.py")
-    del world.github.state.runs[runs_of(world, pull)[0].id]
-    await say(world, pull, "maintainer", "/ascend-e2e cancel")
-    check, gate = shown(world, pull)
-    assert check is not None
-    assert gate == "failure"
+    assert world.writes(CANCEL) == 0
 
 
 async def test_a_run_that_goes_on_is_cancelled_by_force_and_then_seldom_looked_at(
@@ -120,38 +123,42 @@ async def test_a_run_that_goes_on_is_cancelled_by_force_and_then_seldom_looked_a
 
 
 async def test_who_may_cancel_and_what(world: World) -> None:
-    left = await begun(world, "verl/left.py")
-    pull = await stranger(world)
-    await say(world, pull, "writer", f"/ascend-e2e approve --sha {pull.head_sha[:12]}")
-    (run,) = runs_of(world, pull)
-    reply = await say(world, pull, "reader", "/ascend-e2e cancel")
-    assert "Cancelling `unit` needs triage permission here, and you have read." in reply
-    assert not run.cancelled
-    await say(world, pull, "stranger", "/ascend-e2e cancel")  # the author
-    assert run.cancelled
-    assert world.gate(pull.head_sha).title == "unit was cancelled by stranger"
-    other = await begun(world, "nightly/a.py")
-    await say(world, other, "writer", "/ascend-e2e nightly-grpo")
-    heavy: Run = runs_of(world, other)[-1]
-    await say(world, other, "triager", "/ascend-e2e cancel nightly-grpo")
-    assert not heavy.cancelled
-    await say(world, other, "writer", "/ascend-e2e cancel nightly-*")
-    assert heavy.cancelled
-
-    pull = await begun(world, "docs/a.md")
-    old = pull.head_sha
-    world.github.people.push(pull, {"docs/a.md": "2"})
-    await world.pass_time(120)
-    await say(world, pull, "writer", f"/ascend-e2e nightly-grpo --sha {old[:12]}")
-    (run,) = runs_of(world, pull)
-    await say(world, pull, "maintainer", "/ascend-e2e cancel")  # what a command pinned as well
-    assert run.cancelled
+    await new_policy(world, WIDE)
+    left, heavy, pinned = (
+        world.open_pull(path=path) for path in ("verl/left.py", "nightly/a.py", "docs/a.md")
+    )
+    old = pinned.head_sha
+    await world.settle()
+    world.github.people.push(pinned, {"docs/a.md": "2"})
+    theirs = await stranger(world)
+    asked = [
+        (theirs, "writer", f"/ascend-e2e approve --sha {theirs.head_sha[:12]}"),
+        (heavy, "writer", "/ascend-e2e nightly-grpo"),
+        (pinned, "writer", f"/ascend-e2e nightly-grpo --sha {old[:12]}"),
+    ]
+    await all_say(world, asked)
+    runs = [runs_of(world, pull)[-1] for pull in (left, theirs, heavy, pinned)]
+    refused = [
+        (theirs, "reader", "/ascend-e2e cancel"),
+        (heavy, "triager", "/ascend-e2e cancel nightly-grpo"),
+    ]
+    replies = await all_say(world, refused)
+    assert "Cancelling `unit` needs triage permission here, and you have read." in replies[0]
+    assert "needs write permission here, and you have triage." in replies[1]
+    assert not any(run.cancelled for run in runs)
+    allowed = [
+        (theirs, "stranger", "/ascend-e2e cancel"),  # the author
+        (heavy, "writer", "/ascend-e2e cancel nightly-*"),
+        (pinned, "maintainer", "/ascend-e2e cancel"),  # what a command pinned as well
+    ]
+    await all_say(world, allowed)
+    assert [run.cancelled for run in runs] == [False, True, True, True]
+    assert world.gate(theirs.head_sha).title == "unit was cancelled by stranger"
     assert world.check("nightly-grpo", old).conclusion == "cancelled"
-
-    await new_policy(world, POLICY.replace("  unit:", "  other:"))
+    await new_policy(world, WIDE.replace("  unit:", "  other:"))
     assert "No suite `unit`" in await say(world, left, "writer", "/ascend-e2e rerun unit")
     await say(world, left, "writer", "/ascend-e2e cancel unit")  # it has left the policy
-    assert runs_of(world, left)[0].cancelled
+    assert runs[0].cancelled
 
 
 async def test_no_runner_within_a_day_is_not_the_changes_fault(world: World) -> None:

@@ -129,13 +129,13 @@ async def live_on(world: World, seconds: float) -> None:
         await world.clock.advance(31)
 
 
-@pytest.mark.parametrize("deed", ["cancel", "close"])
+@pytest.mark.parametrize(("deed", "when"), [("cancel", "before"), ("close", "after")])
 async def test_a_bot_that_dies_around_every_call_of_a_cancel_finishes_it(
-    cluster: Cluster, deed: str
+    cluster: Cluster, deed: str, when: str
 ) -> None:
     world = cluster.world
     calls = ("cancel", "delete_workflow", "force_cancel")
-    strike = Strike(*(f"{when} {call}" for call in calls for when in ("before", "after")))
+    strike = Strike(*(f"{when} {call}" for call in calls))
     world.wrap = strike.wrap
     await world.restart()
     pull, run = await alive(cluster, "a")

@@ -35,7 +35,9 @@ def dispatched(world: World) -> list[Run]:
     return [run for run in world.github.runs() if run.event == "workflow_dispatch"]
 
 
-async def test_a_place_that_others_give_back_is_used_at_once(world: World) -> None:
+async def test_a_place_that_others_give_back_is_used_at_once_and_a_busy_label_is_not_offline(
+    world: World,
+) -> None:
     _, others = await other_jobs(world, 2)
     pull = world.open_pull()
     await world.settle()
@@ -45,6 +47,9 @@ async def test_a_place_that_others_give_back_is_used_at_once(world: World) -> No
     world.github.actions.finish(others[0])
     await world.settle()  # no time passes
     assert len(dispatched(world)) == 1
+    await world.pass_time(45 * 60)
+    await world.sweep()
+    assert await offline(world) == []  # the label is busy: the other one runs on
 
 
 async def test_a_job_never_goes_back_to_running_when_webhooks_are_shuffled(world: World) -> None:
@@ -52,7 +57,7 @@ async def test_a_job_never_goes_back_to_running_when_webhooks_are_shuffled(world
     await world.settle()
     first = world.open_pull(path="README.md")
     await world.settle()
-    for seed in range(6):
+    for seed in range(4):
         world.github.deliveries.hold()
         run = world.github.actions.native(first, "other.yml")
         world.github.actions.start(run)
@@ -66,14 +71,24 @@ async def test_a_job_never_goes_back_to_running_when_webhooks_are_shuffled(world
     assert len(dispatched(world)) == 2
 
 
-async def test_a_job_whose_end_is_never_told_is_forgotten_after_a_day(world: World) -> None:
-    await other_jobs(world, 2)
+async def test_a_job_whose_end_is_never_told_is_forgotten_after_a_day_and_pruned_after_two(
+    world: World,
+) -> None:
+    _, others = await other_jobs(world, 3)
+    world.github.actions.finish(others.pop())
     world.open_pull()
     await world.settle()
     await world.pass_time(23 * 3600)
     assert dispatched(world) == []
     await world.pass_time(3600 + 60)
     assert len(dispatched(world)) == 1
+    before = await kept(world)
+    await world.pass_time(23 * 3600 - 60)
+    await world.sweep()
+    assert await kept(world) == before
+    await world.pass_time(2 * 3600)
+    await world.sweep()
+    assert await kept(world) < before
 
 
 async def test_a_run_whose_end_a_list_told_leaves_no_job_behind(world: World) -> None:
@@ -129,28 +144,6 @@ async def offline(world: World) -> list[dict[str, Any]]:
         metric = next(iter(world.bot.parts.metrics.offline.collect()))
     assert len(metric.samples) == len(health.offline)
     return [{"label": offline.label, "since": offline.since} for _, offline in health.offline]
-
-
-async def test_a_busy_label_does_not_look_offline(world: World) -> None:
-    await other_jobs(world, 1)
-    world.open_pull()
-    await world.settle()
-    await world.pass_time(45 * 60)
-    await world.sweep()
-    assert await offline(world) == []
-
-
-async def test_jobs_are_pruned_after_two_days(world: World) -> None:
-    _, [run] = await other_jobs(world, 1)
-    world.github.actions.finish(run)
-    await world.settle()
-    assert await kept(world) == 1
-    await world.pass_time(47 * 3600)
-    await world.sweep()
-    assert await kept(world) == 1
-    await world.pass_time(2 * 3600)
-    await world.sweep()
-    assert await kept(world) == 0
 
 
 async def kept(world: World) -> int:

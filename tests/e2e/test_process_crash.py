@@ -1,4 +1,4 @@
-"""The bot as a real process beside a simulated GitHub: killed, and told to stop."""
+"""The bot as a real process beside a simulated GitHub: killed, given commands, told to stop."""
 
 import asyncio
 import json
@@ -48,10 +48,6 @@ class Site:
         await self.until(lambda: not self.leases())
         return sha
 
-    async def begin_again(self) -> None:
-        """Start a bot where the one before it was."""
-        self.bot = await _start_bot(self.home, self.env)
-
     def leases(self) -> list[tuple[str, int]]:
         """Return the tables in which something is leased, and until when."""
         with closing(sqlite3.connect(self.home.folder / "bot.db")) as database:
@@ -62,6 +58,12 @@ class Site:
                     f"SELECT lease_until FROM {table} WHERE lease_until > 0"
                 )
             ]
+
+    def newest_run(self) -> str:
+        """Return the id of the newest attempt."""
+        with closing(sqlite3.connect(self.home.folder / "bot.db")) as database:
+            (found,) = database.execute("SELECT max(id) FROM runs").fetchone()
+        return str(found)
 
     def go(self) -> None:
         """Let the workflow's step end."""
@@ -112,23 +114,28 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
     async with SimGitHub(options=options) as github, children(tmp_path) as home:
         _fill(github, tmp_path / "go")
         env = _settings(tmp_path, github)
+        (tmp_path / "bot.db").touch()  # as from a backup: others may read it
         bot = await _start_bot(home, env)
         github.state.the_app().webhook_url = f"http://127.0.0.1:{env['PORT']}/webhook"
         yield Site(home, github, env, bot)
 
 
-async def test_a_bot_killed_or_told_to_stop_in_mid_run_goes_on_with_that_run(site: Site) -> None:
+async def test_a_bot_that_was_killed_goes_on_hears_an_operator_and_stops_when_told(
+    site: Site,
+) -> None:
     await killed(site)
+    await given_a_command(site)
     await told_to_stop(site)
 
 
 async def killed(site: Site) -> None:
+    """Kill it in mid-run: the next one goes on with that run."""
     sha = await site.is_running("verl/killed.py")
     site.bot.process.kill()
     assert await site.bot.process.wait() == -signal.SIGKILL
     site.go()
     await site.until(lambda: site.github.runs()[0].status == "completed")  # no bot hears of it
-    await site.begin_again()
+    site.bot = await _start_bot(site.home, site.env)
     await site.until(lambda: all(site.has(name, sha, "completed") for name in (SUITE, GATE)))
     for name in (SUITE, GATE):
         check = site.github.check(name, sha)
@@ -138,14 +145,38 @@ async def killed(site: Site) -> None:
     assert [check.name for check in site.github.check_runs(sha)].count(SUITE) == 1
 
 
+async def given_a_command(site: Site) -> None:
+    """Cancel a run by a process on the same database, which needs no key of the app."""
+    sha = await site.is_running("verl/cancelled.py")
+    run_id = site.newest_run()
+    ours = {name: text for name, text in site.env.items() if not name.startswith("GITHUB_")}
+    words = ("cancel", run_id[:12], "--reason", "not now")
+    command = await site.home.start("command", *words, env={**ours, "USER": "kim"})
+    assert await command.process.wait() == 0, command.log.read_text()
+    assert command.log.read_text() == f"{run_id} (unit) is to stop.\n"
+    await site.until(lambda: site.has(SUITE, sha, "completed"))
+    check = site.github.check(SUITE, sha)
+    assert check is not None
+    assert check.conclusion == "cancelled"
+    assert "cancelled by kim: not now" in f"{check.title} {check.summary}".lower()
+
+
 async def told_to_stop(site: Site) -> None:
     """Stop in the midst of work, without a lease left."""
-    sha = await site.is_running("verl/stopped.py")
+    others_read_nothing(site.home.folder, site.bot.process.pid)
     for number in range(5):  # something to do while it is told
         site.github.people.open_pull("mia", {f"verl/{number}.py": "1"})
     site.bot.process.terminate()
     assert await site.bot.process.wait() == 0
     assert site.leases() == []
-    site.go()
-    await site.begin_again()
-    await site.until(lambda: site.has(SUITE, sha, "completed"))
+    log = site.bot.log.read_text()
+    assert '"stopped"' in log
+    assert "Traceback" not in log
+
+
+def others_read_nothing(folder: Path, pid: int) -> None:
+    """Check the database's files, and that all later ones will be as private."""
+    modes = {path.name: path.stat().st_mode & 0o777 for path in folder.glob("bot.db*")}
+    assert set(modes) >= {"bot.db", "bot.db-wal", "bot.db-shm", "bot.db.lock"}
+    assert {name for name, mode in modes.items() if mode & 0o077} == set()
+    assert "Umask:\t0077" in Path(f"/proc/{pid}/status").read_text()

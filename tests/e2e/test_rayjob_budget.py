@@ -5,12 +5,12 @@ from tests.e2e.call_budget import Budget
 from tests.e2e.cluster import JOB, RUNNING, Cluster
 from tests.submitter.faulty_submitter import Job, Watch, final, log
 
-ROUNDS = 10  # a call that each round repeats exceeds any budget here
+ROUNDS = 4  # a call that each round repeats exceeds any budget here: none has room for four
 STEPS = [log(f"step:{number} - critic/score/mean:0.5") for number in range(20)]
 
 
 async def _train(cluster: Cluster) -> tuple[Pull, Run, Job]:
-    """Let a RayJob train for ten minutes while everything polls that can."""
+    """Let a RayJob train for some minutes while everything polls that can."""
     pull, run = await cluster.begin()
     job = cluster.add(run, [RUNNING, *STEPS], watches=[Watch(end="hang"), Watch()])
     await cluster.world.until(lambda: bool(cluster.server.named("watch")), every_s=5)

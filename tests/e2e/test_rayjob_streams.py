@@ -14,7 +14,6 @@ LONG = [*PLAIN[:3], "x" * 5_000_000 + " the end", *PLAIN[3:]]
 Unnumbered = partial(Watch, numbered=False)
 
 STREAMS = {
-    "a line of 5 MB": (LONG, [Watch()]),
     "a line of 5 MB, cut and replayed": (
         LONG,
         [Watch(events=4, end="cut", torn=4_000_000), Watch(start="first", chunk=65_536)],
@@ -54,14 +53,18 @@ CASES = {name: (*stream, *end) for (name, stream), end in zip(STREAMS.items(), E
 
 
 async def test_every_line_is_kept_once_and_the_end_is_believed(cluster: Cluster) -> None:
-    for number, (name, (lines, watches, word, conclusion)) in enumerate(CASES.items()):
-        pull, run = await cluster.begin(str(number))
+    begun = await cluster.begin_each(CASES)
+    jobs = {}
+    for number, (name, (lines, watches, word, _)) in enumerate(CASES.items()):
+        _, run = begun[name]
         events: list[Any] = [RUNNING, *map(log, lines), final(word)]
-        job = cluster.add(run, events, job_id=f"rj-{number}", watches=watches, state=None)
-        await cluster.finish(run)
-        assert (await cluster.ended(pull, every_s=5)).conclusion == conclusion, name
+        jobs[name] = cluster.add(run, events, job_id=f"rj-{number}", watches=watches, state=None)
+        cluster.world.github.actions.finish(run)
+    for number, (name, (lines, watches, _, conclusion)) in enumerate(CASES.items()):
+        check = await cluster.ended(begun[name][0], every_s=5)
+        assert check.conclusion == conclusion, name
         assert output_of(kept_lines(cluster.world, f"rj-{number}")) == lines, name
-        assert job.watched == len(watches), name
+        assert jobs[name].watched == len(watches), name
 
 
 async def test_half_a_line_that_never_comes_again_is_kept_as_half(cluster: Cluster) -> None:

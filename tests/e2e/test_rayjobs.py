@@ -1,64 +1,74 @@
 """RayJob suites end to end: no fault of a submitter makes a run green or loses its end."""
 
+from typing import Any
+
 from tests.e2e.cluster import GOOD, JOB, LINES, RUNNING, Cluster
 from tests.e2e.kept_logs import kept_lines
 from tests.submitter.faulty_submitter import Watch, final
 
-
-async def test_both_witnesses_make_it_green_within_the_budget(cluster: Cluster) -> None:
-    pull, run = await cluster.begin()
-    cluster.add(run, GOOD, state="SUCCEEDED")
-    await cluster.finish(run)
-    assert (await cluster.ended(pull)).conclusion == "success"
-    assert cluster.world.gate(pull.head_sha).conclusion == "success"
-    cluster.world.github.calls.assert_at_most(12)  # 11, and one progress
-
-
-BAD_ENDS = {"FAILED": "failure", "TIMEOUT": "timed_out"}
-
-
-async def test_a_green_workflow_does_not_hide_a_bad_rayjob(cluster: Cluster) -> None:
-    for word, conclusion in BAD_ENDS.items():
-        pull, run = await cluster.begin(word)
-        cluster.add(run, [RUNNING, *LINES, final(word, "exit 1")], job_id=word, state=word)
-        await cluster.finish(run)
-        assert (await cluster.ended(pull)).conclusion == conclusion, word
-
-
-BREAKS = {
-    "cut and replayed from the start": [Watch(events=3, end="cut"), Watch(start="first")],
-    "cut in mid-line": [Watch(events=3, end="cut", torn=9), Watch(start="after")],
-    "cut, going on from now": [Watch(events=3, end="cut"), Watch(start="now")],
-    "no numbers, replayed": [
-        Watch(events=3, end="cut", numbered=False),
-        Watch(start="first", numbered=False),
-    ],
-    "refused at first": [Watch(code=503), Watch(code=502), Watch()],
-    "junk before": [Watch(junk=b"\x00\xff<html>\n\n{}\n")],
-    "in pieces of three bytes": [Watch(chunk=3)],
+# How a stream goes and what it says last; the workflow is green each time.
+STREAMS: dict[str, tuple[list[Watch], str, str]] = {
+    "cut and replayed from the start": (
+        [Watch(events=3, end="cut"), Watch(start="first")],
+        *("SUCCEEDED", "success"),
+    ),
+    "cut in mid-line": (
+        [Watch(events=3, end="cut", torn=9), Watch(start="after")],
+        *("SUCCEEDED", "success"),
+    ),
+    "cut, going on from now": (
+        [Watch(events=3, end="cut"), Watch(start="now")],
+        *("FAILED", "failure"),
+    ),
+    "no numbers, replayed": (
+        [Watch(events=3, end="cut", numbered=False), Watch(start="first", numbered=False)],
+        *("SUCCEEDED", "success"),
+    ),
+    "refused at first": ([Watch(code=503), Watch(code=502), Watch()], "TIMEOUT", "timed_out"),
+    "junk before": ([Watch(junk=b"\x00\xff<html>\n\n{}\n")], "SUCCEEDED", "success"),
+    "in pieces of three bytes": ([Watch(chunk=3)], "SUCCEEDED", "success"),
 }
 
 
-async def test_a_broken_stream_loses_no_end_and_doubles_no_line(cluster: Cluster) -> None:
-    for number, (name, watches) in enumerate(BREAKS.items()):
-        pull, run = await cluster.begin(str(number))
-        job = cluster.add(run, GOOD, job_id=f"rj-{number}", watches=watches)
-        await cluster.finish(run)
-        assert (await cluster.ended(pull)).conclusion == "success", name
+async def test_a_broken_stream_loses_no_end_good_or_bad_and_doubles_no_line(
+    cluster: Cluster,
+) -> None:
+    begun = await cluster.begin_each(STREAMS)
+    jobs = {}
+    for number, (name, (watches, word, _)) in enumerate(STREAMS.items()):
+        _, run = begun[name]
+        events: list[Any] = [RUNNING, *LINES, final(word, "exit 1")]
+        jobs[name] = cluster.add(run, events, job_id=f"rj-{number}", watches=watches)
+        cluster.world.github.actions.finish(run)
+    for number, (name, (watches, _, conclusion)) in enumerate(STREAMS.items()):
+        assert (await cluster.ended(begun[name][0])).conclusion == conclusion, name
         kept = kept_lines(cluster.world, f"rj-{number}")
         printed = [line for line in kept if line.startswith("step")]
         assert printed == [line["line"] for line in LINES], name
-        assert job.watched >= len(watches), name
+        assert jobs[name].watched >= len(watches), name
 
 
-async def test_a_stream_without_an_end_is_never_green(cluster: Cluster) -> None:
-    pull, run = await cluster.begin()
-    job = cluster.add(run, [RUNNING, *LINES])
-    await cluster.finish(run)
+async def test_what_tells_no_end_of_its_own_rayjob_is_never_green(cluster: Cluster) -> None:
+    endless, nameless, others = "a stream without an end", "no RayJob", "another run's RayJob"
+    begun = await cluster.begin_each((endless, nameless, others))
+    for pull, _ in begun.values():
+        assert cluster.check(pull).status == "in_progress"  # not waiting for a runner
+    job = cluster.add(begun[endless][1], [RUNNING, *LINES], job_id="rj-endless")
+    cluster.add(begun[others][1], GOOD, run_id="999", state="SUCCEEDED")
+    text = f"ascend-ci: rayjob {JOB}\nascend-ci: final SUCCEEDED\n"
+    for name, (_, run) in begun.items():
+        await cluster.finish(run, text=text if name == others else "")
+    await cluster.world.pass_time(60)
+    for pull, _ in begun.values():
+        assert cluster.check(pull).status == "in_progress"
+    check = await cluster.ended(begun[nameless][0])
+    assert check.conclusion == "failure"
+    assert "without a RayJob" in f"{check.title} {check.summary}"
     await cluster.world.until(lambda: job.watched > 2, every_s=10)
-    assert cluster.check(pull).status == "in_progress"
+    assert cluster.check(begun[endless][0]).status == "in_progress"
     job.state, job.ended_at = "SUCCEEDED", "2026-01-01T00:00:00Z"
-    assert (await cluster.ended(pull)).conclusion == "success"
+    assert (await cluster.ended(begun[endless][0])).conclusion == "success"
+    assert (await cluster.ended(begun[others][0], every_s=1800)).conclusion == "failure"
 
 
 async def test_a_submitter_that_forgot_the_job_is_broken_at_the_limit_not_green(
@@ -78,23 +88,6 @@ async def test_a_submitter_that_forgot_the_job_is_broken_at_the_limit_not_green(
     assert "Not your change" in str(check.title)
 
 
-async def test_a_workflow_that_runs_is_not_shown_as_waiting_for_a_runner(
-    cluster: Cluster,
-) -> None:
-    pull, _run = await cluster.begin()  # no RayJob yet: its image is pulled for minutes
-    assert cluster.check(pull).status == "in_progress"
-
-
-async def test_a_workflow_without_a_rayjob_is_broken_after_two_minutes(cluster: Cluster) -> None:
-    pull, run = await cluster.begin()
-    await cluster.finish(run)
-    await cluster.world.pass_time(60)
-    assert cluster.check(pull).status == "in_progress"
-    check = await cluster.ended(pull)
-    assert check.conclusion == "failure"
-    assert "without a RayJob" in f"{check.title} {check.summary}"
-
-
 async def test_the_last_line_of_the_log_speaks_for_a_silent_submitter_and_says_so(
     cluster: Cluster,
 ) -> None:
@@ -110,14 +103,6 @@ async def test_the_last_line_of_the_log_speaks_for_a_silent_submitter_and_says_s
     assert "the last line of the Actions log says" in f"{check.title} {check.summary}"
 
 
-async def test_a_rayjob_of_another_run_makes_nothing_green(cluster: Cluster) -> None:
-    pull, run = await cluster.begin()
-    cluster.add(run, GOOD, run_id="999", state="SUCCEEDED")
-    text = f"ascend-ci: rayjob {JOB}\nascend-ci: final SUCCEEDED\n"
-    await cluster.finish(run, text=text)
-    assert (await cluster.ended(pull, every_s=1800)).conclusion == "failure"
-
-
 async def test_nothing_is_dispatched_while_the_submitter_is_down(cluster: Cluster) -> None:
     cluster.server.fail("healthz", 503, times=3)
     pull = cluster.world.open_pull(path="multi/a.py")
@@ -128,45 +113,26 @@ async def test_nothing_is_dispatched_while_the_submitter_is_down(cluster: Cluste
     assert len(cluster.world.github.runs()) == 1
 
 
-async def test_a_failed_workflow_deletes_the_rayjob_that_lives_on(cluster: Cluster) -> None:
-    pull, run = await cluster.begin()
-    cluster.add(run, [RUNNING, *LINES], watches=[Watch(end="hang")])
-    await cluster.world.until(lambda: bool(cluster.server.named("watch")), every_s=5)
-    cluster.server.fail("delete", 503, times=1)
-    await cluster.finish(run, "failure")
-    await cluster.world.until(lambda: bool(cluster.server.deleted), every_s=15)
-    cluster.server.release.set()
-    assert cluster.server.deleted[0] == (str(run.id), "1")
-    assert (await cluster.ended(pull)).conclusion == "failure"
-
-
-async def test_a_newer_push_deletes_the_rayjob_after_the_workflows_end(cluster: Cluster) -> None:
-    pull, run = await cluster.begin()
+async def test_a_rayjob_that_lives_on_is_deleted_after_its_workflows_end(cluster: Cluster) -> None:
+    begun = await cluster.begin_each(("failed", "superseded"))
+    jobs = {
+        name: cluster.add(run, [RUNNING, *LINES], job_id=f"rj-{name}", watches=[Watch(end="hang")])
+        for name, (_, run) in begun.items()
+    }
+    await cluster.world.until(lambda: all(job.watched for job in jobs.values()), every_s=5)
+    (failing, failed), (pull, run) = begun.values()
     old = pull.head_sha
-    cluster.add(run, [RUNNING, *LINES], watches=[Watch(end="hang")])
-    await cluster.world.until(lambda: bool(cluster.server.named("watch")), every_s=5)
     cluster.world.github.people.push(pull, {"multi/a.py": "2"})
     await cluster.world.settle()
     assert run.cancelled
     assert cluster.server.deleted == []
+    cluster.server.fail("delete", 503, times=1)
+    await cluster.finish(failed, "failure")
     await cluster.finish(run, "cancelled")
-    await cluster.world.until(lambda: bool(cluster.server.deleted), every_s=5)
+    await cluster.world.until(lambda: len(cluster.server.deleted) > 1, every_s=15)
+    assert set(cluster.server.deleted) == {(str(failed.id), "1"), (str(run.id), "1")}
     cluster.server.release.set()
-    await cluster.world.until(
-        lambda: cluster.world.check("multinode", old).status == "completed", every_s=5
-    )
-    assert cluster.world.check("multinode", old).conclusion == "cancelled"
-
-
-async def test_what_can_not_be_deleted_for_an_hour_is_named(cluster: Cluster) -> None:
-    pull, run = await cluster.begin()
-    cluster.add(run, [RUNNING, *LINES], watches=[Watch(end="hang")])
-    await cluster.world.until(lambda: bool(cluster.server.named("watch")), every_s=5)
-    cluster.server.fail("delete", 503, times=1000)
-    await cluster.finish(run, "failure")
-    await cluster.world.until(
-        lambda: "may be left" in f"{cluster.check(pull).title} {cluster.check(pull).summary}",
-        every_s=900,
-    )
-    assert len(cluster.server.named("delete")) > 3
-    cluster.server.release.set()
+    assert (await cluster.ended(failing)).conclusion == "failure"
+    world = cluster.world
+    await world.until(lambda: world.check("multinode", old).status == "completed", every_s=5)
+    assert world.check("multinode", old).conclusion == "cancelled"

@@ -2,9 +2,10 @@
 
 from bot.sim.model import Pull
 from tests.e2e.people import last_sent, replay
-from tests.e2e.world import WORKFLOW, World
+from tests.e2e.world import POLICY, WORKFLOW, World
 
 DISPATCH = "POST /repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches"
+SLOTS = POLICY.replace("slots: 2", "slots: 4")
 TWO_JOBS = (
     WORKFLOW.replace("NAME", "Unit")
     + """  other:
@@ -15,9 +16,59 @@ TWO_JOBS = (
 )
 
 
+async def test_what_failed_runs_again_by_each_button_once_and_what_is_green_does_not(
+    world: World,
+) -> None:
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": SLOTS})
+    await world.settle()
+    await each_button(world)
+    await the_same_click_twice_counts_once_and_another_persons_counts(world)
+    await only_the_failed_jobs_run_again_where_github_can(world)
+
+
+async def each_button(world: World) -> None:
+    people, actions = world.github.people, world.github.actions
+    suites, gate, tab, green = pulls = [
+        world.open_pull(path=f"verl/{number}.py") for number in range(4)
+    ]
+    await world.settle()
+    runs = {run.inputs["sha"]: run for run in world.github.runs()}
+    for pull in pulls:
+        actions.start(runs[pull.head_sha])
+        conclusion = "success" if pull is green else "failure"
+        actions.finish(runs[pull.head_sha], conclusion, log="ValueError: x")
+    await world.pass_time(120)
+    before = world.gate(green.head_sha)
+    people.rerun_suite(world.gate(suites.head_sha).id, "writer")
+    people.press(world.gate(gate.head_sha).id, "rerun_failed", "writer")
+    people.rerun_actions(runs[tab.head_sha], "writer", failed_only=True)
+    actions.start(runs[tab.head_sha])  # GitHub tells of a re-run only by its first job
+    people.rerun_suite(before.id, "writer")
+    await world.pass_time(10)
+    started = [run.inputs["sha"] for run in world.github.runs()]
+    assert {pull.number: started.count(pull.head_sha) for pull in pulls} == {
+        suites.number: 2,
+        gate.number: 2,
+        tab.number: 1,  # GitHub runs it again itself
+        green.number: 1,
+    }
+    for pull in (suites, gate, tab):
+        assert world.gate(pull.head_sha).status == "in_progress"
+    again = world.gate(green.head_sha)
+    assert (again.id != before.id, again.conclusion) == (True, "success")
+    assert "in the Actions tab" in (world.check("unit", tab.head_sha).summary or "")
+    for run in world.github.runs():
+        if run.status != "completed":
+            actions.finish(run, "success")
+    await world.pass_time(10)
+    for pull in pulls:
+        assert world.check("unit", pull.head_sha).conclusion == "success"
+        assert world.gate(pull.head_sha).conclusion == "success"
+
+
 async def failed(world: World, jobs: dict[str, str] | None = None) -> Pull:
     """Return a pull request whose suite failed two minutes ago."""
-    pull = world.open_pull()
+    pull = world.open_pull(path=f"verl/{len(world.github.runs())}.py")
     await world.settle()
     run = world.github.runs()[-1]
     world.github.actions.start(run)
@@ -27,72 +78,46 @@ async def failed(world: World, jobs: dict[str, str] | None = None) -> Pull:
     return pull
 
 
-async def test_only_the_failed_jobs_run_again_where_github_can(world: World) -> None:
-    files = {".github/workflows/unit.yml": TWO_JOBS}
-    world.github.people.push_branch("maintainer", files)
-    await world.settle()
-    pull = await failed(world, jobs={"run": "failure", "other": "success"})
-    check = world.check("unit", pull.head_sha)
-    world.github.people.rerun_check(check.id, "writer")
-    await world.settle()
-    await world.pass_time(5)
-    run = world.only_run()
-    assert run.attempt == 2
-    assert [job.key for job in run.of_attempt(2)] == ["run"]
-    assert world.writes(DISPATCH) == 1
-    world.github.actions.finish(run, "success")
-    await world.pass_time(10)
-    again = world.check("unit", pull.head_sha)
-    assert (again.id != check.id, again.conclusion) == (True, "success")
-    assert world.gate(pull.head_sha).conclusion == "success"
-
-
-async def test_the_suites_button_reruns_all_that_is_not_green(world: World) -> None:
+async def the_same_click_twice_counts_once_and_another_persons_counts(world: World) -> None:
     pull = await failed(world)
-    world.github.people.rerun_suite(world.gate(pull.head_sha).id, "writer")
-    await world.pass_time(10)
-    assert len(world.github.runs()) == 2
-    assert world.gate(pull.head_sha).status == "in_progress"
-
-
-async def test_the_gates_button_reruns_what_failed(world: World) -> None:
-    pull = await failed(world)
-    world.github.people.press(world.gate(pull.head_sha).id, "rerun_failed", "writer")
-    await world.pass_time(10)
-    assert len(world.github.runs()) == 2
-
-
-async def test_a_green_suite_is_only_looked_at_again(world: World) -> None:
-    pull = world.open_pull()
-    await world.settle()
-    await world.finish("success")
-    await world.pass_time(120)
-    gate = world.gate(pull.head_sha)
-    world.github.people.rerun_suite(gate.id, "writer")
-    await world.pass_time(10)
-    assert len(world.github.runs()) == 1
-    again = world.gate(pull.head_sha)
-    assert (again.id != gate.id, again.conclusion) == (True, "success")
-
-
-async def test_the_same_click_twice_counts_once_and_another_persons_counts(world: World) -> None:
-    pull = await failed(world)
+    before = len(world.github.runs())
     check = world.check("unit", pull.head_sha)
     world.github.people.rerun_check(check.id, "writer")
     world.github.people.rerun_check(check.id, "writer")
     await world.pass_time(10)
-    assert len(world.github.runs()) == 2
+    assert len(world.github.runs()) == before + 1
     world.github.actions.finish(world.github.runs()[-1], "failure", log="ValueError: x")
     await world.pass_time(10)
     world.github.people.rerun_check(world.check("unit", pull.head_sha).id, "writer")
     await world.pass_time(5)
-    assert len(world.github.runs()) == 2
+    assert len(world.github.runs()) == before + 1
     assert "counts once" in (world.check("unit", pull.head_sha).summary or "")
     click = last_sent(world, "check_run", "writer")
     for guid in (click.guid, "another"):  # GitHub doubles deliveries; a redelivery keeps its GUID
         replay(world, click, guid)
         await world.pass_time(5)
-        assert len(world.github.runs()) == 2
+        assert len(world.github.runs()) == before + 1
     world.github.people.rerun_check(world.check("unit", pull.head_sha).id, "maintainer")
     await world.pass_time(10)
-    assert len(world.github.runs()) == 3
+    assert len(world.github.runs()) == before + 2
+
+
+async def only_the_failed_jobs_run_again_where_github_can(world: World) -> None:
+    files = {".github/workflows/unit.yml": TWO_JOBS}
+    world.github.people.push_branch("maintainer", files)
+    await world.settle()
+    before = world.writes(DISPATCH)
+    pull = await failed(world, jobs={"run": "failure", "other": "success"})
+    check = world.check("unit", pull.head_sha)
+    world.github.people.rerun_check(check.id, "writer")
+    await world.settle()
+    await world.pass_time(5)
+    run = world.github.runs()[-1]
+    assert run.attempt == 2
+    assert [job.key for job in run.of_attempt(2)] == ["run"]
+    assert world.writes(DISPATCH) == before + 1
+    world.github.actions.finish(run, "success")
+    await world.pass_time(10)
+    again = world.check("unit", pull.head_sha)
+    assert (again.id != check.id, again.conclusion) == (True, "success")
+    assert world.gate(pull.head_sha).conclusion == "success"
