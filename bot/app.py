@@ -128,7 +128,8 @@ async def open_parts(
             on_call=heard.called,
         )
         rayjobs = await _submitter(stack, settings)
-        loop = Worker(_owner(), metrics, strict=strict)
+        owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"  # of leases
+        loop = Worker(owner, metrics, strict=strict)
         sandbox = await stack.enter_async_context(open_sandbox())
         outside = (metrics, issuer, heard, sandbox, PolicyChecker(sandbox))
         yield Parts(settings, store, github, rayjobs, wake, clock, loop, *outside)
@@ -144,11 +145,6 @@ async def _submitter(stack: AsyncExitStack, settings: Settings) -> RayJobs | Non
         limits=Limits(silence_s=_SILENCE_S),
     )
     return await stack.enter_async_context(client)
-
-
-def _owner() -> str:
-    """Return a unique name for the leases of this process."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 @asynccontextmanager

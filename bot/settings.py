@@ -28,11 +28,7 @@ class SettingsError(Exception):
         self.problems = problems
 
 
-def _no_slash(url: HttpUrl) -> str:
-    return str(url).rstrip("/")
-
-
-Url = Annotated[HttpUrl, AfterValidator(_no_slash)]
+Url = Annotated[HttpUrl, AfterValidator(lambda url: str(url).rstrip("/"))]
 
 _SQLITE, _POSTGRES = "sqlite+aiosqlite:///", "postgresql+asyncpg://"
 

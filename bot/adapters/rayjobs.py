@@ -129,7 +129,10 @@ class HttpRayJobs:
         headers = {"Accept": "application/x-ndjson", "Accept-Encoding": "identity"}
         with self._translated():
             async with self._request("GET", path, patience, headers) as response:
-                if response.status != HTTPStatus.OK and not _is_told_as_events(response):
+                # A 404 may be told as a `final` event; a router's is not.
+                told = response.content_type == "application/x-ndjson"
+                fine = response.status == HTTPStatus.OK
+                if not fine and not (told and response.status == HTTPStatus.NOT_FOUND):
                     _raise_refusal(await self._answer(response), _retry_after_s(response))
                 async for chunk in response.content.iter_any():
                     yield chunk
@@ -233,12 +236,6 @@ def _absence(answer: _Answer, job_id: str) -> NotOffered | Gone:
     if answer.status == HTTPStatus.GONE or any(s == "NOT_FOUND" or job_id in s for s in said):
         return Gone(max(said, key=len, default=""))
     return NotOffered()
-
-
-def _is_told_as_events(response: aiohttp.ClientResponse) -> bool:
-    """Return True for a 404 with a `final` event, not a router's 404."""
-    is_ndjson = response.content_type == "application/x-ndjson"
-    return is_ndjson and response.status == HTTPStatus.NOT_FOUND
 
 
 def _raise_refusal(answer: _Answer, retry_after_s: float | None = None) -> None:

@@ -13,7 +13,6 @@ from bot.core.explain.simulation import (
     Commit,
     Difference,
     Simulation,
-    Tally,
     compare,
     read_commits,
     simulate,
@@ -144,9 +143,6 @@ def _table(simulation: Simulation, difference: Difference | None) -> "Table":
     for name in dict.fromkeys(name for item in tallies for name in item):
         row = [item.get(name) for item in tallies]
         if any(tally and tally.runs for tally in row):
-            table.add_row(Text(name), *(cell for tally in row for cell in _cells(tally)))
+            told = [(f"{t.runs:,}", number(t.npu_hours)) if t else ("-", "-") for t in row]
+            table.add_row(Text(name), *(cell for cells in told for cell in cells))
     return table
-
-
-def _cells(tally: Tally | None) -> tuple[str, str]:
-    return (f"{tally.runs:,}", number(tally.npu_hours)) if tally else ("-", "-")

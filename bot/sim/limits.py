@@ -70,10 +70,6 @@ class RateLimit:
             window = self.windows[installation] = Window(now + timedelta(hours=1))
         return window
 
-    def exhausted(self, installation: int | None) -> bool:
-        """Return True if no call is left."""
-        return self.window(installation).used >= self.per_hour
-
     def spend(self, installation: int | None) -> None:
         """Count one call."""
         self.window(installation).used += 1

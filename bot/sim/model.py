@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import uuid
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -274,9 +273,6 @@ class Run:
         return [job for job in self.jobs if job.attempt == attempt]
 
 
-NAMESPACE = uuid.UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
-
-
 @dataclass
 class State:
     """All objects by id. The parts of a simulation share it."""
@@ -299,15 +295,10 @@ class State:
     app: App | None = None
     actions_app: App | None = None
     _ids: itertools.count[int] = field(default_factory=lambda: itertools.count(1001))
-    _guids: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def new_id(self) -> int:
         """Return the next id. The same steps give the same ids."""
         return next(self._ids)
-
-    def new_guid(self) -> str:
-        """Return the next delivery id, a UUID. The same steps give the same ids."""
-        return str(uuid.uuid5(NAMESPACE, f"delivery-{next(self._guids)}"))
 
     def the_app(self) -> App:
         """Return the app under test."""

@@ -140,6 +140,7 @@ class Pages:
     ) -> web.Response:
         found = groups(self._sim.state, repo, sha)
         run = selected or chosen(found, self._sim.state.app)
+        others = run.suite.runs if run else ()
         return self._show(
             request,
             "checks.html",
@@ -149,9 +150,7 @@ class Pages:
             sha=sha,
             groups=found,
             run=run,
-            newer=next((one for one in run.suite.runs if _replaces(one, run)), None)
-            if run
-            else None,
+            newer=next((o for o in others if run and o.name == run.name and o.id > run.id), None),
             ours=run is not None and run.suite.app is self._sim.state.app,
         )
 
@@ -201,21 +200,12 @@ def _commits(pull: Pull) -> list[str]:
     return pull.repo.git.between(pull.base_sha, pull.head_sha)[::-1] or [pull.head_sha]
 
 
-def _replaces(one: CheckRun, run: CheckRun) -> bool:
-    return one.name == run.name and one.id > run.id
-
-
 def _comment(sim: Simulation, data: dict[str, str], by: User) -> None:
     pull = sim.pull(int(data["pull"]), data["repo"])
     if not data["body"].strip():
         message = "A comment needs a text."
         raise CannotError(message)
     sim.people.comment(pull, by.login, data["body"].replace("\r\n", "\n"))
-
-
-def _rerun_jobs(sim: Simulation, data: dict[str, str], by: User) -> None:
-    failed_only = bool(data.get("failed_only"))
-    sim.people.rerun_actions(int(data["run"]), by.login, failed_only=failed_only)
 
 
 DEEDS: dict[str, Deed] = {
@@ -225,7 +215,9 @@ DEEDS: dict[str, Deed] = {
     ),
     "rerun": lambda sim, data, by: sim.people.rerun_check(int(data["check"]), by.login),
     "rerun-all": lambda sim, data, by: sim.people.rerun_suite(int(data["check"]), by.login),
-    "rerun-jobs": _rerun_jobs,
+    "rerun-jobs": lambda sim, data, by: sim.people.rerun_actions(
+        int(data["run"]), by.login, failed_only=bool(data.get("failed_only"))
+    ),
 }
 
 

@@ -1,14 +1,14 @@
 """REST: workflows, dispatch, runs, jobs, logs, re-run, cancel."""
 
-from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
+from bot.sim.clock import stamp
 from bot.sim.errors import not_found
 from bot.sim.model import Job, Run, Workflow
 from bot.sim.server import Answer, Call, Routes, paged
 from bot.sim.shapes import job_json, run_json
 
-LOG_LINK_S = 60
 MAX_FILTERED = 1000
 
 ACTIONS = "/repos/{owner}/{repo}/actions"
@@ -101,7 +101,8 @@ async def _job_logs(call: Call) -> Answer:
     job = call.state.job(call.number("job_id"))
     if job is None or job.run.repo is not call.repo or job.status != "completed":
         raise not_found()
-    return Answer(None, 302, {"Location": call.sim.log_link(f"job-{job.id}.txt")})
+    made = quote(stamp(call.state.clock.now()))
+    return Answer(None, 302, {"Location": f"{call.sim.url}/_logs/job-{job.id}.txt?made={made}"})
 
 
 def log_text(job: Job) -> bytes:
@@ -121,8 +122,3 @@ async def _rerun(call: Call) -> Answer:
 async def _cancel(call: Call) -> Answer:
     call.sim.actions.cancel(_run(call), force=call.path.endswith("/force-cancel"))
     return Answer({}, 202)
-
-
-def link_expired(call_at: str, now: datetime) -> bool:
-    """Return True if a log link made at that time (text of `stamp`) is too old."""
-    return now - datetime.fromisoformat(call_at) > timedelta(seconds=LOG_LINK_S + 1)

@@ -227,7 +227,7 @@ class Pipeline:
             if error is not None:
                 raise error
         if isinstance(who, Token):
-            if limit.exhausted(who.installation.id):
+            if limit.window(who.installation.id).used >= limit.per_hour:
                 raise GitHubError(403, "API rate limit exceeded for installation.")
             auth.demand(who, self._route.permission, self._route.level)
 

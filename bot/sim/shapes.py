@@ -14,11 +14,6 @@ def user_json(state: m.State, user: m.User) -> Json:
     return example("user", state.url, login=user.login, id=user.id) | {"type": user.type}
 
 
-def organization_json(state: m.State, user: m.User) -> Json:
-    """Build the `organization-simple-webhooks` shape."""
-    return example("organization", state.url, login=user.login, id=user.id)
-
-
 def app_json(state: m.State, app: m.App) -> Json:
     """Build the `integration` shape."""
     return example("app", state.url, id=app.id, slug=app.slug) | {

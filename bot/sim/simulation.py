@@ -4,12 +4,11 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from bot.sim.actions import Actions
 from bot.sim.auth import Oidc, key_pair
 from bot.sim.checks import Checks
-from bot.sim.clock import Clock, RealClock, stamp
+from bot.sim.clock import Clock, RealClock
 from bot.sim.deliveries import Deliveries
 from bot.sim.engine import Engine, Progress, RunnerOptions
 from bot.sim.git import Files, GitRepo
@@ -204,8 +203,3 @@ class Simulation:
     def fault(self, kind: str, method: str = "*", path: str = "*", **more: Any) -> Fault:
         """Inject a fault: `kind` and `more` as in `faults.Fault`; `path` is a glob."""
         return self.faults.inject(Fault(kind, method, path, **more))
-
-    def log_link(self, name: str) -> str:
-        """Return a link to a log that needs no credentials, good for a minute."""
-        made = quote(stamp(self.state.clock.now()))
-        return f"{self.url}/_logs/{name}?made={made}"

@@ -1,6 +1,7 @@
 """Builds the webhooks of each change and queues them for delivery."""
 
 import json
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ from bot.sim import shapes
 from bot.sim.deliveries import Deliveries, Delivery
 from bot.sim.git import ZERO, CommitInfo
 from bot.sim.model import CheckRun, CheckSuite, Comment, Job, Pull, Repo, Run, State, User
-from bot.sim.payloads import Json
+from bot.sim.payloads import Json, example
 
 NEEDS = {
     "check_run": "checks",
@@ -51,14 +52,16 @@ class Webhooks:
         if repo is not None:
             data["repository"] = shapes.repo_json(self._state, repo)
             if repo.owner.type == "Organization":
-                data["organization"] = shapes.organization_json(self._state, repo.owner)
+                words = {"login": repo.owner.login, "id": repo.owner.id}
+                data["organization"] = example("organization", self._state.url, **words)
         if installation is not None:
             node = self._state.node_id("I", installation.id)
             data["installation"] = {"id": installation.id, "node_id": node}
+        number = self._state.new_id()
         self._deliveries.emit(
             Delivery(
-                id=self._state.new_id(),
-                guid=self._state.new_guid(),
+                id=number,
+                guid=str(uuid.uuid5(uuid.NAMESPACE_URL, f"delivery-{number}")),
                 event=event,
                 action=data.get("action"),
                 body=json.dumps(data).encode(),

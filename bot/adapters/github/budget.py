@@ -53,7 +53,8 @@ class Budget:
             reason = "GitHub's limits hold calls back"
             raise Transient(reason, retry_after_s=held)
         reset = self._seconds_until(self._resets_at)
-        if priority is Priority.PROGRESS and reset > 0 and self._is_low():
+        low = self.remaining is not None and self.remaining < self._limit * LOW_SHARE
+        if priority is Priority.PROGRESS and reset > 0 and low:
             reason = "GitHub's quota runs low, progress gives way"
             raise Transient(reason, retry_after_s=min(reset, LOW_RETRY_S))
 
@@ -77,17 +78,13 @@ class Budget:
         try:
             limit = int(headers["x-ratelimit-limit"])
             remaining = int(headers["x-ratelimit-remaining"])
-            resets_at = self._clock.now() + timedelta(seconds=self._reset_in(headers))
+            reset_in = float(headers["x-ratelimit-reset"]) - self._clock.now().timestamp()
         except (KeyError, ValueError):
             return  # an older server or a proxy sends no quota
+        resets_at = self._clock.now() + timedelta(seconds=min(max(reset_in, 0.0), MAX_HOLD_S))
         self._limit, self.remaining, self._resets_at = limit, remaining, resets_at
         if remaining <= 0:
             self._hold(self._seconds_until(resets_at))
-
-    def _reset_in(self, headers: Mapping[str, str]) -> float:
-        """Return the seconds until the reset header's time, within bounds."""
-        seconds = float(headers["x-ratelimit-reset"]) - self._clock.now().timestamp()
-        return min(max(seconds, 0.0), MAX_HOLD_S)
 
     def _limited_for(self, status: int, headers: Mapping[str, str], body: bytes) -> float | None:
         """Distinguish a limit from a missing permission, in GitHub's order of precedence."""
@@ -106,9 +103,6 @@ class Budget:
         until = self._clock.now() + timedelta(seconds=seconds)
         if self._held_until is None or until > self._held_until:
             self._held_until = until
-
-    def _is_low(self) -> bool:
-        return self.remaining is not None and self.remaining < self._limit * LOW_SHARE
 
     def _seconds_until(self, when: datetime | None) -> float:
         return 0.0 if when is None else (when - self._clock.now()).total_seconds()

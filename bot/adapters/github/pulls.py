@@ -66,10 +66,11 @@ class Pulls(Api):
         # Quoted here: `+` keeps the slashes, but would also keep `?` and `#`.
         call = get(repo, "file", url, path=quote(path), ref=ref)
         data: Any = await self._maybe(repo, call, lambda data: data)
-        if not _is_file(data):
-            return None
-        if data.get("encoding") != "base64":
-            data = await self._blob(repo, data.get("sha"))
+        if not isinstance(data, dict) or data.get("type") != "file":
+            return None  # a directory (a list), a submodule or an outside link
+        if data.get("encoding") != "base64":  # over 1 MB it comes without content
+            url = "/repos/{owner}/{repo}/git/blobs/{sha}"
+            data = (await self._call(repo, get(repo, "blob", url, sha=data.get("sha")))).data
         with understood(call):
             return FileText(base64.b64decode(data["content"]), str(data["sha"]))
 
@@ -82,16 +83,6 @@ class Pulls(Api):
         """Return git's id for a commit's files, None for an unknown commit."""
         call = get(repo, "tree", "/repos/{owner}/{repo}/git/commits/{sha}", sha=sha)
         return await self._maybe(repo, call, lambda data: str(data["tree"]["sha"]))
-
-    async def _blob(self, repo: Repo, sha: str | None) -> Any:
-        """Read a file over 1 MB, which the contents API returns without content."""
-        call = get(repo, "blob", "/repos/{owner}/{repo}/git/blobs/{sha}", sha=sha)
-        return (await self._call(repo, call)).data
-
-
-def _is_file(data: Any) -> bool:
-    """Return True for a file; not for a directory (a list), a submodule or an outside link."""
-    return isinstance(data, dict) and data.get("type") == "file"
 
 
 def _files(data: Any) -> tuple[ChangedFile, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bot.core.report.reply import reply_marker
 from bot.sim import SimGitHub
-from bot.sim.model import CheckRun, Comment
+from bot.sim.model import Comment
 
 GATE, SUITE = "ascend-ci", "Ascend / "
 SHOWN = 200  # characters of a reply that is not as expected: its head and a row or two
@@ -103,17 +103,17 @@ def unexpected(expected: Sequence[Expectation], github: SimGitHub) -> list[str]:
     """Return a line for every check run, and every comment of the bot, that no scene expects."""
     known = {one.key for one in expected}
     replies = [one for one in expected if isinstance(one, ExpectedReply)]
-    checks = [_stray(one) for one in github.check_runs() if (one.name, one.head_sha) not in known]
+    checks = [
+        f"{one.name} at {one.head_sha[:7]}: no scene expects it; titled {one.title}"
+        for one in github.check_runs()
+        if (one.name, one.head_sha) not in known
+    ]
     comments = [
         f"a comment on #{one.pull.number}: no scene expects it; is {_short(one)}"
         for one in github.state.comments.values()
         if one.app is not None and not any(reply.fits(one) for reply in replies)
     ]
     return checks + comments
-
-
-def _stray(check: CheckRun) -> str:
-    return f"{check.name} at {check.head_sha[:7]}: no scene expects it; titled {check.title}"
 
 
 def _short(comment: Comment) -> str:

@@ -77,7 +77,9 @@ async def _staged(options: Options, show: Show) -> int:
                 show.say(line)
             if options.as_json:
                 print(json.dumps(_answer(up.github, time.monotonic() - began)), flush=True)
-            _say_where(up, show)
+            show.say(f"{up.github.url}  the simulated GitHub")
+            pages = f"/api/v1/health  the bot's health; {up.bot_url}/metrics its numbers"
+            show.say(f"{up.bot_url}{pages}")
             show.results(courses)
             if not options.once:
                 show.say("Ctrl-C stops")
@@ -118,11 +120,6 @@ def _problems(courses: Sequence[Course], github: SimGitHub) -> list[str]:
         for line in play.problems or differences(play.expected, github)
     ]
     return found or unexpected([one for _, play in courses for one in play.expected], github)
-
-
-def _say_where(up: Stage, show: Show) -> None:
-    show.say(f"{up.github.url}  the simulated GitHub")
-    show.say(f"{up.bot_url}/api/v1/health  the bot's health; {up.bot_url}/metrics its numbers")
 
 
 def _answer(github: SimGitHub, seconds: float) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bot.cli.init.checkout import Checkout
-from bot.cli.init.install import Ask, Change, Installed, Status, install
+from bot.cli.init.install import AS_WANTED, Ask, Change, Installed, Status, install
 from bot.cli.init.templates import wanted, with_policy
 from bot.cli.init.workflows import policy_from_workflows
 from bot.core.workflows import Transfer
@@ -69,7 +69,7 @@ def command(
         click.echo(
             _NO_POLICY if carried is not None and carried.policy is None else _NEXT, err=True
         )
-    complete = all(one.status.is_as_wanted for one in done)
+    complete = all(one.status in AS_WANTED for one in done)
     sys.exit(0 if complete and (carried is None or carried.policy is not None) else 1)
 
 
@@ -121,6 +121,5 @@ def _print(done: list[Installed], carried: Transfer | None) -> None:
 
 
 def _line(word: str, path: str, reason: str) -> None:
-
     place = "".join(char if char.isprintable() else "?" for char in path)
     click.echo(f"{word:<9} {place}{f': {reason}' if reason else ''}")

@@ -19,10 +19,8 @@ class Status(StrEnum):
     SKIPPED = "skipped"
     REFUSED = "refused"
 
-    @property
-    def is_as_wanted(self) -> bool:
-        """Return True if the file now has the wanted contents."""
-        return self in (Status.CREATED, Status.SAME, Status.REPLACED)
+
+AS_WANTED = (Status.CREATED, Status.SAME, Status.REPLACED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,11 @@ async def _operate(
         stack.push_async_callback(store.close)
         operator = Operator(store, clock, lambda: ulid(clock.now()), who)
         pages = pages_of(str(settings.github_api_url))
-        session = OperatorSession(store, operator, pages, _own_policies(settings), clock.now())
+        file = settings.policy_file
+        own = (
+            [file.read_text(encoding="utf-8", errors="replace")] if file and file.is_file() else []
+        )
+        session = OperatorSession(store, operator, pages, tuple(own), clock.now())
         return await work(session)
 
 
@@ -123,11 +127,6 @@ async def _check(url: str) -> None:
         raise Transient(f"database: {error}") from error
     if not migrated:
         exit_with(UNREACHABLE, "the database is not at this version's schema: `ascend-ci migrate`")
-
-
-def _own_policies(settings: OperatorSettings) -> tuple[str, ...]:
-    file = settings.policy_file
-    return (file.read_text(encoding="utf-8", errors="replace"),) if file and file.is_file() else ()
 
 
 def _first_line(error: Exception) -> str:

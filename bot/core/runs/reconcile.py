@@ -221,7 +221,8 @@ def _limit(given: ReconcileInput, observed: Observed) -> steps.Step | None:
     alive = [job for job in given.rayjobs if job.final is None]
     lines = [job.last_line_at for job in alive if job.last_line_at]
     stalled = timedelta(minutes=run.snapshot.suite.stall_minutes)
-    if lines and now - max(lines) >= stalled and not _submitter_silent(given):
+    silent = any(job.silent_since for job in given.rayjobs)  # the job may still print lines
+    if lines and now - max(lines) >= stalled and not silent:
         return steps.RequestStop(
             StopReason.STALL,
             Message("run_stalled", minutes=run.snapshot.suite.stall_minutes),
@@ -233,11 +234,6 @@ def _over_time(given: ReconcileInput, observed: Observed) -> bool:
     run = given.run
     started_at = observed.started_at or run.dispatched_at or run.created_at
     return given.now - started_at >= timedelta(minutes=run.snapshot.suite.timeout_minutes)
-
-
-def _submitter_silent(given: ReconcileInput) -> bool:
-    """Return True if the submitter is silent, so that the job may still print lines."""
-    return any(job.silent_since for job in given.rayjobs)
 
 
 def _at_time_limit(given: ReconcileInput, observed: Observed) -> steps.Step:

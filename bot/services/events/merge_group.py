@@ -31,16 +31,13 @@ class MergeGroups(Service):
 
     async def changed(self, event: MergeGroupEvent) -> Plan:
         """Plan what an event of the merge queue changes; the last one may come first."""
-        row = await self._stored_selection(event)
+        rows = await self._store.pulls.selections(event.repo.id, event.head_sha)
+        row = next((row for row in rows if row.number == 0), None)
         if event.action is MergeGroupAction.DESTROYED:
             return await self._destroyed(event, row)
         if row and row.is_over:
             return Plan(repo=event.repo)
         return await self._checks_requested(event)
-
-    async def _stored_selection(self, event: MergeGroupEvent) -> StoredSelection | None:
-        rows = await self._store.pulls.selections(event.repo.id, event.head_sha)
-        return next((row for row in rows if row.number == 0), None)
 
     async def _destroyed(self, event: MergeGroupEvent, row: StoredSelection | None) -> Plan:
         if row is None and await self._policy(event) is None:

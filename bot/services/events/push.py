@@ -10,7 +10,7 @@ from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.plan import Plan
 from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
-from bot.core.policy.models import Policy, Trigger
+from bot.core.policy.models import Trigger
 from bot.core.policy.selection import lists_branch, select
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles
@@ -30,7 +30,9 @@ class Pushes(Service):
         commit = None if event.deleted else await self._commit(event)
         reasons: dict[str, Message] = {}
         if commit:
-            listed = await self._files_if_needed(event, commit.at.policy)
+            suites = commit.at.policy.suites.values()
+            filtered = any(suite.started_by(Trigger.PUSH) and suite.paths for suite in suites)
+            listed = await self._files(event) if filtered else _NO_FILES
             commit = replace(commit, files=listed.files)
             reasons = _reasons(commit, listed)
         if (reasons or wanted) and not await self._is_newest(event):
@@ -59,11 +61,6 @@ class Pushes(Service):
             at = own
         origin = Message("origin_push_to", sha=short(event.after), branch=branch)
         return Commit(repo.id, event.after, at, push_source(branch), rank, origin)
-
-    async def _files_if_needed(self, event: PushEvent, policy: Policy) -> ChangedFiles:
-        """Return the changed files; they are asked for only if a suite has path filters."""
-        suites = [suite for suite in policy.suites.values() if suite.started_by(Trigger.PUSH)]
-        return await self._files(event) if any(suite.paths for suite in suites) else _NO_FILES
 
     async def _files(self, event: PushEvent) -> ChangedFiles:
         """Compare with the commit before; without one, any file may have changed."""

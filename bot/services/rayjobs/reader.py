@@ -75,7 +75,8 @@ class RayJobReader:
         if not self._row.job.confirmed:
             await self._look()
         while not self._stop:
-            ended = self._has_ended()
+            # Then only the rest of the log is wanted; a job does not go on after STOPPED.
+            ended = self._row.ended or self._row.job.final == FinalStatus.STOPPED
             await self._watch()
             if self._stop or (ended and self._rest_is_read()):
                 return
@@ -234,10 +235,6 @@ class RayJobReader:
         if self._recordless and not self._row.job.confirmed:
             self._row.set(confirmed=True, poke=True)
             self._row.note(RayJobUnrecorded(self._job_id))
-
-    def _has_ended(self) -> bool:
-        """Return True if only the rest of the log is wanted; a job does not go on after STOPPED."""
-        return self._row.ended or self._row.job.final == FinalStatus.STOPPED
 
     def _rest_is_read(self) -> bool:
         self._rest += 1

@@ -52,8 +52,9 @@ class Dispatcher(Service):
             queue_position=None,
             why=NOTHING,
         )
-        intent = self._event(run, ev.DispatchStarted(step.number))
-        if await self._ledger.intend(claimed, run, intent):
+        # The intent is stored before the call, and the lease kept, unless it is lost.
+        intent = (self._event(run, ev.DispatchStarted(step.number)),)
+        if await self._store.runs.note(claimed.lease, run, intent, self._clock.now()):
             await self._send(claimed, repo, (run, failed_only), step.number)
 
     async def _send(

@@ -41,10 +41,6 @@ class Ledger(Service):
         self._metrics = self._worker.metrics
         self._log = get_log("ledger")
 
-    async def intend(self, claimed: ClaimedRun, run: Run, run_event: ev.RunEvent) -> bool:
-        """Store an intent before its call and keep the lease; return False if the lease is lost."""
-        return await self._store.runs.note(claimed.lease, run, (run_event,), self._clock.now())
-
     async def save(self, claimed: ClaimedRun, result: SaveRun) -> None:
         """Save the result of a step; with ``show`` a person sees it at once, in any state."""
         before, run = claimed.run, result.run
