@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from bot.core.digest.evidence import Failure, Kind, Link
 from bot.core.digest.judge import Verdict
-from bot.core.digest.shapes import Line, parse
+from bot.core.digest.shapes import parse
 from bot.core.digest.traces import FRAME, START
 
 MAX_LINES = 60
@@ -82,12 +82,9 @@ def _context(failure: Failure) -> _Numbered:
     near = [*failure.before[-2:], *failure.after[:2]]
     found = [line for no, raw in near for line in list(parse(no, raw))[-1:]]
     same = [line for line in found if line.stream == failure.stream]
-    return [(line.no, line.text) for line in same if not _is_routine(line)]
-
-
-def _is_routine(line: Line) -> bool:
-    """Return True for a routine line: information, metrics, progress bars."""
-    return line.level in {"INFO", "DEBUG"} or _ROUTINE.search(line.text) is not None
+    # Routine lines are information, metrics, progress bars.
+    told = [line for line in same if line.level not in {"INFO", "DEBUG"}]
+    return [(line.no, line.text) for line in told if not _ROUTINE.search(line.text)]
 
 
 def bounded(lines: _Numbered, root: int) -> _Numbered:

@@ -234,7 +234,9 @@ class Traces:
             return True
         link, text = state.after, line.text
         assert link is not None
-        if line.tag == "error" or self._is_record(state, line):
+        # Another place or level begins another log record.
+        other = line.source and (line.source, line.level) != (state.source, state.level)
+        if line.tag == "error" or other:
             state.after = None
             return False
         if _CURRENT.match(text):
@@ -249,11 +251,6 @@ class Traces:
             state.after = None
             return False
         return self._append(state, link, line)
-
-    @staticmethod
-    def _is_record(state: State, line: Line) -> bool:
-        """Return True for the start of another log record: another place or level."""
-        return bool(line.source) and (line.source, line.level) != (state.source, state.level)
 
     @staticmethod
     def _is_new(state: State, text: str) -> bool:

@@ -113,10 +113,6 @@ def _time(payload: Payload, path: str) -> datetime:
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
-def _maybe_time(payload: Payload, path: str) -> datetime | None:
-    return _time(payload, path) if _maybe(payload, path) else None
-
-
 def _sha(payload: Payload, path: str) -> Sha:
     value = _text(payload, path)
     if len(value) not in {40, 64} or not set(value) <= set("0123456789abcdef"):
@@ -232,6 +228,7 @@ def _refuse_other_app(payload: Payload, path: str, app_id: int | None) -> None:
 
 def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
     action = _action(payload, e.WorkflowRunAction, "workflow_run.{action} is not used")
+    created = "workflow_run.created_at"
     run = WorkflowRun(
         id=_number(payload, "workflow_run.id"),
         attempt=_maybe_number(payload, "workflow_run.run_attempt") or 1,
@@ -244,7 +241,7 @@ def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
         html_url=_maybe_text(payload, "workflow_run.html_url"),
         actor=_account(payload, "workflow_run.actor"),
         triggered_by=_account(payload, "workflow_run.triggering_actor"),
-        created_at=_maybe_time(payload, "workflow_run.created_at"),
+        created_at=_time(payload, created) if _maybe(payload, created) else None,
     )
     return e.WorkflowRunEvent(_repo(payload), run)
 

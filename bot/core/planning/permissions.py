@@ -237,17 +237,13 @@ def not_green(runs: tuple[RunClaimants, ...], at: PolicyAt) -> list[str]:
     It is the latest of all, or of those that count by this policy.
     """
     own = [item for item in runs if _counts(item.run, at)]
-    return [
-        name
-        for name, run in latest(runs).items()
-        if any(_is_red(one) for one in (run, latest(own).get(name)))
+    ended = [
+        run for run in (*latest(runs).values(), *latest(own).values()) if run.state is State.DONE
     ]
+    red = {run.suite for run in ended if run.outcome is not Outcome.SUCCESS}
+    return [name for name in latest(runs) if name in red]
 
 
 def _counts(run: Run, at: PolicyAt) -> bool:
     known = run.suite in at.policy.suites
     return known and speaks_for(run, freeze(at, run.suite, (), NOTHING))
-
-
-def _is_red(run: Run | None) -> bool:
-    return bool(run and run.state is State.DONE and run.outcome is not Outcome.SUCCESS)

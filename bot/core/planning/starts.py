@@ -117,7 +117,9 @@ class Starter:
         values = {"suite": code(name), "command": code(f"{COMMAND} cancel {name}")}
         if request.settings:
             return Refusal(self._messages("refuse_set_open", **values))
-        if request.runner is not None and _may_run_elsewhere(before, request.runner):
+        open_labels = [item.name for item in before.snapshot.labels]
+        names = [before.label] if before.label else open_labels
+        if request.runner is not None and names != [request.runner]:
             label = code(request.runner)
             return Refusal(self._messages("refuse_runner_open", label=label, **values))
         return None
@@ -213,12 +215,6 @@ def _entry(request: StartRequest, name: str, rule: str, now: datetime) -> AuditE
     pull, who = request.evaluation.pull, request.requester.person.login
     where = (pull.repo_id, pull.number, request.requester.sha)
     return AuditEntry(now, who, f"{verb} {name}{options}", True, rule, *where)
-
-
-def _may_run_elsewhere(run: Run, label: str) -> bool:
-    """Return True if an open run has another label, or may still get one."""
-    names = [run.label] if run.label else [item.name for item in run.snapshot.labels]
-    return names != [label]
 
 
 def _on_github(request: StartRequest, name: str) -> Run | None:

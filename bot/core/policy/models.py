@@ -73,11 +73,6 @@ def _grantable(level: Level) -> Level:
     return level
 
 
-def _read_mode(value: object) -> object:
-    """Accept ``mode: on``, which YAML 1.1 reads as true."""
-    return Mode.ON if value is True else value
-
-
 _GRANTS = [level.value for level in Level if level is not Level.NONE]
 
 Grant = Annotated[
@@ -324,7 +319,8 @@ class Policy(Part):
     """The whole file `.github/ascend-ci.yml`."""
 
     version: Literal[1] = Field(description="Version of this format")
-    mode: Annotated[Mode, BeforeValidator(_read_mode)] = Field(
+    # YAML 1.1 reads ``mode: on`` as true.
+    mode: Annotated[Mode, BeforeValidator(lambda value: "on" if value is True else value)] = Field(
         Mode.ON, description="dry_run: shows what would start, and starts nothing"
     )
     branches: tuple[v.Pattern, ...] = Field(

@@ -66,7 +66,8 @@ def order(queue_state: QueueState) -> list[PendingRun]:
     """Return the waiting runs, next one first: by class, then authors and their PRs take turns."""
     classes: defaultdict[int, list[PendingRun]] = defaultdict(list)
     for pending in sorted(queue_state.waiting, key=lambda item: (item.since, item.run_id)):
-        classes[_class_of(pending, queue_state.now)].append(pending)
+        aged = max((queue_state.now - pending.since) // AGE, 0)
+        classes[pending.rank - aged].append(pending)
     by_author = Counter(holder.author for holder in queue_state.holders)
     by_pull = Counter(holder.number or 0 for holder in queue_state.holders)
     ordered: list[PendingRun] = []
@@ -95,10 +96,6 @@ def _turns(
         keys[pending.run_id] = (turns[who], used.get(who, 0.0))
         turns[who] += 1
     return sorted(pending_runs, key=lambda item: keys[item.run_id])
-
-
-def _class_of(pending: PendingRun, now: datetime) -> int:
-    return pending.rank - max((now - pending.since) // AGE, 0)
 
 
 @dataclass(slots=True)
@@ -132,11 +129,6 @@ class _Walk:
             if "all" not in self.paused and not any(need.resource in self.paused for need in needs)
         ]
 
-    def has_all_runs(self, pending: PendingRun) -> bool:
-        """Return True if the pull request already has as many runs as it may have at once."""
-        limit = pending.limits.per_pull
-        return limit is not None and self.pulls[pending.number or 0] >= limit
-
     def use(self, needs: tuple[Need, ...]) -> None:
         """Count resources as used."""
         for need in needs:
@@ -153,11 +145,14 @@ def _walk(queue_state: QueueState) -> _Walk:
             walk.pulls[holder.number] += 1
     walk.ordered = order(queue_state)
     for index, pending in enumerate(walk.ordered):
-        options = walk.unpaused(pending)
-        if options and not walk.has_all_runs(pending) and not _no_hours_left(queue_state, pending):
+        options, limits = walk.unpaused(pending), pending.limits
+        runs = walk.pulls[pending.number or 0]
+        full = limits.per_pull is not None and runs >= limits.per_pull
+        spent = limits.npu_hours is not None and queue_state.spent.total >= limits.npu_hours
+        if options and not full and not spent:
             _give_or_reserve(queue_state, walk, pending, options)
         else:
-            walk.blocked[pending.run_id] = index, walk.pulls[pending.number or 0]
+            walk.blocked[pending.run_id] = index, runs
     return walk
 
 
@@ -179,11 +174,6 @@ def _give_or_reserve(
         walk.use(options[0][1])
     for _, needs in options:
         walk.reserved.update(need.resource for need in walk.unmet(needs))
-
-
-def _no_hours_left(queue_state: QueueState, pending: PendingRun) -> bool:
-    limit = pending.limits.npu_hours
-    return limit is not None and queue_state.spent.total >= limit
 
 
 def _blocked(queue_state: QueueState, walk: _Walk, run_id: RunId) -> Blocked:

@@ -25,18 +25,13 @@ class Pace:
 
 def best(view: SuiteView) -> tuple[Digest | None, str]:
     """Return the digest that tells the most, and why the Actions log was not read ("")."""
-    log = _last_look(view)
+    looks = [(item.at, item.what) for item in view.run_events if isinstance(item.what, LogRead)]
+    log = max(looks, key=lambda look: look[0])[1] if looks else None
     found = [job.digest for job in view.rayjobs if job.digest]
     if log and log.digest:
         found.append(log.digest)
     known = [digest for digest in found if digest.failure_class != UNKNOWN] or found
     return (known[0] if known else None), log.problem if log else ""
-
-
-def _last_look(view: SuiteView) -> LogRead | None:
-    """Return what the last look into the Actions log found."""
-    looks = [(item.at, item.what) for item in view.run_events if isinstance(item.what, LogRead)]
-    return max(looks, key=lambda look: look[0])[1] if looks else None
 
 
 def title_of(digest: Digest) -> str:

@@ -55,12 +55,8 @@ def title(text: str, limit: int = TITLE_CHARS) -> str:
 def plain(text: str) -> str:
     """Return ``text`` as Markdown that shows it as it is, in a sentence, a cell or HTML."""
     text = _ACTS.sub(_apart, title(text, MAX_PLAIN))
-    text = _MARKUP.sub(_entity, text)
+    text = _MARKUP.sub(lambda match: f"&#{ord(match.group())};", text)
     return _START.sub(_start, text)
-
-
-def _entity(match: re.Match[str]) -> str:
-    return f"&#{ord(match.group())};"
 
 
 def _apart(match: re.Match[str]) -> str:
@@ -111,15 +107,10 @@ def _between(text: str) -> str:
     return f"{left}{plain(text)}{right}"
 
 
-def fence_for(text: str) -> str:
-    """Return a fence longer than any run of backticks in ``text``."""
-    return "`" * max(3, 1 + max((len(run) for run in _RUN.findall(text)), default=0))
-
-
 def block(text: str) -> str:
     """Return ``text`` as a fenced block: nothing in it acts, no run of backticks closes it."""
     text = clean(text)
-    fence = fence_for(text)
+    fence = "`" * max(3, 1 + max((len(run) for run in _RUN.findall(text)), default=0))
     return f"{fence}text\n{text}\n{fence}"
 
 

@@ -145,7 +145,8 @@ class Redactor:
         # Longest first: a value that holds another one must not leave its rest behind.
         values = sorted({v for v in extra if len(v) >= MIN_CHARS and v != MARK}, key=len)[::-1]
         # Bytes: on str, re2's wrapper counts characters anew for each match.
-        own = "|".join(re2.escape(part) for value in values for part in _pieces(value))
+        parts = [part for value in values for part in value.splitlines()]  # a rule sees one line
+        own = "|".join(re2.escape(part) for part in parts if len(part) >= MIN_CHARS)
         rules = ((own, _whole),) if own else ()
         self._rules = tuple((_compile(p), r) for p, r in (*rules, *_RULES))
         self._hint = _compile(f"{_HINTS}|(?-i:{own})" if own else _HINTS)
@@ -178,11 +179,6 @@ class Redactor:
 def _replaced(replace: Replace, match: Any) -> bytes:
     groups = (match.group(), *match.groups())
     return replace([(group or b"").decode() for group in groups]).encode()
-
-
-def _pieces(value: str) -> list[str]:
-    """Split a value at its line ends: a line is all that a rule sees."""
-    return [piece for piece in value.splitlines() if len(piece) >= MIN_CHARS]
 
 
 class RedactingStream:

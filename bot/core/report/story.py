@@ -139,20 +139,16 @@ def what(writer: MarkdownWriter, view: SuiteView, *, brief: bool) -> Section:
     return sentences(text, why)
 
 
-def _altered(writer: MarkdownWriter, run: Run) -> str:
-    inputs = ", ".join(writer.code(item) for item in run.snapshot.altered)
-    return writer.text("altered", inputs=inputs) if inputs else ""
-
-
 def origin(writer: MarkdownWriter, view: SuiteView) -> Section:
     """Return what started the run under which policy, and the links."""
     run = view.run
     unstarted = run.snapshot.native and run.actions_run_id is None  # what selected it started none
+    inputs = ", ".join(writer.code(item) for item in run.snapshot.altered)
     began = "" if unstarted else writer.prose(run.origin)
     text = sentences(
         writer.text("started_by", origin=began) if began else "",
         writer.text("forced", who=writer.prose(run.forced)) if run.forced else "",
-        _altered(writer, run),
+        writer.text("altered", inputs=inputs) if inputs else "",
         writer.policy(run.snapshot.policy_ref, run.snapshot.policy_sha),
     )
     links = [

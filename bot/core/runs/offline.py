@@ -52,11 +52,8 @@ def job_state(action: str, runner: str) -> JobState:
 
 def own_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
     """Return the labels that may name self-hosted runners, each once."""
-    return tuple(dict.fromkeys(label for label in labels if _may_be_ours(label.lower())))
-
-
-def _may_be_ours(label: str) -> bool:
-    return label not in _ANY_RUNNER and not label.startswith(_HOSTED)
+    own = [label for label in labels if not label.lower().startswith(_HOSTED)]
+    return tuple(dict.fromkeys(label for label in own if label.lower() not in _ANY_RUNNER))
 
 
 def offline(
