@@ -171,7 +171,7 @@ class Oidc:
             "aud": audience or f"{self._state.url}/{repo.owner.login}",
             "iss": self._state.url,
             "repository_owner_id": str(repo.owner.id),
-            "repository_visibility": "private" if repo.private else "public",
+            "repository_visibility": "public",
             "run_attempt": str(job.attempt),
             "actor": run.triggering_actor.login,
             "actor_id": str(run.triggering_actor.id),

@@ -54,11 +54,11 @@ STATUS = {"A": "added", "M": "modified", "D": "removed", "R": "renamed", "C": "c
 STATUS["T"] = "changed"
 
 
-def git_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def git_env() -> dict[str, str]:
     """Build an environment in which git reads no configuration of the machine or the user."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0"}
-    return env | dict(extra or {})
+    alone = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    return env | alone | {"GIT_TERMINAL_PROMPT": "0"}
 
 
 class GitRepo:

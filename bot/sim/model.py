@@ -74,7 +74,6 @@ class Repo:
     created_at: datetime
     default_branch: str = "main"
     parent: Repo | None = None
-    private: bool = False
     levels: dict[str, str] = field(default_factory=dict)
     role_names: dict[str, str] = field(default_factory=dict)
     vars: dict[str, str] = field(default_factory=dict)
@@ -354,7 +353,7 @@ class State:
         """Return a user's effective level. Everybody can read a public repository."""
         if repo.owner.login.lower() == login.lower():
             return "admin"
-        return repo.levels.get(login.lower(), "none" if repo.private else "read")
+        return repo.levels.get(login.lower(), "read")
 
     def node_id(self, kind: str, number: int) -> str:
         """Return an opaque global id."""

@@ -45,12 +45,10 @@ class People:
         self._state.repos[fork.id] = fork
         return fork
 
-    def open_pull(
-        self, author: str, files: Files, new: NewPull | None = None, repo: str | Repo | None = None
-    ) -> Pull:
+    def open_pull(self, author: str, files: Files, new: NewPull | None = None) -> Pull:
         """Commit files on a new branch (or the author's fork) and open a pull request."""
         new = new or NewPull()
-        base, user, now = self._state.repo(repo), self._state.user(author), self._state.clock.now()
+        base, user, now = self._state.repo(), self._state.user(author), self._state.clock.now()
         base_ref = new.base or base.default_branch
         base_sha = self._tip(base, base_ref)
         number = base.next_number

@@ -45,7 +45,7 @@ def repo_minimal(state: m.State, repo: m.Repo) -> Json:
     return example("minimal_repository", state.url, repo=repo.full_name, id=repo.id) | {
         "owner": user_json(state, repo.owner),
         "fork": repo.parent is not None,
-        **fields(repo, "name", "private"),
+        "name": repo.name,
     }
 
 
@@ -59,7 +59,6 @@ def repo_json(state: m.State, repo: m.Repo) -> Json:
         **dict.fromkeys(("open_issues", "open_issues_count"), opened),
         **dict.fromkeys(("created_at", "updated_at", "pushed_at"), when),
         "default_branch": repo.default_branch,
-        "visibility": "private" if repo.private else "public",
     }
 
 

@@ -123,9 +123,7 @@ class Simulation:
         self.hooks.installation(found.id, "created", account)
         return found
 
-    def create_repo(
-        self, full_name: str, source: Path | Files, *, private: bool = False, branch: str = "main"
-    ) -> Repo:
+    def create_repo(self, full_name: str, source: Path | Files) -> Repo:
         """Make a repository from a directory or from `{path: content}`."""
         owner, _, name = full_name.partition("/")
         account, now = self.user(owner, kind="Organization"), self.state.clock.now()
@@ -135,8 +133,8 @@ class Simulation:
             sha = git.commit_directory(source, "Initial commit", owner, now)
         else:
             sha = git.commit([], source, "Initial commit", owner, now)
-        git.set_ref(f"refs/heads/{branch}", sha)
-        repo = Repo(number, account, name, git, now, branch, private=private)
+        git.set_ref("refs/heads/main", sha)
+        repo = Repo(number, account, name, git, now)
         self.state.repos[repo.id] = repo
         return repo
 
@@ -173,14 +171,10 @@ class Simulation:
         """Return a pull request."""
         return self.state.pull(number, repo)
 
-    def check_runs(self, sha: str | None = None, app_id: int | None = None) -> list[CheckRun]:
-        """Return check runs of a commit and an app (default: the one under test), oldest first."""
-        wanted = app_id or self.state.the_app().id
-        return [
-            run
-            for run in self.state.checks.values()
-            if run.suite.app.id == wanted and sha in {None, run.head_sha}
-        ]
+    def check_runs(self, sha: str | None = None) -> list[CheckRun]:
+        """Return the check runs of the app under test, of a commit or all, oldest first."""
+        ours = [run for run in self.state.checks.values() if run.suite.app is self.state.the_app()]
+        return [run for run in ours if sha in {None, run.head_sha}]
 
     def check(self, name: str, sha: str) -> CheckRun | None:
         """Return the newest check run of that name on a commit."""

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +37,12 @@ class RayBackend(Backend[RayRecord]):
         *,
         workdir: str | None = None,
         limits: Limits | None = None,
-        environ: Mapping[str, str] | None = None,
         pace: float = 1.0,
     ) -> None:
         super().__init__(data_dir.absolute() / "ray-jobs", RayRecord, limits)
         self._pace = pace
         self._api = api
         self._workdir = workdir
-        self._environ = dict(environ or {})
         self._followers: dict[str, RayFollower] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -111,7 +109,6 @@ class RayBackend(Backend[RayRecord]):
         cpus, gpus, resources = (patches.value_at(p, request.template_patches) for p in ENTRYPOINT)
         return {
             "workdir": self._workdir,
-            "environ": self._environ,
             "cpus": cpus,
             "gpus": gpus,
             "resources": patches.resources_in(resources) or {},

@@ -37,7 +37,6 @@ class RayRecord(Record, frozen=True):
     """The record of a Ray job; `cpus`, `gpus` and `resources` are those of the entrypoint."""
 
     workdir: str | None
-    environ: dict[str, str]
     cpus: float | None
     gpus: float | None
     resources: dict[str, float]
@@ -45,7 +44,7 @@ class RayRecord(Record, frozen=True):
     def body(self) -> dict[str, Any]:
         """Return the body of Ray's `POST /api/jobs/`."""
         request = self.request
-        own = {**environment(request), **self.environ, **request.env, "RAYJOB_ID": self.job_id}
+        own = {**environment(request), **request.env, "RAYJOB_ID": self.job_id}
         held = {
             "entrypoint_num_cpus": self.cpus,
             "entrypoint_num_gpus": self.gpus,

@@ -22,8 +22,8 @@ Course = tuple[Scene, Play]
 class Show:
     """Shows the scenes on standard error: standard output is for `--json` alone."""
 
-    def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True)
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
         self._began = time.monotonic()
 
     def say(self, text: str) -> None:

@@ -35,13 +35,12 @@ class Digester:
         signatures: Signatures,
         *,
         repo_roots: Sequence[str] = (),
-        file_exists: Callable[[str], bool] | None = None,
         redact: Callable[[str], str] = identity,
     ) -> None:
-        """Set it up; `repo_roots` are folder patterns, `file_exists` knows the commit."""
+        """Set it up; `repo_roots` are folder patterns."""
         self._reader = Reader(signatures)
         self._scanner = Scanner(signatures.prefilter, self._reader)
-        self._places = Places(repo_roots, file_exists)
+        self._places = Places(repo_roots)
         self._redact = redact
 
     def feed(self, chunk: bytes) -> None:

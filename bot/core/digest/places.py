@@ -1,7 +1,7 @@
 """Map frames to lines of the repository: remove checkout roots, ignore foreign code."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from bot.core.digest.evidence import Failure, Frame, Kind, Tier
 from bot.core.digest.judge import Verdict
@@ -22,9 +22,8 @@ _PASSES_ON = re.compile(r"\bray\.get\(|\bget_response\(")
 class Places:
     """Maps printed paths to paths of the repository."""
 
-    def __init__(self, roots: Sequence[str], exists: Callable[[str], bool] | None = None) -> None:
-        """Set it up; `roots` may be shell patterns, `exists` knows the files of the commit."""
-        self.exists = exists
+    def __init__(self, roots: Sequence[str]) -> None:
+        """Set it up; `roots` may be shell patterns."""
         self._roots = [re.compile(_pattern(root)) for root in (roots or USUAL_ROOTS)]
         self.names = {
             root.rstrip("/").rpartition("/")[2].lower().replace("_", "-") for root in roots
@@ -42,7 +41,7 @@ class Places:
             path = path[max(cuts) :]
         elif not _RELATIVE.match(path):
             return None
-        return path if path and (self.exists is None or self.exists(path)) else None
+        return path or None
 
     def deepest(self, frames: Sequence[Frame]) -> tuple[str, int] | None:
         """Return path and line of the deepest frame inside the repository."""

@@ -21,13 +21,9 @@ _SIMULATE = "ascend-ci simulate --policy NEW --against OLD --commits FILE"
 
 
 def render_policy_check(
-    comparison: Comparison,
-    head_sha: Sha,
-    ctx: Context,
-    now: datetime,
-    path: str = POLICY_PATH,
+    comparison: Comparison, head_sha: Sha, ctx: Context, now: datetime
 ) -> CheckWrite:
-    """Return the whole check run of a pull request that changes the policy at ``path``.
+    """Return the whole check run of a pull request that changes the policy.
 
     ``ctx`` names the policy that holds in ``policy_ref`` and ``policy_sha``.
     """
@@ -41,7 +37,7 @@ def render_policy_check(
         title=writer.fit_title(_title(writer, comparison)),
         summary=compose(_sections(writer, comparison), TEXT_BYTES),
         completed_at=now,
-        annotations=tuple(_annotations(writer, comparison, path)),
+        annotations=tuple(_annotations(writer, comparison)),
     )
 
 
@@ -183,10 +179,9 @@ def _holds(writer: MarkdownWriter, comparison: Comparison) -> Section:
     return writer.text("policy_holds", policy=policy)
 
 
-def _annotations(writer: MarkdownWriter, comparison: Comparison, path: str) -> Iterable[Annotation]:
+def _annotations(writer: MarkdownWriter, comparison: Comparison) -> Iterable[Annotation]:
     levels = (("failure", comparison.errors), ("warning", comparison.warnings))
     for level, problems in levels:
         for item in problems:
-            yield Annotation(
-                path, item.line, writer.redact(item.message), writer.words(item.path), level
-            )
+            message, title = writer.redact(item.message), writer.words(item.path)
+            yield Annotation(POLICY_PATH, item.line, message, title, level)

@@ -20,10 +20,9 @@ def read(
     log: bytes,
     *,
     roots: tuple[str, ...] = ("/verl",),
-    file_exists: Callable[[str], bool] | None = None,
     redact: Callable[[str], str] = str,
 ) -> Digest:
-    digester = Digester(signatures(), repo_roots=roots, file_exists=file_exists, redact=redact)
+    digester = Digester(signatures(), repo_roots=roots, redact=redact)
     digester.feed(log)
     return digester.end()
 
@@ -83,11 +82,6 @@ def test_the_end_can_be_asked_for_early_and_often() -> None:
         len(TRACE) + 9,
     )
     assert (digester.lines, digester.bytes) == (4, len(TRACE) + 9)
-
-
-def test_only_files_of_the_commit_are_annotated() -> None:
-    assert read(TRACE, file_exists=lambda path: path == "verl/a.py").annotations
-    assert not read(TRACE, file_exists=lambda path: path == "verl/b.py").annotations
 
 
 def test_without_roots_the_usual_checkouts_are_known() -> None:

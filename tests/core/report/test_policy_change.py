@@ -8,6 +8,7 @@ from bot.core.github.limits import TEXT_BYTES
 from bot.core.model.ids import RepoId
 from bot.core.model.views import Annotation, CheckWrite, Proposal
 from bot.core.policy.changes import Before, Change, Comparison, Kind, compare
+from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.policy_change import policy_check, render_policy_check
 from tests.core import views as s
 from tests.core.proposed import PROPOSED
@@ -56,17 +57,17 @@ def test_errors_are_red_and_what_loosens_is_never_green(name: str, conclusion: s
 
 
 def test_errors_and_warnings_stand_at_their_lines_of_the_file() -> None:
-    errors = render_policy_check(PROPOSED["errors"], s.SHA, s.CTX, s.NOW, path="ci/policy.yml")
+    errors = render_policy_check(PROPOSED["errors"], s.SHA, s.CTX, s.NOW)
     assert errors.annotations == (
         Annotation(
-            "ci/policy.yml",
+            POLICY_PATH,
             8,
             "unknown key `path`; did you mean `paths`?",
             "suites.unit.path",
             "failure",
         ),
         Annotation(
-            "ci/policy.yml",
+            POLICY_PATH,
             11,
             "`hevy` is none of `standard`, `heavy`; did you mean `heavy`?",
             "suites.dear.tier",
