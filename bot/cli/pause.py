@@ -1,27 +1,18 @@
 """``ascend-ci pause`` and ``resume``: start nothing new on a label, on a pool, or anywhere."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from bot.cli.operators import options
+from bot.cli.service import WRONG_USE
 from bot.core.model.times import FORMS, ahead
 from bot.core.queue.state import Pause
 
 if TYPE_CHECKING:
     from bot.cli.operators.session import OperatorSession
-
-
-@dataclass(frozen=True, slots=True)
-class PauseArguments:
-    """The arguments; with ``resource`` None everything is paused."""
-
-    resource: str | None
-    reason: str | None
-    until: str | None
-    by: str | None
 
 
 @click.command("pause")
@@ -32,24 +23,31 @@ class PauseArguments:
 @click.option("--until", metavar="T", help=f"End of the pause: {FORMS}. Default: until `resume`.")
 @options.by_or_none
 @options.as_json
-def pause(*, everything: bool, listing: bool, as_json: bool, **what: Any) -> None:
+def pause(  # noqa: PLR0913 - one parameter an option
+    *,
+    resource: str | None,
+    everything: bool,
+    listing: bool,
+    reason: str | None,
+    until: str | None,
+    by: str | None,
+    as_json: bool,
+) -> None:
     """Start nothing new on a runner label or a pool of NPUs.
 
     A pause holds in every repository. Running jobs continue to their end. Waiting runs show who
     paused it, why, and until when. If a name is a label and a pool, use label:NAME or pool:NAME.
     """
-    asked = PauseArguments(**what)
-    if sum((asked.resource is not None, everything, listing)) != 1:
+    if sum((resource is not None, everything, listing)) != 1:
         msg = "name one label or pool, or say --all or --list"
         raise click.UsageError(msg)
     if listing:
         _list(as_json=as_json)
         return
-    if asked.reason is None or asked.by is None:
+    if reason is None or by is None:
         msg = "--reason and --by are needed: people who wait read who paused it and why"
         raise click.UsageError(msg)
-    pause = Pause("", asked.by, asked.reason, *_times(asked.until))
-    _pause(asked.resource, pause, as_json=as_json)
+    _pause(resource, Pause("", by, reason, *_times(until)), as_json=as_json)
 
 
 def _times(until: str | None) -> tuple[datetime | None, datetime]:
@@ -68,13 +66,14 @@ def _times(until: str | None) -> tuple[datetime | None, datetime]:
 
 def _pause(resource: str | None, pause: Pause, *, as_json: bool) -> None:
     from bot.cli.operators.printing import pause_line, print_json  # noqa: PLC0415  rich
-    from bot.cli.operators.session import operate, or_wrong_use  # noqa: PLC0415  SQLAlchemy
+    from bot.cli.operators.session import operate, or_exit  # noqa: PLC0415  SQLAlchemy
     from bot.web.answers import pause_json  # noqa: PLC0415
 
     async def work(session: "OperatorSession") -> None:
         named = "all"
         if resource is not None:
-            named = or_wrong_use(await session.operator.resource(resource, session.policies))
+            known = await session.operator.resource(resource, session.policies)
+            named = or_exit(known, WRONG_USE)
             if named not in await session.operator.known(session.policies):
                 click.echo(f"No policy or run that is known has {named}.", err=True)
         before = await session.operator.pause(named, pause.reason, pause.until)
@@ -122,13 +121,14 @@ def resume(resource: str | None, by: str, *, everything: bool, as_json: bool) ->
         raise click.UsageError(msg)
 
     from bot.cli.operators.printing import pause_line, print_json  # noqa: PLC0415  rich
-    from bot.cli.operators.session import operate, or_exit, or_wrong_use  # noqa: PLC0415  SQLAlchemy
+    from bot.cli.operators.session import operate, or_exit  # noqa: PLC0415  SQLAlchemy
     from bot.web.answers import pause_json  # noqa: PLC0415
 
     async def work(session: "OperatorSession") -> None:
         named = "all"
         if resource is not None:
-            named = or_wrong_use(await session.operator.resource(resource, session.policies))
+            known = await session.operator.resource(resource, session.policies)
+            named = or_exit(known, WRONG_USE)
         ended = or_exit(await session.operator.resume(named))
         left = await session.store.pauses.in_force(session.now)
         if as_json:

@@ -61,7 +61,9 @@ def operate(work: Callable[[OperatorSession], Awaitable[Answer]], *, who: str = 
     except (ArgumentError, ModuleNotFoundError):  # its text may hold the password
         exit_with(WRONG_USE, f"DATABASE_URL can't be used: {_FORMS}")
     except Transient as error:
-        exit_with(UNREACHABLE, f"the database can't be reached: {_first_line(error)}")
+        # Without the query that SQLAlchemy adds.
+        why = str(error).partition("\n")[0].removeprefix("database: ")
+        exit_with(UNREACHABLE, f"the database can't be reached: {why}")
 
 
 def exit_with(status: int, *lines: str) -> NoReturn:
@@ -71,17 +73,10 @@ def exit_with(status: int, *lines: str) -> NoReturn:
     sys.exit(status)
 
 
-def or_exit(answer: Answer | No) -> Answer:
-    """Return the answer; a refusal ends the command with 1."""
+def or_exit(answer: Answer | No, status: int = NO) -> Answer:
+    """Return the answer; a refusal ends the command with this code."""
     if isinstance(answer, No):
-        exit_with(NO, answer.why)
-    return answer
-
-
-def or_wrong_use(answer: Answer | No) -> Answer:
-    """Return the answer; an unknown name ends the command with 2."""
-    if isinstance(answer, No):
-        exit_with(WRONG_USE, answer.why)
+        exit_with(status, answer.why)
     return answer
 
 
@@ -127,8 +122,3 @@ async def _check(url: str) -> None:
         raise Transient(f"database: {error}") from error
     if not migrated:
         exit_with(UNREACHABLE, "the database is not at this version's schema: `ascend-ci migrate`")
-
-
-def _first_line(error: Exception) -> str:
-    """Return an error without the query that SQLAlchemy adds."""
-    return str(error).partition("\n")[0].removeprefix("database: ")
