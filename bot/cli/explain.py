@@ -6,16 +6,7 @@ from collections.abc import Sequence
 import click
 
 from bot.cli.inputs import FILE, changed_paths, git_path, policy_or_exit
-from bot.core.explain.explaining import (
-    Explanation,
-    Starts,
-    explain,
-    hours,
-    how,
-    to_json,
-    where,
-    who,
-)
+from bot.core.explain import explaining
 from bot.core.messages import Messages
 from bot.core.policy.errors import unknown
 from bot.core.policy.models import Policy
@@ -47,9 +38,9 @@ def command(
     names = _named(loaded, words)
     files = [ChangedFile(path) for path in listed]
     chosen = select(loaded, files, truncated=len(files) > MAX_LISTED_FILES)
-    items = explain(loaded, chosen, names)
+    items = explaining.explain(loaded, chosen, names)
     if as_json:
-        click.echo(json.dumps({"suites": [to_json(item) for item in items]}, indent=2))
+        click.echo(json.dumps({"suites": [explaining.to_json(item) for item in items]}, indent=2))
     else:
         _print(items)
 
@@ -75,7 +66,7 @@ def _named(policy: Policy, words: Sequence[str]) -> set[str]:
     return names
 
 
-def _print(items: Sequence[Explanation]) -> None:
+def _print(items: Sequence[explaining.Explanation]) -> None:
     """Print two lines for each suite: the reason, then how it starts, for whom, and its cost."""
     messages = Messages()
     width = max((len(item.suite) for item in items), default=0)
@@ -83,9 +74,10 @@ def _print(items: Sequence[Explanation]) -> None:
         more = f" and {len(item.files) - 1} more" if len(item.files) > 1 else ""
         answer = click.style("yes", "green") if item.selected else click.style("no ", dim=True)
         click.echo(f"{answer}  {item.suite:{width}}  {item.reason}{more}")
-        cost = f"{hours(messages, item.cost)}, {where(messages, item.cost)}"
-        starter = "" if item.starts is Starts.GITHUB else f"{messages('head_who')}: "
-        start = f"{messages('head_starts')}: {how(messages, item)} · {starter}{who(messages, item)}"
-        click.echo(f"     {start} · {messages('head_cost')}: {cost}")
+        cost = f"{explaining.hours(messages, item.cost)}, {explaining.where(messages, item.cost)}"
+        starter = "" if item.starts is explaining.Starts.GITHUB else f"{messages('head_who')}: "
+        start = f"{messages('head_starts')}: {explaining.how(messages, item)}"
+        who = f"{starter}{explaining.who(messages, item)}"
+        click.echo(f"     {start} · {who} · {messages('head_cost')}: {cost}")
     count = sum(item.selected for item in items)
     click.echo(f"{count} of {len(items)} suites selected")

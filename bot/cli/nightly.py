@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from bot.core.planning.schedule import Firing
     from bot.store.schedules import ScheduleListing
 
-Row = tuple[
-    "ScheduleListing", "Firing | None", dict[str, str]
-]  # a schedule, one of its firings, the results of its suites
+# A schedule, one of its firings, the results of its suites.
+Row = tuple["ScheduleListing", "Firing | None", dict[str, str]]
 
 
 @click.group("nightly")

@@ -28,6 +28,7 @@ from bot.core.planning.schedule import (
     firing_source,
     plan_firing,
     plan_nothing,
+    refuse,
     schedule_change,
     too_far_ahead,
 )
@@ -161,20 +162,16 @@ class Schedules(Service):
         """Plan a firing on the head of its branch, or say why it starts nothing."""
         entry = _entry(at, firing.name)
         if isinstance(at, Broken):
-            return plan_nothing(firing, FiringState.REFUSED, "the policy has errors")
+            return refuse(firing, "the policy has errors")
         if entry is None:
-            return plan_nothing(
-                firing, FiringState.REFUSED, "the policy has no night of this name now"
-            )
+            return refuse(firing, "the policy has no night of this name now")
         branch = entry.ref or repo.default_branch
         own = await self._policies.of(repo, branch)
         if not isinstance(own, PolicyAt):
-            return plan_nothing(firing, FiringState.REFUSED, f"the policy of {branch} has errors")
+            return refuse(firing, f"the policy of {branch} has errors")
         names = nightly_suites(own.policy, entry)
         if not names:
-            return plan_nothing(
-                firing, FiringState.REFUSED, "it names no suite with the trigger nightly"
-            )
+            return refuse(firing, "it names no suite with the trigger nightly")
         if own.policy.mode is Mode.DRY_RUN:
             would = f"dry run: would run {listing(names)} on {branch}"
             return plan_nothing(firing, FiringState.SKIPPED, would)
@@ -185,11 +182,9 @@ class Schedules(Service):
         try:
             tip = await self._github.tip(repo, branch)
         except Permanent as error:
-            return plan_nothing(
-                firing, FiringState.REFUSED, f"GitHub refuses to name its head: {error}"
-            )
+            return refuse(firing, f"GitHub refuses to name its head: {error}")
         if tip is None:
-            return plan_nothing(firing, FiringState.REFUSED, f"there is no branch {branch}")
+            return refuse(firing, f"there is no branch {branch}")
         commit = Commit(
             repo_id=repo.id,
             sha=tip,

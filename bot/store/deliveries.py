@@ -10,10 +10,10 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.deliveries import Delivery
 from bot.ports.wake import Topic, Wake
+from bot.store import leases
 from bot.store.columns import EPOCH
 from bot.store.database import Database, NewId, Part, is_postgres
 from bot.store.group_commit import GroupCommit
-from bot.store.leases import AT, FREE, Lease, claim_parameters, claim_statement, held, lease_of
 from bot.store.rows import load
 from bot.store.tables import deliveries
 
@@ -52,7 +52,7 @@ def _free_subject() -> ColumnElement[bool]:
     )
     work = deliveries.alias("work")
     in_work = select(work.c.subject).where(
-        text("work.state = 'new'"), text("work.lease_until > 0"), work.c.lease_until > AT
+        text("work.state = 'new'"), text("work.lease_until > 0"), work.c.lease_until > leases.AT
     )
     return ~earlier & deliveries.c.subject.not_in(in_work)
 
@@ -61,14 +61,14 @@ def due_deliveries() -> Select[Any]:
     """Return the query of due deliveries whose turn it is, oldest first."""
     return (
         select(deliveries.c.seq)
-        .where(_NEW, deliveries.c.due <= AT, _free_subject())
+        .where(_NEW, deliveries.c.due <= leases.AT, _free_subject())
         .order_by(deliveries.c.received_at, deliveries.c.seq)
     )
 
 
 @cache
 def _claim() -> ReturningUpdate[Any]:
-    return claim_statement(deliveries, due_deliveries())
+    return leases.claim_statement(deliveries, due_deliveries())
 
 
 class Deliveries(Part):
@@ -91,32 +91,34 @@ class Deliveries(Part):
 
     async def claim(
         self, owner: str, now: datetime, *, lease_s: float, limit: int
-    ) -> tuple[tuple[Lease, Delivery], ...]:
+    ) -> tuple[tuple[leases.Lease, Delivery], ...]:
         """Claim the oldest due delivery of up to ``limit`` subjects without a claimed one."""
-        asked = claim_parameters(owner, now, lease_s=lease_s, limit=limit)
+        asked = leases.claim_parameters(owner, now, lease_s=lease_s, limit=limit)
 
-        async def work(conn: AsyncConnection) -> tuple[tuple[Lease, Delivery], ...]:
+        async def work(conn: AsyncConnection) -> tuple[tuple[leases.Lease, Delivery], ...]:
             if is_postgres(conn):
                 await conn.execute(select(func.pg_advisory_xact_lock(_CLAIM_LOCK)))
             rows = (await conn.execute(_claim(), asked)).mappings().all()
             rows = sorted(rows, key=lambda row: (row["received_at"], row["seq"]))
-            return tuple((lease_of(row, str(row["seq"])), load(Delivery, row)) for row in rows)
+            return tuple(
+                (leases.lease_of(row, str(row["seq"])), load(Delivery, row)) for row in rows
+            )
 
         return await self._db.write(work)
 
     async def retry(
-        self, lease: Lease, *, due: datetime, note: str, park: bool, counts: bool
+        self, lease: leases.Lease, *, due: datetime, note: str, park: bool, counts: bool
     ) -> None:
         """Give the delivery back until ``due``, or park it; its tries grow when it ``counts``."""
         change = (
             update(deliveries)
-            .where(deliveries.c.seq == int(lease.key), held(deliveries, lease))
+            .where(deliveries.c.seq == int(lease.key), leases.held(deliveries, lease))
             .values(
                 state="parked" if park else "new",
                 due=due,
                 note=note,
                 tries=deliveries.c.tries + int(counts),
-                **FREE,
+                **leases.FREE,
             )
         )
         await self._db.write(lambda conn: conn.execute(change))
@@ -132,11 +134,11 @@ class Deliveries(Part):
         return frozenset(known)
 
 
-async def finish_delivery(conn: AsyncConnection, lease: Lease, note: str) -> bool:
+async def finish_delivery(conn: AsyncConnection, lease: leases.Lease, note: str) -> bool:
     """Mark a claimed delivery done; False: the lease was lost."""
     done = await conn.execute(
         update(deliveries)
-        .where(deliveries.c.seq == int(lease.key), held(deliveries, lease))
-        .values(state="done", note=note, **FREE)
+        .where(deliveries.c.seq == int(lease.key), leases.held(deliveries, lease))
+        .values(state="done", note=note, **leases.FREE)
     )
     return done.rowcount == 1

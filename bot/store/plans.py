@@ -10,32 +10,11 @@ from bot.core.model.ids import RunId
 from bot.core.model.runs import State
 from bot.core.planning.plan import Plan
 from bot.ports.wake import Topic
+from bot.store import check_rows, repos, run_rows
 from bot.store.audit import add_audit
-from bot.store.check_rows import (
-    add_proposal,
-    put_reply,
-    republish_check,
-    retry_refused_checks,
-    touch_gate,
-)
 from bot.store.database import NewId
 from bot.store.pulls import save_head
-from bot.store.repos import (
-    forget_policy,
-    open_runs_without_access,
-    save_installation,
-    save_repo,
-)
 from bot.store.rows import upsert
-from bot.store.run_rows import (
-    add_claimants,
-    add_run_events,
-    drop_claimant,
-    lock_runs,
-    place_run,
-    poke_runs,
-    request_stop,
-)
 from bot.store.tables import approvals, policies, pulls, runs, selections
 
 
@@ -44,14 +23,14 @@ async def write_plan(conn: AsyncConnection, plan: Plan, now: datetime, new_id: N
     await _save_records(conn, plan)
     placed = await _change_runs(conn, plan, now)
     for gate in sorted(plan.gates, key=lambda item: (item.repo_id, item.sha)):
-        await touch_gate(conn, gate, now, new_id)
+        await check_rows.touch_gate(conn, gate, now, new_id)
     for check in plan.republish:
-        await republish_check(conn, check, now, new_id)
+        await check_rows.republish_check(conn, check, now, new_id)
     if plan.proposal is not None:
-        await add_proposal(conn, plan.proposal, now)
+        await check_rows.add_proposal(conn, plan.proposal, now)
     for reply in plan.replies:
         run_ids = tuple(placed.get(run_id, run_id) for run_id in reply.run_ids)
-        await put_reply(conn, replace(reply, run_ids=run_ids), now)
+        await check_rows.put_reply(conn, replace(reply, run_ids=run_ids), now)
     await add_audit(conn, plan.audit)
 
 
@@ -67,7 +46,7 @@ def topics(plan: Plan) -> tuple[Topic, ...]:
 async def _save_records(conn: AsyncConnection, plan: Plan) -> None:
     """Write the state that GitHub reported; the newest report counts."""
     if plan.repo is not None:
-        await save_repo(conn, plan.repo)
+        await repos.save_repo(conn, plan.repo)
     if plan.head is not None:
         await save_head(conn, plan.head)
     for table, record in (
@@ -80,33 +59,33 @@ async def _save_records(conn: AsyncConnection, plan: Plan) -> None:
         if record is not None:
             await upsert(conn, table, record)
     if plan.installation is not None:
-        await save_installation(conn, plan.installation)
+        await repos.save_installation(conn, plan.installation)
     if plan.forget_policy is not None:
-        await forget_policy(conn, *plan.forget_policy)
+        await repos.forget_policy(conn, *plan.forget_policy)
 
 
 async def _change_runs(conn: AsyncConnection, plan: Plan, now: datetime) -> dict[RunId, RunId]:
     """Change runs; return for each new run its own id, or that of the open run it joined."""
-    known = await lock_runs(conn, _known_runs(plan))
+    known = await run_rows.lock_runs(conn, _known_runs(plan))
     placed: dict[RunId, RunId] = {}
     added = [claimant for claimant in plan.add_claimants if claimant.run_id in known]
     for run, its_claimants in plan.new_runs:
-        placed[run.id] = await place_run(conn, run, now)
+        placed[run.id] = await run_rows.place_run(conn, run, now)
         added += [replace(claimant, run_id=placed[run.id]) for claimant in its_claimants]
-    await add_claimants(conn, added, now)
+    await run_rows.add_claimants(conn, added, now)
     await _force(conn, plan, placed, now)
     for drop in plan.drop_claimants:
-        await drop_claimant(conn, drop, now)
+        await run_rows.drop_claimant(conn, drop, now)
     for run_id, stop_request in plan.stop_requests:
-        await request_stop(conn, placed.get(run_id, run_id), stop_request, now)
+        await run_rows.request_stop(conn, placed.get(run_id, run_id), stop_request, now)
     moved = (
         replace(event, run_id=placed.get(event.run_id, event.run_id)) for event in plan.run_events
     )
-    poked = await add_run_events(conn, tuple(moved))
+    poked = await run_rows.add_run_events(conn, tuple(moved))
     if plan.installation is not None:
-        poked |= await open_runs_without_access(conn, plan.installation)
-        await retry_refused_checks(conn, plan.installation, now)
-    await poke_runs(conn, poked, now)
+        poked |= await repos.open_runs_without_access(conn, plan.installation)
+        await check_rows.retry_refused_checks(conn, plan.installation, now)
+    await run_rows.poke_runs(conn, poked, now)
     return placed
 
 
@@ -129,4 +108,4 @@ async def _force(
     for run_id, who in (*plan.forced, *met):
         waits = (runs.c.id == run_id) & (runs.c.state == State.QUEUED) & (runs.c.forced == "")
         if who and (await conn.execute(update(runs).where(waits).values(forced=who))).rowcount:
-            await poke_runs(conn, {run_id}, now)
+            await run_rows.poke_runs(conn, {run_id}, now)

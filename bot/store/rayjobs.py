@@ -13,18 +13,9 @@ from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
 from bot.ports.wake import Topic
+from bot.store import leases
 from bot.store.check_rows import bump_progress
 from bot.store.database import Part
-from bot.store.leases import (
-    AT,
-    FREE,
-    Lease,
-    claim_parameters,
-    held,
-    lease_columns,
-    lease_of,
-    lock_first,
-)
 from bot.store.rows import OPEN_RUN, load, load_runs, values
 from bot.store.run_rows import add_run_events, poke_runs
 from bot.store.tables import rayjobs, runs
@@ -36,7 +27,7 @@ _KEYS = ("run_id", "job_id")
 class ClaimedRayJob:
     """A RayJob under our lease, and the run it belongs to."""
 
-    lease: Lease
+    lease: leases.Lease
     rayjob: RayJob
     run: Run
 
@@ -58,7 +49,7 @@ def due_rayjobs() -> Select[Any]:
     of_open_run = exists().where(runs.c.id == rayjobs.c.run_id, OPEN_RUN)
     return (
         select(rayjobs.c.run_id, rayjobs.c.job_id)
-        .where(rayjobs.c.due <= AT, rayjobs.c.lease_until <= AT, of_open_run)
+        .where(rayjobs.c.due <= leases.AT, rayjobs.c.lease_until <= leases.AT, of_open_run)
         .where(~rayjobs.c.complete)
         .order_by(rayjobs.c.due, rayjobs.c.run_id, rayjobs.c.job_id)
     )
@@ -66,9 +57,9 @@ def due_rayjobs() -> Select[Any]:
 
 @cache
 def _claim() -> ReturningUpdate[Any]:
-    found = lock_first(rayjobs, due_rayjobs())
+    found = leases.lock_first(rayjobs, due_rayjobs())
     chosen = exists().where(found.c.run_id == rayjobs.c.run_id, found.c.job_id == rayjobs.c.job_id)
-    return update(rayjobs).where(chosen).values(lease_columns(rayjobs)).returning(*rayjobs.c)
+    return update(rayjobs).where(chosen).values(leases.lease_columns(rayjobs)).returning(*rayjobs.c)
 
 
 class RayJobs(Part):
@@ -78,7 +69,7 @@ class RayJobs(Part):
         self, owner: str, now: datetime, *, lease_s: float, limit: int
     ) -> tuple[ClaimedRayJob, ...]:
         """Claim due RayJobs that are not complete and whose run is not done, longest due first."""
-        asked = claim_parameters(owner, now, lease_s=lease_s, limit=limit)
+        asked = leases.claim_parameters(owner, now, lease_s=lease_s, limit=limit)
 
         async def work(conn: AsyncConnection) -> tuple[ClaimedRayJob, ...]:
             rows = (await conn.execute(_claim(), asked)).mappings().all()
@@ -87,13 +78,15 @@ class RayJobs(Part):
             found = await load_runs(conn, runs.c.id.in_({row["run_id"] for row in rows}))
             known = {run.id: run for run in found}
             return tuple(
-                ClaimedRayJob(lease_of(row, _key_of(row)), load(RayJob, row), known[row["run_id"]])
+                ClaimedRayJob(
+                    leases.lease_of(row, _key_of(row)), load(RayJob, row), known[row["run_id"]]
+                )
                 for row in sorted(rows, key=lambda row: (row["due"], _key_of(row)))
             )
 
         return await self._db.write(work)
 
-    async def save(self, lease: Lease, save: SaveRayJob, now: datetime) -> bool:
+    async def save(self, lease: leases.Lease, save: SaveRayJob, now: datetime) -> bool:
         """Write it, fenced; False: the lease was lost or the run is done: stop reading."""
         job = save.rayjob
         if lease.key != _key(job.run_id, job.job_id):
@@ -107,7 +100,7 @@ class RayJobs(Part):
             written = await conn.execute(
                 update(rayjobs)
                 .where(rayjobs.c.run_id == job.run_id, rayjobs.c.job_id == job.job_id)
-                .where(held(rayjobs, lease))
+                .where(leases.held(rayjobs, lease))
                 .values(**changed, **_next(save, now))
             )
             if written.rowcount == 0:
@@ -138,4 +131,4 @@ def _next(save: SaveRayJob, now: datetime) -> dict[str, Any]:
     """Return the lease's and due's columns: kept and prolonged, or given back until due."""
     if save.keep_s is not None:
         return {"lease_until": now + timedelta(seconds=save.keep_s)}
-    return {"due": save.due, **FREE}
+    return {"due": save.due, **leases.FREE}

@@ -15,19 +15,13 @@ from bot.core.model.run_events import RunEvent, WorkflowRunEnded
 from bot.core.model.runs import Claimant, Outcome, Run, State, StopReason
 from bot.core.planning.plan import AuditEntry
 from bot.ports.wake import Topic
+from bot.store import run_rows
 from bot.store.audit import add_audit
 from bot.store.check_rows import bump_progress, bump_replies, bump_state
 from bot.store.leases import AT, FREE, Lease, claim_parameters, claim_statement, held, lease_of
 from bot.store.queue import lock_queue, release
 from bot.store.rows import OPEN_RUN, load, load_by_run, load_claimants, moment, values
 from bot.store.run_reads import RunReads
-from bot.store.run_rows import (
-    add_claimants,
-    add_rayjobs,
-    add_run_events,
-    place_run,
-    stop_request_to_keep,
-)
 from bot.store.tables import claimants, rayjobs, run_events, runs
 from bot.store.workflow_jobs import end_jobs
 
@@ -140,7 +134,7 @@ class Runs(RunReads):
             )
             if noted.rowcount == 0:
                 return False
-            await add_run_events(conn, run_events)
+            await run_rows.add_run_events(conn, run_events)
             return True
 
         return await self._db.write(work)
@@ -168,7 +162,9 @@ async def _changed(conn: AsyncConnection, run: Run) -> dict[str, Any]:
         runs.c.stop_request, literal(run.stop_request, runs.c.stop_request.type)
     )
     if run.stop_request and run.stop_request.kind is not StopReason.SUPERSEDE:
-        changed["stop_request"] = await stop_request_to_keep(conn, run.id, run.stop_request)
+        changed["stop_request"] = await run_rows.stop_request_to_keep(
+            conn, run.id, run.stop_request
+        )
     return changed
 
 
@@ -210,8 +206,8 @@ async def _write_back(conn: AsyncConnection, lease: Lease, save: SaveRun, now: d
 async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> None:
     """Write the other rows of a save: events, RayJobs, holds, the retry, checks and replies."""
     run = save.run
-    await add_run_events(conn, save.run_events)
-    await add_rayjobs(conn, save.rayjobs, now)
+    await run_rows.add_run_events(conn, save.run_events)
+    await run_rows.add_rayjobs(conn, save.rayjobs, now)
     if run.actions_run_id is not None and any(
         isinstance(run_event.what, WorkflowRunEnded) for run_event in save.run_events
     ):
@@ -232,10 +228,10 @@ async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> 
 
 async def _retry(conn: AsyncConnection, run_id: RunId, retry: Run, now: datetime) -> RunId:
     """Insert the next attempt with the claimants of the last; an open run gets them instead."""
-    placed = await place_run(conn, retry, now)
+    placed = await run_rows.place_run(conn, retry, now)
     wanted = await load_claimants(conn, [run_id])
     copied = [replace(claimant, run_id=placed) for claimant in wanted.get(run_id, ())]
-    await add_claimants(conn, copied, now)
+    await run_rows.add_claimants(conn, copied, now)
     return placed
 
 

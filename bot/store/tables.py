@@ -133,9 +133,8 @@ runs = sa.Table(
     sa.Column("retry", columns.Sentence, nullable=False, server_default=""),
     sa.Column("rerun_of", sa.BigInteger),
     sa.Column("label", sa.Text),
-    sa.Column(
-        "npus", sa.Integer, nullable=False, server_default="0"
-    ),  # of all nodes, on that label
+    # Of all nodes, on that label.
+    sa.Column("npus", sa.Integer, nullable=False, server_default="0"),
     sa.Column("forced", sa.Text, nullable=False, server_default=""),  # who overrode the limits
     sa.Column("actions_run_id", sa.BigInteger),
     sa.Column("actions_attempt", sa.Integer, nullable=False),

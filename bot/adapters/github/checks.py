@@ -15,12 +15,7 @@ from bot.adapters.github import decode
 from bot.adapters.github.api import MANY, Api, get, named, understood
 from bot.adapters.github.budget import Priority
 from bot.adapters.github.channel import Call
-from bot.core.github.limits import (
-    ANNOTATION_BYTES,
-    ANNOTATIONS_A_REQUEST,
-    TEXT_BYTES,
-    TITLE_CHARS,
-)
+from bot.core.github import limits
 from bot.core.model.ids import Sha
 from bot.core.model.repos import Repo
 from bot.core.model.views import Annotation, Button, CheckWrite
@@ -52,13 +47,13 @@ class Checks(Api):
     async def create_check(self, repo: Repo, check: CheckWrite) -> int:
         """Create a check run; return its id. Not repeated: it raises ``Lost``."""
         annotations = check.annotations if completes(check) else ()
-        body = body_of(check, annotations[:ANNOTATIONS_A_REQUEST])
+        body = body_of(check, annotations[: limits.ANNOTATIONS_A_REQUEST])
         priority = Priority.FINAL if completes(check) else Priority.CREATE
         call = Call("create_check", "POST", RUNS, named(repo), body, priority=priority)
         answer = await self._call(repo, call)
         with understood(call):
             github_id = int(answer.data["id"])
-        self._annotated[github_id] = min(len(annotations), ANNOTATIONS_A_REQUEST)
+        self._annotated[github_id] = min(len(annotations), limits.ANNOTATIONS_A_REQUEST)
         try:
             await self._append(repo, github_id, check)
         except (Transient, Permanent) as exc:
@@ -71,7 +66,7 @@ class Checks(Api):
         batch: tuple[Annotation, ...] = ()
         if _annotates(check):
             there = await self._count(repo, github_id)
-            batch = check.annotations[there : there + ANNOTATIONS_A_REQUEST]
+            batch = check.annotations[there : there + limits.ANNOTATIONS_A_REQUEST]
         body = body_of(check, batch)
         del body["head_sha"]  # a check run never moves to another commit
         priority = Priority.FINAL if completes(check) else Priority.PROGRESS
@@ -100,7 +95,7 @@ class Checks(Api):
         if not _annotates(check):
             return
         while rest := check.annotations[await self._count(repo, github_id) :]:
-            body = {"output": output_of(check, rest[:ANNOTATIONS_A_REQUEST])}
+            body = {"output": output_of(check, rest[: limits.ANNOTATIONS_A_REQUEST])}
             buttons = body_of(check).get("actions")
             again = {"actions": buttons} if buttons else {}
             await self._patch(repo, github_id, body | again, Priority.FINAL)
@@ -160,11 +155,11 @@ def body_of(check: CheckWrite, annotations: Sequence[Annotation] = ()) -> Json:
 def output_of(check: CheckWrite, annotations: Sequence[Annotation] = ()) -> Json:
     """Build the whole output: GitHub does not document whether it keeps a missing part."""
     output: Json = {
-        "title": cut_chars(check.title, TITLE_CHARS) or check.name,
-        "summary": cut_bytes(check.summary, TEXT_BYTES, MARK),
+        "title": cut_chars(check.title, limits.TITLE_CHARS) or check.name,
+        "summary": cut_bytes(check.summary, limits.TEXT_BYTES, MARK),
     }
     if check.text:
-        output["text"] = cut_bytes(check.text, TEXT_BYTES, MARK)
+        output["text"] = cut_bytes(check.text, limits.TEXT_BYTES, MARK)
     if annotations:
         output["annotations"] = [_annotation(item) for item in annotations]
     return output
@@ -192,10 +187,10 @@ def _annotation(item: Annotation) -> Json:
         "start_line": line,
         "end_line": line,
         "annotation_level": item.level,
-        "message": cut_bytes(item.message, ANNOTATION_BYTES, MARK),
+        "message": cut_bytes(item.message, limits.ANNOTATION_BYTES, MARK),
     }
     if item.title:
-        body["title"] = cut_chars(item.title, TITLE_CHARS)
+        body["title"] = cut_chars(item.title, limits.TITLE_CHARS)
     return body
 
 

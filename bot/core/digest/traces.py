@@ -5,16 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bot.core.digest.evidence import (
-    MAX_TEXT,
-    MAX_TRACE_TEXT,
-    Board,
-    Failure,
-    Frame,
-    Kind,
-    Link,
-    codes_in,
-)
+from bot.core.digest import evidence
 from bot.core.digest.shapes import Line
 from bot.core.digest.weak import is_compiler
 
@@ -49,9 +40,9 @@ _BELONGS = re.compile(
 class State:
     """The state of one stream: in a traceback, or in a message that may continue."""
 
-    open: Link | None = None
-    after: Link | None = None
-    failure: Failure | None = None
+    open: evidence.Link | None = None
+    after: evidence.Link | None = None
+    failure: evidence.Failure | None = None
     joined: str = ""
     mute: bool = False
     source: str = ""
@@ -65,7 +56,7 @@ class State:
 class Traces:
     """Reads tracebacks and message blocks of many interleaved streams."""
 
-    def __init__(self, board: Board, is_noise: Callable[[str], bool]) -> None:
+    def __init__(self, board: evidence.Board, is_noise: Callable[[str], bool]) -> None:
         """Start empty. `is_noise` tells whether a message line belongs to nothing."""
         self._board = board
         self._noise = is_noise
@@ -97,7 +88,7 @@ class Traces:
         """Ignore the next traceback of this stream."""
         self.state(stream).mute = True
 
-    def watch(self, failure: Failure, line: Line) -> None:
+    def watch(self, failure: evidence.Failure, line: Line) -> None:
         """Let the next lines of this stream continue the message of a failure."""
         state = self.state(line.stream)
         state.open, state.after, state.failure = None, failure.link, failure
@@ -133,23 +124,25 @@ class Traces:
         if line.text.startswith("ray::") and line.no - no <= 2 and no:
             line.stream = stream
 
-    def _start(self, state: State, line: Line, segment: int) -> Link:
+    def _start(self, state: State, line: Line, segment: int) -> evidence.Link:
         if state.after is not None and _OUTER.search(state.after.text):
             state.joined = state.joined or "inner"
             state.after.outer = True
         failure = state.failure
         if failure is None or not state.joined:
             failure = self._begin(state, line, segment)
-        failure.kind = Kind.PYTHON
-        link = Link()
+        failure.kind = evidence.Kind.PYTHON
+        link = evidence.Link()
         state.failure, state.open, state.after, state.joined = failure, link, None, ""
         state.source, state.level, state.stray, state.threads = line.source, line.level, 0, 0
         self._trace(state, line)
         return link
 
     @staticmethod
-    def _begin(state: State, line: Line, segment: int) -> Failure:
-        failure = Failure(Kind.PYTHON, line.stream, segment, links=[], wall=line.wall)
+    def _begin(state: State, line: Line, segment: int) -> evidence.Failure:
+        failure = evidence.Failure(
+            evidence.Kind.PYTHON, line.stream, segment, links=[], wall=line.wall
+        )
         failure.level, failure.repeated = line.level, line.repeated
         failure.noise, state.mute = state.mute, False
         return failure
@@ -162,11 +155,11 @@ class Traces:
             return self._continue(state, line)
         link = self._start(state, line, segment)
         if frame:
-            link.frame(Frame(frame[1], int(frame[2])))
+            link.frame(evidence.Frame(frame[1], int(frame[2])))
         return True
 
     @staticmethod
-    def _thread(state: State, link: Link, *, current: bool) -> None:
+    def _thread(state: State, link: evidence.Link, *, current: bool) -> None:
         """Begin a thread's frames: the current thread counts, otherwise the first one."""
         if current:
             link.frames.clear()
@@ -178,8 +171,8 @@ class Traces:
         assert link is not None
         assert failure is not None
         if state.threads <= 1:
-            failure.kind = Kind.NATIVE
-            link.frames.insert(0, Frame(frame[1], int(frame[2])))
+            failure.kind = evidence.Kind.NATIVE
+            link.frames.insert(0, evidence.Frame(frame[1], int(frame[2])))
         self._trace(state, line)
         return True
 
@@ -187,7 +180,7 @@ class Traces:
         link, text = state.open, line.text
         assert link is not None
         if frame := FRAME.match(text):
-            link.frame(Frame(frame[1], int(frame[2])))
+            link.frame(evidence.Frame(frame[1], int(frame[2])))
         elif _RAY.match(text) or (_RAY_DIED.search(text)):
             link.frames.clear()
         elif not text.strip() or text[0] in " \t^":
@@ -206,10 +199,10 @@ class Traces:
         self._trace(state, line)
         return True
 
-    def _close(self, state: State, link: Link, line: Line) -> None:
+    def _close(self, state: State, link: evidence.Link, line: Line) -> None:
         failure = state.failure
         assert failure is not None
-        link.no, link.text = line.no, line.text[:MAX_TEXT]
+        link.no, link.text = line.no, line.text[: evidence.MAX_TEXT]
         new = not failure.links
         failure.chain(link)
         state.open, state.after = None, link
@@ -245,7 +238,7 @@ class Traces:
         if not text.strip():
             state.blank = True
             return True
-        belongs = _BELONGS.match(text) is not None or bool(codes_in(text))
+        belongs = _BELONGS.match(text) is not None or bool(evidence.codes_in(text))
         state.plain += not belongs
         if is_compiler(text) or (not belongs and self._is_new(state, text)):
             state.after = None
@@ -255,13 +248,17 @@ class Traces:
     @staticmethod
     def _is_new(state: State, text: str) -> bool:
         """Return True for an unindented line that does not belong to the message before it."""
-        exception = state.failure is not None and state.failure.kind is Kind.PYTHON
+        exception = state.failure is not None and state.failure.kind is evidence.Kind.PYTHON
         return not exception or state.plain > _MAX_PLAIN or state.blank or text.startswith("+ ")
 
-    def _append(self, state: State, link: Link, line: Line) -> bool:
+    def _append(self, state: State, link: evidence.Link, line: Line) -> bool:
         failure = state.failure
         if self._noise(line.text):
-            if failure is not None and failure.kind is Kind.CANN and "npuSynchronize" in line.text:
+            if (
+                failure is not None
+                and failure.kind is evidence.Kind.CANN
+                and "npuSynchronize" in line.text
+            ):
                 failure.noise = True
             return True
         if not link.add(line.no, line.text):
@@ -272,4 +269,4 @@ class Traces:
     @staticmethod
     def _trace(state: State, line: Line) -> None:
         if state.failure is not None:
-            state.failure.trace.append((line.no, line.text[:MAX_TRACE_TEXT]))
+            state.failure.trace.append((line.no, line.text[: evidence.MAX_TRACE_TEXT]))

@@ -150,6 +150,11 @@ def plan_nothing(firing: Firing, state: FiringState, *notes: str) -> FiringPlan:
     return FiringPlan(replace(firing, state=state, note=_joined(firing.note, *notes)), Plan())
 
 
+def refuse(firing: Firing, why: str) -> FiringPlan:
+    """Return a firing that its policy or its branch does not allow."""
+    return plan_nothing(firing, FiringState.REFUSED, why)
+
+
 def plan_firing(
     firing: Firing,
     commit: Commit,

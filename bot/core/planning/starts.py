@@ -13,15 +13,7 @@ from bot.core.model.runs import Rank, Run, State
 from bot.core.model.selections import StoredSelection
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.views import Gate
-from bot.core.planning.attempts import (
-    AttemptMaker,
-    AttemptRequest,
-    Claim,
-    NewId,
-    NewRun,
-    freeze,
-    latest,
-)
+from bot.core.planning import attempts
 from bot.core.planning.commits import rerun_request, speaks_for
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.plan import AuditEntry, RunClaimants
@@ -58,7 +50,7 @@ class StartRequest:
 class Starter:
     """Makes the runs that people ask for."""
 
-    def __init__(self, messages: Messages, new_id: NewId) -> None:
+    def __init__(self, messages: Messages, new_id: attempts.NewId) -> None:
         self._messages = messages
         self._new_id = new_id
 
@@ -111,7 +103,7 @@ class Starter:
 
     def _against_open(self, request: StartRequest, name: str) -> Refusal | None:
         """Refuse to join an open attempt that has other inputs, or may run on other labels."""
-        before = latest(request.runs).get(name)
+        before = attempts.latest(request.runs).get(name)
         if before is None or before.state is State.DONE:
             return None
         values = {"suite": code(name), "command": code(f"{COMMAND} cancel {name}")}
@@ -153,7 +145,7 @@ class Starter:
         return Refusal(self._messages("refuse_hours", **values))
 
     def _add(self, request: StartRequest, name: str, builder: PlanBuilder, now: datetime) -> None:
-        maker = AttemptMaker(now, self._new_id)
+        maker = attempts.AttemptMaker(now, self._new_id)
         made = maker.make_or_join([_attempt(request, name)], lambda _run, _frozen: True)
         joined = [claimant.run_id for claimant in made.add_claimants]
         builder.run_ids += [*joined, *(run.id for run, _ in made.new_runs)]
@@ -165,25 +157,25 @@ class Starter:
         if request.force:
             builder.forced += [(run_id, request.requester.person.login) for run_id in joined]
 
-    def again(self, candidate: RunClaimants, who: str, now: datetime) -> NewRun:
+    def again(self, candidate: RunClaimants, who: str, now: datetime) -> attempts.NewRun:
         """Make the next attempt of a run that is of no pull request, with its own snapshot."""
-        return AttemptMaker(now, self._new_id).make(rerun_request(candidate, who))
+        return attempts.AttemptMaker(now, self._new_id).make(rerun_request(candidate, who))
 
 
-def _attempt(request: StartRequest, name: str) -> AttemptRequest:
+def _attempt(request: StartRequest, name: str) -> attempts.AttemptRequest:
     """Return the request for an attempt of a suite, as the person wants it."""
     evaluation, who = request.evaluation, request.requester.person.login
-    before, frozen = latest(request.runs).get(name), _frozen(request, name)
+    before, frozen = attempts.latest(request.runs).get(name), _frozen(request, name)
     earlier = _on_github(request, name) if frozen.native else before
     if earlier and not speaks_for(earlier, frozen):
         earlier = None  # to run it again would say nothing of this suite
-    return AttemptRequest(
+    return attempts.AttemptRequest(
         repo_id=evaluation.pull.repo_id,
         sha=request.requester.sha,
         number=evaluation.pull.number,
         snapshot=frozen,
         origin=quote(who),
-        claims=(Claim(request.source, auto=False, by=who, rank=Rank.APPROVED),),
+        claims=(attempts.Claim(request.source, auto=False, by=who, rank=Rank.APPROVED),),
         before=before,
         forced=who if request.force else "",
         continues=earlier if request.failed_only else None,
@@ -195,7 +187,7 @@ def _frozen(request: StartRequest, name: str) -> Snapshot:
     evaluation, who = request.evaluation, request.requester.person.login
     choice = evaluation.selection.choice(name)
     reason = choice.reason if choice and choice.selected else Message("selected_asked", who=who)
-    frozen = freeze(evaluation.at, name, evaluation.files, reason)
+    frozen = attempts.freeze(evaluation.at, name, evaluation.files, reason)
     if request.runner:
         only = tuple(label for label in frozen.labels if label.name == request.runner)
         frozen = replace(frozen, labels=only)
@@ -219,7 +211,7 @@ def _entry(request: StartRequest, name: str, rule: str, now: datetime) -> AuditE
 
 def _on_github(request: StartRequest, name: str) -> Run | None:
     """Return the latest attempt of a suite, as it is, that has an Actions run; None: none has."""
-    frozen = freeze(request.evaluation.at, name, (), NOTHING)
+    frozen = attempts.freeze(request.evaluation.at, name, (), NOTHING)
     found = [item.run for item in request.runs if item.run.suite == name]
     same = [run for run in found if speaks_for(run, frozen)]
     started = [run for run in same if run.actions_run_id is not None]

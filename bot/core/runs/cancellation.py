@@ -1,7 +1,6 @@
 """Stops a run: cancels its Actions run and deletes its RayJobs."""
 
 from datetime import datetime, timedelta
-from typing import assert_never
 
 from bot.core.messages import NOTHING, Message
 from bot.core.model.runs import Outcome, State, StopReason, StopRequest
@@ -13,6 +12,13 @@ FORCE_AFTER = timedelta(minutes=6)  # GitHub forces a cancel at 5 min
 DELETE_AFTER = timedelta(seconds=60)  # the submit job first has so long to clean up itself
 DELETE_FOR = timedelta(hours=1)
 SLOW_READ = timedelta(minutes=1)  # after an end that is minutes late: it may take hours
+_OUTCOMES = {
+    StopReason.CANCEL: Outcome.CANCELLED,
+    StopReason.SUPERSEDE: Outcome.SUPERSEDED,
+    StopReason.TIME_OUT: Outcome.TIMED_OUT,
+    StopReason.STALL: Outcome.TIMED_OUT,
+    StopReason.NO_RUNNER: Outcome.BROKEN,
+}
 
 
 def why_to_stop(given: ReconcileInput) -> StopRequest | None:
@@ -25,20 +31,6 @@ def why_to_stop(given: ReconcileInput) -> StopRequest | None:
     return None
 
 
-def _outcome(stop_request: StopRequest) -> Outcome:
-    match stop_request.kind:
-        case StopReason.CANCEL:
-            return Outcome.CANCELLED
-        case StopReason.SUPERSEDE:
-            return Outcome.SUPERSEDED
-        case StopReason.TIME_OUT | StopReason.STALL:
-            return Outcome.TIMED_OUT
-        case StopReason.NO_RUNNER:
-            return Outcome.BROKEN
-        case _:
-            assert_never(stop_request.kind)
-
-
 def end_stopped(given: ReconcileInput, stop_request: StopRequest, leftover: str = "") -> End:
     """End a stopped run; a run that is wanted again goes on as the next attempt."""
     why = stop_request.reason
@@ -46,7 +38,7 @@ def end_stopped(given: ReconcileInput, stop_request: StopRequest, leftover: str 
         why = Message("run_leftover", why=why, left=leftover)
     again = stop_request.kind is StopReason.SUPERSEDE and given.wanted
     retry = Message("again_wanted") if again else NOTHING
-    return End(_outcome(stop_request), why, retry=retry, counts=False)
+    return End(_OUTCOMES[stop_request.kind], why, retry=retry, counts=False)
 
 
 def cancel(given: ReconcileInput, observed: Observed, stop_request: StopRequest) -> Step:

@@ -22,9 +22,8 @@ from bot.core.runs.steps import Bind, End, ReadEnd, Step, Wait
 # `workflow_run` runs on another commit, and a `merge_group` has a commit of its own.
 EVENTS = ("pull_request", "pull_request_target", "push")
 START_WITHIN = timedelta(minutes=10)  # of the push; GitHub takes seconds, or minutes under load
-LATE_PULL = timedelta(
-    minutes=2
-)  # the webhook of a pull request may come so long after that of its run
+# The webhook of a pull request may come so long after that of its run.
+LATE_PULL = timedelta(minutes=2)
 LOST_AFTER = timedelta(hours=24)  # then its end is looked for, in case every webhook was lost
 LOOK_EVERY = timedelta(hours=1)
 WAITS = Message("waits_github")

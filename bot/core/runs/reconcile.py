@@ -10,15 +10,7 @@ from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import clock
 from bot.core.model.digests import UNKNOWN
 from bot.core.model.runs import Outcome, State, StopReason, StopRequest
-from bot.core.runs import native, steps
-from bot.core.runs.cancellation import (
-    SLOW_READ,
-    cancel,
-    delete_rayjobs,
-    end_stopped,
-    why_to_stop,
-    with_leftover,
-)
+from bot.core.runs import cancellation, native, steps
 from bot.core.runs.observed import Observed, fold
 from bot.core.runs.offline import LOOK_AT_LABEL, OFFLINE_AFTER
 from bot.core.runs.reconcile_input import ReconcileInput
@@ -50,9 +42,9 @@ def decide(given: ReconcileInput) -> steps.Step:
 
 def _before_dispatch(given: ReconcileInput) -> steps.Step:
     run, now = given.run, given.now
-    stop = why_to_stop(given)
+    stop = cancellation.why_to_stop(given)
     if stop:
-        return end_stopped(given, stop)
+        return cancellation.end_stopped(given, stop)
     if run.not_before and now < run.not_before:
         return steps.Wait(State.QUEUED, run.not_before, Message("waits_push"))
     if run.snapshot.suite.rayjob and given.submitter_down:
@@ -71,9 +63,9 @@ def _dispatching(given: ReconcileInput, observed: Observed) -> steps.Step:
         if now < due:
             return steps.Wait(State.DISPATCHING, due, Message("waits_dispatched"))
         return steps.Search(number, observed.searches + 1)
-    stop = why_to_stop(given)
+    stop = cancellation.why_to_stop(given)
     if stop:
-        return end_stopped(given, stop)
+        return cancellation.end_stopped(given, stop)
     if now - observed.intents[0] >= DISPATCH_FOR:
         why = Message("run_not_taken", tries=number)
         return steps.End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
@@ -89,26 +81,30 @@ def _following(given: ReconcileInput, observed: Observed) -> steps.Step:
     if _must_list_rayjobs(given, observed):
         return _list_rayjobs(given, observed)
     verdict = _verdict(given, observed)
-    stop = why_to_stop(given)
+    stop = cancellation.why_to_stop(given)
     if isinstance(verdict, Decided) and not _stopped_by_us(observed, stop):
         return _conclude(given, observed, verdict)
     if stop is None and not (observed.cancel_at or observed.deletes):
         return _keep_running(given, observed, verdict)
     if stop is None and observed.cancel_at is None and _over_time(given, observed):
         return _at_time_limit(given, observed)  # its RayJobs are being deleted
-    return cancel(given, observed, stop or _reason_of_cancel(given))
+    return cancellation.cancel(given, observed, stop or _reason_of_cancel(given))
 
 
 def _read_end(given: ReconcileInput, observed: Observed, said_at: datetime) -> steps.Step:
     """Read the end that an event told; limits and cancels go on while GitHub denies it."""
     if given.now - said_at < DOUBT_AFTER:
         return steps.ReadEnd()
-    stop = why_to_stop(given)
+    stop = cancellation.why_to_stop(given)
     if stop or observed.cancel_at:
-        step = cancel(given, observed, stop or _reason_of_cancel(given))
+        step = cancellation.cancel(given, observed, stop or _reason_of_cancel(given))
     else:
         step = _keep_running(given, observed, None)
-    return steps.ReadEnd(SLOW_READ) if isinstance(step, steps.Wait | steps.FindRayJobs) else step
+    return (
+        steps.ReadEnd(cancellation.SLOW_READ)
+        if isinstance(step, steps.Wait | steps.FindRayJobs)
+        else step
+    )
 
 
 def _stopped_by_us(observed: Observed, stop: StopRequest | None) -> bool:
@@ -155,10 +151,10 @@ def _conclude(given: ReconcileInput, observed: Observed, verdict: Decided) -> st
     if verdict.outcome is Outcome.SUCCESS:
         return steps.End(verdict.outcome, verdict.why)
     if _rayjob_may_live(given, observed):
-        step = delete_rayjobs(given, observed, verdict.why)
+        step = cancellation.delete_rayjobs(given, observed, verdict.why)
         if step:
             return step
-    return steps.Conclude(verdict.outcome, with_leftover(verdict.why, observed))
+    return steps.Conclude(verdict.outcome, cancellation.with_leftover(verdict.why, observed))
 
 
 def _rayjob_may_live(given: ReconcileInput, observed: Observed) -> bool:
@@ -241,10 +237,10 @@ def _at_time_limit(given: ReconcileInput, observed: Observed) -> steps.Step:
     verdict = _verdict(given, observed)
     if isinstance(verdict, Pending) and verdict.unknown:
         # The RayJob may live on unseen and hold its NPUs.
-        step = delete_rayjobs(given, observed, verdict.why)
+        step = cancellation.delete_rayjobs(given, observed, verdict.why)
         if step:
             return step
-        why = with_leftover(Message("run_limit_unknown", why=verdict.why), observed)
+        why = cancellation.with_leftover(Message("run_limit_unknown", why=verdict.why), observed)
         return steps.End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
     minutes = given.run.snapshot.suite.timeout_minutes
     return steps.RequestStop(StopReason.TIME_OUT, Message("run_limit_stop", minutes=minutes))
@@ -281,7 +277,7 @@ def _reason_now(given: ReconcileInput, observed: Observed, why: Message) -> Mess
     """Return the reason as known now: the end of the RayJob may be told after the verdict."""
     verdict = _verdict(given, observed)
     if isinstance(verdict, Decided) and verdict.outcome is Outcome.FAILURE:
-        return with_leftover(verdict.why, observed)
+        return cancellation.with_leftover(verdict.why, observed)
     return why
 
 

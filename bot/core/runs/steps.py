@@ -40,9 +40,7 @@ class Search:
 class ReadEnd:
     """Read the Actions run from GitHub: its end counts only then."""
 
-    again: timedelta = timedelta(
-        seconds=10
-    )  # if it has not ended there yet: the webhook came first
+    again: timedelta = timedelta(seconds=10)  # if it has not ended there: the webhook came first
 
 
 @dataclass(frozen=True, slots=True)

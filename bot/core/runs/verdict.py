@@ -47,7 +47,11 @@ def judge(
 ) -> Pending | Decided:
     """Judge a run whose Actions run has ended."""
     if observed.conclusion == "success":
-        return _too_early(run, observed) or _green(run, observed, rayjobs, now)
+        if early := _too_early(run, observed):
+            return early
+        if run.snapshot.suite.rayjob:
+            return _by_rayjobs(observed, rayjobs, now)
+        return Decided(Outcome.SUCCESS, Message("run_passed"))
     if observed.conclusion == "cancelled":
         return _cancelled(run, observed)
     outcome, why = _ENDS.get(
@@ -58,14 +62,6 @@ def judge(
     if outcome is Outcome.FAILURE and bad:
         return Decided(outcome, _worst(bad).why)  # more telling than the failed workflow
     return Decided(outcome, why)
-
-
-def _green(
-    run: Run, observed: Observed, rayjobs: tuple[RayJob, ...], now: datetime
-) -> Pending | Decided:
-    if run.snapshot.suite.rayjob:
-        return _by_rayjobs(observed, rayjobs, now)
-    return Decided(Outcome.SUCCESS, Message("run_passed"))
 
 
 def _ran(observed: Observed) -> timedelta | None:

@@ -14,17 +14,10 @@ from bot.core.model.ids import short
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
 from bot.core.model.views import Gate
+from bot.core.planning import permissions
 from bot.core.planning.attempts import PolicyAt, latest
 from bot.core.planning.commits import rerun_candidates, suites_to_rerun
 from bot.core.planning.merge_group import waiting_group
-from bot.core.planning.permissions import (
-    Allowed,
-    Refusal,
-    Requester,
-    may_approve,
-    may_start,
-    not_green,
-)
 from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.starts import Starter, StartRequest, approval
@@ -90,7 +83,7 @@ class CheckRuns(Service):
     async def _approve(self, event: Click, target: Target, request: StartRequest) -> Plan:
         """Approve the commit that the button names, and start what was waiting for it."""
         policy = request.evaluation.at.policy
-        refusal = may_approve(self._messages, policy.trust, request.requester)
+        refusal = permissions.may_approve(self._messages, policy.trust, request.requester)
         entry = self._entry(event, "approve", "approve", allowed=refusal is None)
         entry = replace(entry, number=request.evaluation.pull.number)
         if refusal:
@@ -103,7 +96,11 @@ class CheckRuns(Service):
 
     async def _rerun(self, event: Click, target: Target, request: StartRequest) -> Plan:
         """Start the clicked suite again, or on the gate every one that is not green."""
-        names = [target.run.suite] if target.run else not_green(request.runs, request.evaluation.at)
+        names = (
+            [target.run.suite]
+            if target.run
+            else permissions.not_green(request.runs, request.evaluation.at)
+        )
         known = request.evaluation.at.policy.suites
         open_ones = {
             name for name, run in latest(request.runs).items() if run.state is not State.DONE
@@ -179,15 +176,15 @@ class CheckRuns(Service):
         before = candidate.run
         at = await self._policies.of(event.repo, before.snapshot.policy_ref)
         if not isinstance(at, PolicyAt):
-            builder.refuse(Refusal(self._messages("refuse_policy")))
+            builder.refuse(permissions.Refusal(self._messages("refuse_policy")))
             return
         person = await self._pulls.trust.person(event.repo, at.policy.trust, event.sender)
         trust = Trusted(True, Message("trust_no_pull"))
-        requester = Requester(person, event.sha, Authorship(frozenset()), trust)
-        answer = may_start(self._messages, at.policy, before.suite, requester)
-        allowed = isinstance(answer, Allowed)
+        requester = permissions.Requester(person, event.sha, Authorship(frozenset()), trust)
+        answer = permissions.may_start(self._messages, at.policy, before.suite, requester)
+        allowed = isinstance(answer, permissions.Allowed)
         builder.audit.append(self._entry(event, f"rerun {before.suite}", "trust", allowed=allowed))
-        if isinstance(answer, Refusal):
+        if isinstance(answer, permissions.Refusal):
             builder.refuse(answer)
             return
         builder.new_runs.append(self._starts.again(candidate, event.sender, self._clock.now()))

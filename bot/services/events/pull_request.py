@@ -9,20 +9,12 @@ from bot.core.model.pulls import Head, Pull
 from bot.core.model.repos import Repo
 from bot.core.model.selections import StoredSelection
 from bot.core.model.views import Gate
+from bot.core.planning import pull_request as planning
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.head_trigger import HeadTrigger, LearnedHead
 from bot.core.planning.permissions import Requester
 from bot.core.planning.plan import DropClaimant, Plan
 from bot.core.planning.plan_builder import PlanBuilder
-from bot.core.planning.pull_request import (
-    Evaluation,
-    ExistingRuns,
-    gate_of_former_head,
-    needs_trust,
-    plan_closed,
-    plan_head,
-    pr_source,
-)
 from bot.core.planning.starts import StartRequest
 from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.selection import select
@@ -39,7 +31,7 @@ _CLOSED = Message("drop_closed")
 class RequestedHead:
     """The head of a pull request, evaluated for a person who asks for something there."""
 
-    evaluation: Evaluation
+    evaluation: planning.Evaluation
     head: Head
     person: Person
     authorship: Authorship
@@ -67,8 +59,8 @@ class PullRequests(Service):
 
     async def closed(self, repo: Repo, pull: Pull, why: Message = _CLOSED) -> Plan:
         """Stop what runs for a closed pull request only."""
-        wanted = await self._store.runs.of_claimant(repo.id, pr_source(pull.number))
-        changes = plan_closed(pull, wanted, why)
+        wanted = await self._store.runs.of_claimant(repo.id, planning.pr_source(pull.number))
+        changes = planning.plan_closed(pull, wanted, why)
         shared = await self._others_at(pull, pull)
         return replace(changes, repo=repo, gates=() if shared else changes.gates)
 
@@ -92,7 +84,7 @@ class PullRequests(Service):
 
     async def judge_head(
         self, repo: Repo, pull: Pull, trigger: HeadTrigger, sender: str | None = None
-    ) -> tuple[Plan, Evaluation | None]:
+    ) -> tuple[Plan, planning.Evaluation | None]:
         """Plan the runs for the head of an open pull request; return its evaluation, too.
 
         The evaluation is None without a policy that could be read.
@@ -128,7 +120,7 @@ class PullRequests(Service):
         known = await self._store.pulls.get(pull.repo_id, pull.number)
         if known is None or known.head_sha == pull.head_sha or await self._others_at(known, pull):
             return ()
-        return (gate_of_former_head(known.head_sha, pull),)
+        return (planning.gate_of_former_head(known.head_sha, pull),)
 
     async def _others_at(self, at: Pull, besides: Pull) -> bool:
         """Return True if another open pull request has the same head as ``at``."""
@@ -149,9 +141,9 @@ class PullRequests(Service):
 
     async def _claims_of_former_heads(self, pull: Pull) -> tuple[DropClaimant, ...]:
         """Return the claims of this pull request on runs at former heads, to drop them."""
-        wanted = await self._store.runs.of_claimant(pull.repo_id, pr_source(pull.number))
+        wanted = await self._store.runs.of_claimant(pull.repo_id, planning.pr_source(pull.number))
         gone = tuple(item for item in wanted if item.run.sha != pull.head_sha)
-        return plan_closed(
+        return planning.plan_closed(
             pull, gone, Message("superseded_by", sha=short(pull.head_sha))
         ).drop_claimants
 
@@ -169,13 +161,13 @@ class PullRequests(Service):
     async def request(self, asked: RequestedHead) -> StartRequest:
         """Return the request of a person for suites on the head."""
         evaluation = asked.evaluation
-        sha, source = evaluation.pull.head_sha, pr_source(evaluation.pull.number)
+        sha, source = evaluation.pull.head_sha, planning.pr_source(evaluation.pull.number)
         requester = Requester(asked.person, sha, asked.authorship, evaluation.trust)
         request = await self.start_request(evaluation, requester, source)
         return replace(request, selection=await self.selection(evaluation.pull))
 
     async def start_request(
-        self, evaluation: Evaluation, requester: Requester, source: str
+        self, evaluation: planning.Evaluation, requester: Requester, source: str
     ) -> StartRequest:
         """Return a request with the attempts at its commit and the NPU-hours that were used."""
         repo_id = evaluation.pull.repo_id
@@ -185,7 +177,7 @@ class PullRequests(Service):
 
     async def _evaluate(
         self, repo: Repo, pull: Pull, at: PolicyAt, learned: LearnedHead
-    ) -> Evaluation:
+    ) -> planning.Evaluation:
         """Select suites by the head's files, and decide whether the head is trusted.
 
         Trust costs calls. It is decided only if a suite depends on it or a person asks.
@@ -199,10 +191,10 @@ class PullRequests(Service):
         if asked or wanted_suites:
             protected = await self.trust.protected_files(repo, pull, at, listed)
             selection = replace(selection, protected=protected)
-        if asked or any(needs_trust(suite, protected) for suite in wanted_suites):
+        if asked or any(planning.needs_trust(suite, protected) for suite in wanted_suites):
             rule = at.policy.trust
             trust = await self.trust.of_head(repo, pull, rule, learned.head, protected)
-        return Evaluation(
+        return planning.Evaluation(
             pull=pull,
             at=at,
             selection=selection,
@@ -213,16 +205,18 @@ class PullRequests(Service):
             pushed=learned.trigger is HeadTrigger.SYNCHRONIZE,
         )
 
-    async def _plan(self, evaluation: Evaluation) -> Plan:
+    async def _plan(self, evaluation: planning.Evaluation) -> Plan:
         """Plan the difference between what should run at a head and what runs."""
         pull = evaluation.pull
-        present = ExistingRuns(
+        present = planning.ExistingRuns(
             at_head=await self._store.runs.at(pull.repo_id, pull.head_sha),
-            wanted=await self._store.runs.of_claimant(pull.repo_id, pr_source(pull.number)),
+            wanted=await self._store.runs.of_claimant(
+                pull.repo_id, planning.pr_source(pull.number)
+            ),
         )
-        return plan_head(evaluation, present, self._maker())
+        return planning.plan_head(evaluation, present, self._maker())
 
-    async def start_approved(self, evaluation: Evaluation, builder: PlanBuilder) -> None:
+    async def start_approved(self, evaluation: planning.Evaluation, builder: PlanBuilder) -> None:
         """Start what waited for an approval of the head, if ``builder`` holds one.
 
         A suite that the approver has started by name is not started twice.

@@ -20,15 +20,7 @@ from bot.core.planning.attempts import (
 from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import pr_source
 from bot.core.policy.models import Mode
-from bot.core.runs.native import (
-    EVENTS,
-    LATE_PULL,
-    UNREQUESTED,
-    as_change,
-    as_seen,
-    may_adopt,
-    native_suites,
-)
+from bot.core.runs import native
 from bot.ports.errors import Transient
 from bot.services.workers import Service
 
@@ -43,14 +35,14 @@ class Natives(Service):
 
         Raises ``Transient`` while its pull request may only be late: webhooks overtake each other.
         """
-        if seen.event not in EVENTS:
+        if seen.event not in native.EVENTS:
             return Plan(repo=repo)
         pulls = await self._store.pulls.at(repo.id, seen.head_sha)
         base = pulls[0].base_ref if pulls else repo.default_branch
         at = await self._policies.of(repo, base)
         if not isinstance(at, PolicyAt) or at.policy.mode is not Mode.ON:
             return Plan(repo=repo)
-        names = native_suites(at.policy, seen.path)
+        names = native.native_suites(at.policy, seen.path)
         if not names:
             return Plan(repo=repo)
         if not pulls:
@@ -60,7 +52,7 @@ class Natives(Service):
 
     def _wait_for_pull(self, seen: WorkflowRun) -> None:
         """Raise ``Transient`` if the pull request's webhook may still be on its way."""
-        young = seen.created_at and self._clock.now() - seen.created_at < LATE_PULL
+        young = seen.created_at and self._clock.now() - seen.created_at < native.LATE_PULL
         if young and seen.event != "push":  # most pushes belong to no pull request
             reason = "no pull request with this head is known yet"
             raise Transient(reason, retry_after_s=_SOON_S)
@@ -80,13 +72,14 @@ class Natives(Service):
         told: list[RunEvent] = []
         for name in names:
             attempts = [run for run in known if run.suite == name]
-            if not may_adopt(seen, attempts):
+            if not native.may_adopt(seen, attempts):
                 continue
             request = _request(seen, at, name, pulls)
             run, claimants = maker.make(replace(request, before=latest_runs(attempts).get(name)))
             new_runs.append((run, claimants))
             told += [
-                RunEvent(run.id, source, now, what) for what in (as_seen(seen), as_change(seen))
+                RunEvent(run.id, source, now, what)
+                for what in (native.as_seen(seen), native.as_change(seen))
             ]
         gate = Gate(repo.id, seen.head_sha, pulls[0].number, name=at.policy.gate.name)
         return Plan(
@@ -103,7 +96,7 @@ def _request(seen: WorkflowRun, at: PolicyAt, name: str, pulls: tuple[Pull, ...]
         repo_id=pulls[0].repo_id,
         sha=seen.head_sha,
         number=pulls[0].number,
-        snapshot=freeze(at, name, (), UNREQUESTED),
+        snapshot=freeze(at, name, (), native.UNREQUESTED),
         origin=Message("origin_github", event=seen.event),
         claims=tuple(Claim(pr_source(pull.number), auto=False) for pull in pulls),
     )

@@ -33,9 +33,8 @@ RENEW_S = 10  # during a long step, like reading a log
 BATCH = 8
 _TRY_AGAIN = timedelta(seconds=10)
 _REFUSED_AGAIN = timedelta(minutes=5)
-_LOOK_AT_QUEUE = timedelta(
-    minutes=1
-)  # a release wakes waiting runs at once; this is the safety net
+# A release wakes waiting runs at once; this is the safety net.
+_LOOK_AT_QUEUE = timedelta(minutes=1)
 _FAR_BACK = 16  # in the queue; many runs may be there, and their places matter little
 _LOOK_FAR_BACK = timedelta(minutes=10)
 
