@@ -42,8 +42,7 @@ def _openable(url: str) -> str:
     elif not url.startswith(_POSTGRES):
         raise ValueError(f"must be {_SQLITE}FILE or {_POSTGRES}USER:PASSWORD@HOST/NAME")
     elif find_spec("asyncpg") is None:
-        msg = "PostgreSQL needs its driver: pip install 'ascend-ci[postgres]'"
-        raise ValueError(msg)
+        raise ValueError("PostgreSQL needs its driver: pip install 'ascend-ci[postgres]'")
     return url
 
 
@@ -89,16 +88,14 @@ class Settings(BaseSettings):
             return value
         secrets = tuple(part.strip() for part in value.split(","))
         if not all(secrets):
-            msg = "must not be empty: without a secret anybody could send webhooks"
-            raise ValueError(msg)
+            raise ValueError("must not be empty: without a secret anybody could send webhooks")
         return secrets
 
     @field_validator("dashboard_token")
     @classmethod
     def _not_empty(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not value.get_secret_value().strip():
-            msg = "must not be empty: unset it, and nobody is let in"
-            raise ValueError(msg)
+            raise ValueError("must not be empty: unset it, and nobody is let in")
         return value
 
     @field_validator("github_private_key", mode="before")

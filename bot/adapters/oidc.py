@@ -216,8 +216,7 @@ def _usable(keys: object) -> dict[str, jwt.PyJWK]:
         except (jwt.PyJWTError, ValueError, TypeError):
             continue
     if not usable:
-        reason = "the issuer publishes no key that can be used"
-        raise IssuerSilent(reason)
+        raise IssuerSilent("the issuer publishes no key that can be used")
     return usable
 
 

@@ -96,8 +96,7 @@ class HttpRayJobs:
             return _absence(answer, job_id)
         record = parse_record(answer.json, job_id)
         if record is None:
-            reason = "the submitter answered something else than a job"
-            raise Transient(reason)
+            raise Transient("the submitter answered something else than a job")
         return record
 
     async def of_workflow(
@@ -110,8 +109,7 @@ class HttpRayJobs:
             return NotOffered()
         records = parse_records(answer.json)
         if records is None:
-            reason = "the submitter answered something else than a list of jobs"
-            raise Transient(reason)
+            raise Transient("the submitter answered something else than a list of jobs")
         return records
 
     async def delete_workflow(self, actions_run_id: int, actions_attempt: int) -> None:
@@ -193,11 +191,9 @@ class HttpRayJobs:
         except aiohttp.SocketTimeoutError as error:
             raise Silent(f"the submitter sent nothing for {self._limits.silence_s:g} s") from error
         except TimeoutError as error:
-            reason = "the submitter did not answer in time"
-            raise Transient(reason) from error
+            raise Transient("the submitter did not answer in time") from error
         except aiohttp.InvalidURL as error:
-            reason = "SUBMITTER_URL is no URL"
-            raise Permanent(reason) from error
+            raise Permanent("SUBMITTER_URL is no URL") from error
         except (aiohttp.ClientError, OSError) as error:
             reason = f"the submitter could not be reached: {error or type(error).__name__}"
             raise Transient(reason) from error

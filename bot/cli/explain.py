@@ -48,8 +48,7 @@ def command(
 def _listed(policy: str, files_from: str | None, paths: tuple[str, ...]) -> list[str]:
     """Return the changed paths, from the arguments or from a file."""
     if bool(paths) is bool(files_from):
-        msg = "name the changed files either as PATHS or by --files-from"
-        raise click.UsageError(msg)
+        raise click.UsageError("name the changed files either as PATHS or by --files-from")
     if files_from is None:
         return [git_path(path) for path in paths if path]
     return changed_paths(policy, files_from)

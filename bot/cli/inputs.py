@@ -29,8 +29,7 @@ def policy_or_exit(path: str) -> Policy:
 def changed_paths(policy: str, files_from: str) -> list[str]:
     """Return the paths in a file, one a line, as Git lists them."""
     if files_from == policy:
-        msg = "the policy and the files cannot come from the same place"
-        raise click.UsageError(msg)
+        raise click.UsageError("the policy and the files cannot come from the same place")
     lines = read_bytes(files_from).decode("utf-8", "replace").split("\n")
     return [git_path(line) for line in lines if line]
 

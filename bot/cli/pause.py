@@ -39,8 +39,7 @@ def pause(  # noqa: PLR0913 - one parameter an option
     paused it, why, and until when. If a name is a label and a pool, use label:NAME or pool:NAME.
     """
     if sum((resource is not None, everything, listing)) != 1:
-        msg = "name one label or pool, or say --all or --list"
-        raise click.UsageError(msg)
+        raise click.UsageError("name one label or pool, or say --all or --list")
     if listing:
         _list(as_json=as_json)
         return
@@ -117,8 +116,7 @@ def resume(resource: str | None, by: str, *, everything: bool, as_json: bool) ->
     Other pauses stay.
     """
     if (resource is not None) is everything:
-        msg = "name one label or pool, or say --all"
-        raise click.UsageError(msg)
+        raise click.UsageError("name one label or pool, or say --all")
 
     from bot.cli.operators.printing import pause_line, print_json  # noqa: PLC0415  rich
     from bot.cli.operators.session import operate, or_exit  # noqa: PLC0415  SQLAlchemy

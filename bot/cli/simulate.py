@@ -51,8 +51,7 @@ def command(
     suite's time limit, or its typical minutes.
     """
     if [policy, against, commits, times].count("-") > 1:
-        msg = "only one of the files can be standard input"
-        raise click.UsageError(msg)
+        raise click.UsageError("only one of the files can be standard input")
     new, old = policy_or_exit(policy), policy_or_exit(against) if against else None
     past = _commits(commits)
     minutes = _minutes(times, {*new.suites, *(old.suites if old else ())}) if times else {}

@@ -195,8 +195,7 @@ class Actions:
 
     def _only_scripted(self) -> None:
         if not self.scripted:
-            message = "start and finish belong to scripted runs; this one executes"
-            raise CannotError(message)
+            raise CannotError("start and finish belong to scripted runs; this one executes")
 
     def disable(self, workflow: Workflow) -> None:
         """Disable a workflow by hand."""

@@ -145,8 +145,7 @@ class Checks:
     def rerun(self, run: CheckRun, by: User) -> None:
         """Press *Re-run* on a check. The suite is queued again, the run stays as it was."""
         if run.status != "completed":
-            message = "Re-run is offered on completed checks only"
-            raise CannotError(message)
+            raise CannotError("Re-run is offered on completed checks only")
         self._requeue(run.suite)
         if self.single_sends_suite and len(self.latest(run.suite)) == 1:
             self._hooks.check_suite(run.suite, "rerequested", by)
@@ -165,8 +164,7 @@ class Checks:
     def press(self, run: CheckRun, identifier: str, by: User) -> None:
         """Press one of the app's own buttons, which GitHub shows on completed runs only."""
         if run.status != "completed":
-            message = "buttons are shown on completed check runs only"
-            raise CannotError(message)
+            raise CannotError("buttons are shown on completed check runs only")
         if identifier not in {action["identifier"] for action in run.actions}:
             raise CannotError(f"check run {run.id} has no button {identifier!r}")
         self._hooks.check_run(

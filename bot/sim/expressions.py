@@ -188,8 +188,7 @@ class _Parser:
             self._need(")")
             return value
         if self._at >= len(self._tokens):
-            why = "ends too early"
-            raise self._error(why)
+            raise self._error("ends too early")
         kind, text = self._tokens[self._at]
         self._at += 1
         if kind == "number":
@@ -246,8 +245,7 @@ class _Parser:
             return list(value.values()) if isinstance(value, dict) else list(value or [])
         kind, text = self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
         if kind != "name":
-            why = "a name is expected after '.'"
-            raise self._error(why)
+            raise self._error("a name is expected after '.'")
         self._at += 1
         return _item(value, text)
 

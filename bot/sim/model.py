@@ -302,8 +302,7 @@ class State:
     def the_app(self) -> App:
         """Return the app under test."""
         if self.app is None:
-            message = "no app has been created yet"
-            raise CannotError(message)
+            raise CannotError("no app has been created yet")
         return self.app
 
     def user(self, login: str | User) -> User:

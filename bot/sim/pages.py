@@ -203,8 +203,7 @@ def _commits(pull: Pull) -> list[str]:
 def _comment(sim: Simulation, data: dict[str, str], by: User) -> None:
     pull = sim.pull(int(data["pull"]), data["repo"])
     if not data["body"].strip():
-        message = "A comment needs a text."
-        raise CannotError(message)
+        raise CannotError("A comment needs a text.")
     sim.people.comment(pull, by.login, data["body"].replace("\r\n", "\n"))
 
 

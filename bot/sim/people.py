@@ -124,8 +124,7 @@ class People:
 
     def _synchronize(self, pull: Pull, sha: str, by: User, *, forced: bool) -> None:
         if pull.head_repo is None:
-            message = "the fork of this pull request is gone"
-            raise CannotError(message)
+            raise CannotError("the fork of this pull request is gone")
         before = pull.head_sha
         pull.updated_at = self._state.clock.now()
         self._move_head(pull, before, sha, by, forced=forced)
@@ -136,8 +135,7 @@ class People:
         """Delete the fork of a pull request. Its `head.repo` becomes null."""
         found = self._state.pull(pull)
         if not found.is_fork or found.head_repo is None:
-            message = "this pull request has no fork"
-            raise CannotError(message)
+            raise CannotError("this pull request has no fork")
         del self._state.repos[found.head_repo.id]
         for other in self._state.pulls.values():
             if other is not found and other.head_repo is found.head_repo:
@@ -159,8 +157,7 @@ class People:
         """Open a closed pull request again."""
         found = self._state.pull(pull)
         if found.merged_at is not None:
-            message = "a merged pull request cannot be reopened"
-            raise CannotError(message)
+            raise CannotError("a merged pull request cannot be reopened")
         found.state, found.closed_at = "open", None
         return self._touch(found, "reopened", by)
 

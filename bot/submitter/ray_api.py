@@ -71,8 +71,7 @@ class RayApi:
         try:
             release = str(json.loads(body)["ray_version"])
         except (ValueError, KeyError, TypeError) as error:
-            message = "what answers there is no Ray cluster"
-            raise UnreachableError(message) from error
+            raise UnreachableError("what answers there is no Ray cluster") from error
         numbers = re.match(r"(\d+)\.(\d+)", release)
         if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST:
             needed = ".".join(map(str, OLDEST))
@@ -90,8 +89,7 @@ class RayApi:
         except _NotFoundError:
             return None
         except msgspec.DecodeError as error:
-            message = "the answer for a job is none of Ray's"
-            raise UnreachableError(message) from error
+            raise UnreachableError("the answer for a job is none of Ray's") from error
 
     async def stop(self, job_id: str) -> None:
         """Ask Ray to end a job: TERM to its process group, KILL 3 s later."""
@@ -106,8 +104,7 @@ class RayApi:
             nodes = json.loads(body)["data"]["result"]["result"]
             return sum(node["state"] == "ALIVE" for node in nodes)
         except (ValueError, KeyError, TypeError) as error:
-            message = "the answer for the nodes is none of Ray's"
-            raise UnreachableError(message) from error
+            raise UnreachableError("the answer for the nodes is none of Ray's") from error
 
     async def log(self, job_id: str, node_id: str, *, follow: bool) -> AsyncGenerator[bytes, None]:
         """Yield a job's whole output from its first byte; with `follow` it never ends by itself."""

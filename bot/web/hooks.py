@@ -45,8 +45,7 @@ class Hooks:
         metrics: Metrics,
     ) -> None:
         if not secrets or not all(secrets):
-            msg = "a webhook secret is required"
-            raise ValueError(msg)
+            raise ValueError("a webhook secret is required")
         self._store = store
         self._secrets = secrets
         self._app_id = app_id

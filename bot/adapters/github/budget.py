@@ -50,8 +50,7 @@ class Budget:
         """Raise ``Transient`` while calls are held back, or if progress must wait."""
         held = self._seconds_until(self._held_until)
         if held > 0:
-            reason = "GitHub's limits hold calls back"
-            raise Transient(reason, retry_after_s=held)
+            raise Transient("GitHub's limits hold calls back", retry_after_s=held)
         reset = self._seconds_until(self._resets_at)
         low = self.remaining is not None and self.remaining < self._limit * LOW_SHARE
         if priority is Priority.PROGRESS and reset > 0 and low:
@@ -128,8 +127,7 @@ class Pace:
         try:
             while (wait := self._wait_s(ticket)) > 0:
                 if self._clock.now() + timedelta(seconds=wait) > give_up_at:
-                    reason = "writes to GitHub are paced"
-                    raise Transient(reason, retry_after_s=wait)
+                    raise Transient("writes to GitHub are paced", retry_after_s=wait)
                 await self._clock.sleep(wait)
             self._tokens -= 1
         finally:

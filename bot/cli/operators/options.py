@@ -11,15 +11,13 @@ _REPO = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}|[0-9]{1,18}", re.ASCII).fullmat
 def _nonblank(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     """Refuse an empty text: people read it, and the audit keeps it."""
     if value is not None and not value.strip():
-        msg = "must not be empty"
-        raise click.BadParameter(msg)
+        raise click.BadParameter("must not be empty")
     return value.strip() if value else value
 
 
 def _named(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     if value is not None and not _REPO(value):
-        msg = "must be OWNER/NAME or the repository's number"
-        raise click.BadParameter(msg)
+        raise click.BadParameter("must be OWNER/NAME or the repository's number")
     return value
 
 

@@ -76,10 +76,10 @@ class Signature(BaseModel):
     @model_validator(mode="after")
     def _check_patterns(self) -> Self:
         if self.match is None and not self.codes:
-            raise ValueError("needs match or codes")  # noqa: EM101 - pydantic turns it into a message
+            raise ValueError("needs match or codes")
         for pattern in (self.match, self.unless):
             if pattern is not None and _compiled(pattern).search(""):
-                raise ValueError("a pattern must not match an empty line")  # noqa: EM101 - as above
+                raise ValueError("a pattern must not match an empty line")
         return self
 
 

@@ -222,8 +222,7 @@ def _check_suite(payload: Payload, app_id: int | None) -> Event | Ignored:
 def _refuse_other_app(payload: Payload, path: str, app_id: int | None) -> None:
     """Every app's check events reach us, GitHub Actions' included: most of the traffic."""
     if app_id is not None and _maybe(payload, path) != app_id:
-        msg = "another app's check"
-        raise _UnusedError(msg)
+        raise _UnusedError("another app's check")
 
 
 def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:

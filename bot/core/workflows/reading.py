@@ -86,12 +86,10 @@ class _Reader:
     def read(self) -> Table:
         root = compose(self._lines, max_depth=MAX_DEPTH)
         if root is None:
-            msg = "is empty"
-            raise UnreadableError(msg)
+            raise UnreadableError("is empty")
         tree = self._tree(root)
         if not isinstance(tree, Table):
-            msg = "is no mapping, so it is no workflow"
-            raise UnreadableError(msg, tree.line)
+            raise UnreadableError("is no mapping, so it is no workflow", tree.line)
         return tree
 
     def _tree(self, node: Any) -> Tree:

@@ -54,8 +54,7 @@ class Natives(Service):
         """Raise ``Transient`` if the pull request's webhook may still be on its way."""
         young = seen.created_at and self._clock.now() - seen.created_at < native.LATE_PULL
         if young and seen.event != "push":  # most pushes belong to no pull request
-            reason = "no pull request with this head is known yet"
-            raise Transient(reason, retry_after_s=_SOON_S)
+            raise Transient("no pull request with this head is known yet", retry_after_s=_SOON_S)
 
     async def _adopt(
         self,
