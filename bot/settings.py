@@ -5,14 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    HttpUrl,
-    SecretStr,
-    ValidationError,
-    field_validator,
-)
+from pydantic import AfterValidator, Field, HttpUrl, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 Kind = TypeVar("Kind", bound=BaseSettings)

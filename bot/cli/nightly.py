@@ -89,12 +89,7 @@ async def _ask(
     at, note = session.now.replace(microsecond=0), f"asked for by {by}"
     firing = Firing(told.schedule.repo_id, name, at, FiringState.ASKED, note=note)
     entry = AuditEntry(
-        session.now,
-        by,
-        f"nightly {name}",
-        allowed=True,
-        rule="operator",
-        repo_id=firing.repo_id,
+        session.now, by, f"nightly {name}", allowed=True, rule="operator", repo_id=firing.repo_id
     )
     await session.store.schedules.ask(firing, entry)
     return told, firing

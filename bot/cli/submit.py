@@ -7,10 +7,7 @@ import click
 from bot import submit
 
 
-@click.command(
-    context_settings={"ignore_unknown_options": True},
-    add_help_option=False,
-)
+@click.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(arguments: tuple[str, ...]) -> None:
     """Submit a RayJob, follow its log, and end with its result."""

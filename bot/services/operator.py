@@ -115,9 +115,7 @@ class Operator:
         sources = tuple(claimant.source for claimant in claimants)
         entry = self._entry(f"retry {run.suite} ({run.id}) as attempt {again.attempt}", run)
         changes = Plan(
-            new_runs=((again, claimants),),
-            gates=await self._gates(again, sources),
-            audit=(entry,),
+            new_runs=((again, claimants),), gates=await self._gates(again, sources), audit=(entry,)
         )
         await self._store.commit(changes, again.created_at, done=None)
         return Retried(again.id, again.attempt, again.suite, sources)

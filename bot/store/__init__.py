@@ -64,11 +64,7 @@ class Store:
 
     @classmethod
     async def open(
-        cls,
-        url: str,
-        *,
-        wake: Wake | None = None,
-        new_id: Callable[[datetime], str] = ulid,
+        cls, url: str, *, wake: Wake | None = None, new_id: Callable[[datetime], str] = ulid
     ) -> "Store":
         """Open a migrated database; raises ``Transient`` when it can't be reached."""
         db = Database(url)

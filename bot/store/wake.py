@@ -97,9 +97,7 @@ class PostgresWake(LocalWake):
             topics, self._outgoing = sorted(self._outgoing), set()
             if topics:
                 await conn.execute(
-                    "SELECT pg_notify($1, topic) FROM unnest($2::text[]) AS topic",
-                    _CHANNEL,
-                    topics,
+                    "SELECT pg_notify($1, topic) FROM unnest($2::text[]) AS topic", _CHANNEL, topics
                 )
             if not self._outgoing:
                 self._all_sent.set()

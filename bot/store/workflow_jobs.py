@@ -136,11 +136,7 @@ async def _offline_label(
     ours_at = await conn.scalar(select(func.max(runs.c.started_at)).where(ours))
     times = [at for at in (began_at, ours_at) if at]
     return offline(
-        label,
-        since,
-        began_at=max(times, default=None),
-        busy=bool(await conn.scalar(busy)),
-        now=now,
+        label, since, began_at=max(times, default=None), busy=bool(await conn.scalar(busy)), now=now
     )
 
 

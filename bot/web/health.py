@@ -25,11 +25,7 @@ class Probes:
     """The handlers of /healthz, /readyz and /metrics."""
 
     def __init__(
-        self,
-        store: Store,
-        metrics: Metrics,
-        clock: Clock,
-        stuck: Callable[[], tuple[str, ...]],
+        self, store: Store, metrics: Metrics, clock: Clock, stuck: Callable[[], tuple[str, ...]]
     ) -> None:
         """Set it up; ``stuck`` names the loops that hang."""
         self._store = store

@@ -37,12 +37,7 @@ class Hooks:
     """Stores webhooks that GitHub has signed with one of the secrets."""
 
     def __init__(
-        self,
-        store: Store,
-        secrets: tuple[bytes, ...],
-        app_id: int,
-        clock: Clock,
-        metrics: Metrics,
+        self, store: Store, secrets: tuple[bytes, ...], app_id: int, clock: Clock, metrics: Metrics
     ) -> None:
         if not secrets or not all(secrets):
             raise ValueError("a webhook secret is required")

@@ -28,10 +28,7 @@ async def fails(play: Play) -> None:
     broken = suite(PPO, sha, "failure", "ValueError in trainer/rollout.py:12")
     await play.expect(broken)
     first = play.rerun(broken, by="wim")
-    await play.expect(
-        replace(broken, after=first.id),
-        gate(sha, "failure", f"{PPO} failed"),
-    )
+    await play.expect(replace(broken, after=first.id), gate(sha, "failure", f"{PPO} failed"))
 
 
 async def nothing(play: Play) -> None:
@@ -67,10 +64,7 @@ async def stranger(play: Play) -> None:
     await play.expect(waits)
     play.nothing_started(sha)
     play.press(waits, "approve", by="mia")
-    await play.expect(
-        suite(PPO, sha, "success", "Passed"),
-        gate(sha, "success", f"{PPO} passed"),
-    )
+    await play.expect(suite(PPO, sha, "success", "Passed"), gate(sha, "success", f"{PPO} passed"))
 
 
 async def supersedes(play: Play) -> None:
@@ -93,8 +87,7 @@ async def outlives(play: Play) -> None:
     await play.until("the Actions job to end", lambda: _job_ended(play, sha))
     await play.until_rayjob_runs(sha)  # still, or this scene proves nothing
     await play.expect(
-        suite(EVALUATION, sha, "success", "Passed"),
-        gate(sha, "success", f"{EVALUATION} passed"),
+        suite(EVALUATION, sha, "success", "Passed"), gate(sha, "success", f"{EVALUATION} passed")
     )
 
 

@@ -121,9 +121,7 @@ class AttemptMaker:
         return run, tuple(claim.on(run.id) for claim in request.claims)
 
     def make_or_join(
-        self,
-        requests: Iterable[AttemptRequest],
-        runs_again: Callable[[Run, Snapshot], bool],
+        self, requests: Iterable[AttemptRequest], runs_again: Callable[[Run, Snapshot], bool]
     ) -> Plan:
         """Make the attempts that are missing; an open attempt gets the claims instead.
 

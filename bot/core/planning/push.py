@@ -33,10 +33,7 @@ def selected_by_push(commit: Commit, selection: Selection) -> dict[str, Message]
 
 
 def plan_push(
-    commit: Commit,
-    reasons: dict[str, Message],
-    runs: tuple[RunClaimants, ...],
-    maker: AttemptMaker,
+    commit: Commit, reasons: dict[str, Message], runs: tuple[RunClaimants, ...], maker: AttemptMaker
 ) -> Plan:
     """Plan the runs for a push; a result that counts on this very commit is not run again."""
     return start(commit, reasons, runs, lambda run, now: runs_again(run, now, fresh=True), maker)

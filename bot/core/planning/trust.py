@@ -99,7 +99,4 @@ def _protected(
 ) -> Trusted:
     if pusher and all(person.level.at_least(Level.MAINTAIN) for person in involved):
         return Trusted(True, Message("trust_maintain"))
-    return Trusted(
-        False,
-        Message("trust_protected", path=protected[0]),
-    )
+    return Trusted(False, Message("trust_protected", path=protected[0]))

@@ -116,8 +116,7 @@ class Suite(Part):
     )
     title: v.Text = Field("", description="Title for people; default: the suite's key")
     start: Start = Field(
-        Start.DISPATCH,
-        description="dispatch: the bot starts it; native: GitHub starts it",
+        Start.DISPATCH, description="dispatch: the bot starts it; native: GitHub starts it"
     )
     inputs: dict[v.InputName, v.InputValue] = Field(
         default_factory=dict,

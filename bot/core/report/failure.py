@@ -19,11 +19,7 @@ def failure_summary(
 ) -> tuple[Section, ...]:
     """Return the headline, the cause and what to do next."""
     run = view.run
-    return (
-        _headline(writer, run, digest),
-        _cause(writer, run, digest),
-        _next(writer, run, digest),
-    )
+    return (_headline(writer, run, digest), _cause(writer, run, digest), _next(writer, run, digest))
 
 
 def _headline(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
@@ -69,10 +65,7 @@ def _cause(writer: MarkdownWriter, run: Run, digest: Digest | None) -> Section:
 
 def _next(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
     hint = writer.prose(digest.hint) if digest else ""
-    return sentences(
-        writer.text("next", hint=f"{hint}.") if hint else "",
-        rerun_how(writer, run),
-    )
+    return sentences(writer.text("next", hint=f"{hint}.") if hint else "", rerun_how(writer, run))
 
 
 def failure_text(writer: MarkdownWriter, digest: Digest | None, problem: str) -> list[Section]:

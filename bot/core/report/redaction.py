@@ -116,10 +116,7 @@ _RULES: tuple[tuple[str, Replace], ...] = (
     (_HEADER, _keep_first),
     (r"(?i)(\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=*\-]{6,})", _scheme),
     # Huawei's access and secret key, and the short names people give them.
-    (
-        rf"((?:\b|_)(?:AK|SK|ak|sk|Ak|Sk){_SEPARATOR}\\?[\"']?)[A-Za-z0-9+/=*]{{8,}}",
-        _keep_first,
-    ),
+    (rf"((?:\b|_)(?:AK|SK|ak|sk|Ak|Sk){_SEPARATOR}\\?[\"']?)[A-Za-z0-9+/=*]{{8,}}", _keep_first),
     (rf"(?i)({_KEY}{_SEPARATOR}){_VALUE}", _quoted),
     (rf"(?i)(--[A-Za-z0-9\-]*(?:{_SURE}|token)\s+){_VALUE}", _quoted),
     (rf"(?i)([A-Za-z0-9_.\-]*token)({_SEPARATOR}){_VALUE}", _token),

@@ -4,16 +4,7 @@ from datetime import datetime
 from typing import assert_never
 
 from bot.core.github.limits import TITLE_CHARS
-from bot.core.messages.words import (
-    about,
-    between,
-    capital,
-    clock,
-    duration,
-    lower,
-    number,
-    ordinal,
-)
+from bot.core.messages.words import about, between, capital, clock, duration, lower, number, ordinal
 from bot.core.model.digests import UNKNOWN, Digest
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.report.context import MarkdownWriter

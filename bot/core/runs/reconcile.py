@@ -220,8 +220,7 @@ def _limit(given: ReconcileInput, observed: Observed) -> steps.Step | None:
     silent = any(job.silent_since for job in given.rayjobs)  # the job may still print lines
     if lines and now - max(lines) >= stalled and not silent:
         return steps.RequestStop(
-            StopReason.STALL,
-            Message("run_stalled", minutes=run.snapshot.suite.stall_minutes),
+            StopReason.STALL, Message("run_stalled", minutes=run.snapshot.suite.stall_minutes)
         )
     return None
 

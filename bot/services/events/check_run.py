@@ -215,8 +215,5 @@ def _started_without_pull(
     """Return the plan of a re-run; a merge group's gate is looked at anew."""
     gates = (Gate(event.repo.id, event.sha, 0, name=group.data.gate),) if group else ()
     return Plan(
-        repo=event.repo,
-        gates=gates,
-        new_runs=tuple(builder.new_runs),
-        audit=tuple(builder.audit),
+        repo=event.repo, gates=gates, new_runs=tuple(builder.new_runs), audit=tuple(builder.audit)
     )

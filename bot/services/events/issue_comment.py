@@ -114,11 +114,7 @@ class IssueComments(Service):
         return _answer(context.event, builder, replace(plan, head=context.heads[-1]))
 
     async def _context(
-        self,
-        event: IssueCommentEvent,
-        commands: tuple[Command, ...],
-        pull: Pull,
-        policy: PolicyAt,
+        self, event: IssueCommentEvent, commands: tuple[Command, ...], pull: Pull, policy: PolicyAt
     ) -> CommandContext:
         asked = await self._pulls.evaluate_for(event.repo, pull, policy, event.author)
         known = await self._store.pulls.heads(event.repo.id, pull.number)
@@ -148,11 +144,7 @@ class IssueComments(Service):
         return tuple({item.run.id: item.run for item in found}.values())
 
     async def _request_at_former(
-        self,
-        event: IssueCommentEvent,
-        asked: RequestedHead,
-        former: tuple[Head, ...],
-        sha: Sha,
+        self, event: IssueCommentEvent, asked: RequestedHead, former: tuple[Head, ...], sha: Sha
     ) -> StartRequest:
         """Return the request for a former head: its files are not known, suites are named."""
         evaluation = replace(asked.evaluation, selection=Selection(()), files=())

@@ -57,9 +57,7 @@ class WorkflowRuns(Service):
             return Plan(repo=event.repo, run_events=(run_event,))
         origin = Message("origin_actions", who=event.run.triggered_by.login or Message("somebody"))
         request = replace(
-            next_attempt(before, origin),
-            claims=await self._claims(event, before),
-            adopts=event.run,
+            next_attempt(before, origin), claims=await self._claims(event, before), adopts=event.run
         )
         run, claimants = self._maker().make(request)
         what = f"rerun {run.suite} in the Actions tab"

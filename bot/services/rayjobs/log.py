@@ -76,12 +76,7 @@ class RayJobLog:
 
     @classmethod
     async def _anew(
-        cls,
-        files: LogFiles,
-        digesters: Digesters,
-        run: Run,
-        rayjob: RayJob,
-        why: Transient,
+        cls, files: LogFiles, digesters: Digesters, run: Run, rayjob: RayJob, why: Transient
     ) -> "RayJobLog":
         """Replace a damaged file; go on without a file if none can be opened."""
         log = cls(run, digesters.of(run), Resume())
