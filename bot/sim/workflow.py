@@ -1,20 +1,17 @@
 """Workflow files: a declared subset of their syntax, and the dispatch of one."""
 
 import json
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
+import msgspec
 import yaml
 
 from bot.sim.errors import not_found, refuse
 from bot.sim.model import Pull, Repo, State, User, Workflow
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-WORKFLOW_KEYS = {"name", "run-name", "on", "permissions", "env", "defaults", "concurrency", "jobs"}
-JOB_KEYS = {"name", "runs-on", "needs", "if", "permissions", "env", "defaults", "steps", "outputs"}
-JOB_KEYS |= {"timeout-minutes", "container"}
-STEP_KEYS = {"id", "name", "if", "run", "uses", "with", "env", "shell", "working-directory"}
-STEP_KEYS |= {"timeout-minutes", "continue-on-error"}
+Spec = TypeVar("Spec", bound=msgspec.Struct)
 INPUT_KEYS = {"description", "required", "default", "type", "options", "deprecationMessage"}
 SHELLS = {
     None: ["bash", "-e"],
@@ -36,54 +33,65 @@ class Input:
     options: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class StepSpec:
+class StepSpec(
+    msgspec.Struct,
+    rename={
+        "arguments": "with",
+        "condition": "if",
+        "folder": "working-directory",
+        "timeout_minutes": "timeout-minutes",
+        "continue_on_error": "continue-on-error",
+    },
+):
     """A step as written."""
 
-    id: str | None
-    name: str | None
-    run: str | None
-    uses: str | None
-    arguments: dict[str, Any]
-    env: dict[str, Any]
-    condition: Any
-    shell: str | None
-    folder: str | None
-    timeout_minutes: Any
-    continue_on_error: Any
+    id: Any = None
+    name: Any = None
+    run: Any = None
+    uses: Any = None
+    arguments: Any = {}
+    env: Any = {}
+    condition: Any = None
+    shell: Any = None
+    folder: Any = None
+    timeout_minutes: Any = None
+    continue_on_error: Any = False
 
 
-@dataclass(slots=True)
-class JobSpec:
+class JobSpec(
+    msgspec.Struct,
+    rename={"labels": "runs-on", "condition": "if", "timeout_minutes": "timeout-minutes"},
+):
     """A job as written. The simulation refuses it for its `problems`."""
 
-    key: str
-    name: str
-    labels: Any
-    needs: list[str]
-    condition: Any
-    env: dict[str, Any]
-    steps: list[StepSpec]
-    outputs: dict[str, Any]
-    permissions: Any
-    timeout_minutes: Any
-    container: Any
-    problems: list[str] = field(default_factory=list)
+    name: Any = None
+    labels: Any = None
+    needs: Any = []
+    condition: Any = None
+    env: Any = {}
+    defaults: Any = {}
+    steps: Any = []
+    outputs: Any = {}
+    permissions: Any = None
+    timeout_minutes: Any = None
+    container: Any = None
+    key: str = ""
+    problems: list[str] = []
 
 
-@dataclass(slots=True)
-class WorkflowFile:
+class WorkflowFile(msgspec.Struct, rename={"run_name": "run-name", "triggers": "on"}):
     """A workflow file as written. Its `problems` concern all of it."""
 
-    name: str | None
-    run_name: str | None
-    triggers: dict[str, Any]
-    inputs: dict[str, Input]
-    env: dict[str, Any]
-    permissions: Any
-    concurrency: Any
-    jobs: dict[str, JobSpec]
-    problems: list[str] = field(default_factory=list)
+    name: Any = None
+    run_name: Any = None
+    triggers: Any = {}
+    permissions: Any = None
+    env: Any = {}
+    defaults: Any = {}
+    concurrency: Any = None
+    jobs: Any = {}
+    inputs: dict[str, Input] = {}
+    problems: list[str] = []
 
 
 def parse(text: str) -> WorkflowFile:
@@ -91,32 +99,26 @@ def parse(text: str) -> WorkflowFile:
     try:
         data = yaml.load(text, Loader=_LOADER)  # noqa: S506 - one of the two safe ones
     except yaml.YAMLError as error:
-        return _broken(f"not YAML: {error}")
+        return WorkflowFile(problems=[f"not YAML: {error}"])
     if not isinstance(data, dict):
-        return _broken("a workflow is a mapping")
+        return WorkflowFile(problems=["a workflow is a mapping"])
     data = {("on" if key is True else key): value for key, value in data.items()}
-    triggers = _triggers(data.get("on"))
-    problems = _unknown(data, WORKFLOW_KEYS, "workflow")
-    jobs = data.get("jobs")
-    if not isinstance(jobs, dict) or not jobs:
-        jobs = {}
-        problems.append("a workflow needs jobs")
-    defaults = data.get("defaults")
-    return WorkflowFile(
-        name=data.get("name"),
-        run_name=data.get("run-name"),
-        triggers=triggers,
-        inputs=_inputs(triggers, problems),
-        env=data.get("env") or {},
-        permissions=data.get("permissions"),
-        concurrency=data.get("concurrency"),
-        jobs={str(key): _job(str(key), job or {}, defaults) for key, job in jobs.items()},
-        problems=problems,
-    )
+    file, file_problems = _read(data, WorkflowFile, "workflow")
+    file.triggers = _triggers(file.triggers)
+    file.inputs = _inputs(file.triggers, file_problems)
+    if not isinstance(file.jobs, dict) or not file.jobs:
+        file.jobs = {}
+        file_problems.append("a workflow needs jobs")
+    file.jobs = {str(key): _job(str(key), job or {}, file) for key, job in file.jobs.items()}
+    file.problems = file_problems
+    return file
 
 
-def _broken(problem: str) -> WorkflowFile:
-    return WorkflowFile(None, None, {}, {}, {}, None, None, {}, [problem])
+def _read(data: dict[str, Any], kind: type[Spec], where: str) -> tuple[Spec, list[str]]:
+    """Read a mapping without its empty keys; return it, and a line for each unknown key."""
+    known = {*kind.__struct_encode_fields__} - {"key", "inputs", "problems"}
+    given = {key: value for key, value in data.items() if key in known and value is not None}
+    return msgspec.convert(given, kind), _unknown(data, known, where)
 
 
 def _unknown(data: dict[str, Any], known: set[str], where: str) -> list[str]:
@@ -147,52 +149,24 @@ def _inputs(triggers: dict[str, Any], problems: list[str]) -> dict[str, Input]:
     return found
 
 
-def _job(key: str, data: dict[str, Any], defaults: Any) -> JobSpec:
-    problems = _unknown(data, JOB_KEYS, f"job {key}")
-    needs = data.get("needs") or []
-    run_defaults = ((defaults or {}).get("run") or {}) | (
-        (data.get("defaults") or {}).get("run") or {}
-    )
+def _job(key: str, data: dict[str, Any], file: WorkflowFile) -> JobSpec:
+    job, problems = _read(data, JobSpec, f"job {key}")
+    defaults = (file.defaults.get("run") or {}) | (job.defaults.get("run") or {})
     steps = []
-    for number, raw in enumerate(data.get("steps") or [], 1):
-        problems += _step_problems(raw, f"job {key}, step {number}")
-        steps.append(_step(raw, run_defaults))
+    for number, raw in enumerate(job.steps, 1):
+        where = f"job {key}, step {number}"
+        step, unknown = _read(defaults | raw, StepSpec, where)
+        problems += [*unknown, *_step_problems(raw, where)]
+        steps.append(step)
     if not steps:
         problems.append(f"job {key}: has no steps")
-    return JobSpec(
-        key=key,
-        name=str(data.get("name", key)),
-        labels=data.get("runs-on"),
-        needs=[needs] if isinstance(needs, str) else list(needs),
-        condition=data.get("if"),
-        env=data.get("env") or {},
-        steps=steps,
-        outputs=data.get("outputs") or {},
-        permissions=data.get("permissions"),
-        timeout_minutes=data.get("timeout-minutes"),
-        container=data.get("container"),
-        problems=problems,
-    )
-
-
-def _step(raw: dict[str, Any], defaults: dict[str, Any]) -> StepSpec:
-    return StepSpec(
-        id=raw.get("id"),
-        name=raw.get("name"),
-        run=raw.get("run"),
-        uses=raw.get("uses"),
-        arguments=raw.get("with") or {},
-        env=raw.get("env") or {},
-        condition=raw.get("if"),
-        shell=raw.get("shell", defaults.get("shell")),
-        folder=raw.get("working-directory", defaults.get("working-directory")),
-        timeout_minutes=raw.get("timeout-minutes"),
-        continue_on_error=raw.get("continue-on-error", False),
-    )
+    job.key, job.name, job.steps, job.problems = key, str(job.name or key), steps, problems
+    job.needs = [job.needs] if isinstance(job.needs, str) else list(job.needs)
+    return job
 
 
 def _step_problems(raw: dict[str, Any], where: str) -> list[str]:
-    problems = _unknown(raw, STEP_KEYS, where)
+    problems = []
     if ("run" in raw) == ("uses" in raw):
         problems.append(f"{where}: needs either run or uses")
     name, _, version = str(raw.get("uses", "")).partition("@")
