@@ -300,13 +300,8 @@ class JobRunner:
             self._log.write("##[warning]actions/upload-artifact does nothing in the simulation")
             return "success"
         checkout = Checkout(self._work.state, self._job.run, self.workspace, arguments)
-        if problem := checkout.problem():
-            self._log.error(problem)
-            return "failure"
-        code = await checkout.perform(self._log, self._stopping(), self._owned)
-        if code:
-            self._log.error(f"The process 'git' failed with exit code {code}")
-        return "failure" if code else "success"
+        fine = await checkout.perform(self._log, self._stopping(), self._owned)
+        return "success" if fine else "failure"
 
     def _collect_outputs(self) -> None:
         try:

@@ -31,9 +31,7 @@ def print_table(
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head in heads:
         table.add_column(head, overflow="fold", no_wrap=head in whole)
-    for row in rows:
-        table.add_row(*(Text(one_line(cell)) for cell in row))
-    _console().print(table)
+    _print(table, rows)
 
 
 def print_lines(pairs: Iterable[tuple[str, str]]) -> None:
@@ -41,14 +39,14 @@ def print_lines(pairs: Iterable[tuple[str, str]]) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in pairs:
-        if value:
-            table.add_row(Text(name), Text(one_line(value)))
-    _console().print(table)
+    _print(table, (pair for pair in pairs if pair[1]))
 
 
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else _UNBOUND, highlight=False)
+def _print(table: Table, rows: Iterable[Sequence[str]]) -> None:
+    for row in rows:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    console = Console(width=None if sys.stdout.isatty() else _UNBOUND, highlight=False)
+    console.print(table)
 
 
 def short(name: str, chars: int) -> str:

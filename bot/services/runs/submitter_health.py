@@ -12,7 +12,7 @@ ASK_EVERY = timedelta(seconds=10)
 class SubmitterHealth:
     """Remembers the last answer, and since when the submitter is down."""
 
-    def __init__(self, rayjobs: RayJobs | None, clock: Clock) -> None:
+    def __init__(self, rayjobs: RayJobs, clock: Clock) -> None:
         self._rayjobs = rayjobs
         self._clock = clock
         self._asked_at: datetime | None = None
@@ -20,9 +20,7 @@ class SubmitterHealth:
         self._reason = ""
 
     async def down(self) -> Message:
-        """Return why and since when the submitter is down, "" if it is not or there is none."""
-        if self._rayjobs is None:
-            return NOTHING
+        """Return why and since when the submitter is down, "" if it is not."""
         now = self._clock.now()
         if self._asked_at is None or now - self._asked_at >= ASK_EVERY:
             self._asked_at = now
