@@ -55,7 +55,7 @@ from bot.web.announcements import RayJobAnnouncements
 from bot.web.api import RUN, AuditApi, RunsApi, api_app
 from bot.web.explain import PULL, ExplainApi
 from bot.web.guard import Guard
-from bot.web.health import Depends, GitHubHeard, HealthPage, Probes
+from bot.web.health import GitHubHeard, HealthPage, Probes
 from bot.web.hooks import MAX_BODY, Hooks
 
 _INBOXES = 2  # loops of one kind, so that one slow delivery or step does not delay the others
@@ -224,7 +224,7 @@ def make_api(parts: Parts, loops: WorkerPool) -> web.Application:
     token = settings.dashboard_token
     guard = Guard(settings.dashboard, token.get_secret_value() if token else None)
     submitter = SubmitterHealth(parts.rayjobs, clock).down if parts.rayjobs else None
-    health = Depends(store, clock, parts.heard.state, submitter, loops.ages_s, loops.stuck)
+    health = HealthPage(store, clock, parts.heard.state, submitter, loops.ages_s, loops.stuck)
     announcer = Announcements(parts.deps, parts.issuer, submitter=parts.rayjobs is not None)
     runs = RunsApi(store)
     explain = ExplainApi(store, parts.checker.policy, _default(settings))
@@ -235,7 +235,7 @@ def make_api(parts: Parts, loops: WorkerPool) -> web.Application:
             web.get(f"/runs/{RUN}", guard(runs.show)),
             web.get("/audit", guard(AuditApi(store, clock).list)),
             web.get(f"/explain/{PULL}", guard(explain.get)),
-            web.get("/health", guard(HealthPage(health).get)),
+            web.get("/health", guard(health.get)),
         ]
     )
 

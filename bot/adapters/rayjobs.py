@@ -19,7 +19,7 @@ import stamina
 from yarl import URL
 
 from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord, parse_record, parse_records
-from bot.ports.errors import Permanent, Silent, Transient
+from bot.ports.errors import Permanent, Silent, Transient, is_soon_over
 
 _NOT_OFFERED = frozenset(
     {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED}
@@ -39,15 +39,11 @@ class Limits:
     """Time limits and size limits of calls."""
 
     connect_s: float = 10.0
-    answer_s: float = 30.0
-    """For the whole of a short call."""
-    silence_s: float = 60.0
-    """Without a byte on an open watch; then it raises `Silent`."""
-    body_bytes: int = 4 * 1024 * 1024
-    """A thousand records; more is no answer of a submitter."""
+    answer_s: float = 30.0  # for the whole of a short call
+    silence_s: float = 60.0  # without a byte on an open watch; then it raises `Silent`
+    body_bytes: int = 4 * 1024 * 1024  # a thousand records; more is no answer of a submitter
     attempts: int = 3
-    wait_s: float = 0.5
-    """Before the second attempt; doubled before each further one."""
+    wait_s: float = 0.5  # before the second attempt; doubled before each further one
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +135,7 @@ class HttpRayJobs:
         """Make a call that is safe to repeat; a status in `accept` is an answer, not a refusal."""
         limits = self._limits
         async for attempt in stamina.retry_context(
-            on=_is_soon_over,
+            on=is_soon_over,
             attempts=limits.attempts,
             timeout=None,
             wait_initial=limits.wait_s,
@@ -244,11 +240,6 @@ def _raise_refusal(answer: _Answer, retry_after_s: float | None = None) -> None:
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _TRY_LATER:
         raise Transient(reason, retry_after_s=retry_after_s)
     raise Permanent(reason, status=status)
-
-
-def _is_soon_over(error: Exception) -> bool:
-    """Return True if a repetition here may help; the caller waits for named times."""
-    return isinstance(error, Transient) and error.retry_after_s is None
 
 
 def _retry_after_s(response: aiohttp.ClientResponse) -> float | None:

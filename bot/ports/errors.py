@@ -34,3 +34,8 @@ class Permanent(Exception):  # noqa: N818  as above
     def is_gone(self) -> bool:
         """Return True if GitHub shows the thing to nobody (any more)."""
         return self.status in {404, 410}
+
+
+def is_soon_over(error: Exception) -> bool:
+    """Return True if a repetition at once may help; a named time is the caller's to wait for."""
+    return isinstance(error, Transient) and error.retry_after_s is None

@@ -91,8 +91,8 @@ class GitHubHeard:
 
 
 @dataclass(frozen=True, slots=True)
-class Depends:
-    """The things that health depends on."""
+class HealthPage:
+    """The handler of /api/v1/health, with all that health depends on."""
 
     store: Store
     clock: Clock
@@ -101,20 +101,11 @@ class Depends:
     loops: Callable[[], dict[str, float]]  # seconds since the last round of each loop
     stuck: Callable[[], tuple[str, ...]]
 
-
-class HealthPage:
-    """The handler of /api/v1/health."""
-
-    def __init__(self, depends: Depends) -> None:
-        self._depends = depends
-
     async def get(self, _request: web.Request) -> web.Response:
         """Answer 200, or 503 if the database can't be reached; ``ok`` is the sum."""
-        depends = self._depends
         problem, counts = await self._counted()
         submitter = await self._submitter()
-        github = depends.github()
-        stuck = depends.stuck()
+        github, stuck = self.github(), self.stuck()
         bad = problem or submitter["problem"] or stuck or github["ok"] is False
         delivery_at = counts.last_delivery_at if counts else None
         body = {
@@ -122,7 +113,7 @@ class HealthPage:
             "database": {"ok": not problem, "problem": problem},
             "github": {**github, "last_delivery_at": iso(delivery_at)},
             "submitter": submitter,
-            "loops": {name: round(age_s, 1) for name, age_s in depends.loops().items()},
+            "loops": {name: round(age_s, 1) for name, age_s in self.loops().items()},
             "loops_stuck": list(stuck),
             **(_waiting(counts) if counts else {}),
         }
@@ -130,14 +121,13 @@ class HealthPage:
 
     async def _counted(self) -> tuple[str, Health | None]:
         try:
-            return "", await self._depends.store.health.counts(self._depends.clock.now())
+            return "", await self.store.health.counts(self.clock.now())
         except Transient:  # its text may quote a query
             return "it can't be reached", None
 
     async def _submitter(self) -> dict[str, Any]:
-        ask = self._depends.submitter
-        problem = "" if ask is None else await ask()
-        return {"configured": ask is not None, "ok": not problem, "problem": problem}
+        problem = await self.submitter() if self.submitter else ""
+        return {"configured": bool(self.submitter), "ok": not problem, "problem": problem}
 
 
 def _waiting(counts: Health) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from bot.sim.auth import key_pair
 from bot.store.tokens import Announced
 from bot.web.announcements import MAX_BODY
 from bot.web.guard import Guard
-from bot.web.health import Depends, GitHubHeard, HealthPage
+from bot.web.health import GitHubHeard, HealthPage
 from tests.databases import SqliteTemplate
 from tests.store.building import NOW, put, run
 from tests.web.server import Answer, WebServer, open_server
@@ -195,11 +195,11 @@ async def test_health_is_bad_while_a_dependency_is(server: WebServer) -> None:
     async def submitter() -> str:
         return down
 
-    depends = Depends(
+    page = HealthPage(
         server.parts.store, clock, heard.state, submitter, lambda: since, lambda: stuck
     )
     app = web.Application()
-    app.router.add_get("/", HealthPage(depends).get)
+    app.router.add_get("/", page.get)
     async with TestClient(TestServer(app)) as client:
 
         async def ask() -> Any:

@@ -22,7 +22,7 @@ from bot.adapters.github.auth import Credentials
 from bot.adapters.github.budget import Budget, Pace, Priority
 from bot.adapters.github.wire import STREAM_SILENCE_S, TOTAL_S, Request, Response, Wire
 from bot.ports.clock import Clock
-from bot.ports.errors import Lost, Permanent, Silent, Transient
+from bot.ports.errors import Lost, Permanent, Silent, Transient, is_soon_over
 
 JSON = "application/vnd.github+json"
 CACHE_BYTES = 8 << 20  # ETags of an installation: a few hundred lists
@@ -101,7 +101,7 @@ class Channel:
         if not call.repeat:
             return await self._once(call)
         async for attempt in stamina.retry_context(
-            on=_worth_repeating,
+            on=is_soon_over,
             attempts=ATTEMPTS,
             timeout=TOTAL_S,  # the caller holds a lease, so do not wait twice
             wait_initial=0.2,
@@ -249,8 +249,3 @@ def _items(call: Call, data: Any, key: str) -> Sequence[Any]:
     if not isinstance(items, list):
         raise Transient(f"{call.operation}: GitHub's answer holds no list")
     return items
-
-
-def _worth_repeating(exc: Exception) -> bool:
-    """Return True if an immediate repetition may help; a limit names its own time."""
-    return isinstance(exc, Transient) and exc.retry_after_s is None

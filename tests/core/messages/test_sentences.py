@@ -27,7 +27,6 @@ ELSEWHERE = {
     "services/events/workflow_run.py": "notes of a webhook, for operators",
     "services/operator.py": "answers to an operator's command line, and the audit's names",
     "services/rayjobs": "answers to a workflow, kept beside the submitter's own words",
-    "services/runs/native.py": "why a webhook has to wait, for operators",
     "services/schedules.py": "notes of a schedule's firing, for the command line and the API",
 }
 _LOGS = {"debug", "info", "warning", "error", "exception", "critical"}
