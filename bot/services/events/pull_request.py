@@ -80,7 +80,7 @@ class PullRequests(Service):
         plan, _ = await self.judge_head(repo, pull, HeadTrigger.FOUND_BY_LOOKING)
         if await self._others_at(old, pull):
             return plan
-        return replace(plan, gates=(*plan.gates, gate_of_former_head(old.head_sha, pull)))
+        return replace(plan, gates=(*plan.gates, planning.gate_of_former_head(old.head_sha, pull)))
 
     async def judge_head(
         self, repo: Repo, pull: Pull, trigger: HeadTrigger, sender: str | None = None
