@@ -5,8 +5,9 @@ import re
 import pytest
 
 from bot.sim import NewPull
-from tests.e2e.world import LABEL, POLICY, World
+from tests.e2e.world import FILES, LABEL, POLICY, World
 
+UNIT_WORKFLOW = ".github/workflows/unit.yml"
 DISPATCH = "POST /repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches"
 LOG_WITH_TRACEBACK = """
 Traceback (most recent call last):
@@ -105,6 +106,20 @@ async def test_a_refused_dispatch_and_a_broken_policy_say_what_a_maintainer_shou
     assert (gate.status, gate.conclusion) == ("completed", "failure")
     assert "did you mean `rayjob`" in f"{gate.summary} {gate.text}"
     assert world.github.runs() == []
+
+
+async def test_an_accepted_dispatch_is_never_sent_again(world: World) -> None:
+    nameless = FILES[UNIT_WORKFLOW].replace("run-name: Unit ${{ inputs.ascend_ci }}\n", "")
+    world.github.people.push_branch("maintainer", {UNIT_WORKFLOW: nameless})
+    world.github.fault("says", "POST", "*/dispatches", times=99, change=lambda _: None)
+    pull = world.open_pull()
+    for wait in (0, 2, 5, 15, 40, *[60] * 10):
+        await world.pass_time(wait)
+    assert len(world.github.runs()) == 1
+    check = world.check("unit", pull.head_sha)
+    assert check.conclusion == "failure"
+    assert "`run-name` of unit.yml" in f"{check.title} {check.summary}"
+    assert world.gate(pull.head_sha).conclusion == "failure"
 
 
 async def test_a_full_label_queues_and_says_the_place(world: World) -> None:

@@ -51,6 +51,13 @@ class DispatchUnsent(_What, frozen=True):
     why: Message
 
 
+class DispatchAccepted(_What, frozen=True):
+    """GitHub took a dispatch without saying which run it starts: it is never sent again."""
+
+    form = "accepted:{number}"
+    number: int
+
+
 class DispatchSearched(_What, frozen=True):
     """A search for our id after a dispatch found nothing."""
 
@@ -232,6 +239,7 @@ class NextAttemptMade(_What, frozen=True):
 OfDispatch = (
     DispatchStarted
     | DispatchUnsent
+    | DispatchAccepted
     | DispatchSearched
     | DispatchRefused
     | Dispatched

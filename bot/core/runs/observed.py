@@ -17,6 +17,7 @@ class Observed:
     """What the events of a run add up to."""
 
     intents: tuple[datetime, ...] = ()  # of dispatches, in order
+    accepted: bool = False  # GitHub took the last one without naming a run
     unsent: frozenset[int] = frozenset()  # numbers of those that GitHub did not take
     searches: int = 0  # made since the last intent
     refused: Message | None = None
@@ -48,6 +49,7 @@ def fold(run: Run, run_events: Iterable[ev.RunEvent]) -> Observed:
     searches = {
         what for _, what in _each(known, ev.DispatchSearched) if what.dispatch == len(intents)
     }
+    accepted = _each(known, ev.DispatchAccepted)
     refused = [what.why for _, what in _each(known, ev.DispatchRefused)]
     native = [what for _, what in _each(known, ev.NativeRunSeen)]
     jobs = _each(known, ev.JobChanged)
@@ -65,6 +67,7 @@ def fold(run: Run, run_events: Iterable[ev.RunEvent]) -> Observed:
     verdicts = _each(known, ev.VerdictReached)
     return Observed(
         intents=tuple(at for _, at in sorted(intents.items())),
+        accepted=ev.DispatchAccepted(len(intents)) in {what for _, what in accepted},
         unsent=frozenset(what.number for _, what in _each(known, ev.DispatchUnsent)),
         searches=len(searches),
         refused=refused[0] if refused else None,

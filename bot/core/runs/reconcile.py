@@ -57,12 +57,11 @@ def _dispatching(given: ReconcileInput, observed: Observed) -> steps.Step:
     """Find the run of the last dispatch, before it is dispatched again or stopped."""
     if observed.refused is not None:
         return steps.End(Outcome.BROKEN, observed.refused)
+    if observed.accepted:
+        return _find_accepted(given, observed)
     number, now = len(observed.intents), given.now
     if number not in observed.unsent and observed.searches < len(SEARCH_AFTER_S):
-        due = observed.intents[-1] + timedelta(seconds=SEARCH_AFTER_S[observed.searches])
-        if now < due:
-            return steps.Wait(State.DISPATCHING, due, Message("waits_dispatched"))
-        return steps.Search(number, observed.searches + 1)
+        return _search(given, observed, timedelta(seconds=SEARCH_AFTER_S[observed.searches]))
     stop = cancellation.why_to_stop(given)
     if stop:
         return cancellation.end_stopped(given, stop)
@@ -70,6 +69,28 @@ def _dispatching(given: ReconcileInput, observed: Observed) -> steps.Step:
         why = Message("run_not_taken", tries=number)
         return steps.End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
     return steps.Dispatch(number + 1)
+
+
+def _find_accepted(given: ReconcileInput, observed: Observed) -> steps.Step:
+    """Find the run of a dispatch that GitHub took: another one would start a second run."""
+    if given.now - observed.intents[-1] >= DISPATCH_FOR:
+        if stop := cancellation.why_to_stop(given):
+            return cancellation.end_stopped(given, stop)
+        key = "run_hidden_rerun" if given.run.rerun_of else "run_hidden"
+        why = Message(key, workflow=given.run.snapshot.suite.workflow)
+        return steps.End(Outcome.BROKEN, why)
+    later = observed.searches - len(SEARCH_AFTER_S)
+    if later >= 0:
+        return _search(given, observed, timedelta(minutes=1 + later))
+    return _search(given, observed, timedelta(seconds=SEARCH_AFTER_S[observed.searches]))
+
+
+def _search(given: ReconcileInput, observed: Observed, after: timedelta) -> steps.Step:
+    """Search for the run of the last dispatch when the time for it has come."""
+    due = observed.intents[-1] + after
+    if given.now < due:
+        return steps.Wait(State.DISPATCHING, due, Message("waits_dispatched"))
+    return steps.Search(len(observed.intents), observed.searches + 1)
 
 
 def _following(given: ReconcileInput, observed: Observed) -> steps.Step:

@@ -16,6 +16,7 @@ _BEGIN, _SENT, _APPROVAL, _RUNNER, _RAYJOB, _ENDING, _END, _AFTER, _NEXT = range
 _RANKS: dict[type[ev.What], int] = {
     ev.DispatchStarted: _BEGIN,
     ev.DispatchUnsent: _BEGIN,
+    ev.DispatchAccepted: _BEGIN,
     ev.DispatchSearched: _BEGIN,
     ev.NativeRunSeen: _BEGIN,
     ev.DispatchRefused: _SENT,
@@ -67,7 +68,7 @@ def _line_of_dispatch(what: ev.OfDispatch) -> Message:
             return (
                 Message("line_dispatching") if number == 1 else Message("line_again", number=number)
             )
-        case ev.DispatchUnsent() | ev.DispatchSearched():
+        case ev.DispatchUnsent() | ev.DispatchAccepted() | ev.DispatchSearched():
             return NOTHING
         case ev.DispatchRefused():
             return Message("line_refused")

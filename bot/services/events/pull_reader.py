@@ -19,7 +19,7 @@ class HeadMoved(Transient):
     """A pull request has another head now than the one that was asked for."""
 
     def __init__(self, pull: Pull) -> None:
-        super().__init__(f"the head of pull request {pull.number} moved to {pull.head_sha}")
+        super().__init__(f"pull request {pull.number} moved")
         self.pull = pull
 
 

@@ -75,7 +75,7 @@ class Dispatcher(Service):
             why = refusal(run, error.status, str(error))
             await self._learn(claimed, run, ev.DispatchRefused(why))
         else:
-            await self._answered(claimed, run, answer)
+            await self._answered(claimed, run, answer, number)
 
     async def _start(self, repo: Repo, run: Run, *, failed_only: bool) -> WorkflowRun | None:
         """Start the workflow, or re-run the former Actions run; None if GitHub names no run.
@@ -105,10 +105,14 @@ class Dispatcher(Service):
         ends = {job.conclusion for job in jobs}
         return "success" in ends and bool(ends & {"failure", "cancelled", "timed_out"})
 
-    async def _answered(self, claimed: ClaimedRun, run: Run, answer: WorkflowRun | None) -> None:
+    async def _answered(
+        self, claimed: ClaimedRun, run: Run, answer: WorkflowRun | None, number: int
+    ) -> None:
         """Follow the run that GitHub named; an older server names none, so look for it."""
         if answer is None:
-            await self._ledger.save(claimed, SaveRun(run, self._clock.now() + _FIRST_LOOK))
+            accepted = self._event(run, ev.DispatchAccepted(number))
+            due = self._clock.now() + _FIRST_LOOK
+            await self._ledger.save(claimed, SaveRun(run, due, (accepted,)))
         else:
             await self._adopt(claimed, run, answer, found=False)
 

@@ -6,6 +6,7 @@ import pytest
 
 from bot.core.messages import quote
 from bot.core.model.run_events import (
+    DispatchAccepted,
     DispatchRefused,
     DispatchSearched,
     DispatchStarted,
@@ -76,6 +77,8 @@ def lost(number: int, searches: int) -> tuple[RunEvent, ...]:
 
 SENT = a_run(label=LABEL, state=State.DISPATCHING, dispatched_at=at(0))
 STOPPED = a_run(label=LABEL, state=State.DISPATCHING, stop_request=a_stop_request())
+AGAIN = a_run(label=LABEL, state=State.DISPATCHING, rerun_of=7)
+ACCEPTED = learned(DispatchAccepted(1))
 NOT_TAKEN = learned(DispatchUnsent(1, quote("limit")))
 DISPATCHING = [
     row(waits(State.DISPATCHING), "lost, 1 s", SENT, *lost(1, 0), at_min=1 / 60),
@@ -93,6 +96,13 @@ DISPATCHING = [
     row(Dispatch(11), "just before 10 min", SENT, *lost(10, 4), at_min=9.9),
     row(ends(Outcome.BROKEN, retried=True), "10 min", SENT, *lost(10, 4), at_min=10),
     row(waits(State.DISPATCHING), "10 min, looking first", SENT, *lost(11, 0), at_min=10.01),
+    row(Search(1, 4), "accepted, 40 s", SENT, *lost(1, 3), ACCEPTED, at_min=40.1 / 60),
+    row(waits(State.DISPATCHING), "never sent again", SENT, *lost(1, 4), ACCEPTED, at_min=0.9),
+    row(Search(1, 5), "but looked for", SENT, *lost(1, 4), ACCEPTED, at_min=1.1),
+    row(Search(1, 5), "cancelled, and looked for", STOPPED, *lost(1, 4), ACCEPTED, at_min=9.9),
+    row(ends(Outcome.CANCELLED), "cancelled", STOPPED, *lost(1, 4), ACCEPTED, at_min=10),
+    row(ends(Outcome.BROKEN), "accepted, not shown", SENT, *lost(1, 4), ACCEPTED, at_min=10),
+    row(ends(Outcome.BROKEN), "re-run, not shown", AGAIN, *lost(1, 4), ACCEPTED, at_min=10),
     row(
         ends(Outcome.BROKEN),
         "refused",

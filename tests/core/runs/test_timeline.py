@@ -7,6 +7,7 @@ import pytest
 from bot.core.messages import quote
 from bot.core.model.run_events import (
     CancelSent,
+    DispatchAccepted,
     Dispatched,
     DispatchRefused,
     DispatchSearched,
@@ -89,6 +90,7 @@ def test_a_dispatch_is_told_once_and_what_has_no_line_is_not_told() -> None:
         (DispatchStarted(1), "dispatch:1", "dispatching"),
         (DispatchStarted(2), "dispatch:2", "dispatching again (try 2)"),
         (DispatchUnsent(2, quote("limit")), "unsent:2", ""),
+        (DispatchAccepted(2), "accepted:2", ""),
         (DispatchSearched(2, 3), "search:2:3", ""),
         (DispatchRefused(quote("no ref")), "refused", "dispatch refused"),
         (Dispatched(1, found=False), "dispatched:1", "dispatched"),

@@ -28,6 +28,11 @@ REASONS = {
     "waits_push": "waiting a moment for further pushes",
     "waits_dispatched": "looking for the dispatched run",
     "run_not_taken": "GitHub took no dispatch for 10 min ({tries} tries)",
+    "run_hidden": (
+        "GitHub took the dispatch, and for 10 min no run showed our id: the `run-name` of"
+        " {workflow} must contain `${{{{ inputs.ascend_ci }}}}`"
+    ),
+    "run_hidden_rerun": "GitHub took the re-run, and for 10 min it showed no new attempt",
     "run_unwanted_for": "nobody wanted this run for a while",
     "run_no_runner": "no runner took the job within 24 h",
     "run_stalled": "no output for {minutes} min: the job hangs",
