@@ -179,7 +179,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
         *(LoopSpec(f"reporter-{n}", reporter.step, Topic.REPORTER) for n in range(_REPORTERS)),
         LoopSpec("due", deps.wake_due, None),
         LoopSpec("sweeper", sweeper.step, None),
-        LoopSpec("nightlies", schedules.step, None),
+        LoopSpec("schedules", schedules.step, None),
     ]
     async with AsyncExitStack() as stack:
         if parts.rayjobs is not None:

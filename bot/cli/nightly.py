@@ -103,10 +103,10 @@ def _one(told: "Sequence[ScheduleListing]", name: str, repo: str | None) -> "Sch
     found = [item for item in here if item.schedule.name == name]
     if len(found) > 1:
         names = ", ".join(item.repo.full_name for item in found)
-        exit_with(WRONG_USE, f"{name} is a night of {names}: say which by --repo")
+        exit_with(WRONG_USE, f"{name} is a schedule of {names}: say which by --repo")
     if not found:
         known = ", ".join(dict.fromkeys(item.schedule.name for item in here)) or "none"
-        exit_with(WRONG_USE, f"no policy that is known has a night {name}; known: {known}")
+        exit_with(WRONG_USE, f"no known policy has a schedule {name}; known: {known}")
     return found[0]
 
 

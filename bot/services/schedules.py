@@ -56,7 +56,7 @@ class Schedules(Service):
         self._next_look: datetime | None = None
         self._in_line: dict[RepoId, tuple[str, str]] = {}  # branch and blob that the times are of
         self._waits: dict[tuple[RepoId, str], datetime] = {}
-        self._log = get_log("nightlies")
+        self._log = get_log("schedules")
 
     async def step(self) -> bool:
         """Look at the policies once a minute, and fire what is due; never busy."""
@@ -85,7 +85,7 @@ class Schedules(Service):
             self._waits[key] = now + wait
         except Exception as error:  # noqa: BLE001  one broken schedule must not stop the others
             self._waits[key] = now + _FAILED_AGAIN
-            self._worker.failed("nightlies", error, log)
+            self._worker.failed("schedules", error, log)
         else:
             self._waits.pop(key, None)
 
@@ -164,7 +164,7 @@ class Schedules(Service):
         if isinstance(at, Broken):
             return refuse(firing, "the policy has errors")
         if entry is None:
-            return refuse(firing, "the policy has no night of this name now")
+            return refuse(firing, "the policy has no schedule of this name now")
         branch = entry.ref or repo.default_branch
         own = await self._policies.of(repo, branch)
         if not isinstance(own, PolicyAt):

@@ -132,7 +132,7 @@ def test_a_name_of_two_repositories_needs_one_named(url: str) -> None:
     on(url, second)
     answer = nightly(url, "run", "a2")
     assert answer.exit_code == 2
-    assert "a night of other/fork, owner/name: say which by --repo" in answer.stderr
+    assert "a schedule of other/fork, owner/name: say which by --repo" in answer.stderr
     named = nightly(url, "run", "a2", "--repo", "other/fork", "--json")
     assert json.loads(named.stdout)["repo"] == "other/fork"
 

@@ -73,7 +73,8 @@ def run(**changes: Any) -> Run:
         origin=quote("a push of 9f8e7d6"),
         number=7013,
     )
-    return replace(made, **changes)
+    why = quote(changes.pop("why", ""))
+    return replace(made, why=why, **changes)
 
 
 def live(**changes: Any) -> Run:

@@ -30,9 +30,9 @@ async def policy(world: World, text: str) -> str:
 
 
 async def nightlies(world: World, seconds: float = 0) -> None:
-    """Let time pass, and the nightlies look."""
+    """Let time pass, and the loop of the schedules look."""
     await world.clock.advance(seconds)
-    await world.bot.step("nightlies")()
+    await world.bot.step("schedules")()
     await world.settle()
 
 

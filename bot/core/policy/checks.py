@@ -179,18 +179,18 @@ def _signatures(data: Mapping[str, Any]) -> Iterator[Problem]:
 def _nightly_match(text: str, suites: Mapping[str, Mapping[str, Any]]) -> Message:
     """Return what is wrong with a suite name or glob of a schedule, nothing if it is right."""
     triggers = {key: suite.get("triggers") for key, suite in suites.items()}  # default: not nightly
-    nights = [key for key, at in triggers.items() if isinstance(at, list) and "nightly" in at]
+    scheduled = [key for key, at in triggers.items() if isinstance(at, list) and "nightly" in at]
     if text in suites:
-        return NOTHING if text in nights else Message("policy_no_nightly", suite=shown(text))
+        return NOTHING if text in scheduled else Message("policy_no_nightly", suite=shown(text))
     if not _WILD & set(text):
         return unknown("suite", text, suites)
     try:
         glob = compile_pattern(text)
     except PatternError:
         return NOTHING  # said where the pattern itself is checked
-    if any(glob.matches(encode(key)) for key in nights):
+    if any(glob.matches(encode(key)) for key in scheduled):
         return NOTHING
-    near = suggest(text.strip("*!"), nights)
+    near = suggest(text.strip("*!"), scheduled)
     return Message("policy_glob_nothing", glob=shown(text), near=near)
 
 

@@ -229,7 +229,7 @@ def _stand(
 
 
 def _in_time(view: GateView) -> Iterable[Run]:
-    """Leave out what came after a merge group was over: such as a night on the merged commit."""
+    """Leave out runs made after a merge group was over, such as those of a schedule."""
     groups = [item.data.group for item in view.selections]
     times = [group.over_at for group in groups if group and group.over_at]
     if not times or len(times) < len(groups):

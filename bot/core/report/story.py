@@ -15,6 +15,8 @@ from bot.core.runs.timeline import told
 
 TIMELINE_ENTRIES = 12  # the first one and the last eleven: what is between is on the page
 _JOINT = " · "
+# Reasons that say "waiting" themselves.
+_SAY_WAITING = frozenset({"waits_push", "waits_label", "waits_runner", "waits_github"})
 
 
 def now_lines(writer: MarkdownWriter, view: SuiteView, now: datetime) -> tuple[Section, ...]:
@@ -79,7 +81,7 @@ def _why(writer: MarkdownWriter, run: Run) -> str:
     why = writer.prose(run.why)
     if not why:
         return ""
-    if why.startswith("waiting "):
+    if run.why.key in _SAY_WAITING:
         return f"{capital(why)}."
     waits = run.state in {State.NEEDS_APPROVAL, State.QUEUED, State.WAITING_FOR_RUNNER}
     return writer.text("waiting_why" if waits else "now_why", why=why)

@@ -91,10 +91,9 @@ class IssueComments(Service):
         audit = [self._entry(event, pull, command.line) for command in admitted.commands]
         said = []
         if admitted.dropped:
-            dropped = count(admitted.dropped, "more is", "more are")
             what = f"{count(admitted.dropped, 'command')} dropped"
             audit.append(replace(self._entry(event, pull, what), allowed=False, rule=RATE))
-            said.append(self._messages("refuse_rate", limit=admitted.limit, commands=dropped))
+            said.append(self._messages("refuse_rate", limit=admitted.limit, n=admitted.dropped))
         return PlanBuilder(said=said, audit=audit)
 
     async def _carry_out(

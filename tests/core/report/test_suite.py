@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as replace_fields
 
-from bot.core.messages import quote
+from bot.core.messages import Message, quote
 from bot.core.model.digests import Annotation, Digest, Progress
 from bot.core.model.queue import QueuePosition
 from bot.core.model.run_events import LogRead, RayJobLogLost, RayJobsDeleted, RayJobSeen
@@ -257,7 +257,7 @@ def test_what_cannot_be_an_address_is_no_link() -> None:
 
 def test_what_github_has_not_started_is_said_once_and_was_started_by_nobody() -> None:
     native = with_changes(s.SNAPSHOT, start=Start.NATIVE, pool=None, rayjob=False)
-    waits = s.run(state=State.QUEUED, snapshot=native, why="waiting for GitHub to start it")
+    waits = s.run(state=State.QUEUED, snapshot=native, why=Message("waits_github"))
     summary = suite_check(s.suite(waits), s.CTX, s.NOW).summary
     assert summary.startswith("Waiting for GitHub to start it.\n")
     assert "Started by" not in summary

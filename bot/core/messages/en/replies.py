@@ -52,7 +52,8 @@ REPLIES = {
     "refuse_pin": "To run that commit all the same: {command}.",
     "refuse_head_now": "The head is {new}: {command}.",
     "refuse_cancel": "Cancelling {suite} needs {needed} permission here, and you have {level}.",
-    "refuse_rate": "More than {limit} commands in a minute: {commands} not looked at.",
+    "refuse_rate": "More than {limit} commands in a minute: {n} more is not looked at. | "
+    "More than {limit} commands in a minute: {n:,} more are not looked at.",
     "refuse_policy": "The policy has errors, listed in the gate: nothing was started.",
     "refuse_set": "{key} of {suite} may not be set to {value}: it was not started. "
     "Settable: {may}.",
