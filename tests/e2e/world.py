@@ -91,7 +91,7 @@ PEOPLE = {
     "stranger": "none",
 }
 
-SHORT_S = 5.0  # below what renews leases and polls; above what paces writes
+SHORT_S = 9.5  # below what renews leases and polls; a paced write waits for 10 s at most
 
 PATIENT = ContextVar("PATIENT", default=False)  # a follower's regular saves pass no time
 
