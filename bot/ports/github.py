@@ -88,6 +88,9 @@ class GitHub(Protocol):
     async def tip(self, repo: Repo, branch: str) -> Sha | None:
         """Return the head of a branch; None when there is none."""
 
+    async def is_protected(self, repo: Repo, branch: str) -> bool:
+        """Return True if a branch is protected (cached 5 min at most); False without the branch."""
+
     async def tree(self, repo: Repo, sha: str) -> str | None:
         """Return git's name for a commit's files: the same for the same files; None: no commit."""
 

@@ -129,10 +129,10 @@ class Operator:
 
     async def _still_holds(self, claimant: Claimant, run: Run) -> bool:
         """Return True unless it is a pull request that is closed or has another head by now."""
-        kind, _, number = claimant.source.partition(":")
-        if kind != "pr":
+        number = claimant.number
+        if number is None or claimant.source != pr_source(number):
             return True
-        pull = await self._store.pulls.get(run.repo_id, int(number))
+        pull = await self._store.pulls.get(run.repo_id, number)
         return pull is not None and pull.open and pull.head_sha == run.sha
 
     async def _gates(self, run: Run, sources: tuple[str, ...]) -> tuple[Gate, ...]:

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from bot.core.messages import Message
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.repos import Repo, StoredPolicy
+from bot.core.model.selections import SelectionDetails, StoredSelection
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.plan import Plan
@@ -105,10 +106,12 @@ class Broken:
     ref: str
     sha: str
 
-    def gate(self, repo_id: RepoId, sha: Sha, number: int) -> Gate:
-        """Return the gate that shows the errors; nothing starts."""
+    def plan(self, repo_id: RepoId, sha: Sha, number: int) -> Plan:
+        """Plan the gate that shows the errors; nothing starts."""
         errors = tuple(Message("policy_error_at", ref=self.ref, error=item) for item in self.errors)
-        return Gate(repo_id, sha, number, policy_errors=errors)
+        details = SelectionDetails(policy_ref=self.ref, policy_errors=errors)
+        row = StoredSelection(repo_id, sha, number, self.sha, details)
+        return Plan(selection=row, gates=(Gate(repo_id, sha, number),))
 
 
 class PolicyReader:
@@ -134,7 +137,8 @@ class PolicyReader:
     async def of(self, repo: Repo, base_ref: str) -> PolicyAt | Broken | None:
         """Return the policy for a base branch; None if the repository has none.
 
-        It is the default branch's. A base that this policy lists has its own.
+        It is the default branch's. A base that this policy lists has its own while GitHub protects
+        the branch: else anybody who may push one would bring a policy.
         """
         found = await self._for_base(repo, base_ref)
         return replace(found, base=base_ref) if isinstance(found, PolicyAt) else found
@@ -145,6 +149,8 @@ class PolicyReader:
             return found
         if not lists_branch(found.policy, base_ref):
             return found
+        if not await self._github.is_protected(repo, base_ref):
+            return replace(found, unprotected=base_ref)
         own = await self._tip_of(repo, base_ref)
         return replace(own, release=True) if isinstance(own, PolicyAt) else own
 

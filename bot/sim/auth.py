@@ -175,7 +175,7 @@ class Oidc:
             "run_attempt": str(job.attempt),
             "actor": run.triggering_actor.login,
             "actor_id": str(run.triggering_actor.id),
-            "ref_protected": "false",
+            "ref_protected": str(repo.is_protected(run.ref)).lower(),
             "workflow_sha": run.head_sha,
             "job_workflow_ref": shared["workflow_ref"],
             "job_workflow_sha": run.head_sha,

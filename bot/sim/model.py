@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,7 @@ class Repo:
     vars: dict[str, str] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
     next_number: int = 1
+    protected: set[str] = field(default_factory=set)  # globs of branches
 
     @property
     def full_name(self) -> str:
@@ -90,6 +92,10 @@ class Repo:
         if self.parent is not None:
             return f"refs/forks/{self.id}/heads/{branch}"
         return f"refs/heads/{branch}"
+
+    def is_protected(self, branch: str) -> bool:
+        """Return True if a rule protects the branch."""
+        return any(fnmatchcase(branch, glob) for glob in self.protected)
 
 
 @dataclass(slots=True)

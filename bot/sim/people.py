@@ -256,6 +256,10 @@ class People:
         self._hooks.push(Push(repo, f"refs/heads/{branch}", before, sha, by))
         self._checks.announce(repo, sha, branch, before, by)
 
+    def protect(self, *globs: str, repo: str | Repo | None = None) -> None:
+        """Protect the branches that these globs match, and no others."""
+        self._state.repo(repo).protected = set(globs)
+
     def rerun_check(self, check: int | CheckRun, by: str) -> None:
         """Press *Re-run* on a check run."""
         self._checks.rerun(self._check(check), self._state.user(by))

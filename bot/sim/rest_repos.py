@@ -78,8 +78,8 @@ async def _branch(call: Call) -> Answer:
         "name": name,
         "commit": commit_json(call.state, repo, repo.git.info(sha)),
         "_links": {"self": url, "html": html},
-        "protected": False,
-        "protection": {"enabled": False},
+        "protected": repo.is_protected(name),
+        "protection": {"enabled": repo.is_protected(name)},
         "protection_url": f"{url}/protection",
     }
     return Answer(data)

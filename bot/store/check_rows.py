@@ -13,12 +13,12 @@ from bot.core.planning.plan import RepublishCheck
 from bot.store.database import NewId, insert
 from bot.store.leases import FREE
 from bot.store.rows import moment
-from bot.store.tables import checks, replies, reply_runs, repos, runs
+from bot.store.tables import checks, pulls, replies, reply_runs, repos, runs
 
 _GATE = "ascend-ci"  # the name of a gate whose policy can't be read
 
 # What a replaced row hands on to its successor.
-_INHERITED = ("repo_id", "sha", "name", "run_id", "number", "policy_errors", "closed")
+_INHERITED = ("repo_id", "sha", "name", "run_id", "number", "closed")
 
 
 async def add_run_check(conn: AsyncConnection, run: Run, now: datetime) -> None:
@@ -39,14 +39,12 @@ async def add_run_check(conn: AsyncConnection, run: Run, now: datetime) -> None:
 async def touch_gate(conn: AsyncConnection, gate: Gate, now: datetime, new_id: NewId) -> None:
     """Make the gate of a commit, or bump it if it exists.
 
-    A closed gate is never made. An ended one is bumped only if it waits to be shown anew: it
-    may be about to open again.
+    A closed gate is never made.
     """
     current = (checks.c.repo_id == gate.repo_id) & (checks.c.sha == gate.sha) & _gate_row()
     change = update(checks).where(current).values({**_bumped(now), **_gate_values(gate)})
     if gate.closed:
-        waits = checks.c.want_version > checks.c.shown_version
-        await conn.execute(change.where(~checks.c.ended | waits))
+        await _close_gate(conn, current, gate, now)
         return
     row = {
         "external_id": new_id(now),
@@ -65,6 +63,23 @@ async def touch_gate(conn: AsyncConnection, gate: Gate, now: datetime, new_id: N
     )
     if made.first() is None:
         await conn.execute(change)
+
+
+async def _close_gate(
+    conn: AsyncConnection, current: ColumnElement[bool], gate: Gate, now: datetime
+) -> None:
+    """Close the gate of a commit that a pull request left; with another one it is looked at anew.
+
+    An ended gate is closed only if it waits to be shown anew: it may be about to open again.
+    """
+    # Locked first: two pull requests may leave the commit, or get it, at the same moment.
+    await conn.execute(select(checks.c.external_id).where(current).with_for_update())
+    there = (pulls.c.repo_id == gate.repo_id) & (pulls.c.head_sha == gate.sha) & pulls.c.open
+    change = update(checks).where(current).values(_bumped(now))
+    if not await conn.scalar(select(pulls.c.number).where(there).limit(1)):
+        waits = checks.c.want_version > checks.c.shown_version
+        change = change.where(~checks.c.ended | waits).values(closed=gate.closed)
+    await conn.execute(change)
 
 
 async def add_proposal(conn: AsyncConnection, proposal: Proposal, now: datetime) -> None:
@@ -94,7 +109,6 @@ def _no_run() -> ColumnElement[bool]:
 def _gate_values(gate: Gate) -> dict[str, Any]:
     known = {"number": gate.number, "name": gate.name}
     return {
-        "policy_errors": gate.policy_errors,
         "closed": gate.closed,
         **{name: value for name, value in known.items() if value},
     }

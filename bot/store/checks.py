@@ -1,7 +1,7 @@
 """Check rows under the reporter's lease, with the rows that their texts need."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -19,6 +19,7 @@ from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
 from bot.core.model.views import GateView, Proposal, SuiteView
+from bot.core.planning.shared import weigh
 from bot.ports.wake import Topic
 from bot.store.check_rows import bump_links, replace_check
 from bot.store.leases import Lease, claim_parameters, claim_statement, held, lease_of
@@ -143,7 +144,7 @@ async def _due_checks(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tupl
         return ()
     known = await load_repos(conn, {row["repo_id"] for row in rows})
     suites = await _suite_views(conn, {row["run_id"] for row in rows if row["run_id"]})
-    gates = await _gate_views(conn, [row for row in rows if _is_gate(row)])
+    gates = await _gate_views(conn, [row for row in rows if _is_gate(row)], known)
 
     def view(row: RowMapping) -> SuiteView | GateView | Proposal:
         proposal: Proposal | None = row["proposal"]
@@ -203,7 +204,9 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> dict[Any
     return {name: tuple(group) for name, group in groups.items()}
 
 
-async def _gate_views(conn: AsyncConnection, rows: Sequence[RowMapping]) -> dict[str, GateView]:
+async def _gate_views(
+    conn: AsyncConnection, rows: Sequence[RowMapping], known: Mapping[RepoId, Repo]
+) -> dict[str, GateView]:
     """Load the rows behind the gates of many commits, with one query for each table."""
     if not rows:
         return {}
@@ -224,15 +227,17 @@ async def _gate_views(conn: AsyncConnection, rows: Sequence[RowMapping]) -> dict
     def view(row: RowMapping) -> GateView:
         commit = (row["repo_id"], row["sha"])
         at = runs_at.get(commit, ())
+        open_here = pulls_at.get(commit, ())
+        weighed = weigh(open_here, selected.get(commit, ()), known[row["repo_id"]].default_branch)
         return GateView(
             sha=row["sha"],
-            pulls=pulls_at.get(commit, ()),
-            selections=selected.get(commit, ()),
+            pulls=open_here,
+            selections=weighed.selections,
             runs=at,
             check_ids={run.id: shown[run.id] for run in at if run.id in shown},
             approvals=approved.get(commit, ()),
-            policy_errors=row["policy_errors"],
             closed=row["closed"],
+            overruled=weighed.overruled,
         )
 
     return {row["external_id"]: view(row) for row in rows}

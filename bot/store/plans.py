@@ -13,7 +13,7 @@ from bot.ports.wake import Topic
 from bot.store import check_rows, repos, run_rows
 from bot.store.audit import add_audit
 from bot.store.database import NewId
-from bot.store.pulls import save_head
+from bot.store.pulls import restate, save_head
 from bot.store.rows import upsert
 from bot.store.tables import approvals, policies, pulls, runs, selections
 
@@ -52,12 +52,13 @@ async def _save_records(conn: AsyncConnection, plan: Plan) -> None:
     for table, record in (
         (pulls, plan.pull),
         (selections, plan.selection),
-        (selections, plan.restated),
         (approvals, plan.approval),
         (policies, plan.policy),
     ):
         if record is not None:
             await upsert(conn, table, record)
+    for restated in plan.restated:
+        await restate(conn, restated)
     if plan.installation is not None:
         await repos.save_installation(conn, plan.installation)
     if plan.forget_policy is not None:

@@ -11,8 +11,9 @@ from bot.core.model.pulls import Approval, Head, Pull
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.runs import Run
 from bot.core.model.selections import StoredSelection
+from bot.core.planning.plan import Restated
 from bot.store.database import insert
-from bot.store.rows import Reads, load_all, load_runs, values
+from bot.store.rows import Reads, load, load_all, load_runs, upsert, values
 from bot.store.tables import approvals, heads, policies, pulls, repos, runs, selections
 
 
@@ -109,6 +110,16 @@ async def is_head(conn: AsyncConnection, basis: Pull) -> bool:
     query = select(pulls.c.head_sha, pulls.c.base_ref).where(same, pulls.c.open)
     found = (await conn.execute(query.with_for_update())).first()
     return found is not None and tuple(found) == (basis.head_sha, basis.base_ref)
+
+
+async def restate(conn: AsyncConnection, restated: Restated) -> None:
+    """Write a selection that changed, unless it was made anew since it was read."""
+    read = restated.read
+    here = (selections.c.repo_id == read.repo_id) & (selections.c.sha == read.sha)
+    query = select(selections).where(here, selections.c.number == read.number).with_for_update()
+    found = (await conn.execute(query)).mappings().first()
+    if found is not None and load(StoredSelection, found) == read:
+        await upsert(conn, selections, restated.now)
 
 
 async def save_head(conn: AsyncConnection, head: Head) -> None:

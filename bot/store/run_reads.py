@@ -74,10 +74,10 @@ class RunReads(Reads):
 
     async def pinned(self, repo_id: RepoId, number: int) -> tuple[RunClaimants, ...]:
         """Return the open runs that commands on a pull request pinned to earlier heads."""
-        pins = select(claimants.c.run_id).where(claimants.c.source.startswith("pin:"))
+        its = claimants.c.source.startswith(f"pin:{number}:")
+        pins = select(claimants.c.run_id).where(its)
         return await self._with_claimants(
             runs.c.repo_id == repo_id,
-            runs.c.number == number,
             runs.c.id.in_(pins),
             runs.c.state != State.DONE,
         )

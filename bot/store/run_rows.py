@@ -99,15 +99,13 @@ async def _clear_supersede(conn: AsyncConnection, run_ids: set[RunId]) -> None:
 
 async def drop_claimant(conn: AsyncConnection, drop: DropClaimant, now: datetime) -> None:
     """Delete a claimant of a run; without claimants the run is superseded."""
-    gone = await conn.execute(
-        delete(claimants).where(
-            claimants.c.run_id == drop.run_id, claimants.c.source == drop.source
-        )
-    )
-    if gone.rowcount == 0:
+    its, own = claimants.c.run_id == drop.run_id, claimants.c.source == drop.source
+    others = await conn.scalar(select(func.count()).where(its, ~own))
+    if drop.stop and not others:
+        await request_stop(conn, drop.run_id, drop.stop, now)
         return
-    remaining = await conn.scalar(select(func.count()).where(claimants.c.run_id == drop.run_id))
-    if remaining == 0:
+    gone = await conn.execute(delete(claimants).where(its, own))
+    if gone.rowcount and not others:
         stop_request = StopRequest(kind=StopReason.SUPERSEDE, by="", reason=drop.reason, at=now)
         await request_stop(conn, drop.run_id, stop_request, now)
 

@@ -2,7 +2,6 @@
 
 import sqlalchemy as sa
 
-from bot.core.messages import Message
 from bot.core.model.digests import Digest, Progress
 from bot.core.model.levels import Level
 from bot.core.model.queue import Alternatives, QueuePosition
@@ -288,9 +287,6 @@ checks = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id", ondelete="CASCADE")),  # None: the gate
     sa.Column("number", sa.BigInteger, nullable=False, server_default="0"),
-    sa.Column(
-        "policy_errors", columns.Packed(tuple[Message, ...]), nullable=False, server_default="[]"
-    ),
     sa.Column("closed", columns.Sentence, nullable=False, server_default=""),
     sa.Column("proposal", columns.Packed(Proposal)),  # of a policy; None: a run's check or the gate
     sa.Column("remark", columns.Plain, nullable=False, server_default=""),

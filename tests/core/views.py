@@ -216,6 +216,9 @@ APPROVAL = Approval(REPO, SHA, "bob", Level.WRITE, "button", at("14:01"))
 
 
 def gate(*selections: StoredSelection, runs: tuple[Run, ...] = (), **changes: Any) -> GateView:
+    errors = tuple(quote(error) for error in changes.pop("policy_errors", ()))
+    if errors:
+        selections = (*selections, selection(policy_errors=errors, trusted=None))
     made = GateView(
         sha=SHA,
         pulls=(PULL,),
@@ -223,7 +226,6 @@ def gate(*selections: StoredSelection, runs: tuple[Run, ...] = (), **changes: An
         runs=runs,
         check_ids={"01J5": 4711},
         approvals=(),
-        policy_errors=(),
         closed=quote(""),
     )
     return replace(made, **changes)

@@ -1,6 +1,7 @@
 """Attacks on a gate: a result that was made easy, or another pull request of the same commit."""
 
 from bot.sim import NewPull
+from bot.sim.limits import Fault
 from bot.sim.model import Pull
 from tests.e2e.native_suites import FILE, NATIVE_POLICY, WORKFLOW, check, ended, natives, started
 from tests.e2e.people import press, say, stands, unharmed
@@ -76,6 +77,7 @@ LISTED = POLICY.replace("version: 1", "version: 1\nbranches: [weak]")
 
 async def weak_base(world: World) -> None:
     """Let the default branch's policy list a base that maps the suite to an empty workflow."""
+    world.github.people.protect("weak")
     files = {".github/ascend-ci.yml": LISTED, ".github/workflows/easy.yml": UNIT}
     world.github.people.push_branch("maintainer", files)
     world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": WEAK}, "weak")
@@ -133,3 +135,33 @@ async def test_a_retarget_to_a_weaker_base_and_back_does_not_turn_the_gate_green
     await world.finish()
     await world.pass_time(10)
     assert gate(world, pull) == GREEN
+
+
+async def test_a_listed_branch_that_anybody_may_push_brings_no_policy_of_its_own(
+    world: World,
+) -> None:
+    await weak_base(world)
+    world.github.people.protect("main")
+    await world.pass_time(300)
+    fault = world.github.faults.inject(Fault("502", "GET", "*/branches/weak", times=20))
+    pull = world.github.people.open_pull("writer", {"verl/a.py": "1"}, NewPull(base="weak"))
+    await world.settle()
+    assert fault.hits
+    assert world.github.runs() == []  # nobody knows whose policy holds
+    world.github.faults.clear()
+    await world.pass_time(60)
+    assert workflows(world) == ["unit.yml"]
+    said = "`weak` is listed in `branches:`, but GitHub does not protect it"
+    assert said in (world.gate(pull.head_sha).summary or "")
+    files = {".github/ascend-ci.yml": WEAK, "verl/b.py": "1"}
+    proposed = world.github.people.open_pull("writer", files, NewPull(base="weak"))
+    await world.settle()
+    shown = world.github.check("ascend-ci policy", proposed.head_sha)
+    assert shown is not None
+    assert said in (shown.summary or "")
+    world.github.people.protect("weak")
+    await world.pass_time(300)
+    world.github.people.push(pull, {"verl/a.py": "2"})
+    await world.settle()
+    assert workflows(world)[-1] == "easy.yml"
+    assert said not in (world.gate(pull.head_sha).summary or "")

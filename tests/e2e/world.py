@@ -300,6 +300,7 @@ async def open_world(
         github.validate(validator)
         github.create_app()
         github.create_repo("octo/project", FILES)
+        github.people.protect("main", "v0.*")
         github.install("octo")
         for login, level in PEOPLE.items():
             github.grant(login, level)

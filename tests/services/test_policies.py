@@ -14,6 +14,7 @@ from bot.core.model.repos import Repo
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.plan import Plan
 from bot.core.policy.loading import PolicyErrors
+from bot.ports.errors import Transient
 from bot.ports.github import FileText, GitHub
 from bot.ports.sandbox import Why
 from bot.services.policies import CHEAP_BYTES, Broken, PolicyChecker, PolicyReader
@@ -28,10 +29,11 @@ HEAD = "version: 1\nrunners: {npu: {npus: 8}}\n"
 
 
 class Files:
-    """The one call of GitHub that policies need, with state."""
+    """The calls of GitHub that policies need, with state."""
 
-    def __init__(self, files: dict[str, str]) -> None:
+    def __init__(self, files: dict[str, str], protected: bool | Transient = True) -> None:
         self.files = files
+        self.protected = protected
         self.asked: list[str] = []
         self.asking = asyncio.Event()
         self.answers = asyncio.Event()
@@ -43,6 +45,11 @@ class Files:
         text = self.files.get(ref)
         await self.answers.wait()
         return FileText(text.encode(), f"sha-of-{ref}") if text is not None else None
+
+    async def is_protected(self, _repo: Repo, _branch: str) -> bool:
+        if isinstance(self.protected, Transient):
+            raise self.protected
+        return self.protected
 
 
 @pytest.fixture
@@ -70,11 +77,20 @@ async def test_a_base_that_nobody_lists_uses_the_default_branchs_policy(store: S
     assert files.asked == ["main"]
 
 
-async def test_a_listed_base_brings_its_own(store: Store) -> None:
+async def test_a_listed_base_brings_its_own_while_it_is_protected(store: Store) -> None:
     files = Files({"main": f'{HEAD}branches: ["v0.*"]\n', "v0.7": f"{HEAD}drafts: true\n"})
     found = await policies(store, files).of(REPO, "v0.7")
     assert isinstance(found, PolicyAt)
-    assert (found.ref, found.policy.drafts) == ("v0.7", True)
+    assert (found.ref, found.policy.drafts, found.release) == ("v0.7", True, True)
+    assert found.unprotected == ""
+    files.protected = False
+    found = await policies(store, files).of(REPO, "v0.7")
+    assert isinstance(found, PolicyAt)
+    assert (found.ref, found.policy.drafts, found.release) == ("main", False, False)
+    assert found.unprotected == "v0.7"
+    files.protected = Transient("502")
+    with pytest.raises(Transient):  # no answer is neither yes nor no
+        await policies(store, files).of(REPO, "v0.7")
 
 
 async def test_a_broken_policy_lists_every_error(store: Store) -> None:

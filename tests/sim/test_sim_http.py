@@ -202,6 +202,9 @@ async def test_commits_branches_and_comparison(github: SimGitHub, api: Client) -
     assert (await api("GET", f"{REPO}/git/commits/{main}")).data["sha"] == main
     assert (await api("GET", f"{REPO}/git/commits/{'0' * 40}")).status == 404
     assert (await api("GET", f"{REPO}/branches/nope")).status == 404
+    assert not (await api("GET", f"{REPO}/branches/main")).data["protected"]
+    github.people.protect("m*")
+    assert (await api("GET", f"{REPO}/branches/main")).data["protected"]
 
 
 async def test_comments_are_written_edited_and_limited(github: SimGitHub, api: Client) -> None:

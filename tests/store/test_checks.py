@@ -239,7 +239,10 @@ async def test_a_touched_gate_is_made_once_and_bumped_after(store: Store) -> Non
         26,
     )
     await show(store, first)
-    await touch(store, replace(GATE, number=0, policy_errors=(quote("line 3: no"),), name="npu"))
+    broken = SelectionDetails(policy_errors=(quote("line 3: no"),))
+    row = StoredSelection(REPO.id, SHA, 1, "p", broken)
+    changed = Plan(selection=row, gates=(replace(GATE, number=0, name="npu"),))
+    await store.commit(changed, NOW, done=None)
     again = await claim(store)
     assert (again.external_id, again.name, again.want_version) == (first.external_id, "npu", 2)
     assert isinstance(again.view, GateView)
@@ -266,7 +269,6 @@ async def test_a_gate_says_what_is_known_of_its_commit(store: Store) -> None:
         runs=(made, second),
         check_ids={made.id: 5},
         approvals=(approval,),
-        policy_errors=(),
         closed=quote(""),
     )
 
@@ -300,6 +302,25 @@ async def test_closing_shows_a_gate_that_was_about_to_open_again(store: Store) -
     assert view.closed == "superseded"
 
 
+@pytest.mark.both_databases
+async def test_a_gate_is_looked_at_anew_when_one_of_its_pull_requests_leaves(store: Store) -> None:
+    other = Pull(REPO.id, 2, SHA, REPO.id, "main", "ann")
+    await store.commit(Plan(repo=REPO, pull=other, gates=(GATE,)), NOW, done=None)
+    await show(store, await claim(store))
+    await touch(store, replace(GATE, closed=quote("closed")))
+    left = await claim(store)
+    assert isinstance(left.view, GateView)
+    assert (left.view.closed, left.view.pulls) == ("", (other,))
+    await show(store, left)
+    gone = replace(other, open=False)
+    await store.commit(
+        Plan(pull=gone, gates=(replace(GATE, closed=quote("closed")),)), NOW, done=None
+    )
+    last = (await claim(store)).view
+    assert isinstance(last, GateView)
+    assert last.closed == "closed"
+
+
 async def test_a_gate_that_is_a_head_again_is_no_longer_closed(store: Store) -> None:
     await touch(store)
     await touch(store, replace(GATE, closed=quote("closed")))
@@ -313,7 +334,7 @@ async def test_a_gate_that_is_a_head_again_is_no_longer_closed(store: Store) -> 
 async def test_a_replaced_gate_gets_a_new_row_that_is_due_and_is_bumped_from_then_on(
     store: Store,
 ) -> None:
-    await touch(store, replace(GATE, policy_errors=(quote("no"),)))
+    await touch(store)
     old = await claim(store)
     await show(store, old, ended=True)
     await touch(store, at=1)

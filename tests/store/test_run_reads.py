@@ -136,10 +136,11 @@ async def test_runs_are_found_by_what_they_are_known_by(store: Store) -> None:
 async def test_the_open_runs_that_a_pull_request_pinned_are_found(store: Store) -> None:
     pinned = await live(store, run("a", number=1), actions_run_id=9)
     await live(store, run("b", number=1), actions_run_id=8)
-    await store.commit(Plan(add_claimants=(claimant(pinned, "pin:5"),)), NOW, done=None)
-    assert [item.run for item in await store.runs.pinned(REPO.id, 1)] == [pinned]
-    assert await store.runs.pinned(REPO.id, 2) == ()
-    assert await store.runs.pinned(RepoId(1), 1) == ()
+    added = tuple(claimant(pinned, source) for source in ("pin:12:5", "pin:3:6"))
+    await store.commit(Plan(add_claimants=added), NOW, done=None)
+    for number, found in ((12, [pinned]), (3, [pinned]), (1, []), (2, [])):
+        assert [item.run for item in await store.runs.pinned(REPO.id, number)] == found
+    assert await store.runs.pinned(RepoId(1), 12) == ()
 
 
 async def test_the_latest_attempt_of_an_actions_run_is_found(store: Store) -> None:

@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 INSTALLATION_S = 3600.0  # seconds to cache an installation; webhooks report changes sooner
 PERMISSION_S = 60.0  # seconds to cache a permission, so that decisions are recent
+PROTECTION_S = 300.0  # seconds to cache whether a branch is protected
 MANY = 10_000  # entries of a cache of small values
 
 
@@ -54,6 +55,7 @@ class Api:
         self._installations: TTLCache[RepoId, int] = self._kept(INSTALLATION_S)
         self._levels: TTLCache[tuple[RepoId, str], Level] = self._kept(PERMISSION_S)
         self._account: Account | None = None  # of the app
+        self._protected: TTLCache[tuple[RepoId, str], bool] = self._kept(PROTECTION_S)
         self._hidden_teams: set[str] = set()  # owners whose teams the app can't see
 
     def _kept(self, seconds: float) -> TTLCache[Any, Any]:

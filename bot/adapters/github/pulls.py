@@ -79,6 +79,15 @@ class Pulls(Api):
         call = get(repo, "tip", "/repos/{owner}/{repo}/branches/{branch}", branch=branch)
         return await self._maybe(repo, call, lambda data: Sha(data["commit"]["sha"]))
 
+    async def is_protected(self, repo: Repo, branch: str) -> bool:
+        """Return True if a branch is protected (cached); False without the branch."""
+        key = (repo.id, branch)
+        if key not in self._protected:
+            call = get(repo, "branch", "/repos/{owner}/{repo}/branches/{branch}", branch=branch)
+            found = await self._maybe(repo, call, lambda data: data["protected"] is True)
+            self._protected[key] = bool(found)
+        return self._protected[key]
+
     async def tree(self, repo: Repo, sha: str) -> str | None:
         """Return git's id for a commit's files, None for an unknown commit."""
         call = get(repo, "tree", "/repos/{owner}/{repo}/git/commits/{sha}", sha=sha)

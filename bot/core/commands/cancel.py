@@ -1,6 +1,7 @@
 """`/ascend-e2e cancel`: stop suites of this pull request.
 
-Needs what starting them needs; the pull request's author may always cancel.
+Needs what starting them needs; the pull request's author may always cancel. A run that another
+pull request or a merge group has too goes on for that one.
 """
 
 from dataclasses import dataclass
@@ -8,8 +9,10 @@ from dataclasses import dataclass
 from bot.core.commands.context import CommandContext, refused
 from bot.core.commands.verb import Command, Verb
 from bot.core.messages import Message
-from bot.core.model.runs import Run, StopReason, StopRequest
+from bot.core.messages.words import listing
+from bot.core.model.runs import Claimant, Run, StopReason, StopRequest
 from bot.core.planning.permissions import Refusal, level_for, may_cancel, named
+from bot.core.planning.plan import DropClaimant, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.report.markdown import code
 
@@ -20,20 +23,21 @@ class CancelCommand(Command):
 
     def carry_out(self, context: CommandContext, builder: PlanBuilder) -> None:
         """Ask for the runs to be stopped, or say that there are none."""
-        running = {run.suite for run in context.claimed}
+        running = {item.run.suite for item in context.claimed}
         names, refusals = named(
             context.messages, context.policy, self.words, to_start=False, left=running
         )
         if refused(refusals, builder):
             return
-        targets = [run for run in context.claimed if not self.words or run.suite in names]
+        targets = [item for item in context.claimed if not self.words or item.run.suite in names]
         if not targets:
             builder.said.append(context.nothing("nothing_to_cancel", names))
-        for run in targets:
-            _cancel(run, context, builder)
+        for item in targets:
+            _cancel(item, context, builder)
 
 
-def _cancel(run: Run, context: CommandContext, builder: PlanBuilder) -> None:
+def _cancel(item: RunClaimants, context: CommandContext, builder: PlanBuilder) -> None:
+    run = item.run
     allowed = may_cancel(context.policy, run, context.person, context.pull.author)
     builder.audit.append(
         context.audit(f"cancel {run.suite}", "trust", allowed=allowed, sha=run.sha)
@@ -42,9 +46,25 @@ def _cancel(run: Run, context: CommandContext, builder: PlanBuilder) -> None:
         builder.refuse(_may_not(run, context))
         return
     who = context.person.login
-    stop = StopRequest(StopReason.CANCEL, who, Message("cancelled_by_person", by=who), context.now)
-    builder.stop_requests.append((run.id, stop))
-    builder.run_ids.append(run.id)
+    why = Message("cancelled_by_person", by=who)
+    stop = StopRequest(StopReason.CANCEL, who, why, context.now)
+    number = context.pull.number
+    # A pull request that does not count does not keep the run of one that does.
+    gone = {number} if number in context.overruled else {number, *context.overruled}
+    for claimant in item.claimants:
+        if claimant.number in gone:
+            builder.drop_claimants.append(DropClaimant(run.id, claimant.source, why, stop))
+    others = [one for one in item.claimants if one.number not in gone]
+    if others:
+        builder.said.append(_goes_on(run, others, context))
+    else:
+        builder.run_ids.append(run.id)
+
+
+def _goes_on(run: Run, others: list[Claimant], context: CommandContext) -> str:
+    """Say for whom a run goes on."""
+    whom = [f"#{one.number}" if one.number else code(one.source) for one in others]
+    return context.messages("cancel_shared", suite=code(run.suite), others=listing(whom))
 
 
 def _may_not(run: Run, context: CommandContext) -> Refusal:

@@ -8,9 +8,8 @@ from bot.core.github.events import IssueCommentEvent
 from bot.core.messages import Messages
 from bot.core.model.ids import Sha, short
 from bot.core.model.pulls import Head, Pull
-from bot.core.model.runs import Run
 from bot.core.planning.permissions import Refusal, commit_for, first_head_seen, head_seen
-from bot.core.planning.plan import AuditEntry
+from bot.core.planning.plan import AuditEntry, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation, suites_awaiting_approval
 from bot.core.planning.starts import Starter, StartRequest
@@ -28,7 +27,8 @@ class CommandContext:
     person: Person  # the comment's author
     heads: tuple[Head, ...]  # oldest first, the head last
     requests: Mapping[Sha, StartRequest]  # of the head, and of former heads that are named
-    claimed: tuple[Run, ...]  # the open runs that run for this pull request
+    claimed: tuple[RunClaimants, ...]  # the open runs that run for this pull request
+    overruled: frozenset[int]  # pull requests that do not count for the gate of the head
     usages: Mapping[str, str]  # how each verb is typed, by its name
     starts: Starter
     messages: Messages

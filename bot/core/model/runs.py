@@ -111,7 +111,8 @@ class Run:
 class Claimant:
     """A pull request, merge group, push or schedule that a run runs for.
 
-    Sources are ``pr:N``, ``group:SHA``, ``push:BRANCH``, ``nightly:NAME@TIME``, ``pin:COMMENT``.
+    Sources are ``pr:N``, ``group:SHA``, ``push:BRANCH``, ``nightly:NAME@TIME``,
+    and for a former head of N ``pin:N:COMMENT``.
     """
 
     run_id: RunId
@@ -119,3 +120,10 @@ class Claimant:
     auto: bool = True  # False: a person asked; a retarget leaves it alone
     by: str = ""
     rank: int = Rank.AUTOMATIC
+
+    @property
+    def number(self) -> int | None:
+        """Return the pull request that it is, or that a command pinned the run for."""
+        kind, _, rest = self.source.partition(":")
+        number = rest.partition(":")[0]
+        return int(number) if kind in {"pr", "pin"} and number.isdigit() else None

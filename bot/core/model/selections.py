@@ -49,6 +49,7 @@ class SelectionDetails:
     """The policy's word about a commit, as it was when the suites were selected."""
 
     policy_ref: str = ""
+    unprotected: str = ""  # a listed base without a policy of its own, for it is not protected
     mode: Mode = Mode.ON
     trusted: bool | None = None  # None: nothing depended on it, so nobody was asked about
     trust_reason: Message = NOTHING
@@ -60,6 +61,7 @@ class SelectionDetails:
     protected: tuple[str, ...] = ()
     suites: tuple[SuiteSelection, ...] = ()
     group: MergeGroup | None = None
+    policy_errors: tuple[Message, ...] = ()  # the policy is broken: nothing was selected
 
     @property
     def selection(self) -> Selection:

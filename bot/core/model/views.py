@@ -66,15 +66,13 @@ class Reply:
 class Gate:
     """The gate of a SHA should be looked at anew.
 
-    ``number`` is the pull request it is shown for; 0 for none. ``policy_errors`` makes it a
-    failure that lists them.
+    ``number`` is the pull request it is shown for; 0 for none.
     """
 
     repo_id: RepoId
     sha: Sha
     number: int
-    policy_errors: tuple[Message, ...] = ()
-    closed: Message = NOTHING  # why this SHA is no head any more: an open gate is cancelled
+    closed: Message = NOTHING  # why the pull request left it: an open gate without one is cancelled
     name: str = ""  # as the policy has it; "" leaves the one it has
 
 
@@ -92,6 +90,7 @@ class Proposal:
     old: str | None  # None: there is no policy
     new: str | None  # None: the proposal is to have none
     redact: tuple[str, ...] = ()
+    unprotected: str = ""  # the base, whose own policy does not count
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +108,15 @@ class GateView:
 
     sha: Sha
     pulls: tuple[Pull, ...]  # open ones whose head this is
-    selections: tuple[StoredSelection, ...]
+    selections: tuple[StoredSelection, ...]  # those that count
     runs: tuple[Run, ...]  # every attempt at this SHA, oldest first
     check_ids: dict[str, int]  # run id -> GitHub's check run id, where shown
     approvals: tuple[Approval, ...]
-    policy_errors: tuple[Message, ...]
     closed: Message  # why this SHA is no head any more, "" while it is
+    overruled: tuple[Pull, ...] = ()  # of ``pulls``: not trusted, so they do not count
+
+    @property
+    def policy_errors(self) -> tuple[Message, ...]:
+        """Return the errors of a policy by which the commit can't be judged."""
+        found = (error for item in self.selections for error in item.data.policy_errors)
+        return tuple(dict.fromkeys(found))

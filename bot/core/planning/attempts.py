@@ -26,6 +26,7 @@ class PolicyAt:
     sha: str
     release: bool = False  # of a release branch: listed in the default branch's policy
     base: str = ""  # the base branch that it was read for: GitHub takes native workflows from there
+    unprotected: str = ""  # the base, if it is listed and GitHub does not protect it
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.core.model.ids import RepoId
+from bot.core.model.runs import Claimant
 from bot.core.model.selections import SelectionDetails, StoredSelection
-from bot.core.model.views import Gate
 from bot.core.planning.attempts import audit_of
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, DropClaimant, Plan
 from bot.core.policy.models import Mode
@@ -23,22 +23,24 @@ def _decisions(changes: Plan, now: datetime) -> list[AuditEntry]:
     found = [_chosen(chosen, now)] if chosen and not chosen.is_over else []
     if chosen is None:
         found += _started(changes, now)
-    found += [_broken(gate, now) for gate in changes.gates if gate.policy_errors]
     repo_id = changes.repo.id if changes.repo else None
-    found += [_dropped(drop, repo_id, now) for drop in changes.drop_claimants]
+    found += [_dropped(drop, repo_id, now) for drop in changes.drop_claimants if not drop.stop]
     return [entry for entry in found if entry]
 
 
 def _chosen(chosen: StoredSelection, now: datetime) -> AuditEntry | None:
     """Return whether the suites of a commit start by themselves; None if it has none."""
     data = chosen.data
+    where = (chosen.repo_id, chosen.number or None, chosen.sha)
+    if data.policy_errors:
+        rule = f"policy: {data.policy_errors[0]}"
+        return AuditEntry(now, BY_ITSELF, "start nothing", False, rule, *where)
     names = [suite.choice.suite for suite in data.suites if suite.choice.selected and suite.auto]
     if not names:
         return None
     allowed, rule = _by_rule(data)
     what = f"start {', '.join(names)}"
-    number = chosen.number or None
-    return AuditEntry(now, BY_ITSELF, what, allowed, rule, chosen.repo_id, number, chosen.sha)
+    return AuditEntry(now, BY_ITSELF, what, allowed, rule, *where)
 
 
 def _by_rule(data: SelectionDetails) -> tuple[bool, str]:
@@ -59,15 +61,8 @@ def _started(changes: Plan, now: datetime) -> list[AuditEntry]:
     ]
 
 
-def _broken(gate: Gate, now: datetime) -> AuditEntry:
-    """Return the entry for a policy with errors, which starts nothing."""
-    rule, where = f"policy: {gate.policy_errors[0]}", (gate.repo_id, gate.number or None, gate.sha)
-    return AuditEntry(now, BY_ITSELF, "start nothing", False, rule, *where)
-
-
 def _dropped(drop: DropClaimant, repo_id: RepoId | None, now: datetime) -> AuditEntry:
     """Return the entry for a claimant that gives a run up; without any, the run is stopped."""
-    kind, _, name = drop.source.partition(":")
-    number = int(name) if kind == "pr" else None
+    number = Claimant(drop.run_id, drop.source).number
     what = f"drop {drop.source} of {drop.run_id}"
     return AuditEntry(now, BY_ITSELF, what, True, drop.reason, repo_id, number)

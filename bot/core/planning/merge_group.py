@@ -129,6 +129,7 @@ def _selection(group: Group, reused: Reused) -> StoredSelection:
     commit, policy = group.commit, group.commit.at.policy
     data = SelectionDetails(
         policy_ref=commit.at.ref,
+        unprotected=commit.at.unprotected,
         mode=policy.mode,
         trusted=True,
         trust_reason=_TRUST,

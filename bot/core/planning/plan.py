@@ -24,6 +24,15 @@ class DropClaimant:
     run_id: RunId
     source: str
     reason: Message  # "superseded by 9f8e7d6", "the pull request was closed"
+    stop: StopRequest | None = None  # instead: the last claimant stays and asks for this
+
+
+@dataclass(frozen=True, slots=True)
+class Restated:
+    """A stored selection of which some details changed; it is written if it is still as read."""
+
+    read: StoredSelection
+    now: StoredSelection
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,7 @@ class Plan:
     policy: StoredPolicy | None = None
     forget_policy: tuple[RepoId, str] | None = None  # repository, branch
     selection: StoredSelection | None = None
-    restated: StoredSelection | None = None  # as before, but for suites that a person started
+    restated: tuple[Restated, ...] = ()
     approval: Approval | None = None
     new_runs: tuple[tuple[Run, tuple[Claimant, ...]], ...] = ()
     add_claimants: tuple[Claimant, ...] = ()

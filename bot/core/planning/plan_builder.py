@@ -6,12 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from bot.core.model.ids import RunId
 from bot.core.model.pulls import Approval
-from bot.core.model.runs import Claimant, StopRequest
-from bot.core.model.selections import StoredSelection
+from bot.core.model.runs import Claimant
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import NewRun
 from bot.core.planning.permissions import Refusal
-from bot.core.planning.plan import AuditEntry, Plan
+from bot.core.planning.plan import AuditEntry, DropClaimant, Plan, Restated
 
 
 @dataclass(slots=True)
@@ -24,11 +23,11 @@ class PlanBuilder:
     said: list[str] = field(default_factory=list)
     audit: list[AuditEntry] = field(default_factory=list)
     refusals: int = 0
-    stop_requests: list[tuple[RunId, StopRequest]] = field(default_factory=list)
+    drop_claimants: list[DropClaimant] = field(default_factory=list)
     forced: list[tuple[RunId, str]] = field(default_factory=list)
     approval: Approval | None = None
     base: Plan | None = None  # the plan of a head that was approved
-    restated: StoredSelection | None = None  # with suites as the policy has them now
+    restated: Restated | None = None  # with suites as the policy has them now
 
     def refuse(self, refusal: Refusal) -> None:
         """Add the reason why something was not started."""
@@ -50,7 +49,7 @@ class PlanBuilder:
         return tuple(replace(item, allowed=False) for item in entries)
 
     def _done(self) -> tuple[int, bool]:
-        made = len(self.new_runs) + len(self.add_claimants) + len(self.stop_requests)
+        made = len(self.new_runs) + len(self.add_claimants) + len(self.drop_claimants)
         return made, self.approval is not None
 
     def build(self, gate: Gate) -> Plan:
@@ -60,10 +59,10 @@ class PlanBuilder:
         return replace(
             base,
             approval=self.approval,
-            restated=None if base.selection else self.restated,
+            restated=() if base.selection or not self.restated else (self.restated,),
             new_runs=(*base.new_runs, *self.new_runs),
             add_claimants=(*base.add_claimants, *self.add_claimants),
-            stop_requests=(*base.stop_requests, *self.stop_requests),
+            drop_claimants=(*base.drop_claimants, *self.drop_claimants),
             forced=(*base.forced, *self.forced),
             gates=base.gates if known else (*base.gates, gate),
             audit=(*base.audit, *self.audit),

@@ -63,6 +63,7 @@ def stored_selection(evaluation: Evaluation) -> StoredSelection:
     policy, pull = evaluation.at.policy, evaluation.pull
     data = SelectionDetails(
         policy_ref=evaluation.at.ref,
+        unprotected=evaluation.at.unprotected,
         mode=policy.mode,
         trusted=evaluation.trust.trusted if evaluation.trust.looked_at else None,
         trust_reason=evaluation.trust.why,

@@ -16,7 +16,7 @@ from bot.core.model.views import Gate
 from bot.core.planning import attempts
 from bot.core.planning.commits import rerun_request, speaks_for
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
-from bot.core.planning.plan import AuditEntry, RunClaimants
+from bot.core.planning.plan import AuditEntry, Restated, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation, restated
 from bot.core.policy.models import Start, Suite
@@ -31,7 +31,7 @@ class StartRequest:
 
     evaluation: Evaluation
     requester: Requester
-    source: str  # the claimant's: `pr:N`, or `pin:COMMENT` for a former head
+    source: str  # the claimant's: `pr:N`, or `pin:N:COMMENT` for a former head
     runs: tuple[RunClaimants, ...]  # at that commit
     failed_only: bool = False  # re-run failed jobs where GitHub can
     runner: str | None = None  # the label asked for, None: any of the suite's
@@ -150,9 +150,11 @@ class Starter:
         joined = [claimant.run_id for claimant in made.add_claimants]
         builder.run_ids += [*joined, *(run.id for run, _ in made.new_runs)]
         builder.new_runs += made.new_runs
-        stored = builder.restated or request.selection
+        stored = request.selection
         if made.new_runs and stored:
-            builder.restated = restated(stored, request.evaluation, name)
+            before = builder.restated or Restated(stored, stored)
+            now_stored = restated(before.now, request.evaluation, name)
+            builder.restated = replace(before, now=now_stored)
         builder.add_claimants += made.add_claimants
         if request.force:
             builder.forced += [(run_id, request.requester.person.login) for run_id in joined]

@@ -22,6 +22,7 @@ class Context:
     gate: str = "ascend-ci"
     policy_ref: str = ""  # of the gate's policy, where no selection names one
     policy_sha: str = ""
+    unprotected: str = ""  # a base whose own policy does not count
     external_id: str = ""
     language: str = "en"
     redact: tuple[str, ...] = ()  # the policy's `log.redact`
@@ -87,6 +88,10 @@ class MarkdownWriter:
         if not (ref and sha):
             return ""
         return self.text("policy", ref=self.code(ref), sha=self.code(short(sha)))
+
+    def unprotected(self, base: str) -> str:
+        """Say that a listed base has no policy of its own, "" for no base."""
+        return self.text("policy_unprotected", base=self.code(base)) if base else ""
 
 
 def address(url: str) -> str:

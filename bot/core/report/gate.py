@@ -6,6 +6,7 @@ from datetime import datetime
 from bot.core.commands.name import SHA_CHARS
 from bot.core.github.limits import TEXT_BYTES
 from bot.core.messages.words import capital, clock, listing, number, short
+from bot.core.model.pulls import Pull
 from bot.core.model.selections import Cost
 from bot.core.model.views import Button, CheckWrite, GateView
 from bot.core.report.context import Context, MarkdownWriter, sentences
@@ -57,7 +58,7 @@ def _sections(
 ) -> list[Section]:
     """Return the sections: what to do first, then the suites, then approvals and the policy."""
     if stand.kind is GateReason.POLICY:
-        return _policy_errors(writer, view)
+        return _policy_errors(writer, view, now)
     if stand.kind is GateReason.LOOKING:
         return [writer.text("gate_looking_why")]
     if stand.kind is GateReason.CLOSED:
@@ -90,11 +91,10 @@ def _shown(line: SuiteLine) -> bool:
     return line.run is not None or line.auto or line.required
 
 
-def _policy_errors(writer: MarkdownWriter, view: GateView) -> list[Section]:
+def _policy_errors(writer: MarkdownWriter, view: GateView, now: datetime) -> list[Section]:
     lines = tuple(f"- {writer.prose(error)}" for error in view.policy_errors)
     rows = Rows("", lines, lambda left: writer.text("more_lines", count=left))
-    footer = writer.policy(writer.ctx.policy_ref, writer.ctx.policy_sha)
-    return [writer.text("gate_policy_why"), rows, footer]
+    return [writer.text("gate_policy_why"), rows, _footer(writer, view, now)]
 
 
 def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
@@ -250,14 +250,27 @@ def _footer(writer: MarkdownWriter, view: GateView, now: datetime) -> Section:
         writer.text("gate_approved", by=writer.prose(item.by), at=clock(item.at, now))
         for item in view.approvals
     )
-    pulls = [f"#{pull.number}" for pull in view.pulls]
+    pulls = _numbers(view.pulls)
     shared = writer.text("gate_shared", pulls=listing(pulls)) if len(pulls) > 1 else ""
-    return sentences(approvals, shared, _policy(writer, view))
+    overruled = listing(_numbers(view.overruled))
+    alone = writer.text("gate_overruled", pulls=overruled) if overruled else ""
+    return sentences(approvals, shared, alone, _policy(writer, view))
+
+
+def _numbers(pulls: Iterable[Pull]) -> list[str]:
+    return [f"#{pull.number}" for pull in pulls]
+
+
+def _unprotected(writer: MarkdownWriter, view: GateView) -> str:
+    """Name the bases whose own policies do not count."""
+    bases = dict.fromkeys(item.data.unprotected for item in view.selections)
+    return sentences(*(writer.unprotected(base) for base in bases))
 
 
 def _policy(writer: MarkdownWriter, view: GateView) -> str:
     """Name the policy of the first selection that says it, else the context's."""
     for item in view.selections:
         if item.data.policy_ref:
-            return writer.policy(item.data.policy_ref, item.policy_sha)
+            said = writer.policy(item.data.policy_ref, item.policy_sha)
+            return sentences(said, _unprotected(writer, view))
     return writer.policy(writer.ctx.policy_ref, writer.ctx.policy_sha)

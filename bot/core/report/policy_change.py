@@ -11,7 +11,7 @@ from bot.core.model.views import Annotation, CheckWrite, Proposal
 from bot.core.policy.changes import Before, Change, Comparison, Kind
 from bot.core.policy.loading import PolicyError
 from bot.core.policy.selection import POLICY_PATH
-from bot.core.report.context import Context, MarkdownWriter
+from bot.core.report.context import Context, MarkdownWriter, sentences
 from bot.core.report.markdown import code, title
 from bot.core.report.sections import Rows, Section, compose
 
@@ -51,6 +51,7 @@ def policy_check(
         policy_ref=proposal.ref,
         policy_sha=proposal.policy_sha,
         redact=proposal.redact,
+        unprotected=proposal.unprotected,
     )
     return render_policy_check(comparison, proposal.sha, ctx, now)
 
@@ -176,7 +177,8 @@ def _holds(writer: MarkdownWriter, comparison: Comparison) -> Section:
         if known
         else writer.text("policy_now")
     )
-    return writer.text("policy_holds", policy=policy)
+    said = writer.text("policy_holds", policy=policy)
+    return sentences(said, writer.unprotected(ctx.unprotected))
 
 
 def _annotations(writer: MarkdownWriter, comparison: Comparison) -> Iterable[Annotation]:

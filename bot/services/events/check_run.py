@@ -20,6 +20,7 @@ from bot.core.planning.commits import rerun_candidates, suites_to_rerun
 from bot.core.planning.merge_group import waiting_group
 from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
+from bot.core.planning.shared import meant_pull
 from bot.core.planning.starts import Starter, StartRequest, approval
 from bot.core.planning.trust import Authorship, Trusted
 from bot.core.report.markdown import code, prose
@@ -60,9 +61,11 @@ class CheckRuns(Service):
         """Plan what a click starts; one that starts nothing is answered with the reason."""
         target = await self._target(event)
         pulls = await self._store.pulls.at(event.repo.id, event.sha)
-        if not pulls:
+        rows = await self._store.pulls.selections(event.repo.id, event.sha)
+        branch = event.repo.default_branch
+        pull = meant_pull(pulls, rows, branch, approves=target.approves)
+        if pull is None:
             return await self._without_pull(event, target)
-        pull = pulls[0]
         policy = await self._policies.of(event.repo, pull.base_ref)
         if not isinstance(policy, PolicyAt):
             refused = self._entry(event, target.verb, "policy", allowed=False)

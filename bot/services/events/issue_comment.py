@@ -12,13 +12,14 @@ from bot.core.github.events import IssueCommentEvent
 from bot.core.messages.words import count
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Head, Pull
-from bot.core.model.runs import Run
+from bot.core.model.repos import Repo
 from bot.core.model.views import Reply
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.permissions import Requester
-from bot.core.planning.plan import AuditEntry, Plan
+from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import pr_source
+from bot.core.planning.shared import weigh
 from bot.core.planning.starts import Starter, StartRequest
 from bot.core.policy.models import Limits
 from bot.core.policy.selection import Selection
@@ -130,17 +131,24 @@ class IssueComments(Service):
             heads=(*former, asked.head),
             requests=requests,
             claimed=await self._claimed(pull),
+            overruled=await self._overruled(event.repo, pull),
             usages=USAGES,
             starts=self._starts,
             messages=self._messages,
             now=self._clock.now(),
         )
 
-    async def _claimed(self, pull: Pull) -> tuple[Run, ...]:
+    async def _overruled(self, repo: Repo, pull: Pull) -> frozenset[int]:
+        """Return the pull requests with the same head that do not count for its gate."""
+        pulls = await self._store.pulls.at(repo.id, pull.head_sha)
+        rows = await self._store.pulls.selections(repo.id, pull.head_sha)
+        return frozenset(one.number for one in weigh(pulls, rows, repo.default_branch).overruled)
+
+    async def _claimed(self, pull: Pull) -> tuple[RunClaimants, ...]:
         """Return the runs that run for this pull request, at any commit."""
         found = await self._store.runs.of_claimant(pull.repo_id, pr_source(pull.number))
         found += await self._store.runs.pinned(pull.repo_id, pull.number)
-        return tuple({item.run.id: item.run for item in found}.values())
+        return tuple({item.run.id: item for item in found}.values())
 
     async def _request_at_former(
         self, event: IssueCommentEvent, asked: RequestedHead, former: tuple[Head, ...], sha: Sha
@@ -152,7 +160,7 @@ class IssueComments(Service):
         rule = evaluation.at.policy.trust
         trust = await self._pulls.trust.of_former_head(event.repo, evaluation.pull, rule, head)
         requester = Requester(asked.person, sha, authorship, trust)
-        source = f"pin:{event.comment_id}"
+        source = f"pin:{event.number}:{event.comment_id}"
         return await self._pulls.start_request(evaluation, requester, source)
 
     def _entry(self, event: IssueCommentEvent, pull: Pull, what: str) -> AuditEntry:

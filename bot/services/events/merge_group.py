@@ -53,8 +53,7 @@ class MergeGroups(Service):
         if policy is None:
             return Plan(repo=event.repo)
         if isinstance(policy, Broken):
-            gate = policy.gate(event.repo.id, event.head_sha, 0)
-            return Plan(repo=event.repo, gates=(gate,))
+            return replace(policy.plan(event.repo.id, event.head_sha, 0), repo=event.repo)
         return await self._plan(event, policy)
 
     async def _policy(self, event: MergeGroupEvent) -> PolicyAt | Broken | None:

@@ -42,6 +42,7 @@ class PolicyChanges(Service):
             old=old,
             new=new,
             redact=await self._redacted(policy, new, f"pull {repo.id}/{pull.number}"),
+            unprotected=in_force.unprotected if isinstance(in_force, PolicyAt) else "",
         )
 
     async def _redacted(self, held: Policy | None, new: str | None, owner: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from bot.core.planning import pull_request as planning
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.head_trigger import HeadTrigger, LearnedHead
 from bot.core.planning.permissions import Requester
-from bot.core.planning.plan import DropClaimant, Plan
+from bot.core.planning.plan import DropClaimant, Plan, Restated
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.starts import StartRequest
 from bot.core.planning.trust import Authorship, Person, Trusted
@@ -60,9 +60,7 @@ class PullRequests(Service):
     async def closed(self, repo: Repo, pull: Pull, why: Message = _CLOSED) -> Plan:
         """Stop what runs for a closed pull request only."""
         wanted = await self._store.runs.of_claimant(repo.id, planning.pr_source(pull.number))
-        changes = planning.plan_closed(pull, wanted, why)
-        shared = await self._others_at(pull, pull)
-        return replace(changes, repo=repo, gates=() if shared else changes.gates)
+        return replace(planning.plan_closed(pull, wanted, why), repo=repo)
 
     async def plan_head(
         self, repo: Repo, pull: Pull, trigger: HeadTrigger, sender: str | None = None
@@ -97,18 +95,40 @@ class PullRequests(Service):
             drops = await self._claims_of_former_heads(pull)
             return Plan(repo=repo, drop_claimants=drops), None
         if isinstance(policy, Broken):
-            gate = policy.gate(pull.repo_id, pull.head_sha, pull.number)
             drops = await self._claims_of_former_heads(pull)
-            changes = Plan(pull=pull, gates=(gate,), drop_claimants=drops)
+            changes = policy.plan(pull.repo_id, pull.head_sha, pull.number)
+            changes = replace(changes, pull=pull, drop_claimants=drops)
             listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
             files = listed.files
         else:
             evaluation = await self._evaluate(repo, pull, policy, learned)
             changes, files = await self._plan(evaluation), evaluation.files
         gates = (*changes.gates, *await self.gates_of_former_head(pull))
-        proposal = await self._policy_changes.proposed(repo, pull, policy, files)
-        plan = replace(changes, repo=repo, head=learned.head, gates=gates, proposal=proposal)
+        plan = replace(
+            changes,
+            repo=repo,
+            head=learned.head,
+            gates=gates,
+            restated=await self._judge_others(repo, pull),
+            proposal=await self._policy_changes.proposed(repo, pull, policy, files),
+        )
         return plan, evaluation
+
+    async def _judge_others(self, repo: Repo, pull: Pull) -> tuple[Restated, ...]:
+        """Judge the trust of the other pull requests with this head for which nobody asked yet.
+
+        Their one gate depends on it now.
+        """
+        found = []
+        for other in await self._others_at(pull):
+            row, policy = await self.selection(other), await self._policies.of(repo, other.base_ref)
+            if row is None or row.data.trusted is not None or not isinstance(policy, PolicyAt):
+                continue
+            learned = await self._learn(other, HeadTrigger.DISPATCH, None)
+            trust = (await self._evaluate(repo, other, policy, learned)).trust
+            data = replace(row.data, trusted=trust.trusted, trust_reason=trust.why)
+            found.append(Restated(row, replace(row, data=data)))
+        return tuple(found)
 
     async def selection(self, pull: Pull) -> StoredSelection | None:
         """Return the selection of a pull request's head as it is stored."""
@@ -118,14 +138,14 @@ class PullRequests(Service):
     async def gates_of_former_head(self, pull: Pull) -> tuple[Gate, ...]:
         """Return the gate of the former head, if the pull request has a new head."""
         known = await self._store.pulls.get(pull.repo_id, pull.number)
-        if known is None or known.head_sha == pull.head_sha or await self._others_at(known, pull):
+        if known is None or known.head_sha == pull.head_sha:
             return ()
         return (planning.gate_of_former_head(known.head_sha, pull),)
 
-    async def _others_at(self, at: Pull, besides: Pull) -> bool:
-        """Return True if another open pull request has the same head as ``at``."""
-        pulls = await self._store.pulls.at(at.repo_id, at.head_sha)
-        return any(other.number != besides.number for other in pulls)
+    async def _others_at(self, pull: Pull) -> list[Pull]:
+        """Return the other open pull requests with the same head."""
+        pulls = await self._store.pulls.at(pull.repo_id, pull.head_sha)
+        return [other for other in pulls if other.number != pull.number]
 
     async def _learn(self, pull: Pull, trigger: HeadTrigger, by: str | None) -> LearnedHead:
         """Return the head with its pusher; a commit keeps the pusher it had first."""
@@ -180,13 +200,14 @@ class PullRequests(Service):
     ) -> planning.Evaluation:
         """Select suites by the head's files, and decide whether the head is trusted.
 
-        Trust costs calls. It is decided only if a suite depends on it or a person asks.
+        Trust costs calls. It is decided only if a suite depends on it, a person asks, or another
+        pull request has the same head.
         """
         listed = await self.reader.files(repo, pull)
         selection = select(at.policy, listed.files, truncated=listed.truncated)
         trust = Trusted(True, Message("trust_unasked"), looked_at=False)
         wanted_suites = [at.policy.suites[name] for name in selection.selected]
-        asked = learned.trigger.asks_for_trust
+        asked = learned.trigger.asks_for_trust or bool(await self._others_at(pull))
         protected = selection.protected
         if asked or wanted_suites:
             protected = await self.trust.protected_files(repo, pull, at, listed)

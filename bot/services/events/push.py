@@ -55,10 +55,10 @@ class Pushes(Service):
         if branch != repo.default_branch:
             if not lists_branch(at.policy, branch):
                 return None
-            own, rank = await self._policies.of(repo, branch), Rank.RELEASE
+            own = await self._policies.of(repo, branch)
             if not isinstance(own, PolicyAt):
                 return None
-            at = own
+            at, rank = own, Rank.RELEASE if own.release else Rank.AUTOMATIC
         origin = Message("origin_push_to", sha=short(event.after), branch=branch)
         return Commit(repo.id, event.after, at, push_source(branch), rank, origin)
 

@@ -12,7 +12,7 @@ from bot.core.planning.audit import audited
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.planning.permissions import right_lost
 from bot.core.planning.plan import DropClaimant, Plan
-from bot.core.planning.pull_request import Evaluation
+from bot.core.planning.pull_request import Evaluation, pr_source
 from bot.core.planning.trust import Trusted
 from bot.core.policy.models import Trust
 from bot.ports.errors import Permanent, Transient
@@ -36,13 +36,13 @@ class Claims(Service):
         """Drop the claimants that need the run no more or may not have it; True if any was."""
         drops = []
         for claimant in claimed.claimants:
-            kind, _, number = claimant.source.partition(":")
-            if kind == "pr":
-                why = await self._of_pull(claimed.run, repo, claimant, int(number))
-            elif kind == "pin":
-                why = await self._of_pin(claimed.run, repo, claimant)
+            number = claimant.number
+            if number is None:
+                continue  # a branch, a schedule, a merge group; an operator asks nobody
+            if claimant.source == pr_source(number):
+                why = await self._of_pull(claimed.run, repo, claimant, number)
             else:
-                continue
+                why = await self._of_pin(claimed.run, repo, claimant, number)
             if why:
                 drops.append(DropClaimant(claimant.run_id, claimant.source, why))
         if drops:
@@ -100,12 +100,14 @@ class Claims(Service):
             raise Transient(Message("trust_moved"))
         return evaluation
 
-    async def _of_pin(self, run: Run, repo: Repo, claimant: Claimant) -> Message | None:
-        """Return why a former head does not run, None if it does; an operator asks nobody."""
-        if run.number is None or self._clock.now() - run.created_at <= _DECISION_HOLDS:
+    async def _of_pin(
+        self, run: Run, repo: Repo, claimant: Claimant, number: int
+    ) -> Message | None:
+        """Return why a former head does not run, None if it does."""
+        if self._clock.now() - run.created_at <= _DECISION_HOLDS:
             return None
-        pull = await self._store.pulls.get(repo.id, run.number)
-        heads = await self._store.pulls.heads(repo.id, run.number)
+        pull = await self._store.pulls.get(repo.id, number)
+        heads = await self._store.pulls.heads(repo.id, number)
         head = next((head for head in heads if head.sha == run.sha), None)
         policy = await self._policies.of(repo, pull.base_ref) if pull else None
         if pull is None or head is None or policy is None or isinstance(policy, Broken):

@@ -9,9 +9,9 @@ import pytest
 
 from bot.adapters.github import GitHubClient
 from bot.core.policy.selection import ChangedFile
-from bot.ports.errors import Permanent
+from bot.ports.errors import Permanent, Transient
 from bot.ports.github import FileText
-from tests.adapters.github.support import REPO, R, Reply, Scripted, Seen, pull_json
+from tests.adapters.github.support import REPO, HandClock, R, Reply, Scripted, Seen, pull_json
 
 FILES = f"{R}/pulls/5/files"
 
@@ -173,6 +173,23 @@ async def test_the_head_of_a_branch_and_its_tree_are_read(
     head = await client.tip(REPO, "release/1")
     assert head == "b" * 40
     assert await client.tree(REPO, head) == "c" * 40
+
+
+async def test_whether_a_branch_is_protected_is_asked_once_in_five_minutes(
+    client: GitHubClient, github: Scripted, clock: HandClock
+) -> None:
+    url = f"{R}/branches/release%2F1"
+    github.on("GET", url, Reply(body={"protected": True}), Reply(body={"protected": False}))
+    github.on("GET", f"{R}/branches/gone", Reply(404, {"message": "Branch not found"}))
+    github.on("GET", f"{R}/branches/odd", Reply(body={"commit": {}}))
+    assert await client.is_protected(REPO, "release/1")
+    clock.advance(299)
+    assert await client.is_protected(REPO, "release/1")
+    clock.advance(1)
+    assert not await client.is_protected(REPO, "release/1")
+    assert not await client.is_protected(REPO, "gone")
+    with pytest.raises(Transient):
+        await client.is_protected(REPO, "odd")
 
 
 async def test_a_branch_that_is_not_there_has_no_head(

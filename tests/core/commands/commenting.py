@@ -97,6 +97,7 @@ def commented(
             ),
         },
         "claimed": (),
+        "overruled": frozenset(),
         "usages": USAGES,
         "starts": Starter(MESSAGES, lambda: f"new-{next(numbers)}"),
         "messages": MESSAGES,

@@ -5,7 +5,8 @@ import pytest
 from bot.core.commands.cancel import CancelCommand
 from bot.core.model.ids import RunId
 from bot.core.model.levels import Level
-from bot.core.model.runs import Run, StopReason
+from bot.core.model.runs import Claimant, Run, StopReason
+from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Person, Trusted
 from tests.core.building import OLD_SHA, SHA, a_run
 from tests.core.commands.commenting import (
@@ -18,8 +19,16 @@ from tests.core.commands.commenting import (
     read,
 )
 
-UNIT = a_run()
-GONE = a_run(id=RunId("01J6"), suite="gone", sha=OLD_SHA)  # its suite has left the policy
+
+def claimed(run: Run, *others: str) -> RunClaimants:
+    """Return a run of the pull request, which others may have too."""
+    sources = ("pr:5", *others)
+    return RunClaimants(run, tuple(Claimant(run.id, source) for source in sources))
+
+
+UNIT = claimed(a_run())
+# Its suite has left the policy.
+GONE = claimed(a_run(id=RunId("01J6"), suite="gone", sha=OLD_SHA))
 
 
 @pytest.mark.parametrize(("words", "suites"), [("cancel", ()), ("cancel unit", ("unit",))])
@@ -32,14 +41,41 @@ def test_the_command_is_read(words: str, suites: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("words", "stopped"),
-    [("cancel", [UNIT.id, GONE.id]), ("cancel unit", [UNIT.id]), ("cancel gone", [GONE.id])],
+    [
+        ("cancel", [UNIT.run.id, GONE.run.id]),
+        ("cancel unit", [UNIT.run.id]),
+        ("cancel gone", [GONE.run.id]),
+    ],
 )
 def test_the_runs_of_the_pull_request_are_stopped(words: str, stopped: list[RunId]) -> None:
     builder = carried_out(f"{COMMAND} {words}", commented(claimed=(UNIT, GONE)))
-    assert [run_id for run_id, _ in builder.stop_requests] == stopped
+    assert [drop.run_id for drop in builder.drop_claimants] == stopped
     assert builder.run_ids == stopped
-    assert all(stop.kind is StopReason.CANCEL for _, stop in builder.stop_requests)
+    stops = [drop.stop for drop in builder.drop_claimants]
+    assert all(stop and stop.kind is StopReason.CANCEL for stop in stops)
     assert all(entry.allowed for entry in builder.audit)
+
+
+def test_a_run_that_others_have_too_goes_on_for_them() -> None:
+    shared = claimed(a_run(), "pin:5:77", "pr:6", "pin:7:78", "group:abc")
+    builder = carried_out(f"{COMMAND} cancel", commented(claimed=(shared,)))
+    assert [drop.source for drop in builder.drop_claimants] == ["pr:5", "pin:5:77"]
+    assert builder.run_ids == []
+    assert builder.said == [
+        "`unit` is given up for this pull request. It goes on for #6, #7 and `group:abc`."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("overruled", "dropped"), [({6}, ["pr:5", "pr:6"]), ({5}, ["pr:5"]), ({5, 6}, ["pr:5"])]
+)
+def test_a_pull_request_that_does_not_count_keeps_no_run_of_one_that_does(
+    overruled: set[int], dropped: list[str]
+) -> None:
+    context = commented(claimed=(claimed(a_run(), "pr:6"),), overruled=frozenset(overruled))
+    builder = carried_out(f"{COMMAND} cancel", context)
+    assert [drop.source for drop in builder.drop_claimants] == dropped
+    assert bool(builder.run_ids) is (len(dropped) == 2)
 
 
 def test_the_audit_names_the_commit_of_the_run() -> None:
@@ -48,22 +84,22 @@ def test_the_audit_names_the_commit_of_the_run() -> None:
 
 
 @pytest.mark.parametrize("run", [UNIT, GONE])
-def test_a_person_without_the_level_stops_nothing(run: Run) -> None:
+def test_a_person_without_the_level_stops_nothing(run: RunClaimants) -> None:
     context = commented(person=READER, claimed=(run,))
     builder = carried_out(f"{COMMAND} cancel", context)
-    assert builder.stop_requests == []
+    assert builder.drop_claimants == []
     assert builder.refusals == 1
     assert [entry.allowed for entry in builder.audit] == [False]
 
 
 def test_the_author_may_stop_their_own() -> None:
     context = commented(person=Person("Ann", Level.PULL), claimed=(UNIT,))
-    assert carried_out(f"{COMMAND} cancel", context).stop_requests
+    assert carried_out(f"{COMMAND} cancel", context).drop_claimants
 
 
 def test_an_unknown_suite_stops_nothing() -> None:
     builder = carried_out(f"{COMMAND} cancel unit nope", commented(claimed=(UNIT,)))
-    assert builder.stop_requests == []
+    assert builder.drop_claimants == []
     assert builder.refusals == 1
 
 

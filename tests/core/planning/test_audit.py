@@ -17,13 +17,12 @@ from bot.core.model.selections import (
     StoredSelection,
     SuiteSelection,
 )
-from bot.core.model.views import Gate
 from bot.core.planning.audit import audited
 from bot.core.planning.merge_group import end_group
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, DropClaimant, Plan
 from bot.core.policy.models import Mode
 from bot.core.policy.selection import Choice
-from tests.core.building import a_run
+from tests.core.building import a_run, a_stop_request
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
 REPO = Repo(RepoId(7), "octo", "project", "main")
@@ -87,17 +86,16 @@ def test_what_starts_for_no_pull_request_names_what_wants_it() -> None:
 
 
 def test_a_broken_policy_starts_nothing() -> None:
-    gates = (
-        Gate(REPO.id, SHA, 3, policy_errors=(quote("line 1"), quote("line 2"))),
-        Gate(REPO.id, SHA, 3),
-    )
-    assert told(Plan(gates=gates)) == [("start nothing", False, "policy: line 1")]
+    details = SelectionDetails(policy_errors=(quote("line 1"), quote("line 2")))
+    broken = StoredSelection(REPO.id, SHA, 3, "p", details)
+    assert told(Plan(selection=broken)) == [("start nothing", False, "policy: line 1")]
 
 
 def test_who_no_longer_wants_a_run_is_told_with_the_reason() -> None:
     drops = (
         DropClaimant(RunId("R"), "pr:3", quote("closed")),
         DropClaimant(RunId("R"), "push:main", quote("newer")),
+        DropClaimant(RunId("R"), "pr:4", quote("kim"), a_stop_request()),  # a person's own word
     )
     changes = Plan(repo=REPO, drop_claimants=drops)
     assert told(changes) == [

@@ -14,7 +14,7 @@ from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.views import Gate
 from bot.core.planning.attempts import PolicyAt, freeze
 from bot.core.planning.permissions import Refusal, Requester
-from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
+from bot.core.planning.plan import AuditEntry, DropClaimant, Plan, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation, stored_selection
 from bot.core.planning.starts import Starter, StartRequest
@@ -123,10 +123,10 @@ def test_what_a_person_starts_counts_if_the_policy_is_of_the_same_branch(
     builder = started(replace(request, evaluation=evaluation, selection=row))
     ((run, _),) = builder.new_runs
     assert builder.restated
-    found = {item.choice.suite: item for item in builder.restated.data.suites}
+    found = {item.choice.suite: item for item in builder.restated.now.data.suites}
     assert run.speaks_for(found["unit"].essence, found["unit"].labels) is counts
     assert found["big"].essence == "before"
-    assert builder.build(Gate(REPO, SHA, 5)).restated == builder.restated
+    assert builder.build(Gate(REPO, SHA, 5)).restated == (builder.restated,)
 
 
 def test_a_suite_that_no_file_selects_says_who_asked() -> None:
@@ -302,7 +302,8 @@ def test_a_command_is_audited_as_refused_if_nothing_but_refusals_comes_of_it() -
         builder.refuse(Refusal("no"))
     with builder.auditing(1):
         builder.refuse(Refusal("no"))
-        builder.stop_requests.append((RunId("R"), a_stop_request()))
+        stop = a_stop_request()
+        builder.drop_claimants.append(DropClaimant(RunId("R"), "pr:5", stop.reason, stop))
     assert [item.allowed for item in builder.audit] == [False, True]
     assert [(item.allowed, item.rule) for item in builder.all_refused("policy")] == [
         (False, "trust"),

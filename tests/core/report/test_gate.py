@@ -162,8 +162,21 @@ def test_buttons(view: GateView, claimant: list[str]) -> None:
 
 def test_the_policy_is_named_where_no_selection_does() -> None:
     ctx = replace(s.CTX, policy_ref="v0.4", policy_sha="abcdef1234")
-    for view in (s.gate(s.selection(policy_ref="")), s.gate(policy_errors=("x",))):
-        assert "Policy: `v0.4` at `abcdef1`." in gate_check(view, ctx, s.NOW).summary
+    view = s.gate(s.selection(policy_ref=""))
+    assert "Policy: `v0.4` at `abcdef1`." in gate_check(view, ctx, s.NOW).summary
+
+
+def test_a_base_whose_own_policy_does_not_count_is_named_once() -> None:
+    open_to_all = s.selection(s.chosen(), unprotected="v0.9")
+    summary = gate_check(s.gate(ONE, open_to_all, open_to_all), s.CTX, s.NOW).summary
+    assert summary.count("`v0.9` is listed in `branches:`, but GitHub does not protect it") == 1
+
+
+def test_a_pull_request_that_does_not_count_is_named() -> None:
+    others = tuple(replace(s.PULL, number=number) for number in (8, 9))
+    view = s.gate(ONE, pulls=(*others, s.PULL), overruled=others)
+    said = "Not counted: #8 and #9 (the same commit, which nobody trusts there)."
+    assert said in gate_check(view, s.CTX, s.NOW).summary
 
 
 def test_a_suite_without_cost_is_listed_without() -> None:

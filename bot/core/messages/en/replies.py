@@ -76,6 +76,7 @@ REPLIES = {
     "nothing_to_rerun": "Every suite of {sha} that has run is green or still runs; "
     "nothing was started.",
     "nothing_yet": "Nothing has started: {sha} waits for an approval ({why}).",
+    "cancel_shared": "{suite} is given up for this pull request. It goes on for {others}.",
     "nothing_to_cancel": "Nothing of this pull request runs or waits.",
     "approved": "{sha} is approved by you; the approval holds for this commit only.",
     "merged_click": "The same click came less than 60 s ago; it counts once.",

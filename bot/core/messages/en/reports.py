@@ -42,6 +42,8 @@ REPORTS = {
     "forced": "{who} overrode the limits.",
     "altered": "Set by hand: {inputs}; so the gate does not count this run.",
     "policy": "Policy: {ref} at {sha}.",
+    "policy_unprotected": "{base} is listed in `branches:`, but GitHub does not protect it, so its "
+    "own policy does not count. Protect the branch to let it count.",
     "cancel_how": "Cancel: {command}.",
     "rerun_button": "Re-run: button above.",
     "rerun_how": "Re-run: button above or {command}.",
@@ -182,6 +184,7 @@ REPORTS = {
     "gate_heavy_one": "{command} ({cost})",
     "gate_optional": "Not counted here: {suites}.",
     "gate_shared": "This commit is the head of {pulls}.",
+    "gate_overruled": "Not counted: {pulls} (the same commit, which nobody trusts there).",
     "gate_approved": "Approved by {by} at {at}.",
     "head_suite": "suite",
     "head_why": "why",

@@ -1,0 +1,148 @@
+"""Attacks through a second pull request with the same head as another one."""
+
+from bot.sim import NewPull
+from bot.sim.model import Pull
+from tests.e2e.native_suites import check, ended, natives
+from tests.e2e.native_suites import started as started_by_github
+from tests.e2e.people import press, say, stands, started, unharmed, waits
+from tests.e2e.test_attacks_on_gates import GREEN, RED, gate
+from tests.e2e.world import World
+
+
+def decoy(world: World, base: str | None = None, author: str = "stranger") -> Pull:
+    """Open a pull request that selects nothing; its head becomes another one's later."""
+    fork = author == "stranger"
+    return world.github.people.open_pull(author, {"docs/d.md": "1"}, NewPull(base=base, fork=fork))
+
+
+async def takes_over(world: World, mine: Pull, other: Pull) -> None:
+    """Let a pull request get the head of another one."""
+    world.github.people.force_push(mine, other.head_sha)
+    await stands(world)
+
+
+def says(world: World, pull: Pull) -> str:
+    """Return what the gate at the head says."""
+    return world.gate(pull.head_sha).summary or ""
+
+
+async def old_base(world: World) -> None:
+    """Leave a branch behind the default branch, which gets changes that select a suite."""
+    world.github.people.push_branch("maintainer", {"docs/o.md": "1"}, "old")
+    world.github.people.push_branch("maintainer", {"verl/new.py": "1"})
+    await world.settle()
+
+
+async def test_a_strangers_pull_request_of_the_same_commit_does_not_block_a_gate(
+    world: World,
+) -> None:
+    await old_base(world)
+    theirs = [decoy(world), decoy(world, "old")]
+    await world.settle()
+    tested, plain = world.open_pull("writer"), world.open_pull("writer", "docs/a.md")
+    await world.settle()
+    await world.finish("failure", "ValueError: x\n")
+    await world.pass_time(10)
+    for pull, stands_so in ((tested, RED), (plain, GREEN)):
+        assert gate(world, pull) == stands_so
+        for mine in theirs:
+            await takes_over(world, mine, pull)
+            assert gate(world, pull) == stands_so
+            assert f"#{mine.number}" in says(world, pull).partition("Not counted")[2]
+    for mine in theirs:
+        await takes_over(world, mine, tested)
+    world.github.people.rerun_check(world.check("unit", tested.head_sha).id, "writer")
+    await stands(world)
+    await world.finish()
+    await world.pass_time(10)
+    assert gate(world, tested) == GREEN
+    await unharmed(world)
+
+
+async def test_a_trusted_pull_request_against_another_base_does_not_open_a_strangers_gate(
+    world: World,
+) -> None:
+    stranger = world.github.people.open_pull("stranger", {"verl/evil.py": "1"}, NewPull(fork=True))
+    git, evil = stranger.repo.git, stranger.head_sha
+    world.github.people.push(stranger, {"docs/b.md": "1"})
+    await stands(world)
+    git.set_ref("refs/heads/easy", evil)  # to this base only the document is new
+    mine = decoy(world, "easy", "writer")
+    await takes_over(world, mine, stranger)
+    await waits(world, stranger)
+
+
+async def test_a_gate_does_not_stay_red_because_of_a_pull_request_that_is_gone(
+    world: World,
+) -> None:
+    await old_base(world)
+    plain = world.open_pull("writer", "docs/a.md")
+    for leave in (world.github.people.close, world.github.people.force_push):
+        await stands(world)
+        assert gate(world, plain) == GREEN
+        second = decoy(world, "old", "maintainer")
+        await takes_over(world, second, plain)
+        await world.finish("failure", "ValueError: x\n")
+        await world.pass_time(10)
+        assert gate(world, plain) == RED
+        leave(second)
+        await stands(world)
+        assert gate(world, plain) == GREEN
+        world.github.people.push(plain, {f"docs/{second.number}.md": "1"})
+
+
+async def test_a_stranger_does_not_cancel_the_run_of_anothers_pull_request(world: World) -> None:
+    await natives(world)
+    theirs = decoy(world)
+    pull = world.open_pull("writer", "npu/a.py")
+    await stands(world)
+    await takes_over(world, theirs, pull)
+    run = await started_by_github(world, pull)
+    said = await say(world, theirs, "stranger", "/ascend-e2e cancel")
+    assert f"It goes on for #{pull.number}" in said
+    await world.pass_time(10)
+    assert not run.cancelled
+    assert check(world, pull).status == "in_progress"
+    await ended(world, run)
+    assert gate(world, pull) == GREEN
+    run = await started_by_github(world, pull)
+    await world.pass_time(10)
+    await say(world, pull, "writer", "/ascend-e2e cancel")
+    assert run.cancelled
+
+
+async def test_an_author_does_not_cancel_what_another_pull_request_pinned(world: World) -> None:
+    theirs = world.github.people.open_pull("reader", {"verl/a.py": "1"}, NewPull(fork=True))
+    mine = decoy(world, author="writer")
+    await stands(world)
+    await press(world, theirs.head_sha, "maintainer")
+    await world.finish("failure", "ValueError: x\n")
+    await takes_over(world, mine, theirs)
+    sha = theirs.head_sha
+    for pull in (mine, theirs):
+        world.github.people.push(pull, {"docs/n.md": "1"})
+    await stands(world)
+    before = len(started(world))
+    await say(world, theirs, "maintainer", f"/ascend-e2e rerun unit --sha {sha[:12]}")
+    await say(world, mine, "maintainer", f"/ascend-e2e rerun unit --sha {sha[:12]}")
+    assert len(started(world)) == before + 1
+    run = world.github.runs()[-1]
+    said = await say(world, theirs, "reader", "/ascend-e2e cancel")
+    assert f"It goes on for #{mine.number}" in said
+    assert not run.cancelled
+    await say(world, mine, "writer", "/ascend-e2e cancel")
+    assert run.cancelled
+
+
+async def test_a_pull_request_of_a_merge_groups_commit_does_not_hold_up_the_queue(
+    world: World,
+) -> None:
+    await old_base(world)
+    pull, theirs = world.open_pull("writer", "docs/a.md"), decoy(world, "old")
+    await stands(world)
+    group = world.github.people.merge_group(pull, "writer")
+    await world.settle()
+    world.github.people.force_push(theirs, group["head_sha"])
+    await stands(world)
+    shown = world.gate(group["head_sha"])
+    assert (shown.status, shown.conclusion) == GREEN
