@@ -149,7 +149,7 @@ async def test_a_listed_branch_that_anybody_may_push_brings_no_policy_of_its_own
     assert fault.hits
     assert world.github.runs() == []  # nobody knows whose policy holds
     world.github.faults.clear()
-    await world.pass_time(60)
+    await world.pass_time(300)
     assert workflows(world) == ["unit.yml"]
     said = "`weak` is listed in `branches:`, but GitHub does not protect it"
     assert said in (world.gate(pull.head_sha).summary or "")

@@ -325,7 +325,7 @@ class Policy(Part):
     branches: tuple[v.Pattern, ...] = Field(
         (),
         max_length=v.MAX_ITEMS,
-        description="Branches with their own policy while they are protected; others use the default's",
+        description="Protected branches with their own policy; others use the default branch's",
     )
     dispatch_ref: v.Branch | None = Field(
         None, description="Branch to dispatch workflows on; default: the policy's branch"
