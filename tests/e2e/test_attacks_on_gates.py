@@ -144,16 +144,16 @@ async def test_a_listed_branch_that_anybody_may_push_brings_no_policy_of_its_own
     world.github.people.protect("main")
     await world.pass_time(300)
     fault = world.github.faults.inject(Fault("502", "GET", "*/branches/weak", times=20))
-    pull = world.github.people.open_pull("writer", {"verl/a.py": "1"}, NewPull(base="weak"))
+    pull = world.github.people.open_pull("maintainer", {"verl/a.py": "1"}, NewPull(base="weak"))
     await world.settle()
     assert fault.hits
     assert world.github.runs() == []  # nobody knows whose policy holds
     world.github.faults.clear()
-    await world.pass_time(300)
+    await world.pass_time(60)
     assert workflows(world) == ["unit.yml"]
     said = "`weak` is listed in `branches:`, but GitHub does not protect it"
     assert said in (world.gate(pull.head_sha).summary or "")
-    files = {".github/ascend-ci.yml": WEAK, "verl/b.py": "1"}
+    files = {".github/ascend-ci.yml": f"{WEAK}drafts: true\n", "verl/b.py": "1"}
     proposed = world.github.people.open_pull("writer", files, NewPull(base="weak"))
     await world.settle()
     shown = world.github.check("ascend-ci policy", proposed.head_sha)

@@ -76,8 +76,6 @@ class PullRequests(Service):
         if not pull.open:
             return await self.closed(repo, pull)
         plan, _ = await self.judge_head(repo, pull, HeadTrigger.FOUND_BY_LOOKING)
-        if await self._others_at(old, pull):
-            return plan
         return replace(plan, gates=(*plan.gates, planning.gate_of_former_head(old.head_sha, pull)))
 
     async def judge_head(
@@ -125,7 +123,10 @@ class PullRequests(Service):
             if row is None or row.data.trusted is not None or not isinstance(policy, PolicyAt):
                 continue
             learned = await self._learn(other, HeadTrigger.DISPATCH, None)
-            trust = (await self._evaluate(repo, other, policy, learned)).trust
+            try:
+                trust = (await self._evaluate(repo, other, policy, learned)).trust
+            except HeadMoved:
+                continue  # it leaves this commit: its own event tells
             data = replace(row.data, trusted=trust.trusted, trust_reason=trust.why)
             found.append(Restated(row, replace(row, data=data)))
         return tuple(found)

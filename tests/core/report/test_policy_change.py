@@ -36,8 +36,9 @@ def test_a_proposal_is_compared_and_named_for_its_gate() -> None:
     assert (check.name, check.head_sha, check.conclusion) == ("npu policy", s.SHA, "failure")
     assert "hunter22" not in f"{check.title} {check.summary} {check.annotations}"
     fine = replace(proposal, old=new, new=new)
-    assert "protect" not in policy_check(fine, s.CTX, s.NOW).summary
-    check = policy_check(replace(fine, unprotected="v0.9"), s.CTX, s.NOW)
+    same = compare(new, new)
+    assert "protect" not in policy_check(fine, same, s.CTX, s.NOW).summary
+    check = policy_check(replace(fine, unprotected="v0.9"), same, s.CTX, s.NOW)
     assert "`v0.9` is listed in `branches:`, but GitHub does not protect it" in check.summary
 
 
