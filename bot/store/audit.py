@@ -69,7 +69,7 @@ async def add_audit(conn: AsyncConnection, entries: Iterable[AuditEntry]) -> Non
     """Write decisions. The bot's own decision about a commit is written only once."""
     for entry in entries:
         if entry.who != BY_ITSELF or not await _is_written(conn, entry):
-            await conn.execute(insert(conn, audit).values(values(entry)))
+            await conn.execute(insert(conn, audit), values(entry))
 
 
 async def _is_written(conn: AsyncConnection, entry: AuditEntry) -> bool:

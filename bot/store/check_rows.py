@@ -33,7 +33,7 @@ async def add_run_check(conn: AsyncConnection, run: Run, now: datetime) -> None:
         "due": now,
         "touched_at": now,
     }
-    await conn.execute(insert(conn, checks).values(row))
+    await conn.execute(insert(conn, checks), row)
 
 
 async def touch_gate(conn: AsyncConnection, gate: Gate, now: datetime, new_id: NewId) -> None:
@@ -57,9 +57,9 @@ async def touch_gate(conn: AsyncConnection, gate: Gate, now: datetime, new_id: N
     }
     made = await conn.execute(
         insert(conn, checks)
-        .values(row)
         .on_conflict_do_nothing(index_elements=["repo_id", "sha"], index_where=_gate_row())
-        .returning(checks.c.external_id)
+        .returning(checks.c.external_id),
+        row,
     )
     if made.first() is None:
         await conn.execute(change)
@@ -94,7 +94,7 @@ async def add_proposal(conn: AsyncConnection, proposal: Proposal, now: datetime)
         "due": now,
         "touched_at": now,
     }
-    await conn.execute(insert(conn, checks).values(row).on_conflict_do_nothing())
+    await conn.execute(insert(conn, checks).on_conflict_do_nothing(), row)
 
 
 def _gate_row() -> ColumnElement[bool]:
@@ -178,7 +178,7 @@ async def replace_check(
     old = (await conn.execute(retire)).mappings().first()
     if old is not None:
         row = {**old, "external_id": new_id(now), "remark": remark, "due": now, "touched_at": now}
-        await conn.execute(insert(conn, checks).values(row))
+        await conn.execute(insert(conn, checks), row)
 
 
 async def republish_check(

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
+from functools import cache
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table, event
@@ -18,6 +19,7 @@ from bot.ports.wake import Wake
 
 Answer = TypeVar("Answer")
 NewId = Callable[[datetime], str]
+Insert = postgresql.Insert | sqlite.Insert
 
 # How long a statement waits for another process that writes to the same SQLite file.
 _BUSY_MS = 10_000
@@ -68,11 +70,14 @@ def sqlite_engine(url: str, *, begin: str, connections: int) -> AsyncEngine:
     return engine
 
 
-def insert(conn: AsyncConnection, table: Table) -> postgresql.Insert | sqlite.Insert:
+def insert(conn: AsyncConnection, table: Table) -> Insert:
     """Return an insert that knows ``ON CONFLICT``, in the database's own dialect."""
-    if conn.dialect.name == "sqlite":
-        return sqlite.insert(table)
-    return postgresql.insert(table)
+    return _insert(table, postgres=is_postgres(conn))
+
+
+@cache
+def _insert(table: Table, *, postgres: bool) -> Insert:
+    return postgresql.insert(table) if postgres else sqlite.insert(table)
 
 
 def is_postgres(conn: AsyncConnection) -> bool:

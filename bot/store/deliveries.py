@@ -4,7 +4,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, exists, func, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Select, Update, exists, func, select, text, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -136,9 +136,11 @@ class Deliveries(Part):
 
 async def finish_delivery(conn: AsyncConnection, lease: leases.Lease, note: str) -> bool:
     """Mark a claimed delivery done; False: the lease was lost."""
-    done = await conn.execute(
-        update(deliveries)
-        .where(deliveries.c.seq == int(lease.key), leases.held(deliveries, lease))
-        .values(state="done", note=note, **leases.FREE)
-    )
+    row = {"state": "done", "note": note, **leases.FREE}
+    done = await conn.execute(_finish(), {**row, **leases.held_parameters(lease, int(lease.key))})
     return done.rowcount == 1
+
+
+@cache
+def _finish() -> Update:
+    return update(deliveries).where(leases.still_held(deliveries, deliveries.c.seq))

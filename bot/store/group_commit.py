@@ -2,13 +2,15 @@
 
 import asyncio
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningInsert
 
 from bot.ports.errors import Transient
-from bot.store.database import Database, insert
+from bot.store.database import Database, Insert, insert
 from bot.store.tables import deliveries
 
 log = structlog.get_logger()
@@ -68,11 +70,7 @@ class GroupCommit:
 
     async def _store(self, batch: list[_Waiting]) -> None:
         async def work(conn: AsyncConnection) -> set[str]:
-            query = (
-                insert(conn, deliveries)
-                .on_conflict_do_nothing(index_elements=["guid"])
-                .returning(deliveries.c.guid)
-            )
+            query = _put(insert(conn, deliveries))
             return set(await conn.scalars(query, [waiting.row for waiting in batch]))
 
         fresh = await self._db.write(work)
@@ -81,6 +79,11 @@ class GroupCommit:
             if not waiting.told.done():
                 waiting.told.set_result(guid in fresh)
             fresh.discard(guid)
+
+
+@cache
+def _put(query: Insert) -> ReturningInsert[Any]:
+    return query.on_conflict_do_nothing(index_elements=["guid"]).returning(deliveries.c.guid)
 
 
 def _fail(batch: list[_Waiting], error: Exception) -> None:

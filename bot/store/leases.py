@@ -70,3 +70,17 @@ def lease_of(row: sa.RowMapping, key: str) -> Lease:
 def held(table: sa.Table, lease: Lease) -> sa.ColumnElement[bool]:
     """Return SQL for "the lease still holds": nobody claimed the row since, or returned it."""
     return (table.c.lease_owner == lease.owner) & (table.c.lease_number == lease.number)
+
+
+def still_held(table: sa.Table, key: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    """Return SQL for "the row is the lease's, which holds", for ``held_parameters``."""
+    return (
+        (key == sa.bindparam("held_key"))
+        & (table.c.lease_owner == sa.bindparam("held_by"))
+        & (table.c.lease_number == sa.bindparam("held_number"))
+    )
+
+
+def held_parameters(lease: Lease, key: object) -> dict[str, Any]:
+    """Return the parameters of a statement with ``still_held``."""
+    return {"held_key": key, "held_by": lease.owner, "held_number": lease.number}

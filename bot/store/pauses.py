@@ -43,7 +43,7 @@ class Pauses(Part):
 
         async def work(conn: AsyncConnection) -> Pause | None:
             before = await _take_out(conn, pause.resource, pause.at)
-            await conn.execute(insert(conn, pauses).values(values(pause)))
+            await conn.execute(insert(conn, pauses), values(pause))
             await add_audit(conn, (entry,))
             await _poke(conn, pause.resource, pause.at)
             return before

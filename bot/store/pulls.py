@@ -33,7 +33,7 @@ class Pulls(Reads):
 
     async def get(self, repo_id: RepoId, number: int) -> Pull | None:
         """Return the pull request as last seen."""
-        return await self._one(Pull, pulls, pulls.c.repo_id == repo_id, pulls.c.number == number)
+        return await self._one(Pull, pulls, repo_id=repo_id, number=number)
 
     async def at(self, repo_id: RepoId, sha: Sha) -> tuple[Pull, ...]:
         """Return the open pull requests that have this head, by number."""
@@ -134,10 +134,9 @@ async def save_head(conn: AsyncConnection, head: Head) -> None:
         .order_by(heads.c.seen_at.desc(), heads.c.sha.desc())
         .limit(1)
     )
-    query = insert(conn, heads).values(values(head))
+    query = insert(conn, heads)
     changed: dict[str, Any] = {"pusher": func.coalesce(query.excluded.pusher, heads.c.pusher)}
     if newest != head.sha:
         changed["seen_at"] = query.excluded.seen_at
-    await conn.execute(
-        query.on_conflict_do_update(index_elements=["repo_id", "number", "sha"], set_=changed)
-    )
+    query = query.on_conflict_do_update(index_elements=["repo_id", "number", "sha"], set_=changed)
+    await conn.execute(query, values(head))

@@ -72,7 +72,7 @@ async def lock_queue(conn: AsyncConnection, repo_id: RepoId) -> None:
     )
     if (await conn.execute(locking)).first() is None:
         row = {"repo_id": repo_id}
-        await conn.execute(insert(conn, queue_locks).values(row).on_conflict_do_nothing())
+        await conn.execute(insert(conn, queue_locks).on_conflict_do_nothing(), row)
         await conn.execute(locking)
 
 
@@ -105,7 +105,7 @@ async def _enter(
         await _hold(conn, run, pending.needs[answer.choice], now)
     else:
         row = {**values(pending), "repo_id": run.repo_id}
-        await conn.execute(insert(conn, queue).values(row))
+        await conn.execute(insert(conn, queue), row)
 
 
 async def _hold(conn: AsyncConnection, run: Run, needs: tuple[Need, ...], now: datetime) -> None:

@@ -1,5 +1,6 @@
 """Repositories and their policies, as last seen."""
 
+from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, delete, exists, false, func, select, update
@@ -8,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.repos import Repo, StoredPolicy
-from bot.store.database import insert
+from bot.store.database import Insert, insert
 from bot.store.rows import OPEN_RUN, Reads, values
 from bot.store.tables import policies, repos, runs
 
@@ -23,7 +24,7 @@ class Repos(Reads):
 
     async def get(self, repo_id: RepoId) -> Repo | None:
         """Return the repository as last seen."""
-        return await self._one(Repo, repos, repos.c.id == repo_id)
+        return await self._one(Repo, repos, id=repo_id)
 
     async def active(self) -> tuple[Repo, ...]:
         """Return all active repositories, by id."""
@@ -40,8 +41,7 @@ class Policies(Reads):
 
     async def get(self, repo_id: RepoId, ref: str) -> StoredPolicy | None:
         """Return the policy of a branch as last read; None if it was dropped or never read."""
-        here = (policies.c.repo_id == repo_id) & (policies.c.ref == ref)
-        return await self._one(StoredPolicy, policies, here)
+        return await self._one(StoredPolicy, policies, repo_id=repo_id, ref=ref)
 
 
 async def save_repo(conn: AsyncConnection, repo: Repo) -> None:
@@ -50,7 +50,11 @@ async def save_repo(conn: AsyncConnection, repo: Repo) -> None:
     An inactive repository becomes active again with another installation: a payload of the old
     installation was only late.
     """
-    query = insert(conn, repos).values(values(repo))
+    await conn.execute(_save_repo(insert(conn, repos)), values(repo))
+
+
+@cache
+def _save_repo(query: Insert) -> Insert:
     changed = {
         "owner": query.excluded.owner,
         "name": query.excluded.name,
@@ -59,7 +63,7 @@ async def save_repo(conn: AsyncConnection, repo: Repo) -> None:
         | func.coalesce(query.excluded.installation_id != repos.c.installation_id, false()),
         "installation_id": func.coalesce(query.excluded.installation_id, repos.c.installation_id),
     }
-    await conn.execute(query.on_conflict_do_update(index_elements=["id"], set_=changed))
+    return query.on_conflict_do_update(index_elements=["id"], set_=changed)
 
 
 async def forget_policy(conn: AsyncConnection, repo_id: RepoId, ref: str) -> None:

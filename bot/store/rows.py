@@ -14,7 +14,7 @@ from bot.core.model.repos import Repo
 from bot.core.model.runs import Claimant, Run
 from bot.core.planning.plan import RunClaimants
 from bot.store.columns import Time
-from bot.store.database import Part, insert
+from bot.store.database import Insert, Part, insert
 from bot.store.tables import claimants, repos, runs
 
 Value = TypeVar("Value")
@@ -36,16 +36,19 @@ def _names(kind: type) -> tuple[str, ...]:
 
 def values(value: Any) -> dict[str, Any]:
     """Return a dataclass's fields as columns."""
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: getattr(value, name) for name in _names(type(value))}
 
 
 async def upsert(conn: AsyncConnection, table: sa.Table, value: Any) -> None:
     """Write a dataclass's row, or replace the one that has its primary key."""
-    keys = [column.name for column in table.primary_key]
-    row = values(value)
-    query = insert(conn, table).values(row)
-    changed = {name: query.excluded[name] for name in row if name not in keys}
-    await conn.execute(query.on_conflict_do_update(index_elements=keys, set_=changed))
+    await conn.execute(_upsert(insert(conn, table), type(value)), values(value))
+
+
+@cache
+def _upsert(base: Insert, kind: type) -> Insert:
+    keys = [column.name for column in base.table.primary_key]
+    changed = {name: base.excluded[name] for name in _names(kind) if name not in keys}
+    return base.on_conflict_do_update(index_elements=keys, set_=changed)
 
 
 def moment(time: datetime | None) -> sa.BindParameter[datetime | None]:
@@ -70,6 +73,12 @@ async def load_all(
     return tuple(load(kind, row) for row in found.mappings())
 
 
+@cache
+def _having(table: sa.Table, names: tuple[str, ...]) -> sa.Select[Any]:
+    """Return the query of the rows whose columns have the values that its parameters name."""
+    return sa.select(table).where(*(table.c[name] == sa.bindparam(name) for name in names))
+
+
 class Reads(Part):
     """A part of the store with short ways to read whole rows of its tables."""
 
@@ -83,10 +92,11 @@ class Reads(Part):
         async with self._db.read() as conn:
             return await load_all(conn, kind, table, *where, order=order)
 
-    async def _one(
-        self, kind: type[Value], table: sa.Table, *where: sa.ColumnElement[bool]
-    ) -> Value | None:
-        return next(iter(await self._all(kind, table, *where)), None)
+    async def _one(self, kind: type[Value], table: sa.Table, **key: object) -> Value | None:
+        """Load the row that has this key; its query is made once, for it is asked all the time."""
+        async with self._db.read() as conn:
+            row = (await conn.execute(_having(table, tuple(key)), key)).mappings().first()
+        return None if row is None else load(kind, row)
 
 
 async def load_runs(conn: AsyncConnection, *where: sa.ColumnElement[bool]) -> tuple[Run, ...]:
@@ -105,17 +115,18 @@ async def load_by_run(
     conn: AsyncConnection, kind: type[Value], table: sa.Table, run_ids: Iterable[str]
 ) -> dict[str, tuple[Value, ...]]:
     """Load the rows of many runs in one query, grouped by run, in a steady order."""
-    query = sa.select(table).where(table.c.run_id.in_(list(run_ids))).order_by(*_order(table))
     grouped: dict[str, list[Value]] = {}
-    for row in (await conn.execute(query)).mappings():
+    for row in (await conn.execute(_of_runs(table), {"run_ids": list(run_ids)})).mappings():
         grouped.setdefault(row["run_id"], []).append(load(kind, row))
     return {run_id: tuple(items) for run_id, items in grouped.items()}
 
 
-def _order(table: sa.Table) -> list[sa.ColumnElement[Any]]:
+@cache
+def _of_runs(table: sa.Table) -> sa.Select[Any]:
     """Order by time where a table has one, then by key."""
     times = [table.c.at] if "at" in table.c else []
-    return [*times, *table.primary_key.columns]
+    its = table.c.run_id.in_(sa.bindparam("run_ids", expanding=True))
+    return sa.select(table).where(its).order_by(*times, *table.primary_key.columns)
 
 
 async def load_claimants(

@@ -124,7 +124,7 @@ class RunReads(Reads):
 
     async def get(self, run_id: RunId) -> Run | None:
         """Return the run as it is stored now."""
-        return await self._one(Run, runs, runs.c.id == run_id)
+        return await self._one(Run, runs, id=run_id)
 
     async def of_dispatch(self, dispatch_id: str) -> Run | None:
         """Return the run that was dispatched with this id of ours."""

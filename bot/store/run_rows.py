@@ -38,7 +38,7 @@ async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:
     for _ in range(_TRIES):
         row = {**values(run), "attempt": attempt, "due": now}
         made = await conn.execute(
-            insert(conn, runs).values(row).on_conflict_do_nothing().returning(runs.c.id)
+            insert(conn, runs).on_conflict_do_nothing().returning(runs.c.id), row
         )
         if made.first() is not None:
             await add_run_check(conn, run, now)
@@ -57,14 +57,14 @@ async def add_claimants(conn: AsyncConnection, added: list[Claimant], now: datet
     if not added:
         return
     for claimant in added:
-        await conn.execute(_put_claimant(conn, claimant))
+        await conn.execute(_put_claimant(conn), values(claimant))
     await _clear_supersede(conn, {claimant.run_id for claimant in added})
     await poke_runs(conn, {claimant.run_id for claimant in added}, now)
 
 
-def _put_claimant(conn: AsyncConnection, claimant: Claimant) -> Executable:
+def _put_claimant(conn: AsyncConnection) -> Executable:
     """Return the insert of a claimant; a known one may become a person's or gain rank."""
-    new = insert(conn, claimants).values(values(claimant))
+    new = insert(conn, claimants)
     added, persons = new.excluded, claimants.c.auto & ~new.excluded.auto
     more = {
         "auto": claimants.c.auto & added.auto,

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, case, exists, func, literal, select, update
+from sqlalchemy import ColumnElement, Select, Update, bindparam, case, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -15,12 +15,12 @@ from bot.core.model.run_events import RunEvent, WorkflowRunEnded
 from bot.core.model.runs import Claimant, Outcome, Run, State, StopReason
 from bot.core.planning.plan import AuditEntry
 from bot.ports.wake import Topic
-from bot.store import run_rows
+from bot.store import leases, run_rows
 from bot.store.audit import add_audit
 from bot.store.check_rows import bump_progress, bump_replies, bump_state
-from bot.store.leases import AT, FREE, Lease, claim_parameters, claim_statement, held, lease_of
+from bot.store.columns import Time
 from bot.store.queue import lock_queue, release
-from bot.store.rows import OPEN_RUN, load, load_by_run, load_claimants, moment, values
+from bot.store.rows import OPEN_RUN, load, load_by_run, load_claimants, values
 from bot.store.run_reads import RunReads
 from bot.store.tables import claimants, rayjobs, run_events, runs
 from bot.store.workflow_jobs import end_jobs
@@ -33,7 +33,7 @@ _FIXED = ("id", "repo_id", "sha", "suite", "attempt", "snapshot", "created_at", 
 class ClaimedRun:
     """A run under our lease with everything its next step depends on."""
 
-    lease: Lease
+    lease: leases.Lease
     run: Run
     claimants: tuple[Claimant, ...]
     run_events: tuple[RunEvent, ...]
@@ -60,14 +60,14 @@ def due_runs() -> Select[Any]:
     """Return the query of due runs that are not done, longest due first."""
     return (
         select(runs.c.id)
-        .where(OPEN_RUN, runs.c.due <= AT, runs.c.lease_until <= AT)
+        .where(OPEN_RUN, runs.c.due <= leases.AT, runs.c.lease_until <= leases.AT)
         .order_by(runs.c.due, runs.c.id)
     )
 
 
 @cache
 def _claim() -> ReturningUpdate[Any]:
-    return claim_statement(runs, due_runs())
+    return leases.claim_statement(runs, due_runs())
 
 
 class Runs(RunReads):
@@ -77,7 +77,7 @@ class Runs(RunReads):
         self, owner: str, now: datetime, *, lease_s: float, limit: int
     ) -> tuple[ClaimedRun, ...]:
         """Claim due runs that are not done, longest due first."""
-        asked = claim_parameters(owner, now, lease_s=lease_s, limit=limit)
+        asked = leases.claim_parameters(owner, now, lease_s=lease_s, limit=limit)
 
         async def work(conn: AsyncConnection) -> tuple[ClaimedRun, ...]:
             rows = (await conn.execute(_claim(), asked)).mappings().all()
@@ -89,7 +89,7 @@ class Runs(RunReads):
             jobs = await load_by_run(conn, RayJob, rayjobs, ids)
             return tuple(
                 ClaimedRun(
-                    lease=lease_of(row, row["id"]),
+                    lease=leases.lease_of(row, row["id"]),
                     run=load(Run, row),
                     claimants=wanted.get(row["id"], ()),
                     run_events=story.get(row["id"], ()),
@@ -100,7 +100,7 @@ class Runs(RunReads):
 
         return await self._db.write(work)
 
-    async def save(self, lease: Lease, save: SaveRun, now: datetime) -> bool:
+    async def save(self, lease: leases.Lease, save: SaveRun, now: datetime) -> bool:
         """Write it and give the lease back, in one transaction; False: the lease was lost.
 
         A run that would end superseded but got a claimant meanwhile is not written either: it is
@@ -124,48 +124,67 @@ class Runs(RunReads):
         return saved
 
     async def note(
-        self, lease: Lease, run: Run, run_events: tuple[RunEvent, ...], now: datetime
+        self, lease: leases.Lease, run: Run, run_events: tuple[RunEvent, ...], now: datetime
     ) -> bool:
         """Write the run and events before a call, and keep the lease; False: the lease was lost."""
 
         async def work(conn: AsyncConnection) -> bool:
-            noted = await conn.execute(
-                update(runs).where(_ours(lease, run), OPEN_RUN).values(await _changed(conn, run))
-            )
-            if noted.rowcount == 0:
+            if not await _write(conn, lease, run):
                 return False
             await run_rows.add_run_events(conn, run_events)
             return True
 
         return await self._db.write(work)
 
-    async def renew(self, lease: Lease, now: datetime, *, lease_s: float) -> bool:
+    async def renew(self, lease: leases.Lease, now: datetime, *, lease_s: float) -> bool:
         """Prolong the lease; False: lost."""
         change = (
             update(runs)
-            .where(runs.c.id == lease.key, held(runs, lease))
+            .where(runs.c.id == lease.key, leases.held(runs, lease))
             .values(lease_until=now + timedelta(seconds=lease_s))
         )
         renewed = await self._db.write(lambda conn: conn.execute(change))
         return renewed.rowcount == 1
 
 
-def _ours(lease: Lease, run: Run) -> ColumnElement[bool]:
+def _ours(lease: leases.Lease, run: Run) -> ColumnElement[bool]:
     """Return SQL for "the row is the run's, and the lease is the row's and still holds"."""
-    return (runs.c.id == run.id) & (runs.c.id == lease.key) & held(runs, lease)
+    return (runs.c.id == run.id) & (runs.c.id == lease.key) & leases.held(runs, lease)
 
 
-async def _changed(conn: AsyncConnection, run: Run) -> dict[str, Any]:
-    """Return the columns that a save writes; a stop request that came meanwhile stays."""
-    changed = {name: value for name, value in values(run).items() if name not in _FIXED}
-    changed["stop_request"] = func.coalesce(
-        runs.c.stop_request, literal(run.stop_request, runs.c.stop_request.type)
+async def _write(conn: AsyncConnection, lease: leases.Lease, run: Run, **back: Any) -> bool:
+    """Write an open run's row and what gives it ``back``; False: the lease was lost."""
+    row = {name: value for name, value in values(run).items() if name not in _FIXED}
+    stop = row.pop("stop_request")
+    chosen = bool(stop) and stop.kind is not StopReason.SUPERSEDE
+    if chosen:
+        stop = await run_rows.stop_request_to_keep(conn, run.id, stop)
+    asked = {**leases.held_parameters(lease, lease.key), "of_run": run.id, "stop": stop}
+    statement = _written(chosen=chosen, back=bool(back))
+    return (await conn.execute(statement, {**row, **asked, **back})).rowcount == 1
+
+
+@cache
+def _written(*, chosen: bool, back: bool) -> Update:
+    """Return the update of a run's row under its lease.
+
+    A stop request that came meanwhile stays, unless one was ``chosen``. A poke since the claim
+    keeps a run due that is given ``back``.
+    """
+    stop: Any = bindparam("stop", type_=runs.c.stop_request.type)
+    change = update(runs).where(
+        leases.still_held(runs, runs.c.id), runs.c.id == bindparam("of_run"), OPEN_RUN
     )
-    if run.stop_request and run.stop_request.kind is not StopReason.SUPERSEDE:
-        changed["stop_request"] = await run_rows.stop_request_to_keep(
-            conn, run.id, run.stop_request
-        )
-    return changed
+    change = change.values(
+        stop_request=stop if chosen else func.coalesce(runs.c.stop_request, stop)
+    )
+    if not back:
+        return change
+    poked = runs.c.pokes != bindparam("pokes_then")
+    due = case(
+        (poked, bindparam("due_if_poked", type_=Time())), else_=bindparam("due_then", type_=Time())
+    )
+    return change.values(due=due)
 
 
 async def _lock_queue(conn: AsyncConnection, save: SaveRun) -> None:
@@ -174,7 +193,7 @@ async def _lock_queue(conn: AsyncConnection, save: SaveRun) -> None:
         await lock_queue(conn, save.run.repo_id)
 
 
-async def _claimed_meanwhile(conn: AsyncConnection, lease: Lease, save: SaveRun) -> bool:
+async def _claimed_meanwhile(conn: AsyncConnection, lease: leases.Lease, save: SaveRun) -> bool:
     if save.run.outcome is not Outcome.SUPERSEDED or save.retry is not None:
         return False
     query = select(runs.c.id).where(
@@ -185,22 +204,17 @@ async def _claimed_meanwhile(conn: AsyncConnection, lease: Lease, save: SaveRun)
     return (await conn.execute(query.with_for_update())).first() is not None
 
 
-async def _return_unchanged(conn: AsyncConnection, lease: Lease, now: datetime) -> None:
-    await conn.execute(update(runs).where(runs.c.id == lease.key).values(due=now, **FREE))
+async def _return_unchanged(conn: AsyncConnection, lease: leases.Lease, now: datetime) -> None:
+    await conn.execute(update(runs).where(runs.c.id == lease.key).values(due=now, **leases.FREE))
 
 
-async def _write_back(conn: AsyncConnection, lease: Lease, save: SaveRun, now: datetime) -> bool:
+async def _write_back(
+    conn: AsyncConnection, lease: leases.Lease, save: SaveRun, now: datetime
+) -> bool:
     """Write the row and give the lease back; a poke since the claim keeps it due."""
-    due: Any = None
-    if save.run.state is not State.DONE:
-        poked = runs.c.pokes != lease.pokes
-        due = case((poked, moment(now)), else_=moment(save.due))
-    written = await conn.execute(
-        update(runs)
-        .where(_ours(lease, save.run), OPEN_RUN)
-        .values(**await _changed(conn, save.run), due=due, **FREE)
-    )
-    return written.rowcount == 1
+    done = save.run.state is State.DONE
+    due = {"due_if_poked": None if done else now, "due_then": None if done else save.due}
+    return await _write(conn, lease, save.run, pokes_then=lease.pokes, **due, **leases.FREE)
 
 
 async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> None:
