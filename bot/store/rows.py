@@ -36,12 +36,12 @@ def _names(kind: type) -> tuple[str, ...]:
 
 def values(value: Any) -> dict[str, Any]:
     """Return a dataclass's fields as columns."""
-    return {name: getattr(value, name) for name in _names(type(value))}
+    return {name: getattr(value, name) for name in _names(value.__class__)}
 
 
 async def upsert(conn: AsyncConnection, table: sa.Table, value: Any) -> None:
     """Write a dataclass's row, or replace the one that has its primary key."""
-    await conn.execute(_upsert(insert(conn, table), type(value)), values(value))
+    await conn.execute(_upsert(insert(conn, table), value.__class__), values(value))
 
 
 @cache

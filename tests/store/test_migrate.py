@@ -14,7 +14,20 @@ from bot.store.tables import pauses
 from tests.conftest import BOTH
 from tests.databases import PostgresServer
 
-_BOOT = "import asyncio, sys; from bot.store import migrate; asyncio.run(migrate(sys.argv[1]))"
+# The processes are copies of one: they begin in the same moment, and modules are loaded once.
+_BOOT = """
+import alembic.command, asyncio, os, sys
+from bot.store import migrate
+
+url, count = sys.argv[1], int(sys.argv[2])
+booting = []
+while len(booting) < count:
+    if not (pid := os.fork()):
+        asyncio.run(migrate(url))
+        os._exit(0)
+    booting.append(pid)
+sys.exit(max(os.waitpid(pid, 0)[1] for pid in booting) != 0)
+"""
 
 
 @pytest.fixture(params=BOTH)
@@ -45,16 +58,15 @@ async def test_a_database_is_migrated_after_the_migration_and_not_before(empty_u
     await store.close()
 
 
-def _boot_at_once(url: str, count: int) -> list[tuple[bytes, int]]:
-    """Run processes that migrate; return what each said and its exit code."""
-    command = [sys.executable, "-c", _BOOT, url]
-    booting = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(count)]
-    return [(process.communicate()[1], process.returncode) for process in booting]
+def _boot_at_once(url: str, count: int) -> subprocess.CompletedProcess[bytes]:
+    """Run processes that migrate; the code is 0 if each one's is."""
+    command = [sys.executable, "-c", _BOOT, url, str(count)]
+    return subprocess.run(command, capture_output=True, check=False)
 
 
 async def test_processes_that_boot_at_once_make_one_schema(empty_url: str) -> None:
-    ends = _boot_at_once(empty_url, 3)
-    assert [code for _, code in ends] == [0, 0, 0], ends
+    booted = _boot_at_once(empty_url, 3)
+    assert booted.returncode == 0, booted.stderr
     store = await Store.open(empty_url)
     assert await store.health.migrated()
     await store.close()
