@@ -19,7 +19,8 @@ class HeadMoved(Transient):
     """A pull request has another head now than the one that was asked for."""
 
     def __init__(self, pull: Pull) -> None:
-        super().__init__(f"pull request {pull.number} moved")
+        msg = f"the head of pull request {pull.number} moved"
+        super().__init__(msg)
         self.pull = pull
 
 
