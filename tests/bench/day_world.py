@@ -91,7 +91,7 @@ class Play:
             await self.world.clock.advance(max(_TICK_S, (at - self.now) * 60))
             while self._todo and self._todo[0][0] <= self.now:
                 await self._do(heappop(self._todo)[2])
-            await self.world.bot.step("nightlies")()
+            await self.world.bot.step("schedules")()
             await self._settle()
             if self.now - swept >= SWEEPS_EVERY:
                 swept = self.now

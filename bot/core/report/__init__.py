@@ -1,1 +1,1 @@
-"""Makes of rows what GitHub shows: pure functions from views to whole check runs and replies."""
+"""The texts of check runs and replies: pure functions from views of rows to Markdown."""

@@ -1,4 +1,4 @@
-"""What `explain` answers: each suite, whether it was selected, by what, for whom, at what cost."""
+"""The answer to `explain`: for each suite the selection, its reason, who may start it, the cost."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ HEAD = (
 def explained(
     messages: Messages, evaluation: Evaluation, words: tuple[str, ...], stands: Mapping[str, str]
 ) -> str:
-    """Return the table of a commit's suites, who may start what, and how far it is.
+    """Return a table of a commit's suites: who may start them, and how far they are.
 
     ``words`` are names and globs of suites, none: all; what names no suite is said. ``stands``
     says of a suite where its latest attempt stands, as Markdown made safe.

@@ -1,4 +1,4 @@
-"""What a report needs besides its rows, and the pen that writes it: redacted, fenced, in words."""
+"""The settings of a report, and the writer that makes its texts safe."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -14,7 +14,7 @@ from bot.core.report.redaction import Redactor
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a report is shown and what it links to; ``external_id`` "" takes the run's id."""
+    """The place of a report and its links; with ``external_id`` "" the run's id is used."""
 
     full_name: str  # owner/name of the repository
     public_url: str = ""  # of the dashboard, without a slash at its end; "": no links to it
@@ -49,7 +49,7 @@ class MarkdownWriter:
         return Button(name, self.text(f"button_{name}"), self.text(f"button_{name}_why"))
 
     def prose(self, text: str) -> str:
-        """Return words with their `code`, as Markdown without a full stop at the end."""
+        """Return a sentence as Markdown that keeps its `code`, without a full stop."""
         return markdown.prose(self.redact(self.messages.render(text))).rstrip(". ")
 
     def code(self, text: str) -> str:
@@ -69,22 +69,22 @@ class MarkdownWriter:
         return markdown.code(" ".join((COMMAND, *words)))
 
     def link(self, key: str, url: str) -> str:
-        """Return a link, "" without an address."""
+        """Return a link; "" if there is no address."""
         url = address(url)
         return f"[{self.text(key)}](<{url}>)" if url else ""
 
     def check_link(self, check_id: int | None) -> str:
-        """Return the link to a check run, "" when it is not shown yet."""
+        """Return a link to a check run; "" if GitHub does not show it yet."""
         if check_id is None:
             return ""
         return self.link("link_check", f"{self.ctx.html_url}/{self.ctx.full_name}/runs/{check_id}")
 
     def page(self, run: Run, part: str = "") -> str:
-        """Return the address of a run's page, "" without a dashboard."""
+        """Return the address of a run's page; "" if there is no dashboard."""
         return f"{self.ctx.public_url}/runs/{run.id}{part}" if self.ctx.public_url else ""
 
     def policy(self, ref: str, sha: str) -> str:
-        """Return the sentence that names the policy, "" when it is not known."""
+        """Return a sentence that names the policy; "" if the policy is not known."""
         if not (ref and sha):
             return ""
         return self.text("policy", ref=self.code(ref), sha=self.code(short(sha)))
@@ -95,7 +95,7 @@ class MarkdownWriter:
 
 
 def address(url: str) -> str:
-    """Return a URL that ends nothing around it, "" for what is no web address."""
+    """Return a URL that is safe inside a Markdown link; "" if it is no web address."""
     if not url.startswith(("https://", "http://")):
         return ""
     return quote(url, safe="%/:=&?~#+,;@$()'*[]!", errors="replace")

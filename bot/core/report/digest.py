@@ -1,4 +1,4 @@
-"""What a report shows of a log's digest. Every text is raw: it is escaped where it is shown."""
+"""The parts of a log's digest that a report shows. The texts are raw: the caller escapes them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _MOST = 1e12  # larger numbers of a log are nonsense
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How far a training is."""
+    """The progress of a training, with its pace."""
 
     step: int
     total: int | None = None
@@ -24,7 +24,7 @@ class Pace:
 
 
 def best(view: SuiteView) -> tuple[Digest | None, str]:
-    """Return the digest that tells the most, and why the Actions log was not read ("")."""
+    """Return the most useful digest, and the reason if the Actions log was not read (else "")."""
     looks = [(item.at, item.what) for item in view.run_events if isinstance(item.what, LogRead)]
     log = max(looks, key=lambda look: look[0])[1] if looks else None
     found = [job.digest for job in view.rayjobs if job.digest]
@@ -35,12 +35,12 @@ def best(view: SuiteView) -> tuple[Digest | None, str]:
 
 
 def title_of(digest: Digest) -> str:
-    """Return the title, "" for a log in which nothing failed."""
+    """Return the title; "" if nothing in the log failed."""
     return "" if digest.root_cause_line is None else digest.title
 
 
 def cause_of(view: SuiteView) -> str:
-    """Return a failure's cause as a table names it: the title without its place, "" unknown."""
+    """Return the cause of a failure for a table: the title without its place; "" if unknown."""
     digest, _ = best(view)
     if digest is None:
         return ""
@@ -52,7 +52,7 @@ def cause_of(view: SuiteView) -> str:
 
 
 def annotations_of(digest: Digest) -> tuple[Annotation, ...]:
-    """Return those that name a file of the checkout: an absolute path is no file of the diff."""
+    """Return the annotations of files in the checkout; an absolute path is not in the diff."""
     found = [item for item in digest.annotations if item.line and not item.path.startswith("/")]
     return tuple(found[:ANNOTATIONS_A_REQUEST])
 
@@ -63,7 +63,7 @@ def excerpt_of(digest: Digest) -> str:
 
 
 def metrics_of(digest: Digest) -> tuple[tuple[str, float], ...]:
-    """Return the metrics of the last step, as many as a report shows."""
+    """Return the metrics of the last step, up to the number that a report shows."""
     metrics = digest.progress.metrics if digest.progress else {}
     chosen = list(metrics.items())[:MAX_METRICS]
     return tuple((name, value) for name, value in chosen if abs(value) < _MOST)

@@ -1,4 +1,4 @@
-"""What a failed suite says: whose fault it is, the one cause, the next step, then the log."""
+"""The text of a failed suite: the fault, the cause, the next step, then the log."""
 
 from bot.core.github.limits import TITLE_CHARS
 from bot.core.messages.words import between, capital, number
@@ -51,7 +51,7 @@ def _kind(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
 
 
 def _cause(writer: MarkdownWriter, run: Run, digest: Digest | None) -> Section:
-    """Return the cause in the log's words, and the verdict's reason where it says more."""
+    """Return the cause in the words of the log, and the verdict's reason if it adds something."""
     why = capital(writer.prose(run.why))
     cause = writer.prose(digest.cause) if digest else ""
     codes = ", ".join(map(writer.code, digest.codes[:6])) if digest else ""
@@ -69,9 +69,9 @@ def _next(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
 
 
 def failure_text(writer: MarkdownWriter, digest: Digest | None, problem: str) -> list[Section]:
-    """Return the log's part: the excerpt, the traceback folded, metrics; else its end, or why not.
+    """Return the text about the log: excerpt, folded traceback and metrics, or else its last lines.
 
-    The small and sure come first: what is long gives way (``compose``).
+    Short sections come first, because ``compose`` cuts the later ones.
     """
     if digest is None:
         why = writer.prose(problem) or writer.text("log_missing")
@@ -96,7 +96,7 @@ def _lines(writer: MarkdownWriter, key: str, text: str) -> str:
 
 
 def _read(writer: MarkdownWriter, digest: Digest, problem: str) -> Section:
-    """Say how much was read, and what could not be."""
+    """Return how much of the log was read, and which part could not be read."""
     why = writer.prose(problem)
     return sentences(
         writer.text("log_lines", lines=writer.count("line", digest.lines)) if digest.lines else "",
@@ -114,7 +114,7 @@ def _metrics(writer: MarkdownWriter, digest: Digest) -> Section:
 
 
 def annotations(writer: MarkdownWriter, digest: Digest) -> tuple[Annotation, ...]:
-    """Return the lines of the diff to point at, within GitHub's limits."""
+    """Return annotations for lines of the diff, within GitHub's limits."""
     title = writer.fit_title(writer.words(title_of(digest)))[:TITLE_CHARS]
     return tuple(
         Annotation(

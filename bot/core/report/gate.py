@@ -1,4 +1,4 @@
-"""The gate: the one check run that sums up a SHA, and what to do when it is not green."""
+"""The gate: the check run that sums up a commit, and says what to do if it is not green."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -56,7 +56,7 @@ def _buttons(writer: MarkdownWriter, stand: Standing) -> tuple[Button, ...]:
 def _sections(
     writer: MarkdownWriter, view: GateView, stand: Standing, now: datetime
 ) -> list[Section]:
-    """Return the sections: what to do first, then the suites, then approvals and the policy."""
+    """Return the sections: first the next step, then the suites, the approvals and the policy."""
     if stand.kind is GateReason.POLICY:
         return _policy_errors(writer, view, now)
     if stand.kind is GateReason.LOOKING:
@@ -82,12 +82,12 @@ def _sections(
 
 
 def _of_group(view: GateView) -> bool:
-    """Return True if the commit is of a merge group, which no comment can command."""
+    """Return True if the commit belongs to a merge group; comments cannot control it."""
     return any(item.data.group for item in view.selections)
 
 
 def _shown(line: SuiteLine) -> bool:
-    """Leave out what does not start by itself and nobody started; heavy ones have their line."""
+    """Leave out suites that start only by command and were not started; heavy ones have a line."""
     return line.run is not None or line.auto or line.required
 
 
@@ -98,7 +98,7 @@ def _policy_errors(writer: MarkdownWriter, view: GateView, now: datetime) -> lis
 
 
 def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
-    """Return the reason why nothing is needed."""
+    """Return the reason why no suite is needed."""
     if stand.kind is not GateReason.NONE:
         return ""
     files = _files(writer, view)
@@ -115,7 +115,7 @@ def _files(writer: MarkdownWriter, view: GateView) -> str:
 
 
 def _costs(writer: MarkdownWriter, lines: tuple[SuiteLine, ...]) -> Section:
-    """Return the table that a maintainer approves: suites, reasons, places and costs."""
+    """Return the table of the suites to approve, with reasons, places and costs."""
     if not lines:
         return ""
     head = [writer.text(key) for key in ("head_suite", "head_why", "head_where", "head_cost")]
@@ -148,7 +148,7 @@ def _hours(writer: MarkdownWriter, cost: Cost) -> str:
 
 
 def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
-    """Return why nothing starts by itself, who may approve the commit, and how."""
+    """Return why nothing starts automatically, who may approve the commit, and how."""
     if not stand.at(SuiteState.APPROVAL) or stand.kind is GateReason.DRY_RUN:
         return ""
     command = writer.command("approve", "--sha", view.sha[:SHA_CHARS])
@@ -163,7 +163,7 @@ def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Sectio
 
 
 def _uncounted(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
-    """Say why the results of native suites do not count yet, "" if none waits for an approval."""
+    """Return why native results do not count yet; "" if no native suite waits for an approval."""
     if not any(line.native for line in stand.at(SuiteState.APPROVAL)):
         return ""
     paths = [path for item in view.selections for path in item.data.protected]
@@ -173,7 +173,7 @@ def _uncounted(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
 def _suites(
     writer: MarkdownWriter, view: GateView, lines: tuple[SuiteLine, ...], now: datetime
 ) -> Section:
-    """Return the table of the suites that run or ran, the worst state first."""
+    """Return a table of the suites that run or ran. The worst state comes first."""
     if not lines:
         return ""
     head = [writer.text("head_suite"), writer.text("head_state"), writer.text("head_why"), ""]
@@ -201,7 +201,7 @@ def _state(writer: MarkdownWriter, line: SuiteLine, now: datetime) -> str:
 
 
 def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
-    """Return what to type next."""
+    """Return the command to type next."""
     match stand.kind:
         case GateReason.FAILED:
             command = writer.command("rerun")
@@ -222,7 +222,7 @@ def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
 
 
 def _heavy(writer: MarkdownWriter, stand: Standing) -> Section:
-    """List what only a command starts, with its cost, and what runs but does not count."""
+    """List the suites that only a command starts, with costs, and runs that do not count."""
     by_command = [line for line in stand.lines if line.heavy and not _shown(line)]
     parts = []
     if by_command:
@@ -268,7 +268,7 @@ def _unprotected(writer: MarkdownWriter, view: GateView) -> str:
 
 
 def _policy(writer: MarkdownWriter, view: GateView) -> str:
-    """Name the policy of the first selection that says it, else the context's."""
+    """Name the policy of the first selection that has one, or else the policy of the context."""
     for item in view.selections:
         if item.data.policy_ref:
             said = writer.policy(item.data.policy_ref, item.policy_sha)

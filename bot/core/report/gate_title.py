@@ -1,4 +1,4 @@
-"""The gate's title: on a phone it is all that is read."""
+"""The title of the gate. On a phone people read nothing else."""
 
 from bot.core.messages.words import capital, listing, short
 from bot.core.model.runs import Outcome
@@ -14,7 +14,7 @@ _ONE_RED = {
 
 
 def gate_title(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
-    """Return where the gate stands in a few words."""
+    """Return the state of the gate in a few words."""
     match stand.kind:
         case GateReason.CLOSED:
             return capital(writer.words(view.closed))

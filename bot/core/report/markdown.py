@@ -1,4 +1,4 @@
-"""Shows text from outside so that nothing in it acts.
+"""Makes text from outside safe to show on GitHub.
 
 GitHub reads Markdown first and then looks for mentions, issue numbers and addresses in what is
 left as text. So punctuation that Markdown reads is written as HTML entities, and what GitHub looks
@@ -36,13 +36,13 @@ _SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 
 
 def clean(text: str) -> str:
-    r"""Return ``text`` without ANSI sequences and invisible characters; its ends are ``\n``."""
+    r"""Return ``text`` without ANSI sequences and invisible characters, with ``\n`` as line end."""
     text = _LINE_ENDS.sub("\n", _ANSI.sub("", text))
     return _INVISIBLE.sub("", _LONE.sub("\ufffd", text))
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` on one line, cleaned, its runs of spaces made one."""
+    """Return ``text`` cleaned and on one line, with single spaces."""
     return _SPACES.sub(" ", clean(text)).strip()
 
 
@@ -53,14 +53,14 @@ def title(text: str, limit: int = TITLE_CHARS) -> str:
 
 
 def plain(text: str) -> str:
-    """Return ``text`` as Markdown that shows it as it is, in a sentence, a cell or HTML."""
+    """Return Markdown that shows ``text`` literally, in a sentence, a cell or HTML."""
     text = _ACTS.sub(_apart, title(text, MAX_PLAIN))
     text = _MARKUP.sub(lambda match: f"&#{ord(match.group())};", text)
     return _START.sub(_start, text)
 
 
 def _apart(match: re.Match[str]) -> str:
-    """Part a sign from what it acts on; an address from its scheme, as any sign makes a host."""
+    """Separate a sign from its name, and an address from its scheme."""
     sign = match.group()
     return SPACE + sign if sign == "://" else sign + SPACE
 
@@ -82,14 +82,14 @@ def code(text: str) -> str:
 
 
 def _literal(char: str) -> str:
-    """Write ASCII punctuation as an entity: nothing in it is Markdown any more."""
+    """Return a character; ASCII punctuation becomes an entity, so that no Markdown is left."""
     if char.isascii() and not char.isalnum() and char != " ":
         return f"&#{ord(char)};"
     return char
 
 
 def prose(text: str) -> str:
-    """Return a sentence that may quote outside words: its `…` stays code, the rest is plain."""
+    """Return a sentence in which text between backticks stays code, and the rest is plain."""
     text = title(text, MAX_PLAIN)
     out, at = [], 0
     for span in _SPAN.finditer(text):
@@ -108,14 +108,14 @@ def _between(text: str) -> str:
 
 
 def block(text: str) -> str:
-    """Return ``text`` as a fenced block: nothing in it acts, no run of backticks closes it."""
+    """Return ``text`` as a fenced block that no backticks in it can close."""
     text = clean(text)
     fence = "`" * max(3, 1 + max((len(run) for run in _RUN.findall(text)), default=0))
     return f"{fence}text\n{text}\n{fence}"
 
 
 def cut_bytes(text: str, limit: int, mark: str = "") -> str:
-    """Return ``text``, or its longest start that with ``mark`` has at most ``limit`` bytes."""
+    """Return ``text``; if it is longer than ``limit`` bytes, its start followed by ``mark``."""
     data = text.encode("utf-8", "replace")  # a lone surrogate can't be encoded
     if len(data) <= limit:
         return data.decode()
@@ -123,12 +123,12 @@ def cut_bytes(text: str, limit: int, mark: str = "") -> str:
 
 
 def size(text: str) -> int:
-    """Return the bytes of ``text`` in UTF-8: what GitHub counts."""
+    """Return the size of ``text`` in bytes of UTF-8, as GitHub counts it."""
     return len(text.encode("utf-8", "replace"))
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table of cells that are Markdown made here (no bare pipe, no line end)."""
+    """Return a table. Its cells are safe Markdown without pipes and line ends."""
     titles = list(head)
     lines = [titles, ["---"] * len(titles), *map(list, rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

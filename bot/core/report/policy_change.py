@@ -1,4 +1,4 @@
-"""The check of a proposed policy: its errors at their lines, else what it changes."""
+"""The check run of a proposed policy: its mistakes with their lines, or its changes."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -25,7 +25,7 @@ def render_policy_check(
 ) -> CheckWrite:
     """Return the whole check run of a pull request that changes the policy.
 
-    ``ctx`` names the policy that holds in ``policy_ref`` and ``policy_sha``.
+    ``policy_ref`` and ``policy_sha`` of ``ctx`` name the policy in force.
     """
     writer = MarkdownWriter(ctx)
     return CheckWrite(
@@ -44,7 +44,7 @@ def render_policy_check(
 def policy_check(
     proposal: Proposal, comparison: Comparison, ctx: Context, now: datetime
 ) -> CheckWrite:
-    """Return the check run of a proposal, which was compared with the policy that holds."""
+    """Return the check run of a proposal that was compared with the policy in force."""
     ctx = replace(
         ctx,
         gate=proposal.gate,
@@ -57,7 +57,7 @@ def policy_check(
 
 
 def _conclusion(comparison: Comparison) -> str:
-    """Return red for errors; neither green nor red for what a maintainer has to want."""
+    """Return failure for mistakes, and neutral for loosened rules or a deleted policy."""
     if comparison.errors:
         return "failure"
     return "neutral" if comparison.loosened or comparison.deleted else "success"
@@ -82,7 +82,7 @@ def _title(writer: MarkdownWriter, comparison: Comparison) -> str:
 
 
 def _sections(writer: MarkdownWriter, comparison: Comparison) -> list[Section]:
-    """Return the sections: errors, each kind of change, warnings, the policy that holds."""
+    """Return the sections: mistakes, each kind of change, warnings, the policy in force."""
     return [
         _why(writer, comparison),
         _list(writer, "", (_error(writer, error) for error in comparison.errors)),
@@ -122,7 +122,7 @@ def _error(writer: MarkdownWriter, error: PolicyError) -> str:
 
 
 def _line(writer: MarkdownWriter, change: Change) -> str:
-    """Return one change: its path, what the rule is for, and what became of it."""
+    """Return one change: its path, the purpose of the rule, the old and the new value."""
     what = f" ({writer.text(change.what)})" if change.what else ""
     told = ", ".join(_parts(writer, change))
     key = "change_told" if told else "change_line"
@@ -165,7 +165,7 @@ def _simulate(writer: MarkdownWriter, comparison: Comparison) -> Section:
 
 
 def _holds(writer: MarkdownWriter, comparison: Comparison) -> Section:
-    """Return which policy holds for this pull request: never its own."""
+    """Return a sentence about the policy in force for this pull request. It is never its own."""
     if comparison.before is not Before.READ:
         return ""
     ctx = writer.ctx

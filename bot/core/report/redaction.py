@@ -1,4 +1,4 @@
-"""Takes secrets out of text before it leaves or is stored for pages.
+"""Removes secrets from text before it is sent or stored.
 
 Everything runs on RE2, so that a hostile line costs no more than a plain one. A secret becomes
 ``***``, which is never longer than what it stands for: text does not grow. A line is the unit, so
@@ -55,7 +55,7 @@ def _is_number(value: str) -> bool:
 
 
 def _looks_secret(value: str) -> bool:
-    """Return True if the value looks like a credential: digits, inner capitals, sheer length."""
+    """Return True if the value looks like a credential: digits, inner capitals, or its length."""
     bare = value.strip("\\\"'")
     if bare == MARK:
         return True
@@ -70,7 +70,7 @@ _VOCABULARY = re2.compile(
 
 
 def _token(match: Sequence[str]) -> str:
-    """Redact ``token=…`` unless it is the vocabulary of a model, a number or a word after ': '."""
+    """Redact ``token=…``, but not a model's vocabulary, a number, or a word after ': '."""
     key, separator, value = match[1], match[2], match[3]
     bare = value.strip("\\\"'")
     word = ":" in separator and not _looks_secret(value)
@@ -80,14 +80,14 @@ def _token(match: Sequence[str]) -> str:
 
 
 def _scheme(match: Sequence[str]) -> str:
-    """Redact what follows ``Bearer`` or ``Basic`` where it is no word of a sentence."""
+    """Redact the text after ``Bearer`` or ``Basic``, but not a word of a sentence."""
     if not _looks_secret(match[2]):
         return match[0]
     return match[1] + MARK
 
 
 def _url(match: Sequence[str]) -> str:
-    """Redact the user part of a URL; ``image@sha256:…`` has none."""
+    """Redact the user part of a URL; ``image@sha256:…`` has no such part."""
     if match[3]:
         return match[0]
     return f"{match[1]}{MARK}@"
@@ -150,12 +150,12 @@ class Redactor:
         self._any = _compile("|".join(f"(?:{pattern})" for pattern, _ in (*rules, *_RULES)))
 
     def __call__(self, text: str) -> str:
-        """Return ``text`` without secrets: never longer, and the same when done again."""
+        """Return ``text`` without secrets. It never grows, and a second call changes nothing."""
         stream = RedactingStream(self)
         return stream.feed(text) + stream.end()
 
     def line(self, line: str) -> str:
-        """Redact one line, private keys apart: those need ``RedactingStream``."""
+        """Redact one line, except private keys: they need ``RedactingStream``."""
         data = line.encode("utf-8", "replace")
         if not self.may_hold(data) or not self._any.search(data):
             return line
@@ -179,7 +179,7 @@ def _replaced(replace: Replace, match: Any) -> bytes:
 
 
 class RedactingStream:
-    """Redacts text that comes in chunks, cut anywhere: a secret may lie across two."""
+    """Redacts text that comes in chunks. A secret may begin in one chunk and end in the next."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -188,7 +188,7 @@ class RedactingStream:
         self._key_lines = 0  # left to blank: inside a private key
 
     def feed(self, chunk: str) -> str:
-        """Take a chunk; return the lines that ended, redacted, with their ends."""
+        """Take a chunk, and return its complete lines, redacted."""
         chunk = chunk.encode("utf-8", "replace").decode("utf-8")  # lone surrogates
         whole, end, rest = chunk.rpartition("\n")
         fresh = not self._kept and not self._key_lines
@@ -204,18 +204,18 @@ class RedactingStream:
         return "".join(out) + self._cut()
 
     def _keep(self, rest: str) -> None:
-        """Keep back the start of a line."""
+        """Store the start of a line until the line ends."""
         if rest:
             self._kept.append(rest)
             self._kept_chars += len(rest)
 
     def end(self) -> str:
-        """Return what was kept back, redacted."""
+        """Return the stored rest, redacted."""
         line, self._kept, self._kept_chars = "".join(self._kept), [], 0
         return self._line(line) if line else ""
 
     def _cut(self) -> str:
-        """Give out a line that grows too long, up to its last space: few secrets hold one."""
+        """Return a line that grows too long, up to its last space: few secrets contain a space."""
         if self._kept_chars <= MAX_LINE_CHARS:
             return ""
         line = "".join(self._kept)
@@ -236,7 +236,7 @@ class RedactingStream:
         return self._redactor.line(line[: begin.start()] + MARK)
 
     def _inside_key(self, line: str) -> str:
-        """Blank a line of a private key; what follows the key's end is a line of its own."""
+        """Blank a line of a private key; text after the key's end becomes a new line."""
         self._key_lines -= 1
         end = _END.search(line)
         if end is None:

@@ -1,4 +1,4 @@
-"""The reply to a comment: what stays, then a table that is edited to the end."""
+"""The reply to a comment: a head that stays, then a table that is edited until every run ends."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -13,14 +13,14 @@ from bot.core.report.words import row_state
 
 
 def reply_marker(comment_id: int) -> str:
-    """Return what is hidden in our reply to a comment, to find it when its answer was lost."""
+    """Return the hidden marker of a reply: it finds the reply if GitHub's answer was lost."""
     return f"<!-- ascend-ci: reply to {comment_id} -->"
 
 
 def reply_body(
     reply: Reply, runs: Iterable[Run], check_ids: Mapping[str, int], ctx: Context, now: datetime
 ) -> str:
-    """Return the whole comment; ``reply.head`` is Markdown that was made safe where it was made."""
+    """Return the whole comment; ``reply.head`` is safe Markdown already."""
     writer = MarkdownWriter(ctx)
     marker = reply_marker(reply.comment_id)
     left = TEXT_BYTES - size(marker) - 2
@@ -29,7 +29,7 @@ def reply_body(
 
 
 def _head(writer: MarkdownWriter, reply: Reply) -> Section:
-    """Show the head whole; one too long for a comment is no sentence of ours: as a block."""
+    """Return the head; if it is too long to be a sentence of ours, return it as a block."""
     head = writer.redact(reply.head)
     if size(head) <= TEXT_BYTES // 2:
         return head

@@ -14,7 +14,7 @@ _GAP = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A head and lines of which as many are shown as fit; ``more`` words the rest."""
+    """A head and as many lines as fit; ``more`` says how many are left out."""
 
     head: str
     lines: tuple[str, ...]
@@ -22,7 +22,7 @@ class Rows:
     joint: str = "\n"
 
     def fit(self, limit: int) -> str:
-        """Return the head, the lines that fit, and how many were left out."""
+        """Return the head, the lines that fit, and the number of the others."""
         whole = self.joint.join((self.head, *self.lines) if self.head else self.lines)
         if size(whole) <= limit:
             return whole
@@ -42,7 +42,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Text from outside in a fence; what is too much goes from its middle or its start."""
+    """Text from outside in a fence. If it is too long, its middle or its start is cut out."""
 
     text: str
     cut_note: str
@@ -50,7 +50,7 @@ class Block:
     keep_start: bool = True  # False: only the end tells something
 
     def fit(self, limit: int) -> str:
-        """Return the fenced text, its middle or its start cut out where it is too long."""
+        """Return the fenced text; if it is too long, without its middle or its start."""
         text = clean(self.text)
         if not text.strip():
             return ""
@@ -71,7 +71,7 @@ class Block:
 
 
 def _shorten(text: str, room: int, note: str, *, keep_start: bool) -> str:
-    """Keep the start and the end (or the end alone) of ``text``; the note stands for the rest."""
+    """Keep the start and the end of ``text``, or only the end; a note replaces the rest."""
     start = cut_bytes(text, room // 2) if keep_start else ""
     left = room - size(start)
     end = text.encode()[-left:].decode("utf-8", "ignore")
@@ -89,7 +89,7 @@ def _fit(section: Section, limit: int) -> str:
 
 
 def compose(sections: Sequence[Section], limit: int) -> str:
-    """Join sections in order, each within what the earlier ones left of ``limit`` bytes."""
+    """Join sections in order; each may use the bytes of ``limit`` that the earlier ones left."""
     out: list[str] = []
     left = limit
     for section in sections:

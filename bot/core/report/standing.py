@@ -1,7 +1,7 @@
-"""Where the gate of a SHA stands, and by which suites.
+"""The state of a commit's gate, and the suites that decide it.
 
 failure > action_required > in_progress > success over the latest attempts of the required suites;
-superseded attempts do not count, nor do those of another policy. What is not known yet is in
+superseded attempts do not count, nor do those of another policy. An unknown result is in
 progress: silence is never green.
 """
 
@@ -18,7 +18,7 @@ from bot.core.runs.native import on_github
 
 @dataclass(frozen=True, slots=True)
 class GateState:
-    """What GitHub should show; a completed gate that must show another one is replaced."""
+    """The state that GitHub should show; a completed gate with another state is replaced."""
 
     status: str  # "in_progress" | "completed"
     conclusion: str | None
@@ -82,7 +82,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class SuiteLine:
-    """A selected suite: its reason, its cost, its latest run and its state."""
+    """A selected suite with its reason, cost, latest run and state."""
 
     suite: str
     reason: str
@@ -112,18 +112,18 @@ class Standing:
         return tuple(line for line in self.lines if line.required)
 
     def at(self, *stands: SuiteState) -> tuple[SuiteLine, ...]:
-        """Return the suites that stand so."""
+        """Return the suites in these states."""
         return tuple(line for line in self.lines if line.stand in stands)
 
 
 def gate_state(view: GateView) -> GateState:
-    """Return what the gate of this SHA shows."""
+    """Return the state that the gate of this commit shows."""
     conclusion = CONCLUSIONS[standing(view).kind]
     return GateState("completed" if conclusion else "in_progress", conclusion)
 
 
 def standing(view: GateView) -> Standing:
-    """Return where the gate stands and why."""
+    """Return the gate's reason and its suites."""
     lines = tuple(_lines(view))
     return Standing(_kind(view, lines), lines)
 
@@ -143,10 +143,10 @@ def _kind(view: GateView, lines: tuple[SuiteLine, ...]) -> GateReason:
 
 
 def _lines(view: GateView) -> Iterable[SuiteLine]:
-    """Yield one line a selected suite.
+    """Yield one line for each selected suite.
 
-    Several pull requests may share the SHA; a suite that differs between their policies has a line
-    for each.
+    Several pull requests may share the commit. If their policies differ in a suite, it has a line
+    for each of them.
     """
     runs = [run for run in _in_time(view) if run.outcome is not Outcome.SUPERSEDED]
     found: dict[tuple[str, str, tuple[str, ...]], list[_Selected]] = {}
@@ -160,7 +160,7 @@ def _lines(view: GateView) -> Iterable[SuiteLine]:
 
 
 def _line(view: GateView, found: list[_Selected], attempts: list[Run]) -> SuiteLine:
-    """Return the line of a suite; ``attempts`` may be of other policies too."""
+    """Return the line of a suite; ``attempts`` may belong to other policies too."""
     choices, first = [data for data, _ in found], found[0][1]
     counted = [run for run in attempts if run.speaks_for(first.essence, first.labels)]
     run = max(counted, key=lambda run: run.attempt, default=None)

@@ -1,4 +1,4 @@
-"""The parts that every suite's summary shares: where it stands, its timeline, what it is."""
+"""The parts of every suite's summary: its state, its timeline, its suite and origin."""
 
 from datetime import datetime
 
@@ -38,7 +38,7 @@ def now_lines(writer: MarkdownWriter, view: SuiteView, now: datetime) -> tuple[S
 
 
 def _place(writer: MarkdownWriter, run: Run, now: datetime) -> str:
-    """Return the runs ahead, and how long they usually take."""
+    """Return the runs ahead in the queue, with their usual durations."""
     place = run.queue_position
     if run.state is not State.QUEUED or place is None:
         return ""
@@ -104,7 +104,7 @@ def timeline(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section:
 
 
 def followed(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section:
-    """Return what is known of the RayJobs of a run that is not done."""
+    """Return the known state of the RayJobs of a run that is not done."""
     over = view.run.state is State.DONE
     jobs = [job for job in view.rayjobs if not over or job.final or job.silent_since]
     lines = [_rayjob(writer, job, now) for job in jobs]
@@ -124,7 +124,7 @@ def _rayjob(writer: MarkdownWriter, job: RayJob, now: datetime) -> str:
 
 
 def what(writer: MarkdownWriter, view: SuiteView, *, brief: bool) -> Section:
-    """Return which suite runs where, and why it was selected; ``brief`` leaves out the first."""
+    """Return the suite, its place, and the reason of its selection; ``brief``: only the reason."""
     run = view.run
     name = writer.prose(run.snapshot.title)
     reason = writer.prose(run.snapshot.reason)
@@ -142,7 +142,7 @@ def what(writer: MarkdownWriter, view: SuiteView, *, brief: bool) -> Section:
 
 
 def origin(writer: MarkdownWriter, view: SuiteView) -> Section:
-    """Return what started the run under which policy, and the links."""
+    """Return the origin of the run, its policy, and the links."""
     run = view.run
     unstarted = run.snapshot.native and run.actions_run_id is None  # what selected it started none
     inputs = ", ".join(writer.code(item) for item in run.snapshot.altered)

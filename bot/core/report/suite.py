@@ -1,4 +1,4 @@
-"""The check run of a suite: what happened, whose it is, what to do next, in that order."""
+"""The check run of a suite: first what happened, then whose fault it is, then the next step."""
 
 from datetime import datetime
 
@@ -57,7 +57,7 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
 
 
 def _outcome(view: SuiteView) -> Outcome | None:
-    """Return how it ended; a done run without an outcome is ours to answer for."""
+    """Return the outcome of a run; a done run without one counts as broken."""
     if view.run.state is not State.DONE:
         return None
     return view.run.outcome or Outcome.BROKEN
@@ -76,7 +76,7 @@ def _summary(
     digest: Digest | None,
     now: datetime,
 ) -> str:
-    """Return the summary: the news, the timeline, the suite, the links."""
+    """Return the summary: the state, the timeline, the suite, the links."""
     if outcome is None:
         news: list[Section] = list(now_lines(writer, view, now))
     elif outcome in _BAD:
@@ -93,7 +93,7 @@ def _summary(
 
 
 def _ended(writer: MarkdownWriter, view: SuiteView, outcome: Outcome) -> tuple[Section, ...]:
-    """Return the reason of an end, and how to run the suite again."""
+    """Return the reason of the end, and how to run the suite again."""
     run = view.run
     why = capital(writer.prose(run.why))
     lines = [f"{why}." if why else ""]

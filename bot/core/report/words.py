@@ -13,13 +13,13 @@ from bot.core.report.markdown import title
 
 
 def resource(run: Run) -> str:
-    """Return what the run waits for: a label or a pool, without the kind before it."""
+    """Return the label or pool that the run waits for, without its kind."""
     name = run.queue_position.resource if run.queue_position else ""
     return name.removeprefix("label:").removeprefix("pool:")
 
 
 def where(run: Run) -> str:
-    """Return the pool or label that the run takes, or would take first."""
+    """Return the pool or label that the run uses, or would use first."""
     if run.snapshot.pool:
         return run.snapshot.pool.name
     return run.label or run.snapshot.labels[0].name
@@ -65,7 +65,7 @@ def _queued(writer: MarkdownWriter, run: Run, why: str, now: datetime) -> str:
 
 
 def _running(writer: MarkdownWriter, run: Run, pace: Pace | None, why: str, now: datetime) -> str:
-    """Prefer what is wrong to how far it is: the progress stands in the summary as well."""
+    """Return a problem rather than the progress: the summary shows the progress too."""
     if why:
         return writer.text("running_why", why=why)
     if pace:
@@ -116,7 +116,7 @@ def _failed(writer: MarkdownWriter, run: Run, digest: Digest | None, why: str) -
 
 
 def _with_suffix(text: str, suffix: str) -> str:
-    """Cut the sentence, never the news that another attempt follows."""
+    """Add the suffix; if the title is too long, shorten the sentence and keep the suffix."""
     return title(text, TITLE_CHARS - len(suffix)) + suffix
 
 
@@ -138,14 +138,14 @@ def _cancelled(writer: MarkdownWriter, run: Run, why: str) -> str:
 
 
 def _named(writer: MarkdownWriter, key: str, why: str) -> str:
-    """Say the outcome once: the reason often begins with its name."""
+    """Return the reason with the outcome, but name the outcome only once."""
     if why.lower().startswith(writer.text(f"row_{key}")):
         return capital(why)
     return writer.text(key, why=why) if why else capital(writer.text(f"row_{key}"))
 
 
 def retry_suffix(writer: MarkdownWriter, run: Run) -> str:
-    """Return ``: infrastructure, retrying (2 of 2)``, "" when no attempt follows."""
+    """Return ``: infrastructure, retrying (2 of 2)``; "" if no attempt follows."""
     if not run.retry:
         return ""
     attempts = run.snapshot.suite.infra_retries + 1
@@ -153,7 +153,7 @@ def retry_suffix(writer: MarkdownWriter, run: Run) -> str:
 
 
 def retry_words(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
-    """Return whether another attempt follows, and why not."""
+    """Return a sentence that says if another attempt follows, or why none does."""
     infra = digest is not None and digest.infra
     if run.retry:
         return writer.text("retry_next", attempt=run.attempt + 1)
@@ -175,7 +175,7 @@ def retry_words(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
 
 
 def row_state(writer: MarkdownWriter, run: Run, now: datetime) -> str:
-    """Return a run's state for a table's cell: Markdown, a few words and the reason."""
+    """Return a run's state for a table's cell: a few words of Markdown with the reason."""
     state = _row_word(writer, run, now)
     if run.attempt > 1:
         state = writer.text("row_attempt", state=state, attempt=run.attempt)
@@ -205,7 +205,7 @@ def _row_word(writer: MarkdownWriter, run: Run, now: datetime) -> str:
 
 
 def rerun_how(writer: MarkdownWriter, run: Run) -> str:
-    """Say how to run it again; comments reach only what runs for a pull request."""
+    """Return how to run it again; comments can only control runs of a pull request."""
     if run.number is None:
         return writer.text("rerun_button")
     return writer.text("rerun_how", command=writer.command("rerun", run.suite))
