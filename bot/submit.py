@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Submit a RayJob from a workflow, follow its log, and end with its result.
 
-One file for Python 3.9 without packages: `ascend-ci init` copies it into repositories. Every input
-comes from the environment, so no text of a pull request gets into a script. Exit codes: 0 succeeded
-(--detach: submitted), 1 not succeeded, 2 wrong use, 3 unreachable or end unknown.
+One file for Python 3.9 without packages, copied by `ascend-ci init`. All input is environment, so
+no text of a pull request gets into a script. Exit codes: 0 succeeded (--detach: submitted), 1 not
+succeeded, 2 wrong use, 3 unreachable or end unknown.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import http.client
 import json
 import os
 import re
-import secrets
 import signal
 import sys
 import threading
@@ -40,7 +39,7 @@ NEEDS["remove"] = "path"
 
 # The names of the API, if it has one; then the variables that replace an option, and the help.
 OPTIONS = {
-    "url": ("SUBMITTER_URL", "address of the submitter (its token only as SUBMITTER_TOKEN)"),
+    "url": ("SUBMITTER_URL", "the submitter, with SUBMITTER_TOKEN or (OIDC) SUBMITTER_AUDIENCE"),
     "repository": ("GITHUB_REPOSITORY", "owner/name"),
     "commit_sha": ("ASCEND_CI_SHA GITHUB_SHA", "commit under test"),
     "branch": ("ASCEND_CI_BRANCH GITHUB_REF_NAME", "branch, for display"),
@@ -83,8 +82,7 @@ def parse(argv: list[str], environ: dict[str, str]) -> Config:
     for name, (variables, text) in OPTIONS.items():
         more: dict[str, Any] = {"nargs": "?", "const": "true"} if name == "detach" else {}
         parser.add_argument("--" + name.replace("_", "-"), help=f"{text} [{variables}]", **more)
-    given = vars(parser.parse_args(argv))
-    raw: dict[str, str] = {}
+    given, raw = vars(parser.parse_args(argv)), dict[str, str]()
     for name, (variables, _) in OPTIONS.items():
         values = [given[name], *map(environ.get, variables.split())]
         raw[name] = next((value.strip() for value in values if value and value.strip()), "")
@@ -99,8 +97,9 @@ def parse(argv: list[str], environ: dict[str, str]) -> Config:
     url, bot_url, run = raw["url"].rstrip("/"), raw["bot_url"].rstrip("/"), raw["run"]
     run_id, attempt = (quote(raw[f"github_run_{name}"], safe="") for name in ("id", "attempt"))
     run_url = f"{url}/api/v1/workflows/{run_id}?attempt={attempt}"
-    detach, token = raw["detach"].lower(), environ.get("SUBMITTER_TOKEN", "").strip()
-    return Config(url, run_url, token, body, bot_url, run, detach, retry_s, silence_s or 1)
+    token, audience = (environ.get(f"SUBMITTER_{x}", "").strip() for x in ("TOKEN", "AUDIENCE"))
+    auth = token or (audience and partial(oidc_token, audience))  # "", a text or a function
+    return Config(url, run_url, auth, body, bot_url, run, raw["detach"], retry_s, silence_s or 1)
 
 
 def _body(raw: dict[str, str], flaws: list[str]) -> dict[str, Any]:
@@ -115,11 +114,10 @@ def _body(raw: dict[str, str], flaws: list[str]) -> dict[str, Any]:
     named = enumerate(map(_patch_flaw, patches))
     flaws += [f"template_patches: item {index}: {flaw}" for index, flaw in named if flaw]
     limit_s = 60 * _json(raw, "timeout_minutes", 0, flaws)
-    if limit_s and not any(DEADLINE_PATH in str(patch) for patch in patches):
+    if limit_s and DEADLINE_PATH not in str(patches):
         patches.append({"op": "add", "path": DEADLINE_PATH, "value": limit_s})
-    values = {"args": args, "env": env, "template_patches": patches}
-    values["worker_replicas"] = _json(raw, "worker_replicas", 1, flaws)
-    return {**{name: raw[name] for name in PLAIN}, **values}
+    values = {"args": args, "env": env, "worker_replicas": _json(raw, "worker_replicas", 1, flaws)}
+    return {**{name: raw[name] for name in PLAIN}, **values, "template_patches": patches}
 
 
 def _json(raw: dict[str, str], name: str, default: Any, flaws: list[str]) -> Any:
@@ -147,8 +145,18 @@ def _patch_flaw(patch: Any) -> str:
     return ""
 
 
-def send(method: str, url: str, token: str, **more: Any) -> Any:
+def oidc_token(audience: str) -> str:
+    """Ask Actions for a token that proves this run attempt."""
+    source, proof = (os.environ.get(f"ACTIONS_ID_TOKEN_REQUEST_{x}", "") for x in ("URL", "TOKEN"))
+    if not (source and proof):
+        raise PermissionError("the job lacks the permission id-token: write")
+    answer = call("GET", f"{source}&audience={quote(audience, safe='')}", proof)[1]
+    return str(json.loads(answer)["value"])
+
+
+def send(method: str, url: str, token: Any, **more: Any) -> Any:
     """Open a request; a redirect to another place does not get the token."""
+    token = token() if callable(token) else token
     data = json.dumps(more["body"]).encode() if "body" in more else None
     headers = {"Content-Type": "application/json", **more.get("headers", {})}
     made = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - http(s) alone
@@ -160,7 +168,7 @@ def send(method: str, url: str, token: str, **more: Any) -> Any:
         return error
 
 
-def call(method: str, url: str, token: str, **more: Any) -> tuple[int, bytes]:
+def call(method: str, url: str, token: Any, **more: Any) -> tuple[int, bytes]:
     """Call once and return the HTTP answer; only network errors raise."""
     with send(method, url, token, **more) as answer:
         return answer.code, answer.read()
@@ -207,25 +215,19 @@ def post_job(config: Config) -> tuple[int, str]:
         job_id = json.loads(text)["job_id"]
         if re.fullmatch(r"[\w.:-]{1,253}", job_id):
             return 0, job_id
-    hint = " (set SUBMITTER_TOKEN)" * (status == 401)
+    hint = " (set SUBMITTER_TOKEN or SUBMITTER_AUDIENCE)" * (status == 401)
     return 1, f"the submitter refused the job{hint}: {text[:2000]}"
 
 
 def announce(config: Config, job_id: str) -> None:
     """Report the job's id to the bot, proven by an OIDC token; a failure is a warning."""
-    source, proof = (os.environ.get(f"ACTIONS_ID_TOKEN_REQUEST_{x}", "") for x in ("URL", "TOKEN"))
     url = f"{config.bot_url}/api/v1/runs/{quote(config.run, safe='')}/rayjobs"
-
-    def once() -> tuple[int, bytes]:
-        _, answer = call("GET", f"{source}&audience=ascend-ci", proof)
-        return call("POST", url, json.loads(answer)["value"], body={"job_id": job_id})
-
-    is_wanted = config.bot_url and config.run
-    status, text = 0, "the job lacks the permission id-token: write"
-    if is_wanted and source and proof:
-        status, text = insist(once, min(ANNOUNCE_S, config.retry_s), 409, 500)
-    if is_wanted and not 200 <= status < 300:
-        warn(f"not announced to the bot: {text}")
+    once = partial(call, "POST", url, partial(oidc_token, "ascend-ci"), body={"job_id": job_id})
+    if config.bot_url and config.run:
+        limit_s = min(ANNOUNCE_S, config.retry_s) * ("ACTIONS_ID_TOKEN_REQUEST_URL" in os.environ)
+        status, text = insist(once, limit_s, 409, 500)
+        if not 200 <= status < 300:
+            warn(f"not announced to the bot: {text}")
 
 
 def delete_jobs(config: Config) -> None:
@@ -325,10 +327,8 @@ class Follower:
         if kind == "final":
             self._final = str(event.get("status") or "UNKNOWN")
             return [*(self._held or []), line.replace("final", "end", 1)]
-        if kind not in ("status", "error"):
-            return self._fresh(seq, text)
-        if seq is not None:
-            return self._fresh(seq, line)
+        if seq is not None or kind not in ("status", "error"):
+            return self._fresh(seq, line if kind in ("status", "error") else text)
         if self._held is not None or line == self._status:
             return []
         self._status = line
@@ -386,8 +386,8 @@ def _run(config: Config) -> int:
     teller = threading.Thread(target=announce, args=(config, text), daemon=True)
     teller.start()
     status = ""
-    if config.detach not in ("1", "true", "yes"):
-        mark = secrets.token_hex(16) if os.environ.get("GITHUB_ACTIONS") else ""
+    if config.detach.lower() not in ("1", "true", "yes"):
+        mark = os.urandom(16).hex() if os.environ.get("GITHUB_ACTIONS") else ""
         say(f"::stop-commands::{mark}") if mark else None  # the log can't command the runner
         status = Follower(config, text).run()
         say(f"::{mark}::") if mark else None

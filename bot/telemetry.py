@@ -75,6 +75,10 @@ class Metrics:
             "ascend_ci_leftovers",
             "Runs that ended while their RayJobs could not be deleted: they may hold NPUs",
         )
+        self.contested = counter(
+            "ascend_ci_rayjobs_contested",
+            "RayJobs that two runs name while the submitter keeps no record: one of them lies",
+        )
         self.offline = gauge(
             "ascend_ci_label_offline",
             "Runner labels that look offline: runs wait and no job started; value in seconds",

@@ -128,7 +128,8 @@ LAYERS = {
         not_stdlib=REACHING - {"pathlib"},
     ),
     "bot.sim": Layer(bot=_bot("sim"), third_party=ANY, environment=True),
-    "bot.submitter": Layer(bot=_bot("submitter"), third_party=ANY, environment=True),
+    # It stands for an outside service. Of the rest it knows how a workflow proves itself.
+    "bot.submitter": Layer(bot=_bot("submitter", "ports.oidc"), third_party=ANY, environment=True),
     "bot.submit": Layer(not_stdlib=NEW_AFTER_3_9, environment=True),
     "bot.settings": Layer(
         bot=_bot("core"),  # whether the policy file is one is a setting's mistake, too

@@ -2,6 +2,9 @@
 
 import asyncio
 import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import click
 
 from bot.submitter.backend import Limits
+from bot.submitter.callers import Callers, digest_of, kept_digest
 from bot.submitter.jobs import Backend
 from bot.submitter.local import LocalBackend
 from bot.submitter.ray import RayBackend
@@ -16,8 +20,13 @@ from bot.submitter.ray_api import RayApi
 from bot.submitter.serve import is_loopback, serve
 from bot.submitter.web import Options, create_app
 
-IS_EMPTY = "the token (--token, SUBMITTER_TOKEN) is empty: leave it out or set one"
-
+IS_EMPTY = "the token (--token-file, SUBMITTER_TOKEN) is empty: leave it out or set one"
+TWO_TOKENS = "give --token-file or SUBMITTER_TOKEN, not both"
+MADE = "the token, shown only now: {token}\n{path} keeps its digest; remove it for a new token"
+NOT_FOR_STRANGERS = (
+    "local: each job is a process on this machine, not for code of strangers; "
+    "ray: a job of an existing Ray cluster."
+)
 NO_HTTP = "--ray-address (RAY_ADDRESS) must be the dashboard's, as http://HOST:8265"
 
 
@@ -27,7 +36,7 @@ NO_HTTP = "--ray-address (RAY_ADDRESS) must be the dashboard's, as http://HOST:8
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="local: each job is a process on this machine; ray: a job of an existing Ray cluster.",
+    help=NOT_FOR_STRANGERS,
 )
 @click.option(
     "--ray-address",
@@ -41,7 +50,31 @@ NO_HTTP = "--ray-address (RAY_ADDRESS) must be the dashboard's, as http://HOST:8
 )
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65535), default=8090, show_default=True)
-@click.option("--token", envvar="SUBMITTER_TOKEN", help="Require this bearer token from callers.")
+@click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File with the bearer token that callers must send; or set SUBMITTER_TOKEN. "
+    "Without both the first start makes a token and prints it.",
+)
+@click.option(
+    "--allow-host",
+    multiple=True,
+    help="A name by which callers may address the service; by default any, "
+    "and on a loopback address only that of this machine.",
+)
+@click.option(
+    "--workflow",
+    multiple=True,
+    metavar="OWNER/NAME/.github/workflows/FILE@refs/heads/BRANCH",
+    help="A workflow that may submit with its OIDC token, for its own run attempt alone.",
+)
+@click.option(
+    "--oidc-issuer",
+    default="https://token.actions.githubusercontent.com",
+    show_default=True,
+    help="Who signs the tokens of workflows.",
+)
+@click.option("--oidc-audience", default="ascend-ci-submitter", show_default=True)
 @click.option(
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
@@ -65,18 +98,23 @@ def command(  # noqa: PLR0913 - one parameter an option
     ray_token: str | None,
     host: str,
     port: int,
-    token: str | None,
+    token_file: Path | None,
+    allow_host: tuple[str, ...],
+    workflow: tuple[str, ...],
+    oidc_issuer: str,
+    oidc_audience: str,
     data_dir: Path,
     workdir: str | None,
     max_jobs: int,
     kill_jobs_on_exit: bool,
 ) -> None:
-    """Run jobs posted over HTTP, and stream their logs."""
-    if token is not None and not token.strip():
-        raise click.UsageError(IS_EMPTY)
+    """Run jobs posted over HTTP, and stream their logs.
+
+    With the backend `local` the jobs run as the user of the service: they can read each other's
+    environment and files. It is not for code of strangers.
+    """
     say = partial(click.echo, err=True)
-    if token is None and not is_loopback(host):
-        say("warning: without --token anybody who reaches this address can run commands")
+    digest = _digest(token_file, data_dir, say)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     limits = Limits(live_jobs=max_jobs)
     runner: Backend[Any]
@@ -84,14 +122,69 @@ def command(  # noqa: PLR0913 - one parameter an option
         runner = RayBackend(data_dir, _api(ray_address, ray_token), workdir=workdir, limits=limits)
     else:
         runner = LocalBackend(data_dir, workdir=_folder(workdir), limits=limits)
-    app = create_app(runner, Options(token=token, stop_jobs_on_exit=kill_jobs_on_exit))
+    hosts = frozenset({"localhost", "127.0.0.1", "[::1]", host, *allow_host})
+    names = hosts if allow_host or is_loopback(host) else None
+    oidc = _Oidc(oidc_issuer.rstrip("/"), oidc_audience, frozenset(workflow))
+    door = _Door(host, port, digest, oidc, names, kill_jobs_on_exit)
     try:
-        asyncio.run(serve(app, host, port, say))
+        asyncio.run(_serve(runner, door, say))
     except BlockingIOError as error:
         used = f"another submitter uses {data_dir}: name another folder with --data-dir"
         raise click.UsageError(used) from error
     except OSError as error:
         raise click.ClickException(f"cannot serve: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Oidc:
+    """Which workflows may call with a token of Actions; none by default."""
+
+    issuer: str
+    audience: str
+    workflows: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """Where to listen, and to whom."""
+
+    host: str
+    port: int
+    digest: str
+    oidc: _Oidc
+    names: frozenset[str] | None
+    kill_jobs_on_exit: bool
+
+
+async def _serve(backend: Backend[Any], door: _Door, say: Callable[[str], None]) -> None:
+    import aiohttp  # noqa: PLC0415  seconds of imports, for a service that starts
+
+    from bot.adapters.clock import SystemClock  # noqa: PLC0415
+    from bot.adapters.oidc import OidcIssuer  # noqa: PLC0415
+
+    async with aiohttp.ClientSession(trust_env=True) as session:
+        issuer = OidcIssuer(session, door.oidc.issuer, door.oidc.audience, SystemClock())
+        prover = issuer if door.oidc.workflows else None
+        callers = Callers(door.digest, prover, door.oidc.workflows)
+        options = Options(callers, door.names, stop_jobs_on_exit=door.kill_jobs_on_exit)
+        await serve(create_app(backend, options), door.host, door.port, say)
+
+
+def _digest(file: Path | None, data_dir: Path, say: Callable[[str], None]) -> str:
+    """Return the digest of the service's token; make and print a token at the first start."""
+    given = os.environ.get("SUBMITTER_TOKEN")
+    if file is not None and given is not None:
+        raise click.UsageError(TWO_TOKENS)
+    token = given if file is None else file.read_text()
+    if token is not None:
+        if not token.strip():
+            raise click.UsageError(IS_EMPTY)
+        return digest_of(token.strip())
+    path = data_dir / "token.sha256"
+    digest, made = kept_digest(path)
+    if made is not None:
+        say(MADE.format(token=made, path=path))
+    return digest
 
 
 def _api(address: str, token: str | None) -> RayApi:

@@ -75,6 +75,7 @@ class JobSpec(
     permissions: Any = None
     timeout_minutes: Any = None
     container: Any = None
+    environment: Any = None  # its secrets are the repository's here
     key: str = ""
     problems: list[str] = []
 

@@ -5,10 +5,11 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import RowMapping, Select, exists, select, update
+from sqlalchemy import RowMapping, Select, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
+from bot.core.model.ids import RepoId, RunId
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
@@ -85,6 +86,17 @@ class RayJobs(Part):
             )
 
         return await self._db.write(work)
+
+    async def rivals(self, of: RayJob, repo_id: RepoId) -> tuple[RunId, ...]:
+        """Return the other runs that name this RayJob: open ones, and any of another repository."""
+        query = (
+            select(runs.c.id)
+            .join(rayjobs, rayjobs.c.run_id == runs.c.id)
+            .where(rayjobs.c.job_id == of.job_id, runs.c.id != of.run_id)
+            .where(or_(runs.c.repo_id != repo_id, OPEN_RUN))
+        )
+        async with self._db.read() as conn:
+            return tuple(await conn.scalars(query))
 
     async def save(self, lease: leases.Lease, save: SaveRayJob, now: datetime) -> bool:
         """Write it, fenced; False: the lease was lost or the run is done: stop reading."""

@@ -174,7 +174,19 @@ async def poke_runs(
 
 
 async def add_rayjobs(conn: AsyncConnection, seen: tuple[RayJob, ...], now: datetime) -> None:
-    """Add new RayJobs, due now; known ones do not change."""
+    """Add new RayJobs, due now; known ones do not change.
+
+    Another run that names one of them has to prove it anew: its lease ends, so that its reader
+    stops within its next save.
+    """
     rows = [{**values(job), "due": None if job.complete else now} for job in seen]
-    if rows:
-        await conn.execute(insert(conn, rayjobs).on_conflict_do_nothing(), rows)
+    if not rows:
+        return
+    await conn.execute(insert(conn, rayjobs).on_conflict_do_nothing(), rows)
+    for job in seen:
+        await conn.execute(
+            update(rayjobs)
+            .where(rayjobs.c.job_id == job.job_id, rayjobs.c.run_id != job.run_id)
+            .where(~rayjobs.c.complete)
+            .values(confirmed=False, due=now, **FREE)
+        )

@@ -200,6 +200,7 @@ rayjobs = sa.Table(
     sa.Column("due", columns.Time),  # None: nothing more to read
     *columns.lease(),
     columns.due_index("rayjobs"),
+    sa.Index("rayjobs_job", "job_id"),
 )
 
 tokens = sa.Table(

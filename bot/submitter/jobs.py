@@ -112,7 +112,7 @@ class Backend(ABC, Generic[RecordT]):
         self._limits = limits or Limits()
         self._admitting = asyncio.Lock()
         self._jobs: dict[str, Job[RecordT]] = {}
-        self._keys: dict[str, str] = {}
+        self._keys: dict[tuple[str, ...], str] = {}
         self._lock_fd: int | None = None
         self._watches = Watches(self._limits)
 
@@ -247,9 +247,9 @@ class Backend(ABC, Generic[RecordT]):
 
     def _known(self, request: JobRequest, key: str | None) -> str | None:
         """Return the job that a key has started; refuse the key for another body."""
-        if key is None or key not in self._keys:
+        if key is None or _key(request, key) not in self._keys:
             return None
-        job = self._jobs[self._keys[key]]
+        job = self._jobs[self._keys[_key(request, key)]]
         if request != job.record.request:
             reason = f"this Idempotency-Key started {job.record.job_id} with another body"
             raise RefusedError(422, reason)
@@ -283,7 +283,12 @@ class Backend(ABC, Generic[RecordT]):
     def _remember(self, job: Job[RecordT]) -> None:
         self._jobs[job.record.job_id] = job
         if job.record.key is not None:
-            self._keys[job.record.key] = job.record.job_id
+            self._keys[_key(job.record.request, job.record.key)] = job.record.job_id
+
+
+def _key(request: JobRequest, key: str) -> tuple[str, ...]:
+    """Return a key within its run attempt: nobody takes the key of another run beforehand."""
+    return request.repository, request.github_run_id, request.github_run_attempt, key
 
 
 def new_id(request: JobRequest) -> str:

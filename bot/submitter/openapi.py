@@ -18,11 +18,12 @@ Json = dict[str, Any]
 JSON, NDJSON = "application/json", "application/x-ndjson"
 TEXT: Json = {"type": "string", "pattern": "^[^\\u0000]*$"}
 STRING: Json = {"type": "string"}
+_REFUSALS = ("401 a valid bearer token is needed", "403 a web page calls, or another run's token")
 TIME: Json = {"type": "string", "format": "date-time"}
 
 
-def document(*, asks_for_token: bool) -> Json:
-    """Return the document of a service with or without a token."""
+def document() -> Json:
+    """Return the document of the service."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "RayJob submitter", "version": "1"},
@@ -36,7 +37,7 @@ def document(*, asks_for_token: bool) -> Json:
             },
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
-        "security": [{"token": []}] if asks_for_token else [],
+        "security": [{"token": []}],
     }
 
 
@@ -65,7 +66,7 @@ def _submit() -> Json:
     call = _call(
         "Submit a job; an Idempotency-Key makes it safe to repeat",
         {201: accepted, 200: accepted},
-        "400 flawed; 413 too large; 422 the key started another body; 429 full; "
+        "400 flawed; 413 too large; 415 no JSON; 422 the key started another body; 429 full; "
         "503 it can't be written down",
         [_parameter("Idempotency-Key", "header", _like(KEY), required=False)],
     )
@@ -112,7 +113,7 @@ def _call(summary: str, answers: dict[int, Json], errors: str, parameters: Seque
         str(code): {"description": "unknown" if code == 404 else "done", "content": _content(one)}
         for code, one in answers.items()
     }
-    for error in filter(None, [*errors.split("; "), "401 a valid bearer token is needed"]):
+    for error in filter(None, [*errors.split("; "), *_REFUSALS]):
         code, _, text = error.partition(" ")
         responses[code] = {"description": text, "content": _content(_ref("Error"))}
     return {"summary": summary, "parameters": list(parameters), "responses": responses}

@@ -1,6 +1,5 @@
 """The HTTP API: `create_app(backend)` serves it over any backend."""
 
-import hmac
 import json
 import logging
 from collections.abc import Awaitable, Callable
@@ -11,6 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from bot.submitter.backend import JobView
+from bot.submitter.callers import Caller, Callers
 from bot.submitter.jobs import Backend
 from bot.submitter.openapi import document
 from bot.submitter.request import KEY, TOKEN, RefusedError, decode_request
@@ -23,23 +23,26 @@ NDJSON = "application/x-ndjson"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of the service; with `token` `None` everybody may use it."""
+    """The options of the service: who may call it, and under which names (`None`: any)."""
 
-    token: str | None = None
+    callers: Callers
+    hosts: frozenset[str] | None = None
     max_body_bytes: int = MAX_BODY_BYTES
     stop_jobs_on_exit: bool = False
 
 
 BACKEND: web.AppKey[Backend[Any]] = web.AppKey("backend")
 OPTIONS: web.AppKey[Options] = web.AppKey("options")
+CALLER: web.RequestKey[Caller] = web.RequestKey("caller", Caller)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def create_app(backend: Backend[Any], options: Options | None = None) -> web.Application:
+def create_app(backend: Backend[Any], options: Options) -> web.Application:
     """Return the application; it starts and closes the backend with itself."""
-    options = options or Options()
-    app = web.Application(middlewares=[_errors, _bearer], client_max_size=options.max_body_bytes)
+    app = web.Application(
+        middlewares=[_errors, _no_pages, _authorized], client_max_size=options.max_body_bytes
+    )
     app[BACKEND] = backend
     app[OPTIONS] = options
     app.add_routes(
@@ -73,7 +76,8 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except RefusedError as error:
-        headers = {"Retry-After": "10"} if error.status in (429, 503) else None
+        headers = {"Retry-After": "10"} if error.status in (429, 503) else {}
+        headers |= {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
         return _json({"error": error.reason}, error.status, headers)
     except web.HTTPException as error:
         if error.status < 400:
@@ -83,16 +87,32 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 @web.middleware
-async def _bearer(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Require the token, except for `/healthz`, which probes call."""
-    token = request.app[OPTIONS].token
-    if token is not None and request.path != "/healthz":
-        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-        same = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), token.encode())
-        if scheme.lower() != "bearer" or not same:
-            return _json(
-                {"error": "a valid bearer token is needed"}, 401, {"WWW-Authenticate": "Bearer"}
-            )
+async def _no_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse calls of web pages: a browser sends their `Origin`, and the name that they dialled.
+
+    The name matters because a page's own name may lead here (DNS rebinding).
+    """
+    if "Origin" in request.headers:
+        raise RefusedError(403, "web pages may not call this service")
+    hosts = request.app[OPTIONS].hosts
+    if hosts is not None and _hostname(request) not in hosts:
+        raise RefusedError(403, "the Host header names another service")
+    return await handler(request)
+
+
+def _hostname(request: web.Request) -> str:
+    """Return the host that a caller dialled, without its port."""
+    name = request.headers.get("Host", "").rpartition("@")[2]
+    end = name.rfind(":")
+    return name[:end] if end > name.rfind("]") else name
+
+
+@web.middleware
+async def _authorized(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Require a token, except for `/healthz`, which probes call."""
+    if request.path != "/healthz":
+        given = request.headers.get("Authorization", "")
+        request[CALLER] = await request.app[OPTIONS].callers.of(given)
     return await handler(request)
 
 
@@ -110,15 +130,19 @@ async def _healthz(request: web.Request) -> web.Response:
     return _json({"status": "ok", "backend": backend.name})
 
 
-async def _openapi(request: web.Request) -> web.Response:
-    return _json(document(asks_for_token=request.app[OPTIONS].token is not None))
+async def _openapi(_request: web.Request) -> web.Response:
+    return _json(document())
 
 
 async def _submit(request: web.Request) -> web.Response:
     key = request.headers.get("Idempotency-Key")
     if key is not None and KEY.fullmatch(key) is None:
         raise RefusedError(400, "Idempotency-Key: 1 to 255 printable ASCII characters")
+    if request.content_type != "application/json":
+        raise RefusedError(415, "the Content-Type must be application/json")
     job = decode_request(await request.read())
+    if not request[CALLER].owns(job):
+        raise RefusedError(403, "the body names another repository, run or attempt than the token")
     job_id, is_new = await request.app[BACKEND].submit(job, key)
     return _json({"job_id": job_id, "created": is_new}, 201 if is_new else 200)
 
@@ -126,7 +150,7 @@ async def _submit(request: web.Request) -> web.Response:
 async def _job(request: web.Request) -> web.Response:
     job_id = request.match_info["job_id"]
     view = await request.app[BACKEND].state(job_id)
-    if view is None:
+    if view is None or not request[CALLER].owns(view.request):
         reason = f"no job {job_id[:200]}"
         return _json({"job_id": job_id, "status": "NOT_FOUND", "error": reason}, 404)
     return _json(view.as_json())
@@ -138,7 +162,8 @@ async def _watch(request: web.Request) -> web.StreamResponse:
         raise RefusedError(400, "`format`: only ndjson is offered")
     job_id = request.match_info["job_id"]
     backend = request.app[BACKEND]
-    if await backend.state(job_id) is None:
+    view = await backend.state(job_id)
+    if view is None or not request[CALLER].owns(view.request):
         return _unknown_job(job_id)
     response = web.StreamResponse(
         headers={"Content-Type": NDJSON, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -185,7 +210,9 @@ async def _jobs_of(request: web.Request, attempt: str | None) -> list[JobView]:
     for name, text in (("run id", run_id), ("attempt", attempt)):
         if text is not None and not TOKEN.fullmatch(text):
             raise RefusedError(400, f"{name}: letters, digits, dots, dashes, at most 64")
-    return await request.app[BACKEND].jobs_of(run_id, attempt)
+    caller = request[CALLER]
+    found = await request.app[BACKEND].jobs_of(run_id, attempt)
+    return [view for view in found if caller.owns(view.request)]
 
 
 def _whole_number(text: str, name: str) -> int:

@@ -15,7 +15,7 @@ from tests.databases import SqliteTemplate
 from tests.e2e.cluster import ONE_TRY
 from tests.e2e.kept_logs import kept_bytes, kept_lines, output_of
 from tests.e2e.world import World, open_world
-from tests.submitter.conftest import Process, Service, pids_with
+from tests.submitter.conftest import BEARER, Process, Service, pids_with
 
 LINES = 300
 
@@ -68,7 +68,7 @@ class Site:
 
 @pytest.fixture
 async def site(tmp_path: Path, sqlite_template: SqliteTemplate) -> AsyncIterator[Site]:
-    async with aiohttp.ClientSession() as http:
+    async with aiohttp.ClientSession(headers=BEARER) as http:
         process = Process(tmp_path / "submitter", http)
         process.folder.mkdir()
         try:

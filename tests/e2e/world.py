@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from aiohttp import web
+from pydantic import SecretStr
 
 from bot.app import Parts, make_runner, open_loops, open_parts
 from bot.ports.wake import Topic
@@ -18,6 +19,7 @@ from bot.sim import ManualClock, SimGitHub, SimOptions
 from bot.sim.model import CheckRun, Pull, Run
 from tests.e2e.database_connections import ConnectionsInUse
 from tests.github.validator import Validator
+from tests.submitter.conftest import TOKEN
 
 GATE = "ascend-ci"
 LABEL = "linux-aarch64-a2b3-8"
@@ -307,7 +309,8 @@ async def open_world(
         github.actions.runners.register(LABEL, 4)
         settings = settings_for(github, folder, database_url)
         if submitter_url:
-            settings = settings.model_copy(update={"submitter_url": submitter_url})
+            given = {"submitter_url": submitter_url, "submitter_token": SecretStr(TOKEN)}
+            settings = settings.model_copy(update=given)
         bot = await _start(github, clock, settings)
         world = World(github, clock, settings, bot, validator, [bot])
         try:

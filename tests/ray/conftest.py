@@ -17,7 +17,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.submitter.conftest import Service
+from tests.submitter.conftest import BEARER, TOKEN, Service
 
 HERE = Path(__file__).parent
 CLUSTER = ["-m", "tests.ray.cluster"]
@@ -84,9 +84,9 @@ async def service(cluster: str, tmp_path: Path) -> AsyncIterator[Service]:
     """Start `ascend-ci submitter --backend ray` on it."""
     argv = ["-m", "bot", "submitter", "--backend", "ray", "--ray-address", cluster]
     argv += ["--port", "0", "--data-dir", str(tmp_path / "data"), "--kill-jobs-on-exit"]
-    process, url = started(argv, "listening on", errors=True)
+    process, url = started(argv, "listening on", errors=True, environ={"SUBMITTER_TOKEN": TOKEN})
     timeout = aiohttp.ClientTimeout(total=60)
-    async with aiohttp.ClientSession(timeout=timeout) as http:
+    async with aiohttp.ClientSession(timeout=timeout, headers=BEARER) as http:
         yield Service(url, http, tmp_path)
     process.terminate()
     process.communicate(timeout=30)

@@ -17,6 +17,7 @@ from aiohttp.test_utils import TestServer
 from bot.submitter.backend import Limits
 from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
+from tests.submitter.conftest import CALLERS, TOKEN
 from tests.submitter.faulty_submitter import FaultySubmitter
 
 HELPER = Path(__file__).parents[2] / "bot" / "submit.py"
@@ -46,7 +47,8 @@ class Done:
 
 
 async def start(url: str, *argv: str, **more: str) -> asyncio.subprocess.Process:
-    environ = {"PATH": os.environ["PATH"], "SUBMITTER_URL": url, **INPUTS, **more}
+    given = {"PATH": os.environ["PATH"], "SUBMITTER_URL": url, "SUBMITTER_TOKEN": TOKEN}
+    environ = {**given, **INPUTS, **more}
     return await asyncio.create_subprocess_exec(
         sys.executable, "-I", str(HELPER), *argv, env=environ,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, limit=2**24,
@@ -72,7 +74,8 @@ async def faulty() -> AsyncIterator[FaultySubmitter]:
 @pytest.fixture
 async def ours(tmp_path: Path) -> AsyncIterator[str]:
     backend = LocalBackend(tmp_path / "data", workdir=tmp_path, limits=Limits(grace_s=0.3))
-    async with TestServer(create_app(backend, Options(stop_jobs_on_exit=True))) as server:
+    options = Options(CALLERS, stop_jobs_on_exit=True)
+    async with TestServer(create_app(backend, options)) as server:
         yield str(server.make_url("")).rstrip("/")
 
 

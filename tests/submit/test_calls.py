@@ -126,7 +126,7 @@ async def test_a_missing_token_is_asked_for(faulty: FaultySubmitter) -> None:
     faulty.fail("post", 401)
     done = await run(faulty.url)
     assert done.code == 1
-    assert "refused the job (set SUBMITTER_TOKEN): HTTP 401" in done.said
+    assert "refused the job (set SUBMITTER_TOKEN or SUBMITTER_AUDIENCE): HTTP 401" in done.said
 
 
 async def test_an_answer_that_is_no_json_is_a_refusal(faulty: FaultySubmitter) -> None:

@@ -19,8 +19,13 @@ import pytest
 from aiohttp import web
 
 from bot.submitter.backend import Limits
+from bot.submitter.callers import Callers, digest_of
 from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
+
+TOKEN = "a-token-of-tests"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+CALLERS = Callers(digest_of(TOKEN))
 
 BODY: dict[str, Any] = {
     "repository": "octo/verl",
@@ -61,7 +66,8 @@ class Service:
         return {**BODY, "script": self.script(text), **more}
 
     async def try_post(self, body: Any, *, key: str | None = None) -> tuple[int, Any]:
-        headers = {} if key is None else {"Idempotency-Key": key}
+        headers = {"Content-Type": "application/json"}
+        headers |= {} if key is None else {"Idempotency-Key": key}
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         return await self.call("POST", "/api/v1/rayjobs", data=data, headers=headers)
 
@@ -108,7 +114,9 @@ def lines(events: list[dict[str, Any]]) -> list[str]:
 @pytest.fixture
 async def http() -> AsyncIterator[aiohttp.ClientSession]:
     timeout = aiohttp.ClientTimeout(total=30)
-    async with aiohttp.ClientSession(timeout=timeout, read_bufsize=2**24) as session:
+    async with aiohttp.ClientSession(
+        timeout=timeout, read_bufsize=2**24, headers=BEARER
+    ) as session:
         yield session
 
 
@@ -136,7 +144,7 @@ async def in_process(
 ) -> AsyncIterator[Service]:
     """Serve in this process; its jobs end with it."""
     backend = LocalBackend(folder / "data", limits=limits or Limits(grace_s=0.3))
-    options = options or Options(stop_jobs_on_exit=True)
+    options = options or Options(CALLERS, stop_jobs_on_exit=True)
     async with at_loopback(create_app(backend, options), http, folder) as service:
         yield service
 
@@ -158,7 +166,12 @@ class Process:
     async def start(self, *options: str) -> Service:
         argv = ["-m", "bot", "submitter", "--port", "0", "--data-dir", str(self.folder / "data")]
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable, *argv, *options, stderr=asyncio.subprocess.PIPE, umask=0
+            sys.executable,
+            *argv,
+            *options,
+            stderr=asyncio.subprocess.PIPE,
+            umask=0,
+            env={**os.environ, "SUBMITTER_TOKEN": TOKEN},
         )
         assert self.process.stderr is not None
         async for line in self.process.stderr:

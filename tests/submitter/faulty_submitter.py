@@ -171,6 +171,11 @@ class FaultySubmitter:
         """Answer 404 (or 405) to calls that only our own submitter offers."""
         self._lacking.update(dict.fromkeys(names, code))
 
+    def have(self, *names: Name) -> None:
+        """Offer calls again that were lacking."""
+        for name in names:
+            del self._lacking[name]
+
     def restart(self) -> None:
         """Forget every job, as a submitter without memory does; their RayJobs live on."""
         self.jobs.clear()

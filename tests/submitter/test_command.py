@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli.submitter import command
+from bot.submitter.callers import digest_of
 from bot.submitter.serve import is_loopback
 
 
@@ -19,6 +20,29 @@ def test_an_empty_token_is_wrong_use_not_an_open_door(tmp_path: Path) -> None:
     )
     assert result.exit_code == 2
     assert "SUBMITTER_TOKEN" in result.output
+
+
+def test_the_first_start_makes_a_token_prints_it_once_and_keeps_its_digest_alone(
+    tmp_path: Path,
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        argv = ["--data-dir", str(tmp_path), "--port", str(taken.getsockname()[1])]
+        first, second = (CliRunner().invoke(command, argv) for _ in range(2))
+    token = first.output.splitlines()[0].removeprefix("the token, shown only now: ")
+    kept = tmp_path / "token.sha256"
+    assert kept.read_text() == digest_of(token)
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert token not in second.output
+    assert "shown only now" not in second.output
+
+
+def test_two_tokens_are_wrong_use(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("a\n")
+    argv = ["--data-dir", str(tmp_path), "--token-file", str(tmp_path / "token")]
+    result = CliRunner().invoke(command, argv, env={"SUBMITTER_TOKEN": "b"})
+    assert (result.exit_code, "not both" in result.output) == (2, True)
 
 
 def test_a_port_that_is_taken_is_said_in_one_line(tmp_path: Path) -> None:
@@ -72,5 +96,5 @@ def test_an_option_that_can_t_be_meant_is_wrong_use(options: list[str], said: st
     ("host", "expected"),
     [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("a.b", False)],
 )
-def test_only_loopback_needs_no_warning(host: str, *, expected: bool) -> None:
+def test_only_loopback_names_are_taken_on_loopback(host: str, *, expected: bool) -> None:
     assert is_loopback(host) is expected

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.submitter.conftest import Process
+from tests.submitter.conftest import TOKEN, Process
 
 # A body that fits may still be refused: 422 by its key alone, which another body has used.
 CONFIG = """
@@ -16,12 +16,12 @@ expected-statuses = ["2xx", "404", "422", "429"]
 
 
 async def test_the_service_does_what_its_openapi_document_says(process: Process) -> None:
-    service = await process.start("--token", "s3cret", "--max-jobs", "2")
+    service = await process.start("--max-jobs", "2")
     config = process.folder / "schemathesis.toml"
     config.write_text(CONFIG)
     tool = Path(sys.executable).with_name("schemathesis")
     argv = [str(tool), "--config-file", str(config), "--no-color", "run"]
-    argv += [f"{service.url}/openapi.json", "-H", "Authorization: Bearer s3cret"]
+    argv += [f"{service.url}/openapi.json", "-H", f"Authorization: Bearer {TOKEN}"]
     argv += ["--max-examples", "3", "--seed", "1", "--generation-database", "none"]
     checked = await asyncio.create_subprocess_exec(
         *argv, cwd=process.folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT

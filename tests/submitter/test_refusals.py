@@ -7,6 +7,7 @@ import contextlib
 import json
 from typing import Any
 
+import aiohttp
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from bot.submitter.backend import Limits
 from bot.submitter.request import MAX_STRING_BYTES, MAX_STRINGS_BYTES, RefusedError, decode_request
 from bot.submitter.web import Options
-from tests.submitter.conftest import BODY, Service, in_process
+from tests.submitter.conftest import BODY, CALLERS, TOKEN, Service, in_process
 
 GOOD = {**BODY, "script": "x.sh"}
 
@@ -157,7 +158,7 @@ async def test_a_wrong_call_is_answered_as_json_with_a_reason(
 async def test_a_body_above_the_limit_is_413(
     service: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    options = Options(max_body_bytes=1000, stop_jobs_on_exit=True)
+    options = Options(CALLERS, max_body_bytes=1000, stop_jobs_on_exit=True)
     async with in_process(service.http, tmp_path_factory.mktemp("x"), options) as small:
         status, answer = await small.try_post(b" " * 1001)
     assert status == 413
@@ -215,17 +216,18 @@ async def test_a_watch_of_a_silent_job_that_its_client_left_frees_its_place(
         assert code == 200
 
 
-async def test_the_token_is_asked_for_everywhere_but_on_healthz(
-    service: Service, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    options = Options(token="s3cret", stop_jobs_on_exit=True)
-    async with in_process(service.http, tmp_path_factory.mktemp("x"), options) as closed:
-        for headers in ({}, {"Authorization": "Bearer s3cre"}, {"Authorization": "Basic s3cret"}):
-            status, _ = await closed.call("GET", "/api/v1/workflows/1", headers=headers)
-            assert status == 401
-        right = {"Authorization": "Bearer s3cret"}
-        assert (await closed.call("GET", "/api/v1/workflows/1", headers=right))[0] == 200
-        assert (await closed.call("GET", "/healthz"))[0] == 200
+async def test_the_token_is_asked_for_everywhere_but_on_healthz(service: Service) -> None:
+    paths = ["/api/v1/workflows/1", "/api/v1/rayjobs/x", "/openapi.json", "/nowhere"]
+    async with aiohttp.ClientSession() as http:
+        for given in ("", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", "Bearer a.b.c", TOKEN):
+            for path in paths:
+                headers = {"Authorization": given} if given else {}
+                async with http.get(service.url + path, headers=headers) as answer:
+                    assert answer.status == 401
+                    assert answer.headers["WWW-Authenticate"] == "Bearer"
+        async with http.get(f"{service.url}/healthz") as answer:
+            assert answer.status == 200
+    assert (await service.call("GET", paths[0]))[0] == 200
 
 
 async def test_the_openapi_document_names_every_call_and_the_body(service: Service) -> None:

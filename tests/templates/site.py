@@ -14,6 +14,7 @@ from aiohttp.test_utils import TestServer
 from bot.cli.init.templates import wanted
 from bot.sim import NewPull, RunnerOptions, SimGitHub, SimOptions
 from bot.sim.model import Run
+from tests.submitter.conftest import TOKEN
 
 LABEL = "linux-aarch64-a2b3-8"
 SCRIPT = "tests/special_npu/run.sh"
@@ -98,6 +99,7 @@ async def open_site(folder: Path, submitter_url: str) -> AsyncIterator[Site]:
         github.grant("mia", "maintain")
         github.actions.runners.register(LABEL, 2)
         repo.vars["SUBMITTER_URL"] = submitter_url
+        repo.secrets["SUBMITTER_TOKEN"] = TOKEN
         repo.vars["ASCEND_CI_STAGING_DIR"] = str(folder / "shared")
         repo.vars["ASCEND_CI_URL"] = str(door.make_url("")).rstrip("/")
         yield Site(github, folder, announced)

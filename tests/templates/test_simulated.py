@@ -5,14 +5,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from aiohttp import web
+from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
+from bot.adapters.clock import SystemClock
+from bot.adapters.oidc import OidcIssuer
+from bot.ports.oidc import Proof, Refusal
 from bot.submitter.backend import Limits
+from bot.submitter.callers import Callers, digest_of
 from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
+from tests.submitter.conftest import TOKEN
 from tests.templates.site import ID, SCRIPT, SIZES, Site, log, meeting, open_site, until
 
+AUDIENCE = "ascend-ci-submitter"
+MULTINODE = "octo/project/.github/workflows/ascend_multinode.yml@refs/heads/main"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -32,12 +39,36 @@ async def site(tmp_path: Path, attacks: list[Callable[[], object]]) -> AsyncIter
 
     work = {"ASCEND_CI_WORK_ROOT": str(tmp_path / "work"), "HOME": str(tmp_path)}
     backend = LocalBackend(tmp_path / "jobs", limits=Limits(grace_s=0.3), environ=work)
-    app = create_app(backend, Options(stop_jobs_on_exit=True))
+    issuer = _Issuer()
+    callers = Callers(digest_of(TOKEN), issuer, frozenset({MULTINODE}))
+    app = create_app(backend, Options(callers, stop_jobs_on_exit=True))
     app.middlewares.append(between)
     async with TestServer(app) as submitter:
         url = str(submitter.make_url("")).rstrip("/")
-        async with open_site(tmp_path, url) as made:
+        async with open_site(tmp_path, url) as made, ClientSession() as http:
+            issuer.is_real = OidcIssuer(http, made.github.url, AUDIENCE, SystemClock())
             yield made
+
+
+class _Issuer:
+    """The simulated GitHub's issuer, which the submitter needs before it listens."""
+
+    is_real: OidcIssuer
+
+    async def prove(self, token: str) -> Proof | Refusal:
+        return await self.is_real.prove(token)
+
+
+async def test_a_workflow_needs_no_secret_where_the_submitter_takes_its_oidc_token(
+    site: Site,
+) -> None:
+    site.github.state.repo().secrets.clear()
+    run = await site.run("ascend_multinode.yml", "true\n", **SIZES, detach="false")
+    assert run.conclusion == "failure"
+    assert "HTTP 401" in log(run)
+    site.github.state.repo().vars["SUBMITTER_AUDIENCE"] = AUDIENCE
+    run = await site.run("ascend_multinode.yml", "true\n", **SIZES, detach="false")
+    assert run.conclusion == "success", log(run)
 
 
 async def test_a_detached_rayjob_is_announced_and_clears_up_itself(site: Site) -> None:

@@ -87,7 +87,16 @@ def test_permissions_are_the_least(path: Path) -> None:
     for job in workflow["jobs"].values():
         signs = {"id-token": "write"} if path.stem == "ascend_multinode" else {}
         assert job["permissions"] == {"contents": "read", **signs}
-        assert list(powers(workflow, job)) == (["id-token: write"] if signs else [])
+        assert list(powers(workflow, job)) == (["id-token: write", "a secret"] if signs else [])
+
+
+@EACH
+def test_the_submitters_token_goes_to_the_steps_that_call_it_and_to_no_other(path: Path) -> None:
+    given = [step["name"] for step in steps_of(path) if "secrets." in str(step)]
+    calling = [step["name"] for step in steps_of(path) if "SUBMITTER_URL" in step.get("env", {})]
+    assert given == calling
+    assert path.read_text().count("secrets.") == len(given)
+    assert all(job.get("environment") for job in read(path)["jobs"].values() if given)
 
 
 @EACH

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import shutil
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from bot.cli.demo.strays import kill_strays, temporary_of
 from bot.cli.init.templates import wanted
 from bot.settings import Settings
 from bot.sim import SimGitHub, SimOptions
+from bot.submitter.callers import Callers, digest_of
 from bot.submitter.jobs import Backend
 from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
@@ -100,10 +102,14 @@ async def stage(top: Path) -> AsyncIterator[Stage]:
         _fill(github, repository_in(top))
         (top / "staging").mkdir()
         submitter = LocalBackend(top / "submitter", workdir=top / "staging")
-        app = create_app(submitter, Options(stop_jobs_on_exit=True))
+        token = secrets.token_urlsafe()
+        options = Options(Callers(digest_of(token)), stop_jobs_on_exit=True)
+        app = create_app(submitter, options)
         submitter_url = await _serve(stack, web.AppRunner(app, access_log=None, shutdown_timeout=1))
-        bot_url, working = await _bot(stack, _settings(top, github, submitter_url))
+        given = {"submitter_url": submitter_url, "submitter_token": token}
+        bot_url, working = await _bot(stack, _settings(top, github, given))
         github.state.the_app().webhook_url = f"{bot_url}/webhook"
+        github.state.repo().secrets["SUBMITTER_TOKEN"] = token
         github.state.repo().vars |= {
             "SUBMITTER_URL": submitter_url,
             "ASCEND_CI_URL": bot_url,
@@ -124,7 +130,7 @@ def _fill(github: SimGitHub, source: Path) -> None:
         github.grant(login, level)
 
 
-def _settings(top: Path, github: SimGitHub, submitter_url: str) -> Settings:
+def _settings(top: Path, github: SimGitHub, given: dict[str, str]) -> Settings:
     """Return the bot's settings. It looks often: calls cost nothing here."""
     app = github.state.the_app()
     return Settings.model_validate(
@@ -134,7 +140,7 @@ def _settings(top: Path, github: SimGitHub, submitter_url: str) -> Settings:
             "github_webhook_secret": app.secret,
             "github_api_url": github.url,
             "github_oidc_issuer": github.url,
-            "submitter_url": submitter_url,
+            **given,
             "github_writes_per_second": 5,  # this GitHub has no limit that would ask for less
             "dashboard": "public",  # on loopback, with nothing in it but the demo
             "database_url": f"sqlite+aiosqlite:///{top / 'ascend-ci.db'}",

@@ -29,7 +29,9 @@ class RayJob:
     job_id: str
     run_id: RunId
     seen: str  # who named it: "announcement" | "workflow" | "log"
-    confirmed: bool  # the submitter's record names our Actions run and attempt
+    # The submitter's record names our Actions run and attempt. Without records: its watch told
+    # something, and no other run names this id. A new claim on the id takes it back.
+    confirmed: bool
     status: str = ""  # last status event, e.g. "RUNNING"
     deployment: str = ""  # KubeRay's job_deployment_status
     message: str = ""

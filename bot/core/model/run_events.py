@@ -190,6 +190,13 @@ class RayJobUnrecorded(_What, frozen=True):
     job_id: str
 
 
+class RayJobContested(_What, frozen=True):
+    """Another run names this RayJob, too, and no record says whose it is: it is not read."""
+
+    form = "rayjob:{job_id}:contested"
+    job_id: str
+
+
 class RayJobLogLost(_What, frozen=True):
     """The log of a RayJob can't be kept."""
 
@@ -253,6 +260,7 @@ OfRayJob = (
     | RayJobChanged
     | RayJobForeign
     | RayJobUnrecorded
+    | RayJobContested
     | RayJobLogLost
     | RayJobsDeleted
 )

@@ -102,10 +102,8 @@ def _line_of_rayjob(what: ev.OfRayJob) -> Message:
             return Message("line_announced", job=job_id)
         case ev.RayJobChanged(job_id=job_id, deployment=deployment, status=status):
             return Message("line_state", job=job_id, state=state_word(deployment, status))
-        case ev.RayJobForeign(job_id=job_id):
-            return Message("line_foreign", job=job_id)
-        case ev.RayJobUnrecorded(job_id=job_id):
-            return Message("line_unrecorded", job=job_id)
+        case ev.RayJobForeign() | ev.RayJobUnrecorded() | ev.RayJobContested():
+            return _line_of_owner(what)
         case ev.RayJobLogLost(problem=problem):
             return Message("line_log_lost", problem=problem)
         case ev.RayJobsDeleted(problem=problem):
@@ -114,6 +112,20 @@ def _line_of_rayjob(what: ev.OfRayJob) -> Message:
             )
         case ev.RayJobsListed():
             return NOTHING
+        case _:
+            assert_never(what)
+
+
+def _line_of_owner(
+    what: ev.RayJobForeign | ev.RayJobUnrecorded | ev.RayJobContested,
+) -> Message:
+    match what:
+        case ev.RayJobForeign(job_id=job_id):
+            return Message("line_foreign", job=job_id)
+        case ev.RayJobUnrecorded(job_id=job_id):
+            return Message("line_unrecorded", job=job_id)
+        case ev.RayJobContested(job_id=job_id):
+            return Message("line_contested", job=job_id)
         case _:
             assert_never(what)
 
@@ -144,7 +156,7 @@ def _rank(what: ev.What) -> int:
             return _ENDING
         case ev.RayJobChanged(deployment=deployment, status=status):
             return _RAYJOB + _progress(deployment or status)
-        case ev.RayJobForeign() | ev.RayJobUnrecorded():
+        case ev.RayJobForeign() | ev.RayJobUnrecorded() | ev.RayJobContested():
             return _RAYJOB + len(_STATES)
         case _:
             return _RANKS.get(type(what), _AFTER)

@@ -91,7 +91,7 @@ class Follower(Service):
             await asyncio.wait({former})
         run = claimed.run
         log = self._log.bind(run=run.id, suite=run.suite, sha=run.sha, rayjob=claimed.rayjob.job_id)
-        row = RayJobRow(self._store, claimed, self._clock, log)
+        row = RayJobRow(self._store, claimed, self._clock, log, self._worker.metrics)
         reading = _Reading(claimed, row, self._outside)
         try:
             await reading.run()

@@ -63,6 +63,7 @@ class RayJobReader:
         self._stop = False  # the watch told the end, or the record names another run
         self._cut: Transient | Permanent | None = None  # what broke the last watch
         self._news = False  # the last watch brought something
+        self._ours = row.job.confirmed  # the log may be read
         self._recordless = False  # the submitter has no call for a job's state
         self._fruitless = 0
         self._waits = 0
@@ -72,12 +73,13 @@ class RayJobReader:
         """Read until the job and its log have ended."""
         if self._row.ended and self._row.job.final_from == "watch":
             return
-        if not self._row.job.confirmed:
+        if not self._ours:
             await self._look()
         while not self._stop:
             # Then only the rest of the log is wanted; a job does not go on after STOPPED.
             ended = self._row.ended or self._row.job.final == FinalStatus.STOPPED
-            await self._watch()
+            if self._ours:
+                await self._watch()
             if self._stop or (ended and self._rest_is_read()):
                 return
             await self._look()
@@ -167,9 +169,11 @@ class RayJobReader:
     async def _look(self) -> None:
         """Ask for the job's state, and take its end from the answer."""
         answer = await self._ask()
+        self._ours = await self._may_be_ours(answer)
         match answer:
             case RayJobRecord():
-                self._record(answer)
+                if self._ours:
+                    self._record(answer)
             case Gone():
                 self._row.end(FinalStatus.NOT_FOUND, answer.message, source="state")
             case NotOffered():
@@ -194,10 +198,7 @@ class RayJobReader:
         return answer
 
     def _record(self, record: RayJobRecord) -> None:
-        """Take from the record whose job it is, its state and its end."""
-        if self._is_foreign(record):
-            self._leave_alone(record)
-            return
+        """Take from the record the job's state and its end."""
         if record.final is not None:
             self._row.end(record.final, record.message, source="state")
             return
@@ -205,15 +206,25 @@ class RayJobReader:
             self._row.alive()
         self._status(record.status, record.job_deployment_status, record.message)
 
-    def _is_foreign(self, record: RayJobRecord) -> bool:
-        """Confirm a job whose record names our Actions run; return True if it names another."""
+    async def _may_be_ours(self, answer: RayJobRecord | NotOffered | Gone | _Unreachable) -> bool:
+        """Return True if the log may be read; confirm a job whose record names our Actions run.
+
+        Anybody can name an id. Without a record it is ours only if no other run names it. A
+        submitter that does not answer, or does not know the job yet, proves nothing.
+        """
         run = self._run
-        if self._row.job.confirmed or run.actions_run_id is None:
+        if self._row.job.confirmed:
+            return True
+        if isinstance(answer, RayJobRecord):
+            if run.actions_run_id and answer.belongs_to(run.actions_run_id, run.actions_attempt):
+                self._row.set(confirmed=True, poke=True)
+                return True
+            if answer.github_run_id is not None:
+                self._leave_alone(answer)
+                return False
+        elif not isinstance(answer, NotOffered):
             return False
-        if record.belongs_to(run.actions_run_id, run.actions_attempt):
-            self._row.set(confirmed=True, poke=True)
-            return False
-        return record.github_run_id is not None
+        return not await self._row.is_contested()
 
     def _leave_alone(self, record: RayJobRecord) -> None:
         """Stop reading a job of another run: its id came from a log that anybody can write to."""

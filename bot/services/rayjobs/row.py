@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from bot.core.model.run_events import RayJobLogLost, RunEvent, Source, What
+from bot.core.model.run_events import RayJobContested, RayJobLogLost, RunEvent, Source, What
 from bot.core.rayjob.words import FinalStatus
 from bot.core.report.redaction import Redactor
 from bot.ports.clock import Clock
@@ -14,7 +14,7 @@ from bot.services.rayjobs.log import Mark, finish_despite_cancel
 from bot.services.workers import LEASE_S
 from bot.store import Store
 from bot.store.rayjobs import ClaimedRayJob, SaveRayJob
-from bot.telemetry import Log
+from bot.telemetry import Log, Metrics
 
 _MAX_MESSAGE_CHARS = 1000  # a message goes into a check run's summary
 
@@ -26,12 +26,17 @@ class LeaseLost(Exception):  # noqa: N818  it is an end of reading, not an error
 class RayJobRow:
     """Holds the row as it should be; `keep` and `give_back` write it."""
 
-    def __init__(self, store: Store, claimed: ClaimedRayJob, clock: Clock, log: Log) -> None:
+    def __init__(
+        self, store: Store, claimed: ClaimedRayJob, clock: Clock, log: Log, metrics: Metrics
+    ) -> None:
         self.job = claimed.rayjob
         self.urgent = False  # a change that should not wait for the next regular save
         self.changed = False
         self.saved_at = clock.now()
         self._store = store
+        self._metrics = metrics
+        self._repo_id = claimed.run.repo_id
+        self._is_contested = False
         self._lease = claimed.lease
         self.clock = clock
         self.log = log
@@ -96,6 +101,20 @@ class RayJobRow:
             self._has_problem = True
             self.log.error("a log can't be kept", why=mark.problem)
             self.note(RayJobLogLost(self.job.job_id, mark.problem))
+
+    async def is_contested(self) -> bool:
+        """Return True if another run names this RayJob, too; raise an alarm the first time."""
+        try:
+            rivals = await self._store.rayjobs.rivals(self.job, self._repo_id)
+        except Transient as error:
+            self.log.warning("it is not known whether others name a RayJob", why=str(error))
+            return True
+        if rivals and not self._is_contested:
+            self._is_contested = True
+            self.note(RayJobContested(self.job.job_id))
+            self._metrics.contested.inc()
+            self.log.error("two runs name one RayJob", others=rivals)
+        return bool(rivals)
 
     def shown(self, message: str) -> str:
         """Return a message from outside, cut and redacted for the row."""

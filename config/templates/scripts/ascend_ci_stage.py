@@ -195,7 +195,9 @@ def stop():
     import ascend_ci_submit as client  # noqa: PLC0415 - needed here alone
 
     run, attempt = wanted("GITHUB_RUN_ID", r"\d+"), wanted("GITHUB_RUN_ATTEMPT", r"\d+")
-    base, token = wanted("SUBMITTER_URL").rstrip("/"), os.environ.get("SUBMITTER_TOKEN", "").strip()
+    base = wanted("SUBMITTER_URL").rstrip("/")
+    token, audience = (os.environ.get(f"SUBMITTER_{x}", "").strip() for x in ("TOKEN", "AUDIENCE"))
+    token = token or (audience and partial(client.oidc_token, audience))
     url = f"{base}/api/v1/workflows/{quote(run, safe='')}?{urlencode({'attempt': attempt})}"
     once = partial(client.call, "DELETE", url, token)
     patience_s = float(wanted("ASCEND_CI_RETRY_SECONDS", r"\d+", STOP_S))

@@ -12,7 +12,7 @@ import aiohttp
 from bot.submitter.ray import RayBackend
 from bot.submitter.ray_api import RayApi
 from bot.submitter.web import Options, create_app
-from tests.submitter.conftest import Service, at_loopback
+from tests.submitter.conftest import CALLERS, Service, at_loopback
 from tests.submitter.over_ray.fake_ray import FakeRay
 
 PACE = 0.02
@@ -26,7 +26,7 @@ async def serving(
     """Serve over the cluster in this process; leaving it is a restart for the next one."""
     api = RayApi(cluster.url, more.pop("token", None))
     backend = RayBackend(folder / "data", api, pace=PACE, **more)
-    async with at_loopback(create_app(backend, Options()), http, folder) as service:
+    async with at_loopback(create_app(backend, Options(CALLERS)), http, folder) as service:
         yield service
 
 

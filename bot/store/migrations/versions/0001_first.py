@@ -80,6 +80,7 @@ claimants_source claimants source
 holds_repo holds repo_id
 queue_repo queue repo_id
 rayjobs_due rayjobs due WHERE due IS NOT NULL
+rayjobs_job rayjobs job_id
 reply_runs_run reply_runs run_id
 """
 _TYPES: dict[str, Any] = {

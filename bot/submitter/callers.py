@@ -1,0 +1,86 @@
+"""Who calls: the holder of the service's token, or a workflow of Actions with its OIDC token.
+
+A workflow may submit, see and stop only what is of its own repository, run and attempt.
+"""
+
+import hashlib
+import hmac
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.ports.oidc import IssuerSilent, Proof, Prover, Refusal
+from bot.submitter.request import JobRequest, RefusedError
+
+NEEDED = "a valid bearer token is needed"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A caller; with `proof` `None` it holds the service's token and may do everything."""
+
+    proof: Proof | None = None
+
+    def owns(self, job: JobRequest) -> bool:
+        """Return True if the caller may see and stop a job."""
+        proof = self.proof
+        return proof is None or (
+            proof.repository,
+            str(proof.actions_run_id),
+            str(proof.actions_attempt),
+        ) == (job.repository, job.github_run_id, job.github_run_attempt)
+
+
+class Callers:
+    """Tells who calls. `workflows` are the `workflow_ref`s that may: a file at a branch, exactly.
+
+    There are no wildcards: in a branch's name an `@` may stand, too.
+    """
+
+    def __init__(
+        self, digest: str, prover: Prover | None = None, workflows: frozenset[str] = frozenset()
+    ) -> None:
+        """Set it up; `digest` is the SHA-256 of the service's token (see `digest_of`)."""
+        self._digest = digest
+        self._prover = prover
+        self._workflows = workflows
+
+    async def of(self, authorization: str) -> Caller:
+        """Return who sent an `Authorization` header; raise `RefusedError`."""
+        scheme, _, given = authorization.partition(" ")
+        if scheme.lower() != "bearer":
+            raise RefusedError(401, NEEDED)
+        if hmac.compare_digest(digest_of(given.strip()), self._digest):
+            return Caller()
+        if self._prover is None:
+            raise RefusedError(401, NEEDED)
+        try:
+            proof = await self._prover.prove(given.strip())
+        except IssuerSilent as error:
+            raise RefusedError(503, str(error)) from error
+        if isinstance(proof, Refusal):
+            raise RefusedError(401, f"{NEEDED}: {proof.reason}")
+        if proof.workflow_ref not in self._workflows:
+            raise RefusedError(403, f"the workflow {proof.workflow_ref} may not call")
+        return Caller(proof)
+
+
+def digest_of(token: str) -> str:
+    """Return the SHA-256 of a token; files and memory keep no more of it."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def kept_digest(path: Path) -> tuple[str, str | None]:
+    """Return the digest in a file; without one make a token, which is the second value.
+
+    Only the digest is kept: a job that reads the service's files learns no token from it.
+    """
+    try:
+        return path.read_text().strip(), None
+    except FileNotFoundError:
+        token = secrets.token_urlsafe(32)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(digest_of(token))
+    return digest_of(token), token

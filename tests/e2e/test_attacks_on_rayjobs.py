@@ -1,0 +1,100 @@
+"""Attacks with the ids of RayJobs: a tenant of the same app names what is another's."""
+
+from typing import Any
+
+import pytest
+
+from bot.sim.model import Pull, Run
+from tests.e2e.cluster import GOOD, JOB, Cluster
+from tests.e2e.test_announcements import announce, dispatch_id, rayjobs, token
+from tests.e2e.world import FILES, World
+from tests.submitter.faulty_submitter import Watch
+
+OTHER = "octo/other"
+
+
+async def other_tenant(world: World) -> tuple[Pull, Run]:
+    """Let another repository of the app start a workflow of its own."""
+    world.github.create_repo(OTHER, FILES)
+    world.github.install("octo")
+    world.github.grant("maintainer", "maintain", OTHER)
+    await world.settle()
+    pull = world.github.people.open_pull("maintainer", {"multi/theirs.py": "1"}, repo=OTHER)
+    await world.settle()
+    [run] = world.github.runs(OTHER)
+    world.github.actions.start(run)
+    await world.settle()
+    return pull, run
+
+
+def logs_kept(world: World, run_id: str) -> list[bytes]:
+    """Return the logs that the bot keeps of a run."""
+    folder = world.settings.data_dir / "logs" / run_id
+    assert folder.parent.exists()
+    return [file.read_bytes() for file in folder.glob("*")]
+
+
+async def named_by_both(cluster: Cluster) -> tuple[Pull, Run, Run]:
+    """Announce one RayJob for its own run, then for another repository's."""
+    world = cluster.world
+    _, ours = await cluster.begin()
+    job = cluster.add(ours, GOOD, watches=[Watch(events=3, end="hang"), Watch()])
+    assert (await announce(world, dispatch_id(ours), token(world, ours))).status == 202
+    await world.until(lambda: job.watched > 0 or bool(cluster.server.named("state")))
+    pull, theirs = await other_tenant(world)
+    assert (await announce(world, dispatch_id(theirs), token(world, theirs))).status == 202
+    return pull, ours, theirs
+
+
+@pytest.mark.parametrize(
+    "record",
+    [{"lack": 404}, {"lack": 405}, {"run_id": "", "attempt": ""}, {"fail": 503}],
+    ids=["none", "no such call", "names no run", "does not answer"],
+)
+async def test_another_tenants_log_is_not_read_by_naming_its_rayjob(
+    cluster: Cluster, record: dict[str, Any]
+) -> None:
+    world = cluster.world
+    if "lack" in record:
+        cluster.server.lack("state", "list", code=record["lack"])
+    if "fail" in record:
+        cluster.server.fail("state", record["fail"], times=1000)
+    pull, _, theirs = await named_by_both(cluster)
+    job = cluster.server.jobs[JOB]
+    if "run_id" in record:
+        job.run_id = job.attempt = ""
+    await cluster.finish(theirs)
+    await world.pass_time(120)
+    cluster.server.release.set()
+    await world.pass_time(120)
+    [row] = await rayjobs(world, dispatch_id(theirs))
+    assert (row.confirmed, row.lines, row.final) == (False, 0, None)
+    assert logs_kept(world, row.run_id) in ([], [b""])
+    check = world.check("multinode", pull.head_sha)
+    shown = f"{check.title} {check.summary} {check.text}"
+    assert "step 1" not in shown
+    assert check.conclusion != "success"
+
+
+async def test_of_two_claims_on_one_rayjob_neither_counts_until_its_record_names_one(
+    cluster: Cluster,
+) -> None:
+    world = cluster.world
+    cluster.server.lack("state", "list")
+    _, ours, theirs = await named_by_both(cluster)
+    await world.pass_time(60)
+    for run in (ours, theirs):
+        [row] = await rayjobs(world, dispatch_id(run))
+        assert not row.confirmed
+    assert contested(world) == 2
+    cluster.server.have("state")
+    await world.until(lambda: cluster.server.jobs[JOB].watched > 1, every_s=30)
+    [row] = await rayjobs(world, dispatch_id(ours))
+    assert (row.confirmed, row.final) == (True, "SUCCEEDED")
+    [row] = await rayjobs(world, dispatch_id(theirs))
+    assert (row.confirmed, row.lines) == (False, 0)
+
+
+def contested(world: World) -> float:
+    """Return the number of alarms."""
+    return float(world.bot.parts.metrics.contested._value.get())

@@ -1,0 +1,145 @@
+"""Attacks on the submitter: pages in a browser, the network, and jobs of other tenants."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from bot.core.model.ids import RepoId
+from bot.ports.oidc import Proof, Refusal, Why
+from bot.submitter.callers import Callers, digest_of
+from bot.submitter.web import Options
+from tests.submitter.conftest import BODY, TOKEN, Process, Service, in_process, lines
+
+WORKFLOW = "octo/verl/.github/workflows/e2e.yml@refs/heads/main"
+JSON = {"Content-Type": "application/json"}
+
+
+async def test_a_web_page_starts_no_process(process: Process) -> None:
+    """A browser sends such a post to any address, without asking first; or the page knows how."""
+    service = await process.start()
+    port = service.url.rpartition(":")[2]
+    mark = process.folder / "mark"
+    body = json.dumps(service.body(f"touch {mark}"))
+    posts = [
+        ({"Content-Type": "text/plain", "Origin": "https://evil.example"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": ""}, 415),
+        ({**JSON, "Origin": "https://evil.example"}, 403),
+        ({**JSON, "Origin": "null"}, 403),
+        ({**JSON, "Host": f"evil.example:{port}"}, 403),
+        ({**JSON, "Host": "evil.example"}, 403),
+        ({**JSON, "Host": f"127.0.0.1@evil.example:{port}"}, 403),
+        ({**JSON, "Host": f"127.0.0.1.evil.example:{port}"}, 403),
+    ]
+    url = f"{service.url}/api/v1/rayjobs"
+    for headers, status in posts:
+        async with service.http.post(url, data=body, headers=headers) as answer:
+            assert answer.status == status, headers
+    async with service.http.options(url, headers={"Origin": "https://evil.example"}) as answer:
+        assert not [name for name in answer.headers if name.startswith("Access-Control")]
+    assert (await service.call("GET", "/api/v1/workflows/77"))[1] == {"jobs": []}
+    await service.events(await service.post("true"))
+    assert not mark.exists()
+
+
+async def test_nobody_without_a_token_starts_or_stops_a_job(service: Service) -> None:
+    job = await service.post("sleep 60", key="k")
+    body = json.dumps(service.body())
+    async with aiohttp.ClientSession(service.url) as http:
+        for method, path in [
+            ("POST", "/api/v1/rayjobs"),
+            ("DELETE", "/api/v1/workflows/77?attempt=1"),
+            ("GET", "/api/v1/workflows/77"),
+            ("GET", f"/api/v1/rayjobs/{job}"),
+            ("GET", f"/api/v1/rayjobs/{job}/watch"),
+        ]:
+            async with http.request(method, path, data=body, headers=JSON) as answer:
+                assert answer.status == 401
+    assert (await service.state(job))["ended_at"] is None
+
+
+class Issuer:
+    """An issuer whose tokens are `workflow_ref repository run attempt`."""
+
+    async def prove(self, token: str) -> Proof | Refusal:
+        try:
+            ref, repository, run, attempt = token.split()
+        except ValueError:
+            return Refusal(Why.UNPROVEN, "the token is no JSON web token")
+        until = datetime.now(UTC) + timedelta(minutes=5)
+        return Proof(
+            "j", RepoId(1), repository, int(run), int(attempt), ref, "workflow_dispatch", until
+        )
+
+
+def bearer(
+    repository: str = "octo/verl", run: str = "77", attempt: str = "1", ref: str = WORKFLOW
+) -> dict[str, str]:
+    return {"Authorization": f"Bearer {ref} {repository} {run} {attempt}"}
+
+
+@pytest.fixture
+async def proving(http: aiohttp.ClientSession, tmp_path: Path) -> AsyncIterator[Service]:
+    callers = Callers(digest_of(TOKEN), Issuer(), frozenset({WORKFLOW}))
+    async with in_process(http, tmp_path, Options(callers, stop_jobs_on_exit=True)) as made:
+        yield made
+
+
+async def test_a_workflow_submits_for_nothing_but_its_own_run_attempt(proving: Service) -> None:
+    foreign: list[tuple[dict[str, str], int]] = [
+        (bearer("octo/other"), 403),
+        (bearer(run="78"), 403),
+        (bearer(attempt="2"), 403),
+        (bearer(ref=WORKFLOW.replace("main", "evil")), 403),
+        (bearer(ref=WORKFLOW.replace("main", "x@refs/heads/main")), 403),
+        (bearer(ref=WORKFLOW.replace("e2e", "other")), 403),
+        (bearer(ref=f"evil/{WORKFLOW}"), 403),
+        ({"Authorization": "Bearer rubbish"}, 401),
+    ]
+    url, body = "/api/v1/rayjobs", json.dumps(proving.body("echo ours"))
+    for headers, status in foreign:
+        assert (await proving.call("POST", url, data=body, headers=JSON | headers))[0] == status
+    status, answer = await proving.call("POST", url, data=body, headers=JSON | bearer())
+    assert status == 201
+    assert lines(await proving.events(answer["job_id"])) == ["ours"]
+
+
+async def test_a_workflow_neither_sees_nor_stops_the_job_of_another(proving: Service) -> None:
+    job = await proving.post("echo secret; sleep 60")
+    await proving.until_line(job, "secret")
+    for other in (bearer("octo/other"), bearer(run="78"), bearer(attempt="2")):
+        for method, path, expected in [
+            ("GET", f"/api/v1/rayjobs/{job}", 404),
+            ("GET", f"/api/v1/rayjobs/{job}/watch", 404),
+            ("DELETE", "/api/v1/workflows/77?attempt=1", 404),
+        ]:
+            status, answer = await proving.call(method, path, headers=other)
+            assert (status, "secret" in str(answer)) == (expected, False)
+        status, answer = await proving.call("GET", "/api/v1/workflows/77", headers=other)
+        assert (status, answer) == (200, {"jobs": []})
+    assert (await proving.state(job))["ended_at"] is None
+    status, answer = await proving.call(
+        "DELETE", "/api/v1/workflows/77?attempt=1", headers=bearer()
+    )
+    assert (status, answer) == (200, {"stopped": [job]})
+
+
+async def test_a_predictable_key_is_not_taken_beforehand_by_another_run(proving: Service) -> None:
+    key = {"Idempotency-Key": "ascend-ci-77-1-ppo"}
+    url = "/api/v1/rayjobs"
+    theirs = json.dumps({**proving.body("echo theirs"), "github_run_id": "78"})
+    taken = await proving.call("POST", url, data=theirs, headers=JSON | bearer(run="78") | key)
+    assert taken[0] == 201
+    ours = json.dumps(proving.body("echo ours"))
+    status, answer = await proving.call("POST", url, data=ours, headers=JSON | bearer() | key)
+    assert status == 201
+    assert lines(await proving.events(answer["job_id"])) == ["ours"]
+    again = await proving.call("POST", url, data=ours, headers=JSON | bearer() | key)
+    assert again == (200, {"job_id": answer["job_id"], "created": False})
+    assert BODY["github_run_id"] == "77"
