@@ -64,7 +64,8 @@ async def test_another_tenants_log_is_not_read_by_naming_its_rayjob(
     if "run_id" in record:
         job.run_id = job.attempt = ""
     await cluster.finish(theirs)
-    await world.pass_time(120)
+    asked = len(cluster.server.named("state"))
+    await world.until(lambda: len(cluster.server.named("state")) > asked + 2, every_s=30)
     cluster.server.release.set()
     await world.pass_time(120)
     [row] = await rayjobs(world, dispatch_id(theirs))
@@ -82,11 +83,10 @@ async def test_of_two_claims_on_one_rayjob_neither_counts_until_its_record_names
     world = cluster.world
     cluster.server.lack("state", "list")
     _, ours, theirs = await named_by_both(cluster)
-    await world.pass_time(60)
+    await world.until(lambda: contested(world) == 2, every_s=15)
     for run in (ours, theirs):
         [row] = await rayjobs(world, dispatch_id(run))
         assert not row.confirmed
-    assert contested(world) == 2
     cluster.server.have("state")
     await world.until(lambda: cluster.server.jobs[JOB].watched > 1, every_s=30)
     [row] = await rayjobs(world, dispatch_id(ours))
