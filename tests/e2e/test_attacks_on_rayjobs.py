@@ -88,9 +88,10 @@ async def test_of_two_claims_on_one_rayjob_neither_counts_until_its_record_names
         [row] = await rayjobs(world, dispatch_id(run))
         assert not row.confirmed
     cluster.server.have("state")
-    await world.until(lambda: cluster.server.jobs[JOB].watched > 1, every_s=30)
-    [row] = await rayjobs(world, dispatch_id(ours))
-    assert (row.confirmed, row.final) == (True, "SUCCEEDED")
+    await cluster.finish(ours)
+    sha = str(ours.inputs["sha"])
+    await world.until(lambda: world.check("multinode", sha).status == "completed", every_s=30)
+    assert world.check("multinode", sha).conclusion == "success"
     [row] = await rayjobs(world, dispatch_id(theirs))
     assert (row.confirmed, row.lines) == (False, 0)
 
