@@ -23,6 +23,7 @@ class NewPull:
     base: str | None = None
     fork: bool = False
     draft: bool = False
+    repo: str | None = None  # the first one
 
 
 class People:
@@ -48,7 +49,8 @@ class People:
     def open_pull(self, author: str, files: Files, new: NewPull | None = None) -> Pull:
         """Commit files on a new branch (or the author's fork) and open a pull request."""
         new = new or NewPull()
-        base, user, now = self._state.repo(), self._state.user(author), self._state.clock.now()
+        base, user = self._state.repo(new.repo), self._state.user(author)
+        now = self._state.clock.now()
         base_ref = new.base or base.default_branch
         base_sha = self._tip(base, base_ref)
         number = base.next_number

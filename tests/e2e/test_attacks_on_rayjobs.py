@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bot.sim import NewPull
 from bot.sim.model import Pull, Run
 from tests.e2e.cluster import GOOD, JOB, Cluster
 from tests.e2e.test_announcements import announce, dispatch_id, rayjobs, token
@@ -19,7 +20,8 @@ async def other_tenant(world: World) -> tuple[Pull, Run]:
     world.github.install("octo")
     world.github.grant("maintainer", "maintain", OTHER)
     await world.settle()
-    pull = world.github.people.open_pull("maintainer", {"multi/theirs.py": "1"}, repo=OTHER)
+    new = NewPull(repo=OTHER)
+    pull = world.github.people.open_pull("maintainer", {"multi/theirs.py": "1"}, new)
     await world.settle()
     [run] = world.github.runs(OTHER)
     world.github.actions.start(run)
