@@ -16,14 +16,14 @@ from aiohttp import web
 from bot import resources
 from bot.adapters.clock import SystemClock
 from bot.adapters.github import GitHubClient
-from bot.adapters.logs import LogFiles
+from bot.adapters.logs import StoredLogs
 from bot.adapters.oidc import OidcIssuer
-from bot.adapters.rayjobs import Limits, open_rayjobs
+from bot.adapters.rayjobs import HttpLimits, open_rayjobs
 from bot.adapters.sandbox.pool import open_sandbox
 from bot.core.messages import Messages
 from bot.ports.clock import Clock
 from bot.ports.errors import ListenError
-from bot.ports.rayjobs import RayJobs
+from bot.ports.rayjobs import Submitter
 from bot.ports.sandbox import Sandbox
 from bot.ports.wake import Topic, Wake
 from bot.services.events.check_run import CheckRuns
@@ -37,13 +37,13 @@ from bot.services.events.workflow_run import WorkflowRuns
 from bot.services.policies import PolicyChecker, PolicyReader
 from bot.services.rayjobs.announcements import Announcements
 from bot.services.rayjobs.digesters import Digesters
-from bot.services.rayjobs.follower import Follower
+from bot.services.rayjobs.follower import JobFollower
 from bot.services.reporter import Reporter, Where
 from bot.services.runs.claims import Claims
 from bot.services.runs.native import Natives
-from bot.services.runs.runner import Runner
+from bot.services.runs.runner import RunReconciler
 from bot.services.runs.submitter_health import SubmitterHealth
-from bot.services.schedules import Schedules
+from bot.services.schedules import ScheduleRunner
 from bot.services.sweeper import Sweeper, SweeperOptions
 from bot.services.workers import Deps, LoopSpec, Worker, WorkerPool
 from bot.settings import Settings, pages_of
@@ -72,7 +72,7 @@ class Parts:
     settings: Settings
     store: Store
     github: GitHubClient
-    rayjobs: RayJobs | None
+    rayjobs: Submitter | None
     wake: Wake
     clock: Clock
     loop: Worker
@@ -135,14 +135,14 @@ async def open_parts(
         yield Parts(settings, store, github, rayjobs, wake, clock, loop, *outside)
 
 
-async def _submitter(stack: AsyncExitStack, settings: Settings) -> RayJobs | None:
+async def _submitter(stack: AsyncExitStack, settings: Settings) -> Submitter | None:
     if settings.submitter_url is None:
         return None
     token = settings.submitter_token
     client = open_rayjobs(
         str(settings.submitter_url),
         token=token.get_secret_value() if token else None,
-        limits=Limits(silence_s=_SILENCE_S),
+        limits=HttpLimits(silence_s=_SILENCE_S),
     )
     return await stack.enter_async_context(client)
 
@@ -163,16 +163,16 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
         workflow_runs=WorkflowRuns(deps, natives),
     )
     inbox = Inbox(deps, handlers)
-    runner = Runner(deps, Claims(deps, pulls), digesters, parts.rayjobs)
+    runner = RunReconciler(deps, Claims(deps, pulls), digesters, parts.rayjobs)
     reporter = Reporter(deps, Where(pages_of(str(settings.github_api_url)), ""))
     options = SweeperOptions(
         settings.poll_seconds,
         timedelta(days=settings.retention_days),
         timedelta(days=settings.audit_days),
     )
-    logs = LogFiles(settings.data_dir)
+    logs = StoredLogs(settings.data_dir)
     sweeper = Sweeper(deps, logs, pulls, natives, options)
-    schedules = Schedules(deps)
+    schedules = ScheduleRunner(deps)
     specs = [
         *(LoopSpec(f"inbox-{n}", inbox.step, Topic.INBOX) for n in range(_INBOXES)),
         *(LoopSpec(f"runner-{n}", runner.step, Topic.RUNNER) for n in range(_RUNNERS)),
@@ -183,7 +183,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     ]
     async with AsyncExitStack() as stack:
         if parts.rayjobs is not None:
-            follower = Follower(deps, parts.rayjobs, logs, digesters)
+            follower = JobFollower(deps, parts.rayjobs, logs, digesters)
             await stack.enter_async_context(follower)
             specs.append(LoopSpec("follower", follower.step, Topic.FOLLOWER))
         yield WorkerPool(specs, deps.wake, deps.worker, deps.clock)

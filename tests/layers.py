@@ -13,6 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 ANY = frozenset({"*"})
+# Programs of their own: what they share with the product they import from it.
+APART = frozenset({"bot.sim", "bot.submitter"})
 
 # The standard library without I/O, clock, environment, chance and threads.
 CALM = frozenset(
@@ -230,6 +232,16 @@ def module_of(path: Path) -> str:
 def modules() -> dict[str, Path]:
     """Return every module of bot and its file."""
     return {module_of(path): path for path in sorted((ROOT / "bot").rglob("*.py"))}
+
+
+def twins(sources: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the names of classes that stand twice, and where: one word means one thing."""
+    places: dict[str, list[str]] = {}
+    for module, source in sources.items():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef) and not within(module, APART):
+                places.setdefault(node.name, []).append(module)
+    return {name: found for name, found in places.items() if len(found) > 1}
 
 
 def within(name: str, prefixes: frozenset[str]) -> bool:

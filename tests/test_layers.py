@@ -16,6 +16,7 @@ from tests.layers import (
     knots,
     modules,
     trespasses,
+    twins,
 )
 
 MODULES = modules()
@@ -31,6 +32,18 @@ def test_a_module_keeps_to_its_layer(module: str) -> None:
 def test_no_module_imports_itself_through_others() -> None:
     sources = {module: path.read_text() for module, path in MODULES.items()}
     assert cycle(sources, PACKAGES) == []
+
+
+def test_no_name_of_a_class_stands_twice() -> None:
+    assert twins({module: path.read_text() for module, path in MODULES.items()}) == {}
+
+
+def test_a_name_that_stands_twice_is_found() -> None:
+    one, two = "class Run: ...\nclass Pace: ...", "class Run: ..."
+    assert twins({"bot.a": one, "bot.b.c": two, "bot.submit": "class Row: ..."}) == {
+        "Run": ["bot.a", "bot.b.c"]
+    }
+    assert twins({"bot.a": one, "bot.sim.x": two, "bot.submitter": two}) == {}
 
 
 @pytest.mark.parametrize(("folder", "most"), MOST_ENTRIES.items())

@@ -51,16 +51,16 @@ class _Member:
     lines: int
 
 
-class LogFiles:
+class StoredLogs:
     """The port's `LogFiles` in a folder, which the first opened log creates."""
 
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir / "logs"
 
-    async def open(self, run_id: RunId, job_id: str, *, keep: int) -> "LogFile":
+    async def open(self, run_id: RunId, job_id: str, *, keep: int) -> "StoredLog":
         """Open for appending after the first `keep` bytes; see the port."""
         path = self._path(run_id, job_id)
-        return LogFile(*await _opened(lambda: _begin(path, keep), lambda begun: begun[0].close()))
+        return StoredLog(*await _opened(lambda: _begin(path, keep), lambda begun: begun[0].close()))
 
     async def read(
         self, run_id: RunId, job_id: str, *, upto: int, from_line: int = 1
@@ -93,8 +93,8 @@ class LogFiles:
         return len(old)
 
 
-class LogFile:
-    """The port's `LogFile`; `LogFiles.open` makes it."""
+class StoredLog:
+    """The port's `LogFile`; `StoredLogs.open` makes it."""
 
     def __init__(self, file: FileIO, length: int) -> None:
         self._file = file

@@ -18,7 +18,7 @@ from yarl import URL
 
 from bot.core.model.ids import RepoId
 from bot.ports.clock import Clock
-from bot.ports.oidc import IssuerSilent, Proof, Refusal, Why
+from bot.ports.oidc import Denial, IssuerSilent, Proof, Why
 
 ALGORITHM = "RS256"  # GitHub Actions signs with it; no other one is accepted
 LEEWAY_S = 30  # clocks differ by less than this
@@ -78,10 +78,10 @@ class OidcIssuer:
         self._failure: tuple[datetime, str] | None = None
         self._lock = asyncio.Lock()
 
-    async def prove(self, token: str) -> Proof | Refusal:
+    async def prove(self, token: str) -> Proof | Denial:
         """Verify a token; raise `IssuerSilent` if the issuer's keys are unavailable."""
         key_id = _key_id(token)
-        if isinstance(key_id, Refusal):
+        if isinstance(key_id, Denial):
             return key_id
         key = await self._key(key_id)
         if key is None:
@@ -115,7 +115,7 @@ class OidcIssuer:
                 return f"the token lacks the claim {error.claim}"
         return "the token can't be read"
 
-    def _in_time(self, claims: _Claims) -> Proof | Refusal:
+    def _in_time(self, claims: _Claims) -> Proof | Denial:
         now = self._clock.now().timestamp()
         until = min(claims.exp, claims.iat + MAX_AGE_S) + LEEWAY_S
         if now >= until:
@@ -187,7 +187,7 @@ class OidcIssuer:
             return body
 
 
-def _key_id(token: str) -> str | Refusal:
+def _key_id(token: str) -> str | Denial:
     """Return the id of the key that a token names; nothing else in it is trusted yet."""
     if not _token(token):
         return _refused("the token is no JSON web token")
@@ -220,8 +220,8 @@ def _usable(keys: object) -> dict[str, jwt.PyJWK]:
     return usable
 
 
-def _refused(reason: str) -> Refusal:
-    return Refusal(Why.UNPROVEN, reason)
+def _refused(reason: str) -> Denial:
+    return Denial(Why.UNPROVEN, reason)
 
 
 @contextmanager

@@ -35,7 +35,7 @@ _MAX_RETRY_AFTER_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HttpLimits:
     """Time limits and size limits of calls."""
 
     connect_s: float = 10.0
@@ -69,12 +69,12 @@ class HttpRayJobs:
         url: str,
         *,
         token: str | None = None,
-        limits: Limits | None = None,
+        limits: HttpLimits | None = None,
     ) -> None:
         self._session = session
         self._url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._limits = limits or Limits()
+        self._limits = limits or HttpLimits()
 
     async def health(self) -> str | None:
         """Return `None` if the submitter is usable, otherwise the reason; never raises."""
@@ -197,7 +197,7 @@ class HttpRayJobs:
 
 @asynccontextmanager
 async def open_rayjobs(
-    url: str, *, token: str | None = None, limits: Limits | None = None
+    url: str, *, token: str | None = None, limits: HttpLimits | None = None
 ) -> AsyncIterator[HttpRayJobs]:
     """Open a client with its own session, through the environment's proxies."""
     # Watches live for hours. With the default of 100 connections the 101st would wait for them.

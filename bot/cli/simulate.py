@@ -10,8 +10,8 @@ from bot.cli.inputs import FILE, policy_or_exit
 from bot.core.explain.explaining import Starts, starts
 from bot.core.explain.simulation import (
     BadLine,
-    Commit,
     Difference,
+    PastCommit,
     Simulation,
     compare,
     read_commits,
@@ -64,7 +64,7 @@ def command(
         _notes(new, simulation)
 
 
-def _commits(path: str) -> tuple[Commit, ...]:
+def _commits(path: str) -> tuple[PastCommit, ...]:
     with click.open_file(path, encoding="utf-8", errors="replace") as file:
         read = read_commits(file)
     if isinstance(read, BadLine):

@@ -33,7 +33,7 @@ class Why(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class Denial:
     """A refusal and its reason in words; never part of a token."""
 
     why: Why
@@ -47,5 +47,5 @@ class IssuerSilent(Transient):
 class Prover(Protocol):
     """Verifies tokens against their issuer's keys."""
 
-    async def prove(self, token: str) -> Proof | Refusal:
+    async def prove(self, token: str) -> Proof | Denial:
         """Verify a token; raises ``IssuerSilent`` while the issuer's keys can't be read."""

@@ -6,7 +6,7 @@ from typing import Protocol
 from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord
 
 
-class RayJobs(Protocol):
+class Submitter(Protocol):
     """A client of one submitter. Every method may raise `Transient` and `Permanent`."""
 
     async def health(self) -> str | None:

@@ -9,7 +9,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
-class Why(StrEnum):
+class StoppedBy(StrEnum):
     """The reason why work was given up."""
 
     TIME = "time"  # it took more processor time than allowed
@@ -29,7 +29,7 @@ class Done(Generic[T]):
 class Stopped:
     """Work that was given up. Work that took too long or too much does so again."""
 
-    why: Why
+    why: StoppedBy
 
 
 class Sandbox(Protocol):

@@ -7,7 +7,7 @@ from datetime import datetime
 from bot.core.messages import Message
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Claimant, Run, State, StopReason, StopRequest
-from bot.core.model.views import Gate
+from bot.core.model.views import GateDue
 from bot.core.planning.attempts import AttemptMaker, audit_of, next_attempt
 from bot.core.planning.commits import claim_again
 from bot.core.planning.plan import AuditEntry, Plan
@@ -135,13 +135,13 @@ class Operator:
         pull = await self._store.pulls.get(run.repo_id, number)
         return pull is not None and pull.open and pull.head_sha == run.sha
 
-    async def _gates(self, run: Run, sources: tuple[str, ...]) -> tuple[Gate, ...]:
+    async def _gates(self, run: Run, sources: tuple[str, ...]) -> tuple[GateDue, ...]:
         """Return the gate of the pull request that the new attempt counts for."""
         if run.number is None or pr_source(run.number) not in sources:
             return ()
         chosen = await self._store.pulls.selections(run.repo_id, run.sha)
         names = [item.data.gate for item in chosen if item.data.gate]
-        return tuple(Gate(run.repo_id, run.sha, run.number, name=name) for name in names[:1])
+        return tuple(GateDue(run.repo_id, run.sha, run.number, name=name) for name in names[:1])
 
     async def pause(self, resource: str, reason: str, until: datetime | None) -> Pause | None:
         """Pause a resource; return the pause that this one replaces."""

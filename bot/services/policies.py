@@ -10,7 +10,7 @@ from bot.core.messages import Message
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.selections import SelectionDetails, StoredSelection
-from bot.core.model.views import Gate
+from bot.core.model.views import GateDue
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.plan import Plan
 from bot.core.policy.changes import Before, Comparison, compare
@@ -19,7 +19,7 @@ from bot.core.policy.models import Policy
 from bot.core.policy.selection import POLICY_PATH, lists_branch
 from bot.ports.clock import Clock
 from bot.ports.github import GitHub
-from bot.ports.sandbox import Done, Sandbox, Why
+from bot.ports.sandbox import Done, Sandbox, StoppedBy
 from bot.store import Store
 
 # A push drops the row at once. This bounds how long an old policy counts if its webhook is lost.
@@ -74,7 +74,7 @@ class PolicyChecker:
                 answer = await self._sandbox.run(owner, work, *texts)
                 if isinstance(answer, Done):
                     result = answer.value
-                elif answer.why is Why.DIED:  # the next event tries again
+                elif answer.why is StoppedBy.DIED:  # the next event tries again
                     return _unchecked(work, answer.why)
                 else:
                     result = _unchecked(work, answer.why)
@@ -90,7 +90,7 @@ def _is_cheap(text: object) -> bool:
     return len(text) <= CHEAP_BYTES and not any(word in text for word in _DEAR)
 
 
-def _unchecked(work: object, why: Why) -> Checked | Comparison:
+def _unchecked(work: object, why: StoppedBy) -> Checked | Comparison:
     """Return the error that says why a policy could not be checked."""
     errors = (PolicyError(WHOLE_FILE, 1, Message(f"policy_stopped_{why}")),)
     if work is compare:
@@ -111,7 +111,7 @@ class Broken:
         errors = tuple(Message("policy_error_at", ref=self.ref, error=item) for item in self.errors)
         details = SelectionDetails(policy_ref=self.ref, policy_errors=errors)
         row = StoredSelection(repo_id, sha, number, self.sha, details)
-        return Plan(selection=row, gates=(Gate(repo_id, sha, number),))
+        return Plan(selection=row, gates=(GateDue(repo_id, sha, number),))
 
 
 class PolicyReader:

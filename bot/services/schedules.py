@@ -48,7 +48,7 @@ _FAILED_AGAIN = timedelta(minutes=5)
 _NOT_HERE = "the app may not act in this repository now"
 
 
-class Schedules(Service):
+class ScheduleRunner(Service):
     """Keeps the schedules as the policies have them, and fires them."""
 
     def __init__(self, deps: Deps) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.github.events import InstallationEvent
 from bot.core.model.runs import Run, State
-from bot.core.model.views import Gate, Proposal, Reply
+from bot.core.model.views import GateDue, Proposal, Reply
 from bot.core.planning.plan import RepublishCheck
 from bot.store.database import NewId, insert
 from bot.store.leases import FREE
@@ -36,7 +36,7 @@ async def add_run_check(conn: AsyncConnection, run: Run, now: datetime) -> None:
     await conn.execute(insert(conn, checks), row)
 
 
-async def touch_gate(conn: AsyncConnection, gate: Gate, now: datetime, new_id: NewId) -> None:
+async def touch_gate(conn: AsyncConnection, gate: GateDue, now: datetime, new_id: NewId) -> None:
     """Make the gate of a commit, or bump it if it exists.
 
     A closed gate is never made.
@@ -66,7 +66,7 @@ async def touch_gate(conn: AsyncConnection, gate: Gate, now: datetime, new_id: N
 
 
 async def _close_gate(
-    conn: AsyncConnection, current: ColumnElement[bool], gate: Gate, now: datetime
+    conn: AsyncConnection, current: ColumnElement[bool], gate: GateDue, now: datetime
 ) -> None:
     """Close the gate of a commit that a pull request left; with another one it is looked at anew.
 
@@ -106,7 +106,7 @@ def _no_run() -> ColumnElement[bool]:
     return checks.c.run_id.is_(None) & checks.c.proposal.is_(None)
 
 
-def _gate_values(gate: Gate) -> dict[str, Any]:
+def _gate_values(gate: GateDue) -> dict[str, Any]:
     known = {"number": gate.number, "name": gate.name}
     return {
         "closed": gate.closed,

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import State
-from bot.ports.oidc import Refusal, Why
+from bot.ports.oidc import Denial, Why
 from bot.ports.wake import Topic
 from bot.store.database import Part, insert
 from bot.store.run_rows import add_rayjobs, add_run_events, poke_runs
@@ -39,14 +39,14 @@ class Accepted:
 class Tokens(Part):
     """Takes announced RayJobs and remembers their tokens."""
 
-    async def redeem(self, announced: Announced, now: datetime) -> Accepted | Refusal:
+    async def redeem(self, announced: Announced, now: datetime) -> Accepted | Denial:
         """Add it, due now, poke its run and remember the token, in one transaction.
 
         A RayJob that is known is accepted and changes nothing, whatever proved it. Refused: the
         token has proved another one, or the run is done.
         """
 
-        async def work(conn: AsyncConnection) -> Accepted | Refusal:
+        async def work(conn: AsyncConnection) -> Accepted | Denial:
             return await _add(conn, announced, now)
 
         answer = await self._db.write(work)
@@ -60,7 +60,7 @@ class Tokens(Part):
         await self._db.write(lambda conn: conn.execute(over))
 
 
-async def _add(conn: AsyncConnection, announced: Announced, now: datetime) -> Accepted | Refusal:
+async def _add(conn: AsyncConnection, announced: Announced, now: datetime) -> Accepted | Denial:
     job = announced.rayjob
     lock = select(runs.c.state).where(runs.c.id == job.run_id).with_for_update()
     state = await conn.scalar(lock)
@@ -70,11 +70,11 @@ async def _add(conn: AsyncConnection, announced: Announced, now: datetime) -> Ac
     if await conn.scalar(same) is not None:
         return Accepted(new=False)
     if state in {None, State.DONE}:
-        return Refusal(Why.OVER, "the run is done: no RayJob of it is followed any more")
+        return Denial(Why.OVER, "the run is done: no RayJob of it is followed any more")
     remembered = insert(conn, tokens).values(jti=announced.jti, until=announced.until)
     made = await conn.execute(remembered.on_conflict_do_nothing().returning(tokens.c.jti))
     if made.first() is None:
-        return Refusal(Why.MISMATCH, "the token has proved another RayJob: ask for a new one")
+        return Denial(Why.MISMATCH, "the token has proved another RayJob: ask for a new one")
     await add_rayjobs(conn, (job,), now)
     await add_run_events(conn, announced.run_events)
     await poke_runs(conn, {job.run_id}, now)

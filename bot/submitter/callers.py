@@ -10,7 +10,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.ports.oidc import IssuerSilent, Proof, Prover, Refusal
+from bot.ports.oidc import Denial, IssuerSilent, Proof, Prover
 from bot.submitter.request import JobRequest, RefusedError
 
 NEEDED = "a valid bearer token is needed"
@@ -59,7 +59,7 @@ class Callers:
             proof = await self._prover.prove(given.strip())
         except IssuerSilent as error:
             raise RefusedError(503, str(error)) from error
-        if isinstance(proof, Refusal):
+        if isinstance(proof, Denial):
             raise RefusedError(401, f"{NEEDED}: {proof.reason}")
         if proof.workflow_ref not in self._workflows:
             raise RefusedError(403, f"the workflow {proof.workflow_ref} may not call")

@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 from aiohttp import web
 
-from bot.ports.oidc import IssuerSilent, Refusal, Why
+from bot.ports.oidc import Denial, IssuerSilent, Why
 from bot.store.tokens import Accepted
 from bot.web.guard import bearer, refuse
 
@@ -23,7 +23,7 @@ class _Body(msgspec.Struct):
 class Announcer(Protocol):
     """Takes announcements of RayJobs."""
 
-    async def announce(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Refusal:
+    async def announce(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Denial:
         """Take a RayJob's id from the workflow that submitted it; raises ``Transient``."""
 
 
@@ -56,8 +56,8 @@ class RayJobAnnouncements:
         return _response(answer)
 
 
-def _response(answer: Accepted | Refusal) -> web.Response:
-    if isinstance(answer, Refusal):
+def _response(answer: Accepted | Denial) -> web.Response:
+    if isinstance(answer, Denial):
         return refuse(_STATUS[answer.why], answer.reason)
     result = "accepted" if answer.new else "known"
     return web.json_response({"result": result}, status=202 if answer.new else 200)

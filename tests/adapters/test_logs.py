@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.adapters.logs import LogFiles, _opened
+from bot.adapters.logs import StoredLogs, _opened
 from bot.core.model.ids import RunId
 from bot.ports.errors import Transient
 
@@ -22,15 +22,15 @@ JOB = "verl-9f8e7d6-1-multinode"
 
 
 @pytest.fixture
-def logs(tmp_path: Path) -> LogFiles:
-    return LogFiles(tmp_path)
+def logs(tmp_path: Path) -> StoredLogs:
+    return StoredLogs(tmp_path)
 
 
 async def text_of(pieces: AsyncGenerator[bytes, None]) -> bytes:
     return b"".join([piece async for piece in pieces])
 
 
-async def write(logs: LogFiles, *texts: bytes, keep: int = 0, job_id: str = JOB) -> int:
+async def write(logs: StoredLogs, *texts: bytes, keep: int = 0, job_id: str = JOB) -> int:
     file = await logs.open(RUN, job_id, keep=keep)
     for text in texts:
         await file.append(text)
@@ -39,7 +39,7 @@ async def write(logs: LogFiles, *texts: bytes, keep: int = 0, job_id: str = JOB)
 
 
 async def test_what_is_appended_is_read_back_and_zcat_reads_it_too(
-    logs: LogFiles, tmp_path: Path
+    logs: StoredLogs, tmp_path: Path
 ) -> None:
     length = await write(logs, b"one\n", b"two\x00\r\n")
     path = tmp_path / "logs" / RUN / f"{JOB}.log.gz"
@@ -48,7 +48,7 @@ async def test_what_is_appended_is_read_back_and_zcat_reads_it_too(
     assert await text_of(logs.read(RUN, JOB, upto=length)) == b"one\ntwo\x00\r\n"
 
 
-async def test_what_lies_behind_the_kept_bytes_is_dropped(logs: LogFiles) -> None:
+async def test_what_lies_behind_the_kept_bytes_is_dropped(logs: StoredLogs) -> None:
     kept = await write(logs, b"one\n")
     await write(logs, b"lost\n", keep=kept)
     file = await logs.open(RUN, JOB, keep=kept)
@@ -60,7 +60,9 @@ async def test_what_lies_behind_the_kept_bytes_is_dropped(logs: LogFiles) -> Non
 
 
 @pytest.mark.parametrize("keep", [1, 10_000])
-async def test_a_file_that_is_not_there_or_too_short_begins_anew(logs: LogFiles, keep: int) -> None:
+async def test_a_file_that_is_not_there_or_too_short_begins_anew(
+    logs: StoredLogs, keep: int
+) -> None:
     if keep == 10_000:
         await write(logs, b"one\n")
     file = await logs.open(RUN, JOB, keep=keep)
@@ -69,7 +71,7 @@ async def test_a_file_that_is_not_there_or_too_short_begins_anew(logs: LogFiles,
     await file.close()
 
 
-async def test_a_former_writer_can_not_reach_the_new_ones_file(logs: LogFiles) -> None:
+async def test_a_former_writer_can_not_reach_the_new_ones_file(logs: StoredLogs) -> None:
     former = await logs.open(RUN, JOB, keep=0)
     await former.append(b"one\n")
     file = await logs.open(RUN, JOB, keep=former.length)
@@ -81,7 +83,7 @@ async def test_a_former_writer_can_not_reach_the_new_ones_file(logs: LogFiles) -
 
 
 @pytest.mark.parametrize("at", [0, 12, 20, 40, -1])
-async def test_damage_is_found(logs: LogFiles, tmp_path: Path, at: int) -> None:
+async def test_damage_is_found(logs: StoredLogs, tmp_path: Path, at: int) -> None:
     length = await write(logs, b"some text to be damaged\n" * 10)
     [path] = tmp_path.rglob("*.gz")
     data = bytearray(path.read_bytes())
@@ -106,7 +108,7 @@ async def test_damage_is_found(logs: LogFiles, tmp_path: Path, at: int) -> None:
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 async def test_reading_begins_with_any_line(
-    logs: LogFiles, texts: list[bytes], from_line: int
+    logs: StoredLogs, texts: list[bytes], from_line: int
 ) -> None:
     length = await write(logs, *texts)
     lines = b"".join(texts).split(b"\n")
@@ -115,7 +117,7 @@ async def test_reading_begins_with_any_line(
 
 
 async def test_a_large_text_is_stored_in_members_that_a_reader_can_skip(
-    logs: LogFiles, tmp_path: Path
+    logs: StoredLogs, tmp_path: Path
 ) -> None:
     text = b"".join(b"line %d of many\n" % number for number in range(200_000))
     length = await write(logs, text)
@@ -140,20 +142,22 @@ async def test_a_large_text_is_stored_in_members_that_a_reader_can_skip(
         "\ud800",
     ],
 )
-async def test_no_id_leads_out_of_the_folder(logs: LogFiles, tmp_path: Path, job_id: str) -> None:
+async def test_no_id_leads_out_of_the_folder(logs: StoredLogs, tmp_path: Path, job_id: str) -> None:
     length = await write(logs, b"x\n", job_id=job_id)
     [path] = tmp_path.rglob("*.gz")
     assert path.parent == tmp_path / "logs" / RUN
     assert await text_of(logs.read(RUN, job_id, upto=length)) == b"x\n"
 
 
-async def test_ids_that_look_alike_have_files_of_their_own(logs: LogFiles, tmp_path: Path) -> None:
+async def test_ids_that_look_alike_have_files_of_their_own(
+    logs: StoredLogs, tmp_path: Path
+) -> None:
     for job_id in ("a/b", "a_b", "a\\b", "a:b"):
         await write(logs, b"x\n", job_id=job_id)
     assert len(list(tmp_path.rglob("*.gz"))) == 4
 
 
-async def test_old_runs_are_pruned_and_others_stay(logs: LogFiles, tmp_path: Path) -> None:
+async def test_old_runs_are_pruned_and_others_stay(logs: StoredLogs, tmp_path: Path) -> None:
     before = datetime(2026, 1, 1, tzinfo=UTC)
     assert await logs.prune(before) == 0
     await write(logs, b"x\n")
@@ -166,7 +170,7 @@ async def test_old_runs_are_pruned_and_others_stay(logs: LogFiles, tmp_path: Pat
 
 
 async def test_a_runs_logs_are_removed_and_once_more_is_no_error(
-    logs: LogFiles, tmp_path: Path
+    logs: StoredLogs, tmp_path: Path
 ) -> None:
     await write(logs, b"x\n")
     await logs.remove(RUN)
@@ -177,10 +181,10 @@ async def test_a_runs_logs_are_removed_and_once_more_is_no_error(
 async def test_a_folder_that_can_not_be_written_is_a_transient(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("a file is in the way")
     with pytest.raises(Transient, match="the log file can't be used"):
-        await LogFiles(tmp_path).open(RUN, JOB, keep=0)
+        await StoredLogs(tmp_path).open(RUN, JOB, keep=0)
 
 
-async def test_a_missing_log_is_a_transient(logs: LogFiles) -> None:
+async def test_a_missing_log_is_a_transient(logs: StoredLogs) -> None:
     with pytest.raises(Transient, match="No such file"):
         await text_of(logs.read(RUN, JOB, upto=1))
 

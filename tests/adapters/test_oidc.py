@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.adapters.oidc import ASK_EVERY, FAILED_FOR, KEYS_FOR, LEEWAY_S, MAX_AGE_S, OidcIssuer
-from bot.ports.oidc import IssuerSilent, Proof, Refusal, Why
+from bot.ports.oidc import Denial, IssuerSilent, Proof, Why
 from bot.sim import ManualClock
 
 AUDIENCE = "ascend-ci"
@@ -91,7 +91,7 @@ class Scene:
 
     async def refused(self, token: str) -> str:
         answer = await self.prover.prove(token)
-        assert isinstance(answer, Refusal), answer
+        assert isinstance(answer, Denial), answer
         assert answer.why is Why.UNPROVEN
         assert token not in answer.reason
         return answer.reason

@@ -8,29 +8,29 @@ from email.utils import format_datetime
 import pytest
 from aiohttp.test_utils import unused_port
 
-from bot.adapters.rayjobs import Limits, open_rayjobs
+from bot.adapters.rayjobs import HttpLimits, open_rayjobs
 from bot.core.rayjob.events import Final
 from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord
 from bot.core.rayjob.stream import StreamDecoder
 from bot.core.rayjob.words import RayJobId
 from bot.ports.errors import Permanent, Silent, Transient
-from bot.ports.rayjobs import RayJobs
+from bot.ports.rayjobs import Submitter
 from tests.adapters.scripted_server import Act, Asked, reply, serve, silent, stream
 
-QUICK = Limits(connect_s=5, answer_s=5, silence_s=5, wait_s=0)
+QUICK = HttpLimits(connect_s=5, answer_s=5, silence_s=5, wait_s=0)
 RECORD = {"job_id": "j", "status": "RUNNING", "github_run_id": "7", "github_run_attempt": "1"}
 PARSED = RayJobRecord(RayJobId("j"), "RUNNING", github_run_id=7, github_run_attempt=1)
 
 
 @asynccontextmanager
 async def talking(
-    *acts: Act, limits: Limits = QUICK, token: str | None = None
-) -> AsyncIterator[tuple[RayJobs, Asked]]:
+    *acts: Act, limits: HttpLimits = QUICK, token: str | None = None
+) -> AsyncIterator[tuple[Submitter, Asked]]:
     async with serve(*acts) as asked, open_rayjobs(asked.url, token=token, limits=limits) as client:
         yield client, asked
 
 
-async def read(client: RayJobs, after: int = 0) -> bytes:
+async def read(client: Submitter, after: int = 0) -> bytes:
     return b"".join([chunk async for chunk in client.watch("j", after=after)])
 
 
@@ -222,14 +222,14 @@ async def test_a_wait_in_words_is_none() -> None:
 
 
 async def test_a_body_without_end_is_refused() -> None:
-    limits = Limits(wait_s=0, body_bytes=1000)
+    limits = HttpLimits(wait_s=0, body_bytes=1000)
     async with talking(reply(200, " " * 1001), limits=limits) as (client, _):
         with pytest.raises(Permanent, match="more than 1000 bytes"):
             await client.job("j")
 
 
 async def test_a_submitter_that_does_not_answer_is_transient_in_time() -> None:
-    limits = Limits(answer_s=0.05, wait_s=0, attempts=2)
+    limits = HttpLimits(answer_s=0.05, wait_s=0, attempts=2)
     async with talking(silent(), limits=limits) as (client, asked):
         with pytest.raises(Transient, match="in time"):
             await client.job("j")
@@ -262,7 +262,7 @@ async def test_a_watch_whose_connection_drops_gives_what_came_then_is_transient(
 
 @pytest.mark.parametrize("act", [stream(b"one\n", then="silent"), silent()])
 async def test_a_watch_that_falls_silent_says_so(act: Act) -> None:
-    async with talking(act, limits=Limits(silence_s=0.05)) as (client, asked):
+    async with talking(act, limits=HttpLimits(silence_s=0.05)) as (client, asked):
         with pytest.raises(Silent, match=r"nothing for 0\.05 s"):
             await read(client)
         assert len(asked.calls) == 1

@@ -14,7 +14,7 @@ from bot.adapters.sandbox.pool import CallLimits, WorkerProcesses, open_sandbox
 from bot.core.model.ids import short
 from bot.core.policy.loading import Checked, check_policy
 from bot.core.policy.models import Policy
-from bot.ports.sandbox import Done, Stopped, Why
+from bot.ports.sandbox import Done, Stopped, StoppedBy
 from tests.adapters.dying import die_once, stand_still
 
 POLICY = b"version: 1\nrunners: {npu: {npus: 8}}\n"
@@ -40,20 +40,20 @@ async def test_limits_hold_and_the_next_call_is_served(tmp_path: Path) -> None:
         first = await value(sandbox, os.getpid)
         assert first != os.getpid()
         hostile = await sandbox.run("log", re.match, "(a*)*b", "a" * 40)  # for hours
-        assert hostile == Stopped(Why.TIME)
-        assert await sandbox.run("log", bytes, 1 << 34) == Stopped(Why.MEMORY)
+        assert hostile == Stopped(StoppedBy.TIME)
+        assert await sandbox.run("log", bytes, 1 << 34) == Stopped(StoppedBy.MEMORY)
         with pytest.raises(RuntimeError, match="invalid literal"):
             await sandbox.run("log", int, "x")
         assert await value(sandbox, os.getpid) == first  # none of this cost a process
         assert await value(sandbox, die_once, str(tmp_path / "died")) == "done"
         assert await value(sandbox, os.getpid) != first
-        assert await sandbox.run("log", os.kill, 0, 9) == Stopped(Why.DIED)
+        assert await sandbox.run("log", os.kill, 0, 9) == Stopped(StoppedBy.DIED)
         assert await value(sandbox, len, "abc") == 3
 
 
 async def test_c_code_that_never_ends_is_ended_with_its_process() -> None:
     async with one_process() as sandbox:
-        assert await sandbox.run("log", pow, 7, 10**9) == Stopped(Why.TIME)
+        assert await sandbox.run("log", pow, 7, 10**9) == Stopped(StoppedBy.TIME)
         assert await value(sandbox, len, "abc") == 3
 
 
@@ -107,4 +107,4 @@ async def test_a_call_that_nobody_waits_for_ends_and_gives_its_place_back(tmp_pa
 async def test_a_process_that_stands_still_is_replaced() -> None:
     limits = CallLimits(processes=1, answer_s=0.3)
     async with open_sandbox(limits) as sandbox:
-        assert await sandbox.run("log", os.kill, 0, 19) == Stopped(Why.DIED)  # SIGSTOP
+        assert await sandbox.run("log", os.kill, 0, 19) == Stopped(StoppedBy.DIED)  # SIGSTOP

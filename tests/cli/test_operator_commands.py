@@ -16,7 +16,7 @@ from bot.core.model.ids import RunId
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import StoredPolicy
 from bot.core.model.runs import Run, State
-from bot.core.model.snapshot import Pool
+from bot.core.model.snapshot import SnapshotPool
 from bot.core.planning.plan import Plan
 from bot.store import Store
 from tests.databases import PostgresServer, run_apart
@@ -64,7 +64,7 @@ async def fill(store: Store) -> None:
     policy = StoredPolicy(REPO.id, "main", "b", POLICY, NOW)
     assert await store.commit(Plan(repo=REPO, pull=pull, policy=policy), NOW, done=None)
     done: dict[str, Any] = {"state": State.DONE, "outcome": "failure", "ended_at": NOW}
-    pooled = snapshot("multi", pool=Pool("cluster", 32))
+    pooled = snapshot("multi", pool=SnapshotPool("cluster", 32))
     made: tuple[Run, ...] = (
         run("unit", id=LIVE, number=1, why="a reason\x1b[31m in red"),
         run("multi", id=OVER, number=1, snapshot=pooled, **done),

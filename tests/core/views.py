@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.core.messages import quote
-from bot.core.model.digests import Annotation, Digest, Progress
+from bot.core.model.digests import Digest, Location, Progress
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Pull
@@ -21,7 +21,7 @@ from bot.core.model.run_events import (
 )
 from bot.core.model.runs import Outcome, Run, State, StopReason, StopRequest
 from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, SuiteSelection
-from bot.core.model.snapshot import Label, Pool, Snapshot
+from bot.core.model.snapshot import Label, Snapshot, SnapshotPool
 from bot.core.model.views import GateView, SuiteView
 from bot.core.policy.models import Limits, Log, Suite, Tier
 from bot.core.policy.selection import Choice
@@ -50,7 +50,7 @@ SNAPSHOT = Snapshot(
     policy_sha=POLICY_SHA,
     limits=Limits(),
     log=Log(),
-    pool=Pool("a2-cluster", 32),
+    pool=SnapshotPool("a2-cluster", 32),
     reason=quote("`verl/trainer/main_ppo.py` matches `verl/**`"),
 )
 
@@ -130,8 +130,8 @@ OOM = Digest(
     ),
     traceback="Traceback (most recent call last):\n  File x\nRuntimeError: NPU out of memory",
     annotations=(
-        Annotation("verl/workers/engine/fsdp/transformer_impl.py", 743, "NPU out of memory"),
-        Annotation("/usr/lib/python3/x.py", 1, "outside"),
+        Location("verl/workers/engine/fsdp/transformer_impl.py", 743, "NPU out of memory"),
+        Location("/usr/lib/python3/x.py", 1, "outside"),
     ),
     hint="a smaller `ppo_micro_batch_size_per_gpu` or token limit, or offload",
     lines=10_902,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, TypeVar, TypeVarTuple
 
-from bot.ports.sandbox import Done, Stopped, Why
+from bot.ports.sandbox import Done, Stopped, StoppedBy
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -13,7 +13,7 @@ Ts = TypeVarTuple("Ts")
 class ScriptedSandbox:
     """Does the work at once, unless the next call is to be stopped or costs more."""
 
-    def __init__(self, *ends: Why | float) -> None:
+    def __init__(self, *ends: StoppedBy | float) -> None:
         """``ends`` are those of the next calls: why it is stopped, or the seconds it takes."""
         self.calls: list[tuple[str, str]] = []  # owners, and names of functions
         self.begun = asyncio.Event()
@@ -26,4 +26,4 @@ class ScriptedSandbox:
         self.begun.set()
         await self.may_end.wait()
         end: Any = self._ends.pop(0) if self._ends else 0.0
-        return Stopped(end) if isinstance(end, Why) else Done(work(*args), end)
+        return Stopped(end) if isinstance(end, StoppedBy) else Done(work(*args), end)

@@ -16,7 +16,7 @@ from bot.core.planning.plan import Plan
 from bot.core.policy.loading import PolicyErrors
 from bot.ports.errors import Transient
 from bot.ports.github import FileText, GitHub
-from bot.ports.sandbox import Why
+from bot.ports.sandbox import StoppedBy
 from bot.services.policies import CHEAP_BYTES, Broken, PolicyChecker, PolicyReader
 from bot.sim import ManualClock
 from bot.store import Store
@@ -184,10 +184,10 @@ async def test_a_policy_that_two_events_bring_is_checked_once() -> None:
 
 @pytest.mark.parametrize(
     ("why", "words"),
-    [(Why.TIME, "more processor time than a policy may"), (Why.MEMORY, "more memory")],
+    [(StoppedBy.TIME, "more processor time than a policy may"), (StoppedBy.MEMORY, "more memory")],
 )
 async def test_a_policy_that_costs_too_much_is_an_error_and_not_tried_again(
-    store: Store, why: Why, words: str
+    store: Store, why: StoppedBy, words: str
 ) -> None:
     sandbox = ScriptedSandbox(why, why)
     checker = PolicyChecker(sandbox)
@@ -208,7 +208,7 @@ async def test_a_policy_that_costs_too_much_is_an_error_and_not_tried_again(
 
 
 async def test_a_check_whose_process_died_is_unknown_and_tried_with_the_next_event() -> None:
-    checker = PolicyChecker(ScriptedSandbox(Why.DIED))
+    checker = PolicyChecker(ScriptedSandbox(StoppedBy.DIED))
     (error,) = cast("PolicyErrors", (await checker.check(LONG.encode(), "push")).result).errors
     assert "the next event tries again" in error.message
     assert await checker.policy(LONG.encode(), "push") is not None

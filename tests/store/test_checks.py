@@ -13,7 +13,7 @@ from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import DispatchStarted, RunEvent, Source
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import SelectionDetails, StoredSelection
-from bot.core.model.views import Gate, GateView, SuiteView
+from bot.core.model.views import GateDue, GateView, SuiteView
 from bot.core.planning.plan import Plan
 from bot.ports.wake import Topic
 from bot.store import Store
@@ -23,7 +23,7 @@ from tests.conftest import StoreFactory
 from tests.store.building import NOW, REPO, SHA, after, done, put, run
 from tests.store.recording_wake import RecordingWake
 
-GATE = Gate(REPO.id, SHA, 1)
+GATE = GateDue(REPO.id, SHA, 1)
 
 
 async def claims(
@@ -43,7 +43,7 @@ async def show(store: Store, due: DueCheck, at: float = 0, *, ended: bool = Fals
     )
 
 
-async def touch(store: Store, gate: Gate = GATE, at: float = 0) -> None:
+async def touch(store: Store, gate: GateDue = GATE, at: float = 0) -> None:
     assert await store.commit(Plan(repo=REPO, gates=(gate,)), after(at), done=None)
 
 

@@ -7,7 +7,7 @@ from bot.core.messages import quote
 from bot.core.model.ids import RepoId
 from bot.core.model.queue import Need
 from bot.core.model.repos import StoredPolicy
-from bot.core.model.snapshot import Pool
+from bot.core.model.snapshot import SnapshotPool
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.queue.state import Acquired, Blocked, Pause
 from bot.store import Store
@@ -78,7 +78,7 @@ async def test_who_waits_there_is_poked_in_every_repository(store: Store) -> Non
 
 @pytest.mark.both_databases
 async def test_policies_and_snapshots_tell_what_there_is(store: Store) -> None:
-    frozen = snapshot("ppo", pool=Pool("a3-pool", 32))
+    frozen = snapshot("ppo", pool=SnapshotPool("a3-pool", 32))
     await put(store, run("ppo", snapshot=frozen))
     for ref, text in (("main", "version: 1"), ("v0.1", None)):
         row = StoredPolicy(REPO.id, ref, "b", text, NOW)

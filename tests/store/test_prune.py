@@ -6,7 +6,7 @@ from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.run_events import DispatchStarted, RunEvent, Source
 from bot.core.model.runs import Outcome
-from bot.core.model.views import Gate
+from bot.core.model.views import GateDue
 from bot.core.planning.plan import Plan
 from bot.store import Store
 from bot.store.runs import SaveRun
@@ -39,7 +39,7 @@ async def test_old_done_rows_are_pruned_in_batches_and_live_ones_stay(store: Sto
 async def test_a_settled_gate_is_pruned_unless_its_commit_is_a_head(store: Store) -> None:
     gone = Sha("b" * 40)
     pull = Pull(REPO.id, 1, SHA, REPO.id, "main", "ann")
-    gates = (Gate(REPO.id, SHA, 1), Gate(REPO.id, gone, 1))
+    gates = (GateDue(REPO.id, SHA, 1), GateDue(REPO.id, gone, 1))
     await store.commit(Plan(repo=REPO, pull=pull, gates=gates), NOW, done=None)
     for due in await store.checks.claim("me", NOW, lease_s=30, limit=9):
         await store.checks.shown(due.lease, github_id=1, version=1, ended=True, now=NOW)

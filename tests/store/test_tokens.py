@@ -11,7 +11,7 @@ from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RayJobAnnounced, RunEvent, Source
 from bot.core.model.runs import Run
-from bot.ports.oidc import Refusal, Why
+from bot.ports.oidc import Denial, Why
 from bot.ports.wake import Topic
 from bot.store import Store
 from bot.store.runs import SaveRun
@@ -30,7 +30,7 @@ def announced(of: Run, job_id: str = "rj-1", jti: str = "j-1", **more: Any) -> A
     return Announced(job, (run_event,), jti, UNTIL)
 
 
-def why(answer: Accepted | Refusal) -> Why | bool:
+def why(answer: Accepted | Denial) -> Why | bool:
     return answer.new if isinstance(answer, Accepted) else answer.why
 
 

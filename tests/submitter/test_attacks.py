@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from bot.core.model.ids import RepoId
-from bot.ports.oidc import Proof, Refusal, Why
+from bot.ports.oidc import Denial, Proof, Why
 from bot.submitter.callers import Callers, digest_of
 from bot.submitter.web import Options
 from tests.submitter.conftest import BODY, TOKEN, Process, Service, in_process, lines
@@ -67,11 +67,11 @@ async def test_nobody_without_a_token_starts_or_stops_a_job(service: Service) ->
 class Issuer:
     """An issuer whose tokens are `workflow_ref repository run attempt`."""
 
-    async def prove(self, token: str) -> Proof | Refusal:
+    async def prove(self, token: str) -> Proof | Denial:
         try:
             ref, repository, run, attempt = token.split()
         except ValueError:
-            return Refusal(Why.UNPROVEN, "the token is no JSON web token")
+            return Denial(Why.UNPROVEN, "the token is no JSON web token")
         until = datetime.now(UTC) + timedelta(minutes=5)
         return Proof(
             "j", RepoId(1), repository, int(run), int(attempt), ref, "workflow_dispatch", until

@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestServer
 
 from bot.adapters.clock import SystemClock
 from bot.adapters.oidc import OidcIssuer
-from bot.ports.oidc import Proof, Refusal
+from bot.ports.oidc import Denial, Proof
 from bot.submitter.backend import Limits
 from bot.submitter.callers import Callers, digest_of
 from bot.submitter.local import LocalBackend
@@ -55,7 +55,7 @@ class _Issuer:
 
     is_real: OidcIssuer
 
-    async def prove(self, token: str) -> Proof | Refusal:
+    async def prove(self, token: str) -> Proof | Denial:
         return await self.is_real.prove(token)
 
 

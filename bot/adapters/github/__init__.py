@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from bot.adapters.github.actions import Actions
-from bot.adapters.github.checks import Checks
-from bot.adapters.github.comments import Comments
-from bot.adapters.github.deliveries import Deliveries
-from bot.adapters.github.people import People
-from bot.adapters.github.pulls import Pulls
+from bot.adapters.github.actions import ActionsCalls
+from bot.adapters.github.checks import CheckCalls
+from bot.adapters.github.comments import CommentCalls
+from bot.adapters.github.deliveries import DeliveryCalls
+from bot.adapters.github.people import PeopleCalls
+from bot.adapters.github.pulls import PullCalls
 from bot.ports.github import GitHub
 
 
-class GitHubClient(Pulls, People, Checks, Actions, Comments, Deliveries):
+class GitHubClient(PullCalls, PeopleCalls, CheckCalls, ActionsCalls, CommentCalls, DeliveryCalls):
     """All named calls of ``bot.ports.github.GitHub``; lives as long as its session."""
 
 

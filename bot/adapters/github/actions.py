@@ -18,7 +18,7 @@ LOG_RETRY_S = 5.0  # GitHub stores a log some seconds after its job has complete
 CONFLICT = 409
 
 
-class Actions(Api):
+class ActionsCalls(Api):
     """The calls on GitHub Actions."""
 
     async def dispatch(

@@ -35,7 +35,7 @@ class Priority(IntEnum):
 MAX_WAIT_S = {Priority.FINAL: 10.0, Priority.CREATE: 5.0, Priority.PROGRESS: 0.0}
 
 
-class Budget:
+class Quota:
     """The quota of one installation, as its answers report it."""
 
     def __init__(self, clock: Clock) -> None:
@@ -107,7 +107,7 @@ class Budget:
         return 0.0 if when is None else (when - self._clock.now()).total_seconds()
 
 
-class Pace:
+class WritePace:
     """A token bucket for writes, served by priority, then first come first served."""
 
     def __init__(self, clock: Clock, rate_per_s: float) -> None:

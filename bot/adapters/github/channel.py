@@ -19,7 +19,7 @@ from cachetools import LRUCache
 from gidgethub import sansio
 
 from bot.adapters.github.auth import Credentials
-from bot.adapters.github.budget import Budget, Pace, Priority
+from bot.adapters.github.budget import Priority, Quota, WritePace
 from bot.adapters.github.wire import STREAM_SILENCE_S, TOTAL_S, Request, Response, Wire
 from bot.ports.clock import Clock
 from bot.ports.errors import Lost, Permanent, Silent, Transient, is_soon_over
@@ -87,8 +87,8 @@ class Channel:
         self._base_url = base_url
         self._credentials = credentials
         self._log = structlog.get_logger("bot.adapters.github")
-        self._budget = Budget(clock)
-        self._pace = Pace(clock, writes_per_s)
+        self._budget = Quota(clock)
+        self._pace = WritePace(clock, writes_per_s)
         self._room = asyncio.Semaphore(CONCURRENT)
         self._cache: LRUCache[tuple[str, str], _Cached] = LRUCache(
             CACHE_BYTES, getsizeof=lambda cached: len(cached.response.body) + 2000

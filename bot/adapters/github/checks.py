@@ -32,7 +32,7 @@ RUNS = "/repos/{owner}/{repo}/check-runs"
 RUN = RUNS + "/{id}"
 
 
-class Checks(Api):
+class CheckCalls(Api):
     """The calls on check runs.
 
     GitHub appends annotations and can't remove one. The number of a check run's annotations is kept

@@ -17,7 +17,7 @@ OF_ISSUE = "/repos/{owner}/{repo}/issues/{number}/comments"
 COMMENT = "/repos/{owner}/{repo}/issues/comments/{id}"
 
 
-class Comments(Api):
+class CommentCalls(Api):
     """The calls on comments."""
 
     async def comment(self, repo: Repo, number: int, body: str) -> int:

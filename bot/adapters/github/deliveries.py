@@ -11,7 +11,7 @@ from bot.ports.github import HookDelivery
 MOST_PAGES = 500  # 50,000 attempts: three days of a busy organization
 
 
-class Deliveries(Api):
+class DeliveryCalls(Api):
     """The calls of the app itself."""
 
     async def deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:

@@ -12,7 +12,7 @@ NOT_FOUND = 404
 FORBIDDEN = 403
 
 
-class People(Api):
+class PeopleCalls(Api):
     """The calls on permissions and teams."""
 
     async def permission(self, repo: Repo, login: str) -> Level:

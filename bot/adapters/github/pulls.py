@@ -16,7 +16,7 @@ LISTED_FILES = 3000  # GitHub lists at most this many files of a pull request
 COMPARED_FILES = 300  # and of a comparison
 
 
-class Pulls(Api):
+class PullCalls(Api):
     """The calls on pull requests and contents."""
 
     async def pull(self, repo: Repo, number: int) -> Pull:

@@ -20,7 +20,7 @@ from itertools import count
 from typing import Any, TypeVar, TypeVarTuple
 
 from bot.adapters.sandbox.worker import HEADER
-from bot.ports.sandbox import Done, Stopped, Why
+from bot.ports.sandbox import Done, Stopped, StoppedBy
 from bot.telemetry import get_log
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class WorkerProcesses:
         async with self._turn(owner):
             for _ in range(_TRIES):
                 answer = await self._called(owner, call)
-                if answer != Stopped(Why.DIED):
+                if answer != Stopped(StoppedBy.DIED):
                     break
             return answer
 
@@ -132,12 +132,12 @@ class WorkerProcesses:
         if kind == "done":
             return Done(value, seconds)
         self._log.warning("work was stopped", owner=owner, why=value, seconds=round(seconds, 1))
-        return Stopped(Why(value))
+        return Stopped(StoppedBy(value))
 
     async def _over(self, owner: str, process: Process) -> Stopped:
         """Return what the death of a process means: a limit that C code broke, or any other."""
         await process.communicate()  # a signal to a dead process would take its exit code
-        why = Why.TIME if process.returncode == -signal.SIGXCPU else Why.DIED
+        why = StoppedBy.TIME if process.returncode == -signal.SIGXCPU else StoppedBy.DIED
         self._spent[owner] += self._limits.cpu_s
         self._log.warning("a worker ended", owner=owner, why=why, code=process.returncode)
         return Stopped(why)

@@ -16,7 +16,7 @@ FORMAT = '{"logger": "%(name)s", "event": "%(message)s", "level": "error"}'
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class DemoLog:
     """What has been logged so far."""
 
     file: Path
@@ -34,7 +34,7 @@ class Log:
 
 
 @contextmanager
-def logging_into(file: Path) -> Iterator[Log]:
+def logging_into(file: Path) -> Iterator[DemoLog]:
     """Send all logs of this process into a file, for a while."""
     before = structlog.get_config()
     root = logging.getLogger()
@@ -46,7 +46,7 @@ def logging_into(file: Path) -> Iterator[Log]:
         handler.setFormatter(logging.Formatter(FORMAT))
         root.addHandler(handler)
         try:
-            yield Log(file)
+            yield DemoLog(file)
         finally:
             root.removeHandler(handler)
             structlog.configure(**before)

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from bot import resources
 from bot.app import make_runner, open_loops, open_parts
-from bot.cli.demo.log import Log, logging_into
+from bot.cli.demo.log import DemoLog, logging_into
 from bot.cli.demo.scenes import PEOPLE
 from bot.cli.demo.strays import kill_strays, temporary_of
 from bot.cli.init.templates import wanted
@@ -43,7 +43,7 @@ class Stage:
     github: SimGitHub
     submitter: Backend[Any]
     bot_url: str
-    log: Log
+    log: DemoLog
     working: asyncio.Task[None]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bot.cli.init.checkout import Checkout
-from bot.cli.init.install import AS_WANTED, Ask, Change, Installed, Status, install
+from bot.cli.init.install import AS_WANTED, Ask, FileChange, Installed, Result, install
 from bot.cli.init.templates import wanted, with_policy
 from bot.cli.init.workflows import policy_from_workflows
 from bot.core.workflows import Transfer
@@ -82,7 +82,7 @@ def _answer(*, yes: bool, force: bool) -> Ask:
     return _ask
 
 
-def _ask(change: Change) -> bool:
+def _ask(change: FileChange) -> bool:
     click.echo(change.diff(), err=True)
     verb = "Create" if change.before is None else "Replace"
     try:
@@ -107,7 +107,7 @@ def _as_json(done: list[Installed], carried: Transfer | None) -> dict[str, objec
 
 def _print(done: list[Installed], carried: Transfer | None) -> None:
     for one in done:
-        hint = "; --force replaces it" if one.status is Status.KEPT else ""
+        hint = "; --force replaces it" if one.status is Result.KEPT else ""
         _line(one.status.value, one.path, f"{one.reason}{hint}")
     if carried is None:
         return

@@ -9,7 +9,7 @@ from bot.cli.init.checkout import MAX_READ_BYTES, Checkout, RefusedError
 from bot.cli.init.templates import Wanted
 
 
-class Status(StrEnum):
+class Result(StrEnum):
     """The result for a file."""
 
     CREATED = "created"
@@ -20,7 +20,7 @@ class Status(StrEnum):
     REFUSED = "refused"
 
 
-AS_WANTED = (Status.CREATED, Status.SAME, Status.REPLACED)
+AS_WANTED = (Result.CREATED, Result.SAME, Result.REPLACED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class Installed:
     """A file and its result; the reason if it does not have the wanted contents."""
 
     path: str
-    status: Status
+    status: Result
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """A change of a file; ``before`` is None if there is no file."""
 
     path: str
@@ -51,7 +51,7 @@ class Change:
         return "".join([*mode, *lines])
 
 
-Ask = Callable[[Change], bool]
+Ask = Callable[[FileChange], bool]
 
 
 def install(checkout: Checkout, files: list[Wanted], ask: Ask) -> list[Installed]:
@@ -63,28 +63,28 @@ def _install(checkout: Checkout, file: Wanted, ask: Ask) -> Installed:
     try:
         change = _change(checkout, file)
         if change is None:
-            return Installed(file.path, Status.SAME)
+            return Installed(file.path, Result.SAME)
         if not ask(change):
             return _left(change)
         checkout.write(file)
     except RefusedError as error:
-        return Installed(file.path, Status.REFUSED, str(error))
-    return Installed(file.path, Status.CREATED if change.before is None else Status.REPLACED)
+        return Installed(file.path, Result.REFUSED, str(error))
+    return Installed(file.path, Result.CREATED if change.before is None else Result.REPLACED)
 
 
-def _change(checkout: Checkout, file: Wanted) -> Change | None:
+def _change(checkout: Checkout, file: Wanted) -> FileChange | None:
     before = checkout.read(file.path)
     to_executable = before is not None and file.executable and not checkout.is_executable(file.path)
     if before == file.content and not to_executable:
         return None
-    return Change(file.path, before, file.content, to_executable)
+    return FileChange(file.path, before, file.content, to_executable)
 
 
-def _left(change: Change) -> Installed:
+def _left(change: FileChange) -> Installed:
     if change.before is None:
-        return Installed(change.path, Status.SKIPPED, "not created")
+        return Installed(change.path, Result.SKIPPED, "not created")
     same = change.before == change.after
-    return Installed(change.path, Status.KEPT, "is not executable" if same else "differs")
+    return Installed(change.path, Result.KEPT, "is not executable" if same else "differs")
 
 
 def _lines(content: bytes) -> list[str]:

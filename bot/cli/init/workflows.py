@@ -1,7 +1,7 @@
 """Read the workflows of a checkout and make a policy from them."""
 
 from bot.cli.init.checkout import Checkout, RefusedError
-from bot.core.workflows import Missed, Source, Transfer, Workflow, transfer
+from bot.core.workflows import Missed, SourceFile, Transfer, Workflow, transfer
 
 FOLDER = ".github/workflows"
 
@@ -11,7 +11,7 @@ MAX_FILES = 500
 
 def policy_from_workflows(checkout: Checkout) -> Transfer:
     """Return the policy from the checkout's workflows; note refused files as missed."""
-    sources: list[Source] = []
+    sources: list[SourceFile] = []
     refused: list[Missed] = []
     for path in _paths(checkout, refused):
         try:
@@ -20,7 +20,7 @@ def policy_from_workflows(checkout: Checkout) -> Transfer:
             refused.append(Missed(path, 1, str(error)))
             continue
         if raw is not None:
-            sources.append(Source(path, raw))
+            sources.append(SourceFile(path, raw))
     made = transfer(sources)
     unread = [Workflow(one.file, None, "cannot be read") for one in refused]
     workflows = sorted([*made.workflows, *unread], key=lambda one: one.file)

@@ -27,7 +27,7 @@ _TICKS = re.compile("`+")
 def top_level(body: str) -> list[str]:
     """Return the lines outside quotes, code, lists, tables, HTML and HTML comments."""
     lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    reader = _Reader()
+    reader = _BlockReader()
     read = [reader.reads(line) for line in lines]
     below = [*lines[1:], ""]
     return [
@@ -37,7 +37,7 @@ def top_level(body: str) -> list[str]:
     ]
 
 
-class _Reader:
+class _BlockReader:
     """Reads line by line, and remembers the block that is open."""
 
     def __init__(self) -> None:

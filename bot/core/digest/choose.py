@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from bot.core.digest.evidence import Failure, Kind, Status, Tier
+from bot.core.digest.evidence import Failure, Kind, Status, Weight
 from bot.core.digest.judge import Verdict, judge
 from bot.core.digest.places import Places
 from bot.core.digest.reader import Reader
@@ -11,13 +11,13 @@ from bot.core.digest.refine import refine
 
 _MERGE_LINES = 150
 _ECHO_LINES = 200
-_COMM = (Tier.COMM, Tier.FOLLOWER)
+_COMM = (Weight.COMM, Weight.FOLLOWER)
 _SERVERS = ("EngineCore", "APIServer", "Worker_", "VllmWorker")
 # an exit code or a negative signal: tier, class, infra
 _SIGNALS = {
-    **dict.fromkeys((-11, -8, -6, -4), (Tier.SIGNAL, "code_failure", False)),
-    -7: (Tier.SIGNAL, "environment", True),
-    -9: (Tier.KILLED, "oom_host", True),
+    **dict.fromkeys((-11, -8, -6, -4), (Weight.SIGNAL, "code_failure", False)),
+    -7: (Weight.SIGNAL, "environment", True),
+    -9: (Weight.KILLED, "oom_host", True),
 }
 _PYTEST_CODES: dict[int, str] = {2: "code_failure", 3: "code_failure", 4: "config_error"}
 _CODES: dict[int, tuple[str, bool | str]] = {
@@ -48,7 +48,7 @@ _SILENT_HINT = "Nothing in this log failed, it just stops: if the run failed, it
 
 
 @dataclass(slots=True)
-class Choice:
+class Chosen:
     """The cause, and the verdicts that it was chosen from."""
 
     best: Verdict | None
@@ -57,10 +57,10 @@ class Choice:
     hint: str = ""
 
 
-def choose_cause(reader: Reader, places: Places, last_line: int) -> Choice:
+def choose_cause(reader: Reader, places: Places, last_line: int) -> Chosen:
     """Choose the cause of a log that was read to `last_line`."""
     verdicts = [judge(failure, reader.book) for failure in reader.board.all()]
-    verdicts = _merged([v for v in verdicts if v.tier is not Tier.NOISE])
+    verdicts = _merged([v for v in verdicts if v.tier is not Weight.NOISE])
     alive = [v for v in verdicts if not _handled(v, reader)]
     kill = _kill(reader)
     if kill is not None:
@@ -68,14 +68,14 @@ def choose_cause(reader: Reader, places: Places, last_line: int) -> Choice:
         alive = [v for v in alive if v.no < began]
     alive = _in_step([*alive, *_signals(reader)], reader)
     best = _shown_afterwards(_first(alive), verdicts, reader)
-    if kill is not None and (best is None or best.tier > Tier.FOLLOWER):
+    if kill is not None and (best is None or best.tier > Weight.FOLLOWER):
         best = kill
     # the last resort before silence: the first line that reports a failed command
     said = min(alive, key=lambda v: v.no, default=None)
     best = best or _status(reader) or said or _silence(reader, last_line)
     if best is not None:
         refine(best, verdicts, reader, places)
-    return Choice(best, _infra(best, alive, reader), alive, _hint(best))
+    return Chosen(best, _infra(best, alive, reader), alive, _hint(best))
 
 
 def _hint(best: Verdict | None) -> str:
@@ -133,7 +133,7 @@ def _kill(reader: Reader) -> Verdict | None:
     _, no, first = min(kills, key=lambda kill: kill[:2])
     assert first.signature is not None
     found = first.signature
-    return Verdict(first, no, first.link.text, Tier.PRIMARY, found.failure_class, found)
+    return Verdict(first, no, first.link.text, Weight.PRIMARY, found.failure_class, found)
 
 
 def _began(kill: Verdict, reader: Reader) -> int:
@@ -152,7 +152,7 @@ def _shown_afterwards(
     shown = [
         v
         for v in verdicts
-        if v.failure.kind is Kind.PYTHON and v.tier <= Tier.COMM and v.no > best.no
+        if v.failure.kind is Kind.PYTHON and v.tier <= Weight.COMM and v.no > best.no
         if v.failure.segment in reader.evidence or v.no > reader.tests_done > best.no
     ]
     return _first([v for v in shown if v.failure.level == "ERROR"]) or best
@@ -164,10 +164,10 @@ def _in_step(verdicts: list[Verdict], reader: Reader) -> list[Verdict]:
     if step is None:
         return verdicts
     inside = [v for v in verdicts if v.failure.segment == step]
-    if any(v.tier <= Tier.COMM for v in inside):
+    if any(v.tier <= Weight.COMM for v in inside):
         return inside
     # lines of later steps that show another process's failure
-    shown = [v for v in verdicts if v.failure.segment in reader.evidence and v.tier <= Tier.COMM]
+    shown = [v for v in verdicts if v.failure.segment in reader.evidence and v.tier <= Weight.COMM]
     return inside + [v for v in shown if v.failure.segment > step]
 
 
@@ -177,12 +177,12 @@ def _signals(reader: Reader) -> list[Verdict]:
     return [_from_status(status, *signal[:2]) for status, signal in statuses if signal]
 
 
-def _signal(status: Status) -> tuple[Tier, str, bool] | None:
+def _signal(status: Status) -> tuple[Weight, str, bool] | None:
     """Return what the signal of an exit code means, None if it is none."""
     return _SIGNALS.get(status.code if status.code < 0 else 128 - status.code)
 
 
-def _from_status(status: Status, tier: Tier, failure_class: str) -> Verdict:
+def _from_status(status: Status, tier: Weight, failure_class: str) -> Verdict:
     failure = Failure(Kind.STATUS, "", status.segment, wall=status.wall)
     failure.link.no, failure.link.text = status.no, status.text
     return Verdict(failure, status.no, status.text, tier, failure_class)
@@ -195,7 +195,7 @@ def _first(verdicts: list[Verdict]) -> Verdict | None:
     if not pool:
         return None
     tier = min(v.tier for v in pool)
-    if tier is Tier.STATUS:
+    if tier is Weight.STATUS:
         pool = [v for v in pool if v.failure.kind is Kind.PYTHON]
         if not pool:
             return None
@@ -219,12 +219,12 @@ def _status(reader: Reader) -> Verdict | None:
     statuses = reader.board.statuses
     told = [s for s in statuses if s.code in _CODES]
     if told:
-        return _from_status(told[0], Tier.STATUS, _CODES[told[0].code][0])
+        return _from_status(told[0], Weight.STATUS, _CODES[told[0].code][0])
     tests = [s for s in statuses if s.code in _PYTEST_CODES] if reader.pytest.seen else []
     if tests:
-        return _from_status(tests[0], Tier.STATUS, _PYTEST_CODES[tests[0].code])
+        return _from_status(tests[0], Weight.STATUS, _PYTEST_CODES[tests[0].code])
     own = [s for s in statuses if s.code not in {-15, 143}] or statuses
-    return _from_status(own[0], Tier.STATUS, "unknown") if own else None
+    return _from_status(own[0], Weight.STATUS, "unknown") if own else None
 
 
 def _silence(reader: Reader, last_line: int) -> Verdict | None:
@@ -232,7 +232,7 @@ def _silence(reader: Reader, last_line: int) -> Verdict | None:
     if reader.ended or not last_line or _QUIET.match(reader.last_text):
         return None
     last = Status(last_line, 0, reader.last_text, reader.segment)
-    verdict = _from_status(last, Tier.STATUS, "unknown")
+    verdict = _from_status(last, Weight.STATUS, "unknown")
     verdict.silent = True
     return verdict
 
@@ -240,7 +240,7 @@ def _silence(reader: Reader, last_line: int) -> Verdict | None:
 def _infra(best: Verdict | None, alive: list[Verdict], reader: Reader) -> bool:
     if best is None:
         return False
-    own = [v for v in alive if v.tier <= Tier.FOLLOWER]
+    own = [v for v in alive if v.tier <= Weight.FOLLOWER]
     tests = [v for v in own if v.failure.kind is Kind.PYTEST]
     if best.failure.kind is Kind.PYTEST and best in tests:
         return all(_retry(v, reader) for v in tests)

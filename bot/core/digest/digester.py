@@ -4,8 +4,8 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bot.core.digest.choose import Choice, choose_cause
-from bot.core.digest.evidence import Kind, Tier
+from bot.core.digest.choose import Chosen, choose_cause
+from bot.core.digest.evidence import Kind, Weight
 from bot.core.digest.excerpt import bounded, excerpt_of, folded, numbered, redacted
 from bot.core.digest.judge import Verdict, exception_name
 from bot.core.digest.places import Places, place_of, related
@@ -13,7 +13,7 @@ from bot.core.digest.reader import Reader
 from bot.core.digest.scan import Scanner
 from bot.core.digest.shapes import parse
 from bot.core.digest.signatures import Signatures
-from bot.core.model.digests import Annotation, Digest, Progress
+from bot.core.model.digests import Digest, Location, Progress
 
 _Raw = bytes
 _MAX_ANNOTATIONS = 20
@@ -82,7 +82,7 @@ class Digester:
         text = [line.text for line in parse(0, raw)][-1]
         return self._redact(text)[:300]
 
-    def _digest(self, reader: Reader, choice: Choice, tail: tuple[str, ...], lines: int) -> Digest:
+    def _digest(self, reader: Reader, choice: Chosen, tail: tuple[str, ...], lines: int) -> Digest:
         best, progress = choice.best, reader.clock.progress()
         if best is None:
             return Digest(
@@ -114,26 +114,26 @@ class Digester:
             tail=tail,
         )
 
-    def _annotations(self, choice: Choice, best: Verdict) -> tuple[Annotation, ...]:
+    def _annotations(self, choice: Chosen, best: Verdict) -> tuple[Location, ...]:
         found = [self._annotation(best, choice.all)]
         if best.failure.kind is Kind.PYTEST:
             others = [
                 v
                 for v in choice.all
-                if v.failure.kind is Kind.PYTEST and v is not best and v.tier <= Tier.FOLLOWER
+                if v.failure.kind is Kind.PYTEST and v is not best and v.tier <= Weight.FOLLOWER
             ]
             found += [self._annotation(v, ()) for v in others[:_MAX_ANNOTATIONS]]
         unique = {(a.path, a.line): a for a in reversed(found) if a is not None}
         return tuple(reversed(unique.values()))
 
-    def _annotation(self, verdict: Verdict, others: Sequence[Verdict]) -> Annotation | None:
+    def _annotation(self, verdict: Verdict, others: Sequence[Verdict]) -> Location | None:
         for told in (verdict, *related(verdict, others)):
             if place := place_of(told, self._places):
-                return Annotation(*place, self._redact(verdict.text)[:_MAX_CAUSE])
+                return Location(*place, self._redact(verdict.text)[:_MAX_CAUSE])
         return None
 
 
-def _title(choice: Choice, best: Verdict, annotations: Sequence[Annotation]) -> str:
+def _title(choice: Chosen, best: Verdict, annotations: Sequence[Location]) -> str:
     """Return the title: the failure, and its place if the change is at fault."""
     short = best.signature.title if best.signature is not None else ""
     what = short or (annotations[0].message if annotations else best.text)

@@ -5,7 +5,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-from bot.core.digest.signatures import Signature
+from bot.core.digest.signatures import LogSign
 
 MAX_TEXT = 1_000  # characters kept of a line; fewer are shown, so that no cut divides a secret
 MAX_TRACE_TEXT = 600
@@ -24,7 +24,7 @@ _USER_CODE = re.compile(r"E[A-Z0-9](?!8888)[0-8]\d{3}\Z|E[1-4]0\d{3}\Z")
 _SAME = re.compile(r"0x[0-9a-f]+|\d+")
 
 
-class Tier(IntEnum):
+class Weight(IntEnum):
     """The rank of a failure as the cause; lower is better."""
 
     PRIMARY = 1
@@ -100,7 +100,7 @@ class Failure:
     trace: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=_MAX_TRACE))
     before: list[tuple[int, bytes]] = field(default_factory=list)
     after: list[tuple[int, bytes]] = field(default_factory=list)
-    signature: Signature | None = None
+    signature: LogSign | None = None
     weak: bool = False
     test: str = ""
     time: str = ""

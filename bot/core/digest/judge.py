@@ -3,14 +3,14 @@
 import re
 from dataclasses import dataclass, field
 
-from bot.core.digest.evidence import Failure, Kind, Link, Tier, codes_in, is_user_code
-from bot.core.digest.signatures import Role, Signature, Signatures
+from bot.core.digest.evidence import Failure, Kind, Link, Weight, codes_in, is_user_code
+from bot.core.digest.signatures import LogSign, Role, Signatures
 from bot.core.digest.traces import EXCEPTION
 from bot.core.digest.weak import is_compiler
 
 # A role has the tier of its name; what only tells of the job or of nothing has none.
-_TIERS = {role: Tier.__members__.get(role.name, Tier.NOISE) for role in Role}
-_TIERS[Role.KILL] = Tier.STATUS
+_TIERS = {role: Weight.__members__.get(role.name, Weight.NOISE) for role in Role}
+_TIERS[Role.KILL] = Weight.STATUS
 _PROBES = (
     "ModuleNotFoundError",
     "KeyError",
@@ -47,9 +47,9 @@ class Verdict:
     failure: Failure
     no: int
     text: str
-    tier: Tier
+    tier: Weight
     failure_class: str
-    signature: Signature | None = None
+    signature: LogSign | None = None
     codes: list[str] = field(default_factory=list)
     at: str = ""
     link: int = 0
@@ -71,7 +71,7 @@ def judge(failure: Failure, book: Signatures) -> Verdict:
     verdicts = [_weigh(failure, i, book) for i in range(len(failure.links))]
     best = min(verdicts, key=lambda v: v.tier)
     origin = verdicts[_origin(failure, verdicts)]
-    if origin.tier > best.tier or origin.tier == best.tier == Tier.SECONDARY:
+    if origin.tier > best.tier or origin.tier == best.tier == Weight.SECONDARY:
         return best
     if origin.signature is None and origin.failure_class != "test_assertion":
         _explain(origin, verdicts)
@@ -84,7 +84,7 @@ def _origin(failure: Failure, verdicts: list[Verdict]) -> int:
         link = failure.links[i]
         probe = link.context and link.text.startswith(_PROBES)
         hollow = _HOLLOW.search(verdict.text) is not None
-        if verdict.tier < Tier.SECONDARY and not probe and not hollow:
+        if verdict.tier < Weight.SECONDARY and not probe and not hollow:
             return i
     return len(verdicts) - 1
 
@@ -92,7 +92,7 @@ def _origin(failure: Failure, verdicts: list[Verdict]) -> int:
 def _explain(origin: Verdict, verdicts: list[Verdict]) -> None:
     """Let a later link give the class, if no signature knows the origin."""
     for later in verdicts[origin.link + 1 :]:
-        if later.signature is not None and later.tier <= Tier.COMM:
+        if later.signature is not None and later.tier <= Weight.COMM:
             origin.signature, origin.failure_class = later.signature, later.failure_class
             return
 
@@ -104,7 +104,7 @@ def _weigh(failure: Failure, index: int, book: Signatures) -> Verdict:
     no, text = _reason(link, body, codes, book)
     given = failure.signature if index == 0 else None
     signature = given or _signature(failure, text, body, codes, book)
-    tier = Tier.WRAPPER if link.outer else _tier(failure, text, signature)
+    tier = Weight.WRAPPER if link.outer else _tier(failure, text, signature)
     failure_class = (
         signature.failure_class if signature is not None else _class(failure, link, text)
     )
@@ -147,7 +147,7 @@ def _says_nothing(text: str, book: Signatures) -> bool:
 
 def _signature(
     failure: Failure, text: str, body: list[tuple[int, str]], codes: list[str], book: Signatures
-) -> Signature | None:
+) -> LogSign | None:
     first = _known(failure, book, _OUTER.sub("", text))
     if first is not None and first.role not in {Role.FOLLOWER, Role.STATUS}:
         return first
@@ -164,26 +164,26 @@ def _signature(
     return book.by_codes(codes) or (strong[0] if strong else first)
 
 
-def _known(failure: Failure, book: Signatures, text: str) -> Signature | None:
+def _known(failure: Failure, book: Signatures, text: str) -> LogSign | None:
     """Return the signature of a line; only a stop signal makes an exception noise."""
     found = book.find(text)
-    if found is not None and _TIERS[found.role] is Tier.NOISE and failure.kind is not Kind.LINE:
+    if found is not None and _TIERS[found.role] is Weight.NOISE and failure.kind is not Kind.LINE:
         return None
     return found
 
 
-def _tier(failure: Failure, text: str, signature: Signature | None) -> Tier:
+def _tier(failure: Failure, text: str, signature: LogSign | None) -> Weight:
     if _STOPS.match(text):
-        return Tier.NOISE
+        return Weight.NOISE
     if failure.level in {"INFO", "DEBUG"} or (failure.weak and failure.kind is not Kind.CANN):
-        return max(Tier.WEAK, Tier.WEAK if signature is None else _TIERS[signature.role])
+        return max(Weight.WEAK, Weight.WEAK if signature is None else _TIERS[signature.role])
     if signature is not None:
         return _TIERS[signature.role]
     if text.startswith("ray.exceptions."):
-        return Tier.WRAPPER
+        return Weight.WRAPPER
     if failure.kind is Kind.LINE and not is_compiler(text):
-        return Tier.WEAK
-    return Tier.PRIMARY
+        return Weight.WEAK
+    return Weight.PRIMARY
 
 
 def _class(failure: Failure, link: Link, text: str) -> str:

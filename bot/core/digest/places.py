@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from bot.core.digest.evidence import Failure, Frame, Kind, Tier
+from bot.core.digest.evidence import Failure, Frame, Kind, Weight
 from bot.core.digest.judge import Verdict
 
 # The usual folders of a checkout: on runners, and Ray's copy of the folder.
@@ -66,7 +66,7 @@ def _pattern(root: str) -> str:
 def place_of(verdict: Verdict, places: Places) -> tuple[str, int] | None:
     """Return the place of a verdict: of its link, otherwise of the nearest later link."""
     native = verdict.failure.kind is Kind.NATIVE
-    if (verdict.tier >= Tier.SECONDARY and not native) or verdict.text.startswith(
+    if (verdict.tier >= Weight.SECONDARY and not native) or verdict.text.startswith(
         "ray.exceptions."
     ):
         return None
@@ -99,6 +99,6 @@ def _tells_same(failure: Failure, other: Verdict) -> bool:
         return 0 <= other.no - failure.no <= 100 and told.stream == failure.stream
     if told.kind not in {Kind.PYTHON, Kind.PYTEST}:
         return False
-    if other.tier >= Tier.SECONDARY or abs(other.no - failure.no) > 400:
+    if other.tier >= Weight.SECONDARY or abs(other.no - failure.no) > 400:
         return False
     return told.stream == failure.stream or (told.kind is Kind.PYTEST and other.no > failure.no)

@@ -26,7 +26,7 @@ _STALL = timedelta(minutes=10)  # a shorter silence is a slow step, not a stall
 
 
 @dataclass(slots=True)
-class Clock:
+class ProgressClock:
     """Remembers the first and the last sign of progress."""
 
     step: int = 0

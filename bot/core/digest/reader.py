@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 
 from bot.core.digest.evidence import MAX_TEXT, Board, Failure, Kind, Status, codes_in
-from bot.core.digest.progress import Clock
+from bot.core.digest.progress import ProgressClock
 from bot.core.digest.pytests import ENDED, PytestReport, verdict
 from bot.core.digest.shapes import Line, parse
-from bot.core.digest.signatures import Role, Signature, Signatures
+from bot.core.digest.signatures import LogSign, Role, Signatures
 from bot.core.digest.traces import Traces
 from bot.core.digest.weak import exit_codes, is_weak
 
@@ -53,7 +53,7 @@ class Reader:
         """Start before the first line."""
         self.until = 0
         self.board = Board()
-        self.clock = Clock()
+        self.clock = ProgressClock()
         self.book = signatures
         self.traces = Traces(self.board, self.noise)
         self.pytest = PytestReport(self.board)
@@ -258,7 +258,7 @@ class Reader:
         failure.time = at
         self._keep(failure, line)
 
-    def _signed(self, line: Line, signature: Signature) -> None:
+    def _signed(self, line: Line, signature: LogSign) -> None:
         if signature.clears is not None:
             self.board.notes.discard(signature.clears)
         match signature.role:
@@ -276,7 +276,7 @@ class Reader:
             case _:
                 self._keep(self._failure(line, Kind.LINE, signature), line)
 
-    def _kill(self, line: Line, signature: Signature) -> None:
+    def _kill(self, line: Line, signature: LogSign) -> None:
         if any(_THROUGHPUT.search(raw) for _, raw in self._before()):
             self.clock.seen(line.no, line.wall)
         self.board.kill(self._failure(line, Kind.LINE, signature))
@@ -288,7 +288,7 @@ class Reader:
         minor = failure.signature is None or failure.signature.role in _MINOR
         return minor and not codes_in(line.text) and next(exit_codes(line.text), None) is None
 
-    def _failure(self, line: Line, kind: Kind, signature: Signature | None) -> Failure:
+    def _failure(self, line: Line, kind: Kind, signature: LogSign | None) -> Failure:
         failure = Failure(
             kind, line.stream, self.segment, signature=signature, wall=line.wall, level=line.level
         )

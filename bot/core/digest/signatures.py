@@ -54,7 +54,7 @@ class Role(StrEnum):
     NOISE_BLOCK = "noise_block"
 
 
-class Signature(BaseModel):
+class LogSign(BaseModel):
     """One mechanism: its patterns, its class, and whether a retry helps."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -87,7 +87,7 @@ class _File(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     version: Literal[1]
-    signatures: list[Signature]
+    signatures: list[LogSign]
 
 
 def _compiled(pattern: str) -> Any:
@@ -101,11 +101,11 @@ def _compiled(pattern: str) -> Any:
 class Signatures:
     """All signatures in order of precedence; immutable, so many digesters share them."""
 
-    def __init__(self, signatures: Sequence[Signature], *, own: int = 0) -> None:
+    def __init__(self, signatures: Sequence[LogSign], *, own: int = 0) -> None:
         """Compile them; the first `own` are a repository's, which the triggers do not cover."""
         self.all = tuple(signatures)
         self._unless = [None if s.unless is None else _compiled(s.unless) for s in self.all]
-        self._by_code: dict[str, Signature] = {}
+        self._by_code: dict[str, LogSign] = {}
         for signature in self.all:
             for code in signature.codes:
                 self._by_code.setdefault(code, signature)
@@ -118,7 +118,7 @@ class Signatures:
         self.words = re2.compile(words.encode(), _raw_options())
         self.prefilter = re2.compile(f"{words}|{BARS}".encode(), _raw_options())
 
-    def find(self, text: str, seen: Container[str] = ()) -> Signature | None:
+    def find(self, text: str, seen: Container[str] = ()) -> LogSign | None:
         """Return the first signature that matches the text; `seen` names the notes so far."""
         hits: list[int] = self._filter.Match(text) or []
         for hit in sorted(hits):
@@ -128,7 +128,7 @@ class Signatures:
                 return self.all[i]
         return None
 
-    def by_codes(self, codes: Iterable[str]) -> Signature | None:
+    def by_codes(self, codes: Iterable[str]) -> LogSign | None:
         """Return the signature of the first code that has one."""
         return next((self._by_code[c] for c in codes if c in self._by_code), None)
 
@@ -148,7 +148,7 @@ def _raw_options() -> Any:
     return options
 
 
-def _prefilter(own: Sequence[Signature]) -> str:
+def _prefilter(own: Sequence[LogSign]) -> str:
     """Join the triggers with a repository's patterns, whose anchors do not fit raw lines."""
     relaxed = []
     for pattern in [s.match for s in own if s.match] + [re.escape(c) for s in own for c in s.codes]:
@@ -165,7 +165,7 @@ def _is_valid(pattern: str) -> bool:
     return True
 
 
-def load_signatures(text: str, *, own: Sequence[Signature] = ()) -> Signatures:
+def load_signatures(text: str, *, own: Sequence[LogSign] = ()) -> Signatures:
     """Read `config/signatures.yml`, a repository's own first; `ValueError` lists errors."""
     book = _File.model_validate(yaml.load(text, Loader=_LOADER))  # noqa: S506  one of the two safe ones
     names = [s.name for s in book.signatures]

@@ -37,7 +37,7 @@ _BELONGS = re.compile(
 
 
 @dataclass(slots=True)
-class State:
+class TraceState:
     """The state of one stream: in a traceback, or in a message that may continue."""
 
     open: evidence.Link | None = None
@@ -60,7 +60,7 @@ class Traces:
         """Start empty. `is_noise` tells whether a message line belongs to nothing."""
         self._board = board
         self._noise = is_noise
-        self._states: OrderedDict[str, State] = OrderedDict()
+        self._states: OrderedDict[str, TraceState] = OrderedDict()
         self._joining: tuple[str, int] = ("", 0)
 
     @property
@@ -73,11 +73,11 @@ class Traces:
         state = self._states.get(stream)
         return state is not None and state.open is not None
 
-    def state(self, stream: str) -> State:
+    def state(self, stream: str) -> TraceState:
         """Return the state of a stream; with too many streams forget the longest silent one."""
         state = self._states.get(stream)
         if state is None:
-            state = self._states[stream] = State()
+            state = self._states[stream] = TraceState()
             if len(self._states) > _MAX_STREAMS:
                 self._states.popitem(last=False)
         else:
@@ -124,7 +124,7 @@ class Traces:
         if line.text.startswith("ray::") and line.no - no <= 2 and no:
             line.stream = stream
 
-    def _start(self, state: State, line: Line, segment: int) -> evidence.Link:
+    def _start(self, state: TraceState, line: Line, segment: int) -> evidence.Link:
         if state.after is not None and _OUTER.search(state.after.text):
             state.joined = state.joined or "inner"
             state.after.outer = True
@@ -139,7 +139,7 @@ class Traces:
         return link
 
     @staticmethod
-    def _begin(state: State, line: Line, segment: int) -> evidence.Failure:
+    def _begin(state: TraceState, line: Line, segment: int) -> evidence.Failure:
         failure = evidence.Failure(
             evidence.Kind.PYTHON, line.stream, segment, links=[], wall=line.wall
         )
@@ -147,7 +147,7 @@ class Traces:
         failure.noise, state.mute = state.mute, False
         return failure
 
-    def _headless(self, state: State, line: Line, segment: int) -> bool:
+    def _headless(self, state: TraceState, line: Line, segment: int) -> bool:
         frame = FRAME.match(line.text)
         if frame and not frame[3] and state.failure is not None and state.after is not None:
             return self._fault(state, line, frame)
@@ -159,13 +159,13 @@ class Traces:
         return True
 
     @staticmethod
-    def _thread(state: State, link: evidence.Link, *, current: bool) -> None:
+    def _thread(state: TraceState, link: evidence.Link, *, current: bool) -> None:
         """Begin a thread's frames: the current thread counts, otherwise the first one."""
         if current:
             link.frames.clear()
         state.threads = 1 if current or not link.frames else 2
 
-    def _fault(self, state: State, line: Line, frame: re.Match[str]) -> bool:
+    def _fault(self, state: TraceState, line: Line, frame: re.Match[str]) -> bool:
         """Read a frame of a `most recent call first` list: the first one is the deepest."""
         link, failure = state.after, state.failure
         assert link is not None
@@ -176,7 +176,7 @@ class Traces:
         self._trace(state, line)
         return True
 
-    def _inside(self, state: State, line: Line) -> bool:
+    def _inside(self, state: TraceState, line: Line) -> bool:
         link, text = state.open, line.text
         assert link is not None
         if frame := FRAME.match(text):
@@ -199,7 +199,7 @@ class Traces:
         self._trace(state, line)
         return True
 
-    def _close(self, state: State, link: evidence.Link, line: Line) -> None:
+    def _close(self, state: TraceState, link: evidence.Link, line: Line) -> None:
         failure = state.failure
         assert failure is not None
         link.no, link.text = line.no, line.text[: evidence.MAX_TEXT]
@@ -210,7 +210,7 @@ class Traces:
         if new and not failure.noise:
             self._board.add(failure)
 
-    def _separator(self, state: State, line: Line) -> bool:
+    def _separator(self, state: TraceState, line: Line) -> bool:
         kind = "cause" if _CAUSE in line.text else "context" if _CONTEXT in line.text else ""
         if not kind:
             return False
@@ -221,7 +221,7 @@ class Traces:
         self._trace(state, line)
         return True
 
-    def _continue(self, state: State, line: Line) -> bool:
+    def _continue(self, state: TraceState, line: Line) -> bool:
         if self._separator(state, line):
             state.after = None
             return True
@@ -246,12 +246,12 @@ class Traces:
         return self._append(state, link, line)
 
     @staticmethod
-    def _is_new(state: State, text: str) -> bool:
+    def _is_new(state: TraceState, text: str) -> bool:
         """Return True for an unindented line that does not belong to the message before it."""
         exception = state.failure is not None and state.failure.kind is evidence.Kind.PYTHON
         return not exception or state.plain > _MAX_PLAIN or state.blank or text.startswith("+ ")
 
-    def _append(self, state: State, link: evidence.Link, line: Line) -> bool:
+    def _append(self, state: TraceState, link: evidence.Link, line: Line) -> bool:
         failure = state.failure
         if self._noise(line.text):
             if (
@@ -267,6 +267,6 @@ class Traces:
         return True
 
     @staticmethod
-    def _trace(state: State, line: Line) -> None:
+    def _trace(state: TraceState, line: Line) -> None:
         if state.failure is not None:
             state.failure.trace.append((line.no, line.text[: evidence.MAX_TRACE_TEXT]))

@@ -18,7 +18,7 @@ _BY_ITSELF = frozenset({Starts.ITSELF, Starts.GITHUB})
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class PastCommit:
     """A past commit and its changed files; both names of a renamed file."""
 
     name: str
@@ -103,7 +103,7 @@ class Difference:
     commits: tuple[CommitDifference, ...]
 
 
-def read_commits(lines: Iterable[str]) -> tuple[Commit, ...] | BadLine:
+def read_commits(lines: Iterable[str]) -> tuple[PastCommit, ...] | BadLine:
     """Read commits from JSON lines with ``commit`` and ``files``; ignore other keys."""
     commits = []
     for number, line in enumerate(lines, 1):
@@ -116,7 +116,7 @@ def read_commits(lines: Iterable[str]) -> tuple[Commit, ...] | BadLine:
 
 
 def simulate(
-    policy: Policy, commits: Sequence[Commit], minutes: Mapping[str, float] | None = None
+    policy: Policy, commits: Sequence[PastCommit], minutes: Mapping[str, float] | None = None
 ) -> Simulation:
     """Return the suites that ``policy`` would have started for each commit.
 
@@ -186,7 +186,7 @@ def _hours(npu_hours: float) -> float:
     return round(npu_hours, 2)
 
 
-def _commit(line: str) -> Commit | str:
+def _commit(line: str) -> PastCommit | str:
     """Return the commit of a line, or the error in it."""
     try:
         data = json.loads(line)
@@ -197,10 +197,10 @@ def _commit(line: str) -> Commit | str:
         return 'is not like {"commit": "1a2b3c4", "files": ["src/a.py"]}'
     if not all(isinstance(path, str) for path in files):
         return "has a file that is no text"
-    return Commit(name, tuple(files))
+    return PastCommit(name, tuple(files))
 
 
-def _simulated(policy: Policy, commit: Commit) -> Simulated:
+def _simulated(policy: Policy, commit: PastCommit) -> Simulated:
     files = [ChangedFile(path) for path in commit.files]
     chosen = select(policy, files, truncated=len(files) > MAX_LISTED_FILES).selected
     started = tuple(name for name in chosen if starts(policy.suites[name]) in _BY_ITSELF)

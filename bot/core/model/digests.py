@@ -11,7 +11,7 @@ UNKNOWN = "unknown"  # the class of a failure that no signature explains
 
 
 @dataclass(frozen=True, slots=True)
-class Annotation:
+class Location:
     """A line of the repository that a reader of the pull request should look at."""
 
     path: str
@@ -46,7 +46,7 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     excerpt: str = ""
     excerpt_lines: tuple[tuple[int, str], ...] = ()
     traceback: str = ""
-    annotations: tuple[Annotation, ...] = ()
+    annotations: tuple[Location, ...] = ()
     hint: str = ""
     lines: int = 0
     bytes: int = 0

@@ -19,7 +19,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class SnapshotPool:
     """A pool, and the NPUs that RayJobs may hold of it at once."""
 
     name: str
@@ -41,7 +41,7 @@ class Snapshot:
     policy_sha: str
     limits: Limits
     log: Log
-    pool: Pool | None = None  # None: the label itself
+    pool: SnapshotPool | None = None  # None: the label itself
     retryable: bool = True  # False: a changed file matches env_paths
     altered: tuple[str, ...] = ()  # inputs that a person set: such a run says nothing for the gate
     reason: Message = NOTHING  # why it was selected, in words

@@ -63,7 +63,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class GateDue:
     """The gate of a SHA should be looked at anew.
 
     ``number`` is the pull request it is shown for; 0 for none.

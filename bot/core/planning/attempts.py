@@ -7,7 +7,7 @@ from datetime import datetime
 from bot.core.messages import Message
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.runs import Claimant, Rank, Run, State
-from bot.core.model.snapshot import Label, Pool, Snapshot
+from bot.core.model.snapshot import Label, Snapshot, SnapshotPool
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan, RunClaimants
 from bot.core.policy.models import Policy, Start, Suite
@@ -165,7 +165,7 @@ def audit_of(run: Run, what: str, rule: str, now: datetime, *, who: str = BY_ITS
 def freeze(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: Message) -> Snapshot:
     """Freeze a suite for a run: later changes of the policy do not reach it."""
     policy, suite = at.policy, at.policy.suites[name]
-    pool = Pool(suite.pool, policy.pools[suite.pool].npus) if suite.pool else None
+    pool = SnapshotPool(suite.pool, policy.pools[suite.pool].npus) if suite.pool else None
     return Snapshot(
         name=name,
         suite=suite,

@@ -13,7 +13,7 @@ from bot.core.model.ids import Sha
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import MergeGroup, SelectionDetails, StoredSelection, SuiteSelection
 from bot.core.model.snapshot import Snapshot
-from bot.core.model.views import Gate
+from bot.core.model.views import GateDue
 from bot.core.planning.attempts import AttemptMaker, latest
 from bot.core.planning.commits import Commit, drop_source, runs_again, start
 from bot.core.planning.plan import Plan, RunClaimants
@@ -121,7 +121,7 @@ def plan_group(
     return replace(
         start(commit, reasons, runs, lambda run, now: runs_again(run, now, fresh=False), maker),
         selection=_selection(group, reused),
-        gates=(Gate(commit.repo_id, commit.sha, 0, name=policy.gate.name),),
+        gates=(GateDue(commit.repo_id, commit.sha, 0, name=policy.gate.name),),
     )
 
 
@@ -166,5 +166,5 @@ def end_group(
     return Plan(
         selection=replace(row, data=replace(row.data, group=replace(group, over_at=now))),
         drop_claimants=drop_source(runs, group_source(row.sha), why),
-        gates=(Gate(row.repo_id, row.sha, 0, closed=why),),
+        gates=(GateDue(row.repo_id, row.sha, 0, closed=why),),
     )

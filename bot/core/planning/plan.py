@@ -11,7 +11,7 @@ from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Claimant, Run, StopRequest
 from bot.core.model.selections import StoredSelection
-from bot.core.model.views import Gate, Proposal, Reply
+from bot.core.model.views import GateDue, Proposal, Reply
 
 BY_ITSELF = "ascend-ci[bot]"
 """The bot's name in the audit; no person's login has brackets."""
@@ -101,7 +101,7 @@ class Plan:
     ] = ()  # the first stays, before one to supersede
     forced: tuple[tuple[RunId, str], ...] = ()  # who overrides the limits for what waits
     run_events: tuple[RunEvent, ...] = ()
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[GateDue, ...] = ()
     replies: tuple[Reply, ...] = ()
     proposal: Proposal | None = None
     republish: tuple[RepublishCheck, ...] = ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from bot.core.model.ids import RunId
 from bot.core.model.pulls import Approval
 from bot.core.model.runs import Claimant
-from bot.core.model.views import Gate
+from bot.core.model.views import GateDue
 from bot.core.planning.attempts import NewRun
 from bot.core.planning.permissions import Refusal
 from bot.core.planning.plan import AuditEntry, DropClaimant, Plan, Restated
@@ -52,7 +52,7 @@ class PlanBuilder:
         made = len(self.new_runs) + len(self.add_claimants) + len(self.drop_claimants)
         return made, self.approval is not None
 
-    def build(self, gate: Gate) -> Plan:
+    def build(self, gate: GateDue) -> Plan:
         """Return the plan; it looks at ``gate`` again."""
         base = self.base or Plan()
         known = any(item.sha == gate.sha for item in base.gates)

@@ -8,7 +8,7 @@ from bot.core.model.ids import Sha, short
 from bot.core.model.pulls import Pull
 from bot.core.model.runs import Rank, Run, State
 from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, SuiteSelection
-from bot.core.model.views import Gate
+from bot.core.model.views import GateDue
 from bot.core.planning.attempts import AttemptMaker, PolicyAt, freeze
 from bot.core.planning.commits import Commit, runs_again, start
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
@@ -144,7 +144,7 @@ def plan_head(evaluation: Evaluation, present: ExistingRuns, maker: AttemptMaker
         selection=stored_selection(evaluation),
         drop_claimants=tuple(_dropped_claimants(evaluation, present, kept)),
         gates=(
-            Gate(pull.repo_id, pull.head_sha, pull.number, name=evaluation.at.policy.gate.name),
+            GateDue(pull.repo_id, pull.head_sha, pull.number, name=evaluation.at.policy.gate.name),
         ),
     )
 
@@ -228,11 +228,11 @@ def plan_closed(pull: Pull, wanted: tuple[RunClaimants, ...], why: Message) -> P
     """Plan the end of a pull request: its runs lose their claimant, and its gate is closed."""
     source = pr_source(pull.number)
     drops = tuple(DropClaimant(item.run.id, source, why) for item in wanted)
-    gate = Gate(pull.repo_id, pull.head_sha, pull.number, closed=why)
+    gate = GateDue(pull.repo_id, pull.head_sha, pull.number, closed=why)
     return Plan(pull=replace(pull, open=False), drop_claimants=drops, gates=(gate,))
 
 
-def gate_of_former_head(sha: Sha, pull: Pull) -> Gate:
+def gate_of_former_head(sha: Sha, pull: Pull) -> GateDue:
     """Return the closed gate of a commit that is no longer the head."""
     why = Message("superseded_by", sha=short(pull.head_sha))
-    return Gate(pull.repo_id, sha, pull.number, closed=why)
+    return GateDue(pull.repo_id, sha, pull.number, closed=why)

@@ -12,7 +12,7 @@ from bot.core.model.pulls import Approval
 from bot.core.model.runs import Rank, Run, State
 from bot.core.model.selections import StoredSelection
 from bot.core.model.snapshot import Snapshot
-from bot.core.model.views import Gate
+from bot.core.model.views import GateDue
 from bot.core.planning import attempts
 from bot.core.planning.commits import rerun_request, speaks_for
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
@@ -41,10 +41,10 @@ class StartRequest:
     selection: StoredSelection | None = None  # as the commit's gate has it; None: a former head
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> GateDue:
         """Return the gate of the commit, which has to be looked at again."""
         pull, policy = self.evaluation.pull, self.evaluation.at.policy
-        return Gate(pull.repo_id, self.requester.sha, pull.number, name=policy.gate.name)
+        return GateDue(pull.repo_id, self.requester.sha, pull.number, name=policy.gate.name)
 
 
 class Starter:

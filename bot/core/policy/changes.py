@@ -21,7 +21,7 @@ from bot.core.policy.models import Mode, Policy, Suite, Tier
 _WILD = frozenset("*?+[\\")
 
 
-class Kind(StrEnum):
+class Effect(StrEnum):
     """The kind of a difference, in the order in which people should look at them."""
 
     LOOSENED = "loosened"
@@ -35,7 +35,7 @@ class Kind(StrEnum):
 class Change:
     """One difference; ``what`` is the key of the words that name the rule."""
 
-    kind: Kind
+    kind: Effect
     path: str  # dotted, as in errors
     value: tuple[str, str] | None = None  # the values; "" is the default
     added: tuple[str, ...] = ()
@@ -64,9 +64,9 @@ class Comparison:
     @property
     def loosened(self) -> tuple[Change, ...]:
         """Return the changes that need a deliberate decision."""
-        return self.of(Kind.LOOSENED)
+        return self.of(Effect.LOOSENED)
 
-    def of(self, kind: Kind) -> tuple[Change, ...]:
+    def of(self, kind: Effect) -> tuple[Change, ...]:
         """Return the changes of one kind."""
         return tuple(change for change in self.changes if change.kind is kind)
 
@@ -99,7 +99,7 @@ def changes(old: Policy | None, new: Policy) -> tuple[Change, ...]:
     found += _named("runners", old.runners if old else {}, new.runners)
     found += _named("pools", old.pools if old else {}, new.pools)
     found += _named("nightly", _by_name(old.nightly if old else ()), _by_name(new.nightly))
-    order = list(Kind)
+    order = list(Effect)
     return tuple(sorted(found, key=lambda change: order.index(change.kind)))
 
 
@@ -128,7 +128,7 @@ def _plain(path: str, old: Any, new: Any) -> Iterator[Change]:
     elif isinstance(new, Mapping):
         yield from _keyed(path, old, new)
     else:
-        yield Change(Kind.CHANGED, path, (_text(old), _text(new)))
+        yield Change(Effect.CHANGED, path, (_text(old), _text(new)))
 
 
 def _keyed(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
@@ -138,10 +138,10 @@ def _keyed(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterato
             yield Change(_presence(name, old, new), f"{path}.{name}", value)
 
 
-def _presence(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Kind:
+def _presence(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Effect:
     if name not in old:
-        return Kind.ADDED
-    return Kind.CHANGED if name in new else Kind.REMOVED
+        return Effect.ADDED
+    return Effect.CHANGED if name in new else Effect.REMOVED
 
 
 def _listed(path: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> Change:
@@ -149,10 +149,10 @@ def _listed(path: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> Change:
     added = tuple(_text(item) for item in new if item not in old)
     removed = tuple(_text(item) for item in old if item not in new)
     what = "" if added or removed else "what_order"
-    return Change(Kind.CHANGED, path, added=added, removed=removed, what=what)
+    return Change(Effect.CHANGED, path, added=added, removed=removed, what=what)
 
 
-def _with(handler: Handler, *, what: str, kind: Kind | None = None) -> Handler:
+def _with(handler: Handler, *, what: str, kind: Effect | None = None) -> Handler:
     """Return ``handler`` with the words that name the rule, and a kind if one is given."""
 
     def named(path: str, old: Any, new: Any) -> Iterator[Change]:
@@ -166,7 +166,7 @@ def _by(looser: Callable[[Any, Any], bool], what: str) -> Handler:
     """Return a handler that asks ``looser(old, new)``: ``lt`` where more is looser."""
 
     def judged(path: str, old: Any, new: Any) -> Iterator[Change]:
-        kind = Kind.LOOSENED if looser(old, new) else Kind.TIGHTENED
+        kind = Effect.LOOSENED if looser(old, new) else Effect.TIGHTENED
         yield Change(kind, path, (_text(old), _text(new)), what=what)
 
     return judged
@@ -178,12 +178,12 @@ def _more_loosens(path: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iter
     gained = [item for item in change.added if not item.startswith("!")]
     freed = [item for item in change.removed if item.startswith("!")]
     looser = gained or freed or not (change.added or change.removed)
-    yield replace(change, kind=Kind.LOOSENED if looser else Kind.TIGHTENED)
+    yield replace(change, kind=Effect.LOOSENED if looser else Effect.TIGHTENED)
 
 
 def _mode(path: str, old: Mode, new: Mode) -> Iterator[Change]:
     """Judge the mode: in a dry run the gate always passes."""
-    kind = Kind.LOOSENED if new is Mode.DRY_RUN else Kind.CHANGED
+    kind = Effect.LOOSENED if new is Mode.DRY_RUN else Effect.CHANGED
     yield Change(kind, path, (_text(old), _text(new)), what="what_mode")
 
 
@@ -198,10 +198,10 @@ def _settable(path: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iter
 def _setting(path: str, old: str | None, new: str | None) -> Change:
     what = "what_settable"
     if new is None:
-        return Change(Kind.TIGHTENED, path, removed=(old or "",), what=what)
+        return Change(Effect.TIGHTENED, path, removed=(old or "",), what=what)
     if old is None:
-        return Change(Kind.LOOSENED, path, added=(new,), what=what)
-    kind = Kind.TIGHTENED if _is_within(new, old) else Kind.LOOSENED
+        return Change(Effect.LOOSENED, path, added=(new,), what=what)
+    kind = Effect.TIGHTENED if _is_within(new, old) else Effect.LOOSENED
     return Change(kind, path, (old, new), what=what)
 
 
@@ -235,7 +235,7 @@ def _suites(old: Policy | None, new: Policy) -> Iterator[Change]:
             yield from _removed(path, before)
         elif old is None or before is None:
             told = (after.tier.value, number(_hours(after, new)))
-            yield Change(Kind.ADDED, path, added=told, what="what_suite")
+            yield Change(Effect.ADDED, path, added=told, what="what_suite")
         else:
             yield from _parts(path, before, after, _SUITE)
             yield from _effects(path, (before, _hours(before, old)), (after, _hours(after, new)))
@@ -244,7 +244,7 @@ def _suites(old: Policy | None, new: Policy) -> Iterator[Change]:
 def _removed(path: str, suite: Suite | None) -> Iterator[Change]:
     required = suite is not None and suite.is_required
     yield Change(
-        Kind.LOOSENED if required else Kind.REMOVED,
+        Effect.LOOSENED if required else Effect.REMOVED,
         path,
         what="what_required_removed" if required else "",
     )
@@ -254,11 +254,11 @@ def _effects(path: str, old: tuple[Suite, float], new: tuple[Suite, float]) -> I
     """Report the combined effect of several keys of a suite: required or not, and its cost."""
     (before, hours), (after, hours_now) = old, new
     if before.is_required is not after.is_required:
-        kind = Kind.LOOSENED if before.is_required else Kind.TIGHTENED
+        kind = Effect.LOOSENED if before.is_required else Effect.TIGHTENED
         value = (_text(before.is_required), _text(after.is_required))
         yield Change(kind, f"{path}.required", value, what="what_required")
     if hours != hours_now:
-        yield Change(Kind.CHANGED, path, (number(hours), number(hours_now)), what="what_cost")
+        yield Change(Effect.CHANGED, path, (number(hours), number(hours_now)), what="what_cost")
 
 
 def _hours(suite: Suite, policy: Policy) -> float:
@@ -272,10 +272,10 @@ def _log(old: Policy, new: Policy) -> Iterator[Change]:
 
 
 def _redact(path: str, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Change]:
-    kind = Kind.TIGHTENED if set(old) <= set(new) else Kind.LOOSENED
+    kind = Effect.TIGHTENED if set(old) <= set(new) else Effect.LOOSENED
     fresh = len(set(new) - set(old))
     now = str(len(new))
-    if fresh and kind is Kind.LOOSENED:
+    if fresh and kind is Effect.LOOSENED:
         now = Message("value_new", count=len(new), fresh=fresh)
     yield Change(kind, path, (str(len(old)), now), what="what_redact")
 
@@ -292,7 +292,7 @@ def _text(value: Any) -> str:
 _TOP: Mapping[str, Handler] = {
     "mode": _mode,
     "branches": _with(_more_loosens, what="what_branches"),
-    "dispatch_ref": _with(_plain, what="what_dispatch_ref", kind=Kind.LOOSENED),
+    "dispatch_ref": _with(_plain, what="what_dispatch_ref", kind=Effect.LOOSENED),
     "drafts": _by(lt, "what_drafts"),
     **dict.fromkeys(
         ("runners", "pools", "suites", "nightly", "trust", "limits", "gate", "report", "log"),

@@ -80,13 +80,13 @@ Grant = Annotated[
 ]
 
 
-class Part(BaseModel):
+class PolicyPart(BaseModel):
     """A mapping of the policy; it refuses unknown keys and never changes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Runner(Part):
+class Runner(PolicyPart):
     """The capacity of the runners of one label."""
 
     npus: v.CountOrNone = Field(8, description="NPUs of one runner")
@@ -94,18 +94,18 @@ class Runner(Part):
     slots: v.Count = Field(1, description="Jobs that the label runs at once")
 
 
-class Pool(Part):
+class Pool(PolicyPart):
     """NPUs of a cluster that RayJobs share."""
 
     npus: v.Count = Field(8, description="NPUs that RayJobs use at once")
     chip: v.Text = Field("", description="Chip generation, shown to people")
 
 
-class Baseline(Part):
+class Baseline(PolicyPart):
     """Reserved for stored measurements; it has no keys yet."""
 
 
-class Suite(Part):
+class Suite(PolicyPart):
     """A test suite: a workflow, its inputs, and the runners that it fits."""
 
     workflow: v.Workflow = Field(description="File name in .github/workflows/")
@@ -216,7 +216,7 @@ _DEFAULTS = {
 }
 
 
-class Trust(Part):
+class Trust(PolicyPart):
     """The permission levels for starting suites."""
 
     auto: Grant = Field(
@@ -235,7 +235,7 @@ class Trust(Part):
     )
 
 
-class Limits(Part):
+class Limits(PolicyPart):
     """The limits of what may be spent."""
 
     debounce_seconds: Annotated[int, Field(strict=True, ge=0, le=3600)] = Field(
@@ -246,7 +246,7 @@ class Limits(Part):
     commands_per_minute: v.Count = Field(10, description="Commands of one person in a minute")
 
 
-class Gate(Part):
+class Gate(PolicyPart):
     """The check run to make required."""
 
     name: Annotated[str, Field(strict=True, min_length=1, max_length=100)] = Field(
@@ -254,14 +254,14 @@ class Gate(Part):
     )
 
 
-class Report(Part):
+class Report(PolicyPart):
     """Comments and their language."""
 
     comment: Comment = Field(Comment.ON_FAILURE, description="When to comment on a pull request")
     language: Language = Field(Language.EN, description="Language of all texts")
 
 
-class Signature(Part):
+class Signature(PolicyPart):
     """A log signature: the fields of ``bot.core.digest``'s signature, described for editors."""
 
     name: v.SignatureName = Field(description="Its name")
@@ -287,7 +287,7 @@ class Signature(Part):
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
-class Log(Part):
+class Log(PolicyPart):
     """How logs are read."""
 
     repo_roots: tuple[v.Root, ...] = Field(
@@ -301,7 +301,7 @@ class Log(Part):
     )
 
 
-class Nightly(Part):
+class Nightly(PolicyPart):
     """A schedule: suites that start at a time of the day."""
 
     name: v.Key = Field("nightly", description="Its name; each name is used once")
@@ -314,7 +314,7 @@ class Nightly(Part):
     )
 
 
-class Policy(Part):
+class Policy(PolicyPart):
     """The whole file `.github/ascend-ci.yml`."""
 
     version: Literal[1] = Field(description="Version of this format")

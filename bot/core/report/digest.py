@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.core.github.limits import ANNOTATIONS_A_REQUEST
-from bot.core.model.digests import UNKNOWN, Annotation, Digest, Progress
+from bot.core.model.digests import UNKNOWN, Digest, Location, Progress
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import LogRead
 from bot.core.model.views import SuiteView
@@ -51,7 +51,7 @@ def cause_of(view: SuiteView) -> str:
     return title
 
 
-def annotations_of(digest: Digest) -> tuple[Annotation, ...]:
+def annotations_of(digest: Digest) -> tuple[Location, ...]:
     """Return the annotations of files in the checkout; an absolute path is not in the diff."""
     found = [item for item in digest.annotations if item.line and not item.path.startswith("/")]
     return tuple(found[:ANNOTATIONS_A_REQUEST])

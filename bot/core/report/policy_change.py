@@ -8,7 +8,7 @@ from bot.core.github.limits import TEXT_BYTES
 from bot.core.messages.words import listing
 from bot.core.model.ids import Sha
 from bot.core.model.views import Annotation, CheckWrite, Proposal
-from bot.core.policy.changes import Before, Change, Comparison, Kind
+from bot.core.policy.changes import Before, Change, Comparison, Effect
 from bot.core.policy.loading import PolicyError
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter, sentences
@@ -86,7 +86,7 @@ def _sections(writer: MarkdownWriter, comparison: Comparison) -> list[Section]:
     return [
         _why(writer, comparison),
         _list(writer, "", (_error(writer, error) for error in comparison.errors)),
-        *(_kind(writer, comparison, kind) for kind in Kind),
+        *(_kind(writer, comparison, kind) for kind in Effect),
         _list(writer, "kind_warnings", (_error(writer, error) for error in comparison.warnings)),
         _simulate(writer, comparison),
         _holds(writer, comparison),
@@ -105,7 +105,7 @@ def _why(writer: MarkdownWriter, comparison: Comparison) -> Section:
     return "" if comparison.changes else writer.text("policy_same_why")
 
 
-def _kind(writer: MarkdownWriter, comparison: Comparison, kind: Kind) -> Section:
+def _kind(writer: MarkdownWriter, comparison: Comparison, kind: Effect) -> Section:
     return _list(writer, f"kind_{kind}", (_line(writer, change) for change in comparison.of(kind)))
 
 
@@ -134,15 +134,15 @@ def _parts(writer: MarkdownWriter, change: Change) -> Iterable[str]:
         yield _value(writer, change.kind, *change.value)
     added = _items(writer, change.added)
     if added:
-        yield added if change.kind is Kind.ADDED else writer.text("change_added", items=added)
+        yield added if change.kind is Effect.ADDED else writer.text("change_added", items=added)
     if change.removed:
         yield writer.text("change_removed", items=_items(writer, change.removed))
 
 
-def _value(writer: MarkdownWriter, kind: Kind, old: str, new: str) -> str:
-    if kind is Kind.ADDED:
+def _value(writer: MarkdownWriter, kind: Effect, old: str, new: str) -> str:
+    if kind is Effect.ADDED:
         return _code(writer, new)
-    if kind is Kind.REMOVED:
+    if kind is Effect.REMOVED:
         return writer.text("change_was", old=_code(writer, old))
     default = writer.text("change_default")
     return writer.text(

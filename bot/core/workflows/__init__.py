@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from bot.core.policy.document import MAX_BYTES as MAX_POLICY_BYTES
 from bot.core.policy.values import MAX_ITEMS
-from bot.core.workflows.notes import Missed, Notes, Source
+from bot.core.workflows.notes import Missed, Notes, SourceFile
 from bot.core.workflows.reading import MAX_BYTES, read
 from bot.core.workflows.suites import Draft, draft
 from bot.core.workflows.writing import policy_text
 
-__all__ = ["MAX_BYTES", "Missed", "Source", "Transfer", "Workflow", "transfer"]
+__all__ = ["MAX_BYTES", "Missed", "SourceFile", "Transfer", "Workflow", "transfer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Transfer:
     missed: tuple[Missed, ...]
 
 
-def transfer(sources: Iterable[Source]) -> Transfer:
+def transfer(sources: Iterable[SourceFile]) -> Transfer:
     """Make a policy with one native suite for each workflow that asks for NPUs."""
     drafts: dict[str, Draft] = {}
     workflows: list[Workflow] = []
@@ -51,7 +51,7 @@ def transfer(sources: Iterable[Source]) -> Transfer:
     return Transfer(text, tuple(workflows), tuple(missed))
 
 
-def _draft(source: Source, drafts: dict[str, Draft], notes: Notes) -> Draft | str:
+def _draft(source: SourceFile, drafts: dict[str, Draft], notes: Notes) -> Draft | str:
     tree = read(source)
     if isinstance(tree, Missed):
         notes.add(tree.line, tree.reason)

@@ -8,7 +8,7 @@ from bot.core.policy.values import MAX_JOB_MINUTES, check_label
 from bot.core.workflows import labels as names
 from bot.core.workflows.matrix import EXPRESSION, MAX_LABELS, Combination, combinations, filled
 from bot.core.workflows.notes import Notes, code, is_fit, listed
-from bot.core.workflows.reading import Row, Table, Tree, Word, words
+from bot.core.workflows.reading import Row, Scalar, Table, Tree, words
 
 # GitHub's time limit for a job without one.
 DEFAULT_MINUTES = 360
@@ -69,7 +69,7 @@ def _job(key: str, job: Table, line: int, notes: Notes) -> Job:
 
 def _note_conditions(key: str, job: Table, notes: Notes) -> None:
     condition = job.entries.get("if")
-    if isinstance(condition, Word):
+    if isinstance(condition, Scalar):
         text = (
             f"job {code(key)} runs only if {code(condition.text)}; a policy has no such condition"
         )
@@ -81,13 +81,13 @@ def _minutes(key: str, job: Table, npus: tuple[str, ...], notes: Notes) -> int:
     if value is None:
         return DEFAULT_MINUTES
     try:
-        minutes = ceil(float(value.text)) if isinstance(value, Word) else 0
+        minutes = ceil(float(value.text)) if isinstance(value, Scalar) else 0
     except (ValueError, OverflowError):
         minutes = 0
     if minutes > 0:
         return minutes
     if npus:
-        shown = code(value.text) if isinstance(value, Word) else "what stands there"
+        shown = code(value.text) if isinstance(value, Scalar) else "what stands there"
         text = f"`timeout-minutes` of job {code(key)}: {shown} is no number of minutes"
         notes.add(job.line_of("timeout-minutes"), f"{text}; GitHub's default counts, 360")
     return DEFAULT_MINUTES
@@ -97,7 +97,7 @@ def _labels(key: str, job: Table, notes: Notes) -> tuple[tuple[str, ...], tuple[
     """Return the NPU labels that a job asks for, and its other labels."""
     if "uses" in job.entries:
         called = job.entries["uses"]
-        what = code(called.text) if isinstance(called, Word) else "a workflow"
+        what = code(called.text) if isinstance(called, Scalar) else "a workflow"
         text = f"job {code(key)} calls {what}, a reusable workflow: its runners are not seen"
         notes.add(job.line_of("uses"), text)
         return (), ()
@@ -136,7 +136,7 @@ def _asked(key: str, job: Table, notes: Notes) -> Iterator[tuple[str, ...]]:
 
 def _each(templates: tuple[Tree, ...], job: Table) -> Iterator[tuple[str, ...] | None]:
     """Yield the labels of each combination; None if they are unknown."""
-    fixed = not any(isinstance(tree, Word) and EXPRESSION in tree.text for tree in templates)
+    fixed = not any(isinstance(tree, Scalar) and EXPRESSION in tree.text for tree in templates)
     made: list[Combination] | None = [{}] if fixed else combinations(job)
     if made is None or len(templates) > MAX_LABELS:
         yield None

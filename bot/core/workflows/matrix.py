@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from math import prod
 
-from bot.core.workflows.reading import Row, Table, Tree, Word
+from bot.core.workflows.reading import Row, Scalar, Table, Tree
 
 # GitHub makes at most 256 jobs from one matrix.
 MAX_COMBINATIONS = 256
@@ -29,14 +29,14 @@ def combinations(job: Table) -> list[Combination] | None:
     """Return a job's combinations, one empty one without a matrix; None if they are unknown."""
     strategy = job.table("strategy")
     matrix = strategy.entries.get("matrix")
-    if matrix is None and not isinstance(job.entries.get("strategy"), Word):
+    if matrix is None and not isinstance(job.entries.get("strategy"), Scalar):
         return [{}]
     if not isinstance(matrix, Table):
         return None  # an expression makes the matrix
     axes = {key: tree for key, tree in matrix.entries.items() if key not in _ADJUSTING}
     rows = {key: tree.items for key, tree in axes.items() if isinstance(tree, Row)}
     include, exclude = (matrix.entries.get(key) for key in _ADJUSTING)
-    if len(rows) < len(axes) or isinstance(include, Word) or isinstance(exclude, Word):
+    if len(rows) < len(axes) or isinstance(include, Scalar) or isinstance(exclude, Scalar):
         return None
     tables = (list(_tables(exclude)), list(_tables(include)))
     widest = max(len(table.entries) for table in (matrix, *tables[0], *tables[1]))
@@ -83,14 +83,14 @@ def _completed(made: list[Combination], included: list[Table]) -> list[Combinati
 
 def _same(one: Tree, other: Tree) -> bool:
     """Compare scalars by their text; a list or mapping equals only itself."""
-    if isinstance(one, Word) and isinstance(other, Word):
+    if isinstance(one, Scalar) and isinstance(other, Scalar):
         return one.text == other.text
     return one is other
 
 
 def filled(tree: Tree, combination: Combination) -> Tree | None:
     """Return ``tree`` with the matrix's values; None if it uses anything else."""
-    if not isinstance(tree, Word) or EXPRESSION not in tree.text:
+    if not isinstance(tree, Scalar) or EXPRESSION not in tree.text:
         return tree
     if len(tree.text) > MAX_CHARS:
         return None
@@ -100,10 +100,10 @@ def filled(tree: Tree, combination: Combination) -> Tree | None:
     text = tree.text
     for expression in {match[0]: match[1] for match in _OF_MATRIX.finditer(text)}.items():
         value = _value(expression[1], combination)
-        if not isinstance(value, Word) or len(value.text) > MAX_CHARS:
+        if not isinstance(value, Scalar) or len(value.text) > MAX_CHARS:
             return None
         text = text.replace(expression[0], value.text)
-    return None if EXPRESSION in text else Word(tree.line, text)
+    return None if EXPRESSION in text else Scalar(tree.line, text)
 
 
 def _value(path: str, combination: Combination) -> Tree | None:
@@ -112,4 +112,4 @@ def _value(path: str, combination: Combination) -> Tree | None:
     found = combination.get(first)
     for key in rest:
         found = found.entries.get(key) if isinstance(found, Table) else None
-    return None if isinstance(found, Word) and EXPRESSION in found.text else found
+    return None if isinstance(found, Scalar) and EXPRESSION in found.text else found

@@ -7,7 +7,7 @@ from bot.core.policy.errors import shown
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """A workflow file: its path in the repository and its bytes."""
 
     path: str

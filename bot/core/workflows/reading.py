@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from bot.core.policy.composing import Lines, UnreadableError, compose, decode
-from bot.core.workflows.notes import Missed, Source, code
+from bot.core.workflows.notes import Missed, SourceFile, code
 
 # The largest real workflows have some tens of kilobytes.
 MAX_BYTES = 256 * 1024
@@ -21,7 +21,7 @@ MAX_DEPTH = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Word:
+class Scalar:
     """A scalar: its text, empty if there is no value."""
 
     line: int
@@ -54,21 +54,21 @@ class Table:
         return self.lines.get(key, self.line)
 
 
-Tree = Word | Row | Table
+Tree = Scalar | Row | Table
 
 
-def words(tree: Tree | None) -> tuple[Word, ...]:
+def words(tree: Tree | None) -> tuple[Scalar, ...]:
     """Return the scalars of a list, or a lone scalar; a mapping has none."""
     match tree:
         case Row():
-            return tuple(item for item in tree.items if isinstance(item, Word))
-        case Word() if tree.text:
+            return tuple(item for item in tree.items if isinstance(item, Scalar))
+        case Scalar() if tree.text:
             return (tree,)
         case _:
             return ()
 
 
-def read(source: Source) -> Table | Missed:
+def read(source: SourceFile) -> Table | Missed:
     """Return the tree of a workflow file, or the reason why it cannot be read."""
     try:
         return _Reader(decode(source.raw, MAX_BYTES)).read()
@@ -109,7 +109,7 @@ class _Reader:
             return self._table(node, line)
         if isinstance(node, yaml.SequenceNode):
             return Row(line, tuple(self._tree(item) for item in node.value))
-        return Word(line, "" if node.tag == "tag:yaml.org,2002:null" else str(node.value))
+        return Scalar(line, "" if node.tag == "tag:yaml.org,2002:null" else str(node.value))
 
     def _table(self, node: Any, line: int) -> Table:
         entries: dict[str, Tree] = {}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from bot.core.policy.errors import shown
 from bot.core.policy.values import COMMAND_WORDS, check_suite_key, check_workflow
 from bot.core.workflows.jobs import Job, chain_minutes, read_jobs
-from bot.core.workflows.notes import Notes, Source, is_fit, listed
-from bot.core.workflows.reading import Table, Word
+from bot.core.workflows.notes import Notes, SourceFile, is_fit, listed
+from bot.core.workflows.reading import Scalar, Table
 from bot.core.workflows.triggers import Filters, events, is_for_bot, read_filters
 
 _KEY_CHARS = 60  # a name may have 64; this leaves room for a number
@@ -34,7 +34,7 @@ class Draft:
         return _bare(self.file)
 
 
-def draft(source: Source, workflow: Table, taken: Container[str], notes: Notes) -> Draft | str:
+def draft(source: SourceFile, workflow: Table, taken: Container[str], notes: Notes) -> Draft | str:
     """Return the suite for a workflow, or the reason why there is none."""
     if is_for_bot(workflow):
         return "takes the input `ascend_ci`: it is the bot that starts it"
@@ -94,5 +94,5 @@ def _key(name: str, taken: Container[str]) -> str:
 
 def _title(workflow: Table) -> str:
     name = workflow.entries.get("name")
-    text = " ".join(name.text.split()) if isinstance(name, Word) else ""
+    text = " ".join(name.text.split()) if isinstance(name, Scalar) else ""
     return shown(text)

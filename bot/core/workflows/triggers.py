@@ -6,7 +6,7 @@ from itertools import islice
 
 from bot.core.policy.values import MAX_ITEMS, check_cron, check_pattern
 from bot.core.workflows.notes import Notes, code, is_fit, listed
-from bot.core.workflows.reading import Row, Table, Tree, Word, words
+from bot.core.workflows.reading import Row, Scalar, Table, Tree, words
 
 # The types of a `pull_request` without `types`. With fewer types some commits start nothing.
 _USUAL_TYPES = frozenset({"opened", "synchronize", "reopened"})
@@ -28,7 +28,7 @@ def events(workflow: Table) -> dict[str, Tree]:
     tree = workflow.entries.get("on")
     if isinstance(tree, Table):
         return dict(tree.entries)
-    return {word.text: Word(word.line, "") for word in words(tree)}
+    return {word.text: Scalar(word.line, "") for word in words(tree)}
 
 
 def is_for_bot(workflow: Table) -> bool:
@@ -64,7 +64,7 @@ def _note_event(event: str, line: int, notes: Notes) -> None:
 def _note_schedule(tree: Tree, key: str, notes: Notes) -> None:
     entries = tree.items[:MAX_ITEMS] if isinstance(tree, Row) else ()
     crons = [entry.entries.get("cron") for entry in entries if isinstance(entry, Table)]
-    for number, cron in enumerate((one for one in crons if isinstance(one, Word)), 1):
+    for number, cron in enumerate((one for one in crons if isinstance(one, Scalar)), 1):
         name = key if number == 1 else f"{key}-{number}"
         text = f"cron {code(cron.text)} stays with GitHub"
         if '"' not in cron.text and is_fit(check_cron, cron.text):

@@ -13,7 +13,7 @@ from bot.core.messages import Message
 from bot.core.model.ids import short
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
-from bot.core.model.views import Gate
+from bot.core.model.views import GateDue
 from bot.core.planning import permissions
 from bot.core.planning.attempts import PolicyAt, latest
 from bot.core.planning.commits import rerun_candidates, suites_to_rerun
@@ -216,7 +216,7 @@ def _started_without_pull(
     event: Click, group: StoredSelection | None, builder: PlanBuilder
 ) -> Plan:
     """Return the plan of a re-run; a merge group's gate is looked at anew."""
-    gates = (Gate(event.repo.id, event.sha, 0, name=group.data.gate),) if group else ()
+    gates = (GateDue(event.repo.id, event.sha, 0, name=group.data.gate),) if group else ()
     return Plan(
         repo=event.repo, gates=gates, new_runs=tuple(builder.new_runs), audit=tuple(builder.audit)
     )

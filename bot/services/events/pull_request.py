@@ -8,7 +8,7 @@ from bot.core.model.ids import short
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.repos import Repo
 from bot.core.model.selections import StoredSelection
-from bot.core.model.views import Gate
+from bot.core.model.views import GateDue
 from bot.core.planning import pull_request as planning
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.head_trigger import HeadTrigger, LearnedHead
@@ -136,7 +136,7 @@ class PullRequests(Service):
         found = await self._store.pulls.selections(pull.repo_id, pull.head_sha)
         return next((row for row in found if row.number == pull.number), None)
 
-    async def gates_of_former_head(self, pull: Pull) -> tuple[Gate, ...]:
+    async def gates_of_former_head(self, pull: Pull) -> tuple[GateDue, ...]:
         """Return the gate of the former head, if the pull request has a new head."""
         known = await self._store.pulls.get(pull.repo_id, pull.number)
         if known is None or known.head_sha == pull.head_sha:

@@ -11,7 +11,7 @@ from bot.core.github.events import WorkflowJobEvent, WorkflowRunEvent
 from bot.core.messages import Message
 from bot.core.model.run_events import JobChanged, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Run, State
-from bot.core.model.views import Gate
+from bot.core.model.views import GateDue
 from bot.core.planning.attempts import Claim, audit_of, next_attempt
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.pull_request import pr_source
@@ -65,7 +65,7 @@ class WorkflowRuns(Service):
             repo=event.repo,
             new_runs=((run, claimants),),
             run_events=(webhook_event(event, run, now),),
-            gates=(Gate(run.repo_id, run.sha, run.number or 0),),
+            gates=(GateDue(run.repo_id, run.sha, run.number or 0),),
             audit=(
                 audit_of(run, what, "adopted", now, who=event.run.triggered_by.login or "somebody"),
             ),

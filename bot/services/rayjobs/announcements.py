@@ -7,7 +7,7 @@ our rows tell whether we dispatched it. The RayJob's id counts once the submitte
 from bot.core.model.rayjobs import unconfirmed
 from bot.core.model.run_events import RayJobAnnounced, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Run, State
-from bot.ports.oidc import Proof, Prover, Refusal, Why
+from bot.ports.oidc import Denial, Proof, Prover, Why
 from bot.services.workers import Deps, Service
 from bot.store.tokens import Accepted, Announced
 from bot.telemetry import get_log
@@ -23,18 +23,18 @@ class Announcements(Service):
         self._submitter = submitter
         self._log = get_log("announcements")
 
-    async def announce(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Refusal:
+    async def announce(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Denial:
         """Add a RayJob that its workflow announces; raise ``Transient`` if it can't be checked."""
         answer = await self._answer(dispatch_id, token, job_id)
         self._log_answer(dispatch_id, answer)
         return answer
 
-    async def _answer(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Refusal:
+    async def _answer(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Denial:
         proof = await self._prover.prove(token)
-        if isinstance(proof, Refusal):
+        if isinstance(proof, Denial):
             return proof
         run = await self._speaker(dispatch_id, proof)
-        if isinstance(run, Refusal):
+        if isinstance(run, Denial):
             return run
         now = self._clock.now()
         job = unconfirmed(run.id, job_id, "announcement", submitter=self._submitter)
@@ -46,14 +46,14 @@ class Announcements(Service):
         )
         return await self._store.tokens.redeem(Announced(job, told, proof.jti, proof.until), now)
 
-    def _log_answer(self, dispatch_id: str, answer: Accepted | Refusal) -> None:
+    def _log_answer(self, dispatch_id: str, answer: Accepted | Denial) -> None:
         log = self._log.bind(dispatch=dispatch_id)
-        if isinstance(answer, Refusal):
+        if isinstance(answer, Denial):
             log.warning("an announcement was refused", kind=answer.why.value, why=answer.reason)
         else:
             log.info("a RayJob was announced", new=answer.new)
 
-    async def _speaker(self, dispatch_id: str, proof: Proof) -> Run | Refusal:
+    async def _speaker(self, dispatch_id: str, proof: Proof) -> Run | Denial:
         """Return the run whose workflow sent the token.
 
         A re-run in GitHub keeps the inputs of the first run: it speaks of the id that was
@@ -73,28 +73,28 @@ class Announcements(Service):
         return speaker or _not_yet
 
 
-_unknown = Refusal(Why.MISMATCH, "nothing was dispatched from here with this id")
-_over = Refusal(Why.OVER, "the run ended before it was known which Actions run it is")
-_not_yet = Refusal(Why.NOT_YET, "this run attempt is not known here yet: ask again in a moment")
+_unknown = Denial(Why.MISMATCH, "nothing was dispatched from here with this id")
+_over = Denial(Why.OVER, "the run ended before it was known which Actions run it is")
+_not_yet = Denial(Why.NOT_YET, "this run attempt is not known here yet: ask again in a moment")
 
 
-def _mismatch(run: Run, proof: Proof) -> Refusal | None:
+def _mismatch(run: Run, proof: Proof) -> Denial | None:
     """Return why a token is not from the run that we dispatched, None if it is."""
     path = f".github/workflows/{run.snapshot.suite.workflow}"
     ref = f"refs/heads/{run.snapshot.ref.removeprefix('refs/heads/')}"
     workflow_ref = f"{proof.repository}/{path}@{ref}"
     if proof.repo_id != run.repo_id:
-        return Refusal(Why.MISMATCH, "the token is of another repository")
+        return Denial(Why.MISMATCH, "the token is of another repository")
     if proof.event != "workflow_dispatch":
-        return Refusal(Why.MISMATCH, "the token is of a run that nobody dispatched")
+        return Denial(Why.MISMATCH, "the token is of a run that nobody dispatched")
     if proof.workflow_ref != workflow_ref:
-        return Refusal(Why.MISMATCH, f"the token is not of the workflow {path} on {ref}")
+        return Denial(Why.MISMATCH, f"the token is not of the workflow {path} on {ref}")
     if not run.snapshot.suite.rayjob:
-        return Refusal(Why.MISMATCH, "the policy does not say `rayjob: true` for this suite")
+        return Denial(Why.MISMATCH, "the policy does not say `rayjob: true` for this suite")
     if run.actions_run_id is None:
         return _over if run.state is State.DONE else _not_yet
     if proof.actions_run_id != run.actions_run_id:
-        return Refusal(Why.MISMATCH, "the token is of another run of this workflow")
+        return Denial(Why.MISMATCH, "the token is of another run of this workflow")
     if proof.actions_attempt < run.actions_attempt:
-        return Refusal(Why.MISMATCH, "the token is of an attempt before the one dispatched")
+        return Denial(Why.MISMATCH, "the token is of an attempt before the one dispatched")
     return None

@@ -4,9 +4,9 @@ import json
 from functools import lru_cache
 
 from bot.core.digest.digester import Digester
-from bot.core.digest.signatures import Signature, Signatures, load_signatures
+from bot.core.digest.signatures import LogSign, Signatures, load_signatures
 from bot.core.model.runs import Run
-from bot.core.policy.models import Signature as PolicySignature
+from bot.core.policy.models import Signature
 from bot.core.report.redaction import Redactor
 
 _KEPT = 16  # compiled sets of signatures, of some hundred kB each; a policy has at most one
@@ -29,13 +29,13 @@ class Digesters:
             redact=Redactor(frozen.log.redact),
         )
 
-    def _set(self, policy: tuple[PolicySignature, ...]) -> Signatures:
+    def _set(self, policy: tuple[Signature, ...]) -> Signatures:
         own = [signature.as_json() for signature in policy]
         key = json.dumps(own)
         if key not in self._sets:
             if len(self._sets) >= _KEPT:
                 del self._sets[next(key for key in self._sets if key != "[]")]
-            parsed = [Signature.model_validate(item) for item in own]
+            parsed = [LogSign.model_validate(item) for item in own]
             self._sets[key] = load_signatures(self._shipped, own=parsed)
         return self._sets[key]
 

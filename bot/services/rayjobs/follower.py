@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from bot.ports.logs import LogFiles
-from bot.ports.rayjobs import RayJobs
+from bot.ports.rayjobs import Submitter
 from bot.ports.wake import Topic
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.log import RayJobLog
@@ -28,15 +28,17 @@ _SAVE_AGAIN_S = 5.0
 class _Outside:
     """The services that reading a RayJob needs."""
 
-    rayjobs: RayJobs
+    rayjobs: Submitter
     logs: LogFiles
     digesters: Digesters
 
 
-class Follower(Service):
+class JobFollower(Service):
     """Claims RayJobs and reads each to its end; reading stops when the context is left."""
 
-    def __init__(self, deps: Deps, rayjobs: RayJobs, logs: LogFiles, digesters: Digesters) -> None:
+    def __init__(
+        self, deps: Deps, rayjobs: Submitter, logs: LogFiles, digesters: Digesters
+    ) -> None:
         super().__init__(deps)
         self._outside = _Outside(rayjobs, logs, digesters)
         self._group = asyncio.TaskGroup()

@@ -18,7 +18,7 @@ from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord
 from bot.core.rayjob.stream import StreamDecoder
 from bot.core.rayjob.words import FinalStatus, state_word
 from bot.ports.errors import Permanent, Silent, Transient
-from bot.ports.rayjobs import RayJobs
+from bot.ports.rayjobs import Submitter
 from bot.services.rayjobs.log import RayJobLog
 from bot.services.rayjobs.row import RayJobRow
 
@@ -52,7 +52,7 @@ def _how_far(deployment: str, status: str) -> int | None:
 class RayJobReader:
     """Reads one RayJob into a log and a row of its caller."""
 
-    def __init__(self, run: Run, row: RayJobRow, job_log: RayJobLog, rayjobs: RayJobs) -> None:
+    def __init__(self, run: Run, row: RayJobRow, job_log: RayJobLog, rayjobs: Submitter) -> None:
         self._run = run
         self._row = row
         self._job_log = job_log

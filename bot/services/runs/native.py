@@ -6,7 +6,7 @@ from bot.core.messages import Message
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent, Source
-from bot.core.model.views import Gate
+from bot.core.model.views import GateDue
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.attempts import (
     AttemptMaker,
@@ -80,7 +80,7 @@ class Natives(Service):
                 RunEvent(run.id, source, now, what)
                 for what in (native.as_seen(seen), native.as_change(seen))
             ]
-        gate = Gate(repo.id, seen.head_sha, pulls[0].number, name=at.policy.gate.name)
+        gate = GateDue(repo.id, seen.head_sha, pulls[0].number, name=at.policy.gate.name)
         return Plan(
             repo=repo,
             new_runs=tuple(new_runs),

@@ -12,7 +12,7 @@ from bot.core.rayjob.record import NotOffered, RayJobRecord
 from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsJob
-from bot.ports.rayjobs import RayJobs
+from bot.ports.rayjobs import Submitter
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.runs.ledger import Ledger
 from bot.services.workers import Deps, Service
@@ -25,7 +25,7 @@ class RunObserver(Service):
     """Carries out the steps that ask about a dispatched run or stop it."""
 
     def __init__(
-        self, deps: Deps, ledger: Ledger, digesters: Digesters, rayjobs: RayJobs | None
+        self, deps: Deps, ledger: Ledger, digesters: Digesters, rayjobs: Submitter | None
     ) -> None:
         super().__init__(deps)
         self._ledger = ledger

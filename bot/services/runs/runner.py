@@ -18,7 +18,7 @@ from bot.core.runs import reconcile, steps
 from bot.core.runs.offline import OfflineLabel
 from bot.core.runs.reconcile_input import ReconcileInput
 from bot.ports.errors import Permanent, Transient
-from bot.ports.rayjobs import RayJobs
+from bot.ports.rayjobs import Submitter
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.runs.claims import Claims
 from bot.services.runs.dispatcher import Dispatcher
@@ -39,11 +39,11 @@ _FAR_BACK = 16  # in the queue; many runs may be there, and their places matter 
 _LOOK_FAR_BACK = timedelta(minutes=10)
 
 
-class Runner(Service):
+class RunReconciler(Service):
     """Claims runs, decides the next step of each and carries it out."""
 
     def __init__(
-        self, deps: Deps, claims: Claims, digesters: Digesters, rayjobs: RayJobs | None
+        self, deps: Deps, claims: Claims, digesters: Digesters, rayjobs: Submitter | None
     ) -> None:
         """``rayjobs`` is None if no submitter is configured."""
         super().__init__(deps)

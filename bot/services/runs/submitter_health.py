@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from bot.core.messages import NOTHING, Message
 from bot.ports.clock import Clock
-from bot.ports.rayjobs import RayJobs
+from bot.ports.rayjobs import Submitter
 
 ASK_EVERY = timedelta(seconds=10)
 
@@ -12,7 +12,7 @@ ASK_EVERY = timedelta(seconds=10)
 class SubmitterHealth:
     """Remembers the last answer, and since when the submitter is down."""
 
-    def __init__(self, rayjobs: RayJobs, clock: Clock) -> None:
+    def __init__(self, rayjobs: Submitter, clock: Clock) -> None:
         self._rayjobs = rayjobs
         self._clock = clock
         self._asked_at: datetime | None = None

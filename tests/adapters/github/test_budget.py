@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from bot.adapters.github.budget import Budget, Pace, Priority
+from bot.adapters.github.budget import Priority, Quota, WritePace
 from bot.ports.errors import Transient
 from tests.adapters.github.support import NOW, HandClock, quota
 
@@ -46,7 +46,7 @@ async def settle() -> None:
 
 async def test_final_results_pass_creations_that_came_first() -> None:
     clock = QueueClock()
-    pace = Pace(clock, 1.0)
+    pace = WritePace(clock, 1.0)
     for _ in range(5):
         await pace.take(Priority.CREATE)
     served: list[str] = []
@@ -68,7 +68,7 @@ async def test_final_results_pass_creations_that_came_first() -> None:
 
 async def test_progress_does_not_wait_for_its_turn() -> None:
     clock = HandClock()
-    pace = Pace(clock, 1.0)
+    pace = WritePace(clock, 1.0)
     for _ in range(5):
         await pace.take(Priority.PROGRESS)
     with pytest.raises(Transient) as caught:
@@ -80,7 +80,7 @@ async def test_progress_does_not_wait_for_its_turn() -> None:
 async def test_a_creation_far_down_the_line_is_told_to_come_again() -> None:
     """A write must not wait longer than the lease of whoever asked for it."""
     clock = QueueClock()
-    pace = Pace(clock, 1.0)
+    pace = WritePace(clock, 1.0)
     for _ in range(5):
         await pace.take(Priority.CREATE)
     waiting = [asyncio.create_task(pace.take(Priority.CREATE)) for _ in range(5)]
@@ -94,7 +94,7 @@ async def test_a_creation_far_down_the_line_is_told_to_come_again() -> None:
 
 async def test_who_gives_up_leaves_the_line() -> None:
     clock = QueueClock()
-    pace = Pace(clock, 1.0)
+    pace = WritePace(clock, 1.0)
     for _ in range(5):
         await pace.take(Priority.CREATE)
     gone = asyncio.create_task(pace.take(Priority.CREATE))
@@ -107,7 +107,7 @@ async def test_who_gives_up_leaves_the_line() -> None:
 
 async def test_rest_fills_the_bucket_no_further_than_a_burst() -> None:
     clock = HandClock()
-    pace = Pace(clock, 1.0)
+    pace = WritePace(clock, 1.0)
     clock.advance(3600)
     for _ in range(5):
         await pace.take(Priority.PROGRESS)
@@ -117,7 +117,7 @@ async def test_rest_fills_the_bucket_no_further_than_a_burst() -> None:
 
 async def test_a_clock_set_back_stops_nobody() -> None:
     clock = HandClock()
-    pace = Pace(clock, 1.0)
+    pace = WritePace(clock, 1.0)
     clock.advance(-3600)
     await pace.take(Priority.PROGRESS)
     assert clock.slept == []
@@ -125,18 +125,18 @@ async def test_a_clock_set_back_stops_nobody() -> None:
 
 def test_a_reset_far_ahead_is_a_wrong_clock_and_held_for_an_hour_or_so() -> None:
     clock = HandClock()
-    budget = Budget(clock)
+    budget = Quota(clock)
     assert budget.note(403, quota(0, reset_in=10**6), b"") == pytest.approx(3900)
 
 
 def test_a_reset_that_has_passed_holds_for_a_second() -> None:
-    budget = Budget(HandClock())
+    budget = Quota(HandClock())
     assert budget.note(403, quota(0, reset_in=-5), b"") == pytest.approx(1)
 
 
 def test_an_earlier_hold_is_not_cut_short_by_a_shorter_one() -> None:
     clock = HandClock()
-    budget = Budget(clock)
+    budget = Quota(clock)
     budget.note(429, {"retry-after": "100"}, b"")
     budget.note(429, {"retry-after": "5"}, b"")
     clock.advance(50)
@@ -147,7 +147,7 @@ def test_an_earlier_hold_is_not_cut_short_by_a_shorter_one() -> None:
 
 def test_success_ends_a_row_of_secondary_limits() -> None:
     clock = HandClock()
-    budget = Budget(clock)
+    budget = Quota(clock)
     assert budget.note(429, {}, b"") == pytest.approx(60)
     clock.advance(60)
     budget.note(200, {}, b"")
@@ -155,14 +155,14 @@ def test_success_ends_a_row_of_secondary_limits() -> None:
 
 
 def test_retry_after_as_a_date_is_a_limit_without_a_time() -> None:
-    budget = Budget(HandClock())
+    budget = Quota(HandClock())
     headers = {"retry-after": "Mon, 30 Nov 2026 12:00:00 GMT"}
     assert budget.note(429, headers, b"") == pytest.approx(60)
 
 
 def test_progress_is_admitted_again_after_the_reset() -> None:
     clock = HandClock()
-    budget = Budget(clock)
+    budget = Quota(clock)
     budget.note(200, quota(10, reset_in=20), b"")
     with pytest.raises(Transient) as caught:
         budget.admit(Priority.PROGRESS)

@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.core.digest.digester import Digester
-from bot.core.model.digests import MAX_JSON_BYTES, Annotation, Digest
+from bot.core.model.digests import MAX_JSON_BYTES, Digest, Location
 from tests.core.digest.corpus import signatures
 
 TRACE = b"""\
@@ -53,7 +53,7 @@ def test_a_traceback_gives_line_title_place_and_fold() -> None:
     digest = read(b"start\n" + TRACE)
     assert (digest.root_cause_line, digest.cause) == (5, "ValueError: bad value")
     assert digest.title == "ValueError in verl/a.py:3: bad value"
-    assert digest.annotations == (Annotation("verl/a.py", 3, "ValueError: bad value"),)
+    assert digest.annotations == (Location("verl/a.py", 3, "ValueError: bad value"),)
     assert digest.excerpt.split("\n")[-1] == "5  ValueError: bad value"
     assert 'File "/verl/verl/a.py"' in digest.traceback
     assert digest.tail[0] == "start"
@@ -149,6 +149,6 @@ def test_the_folded_parts_give_way_first() -> None:
     fat = replace(digest, traceback=big * 2, tail=(big,))
     shrunk = fat.bounded()
     assert (shrunk.traceback, shrunk.tail, shrunk.excerpt) == ("", (), digest.excerpt)
-    wide = Annotation("a" * 4_000, 1, "\x01" * 500)
+    wide = Location("a" * 4_000, 1, "\x01" * 500)
     fatter = replace(fat, annotations=(wide,) * 20)
     assert len(fatter.bounded().annotations) == 3

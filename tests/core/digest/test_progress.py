@@ -1,7 +1,7 @@
 import pytest
 
 from bot.core.digest.digester import Digester
-from bot.core.digest.progress import Clock, moment, verl_metrics
+from bot.core.digest.progress import ProgressClock, moment, verl_metrics
 from bot.core.model.digests import Progress
 from tests.core.digest.corpus import signatures
 
@@ -94,7 +94,7 @@ STEADY = ["2026-01-01T00:00:00.0", "2026-01-01T00:20:00.0", "2026-01-01T00:40:00
 def test_a_stall_is_told_from_slow_steps_by_time(
     marks: list[str], end: str, *, steady: bool
 ) -> None:
-    clock = Clock()
+    clock = ProgressClock()
     for no, wall in enumerate(marks):
         clock.seen(no, wall)
     assert clock.steady(100, end) is steady
@@ -102,7 +102,7 @@ def test_a_stall_is_told_from_slow_steps_by_time(
 
 @pytest.mark.parametrize(("no", "steady"), [(12, True), (100, False)])
 def test_without_times_the_distance_in_lines_tells_a_stall(no: int, *, steady: bool) -> None:
-    clock = Clock()
+    clock = ProgressClock()
     for mark in (8, 9, 10):
         clock.seen(mark, "")
     assert clock.steady(no, "") is steady

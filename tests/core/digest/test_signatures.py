@@ -4,7 +4,7 @@ from pydantic import ValidationError
 
 from bot.core.digest.digester import Digester
 from bot.core.digest.evidence import codes_in
-from bot.core.digest.signatures import Role, Signature, load_signatures
+from bot.core.digest.signatures import LogSign, Role, load_signatures
 from bot.resources import text
 from tests.core.digest.corpus import signatures
 
@@ -12,13 +12,13 @@ BUILT_IN = signatures().all
 IGNORED = {Role.NOISE, Role.NOISE_BLOCK}
 
 
-def own(**keys: object) -> Signature:
+def own(**keys: object) -> LogSign:
     base = {"name": "mine", "class": "disk", "match": "my disk", "example": "my disk is gone"}
-    return Signature.model_validate({**base, **keys})
+    return LogSign.model_validate({**base, **keys})
 
 
 @pytest.mark.parametrize("signature", BUILT_IN, ids=lambda s: s.name)
-def test_a_signature_knows_its_example(signature: Signature) -> None:
+def test_a_signature_knows_its_example(signature: LogSign) -> None:
     book, line = signatures(), signature.example
     found = book.find(line, {signature.given} if signature.given else set())
     assert (found or book.by_codes(codes_in(line))) is signature
@@ -27,12 +27,12 @@ def test_a_signature_knows_its_example(signature: Signature) -> None:
 @pytest.mark.parametrize(
     "signature", [s for s in BUILT_IN if s.role not in IGNORED], ids=lambda s: s.name
 )
-def test_the_prefilter_lets_an_example_through(signature: Signature) -> None:
+def test_the_prefilter_lets_an_example_through(signature: LogSign) -> None:
     assert signatures().prefilter.search(signature.example.encode())
 
 
 @pytest.mark.parametrize("signature", BUILT_IN, ids=lambda s: s.name)
-def test_a_signature_says_where_it_comes_from_and_what_to_do(signature: Signature) -> None:
+def test_a_signature_says_where_it_comes_from_and_what_to_do(signature: LogSign) -> None:
     assert signature.source
     if signature.role not in IGNORED | {Role.NOTE}:
         assert signature.hint

@@ -8,8 +8,8 @@ import pytest
 
 from bot.core.explain.simulation import (
     BadLine,
-    Commit,
     CommitDifference,
+    PastCommit,
     Simulated,
     SuiteDifference,
     Tally,
@@ -37,10 +37,10 @@ suites:
 """
 POLICY = loaded(TEXT)
 COMMITS = (
-    Commit("a", ("src/a.md",)),
-    Commit("b", ("src/b.py", "docs/b.md")),
-    Commit("c", ("docs/c.md",)),
-    Commit("d", ()),
+    PastCommit("a", ("src/a.md",)),
+    PastCommit("b", ("src/b.py", "docs/b.md")),
+    PastCommit("c", ("docs/c.md",)),
+    PastCommit("d", ()),
 )
 
 
@@ -73,7 +73,7 @@ def test_typical_minutes_stand_for_the_time_limit_which_ends_what_takes_longer()
 
 
 def test_more_files_than_github_lists_select_all_that_have_paths() -> None:
-    (item,) = simulate(POLICY, [Commit("x", tuple(f"docs/{n}" for n in range(3001)))]).commits
+    (item,) = simulate(POLICY, [PastCommit("x", tuple(f"docs/{n}" for n in range(3001)))]).commits
     assert item.selected == ("unit", "own")
 
 
@@ -131,7 +131,7 @@ def test_json_has_the_contracts_keys_and_the_differences_when_asked() -> None:
 
 def test_commits_are_json_lines_and_empty_lines_and_other_keys_say_nothing() -> None:
     lines = ['{"commit": "a", "files": ["x"], "selected": []}\n', "\n", '{"files":[],"commit":"b"}']
-    assert read_commits(lines) == (Commit("a", ("x",)), Commit("b", ()))
+    assert read_commits(lines) == (PastCommit("a", ("x",)), PastCommit("b", ()))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from bot.core.model.levels import Level
 from bot.core.model.runs import Outcome, State
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.policy import changes
-from bot.ports.sandbox import Why
+from bot.ports.sandbox import StoppedBy
 from tests.core.messages.uses import Use, placeholders, uses, words
 
 NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)
@@ -132,7 +132,7 @@ FAMILIES: dict[str, Iterable[str]] = {
     ),
     "button_": [name + end for name in BUTTONS for end in ("", "_why")],
     "help_": tuple(verb.name for verb in VERBS),
-    "kind_": changes.Kind,
+    "kind_": changes.Effect,
     "origin_pull_": (
         "opened",
         "reopened",
@@ -142,7 +142,7 @@ FAMILIES: dict[str, Iterable[str]] = {
         "closed",
     ),
     "gate_": ("none", "draft", "policy", "looking"),
-    "policy_stopped_": Why,
+    "policy_stopped_": StoppedBy,
     "wrong_unknown_": ("key", "label", "pool", "suite"),
 }
 

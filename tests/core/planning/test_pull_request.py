@@ -13,7 +13,7 @@ from bot.core.model.ids import RunId, Sha
 from bot.core.model.levels import Level
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.selections import Cost, SelectionDetails
-from bot.core.model.views import Gate
+from bot.core.model.views import GateDue
 from bot.core.planning.attempts import AttemptMaker
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.pull_request import (
@@ -256,7 +256,7 @@ def test_a_new_run_knows_what_made_it() -> None:
     ((run, claimants),) = changes.new_runs
     assert (run.id, run.sha, run.number, run.origin) == ("new-1", SHA, 5, "a push of 9999999")
     assert claimants == (Claimant(RunId("new-1"), "pr:5"),)
-    assert changes.gates == (Gate(REPO, SHA, 5, name="ascend-ci"),)
+    assert changes.gates == (GateDue(REPO, SHA, 5, name="ascend-ci"),)
     assert changes.pull == a_pull()
 
 
@@ -307,11 +307,11 @@ def test_closing_drops_every_claimant_and_closes_the_gate() -> None:
     assert [drop.run_id for drop in changes.drop_claimants] == ["there", "b"]
     assert changes.pull
     assert not changes.pull.open
-    assert changes.gates == (Gate(REPO, SHA, 5, closed=quote("the pull request was closed")),)
+    assert changes.gates == (GateDue(REPO, SHA, 5, closed=quote("the pull request was closed")),)
 
 
 def test_a_commit_that_is_no_head_any_more_says_what_came() -> None:
-    assert gate_of_former_head(OLD_SHA, a_pull()) == Gate(
+    assert gate_of_former_head(OLD_SHA, a_pull()) == GateDue(
         REPO, OLD_SHA, 5, closed=quote("superseded by 9999999")
     )
 

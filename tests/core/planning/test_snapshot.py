@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bot.core.messages import quote
-from bot.core.model.snapshot import Pool
+from bot.core.model.snapshot import SnapshotPool
 from bot.core.planning.attempts import freeze
 from bot.core.policy.models import Tier
 from bot.core.policy.selection import ChangedFile
@@ -16,7 +16,7 @@ from tests.core.planning.heads import AT, POLICY, SAME, with_policy
 def test_a_snapshot_freezes_all_that_a_run_needs() -> None:
     frozen = freeze(AT, "two", (ChangedFile("docker/x"),), quote("why"))
     assert (frozen.name, frozen.suite, frozen.ref) == ("two", POLICY.suites["two"], "main")
-    assert (frozen.title, frozen.pool) == ("two", Pool("cluster", 32))
+    assert (frozen.title, frozen.pool) == ("two", SnapshotPool("cluster", 32))
     assert (frozen.limits, frozen.log) == (POLICY.limits, POLICY.log)
     assert freeze(AT, "big", (), quote("")).title == "Big one"
     assert [label.name for label in SAME.labels] == ["npu-8", "npu-16"]

@@ -11,7 +11,7 @@ from bot.core.model.ids import RunId
 from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
-from bot.core.model.views import Gate
+from bot.core.model.views import GateDue
 from bot.core.planning.attempts import PolicyAt, freeze
 from bot.core.planning.permissions import Refusal, Requester
 from bot.core.planning.plan import AuditEntry, DropClaimant, Plan, RunClaimants
@@ -126,7 +126,7 @@ def test_what_a_person_starts_counts_if_the_policy_is_of_the_same_branch(
     found = {item.choice.suite: item for item in builder.restated.now.data.suites}
     assert run.speaks_for(found["unit"].essence, found["unit"].labels) is counts
     assert found["big"].essence == "before"
-    assert builder.build(Gate(REPO, SHA, 5)).restated == (builder.restated,)
+    assert builder.build(GateDue(REPO, SHA, 5)).restated == (builder.restated,)
 
 
 def test_a_suite_that_no_file_selects_says_who_asked() -> None:
@@ -271,7 +271,7 @@ def test_a_run_of_no_pull_request_is_run_again_for_its_claimants() -> None:
     assert claimants == (Claimant(run.id, "push:main", auto=False, by="bob", rank=Rank.APPROVED),)
 
 
-GATE = Gate(REPO, SHA, 5, name="ascend-ci")
+GATE = GateDue(REPO, SHA, 5, name="ascend-ci")
 
 
 def test_the_gate_of_a_request_is_that_of_its_commit() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.model.snapshot import Label, Pool
+from bot.core.model.snapshot import Label, SnapshotPool
 from bot.core.policy.admission import fitting, limits_now, too_big
 from bot.core.policy.loading import load_policy
 from bot.core.policy.models import Policy
@@ -13,7 +13,7 @@ from tests.core.building import a_snapshot
 THEN = a_snapshot(
     labels=(Label("a3", 8, 2), Label("gone", 4, 3)),
     nodes=2,
-    pool=Pool("cluster", 32),
+    pool=SnapshotPool("cluster", 32),
     npu_hours_per_day=100.0,
 )
 
@@ -35,7 +35,7 @@ limits: {{runs_per_pr: 1, npu_hours_per_day: 2000}}
 def test_slots_pools_and_limits_are_todays_and_the_work_is_of_then() -> None:
     now = limits_now(THEN, policy())
     assert now.labels == (Label("a3", 8, 1), Label("gone", 4, 3))
-    assert now.pool == Pool("cluster", 8)
+    assert now.pool == SnapshotPool("cluster", 8)
     assert (now.limits.runs_per_pr, now.limits.npu_hours_per_day) == (1, 2000)
     assert replace(now, labels=THEN.labels, pool=THEN.pool, limits=THEN.limits) == THEN
 
@@ -56,7 +56,7 @@ def test_a_pool_that_is_gone_stays_and_none_comes_to_a_run_without() -> None:
 def test_a_pool_made_smaller_leaves_the_labels_that_fit(
     npus: int, why: str, left: list[str]
 ) -> None:
-    now = replace(THEN, pool=Pool("cluster", npus))
+    now = replace(THEN, pool=SnapshotPool("cluster", npus))
     assert too_big(now) == why
     assert [label.name for label in fitting(now).labels] == left
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.policy.changes import Before, Change, Kind, changes, compare
+from bot.core.policy.changes import Before, Change, Effect, changes, compare
 from bot.core.policy.models import Policy
 from tests.core.policies import loaded
 
@@ -39,7 +39,7 @@ suites:
   dear: {workflow: dear.yml, runners: [npu-16], tier: heavy, triggers: [command, nightly]}
 """
 POLICY = loaded(TEXT)
-LOOSENED, TIGHTENED, CHANGED = Kind.LOOSENED, Kind.TIGHTENED, Kind.CHANGED
+LOOSENED, TIGHTENED, CHANGED = Effect.LOOSENED, Effect.TIGHTENED, Effect.CHANGED
 SCRIPT = 'settable: {script: "tests/**.sh"}'
 
 
@@ -104,7 +104,7 @@ def test_a_rule_that_lets_more_through_is_loosened_and_the_way_back_tightens(
     ],
 )
 def test_a_list_says_what_it_gained_and_lost(
-    edit: tuple[str, str], kind: Kind, path: str, added: tuple[str, ...], removed: tuple[str, ...]
+    edit: tuple[str, str], kind: Effect, path: str, added: tuple[str, ...], removed: tuple[str, ...]
 ) -> None:
     (change,) = found(edit)
     assert (change.kind, change.path) == (kind, path)
@@ -121,7 +121,7 @@ def test_a_list_says_what_it_gained_and_lost(
     ],
 )
 def test_what_set_may_set_is_tightened_only_by_one_value_out_of_the_old_pattern(
-    pattern: str, kind: Kind
+    pattern: str, kind: Effect
 ) -> None:
     (change,) = found((SCRIPT, f'settable: {{script: "{pattern}"}}'))
     assert change == Change(
@@ -143,8 +143,8 @@ def test_what_set_may_set_is_tightened_only_by_one_value_out_of_the_old_pattern(
         (("0 17", "0 18"), CHANGED, "nightly.late.cron", ("0 17 * * *", "0 18 * * *")),
         (("dear.yml", "d.yml"), CHANGED, "suites.dear.workflow", ("dear.yml", "d.yml")),
         (("script: a.sh", "script: b.sh"), CHANGED, "suites.unit.inputs.script", ("a.sh", "b.sh")),
-        (("{script: a.sh}", "{}"), Kind.REMOVED, "suites.unit.inputs.script", ("a.sh", "")),
-        (("a.sh}", "a.sh, b: c}"), Kind.ADDED, "suites.unit.inputs.b", ("", "c")),
+        (("{script: a.sh}", "{}"), Effect.REMOVED, "suites.unit.inputs.script", ("a.sh", "")),
+        (("a.sh}", "a.sh, b: c}"), Effect.ADDED, "suites.unit.inputs.b", ("", "c")),
         (("match: odd", "match: o"), CHANGED, "log.signatures.odd.match", ("odd", "o")),
         (("secret-one, ", ""), LOOSENED, "log.redact", ("2", "1")),
         (("secret-one", "secret-0"), LOOSENED, "log.redact", ("2", "2, 1 of them new")),
@@ -152,7 +152,7 @@ def test_what_set_may_set_is_tightened_only_by_one_value_out_of_the_old_pattern(
     ],
 )
 def test_other_differences_say_what_was_and_what_is(
-    edit: tuple[str, str], kind: Kind, path: str, value: tuple[str, str]
+    edit: tuple[str, str], kind: Effect, path: str, value: tuple[str, str]
 ) -> None:
     (change,) = found(edit)
     assert (change.kind, change.path, change.value) == (kind, path, value)
@@ -200,12 +200,12 @@ def test_suites_and_labels_come_and_go() -> None:
     added = "  own: {workflow: o.yml, runners: [npu-4], timeout_minutes: 90}\n"
     more = loaded(TEXT.replace("runners:\n", "runners:\n  npu-4: {npus: 4}\n", 1) + added)
     assert changes(POLICY, more) == (
-        Change(Kind.ADDED, "suites.own", added=("standard", "6"), what="what_suite"),
-        Change(Kind.ADDED, "runners.npu-4"),
+        Change(Effect.ADDED, "suites.own", added=("standard", "6"), what="what_suite"),
+        Change(Effect.ADDED, "runners.npu-4"),
     )
     assert changes(more, POLICY) == (
-        Change(Kind.REMOVED, "suites.own"),
-        Change(Kind.REMOVED, "runners.npu-4"),
+        Change(Effect.REMOVED, "suites.own"),
+        Change(Effect.REMOVED, "runners.npu-4"),
     )
 
 
@@ -236,7 +236,7 @@ def test_a_first_policy_is_all_new_and_loosens_nothing() -> None:
     comparison = compare(None, TEXT)
     assert comparison.before is Before.NONE
     assert comparison.loosened == ()
-    assert [change.path for change in comparison.of(Kind.ADDED)] == [
+    assert [change.path for change in comparison.of(Effect.ADDED)] == [
         "suites.unit",
         "suites.dear",
         "runners.npu-8",

@@ -229,13 +229,13 @@ def test_a_signature_is_handed_to_the_digest_as_it_was_written() -> None:
         "infra": "stalled",
         "codes": ["507010"],
     }
-    assert signatures.Signature.model_validate(found.as_json()).infra == "stalled"
+    assert signatures.LogSign.model_validate(found.as_json()).infra == "stalled"
 
 
 def test_a_signature_has_the_keys_and_defaults_that_the_digest_knows() -> None:
     ours, theirs = (
         {info.alias or name: info.get_default() for name, info in model.model_fields.items()}
-        for model in (Signature, signatures.Signature)
+        for model in (Signature, signatures.LogSign)
     )
     assert ours == theirs
 

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.core.messages import quote
-from bot.core.model.digests import Annotation, Digest, Progress
+from bot.core.model.digests import Digest, Location, Progress
 from bot.core.model.run_events import LogRead
 from bot.core.report.digest import (
     Pace,
@@ -18,7 +18,7 @@ from bot.core.report.digest import (
 )
 from tests.core import views as s
 
-PLACE = Annotation("a.py", 3, "too big")
+PLACE = Location("a.py", 3, "too big")
 
 
 def test_a_reader_sees_numbered_lines_sane_metrics_and_files_of_the_checkout() -> None:

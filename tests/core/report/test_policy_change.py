@@ -7,7 +7,7 @@ import pytest
 from bot.core.github.limits import TEXT_BYTES
 from bot.core.model.ids import RepoId
 from bot.core.model.views import Annotation, CheckWrite, Proposal
-from bot.core.policy.changes import Before, Change, Comparison, Kind, compare
+from bot.core.policy.changes import Before, Change, Comparison, Effect, compare
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.policy_change import policy_check, render_policy_check
 from tests.core import views as s
@@ -84,9 +84,9 @@ def test_errors_and_warnings_stand_at_their_lines_of_the_file() -> None:
 
 
 def test_no_value_is_so_long_that_it_hides_a_loosened_rule() -> None:
-    long = Change(Kind.LOOSENED, "dispatch_ref", ("main", "x" * 70_000))
-    many = Change(Kind.LOOSENED, "trust.users", added=tuple("u" * 256 for _ in range(200)))
-    last = Change(Kind.LOOSENED, "trust.heavy", ("write", "pull"), what="what_heavy")
+    long = Change(Effect.LOOSENED, "dispatch_ref", ("main", "x" * 70_000))
+    many = Change(Effect.LOOSENED, "trust.users", added=tuple("u" * 256 for _ in range(200)))
+    last = Change(Effect.LOOSENED, "trust.heavy", ("write", "pull"), what="what_heavy")
     summary = made(Comparison(Before.READ, (long, many, last))).summary
     assert "`dispatch_ref`: `" + "x" * 199 + "…`, was `main`" in summary
     assert "192 more added" in summary
@@ -94,7 +94,7 @@ def test_no_value_is_so_long_that_it_hides_a_loosened_rule() -> None:
 
 
 def test_more_changes_than_fit_are_counted_and_fit() -> None:
-    flood = tuple(Change(Kind.CHANGED, f"suites.{n}", ("a" * 150, "b" * 150)) for n in range(900))
+    flood = tuple(Change(Effect.CHANGED, f"suites.{n}", ("a" * 150, "b" * 150)) for n in range(900))
     summary = made(Comparison(Before.READ, flood)).summary
     assert len(summary.encode()) <= TEXT_BYTES
     assert " more." in summary
@@ -107,7 +107,7 @@ def test_what_the_policy_in_force_is_called_when_nobody_knows_its_commit() -> No
 
 def test_a_value_that_the_policy_hides_is_not_shown() -> None:
     ctx = replace(s.CTX, redact=("hunter22",))
-    change = Change(Kind.CHANGED, "suites.unit.inputs.key", ("hunter22", ""))
+    change = Change(Effect.CHANGED, "suites.unit.inputs.key", ("hunter22", ""))
     text = render_policy_check(Comparison(Before.READ, (change,)), s.SHA, ctx, s.NOW).summary
     assert "hunter22" not in text
     assert "the default" in text

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as replace_fields
 
 from bot.core.messages import Message, quote
-from bot.core.model.digests import Annotation, Digest, Progress
+from bot.core.model.digests import Digest, Location, Progress
 from bot.core.model.queue import QueuePosition
 from bot.core.model.run_events import LogRead, RayJobLogLost, RayJobsDeleted, RayJobSeen
 from bot.core.model.runs import Outcome, Run, State, StopReason
@@ -46,7 +46,7 @@ def digests(text: str) -> st.SearchStrategy[Digest | None]:
         title=words,
         excerpt_lines=lines.map(lambda found: tuple(enumerate(found))),
         traceback=words,
-        annotations=lines.map(lambda found: tuple(Annotation(line, 1, line) for line in found)),
+        annotations=lines.map(lambda found: tuple(Location(line, 1, line) for line in found)),
         hint=words,
         lines=st.integers(0),
         progress=st.none() | st.builds(Progress, st.integers(0), metrics=st.just({text: 1.5})),
@@ -189,7 +189,7 @@ def test_no_secret_of_a_log_is_shown(key: str) -> None:
 
 
 def test_no_secret_of_an_annotation_or_a_tail_is_shown() -> None:
-    note = Annotation("a.py", 1, TOKEN)
+    note = Location("a.py", 1, TOKEN)
     digest = Digest(title=TOKEN, root_cause_line=1, annotations=(note,), tail=(TOKEN,))
     check = suite_check(_leaky(digest), s.CTX, s.NOW)
     assert TOKEN not in str(check)
@@ -205,7 +205,7 @@ def _leaky(digest: Digest) -> SuiteView:
 
 
 def test_an_annotation_without_words_takes_the_title_or_the_path() -> None:
-    note = Annotation("a.py", 1, "")
+    note = Location("a.py", 1, "")
     for title, claimant in (("Broken", "Broken"), ("", "a.py")):
         digest = Digest(title=title, root_cause_line=1, annotations=(note,))
         check = suite_check(_leaky(digest), s.CTX, s.NOW)

@@ -10,7 +10,7 @@ import yaml
 
 from bot.core.policy.models import Start
 from bot.core.policy.selection import ChangedFile, select
-from bot.core.workflows import Source, Transfer, transfer
+from bot.core.workflows import SourceFile, Transfer, transfer
 from tests.core.workflows.transfers import FOLDER, policy_of
 
 CASES = Path(__file__).parents[3] / "../shared/cases/matching"
@@ -34,7 +34,8 @@ def workflow_of(suite: dict[str, Any]) -> str:
 def result() -> Transfer:
     suites = json.loads((CASES / "suites.json").read_text())
     return transfer(
-        Source(FOLDER + suite["workflow"], workflow_of(suite).encode()) for suite in suites.values()
+        SourceFile(FOLDER + suite["workflow"], workflow_of(suite).encode())
+        for suite in suites.values()
     )
 
 

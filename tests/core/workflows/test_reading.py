@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.policy.loading import PolicyErrors, check_policy
-from bot.core.workflows import Missed, Source, transfer
+from bot.core.workflows import Missed, SourceFile, transfer
 from bot.core.workflows.reading import MAX_BYTES, MAX_DEPTH, Table, read
 from tests.core.workflows.transfers import carried, missed, policy_of, workflow
 
@@ -22,7 +22,7 @@ TWO_DOCUMENTS = (
 
 
 def refused(raw: bytes | str) -> tuple[int, str]:
-    found = read(Source("w.yml", raw if isinstance(raw, bytes) else raw.encode()))
+    found = read(SourceFile("w.yml", raw if isinstance(raw, bytes) else raw.encode()))
     assert isinstance(found, Missed)
     return found.line, found.reason
 
@@ -67,7 +67,7 @@ def test_what_cannot_be_read_is_refused_with_its_line(raw: bytes, line: int, rea
 
 
 def test_depth_counts_what_is_open_not_what_there_is() -> None:
-    assert isinstance(read(Source("w.yml", b"a: [" + b"[], " * 100 + b"]")), Table)
+    assert isinstance(read(SourceFile("w.yml", b"a: [" + b"[], " * 100 + b"]")), Table)
 
 
 def test_aliases_of_aliases_are_read_without_growing() -> None:
@@ -170,7 +170,9 @@ _WORKFLOW = st.fixed_dictionaries(
 )
 def test_whatever_the_workflows_the_policy_is_right(trees: list[object], stems: list[str]) -> None:
     sources = [
-        Source(f".github/workflows/{stem}.yml", yaml.safe_dump(tree, allow_unicode=True).encode())
+        SourceFile(
+            f".github/workflows/{stem}.yml", yaml.safe_dump(tree, allow_unicode=True).encode()
+        )
         for stem, tree in zip(stems, trees, strict=False)
     ]
     result = transfer(sources)
@@ -182,5 +184,5 @@ def test_whatever_the_workflows_the_policy_is_right(trees: list[object], stems: 
 @settings(max_examples=100)
 @given(st.binary(max_size=60) | st.text(alphabet="onjb:-[]{}*&!|>'\"#\n\t ,a8", max_size=60))
 def test_any_bytes_are_read_or_refused(raw: bytes | str) -> None:
-    found = read(Source("w.yml", raw if isinstance(raw, bytes) else raw.encode()))
+    found = read(SourceFile("w.yml", raw if isinstance(raw, bytes) else raw.encode()))
     assert isinstance(found, Table) or (found.line >= 1 and found.reason)

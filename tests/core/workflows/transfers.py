@@ -2,7 +2,7 @@
 
 from bot.core.policy.loading import check_policy
 from bot.core.policy.models import Policy
-from bot.core.workflows import Source, Transfer, transfer
+from bot.core.workflows import SourceFile, Transfer, transfer
 
 FOLDER = ".github/workflows/"
 
@@ -10,7 +10,7 @@ FOLDER = ".github/workflows/"
 def carried(**workflows: str | bytes) -> Transfer:
     """Carry workflows over, each named by its file's stem."""
     return transfer(
-        Source(f"{FOLDER}{stem}.yml", text if isinstance(text, bytes) else text.encode())
+        SourceFile(f"{FOLDER}{stem}.yml", text if isinstance(text, bytes) else text.encode())
         for stem, text in workflows.items()
     )
 

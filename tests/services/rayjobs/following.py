@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bot import resources
-from bot.adapters.logs import LogFiles
-from bot.adapters.rayjobs import Limits, open_rayjobs
+from bot.adapters.logs import StoredLogs
+from bot.adapters.rayjobs import HttpLimits, open_rayjobs
 from bot.core.digest.digester import Digester
 from bot.core.digest.signatures import load_signatures
 from bot.core.model.digests import Digest
@@ -21,10 +21,10 @@ from bot.core.planning.plan import Plan
 from bot.core.runs.observed import Observed
 from bot.core.runs.timeline import line_of
 from bot.core.runs.verdict import Decided, Pending, judge
-from bot.ports.logs import LogFiles as LogFilesPort
-from bot.ports.rayjobs import RayJobs
+from bot.ports.logs import LogFiles
+from bot.ports.rayjobs import Submitter
 from bot.services.rayjobs.digesters import Digesters
-from bot.services.rayjobs.follower import SAVE_S, Follower
+from bot.services.rayjobs.follower import SAVE_S, JobFollower
 from bot.services.workers import Deps, Worker
 from bot.store import Store
 from bot.store.ids import ulid
@@ -99,11 +99,11 @@ class World:
     store: Store
     clock: LeapClock
     folder: Path
-    rayjobs: RayJobs
+    rayjobs: Submitter
     run: Run
-    logs: LogFilesPort
+    logs: LogFiles
 
-    def follower(self, owner: str = "one", *, store: Store | None = None) -> Follower:
+    def follower(self, owner: str = "one", *, store: Store | None = None) -> JobFollower:
         unasked: Any = None
         deps = Deps(
             store=store or self.store,
@@ -115,7 +115,7 @@ class World:
             policies=unasked,
             messages=unasked,
         )
-        return Follower(deps, self.rayjobs, self.logs, Digesters(SHIPPED))
+        return JobFollower(deps, self.rayjobs, self.logs, Digesters(SHIPPED))
 
     async def seen(self, **fields: Any) -> None:
         """Let the runner see the RayJob."""
@@ -164,7 +164,7 @@ class World:
     async def log_text(self) -> bytes:
         """Return what the row says is kept of the log."""
         row = await self.row()
-        pieces = LogFiles(self.folder).read(self.run.id, JOB, upto=row.log_bytes)
+        pieces = StoredLogs(self.folder).read(self.run.id, JOB, upto=row.log_bytes)
         return b"".join([piece async for piece in pieces])
 
     def verdict(self, row: RayJob, log: LogRead | None = None) -> Pending | Decided:
@@ -181,12 +181,12 @@ async def following(url: str, folder: Path, *, leaps: int = 1000) -> AsyncIterat
         server = await stack.enter_async_context(FaultySubmitter())
         store = await Store.open(url)
         stack.push_async_callback(store.close)
-        limits = Limits(silence_s=0.2, wait_s=0.001)
+        limits = HttpLimits(silence_s=0.2, wait_s=0.001)
         rayjobs = await stack.enter_async_context(open_rayjobs(server.url, limits=limits))
         it = run(actions_run_id=1, snapshot=snapshot("ppo", rayjob=True))
         clock = LeapClock(leaps)
         await put(store, it)
-        yield World(server, store, clock, folder, rayjobs, it, LogFiles(folder))
+        yield World(server, store, clock, folder, rayjobs, it, StoredLogs(folder))
 
 
 def digest_of(text: bytes) -> Digest:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import literal_column, update
 
-from bot.adapters.logs import LogFile, LogFiles
+from bot.adapters.logs import StoredLog, StoredLogs
 from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import State
@@ -78,17 +78,17 @@ class Mortal(RayJobs):
         return await super().save(lease, save, now)
 
 
-class FullDisk(LogFiles):
+class FullDisk(StoredLogs):
     """Real files on a disk that has room for nothing."""
 
-    async def open(self, run_id: RunId, job_id: str, *, keep: int) -> LogFile:
+    async def open(self, run_id: RunId, job_id: str, *, keep: int) -> StoredLog:
         file = await super().open(run_id, job_id, keep=keep)
         file._file.close()
         file._file = FileIO("/dev/full", "r+")
         return file
 
 
-class Endless(LogFile):
+class Endless(StoredLog):
     """A real file with more to read than anybody waits for."""
 
     def __init__(self, path: Path) -> None:
@@ -101,14 +101,14 @@ class Endless(LogFile):
         await asyncio.Event().wait()
 
 
-class EndlessFiles(LogFiles):
+class EndlessFiles(StoredLogs):
     """Opens such a file."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.file = Endless(folder / "endless")
 
-    async def open(self, run_id: RunId, job_id: str, *, keep: int) -> LogFile:
+    async def open(self, run_id: RunId, job_id: str, *, keep: int) -> StoredLog:
         return self.file
 
 
@@ -236,7 +236,7 @@ async def test_a_run_that_is_done_is_read_no_further(world: World) -> None:
 
 async def test_a_lost_file_is_read_anew_from_the_submitter(world: World) -> None:
     await stopped_half_way(world)
-    await LogFiles(world.folder).remove(world.run.id)
+    await StoredLogs(world.folder).remove(world.run.id)
     await finish(world, "next")
     await is_read_whole(world)
     assert world.server.named("watch")[1].query.get("after") is None
