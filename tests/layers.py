@@ -7,6 +7,7 @@ import ast
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -198,7 +199,7 @@ def trespasses(source: str, module: str, *, package: bool = False) -> list[str]:
         return []
     return [
         f"{module}:{one.line}: imports {one.target}"
-        for one in imports(ast.parse(source), module, package=package)
+        for one in imports(source, module, package=package)
         if (room := room_of(one.target)) and room != own and room not in ROOMS.get(own, ())
     ]
 
@@ -274,11 +275,16 @@ class Import:
     typed: bool
 
 
-def imports(tree: ast.AST, module: str, *, package: bool) -> Iterator[Import]:
-    """Yield every name that a module imports; ``package`` when its file is an __init__."""
-    yield from _imports(
-        tree, module if package else module.rpartition(".")[0], lazy=False, typed=False
-    )
+@cache
+def imports(source: str, module: str, *, package: bool) -> tuple[Import, ...]:
+    """Return every name that a module imports; ``package`` when its file is an __init__."""
+    folder = module if package else module.rpartition(".")[0]
+    return tuple(_imports(_tree(source), folder, lazy=False, typed=False))
+
+
+@lru_cache(maxsize=1)
+def _tree(source: str) -> ast.Module:
+    return ast.parse(source)
 
 
 def _imports(node: ast.AST, folder: str, *, lazy: bool, typed: bool) -> Iterator[Import]:
@@ -292,7 +298,7 @@ def _imports(node: ast.AST, folder: str, *, lazy: bool, typed: bool) -> Iterator
             )
         else:
             inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            checked = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+            checked = isinstance(child, ast.If) and dotted(child.test).endswith("TYPE_CHECKING")
             yield from _imports(child, folder, lazy=lazy or inside, typed=typed or checked)
 
 
@@ -311,13 +317,12 @@ def breaches(source: str, module: str, *, package: bool = False) -> list[str]:
         layer = Layer(stdlib=frozenset())
     if layer is None:
         return [f"{module}: belongs to no layer"]
-    tree = ast.parse(source)
     found = [
         (one.line, f"imports {one.target}")
-        for one in imports(tree, module, package=package)
+        for one in imports(source, module, package=package)
         if not _allowed(layer, one)
     ]
-    found += [(line, text) for line, text in _acts(tree, layer)]
+    found += _acts(_tree(source), layer)
     return [f"{module}:{line}: {text}" for line, text in sorted(found)]
 
 
@@ -334,11 +339,18 @@ def _allowed(layer: Layer, one: Import) -> bool:
     return fits and (one.lazy or one.typed or within(name, layer.eager))
 
 
+def dotted(node: ast.expr) -> str:
+    """Return the dotted name that an expression is, or ""."""
+    if isinstance(node, ast.Attribute) and (start := dotted(node.value)):
+        return f"{start}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def _acts(tree: ast.AST, layer: Layer) -> Iterator[tuple[int, str]]:
     """Yield what a module does besides importing."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            name = ast.unparse(node)
+            name = dotted(node)
             if name in ENVIRONMENT and not layer.environment:
                 yield node.lineno, f"reads {name}"
             if layer.calm and CLOCKS & {name, name.removeprefix("datetime.")}:
@@ -364,7 +376,7 @@ def cycle(sources: dict[str, str], packages: frozenset[str] = frozenset()) -> li
     graph = {
         module: {
             found
-            for one in imports(ast.parse(source), module, package=module in packages)
+            for one in imports(source, module, package=module in packages)
             if (not one.lazy or module.startswith("bot.sim."))
             and (found := _module_in(one.target, sources))
             and found != module

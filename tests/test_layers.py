@@ -12,6 +12,7 @@ from tests.layers import (
     ROOMS,
     breaches,
     cycle,
+    dotted,
     entries,
     knots,
     modules,
@@ -23,10 +24,13 @@ MODULES = modules()
 PACKAGES = frozenset(name for name, path in MODULES.items() if path.name == "__init__.py")
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_keeps_to_its_layer(module: str) -> None:
-    source = MODULES[module].read_text()
-    assert breaches(source, module, package=module in PACKAGES) == []
+def test_every_module_keeps_to_its_layer() -> None:
+    found = [
+        breach
+        for module, path in MODULES.items()
+        for breach in breaches(path.read_text(), module, package=module in PACKAGES)
+    ]
+    assert found == []
 
 
 def test_no_module_imports_itself_through_others() -> None:
@@ -208,10 +212,9 @@ def test_in_the_simulation_a_lazy_ring_is_one_too() -> None:
     assert set(cycle(ring)) == set(ring)
 
 
-@pytest.mark.parametrize("command", ["match", "digest", "check_policy", "schema"])
-def test_a_quick_command_loads_no_server(command: str) -> None:
+def test_quick_commands_load_no_server() -> None:
     program = (
-        f"import sys, bot.cli.{command};"
+        "import sys, bot.cli.match, bot.cli.digest, bot.cli.check_policy, bot.cli.schema;"
         "slow = {'aiohttp', 'alembic', 'gidgethub', 'rich', 'sqlalchemy', 'structlog'};"
         "print(sorted(slow & set(sys.modules)))"
     )
@@ -223,6 +226,8 @@ def test_a_quick_command_loads_no_server(command: str) -> None:
 
 def _makes_runs(source: str) -> bool:
     """Return True if a module calls the model's class Run, or reaches it through its module."""
+    if "Run" not in source:
+        return False
     tree = ast.parse(source)
     names = {
         name.asname or name.name
@@ -233,7 +238,7 @@ def _makes_runs(source: str) -> bool:
     }
     calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
     return any(
-        (isinstance(call, ast.Name) and call.id in names) or ast.unparse(call).endswith("runs.Run")
+        (isinstance(call, ast.Name) and call.id in names) or dotted(call).endswith("runs.Run")
         for call in calls
     )
 

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
@@ -78,6 +79,7 @@ def _sentences(tree: ast.Module) -> list[str]:
     ]
 
 
+@cache
 def _found() -> dict[str, list[str]]:
     found = {
         path.relative_to(ROOT).as_posix(): _sentences(tree)

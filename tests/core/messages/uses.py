@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from string import Formatter
 
@@ -30,15 +31,16 @@ def sources() -> Iterator[tuple[Path, ast.Module]]:
             yield path, ast.parse(path.read_text())
 
 
-def uses() -> list[Use]:
+@cache
+def uses() -> tuple[Use, ...]:
     """Return every call that names its sentence."""
-    return [
+    return tuple(
         use
         for path, tree in sources()
         for scope in ast.walk(tree)
         if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module)
         for use in _uses(path, scope)
-    ]
+    )
 
 
 def _uses(path: Path, scope: ast.AST) -> Iterator[Use]:
@@ -87,6 +89,7 @@ def _prefix(node: ast.expr) -> str:
     return str(node.values[0].value)
 
 
+@cache
 def words() -> frozenset[str]:
     """Return every text in quotes: keys that are passed on stand among them."""
     return frozenset(
