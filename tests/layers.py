@@ -153,31 +153,21 @@ MOST_ENTRIES = {"bot/core": 14, "bot/services": 10}
 # The rooms of bot.core: which others each may import.
 ROOMS = {
     "commands": frozenset({"github", "messages", "model", "planning", "policy", "report"}),
-    "digest": frozenset({"model"}),
+    "digest": frozenset[str](),
     "explain": frozenset({"messages", "model", "planning", "policy"}),
     "github": frozenset({"model"}),
     "messages": frozenset[str](),
-    "model": frozenset({"messages", "policy"}),
-    "planning": frozenset(
-        {"commands", "github", "messages", "model", "policy", "queue", "report"},
-    ),
-    "policy": frozenset({"digest", "messages", "model"}),
-    "queue": frozenset({"messages", "model"}),
+    "model": frozenset({"digest", "messages", "policy"}),
+    "planning": frozenset({"github", "messages", "model", "policy", "queue"}),
+    "policy": frozenset({"digest", "messages"}),
+    "queue": frozenset({"messages", "model", "policy"}),
     "rayjob": frozenset({"model"}),
     "report": frozenset(
-        {"commands", "explain", "github", "messages", "model", "planning", "policy", "runs"}
+        {"digest", "explain", "github", "messages", "model", "planning", "policy", "runs"}
     ),
-    "runs": frozenset({"github", "messages", "model", "policy", "rayjob"}),
+    "runs": frozenset({"digest", "github", "messages", "model", "policy", "rayjob"}),
     "workflows": frozenset({"policy"}),
 }
-
-# Rooms whose modules import each other both ways, though no module does. There may be no more.
-KNOTS = frozenset(
-    {
-        frozenset({"digest", "model", "policy"}),
-        frozenset({"commands", "explain", "planning", "report"}),
-    }
-)
 
 
 def entries(folder: str) -> list[str]:

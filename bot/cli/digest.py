@@ -9,8 +9,8 @@ import click
 
 from bot.cli.inputs import FILE
 from bot.core.digest.digester import Digester
+from bot.core.digest.result import Digest
 from bot.core.digest.signatures import load_signatures
-from bot.core.model.digests import Digest
 from bot.core.report.redaction import Redactor
 from bot.resources import text
 

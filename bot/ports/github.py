@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import Protocol
 
 from bot.core.model.ids import Sha
-from bot.core.model.levels import Level
 from bot.core.model.people import Account
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.views import CheckWrite
 from bot.core.model.workflow_runs import WorkflowRun
+from bot.core.policy.levels import Level
 from bot.core.policy.selection import ChangedFile
 
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from bot.core.model.ids import Sha
-from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Head, Pull
 from bot.core.model.repos import Repo
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.trust import Authorship, Person, Trusted, trust_former, trust_sha
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Trust
 from bot.core.policy.selection import POLICY_PATH, touches_protected
 from bot.ports.errors import Permanent

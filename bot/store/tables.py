@@ -2,8 +2,7 @@
 
 import sqlalchemy as sa
 
-from bot.core.model.digests import Digest, Progress
-from bot.core.model.levels import Level
+from bot.core.digest.result import Digest, Progress
 from bot.core.model.queue import Alternatives, QueuePosition
 from bot.core.model.rayjobs import ResumeState
 from bot.core.model.run_events import Source, What
@@ -12,6 +11,7 @@ from bot.core.model.selections import SelectionDetails
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.views import Proposal
 from bot.core.planning.schedule import FiringState
+from bot.core.policy.levels import Level
 from bot.core.queue.state import RunLimits
 from bot.store import columns
 

@@ -4,8 +4,8 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from bot.core.digest.result import Digest
 from bot.core.model import run_events as ev
-from bot.core.model.digests import Digest
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Run

@@ -4,10 +4,9 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from bot.core.digest.result import Digest
 from bot.core.messages import quote
-from bot.core.model.digests import Digest
 from bot.core.model.ids import RepoId, RunId, Sha
-from bot.core.model.levels import Level
 from bot.core.model.pulls import Pull
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import (
@@ -22,6 +21,7 @@ from bot.core.model.run_events import (
 from bot.core.model.runs import Run, State, StopReason, StopRequest
 from bot.core.model.snapshot import Label, Snapshot
 from bot.core.planning.trust import Person
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Limits, Log, Suite
 from bot.core.runs.reconcile_input import ReconcileInput
 

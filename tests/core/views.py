@@ -4,10 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from bot.core.digest.result import Digest, Location, Progress
 from bot.core.messages import quote
-from bot.core.model.digests import Digest, Location, Progress
 from bot.core.model.ids import RepoId, RunId, Sha
-from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Pull
 from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
@@ -23,6 +22,7 @@ from bot.core.model.runs import Outcome, Run, State, StopReason, StopRequest
 from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, SuiteSelection
 from bot.core.model.snapshot import Label, Snapshot, SnapshotPool
 from bot.core.model.views import GateView, SuiteView
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Limits, Log, Suite, Tier
 from bot.core.policy.selection import Choice
 from bot.core.report.context import Context

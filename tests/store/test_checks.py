@@ -7,7 +7,6 @@ import pytest
 from bot.core.github.events import InstallationEvent
 from bot.core.messages import quote
 from bot.core.model.ids import Sha
-from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Pull
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import DispatchStarted, RunEvent, Source
@@ -15,6 +14,7 @@ from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import SelectionDetails, StoredSelection
 from bot.core.model.views import GateDue, GateView, SuiteView
 from bot.core.planning.plan import Plan
+from bot.core.policy.levels import Level
 from bot.ports.wake import Topic
 from bot.store import Store
 from bot.store.checks import DueCheck

@@ -8,7 +8,6 @@ import pytest
 from bot.core.github.events import InstallationEvent
 from bot.core.messages import quote
 from bot.core.model.ids import RepoId, Sha
-from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Head, Pull
 from bot.core.model.repos import StoredPolicy
 from bot.core.model.selections import (
@@ -19,6 +18,7 @@ from bot.core.model.selections import (
     SuiteSelection,
 )
 from bot.core.planning.plan import Plan
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Mode, Tier
 from bot.core.policy.selection import Choice
 from bot.store import Store

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.model.digests import Digest, Progress
+from bot.core.digest.result import Digest, Progress
 from bot.core.model.rayjobs import RayJob, ResumeState
 from bot.core.model.run_events import RayJobSeen, RunEvent, Source
 from bot.core.model.runs import Run

@@ -13,8 +13,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from sqlalchemy import text
 
+from bot.core.digest.result import Digest
 from bot.core.messages import quote
-from bot.core.model.digests import Digest
 from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import LogRead, RunEvent, Source, WorkflowRunEnded

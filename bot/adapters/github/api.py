@@ -14,9 +14,9 @@ from bot.adapters.github.auth import AppCredentials, InstallationCredentials
 from bot.adapters.github.channel import Answer, Call, Channel
 from bot.adapters.github.wire import OnCall, Wire
 from bot.core.model.ids import RepoId
-from bot.core.model.levels import Level
 from bot.core.model.people import Account
 from bot.core.model.repos import Repo
+from bot.core.policy.levels import Level
 from bot.ports.clock import Clock
 from bot.ports.errors import Permanent
 

@@ -16,10 +16,10 @@ from bot.adapters.github.api import MANY, Api, get, named, understood
 from bot.adapters.github.budget import Priority
 from bot.adapters.github.channel import Call
 from bot.core.github import limits
+from bot.core.github.markdown import cut_bytes
 from bot.core.model.ids import Sha
 from bot.core.model.repos import Repo
 from bot.core.model.views import Annotation, Button, CheckWrite
-from bot.core.report.markdown import cut_bytes
 from bot.ports.errors import Permanent, Transient
 
 Json = dict[str, Any]

@@ -9,8 +9,8 @@ from bot.adapters.github.budget import Priority
 from bot.adapters.github.channel import Call
 from bot.adapters.github.checks import MARK
 from bot.core.github.limits import TEXT_BYTES
+from bot.core.github.markdown import cut_bytes
 from bot.core.model.repos import Repo
-from bot.core.report.markdown import cut_bytes
 from bot.ports.errors import Permanent, Transient
 
 OF_ISSUE = "/repos/{owner}/{repo}/issues/{number}/comments"

@@ -10,11 +10,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from bot.core.model.ids import Sha
-from bot.core.model.levels import Level
 from bot.core.model.people import NOBODY, Account
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.workflow_runs import WorkflowRun
+from bot.core.policy.levels import Level
 from bot.core.policy.selection import ChangedFile
 from bot.ports.github import ActionsJob, HookDelivery
 

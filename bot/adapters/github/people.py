@@ -3,9 +3,9 @@
 from bot.adapters.github import decode
 from bot.adapters.github.api import Api, get, understood
 from bot.adapters.github.channel import Call
-from bot.core.model.levels import Level
 from bot.core.model.people import Account
 from bot.core.model.repos import Repo
+from bot.core.policy.levels import Level
 from bot.ports.errors import Permanent
 
 NOT_FOUND = 404

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bot.core.github.markdown import one_line
 from bot.core.messages.words import clock, duration, ordinal
 from bot.core.model.runs import Run, State
 from bot.core.queue.state import Pause
-from bot.core.report.markdown import one_line
 
 _UNBOUND = 10_000  # columns in a pipe: one row is one line, for grep
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError
 
 from bot.adapters.clock import SystemClock
 from bot.cli.service import UNREACHABLE, WRONG_USE
-from bot.core.report.markdown import one_line
+from bot.core.github.markdown import one_line
 from bot.ports.errors import Transient
 from bot.services.operator import No, Operator
 from bot.settings import OperatorSettings, SettingsError, pages_of, read_settings

@@ -6,13 +6,13 @@ Needs the policy's ``trust.approve``, and that the commit is not one's own.
 from dataclasses import dataclass
 
 from bot.core.commands.context import CommandContext
-from bot.core.commands.name import COMMAND, SHA_CHARS
 from bot.core.commands.verb import SHA, Command, Verb
+from bot.core.github.markdown import code
+from bot.core.model.command import COMMAND, SHA_CHARS
 from bot.core.model.ids import short
 from bot.core.planning.permissions import Refusal, may_approve
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.starts import approval
-from bot.core.report.markdown import code
 
 
 @dataclass(frozen=True, slots=True)

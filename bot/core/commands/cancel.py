@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from bot.core.commands.context import CommandContext, refused
 from bot.core.commands.verb import Command, Verb
+from bot.core.github.markdown import code
 from bot.core.messages import Message
 from bot.core.messages.words import listing
 from bot.core.model.runs import Claimant, Run, StopReason, StopRequest
 from bot.core.planning.permissions import Refusal, level_for, may_cancel, named
 from bot.core.planning.plan import DropClaimant, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
-from bot.core.report.markdown import code
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.core.github.events import IssueCommentEvent
+from bot.core.github.markdown import code, prose
 from bot.core.messages import Messages
 from bot.core.model.ids import Sha, short
 from bot.core.model.pulls import Head, Pull
@@ -15,7 +16,6 @@ from bot.core.planning.pull_request import Evaluation, suites_awaiting_approval
 from bot.core.planning.starts import Starter, StartRequest
 from bot.core.planning.trust import Person
 from bot.core.policy.models import Policy
-from bot.core.report.markdown import code, prose
 
 
 @dataclass(frozen=True, slots=True)

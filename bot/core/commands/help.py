@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from bot.core.commands.context import CommandContext
-from bot.core.commands.name import COMMAND
 from bot.core.commands.verb import Command, Verb
+from bot.core.github.markdown import code
 from bot.core.messages import Messages
+from bot.core.model.command import COMMAND
 from bot.core.planning.plan_builder import PlanBuilder
-from bot.core.report.markdown import code
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from bot.core.commands.lines import top_level
-from bot.core.commands.name import COMMAND
 from bot.core.commands.verb import Command, Mistake, MistakeError, Option, TypedLine, Verb
 from bot.core.commands.verbs import VERBS
+from bot.core.github.markdown import code
 from bot.core.messages import Messages
-from bot.core.report.markdown import code
+from bot.core.model.command import COMMAND
 
 MAX_COMMANDS = 10
 MAX_WORDS = 50

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from bot.core.commands.context import CommandContext, refused
 from bot.core.commands.verb import SHA, Command, Verb
+from bot.core.github.markdown import code
 from bot.core.model.ids import short
 from bot.core.planning.permissions import named, not_green
 from bot.core.planning.plan_builder import PlanBuilder
-from bot.core.report.markdown import code
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from bot.core.commands.context import CommandContext, refused
 from bot.core.commands.verb import SHA, Command, MistakeError, Option, Verb
+from bot.core.github.markdown import code
 from bot.core.model.ids import short
 from bot.core.planning.permissions import by_command, named
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation
 from bot.core.policy.models import Tier
-from bot.core.report.markdown import code
 
 _LABEL = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*=.*", re.ASCII | re.DOTALL)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.core.commands.context import CommandContext
-from bot.core.commands.name import COMMAND, SHA_CHARS
+from bot.core.github.markdown import code
 from bot.core.messages import Field
+from bot.core.model.command import COMMAND, SHA_CHARS
 from bot.core.planning.permissions import Refusal
 from bot.core.planning.plan_builder import PlanBuilder
-from bot.core.report.markdown import code
 
 _SHA = re.compile(rf"[0-9a-f]{{{SHA_CHARS},64}}")
 

@@ -10,10 +10,10 @@ from bot.core.digest.excerpt import bounded, excerpt_of, folded, numbered, redac
 from bot.core.digest.judge import Verdict, exception_name
 from bot.core.digest.places import Places, place_of, related
 from bot.core.digest.reader import Reader
+from bot.core.digest.result import Digest, Location, Progress
 from bot.core.digest.scan import Scanner
 from bot.core.digest.shapes import parse
 from bot.core.digest.signatures import Signatures
-from bot.core.model.digests import Digest, Location, Progress
 
 _Raw = bytes
 _MAX_ANNOTATIONS = 20

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from bot.core.digest.result import Progress
 from bot.core.digest.shapes import clean
-from bot.core.model.digests import Progress
 
 _STEP = re.compile(rb"\bstep:(\d{1,9}) - ")
 _TRAINER = re.compile(r"\{'loss': .{0,2000}\}")

@@ -10,9 +10,9 @@ from typing import Any
 
 from bot.core.messages import Messages
 from bot.core.messages.words import listing, number
-from bot.core.model.levels import Level
 from bot.core.model.selections import Cost
 from bot.core.planning.permissions import level_for
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Policy, Start, Suite, Tier, Trigger
 from bot.core.policy.selection import Choice, Selection
 

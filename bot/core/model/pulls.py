@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.core.model.ids import RepoId, Sha
-from bot.core.model.levels import Level
+from bot.core.policy.levels import Level
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from bot.core.model.digests import Digest, Progress
+from bot.core.digest.result import Digest, Progress
 from bot.core.model.ids import RunId
 
 

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import msgspec
 
+from bot.core.digest.result import Digest
 from bot.core.messages import NOTHING, Message
-from bot.core.model.digests import Digest
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from bot.core.messages import NOTHING, Message
 from bot.core.model.ids import RepoId, Sha
-from bot.core.model.levels import Level
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Mode, Tier
 from bot.core.policy.selection import Choice, Selection
 

@@ -30,7 +30,7 @@ class SnapshotPool:
 class Snapshot:
     """A suite as it was when its run was made: a policy change never alters a live run.
 
-    While a run waits, its limits, slots and pool are today's policy's: ``core.policy.admission``.
+    While a run waits, its limits, slots and pool are today's policy's: ``core.queue.admission``.
     """
 
     name: str

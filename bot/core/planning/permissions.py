@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 
-from bot.core.commands.name import COMMAND, SHA_CHARS
+from bot.core.github.markdown import code
 from bot.core.messages import NOTHING, Message, Messages
 from bot.core.messages.words import duration
+from bot.core.model.command import COMMAND, SHA_CHARS
 from bot.core.model.ids import Sha, short
-from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Claimant, Outcome, Run, State
 from bot.core.planning.attempts import PolicyAt, freeze, latest
 from bot.core.planning.commits import speaks_for
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Authorship, Person, Trusted
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Mode, Policy, Start, Suite, Tier, Trigger, Trust
 from bot.core.policy.selection import suites_named
-from bot.core.report.markdown import code
 
 # A push so shortly before a comment may not have been seen by its author.
 UNSEEN = timedelta(seconds=60)

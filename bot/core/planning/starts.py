@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bot.core.commands.name import COMMAND
+from bot.core.github.markdown import code
 from bot.core.messages import NOTHING, Message, Messages, quote
 from bot.core.messages.words import clock, number
+from bot.core.model.command import COMMAND
 from bot.core.model.ids import RepoId, short
-from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
 from bot.core.model.runs import Rank, Run, State
 from bot.core.model.selections import StoredSelection
@@ -19,10 +19,10 @@ from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.plan import AuditEntry, Restated, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation, restated
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Start, Suite
 from bot.core.policy.selection import may_set
 from bot.core.queue.usage import Spent, used
-from bot.core.report.markdown import code
 
 
 @dataclass(frozen=True, slots=True)

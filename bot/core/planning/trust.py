@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from bot.core.messages import Message
-from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval, Pull
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Trust
 
 

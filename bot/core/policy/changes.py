@@ -13,8 +13,8 @@ from typing import Any
 
 from bot.core.messages import Message
 from bot.core.messages.words import number
-from bot.core.model.levels import Level
 from bot.core.policy.globs import compile_pattern, encode
+from bot.core.policy.levels import Level
 from bot.core.policy.loading import PolicyError, PolicyErrors, check_policy, load_policy
 from bot.core.policy.models import Mode, Policy, Suite, Tier
 

@@ -18,8 +18,8 @@ from pydantic import (
 
 from bot.core.digest.signatures import ClassName, Role
 from bot.core.messages import Message
-from bot.core.model.levels import Level
 from bot.core.policy import values as v
+from bot.core.policy.levels import Level
 
 
 class Mode(StrEnum):

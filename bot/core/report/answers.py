@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 from bot.core.explain.explaining import Explanation, Starts, explain, hours, where, who
+from bot.core.github.markdown import code, plain, prose, table
 from bot.core.messages import Messages
 from bot.core.model.ids import short
 from bot.core.planning.permissions import guess
 from bot.core.planning.pull_request import Evaluation, may_start_by_itself
 from bot.core.policy.models import Mode
 from bot.core.policy.selection import suites_named
-from bot.core.report.markdown import code, plain, prose, table
 
 HEAD = (
     "head_suite",

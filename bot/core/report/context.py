@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from bot.core.commands.name import COMMAND
+from bot.core.github import markdown
 from bot.core.messages import Field, Messages
 from bot.core.messages.words import short
+from bot.core.model.command import COMMAND
 from bot.core.model.runs import Run
 from bot.core.model.views import Button
-from bot.core.report import markdown
 from bot.core.report.redaction import Redactor
 
 

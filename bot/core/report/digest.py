@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bot.core.digest.result import UNKNOWN, Digest, Location, Progress
 from bot.core.github.limits import ANNOTATIONS_A_REQUEST
-from bot.core.model.digests import UNKNOWN, Digest, Location, Progress
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import LogRead
 from bot.core.model.views import SuiteView

@@ -1,13 +1,13 @@
 """The text of a failed suite: the fault, the cause, the next step, then the log."""
 
+from bot.core.digest.result import UNKNOWN, Digest
 from bot.core.github.limits import TITLE_CHARS
+from bot.core.github.markdown import clean, cut_bytes, table
 from bot.core.messages.words import between, capital, number
-from bot.core.model.digests import UNKNOWN, Digest
 from bot.core.model.runs import Outcome, Run
 from bot.core.model.views import Annotation, SuiteView
 from bot.core.report.context import MarkdownWriter, sentences
 from bot.core.report.digest import annotations_of, excerpt_of, metrics_of, title_of
-from bot.core.report.markdown import clean, cut_bytes, table
 from bot.core.report.sections import Block, Rows, Section
 from bot.core.report.words import rerun_how, retry_words, where
 

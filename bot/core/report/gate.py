@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from bot.core.commands.name import SHA_CHARS
 from bot.core.github.limits import TEXT_BYTES
+from bot.core.github.markdown import table
 from bot.core.messages.words import capital, clock, listing, number, short
+from bot.core.model.command import SHA_CHARS
 from bot.core.model.pulls import Pull
 from bot.core.model.selections import Cost
 from bot.core.model.views import Button, CheckWrite, GateView
 from bot.core.report.context import Context, MarkdownWriter, sentences
 from bot.core.report.gate_title import gate_title
-from bot.core.report.markdown import table
 from bot.core.report.sections import Rows, Section, compose
 from bot.core.report.standing import (
     CONCLUSIONS,

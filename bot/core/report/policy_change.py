@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.core.github.limits import TEXT_BYTES
+from bot.core.github.markdown import code, title
 from bot.core.messages.words import listing
 from bot.core.model.ids import Sha
 from bot.core.model.views import Annotation, CheckWrite, Proposal
@@ -12,7 +13,6 @@ from bot.core.policy.changes import Before, Change, Comparison, Effect
 from bot.core.policy.loading import PolicyError
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter, sentences
-from bot.core.report.markdown import code, title
 from bot.core.report.sections import Rows, Section, compose
 
 ITEMS_SHOWN = 8  # of what a list gained or lost, in one line

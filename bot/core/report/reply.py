@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from bot.core.github.limits import TEXT_BYTES
+from bot.core.github.markdown import size, table
 from bot.core.model.runs import Run
 from bot.core.model.views import Reply
 from bot.core.report.context import Context, MarkdownWriter
-from bot.core.report.markdown import size, table
 from bot.core.report.sections import Block, Rows, Section, compose
 from bot.core.report.words import row_state
 

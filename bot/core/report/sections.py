@@ -6,7 +6,7 @@ Limits are bytes of UTF-8 (the API's description says characters, GitHub counts 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bot.core.report.markdown import block, clean, cut_bytes, plain, size
+from bot.core.github.markdown import block, clean, cut_bytes, plain, size
 
 MIN_BLOCK_BYTES = 200  # a smaller rest of a log tells nothing
 _GAP = "\n\n"

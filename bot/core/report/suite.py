@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
+from bot.core.digest.result import Digest
 from bot.core.github.limits import TEXT_BYTES
 from bot.core.messages.words import capital
-from bot.core.model.digests import Digest
 from bot.core.model.runs import Outcome, State
 from bot.core.model.views import CheckWrite, SuiteView
 from bot.core.report.context import Context, MarkdownWriter, address

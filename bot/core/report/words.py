@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import assert_never
 
+from bot.core.digest.result import UNKNOWN, Digest
 from bot.core.github.limits import TITLE_CHARS
+from bot.core.github.markdown import title
 from bot.core.messages.words import about, between, capital, clock, duration, lower, number, ordinal
-from bot.core.model.digests import UNKNOWN, Digest
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import Pace, title_of
-from bot.core.report.markdown import title
 
 
 def resource(run: Run) -> str:

@@ -6,9 +6,9 @@ step is safe to take again.
 
 from datetime import datetime, timedelta
 
+from bot.core.digest.result import UNKNOWN
 from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import clock
-from bot.core.model.digests import UNKNOWN
 from bot.core.model.runs import Outcome, State, StopReason, StopRequest
 from bot.core.runs import cancellation, native, steps
 from bot.core.runs.observed import Observed, fold

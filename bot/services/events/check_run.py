@@ -7,9 +7,10 @@ therefore answered by a new check run that gives the reason.
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from bot.core.commands.name import COMMAND, SHA_CHARS
 from bot.core.github.events import CheckRunEvent, CheckSuiteEvent
+from bot.core.github.markdown import code, prose
 from bot.core.messages import Message
+from bot.core.model.command import COMMAND, SHA_CHARS
 from bot.core.model.ids import short
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
@@ -23,7 +24,6 @@ from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.shared import meant_pull
 from bot.core.planning.starts import Starter, StartRequest, approval
 from bot.core.planning.trust import Authorship, Trusted
-from bot.core.report.markdown import code, prose
 from bot.services.events.pull_request import PullRequests
 from bot.services.workers import Deps, Service
 

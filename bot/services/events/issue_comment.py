@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.core.commands.context import CommandContext
-from bot.core.commands.name import COMMAND
 from bot.core.commands.parser import parse
 from bot.core.commands.verb import Command
 from bot.core.commands.verbs import USAGES
 from bot.core.github.events import IssueCommentEvent
 from bot.core.messages.words import count
+from bot.core.model.command import COMMAND
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.repos import Repo

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, assert_never
 
 from bot.core.digest.digester import Digester
-from bot.core.model.digests import Digest, Progress
+from bot.core.digest.result import Digest, Progress
 from bot.core.model.rayjobs import RayJob, ResumeState
 from bot.core.model.runs import Run
 from bot.core.rayjob.events import Event, Final, LogLine, RawText, StatusChange, WatchProblem

@@ -12,7 +12,7 @@ from bot.core.model.queue import Need, QueuePosition
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.snapshot import Snapshot
-from bot.core.policy.admission import fitting, limits_now, too_big
+from bot.core.queue.admission import fitting, limits_now, too_big
 from bot.core.queue.state import Acquired, Blocked
 from bot.core.runs import reconcile, steps
 from bot.core.runs.offline import OfflineLabel

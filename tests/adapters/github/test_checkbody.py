@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.adapters.github.checks import MARK, body_of, cut_chars
+from bot.core.github.markdown import cut_bytes
 from bot.core.model.ids import Sha
 from bot.core.model.views import Annotation, Button, CheckWrite
-from bot.core.report.markdown import cut_bytes
 
 DONE = CheckWrite("n", Sha("a" * 40), "x", "completed", "t", "s", conclusion="success")
 

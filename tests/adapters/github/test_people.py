@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.adapters.github import GitHubClient
-from bot.core.model.levels import Level
+from bot.core.policy.levels import Level
 from bot.ports.errors import Permanent
 from tests.accounts import account
 from tests.adapters.github.support import REPO, HandClock, R, Reply, Scripted, user_json

@@ -10,9 +10,9 @@ import pytest
 
 from bot.adapters.github import GitHubClient
 from bot.core.model.ids import RepoId, Sha
-from bot.core.model.levels import Level
 from bot.core.model.repos import Repo
 from bot.core.model.views import Annotation, Button, CheckWrite
+from bot.core.policy.levels import Level
 from bot.core.policy.selection import ChangedFile
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.sim import ManualClock, NewPull, SimGitHub, SimOptions

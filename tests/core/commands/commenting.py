@@ -12,7 +12,6 @@ from bot.core.commands.verbs import USAGES
 from bot.core.github.events import IssueCommentEvent
 from bot.core.messages import Messages, quote
 from bot.core.model.ids import Sha
-from bot.core.model.levels import Level
 from bot.core.model.pulls import Head
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Run
@@ -23,6 +22,7 @@ from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation
 from bot.core.planning.starts import Starter, StartRequest
 from bot.core.planning.trust import Authorship, Person, Trusted
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Policy
 from bot.core.policy.selection import ChangedFile, Selection, select
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, at

@@ -3,8 +3,8 @@
 import pytest
 
 from bot.core.commands.approve import ApproveCommand
-from bot.core.model.levels import Level
 from bot.core.planning.trust import Person
+from bot.core.policy.levels import Level
 from tests.core.building import OLD_SHA, SHA
 from tests.core.commands.commenting import (
     COMMAND,

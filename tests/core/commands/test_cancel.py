@@ -4,10 +4,10 @@ import pytest
 
 from bot.core.commands.cancel import CancelCommand
 from bot.core.model.ids import RunId
-from bot.core.model.levels import Level
 from bot.core.model.runs import Claimant, Run, StopReason
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Person, Trusted
+from bot.core.policy.levels import Level
 from tests.core.building import OLD_SHA, SHA, a_run
 from tests.core.commands.commenting import (
     COMMAND,

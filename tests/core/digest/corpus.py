@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from bot.core.digest.digester import Digester
+from bot.core.digest.result import Digest
 from bot.core.digest.signatures import Signatures, load_signatures
-from bot.core.model.digests import Digest
 from bot.resources import text
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.digest.digester import Digester
-from bot.core.model.digests import MAX_JSON_BYTES, Digest
+from bot.core.digest.result import MAX_JSON_BYTES, Digest
 from tests.core.digest.corpus import HERE, SHARED, Case, load, signatures
 
 CASES = [*load(HERE / "cases"), *load(SHARED)]

@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.core.digest.digester import Digester
-from bot.core.model.digests import MAX_JSON_BYTES, Digest, Location
+from bot.core.digest.result import MAX_JSON_BYTES, Digest, Location
 from tests.core.digest.corpus import signatures
 
 TRACE = b"""\

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.core.digest.digester import Digester
-from bot.core.model.digests import Digest
+from bot.core.digest.result import Digest
 from tests.core.digest.corpus import signatures
 
 TRACE = "Traceback (most recent call last):\n"

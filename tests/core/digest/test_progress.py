@@ -2,7 +2,7 @@ import pytest
 
 from bot.core.digest.digester import Digester
 from bot.core.digest.progress import ProgressClock, moment, verl_metrics
-from bot.core.model.digests import Progress
+from bot.core.digest.result import Progress
 from tests.core.digest.corpus import signatures
 
 

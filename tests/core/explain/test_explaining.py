@@ -7,8 +7,8 @@ import pytest
 from bot.core.explain import explaining
 from bot.core.explain.explaining import Explanation, Starts, explain
 from bot.core.messages import Messages
-from bot.core.model.levels import Level
 from bot.core.model.selections import Cost
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Policy, Tier
 from bot.core.policy.selection import ChangedFile, select
 from tests.core.policies import loaded

@@ -14,10 +14,10 @@ from bot.core.explain.explaining import Starts
 from bot.core.messages import NOTHING, TABLES, Field, Message, Messages, from_plain, quote, to_plain
 from bot.core.messages import words as english
 from bot.core.messages.en import EN
-from bot.core.model.levels import Level
 from bot.core.model.runs import Outcome, State
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.policy import changes
+from bot.core.policy.levels import Level
 from bot.ports.sandbox import StoppedBy
 from tests.core.messages.uses import Use, placeholders, uses, words
 

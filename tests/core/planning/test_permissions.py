@@ -6,7 +6,6 @@ import pytest
 
 from bot.core.messages import NOTHING, Messages, quote
 from bot.core.model.ids import Sha
-from bot.core.model.levels import Level
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Claimant, Outcome, State
 from bot.core.planning.attempts import PolicyAt, freeze, latest
@@ -27,6 +26,7 @@ from bot.core.planning.permissions import (
 )
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Authorship, Person, Trusted
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Start
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, a_run, at
 from tests.core.policies import loaded, with_suite

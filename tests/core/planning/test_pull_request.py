@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from bot.core.messages import quote
 from bot.core.model.ids import RunId, Sha
-from bot.core.model.levels import Level
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.selections import Cost, SelectionDetails
 from bot.core.model.views import GateDue
@@ -28,6 +27,7 @@ from bot.core.planning.pull_request import (
     suites_awaiting_approval,
 )
 from bot.core.planning.trust import Trusted
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Mode
 from bot.core.policy.selection import ChangedFile, select
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, at, with_changes

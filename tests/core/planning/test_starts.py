@@ -8,7 +8,6 @@ import pytest
 
 from bot.core.messages import Messages, quote
 from bot.core.model.ids import RunId
-from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.views import GateDue
@@ -19,6 +18,7 @@ from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation, stored_selection
 from bot.core.planning.starts import Starter, StartRequest
 from bot.core.planning.trust import Authorship, Person, Trusted
+from bot.core.policy.levels import Level
 from bot.core.policy.selection import ChangedFile, select
 from bot.core.queue.usage import Usage, spent
 from tests.core.building import REPO, SHA, a_pull, a_run, a_stop_request, at

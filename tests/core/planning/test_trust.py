@@ -3,9 +3,9 @@
 import pytest
 
 from bot.core.messages import quote
-from bot.core.model.levels import Level
 from bot.core.model.pulls import Approval
 from bot.core.planning.trust import Authorship, Person, Trusted, trust_former, trust_sha
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Trust
 from tests.core.building import REPO, SHA, T0, a_pull, person
 

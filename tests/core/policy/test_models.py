@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from bot.core.model.levels import Level
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Mode, Policy, Start, Tier, Trigger
 from tests.core.policies import BASE, loaded, with_suite
 

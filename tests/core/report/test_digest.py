@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
+from bot.core.digest.result import Digest, Location, Progress
 from bot.core.messages import quote
-from bot.core.model.digests import Digest, Location, Progress
 from bot.core.model.run_events import LogRead
 from bot.core.report.digest import (
     Pace,

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from bot.core.digest.result import Digest, Progress
+from bot.core.github.markdown import code
 from bot.core.messages import Messages, quote
-from bot.core.model.digests import Digest, Progress
 from bot.core.model.ids import RunId
-from bot.core.model.levels import Level
 from bot.core.model.queue import Ahead, QueuePosition
 from bot.core.model.run_events import LogRead
 from bot.core.model.runs import Outcome, State, StopReason
 from bot.core.model.views import CheckWrite, GateView, Reply, SuiteView
 from bot.core.policy.changes import Comparison
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Mode, Tier
 from bot.core.report.gate import gate_check
-from bot.core.report.markdown import code
 from bot.core.report.policy_change import render_policy_check
 from bot.core.report.reply import reply_body
 from bot.core.report.suite import suite_check

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.report.markdown import clean, size
+from bot.core.github.markdown import clean, size
 from bot.core.report.sections import Block, Rows, Section, compose
 from tests.core.report.test_markdown import NASTY, parse
 

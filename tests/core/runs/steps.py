@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from bot.core.digest.result import Digest
 from bot.core.messages import NOTHING
-from bot.core.model.digests import Digest
 from bot.core.model.run_events import CancelSent, ForceCancelSent, RayJobsDeleted, RunEvent
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.runs.reconcile import decide

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from bot.core.messages import Messages, quote
-from bot.core.model.levels import Level
 from bot.core.model.run_events import (
     JobChanged,
     RunEvent,
@@ -20,6 +19,7 @@ from bot.core.model.snapshot import Label
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.trust import Authorship, Person, Trusted
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Start
 from bot.core.report.context import Context
 from bot.core.report.gate import gate_check

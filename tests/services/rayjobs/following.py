@@ -12,8 +12,8 @@ from bot import resources
 from bot.adapters.logs import StoredLogs
 from bot.adapters.rayjobs import HttpLimits, open_rayjobs
 from bot.core.digest.digester import Digester
+from bot.core.digest.result import Digest
 from bot.core.digest.signatures import load_signatures
-from bot.core.model.digests import Digest
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import DispatchStarted, LogRead, RunEvent, Source
 from bot.core.model.runs import Run, State

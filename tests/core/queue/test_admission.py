@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from bot.core.model.snapshot import Label, SnapshotPool
-from bot.core.policy.admission import fitting, limits_now, too_big
 from bot.core.policy.loading import load_policy
 from bot.core.policy.models import Policy
+from bot.core.queue.admission import fitting, limits_now, too_big
 from tests.core.building import a_snapshot
 
 THEN = a_snapshot(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bot.core.report import markdown
+from bot.core.github import markdown
 
 _ALPHABET = "`*_~[]()<>#|\\&!@:/.-+=1a\n\r\t \x1b\x00\u202e\u200b$^é中\ud800"
 _PIECES = [
