@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from bot.core.github.markdown import clean, size
 from bot.core.report.sections import Block, Rows, Section, compose
-from tests.core.report.test_markdown import NASTY, parse
+from tests.core.github.test_markdown import NASTY, parse
 
 
 def more(left: int) -> str:

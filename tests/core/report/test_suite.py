@@ -22,7 +22,7 @@ from bot.core.report.reply import reply_body, reply_marker
 from bot.core.report.suite import suite_check
 from tests.core import views as s
 from tests.core.building import with_changes
-from tests.core.report.test_markdown import NASTY
+from tests.core.github.test_markdown import NASTY
 
 TOKEN = "ghp_" + "a1" * 18
 LONG = st.one_of(NASTY, NASTY.map(lambda text: text * 500))
