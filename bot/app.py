@@ -153,7 +153,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     settings, deps = parts.settings, parts.deps
     pulls = PullRequests(deps, PolicyChanges(deps, _default(settings)))
     natives = Natives(deps)
-    digesters = Digesters(resources.text("signatures.yml"))
+    digesters = Digesters(resources.text("signatures.yml"), parts.sandbox)
     handlers = EventHandlers(
         pull_requests=pulls,
         issue_comments=IssueComments(deps, pulls),
@@ -182,6 +182,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
         LoopSpec("schedules", schedules.step, None),
     ]
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(runner)
         if parts.rayjobs is not None:
             follower = JobFollower(deps, parts.rayjobs, logs, digesters)
             await stack.enter_async_context(follower)

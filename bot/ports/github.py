@@ -4,7 +4,7 @@ Every call takes the repository, whose installation gives the token. Retries, pa
 limits are the adapter's.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -139,7 +139,7 @@ class GitHub(Protocol):
     async def jobs(self, repo: Repo, run_id: int, attempt: int) -> tuple[ActionsJob, ...]:
         """List the jobs of a run's attempt."""
 
-    def job_log(self, repo: Repo, job_id: int) -> AsyncIterator[bytes]:
+    def job_log(self, repo: Repo, job_id: int) -> AsyncGenerator[bytes, None]:
         """Stream the log of a completed job."""
 
     async def cancel(self, repo: Repo, run_id: int) -> bool:

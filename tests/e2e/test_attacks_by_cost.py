@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from bot.app import Parts
+from bot.ports.sandbox import StoppedBy
 from bot.services.policies import PolicyChecker
 from tests.e2e.people import stands, unharmed
 from tests.e2e.world import GATE, POLICY, World
@@ -19,17 +20,23 @@ def dear_policy() -> str:
     return POLICY.replace("log: {", f"log: {{signatures: [{signatures}], ")
 
 
+async def held(world: World, *ends: StoppedBy | float) -> ScriptedSandbox:
+    """Restart the bot with a sandbox whose calls begin, and end only when they may."""
+    sandbox = ScriptedSandbox(*ends)
+    sandbox.may_end.clear()
+
+    def inside(parts: Parts) -> Parts:
+        return replace(parts, sandbox=sandbox, checker=PolicyChecker(sandbox))
+
+    world.wrap = inside
+    await world.restart()
+    return sandbox
+
+
 async def test_a_strangers_dear_policy_names_its_patterns_and_nothing_waits_for_it(
     world: World,
 ) -> None:
-    sandbox = ScriptedSandbox()
-    sandbox.may_end.clear()
-
-    def held(parts: Parts) -> Parts:
-        return replace(parts, sandbox=sandbox, checker=PolicyChecker(sandbox))
-
-    world.wrap = held
-    await world.restart()
+    sandbox = await held(world)
     theirs = world.github.people.open_pull("stranger", {PATH: dear_policy()})
     settling = asyncio.create_task(world.settle())
     await sandbox.begun.wait()
@@ -49,4 +56,31 @@ async def test_a_strangers_dear_policy_names_its_patterns_and_nothing_waits_for_
     assert "log.signatures&#91;0&#93;.match" in str(check.summary)
     assert "becomes too large when it is compiled" in str(check.summary)
     assert {owner for owner, _ in sandbox.calls} == {f"pull {world.github.state.repo().id}/1"}
+    await unharmed(world)
+
+
+async def test_a_dear_log_is_partly_read_and_no_other_run_waits_for_it(world: World) -> None:
+    theirs = world.open_pull()
+    await world.settle()
+    sandbox = await held(world, 0.1, StoppedBy.TIME)
+    oom = "RuntimeError: NPU out of memory. Tried to allocate 4.64 GiB\n"
+    log = oom + "".join(f"[rank{n}]: RuntimeError: boom {n}\n" for n in range(4000))
+    ending = asyncio.create_task(world.finish("failure", log))
+    await sandbox.begun.wait()
+    good = world.open_pull(path="verl/b.py")
+    await world.github.deliveries.idle()
+    await world.bot.step("inbox")()
+    while await world.bot.step("runner")():
+        pass
+    assert [run.inputs["sha"] for run in world.github.runs()] == [theirs.head_sha, good.head_sha]
+    assert not ending.done()
+    sandbox.may_end.set()
+    await ending
+    await stands(world)
+    check = world.check("unit", theirs.head_sha)
+    assert check.conclusion == "failure"
+    assert "Out of NPU memory" in str(check.summary)
+    assert "The log is only partly read" in str(check.summary)
+    assert "more processor time than one log may" in str(check.summary)
+    assert [name for _, name in sandbox.calls] == ["_read", "_read", "_conclude"]
     await unharmed(world)

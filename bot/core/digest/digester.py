@@ -48,6 +48,17 @@ class Digester:
         self._scanner.feed(chunk)
 
     @property
+    def state(self) -> Scanner:
+        """Return all that was read so far."""
+        self._scanner.flush()
+        return self._scanner
+
+    def go_on(self, state: Scanner) -> None:
+        """Go on from the state of another digester with the same signatures."""
+        assert isinstance(state.sink, Reader)
+        self._scanner, self._reader = state, state.sink
+
+    @property
     def lines(self) -> int:
         """Return the number of lines that have ended so far."""
         self._scanner.flush()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Self
 
 import msgspec
@@ -30,11 +31,21 @@ class Progress:
     line: int = 0
 
 
+class Unread(StrEnum):
+    """The reason why only the beginning of a log was read."""
+
+    TIME = "time"  # it took more processor time than a log may
+    MEMORY = "memory"
+    DIED = "died"  # the process that read it was ended from outside
+    SIZE = "size"
+
+
 class Digest(msgspec.Struct, frozen=True, kw_only=True):
     """The one cause of a log, its class, and the few lines that a person needs.
 
     `root_cause_line` and the numbers in `excerpt_lines` count lines of the raw log from 1.
-    `infra` means that a retry is worth its cost.
+    `infra` means that a retry is worth its cost. `bytes` counts the whole log, `lines` the part
+    that was read: all of it if `unread` is None.
     """
 
     failure_class: str = msgspec.field(default=UNKNOWN, name="class")
@@ -52,6 +63,11 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
     progress: Progress | None = None
     tail: tuple[str, ...] = ()
+    unread: Unread | None = None
+
+    def of_part(self, unread: Unread | None, all_bytes: int) -> Self:
+        """Return it as the digest of a larger log, of which the rest was not read."""
+        return msgspec.structs.replace(self, unread=unread, bytes=all_bytes)
 
     def bounded(self) -> Self:
         """Return it with a JSON of at most 64,000 bytes; the folded parts give way first."""

@@ -59,8 +59,16 @@ def _cause(writer: MarkdownWriter, run: Run, digest: Digest | None) -> Section:
         f"{cause}." if cause else "",
         writer.text("codes", codes=codes) if codes else "",
         f"{why}." if why else "",
+        _unread(writer, digest),
         writer.text("not_passed") if run.outcome is Outcome.BROKEN else "",
     )
+
+
+def _unread(writer: MarkdownWriter, digest: Digest | None) -> str:
+    """Say that the rest of the log was not read, and why."""
+    if digest is None or digest.unread is None:
+        return ""
+    return writer.text(f"unread_{digest.unread}", lines=writer.count("line", digest.lines))
 
 
 def _next(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
@@ -79,7 +87,7 @@ def failure_text(writer: MarkdownWriter, digest: Digest | None, problem: str) ->
     excerpt, last = writer.redact(excerpt_of(digest)), "\n".join(digest.tail)
     note = writer.text("cut")
     sections: list[Section] = [Block(excerpt, note)]
-    if not excerpt.strip():
+    if not excerpt.strip() and digest.unread is None:
         sections.append(writer.text("log_silent_end" if last.strip() else "log_silent"))
     sections += [_metrics(writer, digest), _read(writer, digest, problem)]
     tail, traceback = writer.redact(last), writer.redact(digest.traceback)

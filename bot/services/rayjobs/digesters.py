@@ -1,46 +1,206 @@
-"""The digesters of runs: each knows the shipped signatures and those of the run's policy."""
+"""The digests of runs' logs, which are read in worker processes: whoever runs may print anything.
 
+A log is read in pieces. Each call brings the state that the piece before has left, so that the
+death of a process loses nothing, and logs take turns. A log so short that it can't be dear is read
+here.
+"""
+
+import asyncio
 import json
+import pickle
+from dataclasses import dataclass, field
 from functools import lru_cache
+from io import BytesIO
+from typing import Any
 
 from bot.core.digest.digester import Digester
+from bot.core.digest.result import Digest, Progress, Unread
+from bot.core.digest.scan import Scanner
 from bot.core.digest.signatures import LogSign, Signatures, load_signatures
 from bot.core.model.runs import Run
-from bot.core.policy.models import Signature
 from bot.core.report.redaction import Redactor
+from bot.ports.sandbox import Done, Sandbox, Stopped
 
 _KEPT = 16  # compiled sets of signatures, of some hundred kB each; a policy has at most one
+# The worst log that we know is read at 0.8 MB/s: this much is read at once, in at most 10 ms.
+CHEAP_BYTES = 8 * 1024
+# A piece takes a fraction of a second, or another log would wait for its turn.
+PIECE_BYTES = 64 * 1024
+_MOST_PIECE_BYTES = 2 * 1024 * 1024
+_QUICK_S, _SLOW_S = 0.05, 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class LogBudget:
+    """What one log may cost."""
+
+    cpu_s: float = 20.0
+    """A healthy log of 2 GB, or 16 MB of the worst one."""
+    bytes: int = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class DigestSpec:
+    """What a digest depends on besides the log; it goes to the worker with each piece."""
+
+    shipped: str  # the text of `config/signatures.yml`
+    own: str  # the policy's signatures, as JSON
+    repo_roots: tuple[str, ...]
+    redact: tuple[str, ...]
+
+    def digester(self, state: bytes) -> Digester:
+        """Return a digester that goes on from a state; b"" begins."""
+        book = _compiled(self.shipped, self.own)
+        made = Digester(book, repo_roots=self.repo_roots, redact=Redactor(self.redact))
+        if state:
+            made.go_on(_Unpickler(BytesIO(state), book).load())
+        return made
 
 
 class Digesters:
-    """Makes digesters, and compiles each set of signatures once."""
+    """Makes the digests of runs' logs."""
 
-    def __init__(self, shipped: str) -> None:
+    def __init__(self, shipped: str, sandbox: Sandbox, budget: LogBudget | None = None) -> None:
         """``shipped`` is the text of ``config/signatures.yml``."""
+        _compiled(shipped, "[]")
         self._shipped = shipped
-        self._sets: dict[str, Signatures] = {"[]": _compiled(shipped)}
+        self._sandbox = sandbox
+        self._budget = budget or LogBudget()
 
-    def of(self, run: Run) -> Digester:
-        """Return a fresh digester for a log of this run."""
-        frozen = run.snapshot
-        return Digester(
-            self._set(frozen.log.signatures),
-            repo_roots=frozen.log.repo_roots,
-            redact=Redactor(frozen.log.redact),
-        )
-
-    def _set(self, policy: tuple[Signature, ...]) -> Signatures:
-        own = [signature.as_json() for signature in policy]
-        key = json.dumps(own)
-        if key not in self._sets:
-            if len(self._sets) >= _KEPT:
-                del self._sets[next(key for key in self._sets if key != "[]")]
-            parsed = [LogSign.model_validate(item) for item in own]
-            self._sets[key] = load_signatures(self._shipped, own=parsed)
-        return self._sets[key]
+    def of(self, run: Run) -> "LogDigest":
+        """Return the digest of a log of this run, before its first byte."""
+        log = run.snapshot.log
+        own = json.dumps([signature.as_json() for signature in log.signatures])
+        spec = DigestSpec(self._shipped, own, log.repo_roots, log.redact)
+        return LogDigest(spec, self._sandbox, f"log {run.id}", self._budget)
 
 
-@lru_cache(maxsize=1)
-def _compiled(shipped: str) -> Signatures:
-    """Compile the shipped signatures once: it takes a quarter of a second."""
-    return load_signatures(shipped)
+@dataclass(slots=True)
+class LogDigest:
+    """The digest of one log while it grows. After an error its state is that of the last piece."""
+
+    spec: DigestSpec
+    sandbox: Sandbox
+    owner: str
+    budget: LogBudget
+    unread: Unread | None = None  # why the rest of the log is not read
+    _progress: Progress | None = None
+    _bytes: int = 0  # of the log so far
+    _seconds: float = 0.0
+    _waiting: bytearray = field(default_factory=bytearray)
+    _state: bytes = b""
+    _piece: int = PIECE_BYTES
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def feed(self, text: bytes) -> None:
+        """Take the next bytes; never waits."""
+        self._bytes += len(text)
+        if self._bytes > self.budget.bytes:
+            self.unread = self.unread or Unread.SIZE
+        if self.unread is None:
+            self._waiting += text
+
+    async def read(self) -> None:
+        """Read what waits, if it is a whole piece."""
+        while len(self._waiting) >= self._piece:
+            await self._read_piece()
+
+    async def catch_up(self) -> None:
+        """Read what waits."""
+        while self._waiting and not self._is_cheap:
+            await self._read_piece()
+
+    async def digest(self) -> Digest:
+        """Return the digest so far; of a log that is only partly read, what was found."""
+        if self._is_cheap:
+            return self._here().end().bounded()
+        await self.catch_up()
+        answer = await self.sandbox.run(self.owner, _conclude, self.spec, self._state)
+        if isinstance(answer, Stopped):
+            return Digest(unread=self.unread or Unread(answer.why), bytes=self._bytes)
+        return answer.value.of_part(self.unread, self._bytes)
+
+    @property
+    def progress(self) -> Progress | None:
+        """Return the last training step of what was read, None before the first."""
+        return self._here().progress if self._is_cheap else self._progress
+
+    @property
+    def _is_cheap(self) -> bool:
+        """Return True while the log is short, and no signature of a policy is tried on it."""
+        return self._bytes <= CHEAP_BYTES and self.spec.own == "[]" and self.unread is None
+
+    def _here(self) -> Digester:
+        digester = self.spec.digester(b"")
+        digester.feed(bytes(self._waiting))
+        return digester
+
+    async def _read_piece(self) -> None:
+        async with self._turn:
+            text = bytes(self._waiting[: self._piece])
+            if not text:
+                return
+            answer = await self.sandbox.run(self.owner, _read, self.spec, self._state, text)
+            if isinstance(answer, Done):
+                self._state, self._progress = answer.value
+                self._count(answer.seconds)
+            else:
+                self.unread = Unread(answer.why)
+            del self._waiting[: len(text) if self.unread is None else None]
+
+    def _count(self, seconds: float) -> None:
+        """Count what a piece took; the next one is larger if it was quick."""
+        self._seconds += seconds
+        if self._seconds > self.budget.cpu_s:
+            self.unread = Unread.TIME
+        if seconds < _QUICK_S:
+            self._piece = min(2 * self._piece, _MOST_PIECE_BYTES)
+        elif seconds > _SLOW_S:
+            self._piece = PIECE_BYTES
+
+
+def _read(spec: DigestSpec, state: bytes, text: bytes) -> tuple[bytes, Progress | None]:
+    """Read a piece; return the new state, and the last training step."""
+    digester = spec.digester(state)
+    digester.feed(text)
+    file = BytesIO()
+    _Pickler(file, _compiled(spec.shipped, spec.own)).dump(digester.state)
+    return file.getvalue(), digester.progress
+
+
+def _conclude(spec: DigestSpec, state: bytes) -> Digest:
+    return spec.digester(state).end().bounded()
+
+
+@lru_cache(maxsize=_KEPT)
+def _compiled(shipped: str, own: str) -> Signatures:
+    """Compile a set of signatures once: the shipped ones alone take a quarter of a second."""
+    parsed = [LogSign.model_validate(item) for item in json.loads(own)]
+    return load_signatures(shipped, own=parsed)
+
+
+class _Pickler(pickle.Pickler):
+    """Leaves out the compiled signatures, which the next worker has or makes."""
+
+    def __init__(self, file: BytesIO, book: Signatures) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._names = {id(book): "book", id(book.prefilter): "prefilter"}
+
+    def persistent_id(self, value: Any) -> str | None:
+        return self._names.get(id(value))
+
+
+class _Unpickler(pickle.Unpickler):
+    """Puts the compiled signatures in again; a state comes only from a worker, to a worker."""
+
+    def __init__(self, file: BytesIO, book: Signatures) -> None:
+        super().__init__(file)
+        self._book = book
+
+    def persistent_load(self, name: str) -> Any:
+        return self._book if name == "book" else self._book.prefilter
+
+    def load(self) -> Scanner:
+        found = super().load()
+        assert isinstance(found, Scanner)
+        return found

@@ -6,6 +6,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
+from bot.core.digest.result import Digest
 from bot.ports.logs import LogFiles
 from bot.ports.rayjobs import Submitter
 from bot.ports.wake import Topic
@@ -120,11 +121,13 @@ class _Reading:
         """Read to the end, or until the lease is lost."""
         try:
             async with asyncio.TaskGroup() as group:
-                keeping = group.create_task(self._keep())
+                keeping = group.create_task(self._keep(group))
                 job_log = await self._read()
+                job_log.add(job_log.resume.finish())
+                digest = await job_log.digest()  # may wait for its turn, so the lease is kept
                 keeping.cancel()
                 await asyncio.wait({keeping})
-                await self._finish(job_log)
+                await self._finish(job_log, digest)
         except* LeaseLost:
             self._log.info("stopped reading: the run is done, or somebody else reads")
             await self._close()
@@ -148,19 +151,24 @@ class _Reading:
         await RayJobReader(run, self._row, job_log, rayjobs).read()
         return job_log
 
-    async def _finish(self, job_log: RayJobLog) -> None:
-        job_log.add(job_log.resume.finish())
+    async def _finish(self, job_log: RayJobLog, digest: Digest) -> None:
         await self._mark()
-        self._row.set(complete=True, digest=job_log.digest(), resume=None, poke=True)
+        self._row.set(complete=True, digest=digest, resume=None, poke=True)
         while not await self._row.give_back(None):
             await self._clock.sleep(_SAVE_AGAIN_S)
         await self._close()
         self._log.info("read to its end", final=self._row.job.final, lines=job_log.lines)
 
-    async def _keep(self) -> None:
-        """Save changes every few seconds, and prolong the lease even without changes."""
+    async def _keep(self, group: asyncio.TaskGroup) -> None:
+        """Save changes every few seconds, and prolong the lease even without changes.
+
+        Reading for the digest may wait for its turn; it does not hold up a save.
+        """
+        reading: asyncio.Task[None] | None = None
         while True:
             await self._clock.sleep(SAVE_S)
+            if self._job_log and (reading is None or reading.done()):
+                reading = group.create_task(self._job_log.catch_up())
             if self._row.changed:
                 await self._mark()
             elif self._clock.now() - self._row.saved_at < _RENEW_AFTER:

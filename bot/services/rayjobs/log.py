@@ -1,4 +1,4 @@
-"""The log of one RayJob: its file, digest and resume state always cover the same events.
+"""The log of one RayJob: its file and its resume state always cover the same events.
 
 The file holds what people may read, so it is redacted; the digester redacts what it quotes itself.
 Statuses, watch problems and the end are lines of it too, in the forms that the workflow's own
@@ -10,7 +10,6 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, assert_never
 
-from bot.core.digest.digester import Digester
 from bot.core.digest.result import Digest, Progress
 from bot.core.model.rayjobs import RayJob, ResumeState
 from bot.core.model.runs import Run
@@ -19,7 +18,7 @@ from bot.core.rayjob.resume import Resume
 from bot.core.report.redaction import RedactingStream, Redactor
 from bot.ports.errors import Transient
 from bot.ports.logs import LogFile, LogFiles
-from bot.services.rayjobs.digesters import Digesters
+from bot.services.rayjobs.digesters import Digesters, LogDigest
 
 _T = TypeVar("_T")
 
@@ -41,11 +40,11 @@ class Mark:
 class RayJobLog:
     """Takes events in order; `restore` makes one."""
 
-    def __init__(self, run: Run, digester: Digester, resume: Resume) -> None:
+    def __init__(self, run: Run, digest: LogDigest, resume: Resume) -> None:
         self.resume = resume
         self.lines = 0
         self.problem = ""  # why there is no file, "" while there is one
-        self._digester = digester
+        self._digest = digest
         self._redacting = RedactingStream(Redactor(run.snapshot.log.redact))
         self._file: LogFile | None = None
         self._waiting: list[bytes] = []
@@ -65,7 +64,8 @@ class RayJobLog:
             log._file = await files.open(run.id, rayjob.job_id, keep=rayjob.log_bytes)
             log.resume = _resume(rayjob, log._file.length)
             async for text in log._file.read():
-                log._digest(text)
+                log._take(text)
+                await log.read_on()
         except asyncio.CancelledError:
             await log.close()
             raise
@@ -96,7 +96,7 @@ class RayJobLog:
         text = "".join([f"{line_of(event)}\n" for event in events]).encode("utf-8", "replace")
         if not text:
             return
-        self._digest(text)
+        self._take(text)
         if self._file is not None:
             self._waiting.append(text)
             self._waiting_bytes += len(text)
@@ -108,7 +108,7 @@ class RayJobLog:
     async def _flush(self) -> Mark:
         async with self._lock:
             taken, size = len(self._waiting), self._waiting_bytes
-            mark = Mark(self.resume.state(), 0, self.lines, self._digester.progress)
+            mark = Mark(self.resume.state(), 0, self.lines, self._digest.progress)
             if self._file is not None and taken:
                 await self._write(self._file, b"".join(self._waiting[:taken]))
                 del self._waiting[:taken]
@@ -118,9 +118,17 @@ class RayJobLog:
                 return replace(mark, resume=None, problem=self.problem)
             return replace(mark, log_bytes=self._file.length)
 
-    def digest(self) -> Digest:
+    async def read_on(self) -> None:
+        """Let the digest read what waits, if it is much."""
+        await self._digest.read()
+
+    async def catch_up(self) -> None:
+        """Let the digest read all that waits."""
+        await self._digest.catch_up()
+
+    async def digest(self) -> Digest:
         """Return the digest so far."""
-        return self._digester.end().bounded()
+        return await self._digest.digest()
 
     async def close(self) -> None:
         """Give the file back."""
@@ -128,8 +136,8 @@ class RayJobLog:
             await self._file.close()
             self._file = None
 
-    def _digest(self, text: bytes) -> None:
-        self._digester.feed(text)
+    def _take(self, text: bytes) -> None:
+        self._digest.feed(text)
         self.lines += text.count(b"\n")
 
     async def _write(self, file: LogFile, text: bytes) -> None:

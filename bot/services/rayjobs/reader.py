@@ -115,6 +115,7 @@ class RayJobReader:
         for start in range(0, len(chunk), _PIECE_BYTES):
             events = decoder.feed(chunk[start : start + _PIECE_BYTES])
             self._take(self._job_log.resume.take(events))
+            await self._job_log.read_on()
             if self._job_log.is_full:
                 await self._keep_log()
             if self._row.urgent and not self._stop:
@@ -267,5 +268,5 @@ class RayJobReader:
         if self._row.changed:
             await self._keep_log()
             if self._row.job.final is not None:
-                self._row.set(digest=self._job_log.digest())
+                self._row.set(digest=await self._job_log.digest())
             await self._row.keep()

@@ -1,7 +1,9 @@
 """Asks GitHub and the submitter how a run goes, and stops it there."""
 
+from contextlib import aclosing
 from dataclasses import replace
 
+from bot.core.digest.result import Unread
 from bot.core.messages import NOTHING, Message
 from bot.core.model import run_events as ev
 from bot.core.model.rayjobs import RayJob, unconfirmed
@@ -138,14 +140,18 @@ class RunObserver(Service):
         """Read the log of a job; return what it says, and the RayJob that it names."""
         if job is None:
             return ev.LogRead(run.actions_attempt, problem=Message("log_no_job")), None
-        digester = self._digesters.of(run)
+        log = self._digesters.of(run)
         markers = ActionsLog()
-        async for chunk in self._github.job_log(repo, job.id):
-            digester.feed(chunk)
-            markers.feed(chunk)
+        async with aclosing(self._github.job_log(repo, job.id)) as chunks:
+            async for chunk in chunks:
+                log.feed(chunk)
+                markers.feed(chunk)
+                await log.read()
+                if log.unread is Unread.SIZE:
+                    break
         said = markers.end()
         final = said.final.value if said.final else None
-        return ev.LogRead(run.actions_attempt, final, digester.end().bounded()), said.job_id
+        return ev.LogRead(run.actions_attempt, final, await log.digest()), said.job_id
 
 
 def _rayjob(run: Run, record: RayJobRecord) -> RayJob:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import assert_never
+from typing import Self, assert_never
 
 from bot.core.messages import NOTHING, Message
 from bot.core.model.queue import Need, QueuePosition
@@ -31,6 +31,8 @@ from bot.telemetry import get_log
 
 RENEW_S = 10  # during a long step, like reading a log
 BATCH = 8
+AT_ONCE = 64  # steps of one process
+PATIENCE_S = 5.0  # how long a loop waits for its steps
 _TRY_AGAIN = timedelta(seconds=10)
 _REFUSED_AGAIN = timedelta(minutes=5)
 # A release wakes waiting runs at once; this is the safety net.
@@ -51,16 +53,37 @@ class RunReconciler(Service):
         self._dispatcher = Dispatcher(deps, self._ledger, claims)
         self._observer = RunObserver(deps, self._ledger, digesters, rayjobs)
         self._health = SubmitterHealth(rayjobs, self._clock) if rayjobs else None
+        self._steps: set[asyncio.Task[None]] = set()
         self._log = get_log("runner")
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        """Stop the long steps; their runs are claimed again when the leases end."""
+        for task in self._steps:
+            task.cancel()
+        await asyncio.gather(*self._steps, return_exceptions=True)
+
     async def step(self) -> bool:
-        """Take one step of each due run; return True if there were any."""
+        """Take one step of each due run; return True if there were any.
+
+        A long step, like reading a dear log, goes on by itself: other runs must not wait for it.
+        """
+        room = min(BATCH, AT_ONCE - len(self._steps))
+        if room <= 0:
+            return False
         claimed = await self._store.runs.claim(
-            self._worker.owner, self._clock.now(), lease_s=LEASE_S, limit=BATCH
+            self._worker.owner, self._clock.now(), lease_s=LEASE_S, limit=room
         )
-        async with asyncio.TaskGroup() as group:
-            for item in claimed:
-                group.create_task(self._advance(item))
+        tasks = {asyncio.create_task(self._advance(item)) for item in claimed}
+        for task in tasks:
+            self._steps.add(task)
+            task.add_done_callback(self._steps.discard)
+        if tasks:
+            done, _ = await asyncio.wait(tasks, timeout=PATIENCE_S)
+            for task in done:
+                task.result()
         return bool(claimed)
 
     async def _advance(self, claimed: ClaimedRun) -> None:

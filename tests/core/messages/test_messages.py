@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 
 from bot.core.commands.verbs import VERBS
+from bot.core.digest.result import Unread
 from bot.core.digest.signatures import ClassName
 from bot.core.explain.explaining import Starts
 from bot.core.messages import NOTHING, TABLES, Field, Message, Messages, from_plain, quote, to_plain
@@ -143,6 +144,7 @@ FAMILIES: dict[str, Iterable[str]] = {
     ),
     "gate_": ("none", "draft", "policy", "looking"),
     "policy_stopped_": StoppedBy,
+    "unread_": Unread,
     "wrong_unknown_": ("key", "label", "pool", "suite"),
 }
 

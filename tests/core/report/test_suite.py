@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as replace_fields
 
-from bot.core.digest.result import Digest, Location, Progress
+from bot.core.digest.result import Digest, Location, Progress, Unread
 from bot.core.messages import Message, quote
 from bot.core.model.queue import QueuePosition
 from bot.core.model.run_events import LogRead, RayJobLogLost, RayJobsDeleted, RayJobSeen
@@ -282,3 +282,13 @@ def test_a_suite_without_a_pool_runs_on_its_label() -> None:
     for label, claimant in (("a3-16", "a3-16"), (None, "linux-aarch64-a2b3-8")):
         check = suite_check(s.suite(s.run(snapshot=snapshot, label=label)), s.CTX, s.NOW)
         assert f"on `{claimant}`." in check.summary
+
+
+@pytest.mark.parametrize("unread", Unread)
+def test_a_log_that_is_only_partly_read_says_so_and_shows_what_was_found(unread: Unread) -> None:
+    found = suite_check(_leaky(replace_fields(s.HCCL, unread=unread)), s.CTX, s.NOW)
+    assert "only partly read (" in found.summary
+    assert s.HCCL.cause[:20] in found.summary
+    nothing = suite_check(_leaky(Digest(unread=unread)), s.CTX, s.NOW)
+    assert "only partly read (0 lines)" in nothing.summary
+    assert "only partly read" not in suite_check(_leaky(s.HCCL), s.CTX, s.NOW).summary

@@ -34,6 +34,7 @@ from bot.store.tables import rayjobs as rayjobs_table
 from bot.store.tables import run_events as facts_table
 from bot.store.wake import LocalWake
 from bot.telemetry import Metrics
+from tests.services.scripted_sandbox import ScriptedSandbox
 from tests.store.building import NOW, put, run, snapshot
 from tests.submitter.faulty_submitter import FaultySubmitter
 
@@ -115,7 +116,7 @@ class World:
             policies=unasked,
             messages=unasked,
         )
-        return JobFollower(deps, self.rayjobs, self.logs, Digesters(SHIPPED))
+        return JobFollower(deps, self.rayjobs, self.logs, Digesters(SHIPPED, ScriptedSandbox()))
 
     async def seen(self, **fields: Any) -> None:
         """Let the runner see the RayJob."""

@@ -27,6 +27,7 @@ from bot.store.runs import SaveRun
 from bot.store.tables import rayjobs
 from tests.databases import SqliteTemplate
 from tests.services.rayjobs.following import HANG_S, JOB, SHIPPED, World, digest_of, following
+from tests.services.scripted_sandbox import ScriptedSandbox
 from tests.store.building import run
 from tests.submitter.faulty_submitter import Event, Watch, final, log, status
 
@@ -198,7 +199,9 @@ async def test_a_follower_that_stops_keeps_what_it_read_and_gives_its_lease_back
 async def test_a_follower_stopped_while_it_reads_its_file_gives_that_back(tmp_path: Path) -> None:
     files, item = EndlessFiles(tmp_path), run("unit")
     job = RayJob(JOB, item.id, "log", confirmed=True)
-    opening = asyncio.create_task(RayJobLog.restore(files, Digesters(SHIPPED), item, job))
+    opening = asyncio.create_task(
+        RayJobLog.restore(files, Digesters(SHIPPED, ScriptedSandbox()), item, job)
+    )
     await files.file.reading.wait()
     opening.cancel()
     await asyncio.wait([opening])

@@ -68,6 +68,13 @@ REPORTS = {
     "rayjob_unheard": "not heard of yet",
     "not_counted": "The gate ignores this run: a newer run replaced it.",
     "not_yours": "Not your change",
+    "unread_time": "The log is only partly read ({lines}): reading it takes more processor time "
+    "than one log may.",
+    "unread_memory": "The log is only partly read ({lines}): reading it takes more memory than one "
+    "log may.",
+    "unread_size": "The log is only partly read ({lines}): it is larger than one log may be.",
+    "unread_died": "The log is only partly read ({lines}): the process that reads it was ended "
+    "from outside, twice. What the rest says is not known.",
     "not_passed": "Not counted as passed.",
     "retry_not_infra": "not retried: a retry would end the same way",
     "retry_unproven": "not retried: the log shows no infrastructure failure",

@@ -1,0 +1,98 @@
+"""A log is read in pieces elsewhere, and comes out as if it were read at once."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot import resources
+from bot.core.digest.digester import Digester
+from bot.core.digest.result import Digest, Unread
+from bot.core.digest.signatures import load_signatures
+from bot.core.policy.models import Log, Signature
+from bot.core.report.redaction import Redactor
+from bot.ports.sandbox import StoppedBy
+from bot.services.rayjobs.digesters import CHEAP_BYTES, PIECE_BYTES, Digesters, LogBudget, LogDigest
+from tests.bench.training_log import lines
+from tests.services.scripted_sandbox import ScriptedSandbox
+from tests.store.building import run
+
+SHIPPED = resources.text("signatures.yml")
+FAILED = b"RuntimeError: NPU out of memory. Tried to allocate 4.64 GiB\n"
+HEALTHY = "\n".join(lines(3 * PIECE_BYTES)).encode() + b"\n"
+
+
+def digest_of(
+    sandbox: ScriptedSandbox, budget: LogBudget | None = None, log: Log | None = None
+) -> LogDigest:
+    item = run("unit")
+    item = replace(item, snapshot=replace(item.snapshot, log=log or item.snapshot.log))
+    return Digesters(SHIPPED, sandbox, budget).of(item)
+
+
+async def fed(log: LogDigest, text: bytes, chunk: int = 10_000) -> Digest:
+    for start in range(0, len(text), chunk):
+        log.feed(text[start : start + chunk])
+        await log.read()
+    return await log.digest()
+
+
+async def test_a_log_in_pieces_gives_the_digest_of_the_whole() -> None:
+    at_once = Digester(load_signatures(SHIPPED), redact=Redactor())
+    at_once.feed(HEALTHY)
+    sandbox = ScriptedSandbox()
+    log = digest_of(sandbox)
+    found = await fed(log, HEALTHY)
+    assert found == at_once.end().bounded()
+    assert found.failure_class == "oom_device"
+    assert log.progress == at_once.progress
+    assert [name for _, name in sandbox.calls].count("_read") > 1
+
+
+async def test_a_short_log_is_read_at_once_and_one_with_signatures_of_a_policy_is_not() -> None:
+    sandbox = ScriptedSandbox()
+    log = digest_of(sandbox)
+    log.feed(b"step:3 - actor/loss:0.5\n")
+    assert log.progress is not None
+    assert log.progress.step == 3
+    assert (await fed(log, FAILED)).failure_class == "oom_device"
+    assert sandbox.calls == []
+    own = Signature.model_validate(
+        {"name": "own", "class": "disk", "match": "quota", "example": "quota"}
+    )
+    found = await fed(digest_of(sandbox, log=Log(signatures=(own,))), b"over quota\n")
+    assert found.failure_class == "disk"
+    assert [name for _, name in sandbox.calls] == ["_read", "_conclude"]
+
+
+@pytest.mark.parametrize(
+    ("end", "unread"),
+    [(9.0, Unread.TIME), (StoppedBy.TIME, Unread.TIME), (StoppedBy.DIED, Unread.DIED)],
+)
+async def test_a_log_that_costs_too_much_keeps_what_was_found(
+    end: StoppedBy | float, unread: Unread
+) -> None:
+    first = FAILED + b"x\n" * (PIECE_BYTES // 2)
+    sandbox = ScriptedSandbox(0.1, end)
+    log = digest_of(sandbox, LogBudget(cpu_s=5.0))
+    found = await fed(log, first + b"ValueError: later\n" * PIECE_BYTES)
+    assert (found.unread, found.failure_class) == (unread, "oom_device")
+    assert found.bytes == len(first) + 18 * PIECE_BYTES
+    assert found.lines < PIECE_BYTES
+    assert [name for _, name in sandbox.calls] == ["_read", "_read", "_conclude"]
+
+
+async def test_a_log_is_read_up_to_its_largest_size() -> None:
+    log = digest_of(ScriptedSandbox(), LogBudget(bytes=2 * CHEAP_BYTES))
+    found = await fed(log, FAILED + b"x\n" * 2 * CHEAP_BYTES, chunk=CHEAP_BYTES)
+    assert (found.unread, found.failure_class) == (Unread.SIZE, "oom_device")
+
+
+async def test_a_digest_that_can_not_be_made_says_why() -> None:
+    found = await fed(digest_of(ScriptedSandbox(StoppedBy.DIED, StoppedBy.DIED)), HEALTHY)
+    assert found == Digest(unread=Unread.DIED, bytes=len(HEALTHY))
+
+
+async def test_a_slow_log_is_read_in_small_pieces_and_a_quick_one_in_large_ones() -> None:
+    sandbox = ScriptedSandbox(0.01, 0.4)
+    await fed(digest_of(sandbox), b"x" * PIECE_BYTES * 4)
+    assert [name for _, name in sandbox.calls] == ["_read"] * 3 + ["_conclude"]
