@@ -28,7 +28,10 @@ Ts = TypeVarTuple("Ts")
 
 _TRIES = 2  # of a call whose process was killed from outside
 _MINUTE_S = 60.0  # what an owner used longer ago does not count
-_PLAIN = frozenset({("copyreg", "_reconstructor"), ("builtins", "object")})
+# What makes values of ours again; each only calls a class that is itself looked up here.
+_PLAIN = frozenset(
+    {("copyreg", "_reconstructor"), ("builtins", "object"), ("msgspec._utils", "rebuild")}
+)
 
 
 @dataclass(frozen=True, slots=True)

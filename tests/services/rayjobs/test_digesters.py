@@ -1,16 +1,18 @@
 """A log is read in pieces elsewhere, and comes out as if it were read at once."""
 
+import os
 from dataclasses import replace
 
 import pytest
 
 from bot import resources
+from bot.adapters.sandbox.pool import CallLimits, open_sandbox
 from bot.core.digest.digester import Digester
 from bot.core.digest.result import Digest, Unread
 from bot.core.digest.signatures import load_signatures
 from bot.core.policy.models import Log, Signature
 from bot.core.report.redaction import Redactor
-from bot.ports.sandbox import StoppedBy
+from bot.ports.sandbox import Sandbox, Stopped, StoppedBy
 from bot.services.rayjobs.digesters import CHEAP_BYTES, PIECE_BYTES, Digesters, LogBudget, LogDigest
 from tests.bench.training_log import lines
 from tests.services.scripted_sandbox import ScriptedSandbox
@@ -22,7 +24,7 @@ HEALTHY = "\n".join(lines(3 * PIECE_BYTES)).encode() + b"\n"
 
 
 def digest_of(
-    sandbox: ScriptedSandbox, budget: LogBudget | None = None, log: Log | None = None
+    sandbox: Sandbox, budget: LogBudget | None = None, log: Log | None = None
 ) -> LogDigest:
     item = run("unit")
     item = replace(item, snapshot=replace(item.snapshot, log=log or item.snapshot.log))
@@ -36,16 +38,17 @@ async def fed(log: LogDigest, text: bytes, chunk: int = 10_000) -> Digest:
     return await log.digest()
 
 
-async def test_a_log_in_pieces_gives_the_digest_of_the_whole() -> None:
+async def test_a_log_in_pieces_gives_the_digest_of_the_whole_even_if_a_worker_is_killed() -> None:
     at_once = Digester(load_signatures(SHIPPED), redact=Redactor())
     at_once.feed(HEALTHY)
-    sandbox = ScriptedSandbox()
-    log = digest_of(sandbox)
-    found = await fed(log, HEALTHY)
+    async with open_sandbox(CallLimits(processes=1)) as sandbox:
+        log = digest_of(sandbox)
+        await fed(log, HEALTHY[: 2 * PIECE_BYTES])
+        assert await sandbox.run("another log", os.kill, 0, 9) == Stopped(StoppedBy.DIED)
+        found = await fed(log, HEALTHY[2 * PIECE_BYTES :])
     assert found == at_once.end().bounded()
     assert found.failure_class == "oom_device"
     assert log.progress == at_once.progress
-    assert [name for _, name in sandbox.calls].count("_read") > 1
 
 
 async def test_a_short_log_is_read_at_once_and_one_with_signatures_of_a_policy_is_not() -> None:
