@@ -245,6 +245,8 @@ async def a_head_pushed_back_is_followed_in_the_run_that_github_starts_anew(worl
 async def two_pull_requests_with_one_head_share_the_run(world: World) -> None:
     one = pushed(world, path="npu/shared.py")
     two = pushed(world, path="npu/b.py")
+    await world.settle()
+    await world.clock.advance(1)
     world.github.people.force_push(two, one.head_sha)
     await world.settle()
     run = await started(world, one)

@@ -33,8 +33,8 @@ class HeadTrigger(StrEnum):
         return self in {HeadTrigger.REQUEST, HeadTrigger.DISPATCH}
 
     @property
-    def is_fresh(self) -> bool:
-        """Return True if the commit has just become the head."""
+    def may_be_fresh(self) -> bool:
+        """Return True if such an event can tell of a commit that has just become the head."""
         return self.brings_commit or self in {HeadTrigger.REOPENED, HeadTrigger.FOUND_BY_LOOKING}
 
 
@@ -45,6 +45,7 @@ class LearnedHead:
     head: Head
     trigger: HeadTrigger
     by: str | None  # None: nobody, or not known
+    fresh: bool  # the commit has just become the head
 
     @property
     def origin(self) -> Message:

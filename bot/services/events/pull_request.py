@@ -149,16 +149,23 @@ class PullRequests(Service):
         return [other for other in pulls if other.number != pull.number]
 
     async def _learn(self, pull: Pull, trigger: HeadTrigger, by: str | None) -> LearnedHead:
-        """Return the head with its pusher; a commit keeps the pusher it had first."""
+        """Return the head with its pusher; a commit keeps the pusher it had first.
+
+        It is fresh only if it was not the head before: a webhook may come late, or again.
+        """
         now = self._clock.now()
+        row = await self._store.pulls.get(pull.repo_id, pull.number)
+        was_head = row is not None and row.open and row.head_sha == pull.head_sha
+        fresh = trigger.may_be_fresh and not was_head
         known = await self._store.pulls.heads(pull.repo_id, pull.number)
         for head in reversed(known):
             if head.sha == pull.head_sha and head.pusher:
                 # A commit that comes back counts as new: its time is now.
                 found = head if head is known[-1] else replace(head, seen_at=now)
-                return LearnedHead(found, trigger, by)
+                return LearnedHead(found, trigger, by, fresh)
         pusher = by if trigger.brings_commit else None
-        return LearnedHead(Head(pull.repo_id, pull.number, pull.head_sha, pusher, now), trigger, by)
+        head = Head(pull.repo_id, pull.number, pull.head_sha, pusher, now)
+        return LearnedHead(head, trigger, by, fresh)
 
     async def _claims_of_former_heads(self, pull: Pull) -> tuple[DropClaimant, ...]:
         """Return the claims of this pull request on runs at former heads, to drop them."""
@@ -223,7 +230,7 @@ class PullRequests(Service):
             files=listed.files,
             trust=trust,
             origin=learned.origin,
-            fresh=learned.trigger.is_fresh,
+            fresh=learned.fresh,
             pushed=learned.trigger is HeadTrigger.SYNCHRONIZE,
         )
 

@@ -12,6 +12,7 @@ from bot.core.messages import Message
 from bot.core.model.run_events import JobChanged, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Run, State
 from bot.core.model.views import GateDue
+from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.attempts import Claim, audit_of, next_attempt
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.planning.pull_request import pr_source
@@ -42,7 +43,7 @@ class WorkflowRuns(Service):
         if event.run.attempt > run.actions_attempt:
             return await self._adopt(event, run)
         if run.state is State.DONE:
-            return Plan(repo=event.repo, audit=await self._cancel_late(event, run))
+            return await self._end_late(event, run)
         return Plan(repo=event.repo, run_events=(webhook_event(event, run, self._clock.now()),))
 
     async def _adopt(self, event: WorkflowRunEvent, before: Run) -> Plan:
@@ -123,19 +124,30 @@ class WorkflowRuns(Service):
             known = run.actions_run_id
             stray = run.state is State.DONE or (known is not None and known != event.run.id)
             if stray and event.run.is_of(await self._github.app_account(event.repo)):
-                cancelled += await self._cancel(event, run, "stray: not the run we follow")
+                seen = await self._github.actions_run(event.repo, event.run.id)
+                cancelled += await self._cancel(event, run, seen, "stray: not the run we follow")
         return tuple(cancelled)
 
-    async def _cancel_late(self, event: WorkflowRunEvent, run: Run) -> tuple[AuditEntry, ...]:
-        """Cancel a workflow run that goes on although its run is done here; native runs go on."""
+    async def _end_late(self, event: WorkflowRunEvent, run: Run) -> Plan:
+        """Cancel a workflow run that goes on although its run is done here; native runs go on.
+
+        The webhook may be an old one, and a person may have started the workflow run again.
+        """
         late = event.run.status != "completed" and event.run.attempt == run.actions_attempt
         if run.snapshot.native or not late:
-            return ()
-        return await self._cancel(event, run, "stray: the run is done here")
+            return Plan(repo=event.repo)
+        seen = await self._github.actions_run(event.repo, event.run.id)
+        if seen.attempt > run.actions_attempt:
+            return await self._adopt(replace(event, run=seen), run)
+        audit = await self._cancel(event, run, seen, "stray: the run is done here")
+        return Plan(repo=event.repo, audit=audit)
 
-    async def _cancel(self, event: WorkflowRunEvent, run: Run, rule: str) -> tuple[AuditEntry, ...]:
-        """Cancel a workflow run; one that has ended meanwhile is not recorded."""
-        if not await self._github.cancel(event.repo, event.run.id):
+    async def _cancel(
+        self, event: WorkflowRunEvent, run: Run, seen: WorkflowRun, rule: str
+    ) -> tuple[AuditEntry, ...]:
+        """Cancel a workflow run as it was just seen; one that has ended is not recorded."""
+        over = seen.status == "completed" or seen.attempt != event.run.attempt
+        if over or not await self._github.cancel(event.repo, event.run.id):
             return ()
         what = f"cancel Actions run {event.run.id}"
         return (audit_of(run, what, rule, self._clock.now()),)

@@ -83,12 +83,17 @@ class RunObserver(Service):
         await self._ledger.save(claimed, SaveRun(run, due, run_events, rayjobs=new))
 
     async def send_cancel(self, claimed: ClaimedRun, repo: Repo, step: SendCancel) -> None:
-        """Ask GitHub to cancel the run; if there is nothing to cancel, its end is read next."""
+        """Ask GitHub to cancel the run; if there is nothing to cancel, its end is read next.
+
+        A newer attempt is a person's: a cancel would hit that one.
+        """
         run = claimed.run
         assert run.actions_run_id is not None
         call = self._github.force_cancel if step.force else self._github.cancel
         try:
-            acquired = await call(repo, run.actions_run_id)
+            seen = await self._github.actions_run(repo, run.actions_run_id)
+            is_ours = seen.attempt == run.actions_attempt
+            acquired = is_ours and await call(repo, run.actions_run_id)
         except Permanent as error:
             if error.status != 404:
                 raise

@@ -39,9 +39,9 @@ HEAD = Head(RepoId(7), 5, Sha(SHA), None, at())
 def test_what_a_trigger_means_for_a_head(
     trigger: HeadTrigger, fresh: bool, brings_commit: bool, origin: str
 ) -> None:
-    assert trigger.is_fresh is fresh
+    assert trigger.may_be_fresh is fresh
     assert trigger.brings_commit is brings_commit
-    assert LearnedHead(HEAD, trigger, "ann").origin == origin
+    assert LearnedHead(HEAD, trigger, "ann", fresh).origin == origin
 
 
 def test_trust_is_asked_for_a_persons_request_and_before_a_dispatch() -> None:
