@@ -84,6 +84,10 @@ class Metrics:
             "Runner labels that look offline: runs wait and no job started; value in seconds",
             ["repo", "label"],
         )
+        self.other_accounts = counter(
+            "ascend_ci_other_accounts",
+            "Refusals of a login of the policy's trust.users that another account has now",
+        )
         self.loop_errors = counter(
             "ascend_ci_loop_errors", "Steps of a loop that raised, by loop", ["loop"]
         )

@@ -120,7 +120,7 @@ def _print_story(told: "RunStory", links: dict[str, str], now: "datetime") -> No
 
     print_lines([*_facts_of(told, now), *((f"{name} page", url) for name, url in links.items())])
     if told.claimants:
-        print_table(("wanted by", "asked for by"), [(w.source, w.by) for w in told.claimants])
+        print_table(("wanted by", "asked for by"), [(w.source, w.by.login) for w in told.claimants])
     known = in_order(told.run_events)
     lines = [(when(run_event.at, now), run_event.source, _said(run_event)) for run_event in known]
     if lines:

@@ -94,10 +94,19 @@ class GitHub(Protocol):
     async def tree(self, repo: Repo, sha: str) -> str | None:
         """Return git's name for a commit's files: the same for the same files; None: no commit."""
 
-    async def permission(self, repo: Repo, login: str) -> Level:
-        """Return somebody's level (cached 60 s at most); NONE for unknown people."""
+    async def permission(self, repo: Repo, account: Account) -> Level:
+        """Return somebody's level (cached 60 s at most); NONE for unknown people.
 
-    async def in_team(self, repo: Repo, team: str, login: str) -> bool:
+        Who has the login of the account now gains nothing by it.
+        """
+
+    async def account_id(self, repo: Repo, login: str) -> int:
+        """Return the number of the account that has a login now; 0 if nobody has it."""
+
+    async def pusher(self, repo: Repo, pull: Pull, sha: Sha) -> Account:
+        """Return who pushed a commit to a pull request's branch; nobody: GitHub does not say."""
+
+    async def in_team(self, repo: Repo, team: str, account: Account) -> bool:
         """Return True if a person is an active member of the owner's team."""
 
     async def app_account(self, repo: Repo) -> Account:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from bot.core.messages import Message
 from bot.core.model.ids import RunId
+from bot.core.model.people import Account
 from bot.core.model.runs import Claimant, Run, State, StopReason, StopRequest
 from bot.core.model.views import GateDue
 from bot.core.planning.attempts import AttemptMaker, audit_of, next_attempt
@@ -107,7 +108,9 @@ class Operator:
         pin = Claimant(run.id, f"pin:operator-{again_id}")
         request = replace(
             next_attempt(run, Message("origin_operator", who=self._who)),
-            claims=tuple(claim_again(claimant, self._who) for claimant in kept or [pin]),
+            claims=tuple(
+                claim_again(claimant, Account(0, self._who)) for claimant in kept or [pin]
+            ),
             before=latest,
             continues=latest if run.snapshot.native else None,
         )

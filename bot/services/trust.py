@@ -2,63 +2,121 @@
 
 from dataclasses import replace
 
-from bot.core.model.ids import Sha
+from bot.core.model.ids import RepoId, Sha
+from bot.core.model.people import NOBODY, Account
 from bot.core.model.pulls import Approval, Head, Pull
 from bot.core.model.repos import Repo
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.trust import Authorship, Person, Trusted, trust_former, trust_sha
 from bot.core.policy.levels import Level
-from bot.core.policy.models import Trust
 from bot.core.policy.selection import POLICY_PATH, touches_protected
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles
-from bot.services.workers import Service
+from bot.services.workers import Deps, Service
+from bot.telemetry import get_log
 
 
 class TrustJudge(Service):
     """Judges commits by the levels that people have now."""
 
-    async def person(self, repo: Repo, rule: Trust, login: str) -> Person:
-        """Return a person with their level now; the level is NONE without a login."""
-        level = await self._github.permission(repo, login) if login else Level.NONE
-        return Person(login, level, await self._listed(repo, rule, login))
+    def __init__(self, deps: Deps) -> None:
+        super().__init__(deps)
+        self._without: set[tuple[RepoId, str]] = set()  # policies that list nobody
+        self._log = get_log("trust")
 
-    async def _listed(self, repo: Repo, rule: Trust, login: str) -> bool:
-        if login.casefold() in {user.casefold() for user in rule.users}:
+    async def person(self, repo: Repo, at: PolicyAt, account: Account) -> Person:
+        """Return a person with their level now."""
+        level = await self._github.permission(repo, account)
+        return Person(account, level, bool(account) and await self._listed(repo, at, account))
+
+    async def _listed(self, repo: Repo, at: PolicyAt, account: Account) -> bool:
+        """Return True if the policy lists a person, or a team that they are in."""
+        bound = await self._listed_users(repo, at)
+        if account.id in bound.values():
             return True
-        for team in rule.teams:
-            if login and await self._github.in_team(repo, team, login):
+        if account.login.casefold() in bound:
+            self._worker.metrics.other_accounts.inc()
+            told = {"repo": repo.full_name, "login": account.login, "account": account.id}
+            self._log.error("a login of trust.users is another account's now: refused", **told)
+        for team in at.policy.trust.teams:
+            if await self._github.in_team(repo, team, account):
                 return True
         return False
 
+    async def _listed_users(self, repo: Repo, at: PolicyAt) -> dict[str, int]:
+        """Return the account of each listed login, as it was when the policy was first read.
+
+        Anybody can take a login that was given up.
+        """
+        key = (repo.id, at.ref)
+        listed = frozenset(login.casefold() for login in at.policy.trust.users)
+        if not listed and key in self._without:
+            return {}
+        bound = await self._store.listed_logins.of(*key)
+        if bound.keys() != listed:
+            new = listed - bound.keys()
+            found = {login: await self._github.account_id(repo, login) for login in sorted(new)}
+            await self._store.listed_logins.bind(*key, listed, found)
+            bound = await self._store.listed_logins.of(*key)
+        (self._without.discard if listed else self._without.add)(key)
+        return bound
+
     async def authorship(self, pull: Pull, head: Head) -> Authorship:
-        """Return whose commit a head is: also that of who brought it to other pull requests."""
+        """Return whose commit a head is: also that of who brought it to other pull requests.
+
+        Who owns the fork could have pushed it, too.
+        """
         elsewhere = await self._store.pulls.authors(pull.repo_id, head.sha)
-        names = {pull.author, head.pusher or "", *elsewhere}
-        own = frozenset(name.casefold() for name in names if name)
-        return Authorship(own, pusher_known=head.pusher is not None)
+        owner = pull.head_owner if pull.from_fork else NOBODY
+        people = {pull.author, head.pusher, owner, *elsewhere}
+        return Authorship(frozenset(people - {NOBODY}), pusher_known=bool(head.pusher))
+
+    async def with_pusher(self, repo: Repo, pull: Pull, head: Head) -> Head:
+        """Return a head with its pusher, as a push's webhook or GitHub's activities tell it.
+
+        Who opened the pull request may be somebody else. A head stays without a pusher if its
+        fork is deleted, or can't be seen by us.
+        """
+        if head.pusher:
+            return head
+        pusher = NOBODY
+        if not pull.from_fork:
+            pusher = await self._store.pulls.pusher(repo.id, pull.head_ref, head.sha)
+        if not pusher and pull.head_name:
+            pusher = await self._github.pusher(repo, pull, head.sha)
+        return replace(head, pusher=pusher)
 
     async def of_head(
-        self, repo: Repo, pull: Pull, rule: Trust, head: Head, protected: tuple[str, ...]
-    ) -> Trusted:
-        """Judge the head of a pull request; ``protected`` as `protected_files` returns them."""
-        author = await self.person(repo, rule, pull.author)
-        pusher = None
-        if head.pusher is not None:
-            same = head.pusher.casefold() == author.login.casefold()
-            pusher = author if same else await self.person(repo, rule, head.pusher)
-        approval = await self._approval(repo, pull, rule, head)
-        return trust_sha(rule, pull, (author, pusher), protected, approval)
+        self, repo: Repo, pull: Pull, at: PolicyAt, head: Head, protected: tuple[str, ...]
+    ) -> tuple[Trusted, Head]:
+        """Judge the head of a pull request; ``protected`` as `protected_files` returns them.
 
-    async def of_former_head(self, repo: Repo, pull: Pull, rule: Trust, head: Head) -> Trusted:
-        """Judge a former head, by an approval alone: its files are not known any more."""
-        return trust_former(await self._approval(repo, pull, rule, head))
-
-    async def _approval(self, repo: Repo, pull: Pull, rule: Trust, head: Head) -> Approval | None:
-        """Return the approval that counts: by a person who may still approve."""
+        The pusher is asked for if the judgement depends on it, and returned with the head.
+        """
+        author, rule = await self.person(repo, at, pull.author), at.policy.trust
         given = await self._store.pulls.approvals(repo.id, head.sha)
+        # Who can push to the repository itself has write.
+        sure = Level.WRITE.at_least(rule.auto) and not (pull.from_fork or protected)
+        if given or (author.may_start(rule.auto) and not sure):
+            head = await self.with_pusher(repo, pull, head)
+        pusher = None
+        if head.pusher:
+            same = head.pusher == author.account
+            pusher = author if same else await self.person(repo, at, head.pusher)
+        approval = await self._counting(repo, pull, at, head, given)
+        return trust_sha(rule, pull, (author, pusher), protected, approval), head
+
+    async def of_former_head(self, repo: Repo, pull: Pull, at: PolicyAt, head: Head) -> Trusted:
+        """Judge a former head, by an approval alone: its files are not known any more."""
+        given = await self._store.pulls.approvals(repo.id, head.sha)
+        return trust_former(await self._counting(repo, pull, at, head, given))
+
+    async def _counting(
+        self, repo: Repo, pull: Pull, at: PolicyAt, head: Head, given: tuple[Approval, ...]
+    ) -> Approval | None:
+        """Return the approval that counts: by a person who may still approve."""
         now = [replace(item, level=await self._github.permission(repo, item.by)) for item in given]
-        return (await self.authorship(pull, head)).approval(rule, tuple(now))
+        return (await self.authorship(pull, head)).approval(at.policy.trust, tuple(now))
 
     async def protected_files(
         self, repo: Repo, pull: Pull, at: PolicyAt, listed: ChangedFiles

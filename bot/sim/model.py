@@ -126,6 +126,19 @@ class Pull:
     labels: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Push:
+    """A ref that moved."""
+
+    repo: Repo
+    ref: str
+    before: str
+    after: str
+    by: User
+    at: datetime
+    forced: bool = False
+
+
 @dataclass(slots=True)
 class Comment:
     """A comment on a pull request."""
@@ -292,6 +305,7 @@ class State:
     tokens: dict[str, Token] = field(default_factory=dict)
     pulls: dict[tuple[int, int], Pull] = field(default_factory=dict)
     comments: dict[int, Comment] = field(default_factory=dict)
+    pushes: list[Push] = field(default_factory=list)
     suites: dict[int, CheckSuite] = field(default_factory=dict)
     checks: dict[int, CheckRun] = field(default_factory=dict)
     workflows: dict[tuple[int, str], Workflow] = field(default_factory=dict)
@@ -366,10 +380,8 @@ class State:
 
     def installation_for(self, repo: Repo) -> Installation | None:
         """Return the app's installation on a repository's owner."""
-        for installation in self.installations.values():
-            if installation.account.login == repo.owner.login:
-                return installation
-        return None
+        found = (one for one in self.installations.values() if one.account is repo.owner)
+        return next(found, None)
 
     def seen(self, past: list[tuple[datetime, dict[str, Any]]]) -> dict[str, Any] | None:
         """Return an object as lists show it: as it was `lag_s` ago, `None` if not there yet."""

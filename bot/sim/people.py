@@ -7,10 +7,10 @@ from bot.sim.actions import Actions
 from bot.sim.checks import Checks
 from bot.sim.errors import CannotError
 from bot.sim.git import ZERO, Files
-from bot.sim.model import App, CheckRun, Comment, Pull, Repo, Run, State, User
+from bot.sim.model import App, CheckRun, Comment, Pull, Push, Repo, Run, State, User
 from bot.sim.payloads import Json
 from bot.sim.shapes import label_json, simple_commit
-from bot.sim.webhooks import Push, Webhooks
+from bot.sim.webhooks import Webhooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class NewPull:
     fork: bool = False
     draft: bool = False
     repo: str | None = None  # the first one
+    pusher: str = ""  # of the branch; "": who opens the pull request
 
 
 class People:
@@ -57,7 +58,8 @@ class People:
         base.next_number += 1
         branch = new.branch or f"{user.login}-patch-{number}"
         head = self.fork(author, base) if new.fork else base
-        sha = base.git.commit([base_sha], files, new.title, user.login, now)
+        pusher = self._state.user(new.pusher or author)
+        sha = base.git.commit([base_sha], files, new.title, pusher.login, now)
         pull = Pull(
             id=self._state.new_id(),
             number=number,
@@ -77,7 +79,7 @@ class People:
             draft=new.draft,
         )
         self._state.pulls[(base.id, number)] = pull
-        self._move_head(pull, ZERO, sha, user)
+        self._move_head(pull, ZERO, sha, pusher)
         self._hooks.pull_request(pull, "opened", user)
         return pull
 
@@ -93,12 +95,14 @@ class People:
         head = pull.head_repo
         if head is not None:
             pull.repo.git.set_ref(head.branch_ref(pull.head_ref), after)
+            now = self._state.clock.now()
+            push = Push(head, f"refs/heads/{pull.head_ref}", before, after, by, now, forced)
+            self._state.pushes.append(push)
+            if not pull.is_fork:  # pushes to a fork are no events of the base repository
+                self._hooks.push(push)
         pull.repo.git.set_ref(f"refs/pull/{pull.number}/head", after)
         pull.head_sha = after
-        if not pull.is_fork:  # pushes to a fork are no events of the base repository
-            self._hooks.push(
-                Push(pull.repo, f"refs/heads/{pull.head_ref}", before, after, by, forced)
-            )
+        if not pull.is_fork:
             self._checks.announce(pull.repo, after, pull.head_ref, before, by)
 
     def push(
@@ -255,7 +259,10 @@ class People:
         ref = repo.branch_ref(branch)
         before = repo.git.tip(ref) or ZERO
         repo.git.set_ref(ref, sha)
-        self._hooks.push(Push(repo, f"refs/heads/{branch}", before, sha, by))
+        now = self._state.clock.now()
+        push = Push(repo, f"refs/heads/{branch}", before, sha, by, now)
+        self._state.pushes.append(push)
+        self._hooks.push(push)
         self._checks.announce(repo, sha, branch, before, by)
 
     def protect(self, *globs: str, repo: str | Repo | None = None) -> None:

@@ -87,6 +87,14 @@ async def _team_membership(call: Call) -> Answer:
     return Answer({"url": url, "role": "member", "state": state})
 
 
+@ROUTES.on("GET", "/user/{account_id}")
+async def _account(call: Call) -> Answer:
+    users = [one for one in call.state.users.values() if one.id == call.number("account_id")]
+    if not users:
+        raise not_found()
+    return Answer(user_json(call.state, users[0]))
+
+
 @ROUTES.on("GET", "/users/{username}")
 async def _user(call: Call) -> Answer:
     user = call.state.users.get(call.params["username"].lower())

@@ -4,9 +4,13 @@ import base64
 from typing import Any
 from urllib.parse import quote
 
+from bot.sim.clock import stamp
 from bot.sim.errors import GitHubError, not_found
-from bot.sim.server import Answer, Call, Routes
-from bot.sim.shapes import commit_json, file_json, repo_json
+from bot.sim.git import ZERO
+from bot.sim.model import Push, State
+from bot.sim.payloads import fields
+from bot.sim.server import Answer, Call, Routes, paged
+from bot.sim.shapes import commit_json, file_json, repo_json, user_json
 
 MAX_COMPARE_FILES = 300
 
@@ -133,3 +137,23 @@ async def _compare(call: Call) -> Answer:
         "files": [file_json(state, repo, new, file) for file in files],
     }
     return Answer(data)
+
+
+@ROUTES.on("GET", f"{REPO}/activity", "contents")
+async def _activity(call: Call) -> Answer:
+    """List the pushes to a branch, newest first."""
+    pushes = [one for one in reversed(call.state.pushes) if one.repo is call.repo]
+    ref = call.query.get("ref")
+    return paged(call, [_pushed(call.state, one) for one in pushes if ref in {None, one.ref}])
+
+
+def _pushed(state: State, push: Push) -> dict[str, Any]:
+    created = "branch_creation" if push.before == ZERO else "push"
+    return {
+        "id": state.pushes.index(push) + 1,
+        "node_id": state.node_id("PSH", state.pushes.index(push) + 1),
+        **fields(push, "before", "after", "ref"),
+        "timestamp": stamp(push.at),
+        "activity_type": "force_push" if push.forced else created,
+        "actor": user_json(state, push.by),
+    }

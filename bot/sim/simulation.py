@@ -148,6 +148,18 @@ class Simulation:
             found.role_names[login.lower()] = role
         return user
 
+    def rename_user(self, login: str, new: str) -> User:
+        """Rename a user, who keeps levels and teams; anybody may take the old login then."""
+        user, old, name = self.state.user(login), login.lower(), new.lower()
+        named: list[dict[str, Any]] = [self.state.users, *self.state.teams.values()]
+        for repo in self.state.repos.values():
+            named += [repo.levels, repo.role_names]
+        for by_login in named:
+            if old in by_login:
+                by_login[name] = by_login.pop(old)
+        user.login = new
+        return user
+
     def team(self, org: str, slug: str, members: dict[str, str]) -> None:
         """Make a team: login → `active` or `pending`."""
         self.state.teams[(org, slug)] = {login.lower(): how for login, how in members.items()}

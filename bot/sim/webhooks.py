@@ -2,13 +2,12 @@
 
 import json
 import uuid
-from dataclasses import dataclass
 from typing import Any
 
 from bot.sim import shapes
 from bot.sim.deliveries import Deliveries, Delivery
 from bot.sim.git import ZERO, CommitInfo
-from bot.sim.model import CheckRun, CheckSuite, Comment, Job, Pull, Repo, Run, State, User
+from bot.sim.model import CheckRun, CheckSuite, Comment, Job, Pull, Push, Repo, Run, State, User
 from bot.sim.payloads import Json, example
 
 NEEDS = {
@@ -22,18 +21,6 @@ NEEDS = {
     "workflow_job": "actions",
     "workflow_run": "actions",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Push:
-    """A ref that moved."""
-
-    repo: Repo
-    ref: str
-    before: str
-    after: str
-    by: User
-    forced: bool = False
 
 
 class Webhooks:

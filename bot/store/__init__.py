@@ -19,6 +19,7 @@ from bot.store.due import read_due
 from bot.store.health import HealthReads
 from bot.store.ids import ulid
 from bot.store.leases import Lease
+from bot.store.logins import ListedLogins
 from bot.store.migrate import migrate
 from bot.store.pauses import Pauses
 from bot.store.plans import topics, write_plan
@@ -49,6 +50,7 @@ class Store:
         self.checks = Checks(db, wake, new_id)
         self.deliveries = Deliveries(db, wake, new_id)
         self.health = HealthReads(db, wake, new_id)
+        self.listed_logins = ListedLogins(db, wake, new_id)
         self.pauses = Pauses(db, wake, new_id)
         self.policies = Policies(db, wake, new_id)
         self.polls = Polls(db, wake, new_id)

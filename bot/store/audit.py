@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, delete, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
+from bot.core.model.people import Account
 from bot.core.planning.plan import BY_ITSELF, AuditEntry
 from bot.store.database import insert
 from bot.store.rows import Reads, in_repo, load, values
@@ -39,9 +40,9 @@ class Audited:
 class Audit(Reads):
     """Reads and prunes the audit. A decision is written in the transaction of its plan or run."""
 
-    async def since(self, repo_id: RepoId, who: str, since: datetime) -> tuple[AuditEntry, ...]:
+    async def since(self, repo_id: RepoId, who: Account, since: datetime) -> tuple[AuditEntry, ...]:
         """Return the decisions of a person in a repository since a time, oldest first."""
-        mine = (audit.c.who == who) & (audit.c.at >= since) & (audit.c.repo_id == repo_id)
+        mine = (audit.c.who_id == who.id) & (audit.c.at >= since) & (audit.c.repo_id == repo_id)
         return await self._all(AuditEntry, audit, mine, order=[audit.c.seq])
 
     async def search(self, query: AuditQuery) -> tuple[Audited, ...]:

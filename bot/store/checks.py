@@ -217,7 +217,7 @@ async def _gate_views(
     here_chosen, by_number = shas_in(selections, commits), [selections.c.number]
     chosen = await load_all(conn, StoredSelection, selections, here_chosen, order=by_number)
     found = await load_runs(conn, shas_in(runs, commits))
-    by_time, approved_here = [approvals.c.at, approvals.c.by], shas_in(approvals, commits)
+    by_time, approved_here = [approvals.c.at, approvals.c.by_id], shas_in(approvals, commits)
     granted = await load_all(conn, Approval, approvals, approved_here, order=by_time)
     shown = await check_ids(conn, (run.id for run in found))
     pulls_at = _grouped(heads, lambda pull: (pull.repo_id, pull.head_sha))

@@ -9,7 +9,18 @@ from typing import Any
 
 import msgspec
 from pydantic import BaseModel
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, Text, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    Text,
+    false,
+    text,
+)
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
@@ -175,9 +186,29 @@ def lease() -> tuple[Column[object], ...]:
     )
 
 
+def published() -> tuple[Column[object], ...]:
+    """Return the columns that say what GitHub should show and what it shows."""
+    return (
+        Column("github_id", BigInteger),
+        Column("create_tried", Boolean, nullable=False, server_default=false()),
+        Column("given_up", Boolean, nullable=False, server_default=false()),
+        Column("note", Plain, nullable=False, server_default=""),
+        Column("want_version", Integer, nullable=False, server_default="1"),
+        Column("shown_version", Integer, nullable=False, server_default="0"),
+        Column("due", Time),  # None: nothing newer to show
+        *lease(),
+    )
+
+
 def github_id(name: str) -> Column[int]:
     """Return a column of the primary key that holds a number of GitHub's."""
     return Column(name, BigInteger, primary_key=True, autoincrement=False)
+
+
+def account(name: str, *, key: bool = False) -> tuple[Column[Any], Column[int]]:
+    """Return the columns of an account: its login, which is for show, and its number."""
+    number = Column(f"{name}_id", BigInteger, primary_key=key, autoincrement=False, nullable=False)
+    return Column(name, Plain, nullable=False), number
 
 
 def run_key() -> Column[str]:

@@ -12,10 +12,10 @@ from bot.core.planning.plan import Plan
 from bot.ports.wake import Topic
 from bot.store import check_rows, repos, run_rows
 from bot.store.audit import add_audit
-from bot.store.database import NewId
+from bot.store.database import NewId, insert
 from bot.store.pulls import restate, save_head
-from bot.store.rows import upsert
-from bot.store.tables import approvals, policies, pulls, runs, selections
+from bot.store.rows import upsert, values
+from bot.store.tables import approvals, policies, pulls, pushes, runs, selections
 
 
 async def write_plan(conn: AsyncConnection, plan: Plan, now: datetime, new_id: NewId) -> None:
@@ -49,6 +49,9 @@ async def _save_records(conn: AsyncConnection, plan: Plan) -> None:
         await repos.save_repo(conn, plan.repo)
     if plan.head is not None:
         await save_head(conn, plan.head)
+    if plan.push is not None:  # a commit keeps its first pusher
+        pushed = insert(conn, pushes).values(values(plan.push))
+        await conn.execute(pushed.on_conflict_do_nothing())
     for table, record in (
         (pulls, plan.pull),
         (selections, plan.selection),

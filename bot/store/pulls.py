@@ -3,18 +3,19 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId, Sha
-from bot.core.model.pulls import Approval, Head, Pull
+from bot.core.model.people import NOBODY, Account
+from bot.core.model.pulls import Approval, Head, Pull, Push
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.runs import Run
 from bot.core.model.selections import StoredSelection
 from bot.core.planning.plan import Restated
 from bot.store.database import insert
 from bot.store.rows import Reads, load, load_all, load_runs, upsert, values
-from bot.store.tables import approvals, heads, policies, pulls, repos, runs, selections
+from bot.store.tables import approvals, heads, policies, pulls, pushes, repos, runs, selections
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +51,32 @@ class Pulls(Reads):
         its = (heads.c.repo_id == repo_id) & (heads.c.number == number)
         return await self._all(Head, heads, its, order=[heads.c.seen_at, heads.c.sha])
 
-    async def authors(self, repo_id: RepoId, sha: Sha) -> frozenset[str]:
-        """Return the authors and pushers of all pull requests that have or had this head."""
+    async def pusher(self, repo_id: RepoId, branch: str, sha: Sha) -> Account:
+        """Return who pushed a commit to a branch of the repository; nobody: no webhook told."""
+        found = await self._one(Push, pushes, repo_id=repo_id, branch=branch, sha=sha)
+        return found.by if found else NOBODY
+
+    async def authors(self, repo_id: RepoId, sha: Sha) -> frozenset[Account]:
+        """Return who pushed a commit, and the authors of its pull requests.
+
+        These are all pull requests that have or had it as their head.
+        """
         here = (heads.c.repo_id == pulls.c.repo_id) & (heads.c.number == pulls.c.number)
+        pushed = select(pushes.c.by_id).where(pushes.c.repo_id == repo_id, pushes.c.sha == sha)
         query = (
-            select(pulls.c.author, heads.c.pusher)
+            select(pulls.c.author_id, heads.c.pusher_id)
             .join_from(pulls, heads, here & (heads.c.sha == sha), isouter=True)
             .where(pulls.c.repo_id == repo_id)
             .where((pulls.c.head_sha == sha) | heads.c.sha.is_not(None))
         )
         async with self._db.read() as conn:
-            rows = (await conn.execute(query)).all()
-        return frozenset(name for row in rows for name in row if name)
+            rows = [*await conn.execute(query), *await conn.execute(pushed)]
+        return frozenset(Account(number) for row in rows for number in row if number)
 
     async def approvals(self, repo_id: RepoId, sha: Sha) -> tuple[Approval, ...]:
         """Return the approvals of a commit, oldest first."""
         here = (approvals.c.repo_id == repo_id) & (approvals.c.sha == sha)
-        return await self._all(Approval, approvals, here, order=[approvals.c.at, approvals.c.by])
+        return await self._all(Approval, approvals, here, order=[approvals.c.at, approvals.c.by_id])
 
     async def selections(self, repo_id: RepoId, sha: Sha) -> tuple[StoredSelection, ...]:
         """Return the selections at a commit, one for each pull request."""
@@ -135,7 +145,10 @@ async def save_head(conn: AsyncConnection, head: Head) -> None:
         .limit(1)
     )
     query = insert(conn, heads)
-    changed: dict[str, Any] = {"pusher": func.coalesce(query.excluded.pusher, heads.c.pusher)}
+    known, added = query.excluded.pusher_id == 0, query.excluded
+    changed: dict[str, Any] = {
+        name: case((known, heads.c[name]), else_=added[name]) for name in ("pusher", "pusher_id")
+    }
     if newest != head.sha:
         changed["seen_at"] = query.excluded.seen_at
     query = query.on_conflict_do_update(index_elements=["repo_id", "number", "sha"], set_=changed)

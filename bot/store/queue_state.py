@@ -20,10 +20,10 @@ _USUAL_OF = 300  # latest successes that the suites' usual times are taken from
 _USUAL_SINCE = timedelta(days=30)
 
 _author = func.coalesce(
-    select(pulls.c.author)
+    select(pulls.c.author_id)
     .where(pulls.c.repo_id == runs.c.repo_id, pulls.c.number == runs.c.number)
     .scalar_subquery(),
-    "",
+    0,
 )
 
 
@@ -52,7 +52,7 @@ async def pending_of(conn: AsyncConnection, run: Run, needs: Alternatives) -> Pe
         rank=Rank.AUTOMATIC if rank is None else rank,
         needs=needs,
         number=run.number,
-        author=author or "",
+        author=author or 0,
         limits=limits_of(run),
     )
 

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from dataclasses import fields
 from datetime import datetime
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId, Sha
+from bot.core.model.people import Account
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Claimant, Run
 from bot.core.planning.plan import RunClaimants
@@ -25,18 +26,34 @@ OPEN_RUN = sa.text("runs.state <> 'done'")
 
 def load(kind: type[Value], row: sa.RowMapping) -> Value:
     """Make a value of a dataclass from the columns named like its fields."""
-    return kind(**{name: row[name] for name in _names(kind)})  # type: ignore[arg-type]
+    found = {
+        name: Account(row[f"{name}_id"], row[name]) if is_account else row[name]
+        for name, is_account in _fields(kind)  # type: ignore[arg-type]
+    }
+    return kind(**found)
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
-    """Return a dataclass's field names; asked for every row."""
-    return tuple(field.name for field in fields(kind))
+def _fields(kind: type) -> tuple[tuple[str, bool], ...]:
+    """Return a dataclass's field names, and whether each holds an account; asked for every row."""
+    of = get_type_hints(kind)
+    return tuple((field.name, of[field.name] is Account) for field in fields(kind))
+
+
+def _columns(kind: type) -> list[str]:
+    """Return the names of the columns of a dataclass: an account has one more, for its number."""
+    accounts = [f"{name}_id" for name, is_account in _fields(kind) if is_account]
+    return [*(name for name, _ in _fields(kind)), *accounts]
 
 
 def values(value: Any) -> dict[str, Any]:
     """Return a dataclass's fields as columns."""
-    return {name: getattr(value, name) for name in _names(value.__class__)}
+    row: dict[str, Any] = {}
+    for name, is_account in _fields(type(value)):  # type: ignore[arg-type]
+        row[name] = getattr(value, name)
+        if is_account:
+            row[f"{name}_id"], row[name] = row[name].id, row[name].login
+    return row
 
 
 async def upsert(conn: AsyncConnection, table: sa.Table, value: Any) -> None:
@@ -47,7 +64,7 @@ async def upsert(conn: AsyncConnection, table: sa.Table, value: Any) -> None:
 @cache
 def _upsert(base: Insert, kind: type) -> Insert:
     keys = [column.name for column in base.table.primary_key]
-    changed = {name: base.excluded[name] for name in _names(kind) if name not in keys}
+    changed = {name: base.excluded[name] for name in _columns(kind) if name not in keys}
     return base.on_conflict_do_update(index_elements=keys, set_=changed)
 
 

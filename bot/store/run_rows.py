@@ -69,6 +69,7 @@ def _put_claimant(conn: AsyncConnection) -> Executable:
     more = {
         "auto": claimants.c.auto & added.auto,
         "by": case((persons, added.by), else_=claimants.c.by),
+        "by_id": case((persons, added.by_id), else_=claimants.c.by_id),
         "rank": case((added.rank < claimants.c.rank, added.rank), else_=claimants.c.rank),
     }
     return new.on_conflict_do_update(index_elements=["run_id", "source"], set_=more)

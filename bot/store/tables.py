@@ -61,11 +61,14 @@ pulls = sa.Table(
     sa.Column("head_sha", sa.Text, nullable=False),
     sa.Column("head_repo_id", sa.BigInteger),
     sa.Column("base_ref", sa.Text, nullable=False),
-    sa.Column("author", sa.Text, nullable=False),
+    *columns.account("author"),
     sa.Column("open", sa.Boolean, nullable=False),
     sa.Column("draft", sa.Boolean, nullable=False),
     sa.Column("changed_files", sa.Integer, nullable=False),
     sa.Column("updated_at", columns.Time),
+    sa.Column("head_ref", columns.Plain, nullable=False),
+    *columns.account("head_owner"),
+    sa.Column("head_name", columns.Plain, nullable=False),
     sa.Index("pulls_at", "repo_id", "head_sha"),
 )
 
@@ -75,8 +78,18 @@ heads = sa.Table(
     columns.github_id("repo_id"),
     columns.github_id("number"),
     sa.Column("sha", sa.Text, primary_key=True),
-    sa.Column("pusher", sa.Text),
+    *columns.account("pusher"),
     sa.Column("seen_at", columns.Time, nullable=False),
+)
+
+pushes = sa.Table(
+    "pushes",
+    metadata,
+    columns.github_id("repo_id"),
+    sa.Column("sha", sa.Text, primary_key=True),
+    sa.Column("branch", sa.Text, primary_key=True),
+    *columns.account("by"),
+    sa.Column("at", columns.Time, nullable=False),
 )
 
 policies = sa.Table(
@@ -104,10 +117,19 @@ approvals = sa.Table(
     metadata,
     columns.github_id("repo_id"),
     sa.Column("sha", sa.Text, primary_key=True),
-    sa.Column("by", sa.Text, primary_key=True),
+    *columns.account("by", key=True),
     sa.Column("level", columns.Word(Level), nullable=False),
     sa.Column("via", sa.Text, nullable=False),
     sa.Column("at", columns.Time, nullable=False),
+)
+
+listed_logins = sa.Table(
+    "listed_logins",
+    metadata,
+    columns.github_id("repo_id"),
+    sa.Column("ref", sa.Text, primary_key=True),
+    sa.Column("login", sa.Text, primary_key=True),
+    sa.Column("account_id", sa.BigInteger, nullable=False),  # 0: nobody had this login
 )
 
 runs = sa.Table(
@@ -162,7 +184,7 @@ claimants = sa.Table(
     columns.run_key(),
     sa.Column("source", sa.Text, primary_key=True),
     sa.Column("auto", sa.Boolean, nullable=False),
-    sa.Column("by", sa.Text, nullable=False),
+    *columns.account("by"),
     sa.Column("rank", sa.Integer, nullable=False, server_default="3"),
     sa.Index("claimants_source", "source"),
 )
@@ -231,7 +253,7 @@ queue = sa.Table(
     sa.Column("rank", sa.Integer, nullable=False),
     sa.Column("needs", columns.Packed(Alternatives), nullable=False),
     sa.Column("number", sa.BigInteger),
-    sa.Column("author", sa.Text, nullable=False),
+    sa.Column("author", sa.BigInteger, nullable=False),
     sa.Column("limits", columns.Packed(RunLimits), nullable=False),
     sa.Index("queue_repo", "repo_id"),
 )
@@ -264,21 +286,6 @@ workflow_jobs = sa.Table(
 
 _IS_GATE = "run_id IS NULL AND proposal IS NULL AND retired_at IS NULL"
 
-
-def _published() -> tuple[sa.Column[object], ...]:
-    """Return the columns that say what GitHub should show and what it shows."""
-    return (
-        sa.Column("github_id", sa.BigInteger),
-        sa.Column("create_tried", sa.Boolean, nullable=False, server_default=sa.false()),
-        sa.Column("given_up", sa.Boolean, nullable=False, server_default=sa.false()),
-        sa.Column("note", columns.Plain, nullable=False, server_default=""),
-        sa.Column("want_version", sa.Integer, nullable=False, server_default="1"),
-        sa.Column("shown_version", sa.Integer, nullable=False, server_default="0"),
-        sa.Column("due", columns.Time),  # None: nothing newer to show
-        *columns.lease(),
-    )
-
-
 checks = sa.Table(
     "checks",
     metadata,
@@ -296,7 +303,7 @@ checks = sa.Table(
     sa.Column("progress_from", columns.Time),  # mere progress is not shown before
     sa.Column("touched_at", columns.Time, nullable=False),
     sa.Column("retired_at", columns.Time),  # None: current
-    *_published(),
+    *columns.published(),
     columns.partial_index("checks_gate", "repo_id", "sha", where=_IS_GATE, unique=True),
     sa.Index("checks_run", "run_id"),
     sa.Index("checks_touched", "touched_at"),
@@ -311,7 +318,7 @@ replies = sa.Table(
     sa.Column("repo_id", sa.BigInteger, nullable=False),
     sa.Column("number", sa.BigInteger, nullable=False),
     sa.Column("head", columns.Plain, nullable=False),
-    *_published(),
+    *columns.published(),
     columns.due_index("replies"),
 )
 
@@ -370,7 +377,8 @@ audit = sa.Table(
     sa.Column("number", sa.BigInteger),
     sa.Column("sha", sa.Text),
     sa.Column("delivery", sa.Text),
+    sa.Column("who_id", sa.BigInteger, nullable=False),
     sa.Index("audit_at", "at"),
-    sa.Index("audit_who", "who", "at"),
+    sa.Index("audit_who", "who_id", "at"),
     sa.Index("audit_commit", "repo_id", "sha"),
 )

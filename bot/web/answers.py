@@ -57,7 +57,10 @@ def story_json(told: RunStory) -> dict[str, Any]:
         "required": frozen.suite.is_required,
         "timeout_minutes": frozen.suite.timeout_minutes,
         "policy": {"ref": frozen.policy_ref, "sha": frozen.policy_sha},
-        "wants": [_of(claimant, "source", "auto", "by") for claimant in told.claimants],
+        "wants": [
+            {**_of(claimant, "source", "auto"), "by": claimant.by.login}
+            for claimant in told.claimants
+        ],
         "facts": [_fact(run_event) for run_event in in_order(told.run_events)],
         "rayjobs": [_rayjob(job) for job in told.rayjobs],
     }

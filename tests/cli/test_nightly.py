@@ -17,6 +17,7 @@ from bot.core.model.runs import Outcome, State
 from bot.core.planning.plan import Plan
 from bot.core.planning.schedule import Firing, FiringState, Schedule, ScheduleChange, firing_source
 from bot.store import Store
+from bot.store.audit import AuditQuery
 from tests.databases import SqliteTemplate
 from tests.store.building import NOW, REPO, SHA, claimant, run
 
@@ -102,7 +103,8 @@ def test_a_run_is_asked_for_in_somebodys_name_and_leaves_the_time_alone(url: str
         ((repo, firing),) = (await store.schedules.due(AT - timedelta(days=9))).asked
         assert (repo, firing.name, firing.note) == (REPO, "a3", "asked for by ann")
         assert [item.schedule.next for item in await store.schedules.listing(each=1)][1] == AT
-        (entry,) = await store.audit.since(REPO.id, "ann", NOW)
+        (found,) = await store.audit.search(AuditQuery(who="ann", since=NOW))
+        entry = found.entry
         assert (entry.what, entry.rule, entry.allowed) == ("nightly a3", "operator", True)
 
     on(url, check)

@@ -19,6 +19,7 @@ from bot.core.model.runs import Run, State
 from bot.core.model.snapshot import SnapshotPool
 from bot.core.planning.plan import Plan
 from bot.store import Store
+from tests.accounts import account
 from tests.databases import PostgresServer, run_apart
 from tests.store.building import LABEL, NOW, REPO, SHA, put, run, snapshot
 
@@ -60,7 +61,7 @@ class Desk:
 
 async def fill(store: Store) -> None:
     """Store three runs, a pull request and a policy."""
-    pull = Pull(REPO.id, 1, SHA, REPO.id, "main", "ann")
+    pull = Pull(REPO.id, 1, SHA, REPO.id, "main", account("ann"))
     policy = StoredPolicy(REPO.id, "main", "b", POLICY, NOW)
     assert await store.commit(Plan(repo=REPO, pull=pull, policy=policy), NOW, done=None)
     done: dict[str, Any] = {"state": State.DONE, "outcome": "failure", "ended_at": NOW}

@@ -24,6 +24,7 @@ from bot.core.planning.trust import Person
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Limits, Log, Suite
 from bot.core.runs.reconcile_input import ReconcileInput
+from tests.accounts import account
 
 T0 = datetime(2026, 8, 22, 12, 0, tzinfo=UTC)
 REPO = RepoId(7)
@@ -150,9 +151,9 @@ def given(run: Run, *known: RunEvent, now: datetime, **changes: Any) -> Reconcil
 
 
 def a_pull(**changes: Any) -> Pull:
-    made = Pull(REPO, 5, SHA, REPO, "main", "ann", updated_at=T0)
+    made = Pull(REPO, 5, SHA, REPO, "main", account("ann"), updated_at=T0)
     return replace(made, **changes)
 
 
 def person(login: str, level: Level, *, listed: bool = False) -> Person:
-    return Person(login, level, listed)
+    return Person(account(login), level, listed)

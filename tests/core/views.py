@@ -26,6 +26,7 @@ from bot.core.policy.levels import Level
 from bot.core.policy.models import Limits, Log, Suite, Tier
 from bot.core.policy.selection import Choice
 from bot.core.report.context import Context
+from tests.accounts import account
 from tests.core.building import with_changes
 
 NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)
@@ -211,8 +212,8 @@ def selection(*suites: SuiteSelection, **changes: Any) -> StoredSelection:
     return StoredSelection(REPO, SHA, 7013, POLICY_SHA, replace(details, **changes))
 
 
-PULL = Pull(REPO, 7013, SHA, 8, "main", "alice")
-APPROVAL = Approval(REPO, SHA, "bob", Level.WRITE, "button", at("14:01"))
+PULL = Pull(REPO, 7013, SHA, 8, "main", account("alice"))
+APPROVAL = Approval(REPO, SHA, account("bob"), Level.WRITE, "button", at("14:01"))
 
 
 def gate(*selections: StoredSelection, runs: tuple[Run, ...] = (), **changes: Any) -> GateView:

@@ -3,6 +3,7 @@
 import json
 
 from bot.core.model.ids import RepoId
+from bot.core.model.people import Account
 from bot.sim.model import Pull, User
 from tests.e2e.people import (
     last_sent,
@@ -119,6 +120,7 @@ async def test_nobody_below_write_approves_or_starts_and_each_is_told_who_may(wo
     named = f"approve --sha {pull.head_sha[:12]}"
     start = world.clock.now()
     for who in ("stranger", "reader", "triager"):
+        account = Account(world.github.user(who).id)
         before = world.gate(pull.head_sha)
         answers = [await press(world, pull.head_sha, who)]
         assert world.gate(pull.head_sha).id != before.id  # GitHub has set the suite to queued
@@ -129,7 +131,7 @@ async def test_nobody_below_write_approves_or_starts_and_each_is_told_who_may(wo
             assert "needs write permission here" in answer
             assert paste("approve", pull.head_sha) in answer
         await waits(world, pull)
-        written = await world.bot.parts.store.audit.since(repo, who, start)
+        written = await world.bot.parts.store.audit.since(repo, account, start)
         assert [item.allowed for item in written if item.what == "approve"] == [False] * 3
     await world.pass_time(61)  # below the commands of a minute
     await a_triage_member_starts_nothing(world, pull)

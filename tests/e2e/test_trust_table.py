@@ -228,16 +228,16 @@ def lose(world: World) -> None:
     deliveries.sent[:] = [one for one in deliveries.sent if one not in deliveries.dropped]
 
 
-async def test_a_head_that_nobody_saw_pushed_is_trusted_from_a_branch_here_alone(
+async def test_a_head_whose_webhook_was_lost_is_trusted_if_github_shows_who_pushed_it(
     world: World,
 ) -> None:
     await people(world)
     deeds = {
-        "from a fork": (opened("maintain"), False),
+        "from a fork": (opened("maintain"), True),
         "from a fork that is gone": (opened("admin"), False),
         "from a branch here": (opened("write", fork=False), True),
         "from a branch here, by a reader": (opened("read", fork=False), False),
-        "`.github/` by maintain": (opened("maintain", EDIT, fork=False), False),
+        "`.github/` by maintain": (opened("maintain", EDIT, fork=False), True),
     }
     world.github.deliveries.drop_if(lambda one: one.event in {"pull_request", "check_suite"})
     pulls = {claim: deed(world) for claim, (deed, _) in deeds.items()}
@@ -249,8 +249,8 @@ async def test_a_head_that_nobody_saw_pushed_is_trusted_from_a_branch_here_alone
         assert (pulls[claim].head_sha in started(world)) is starts, claim
         if not starts:
             await waits(world, pulls[claim])
-    fork = pulls["from a fork"]
-    assert "Nobody saw who pushed" in (world.gate(fork.head_sha).summary or "")
-    assert "not known yet who pushed" in await press(world, fork.head_sha, "write")
-    await press(world, fork.head_sha, "admin")
+    fork = pulls["from a fork that is gone"]
+    assert "GitHub does not show who pushed" in (world.gate(fork.head_sha).summary or "")
+    assert "GitHub does not show who pushed" in await press(world, fork.head_sha, "write")
+    await press(world, fork.head_sha, "maintain")
     assert fork.head_sha in started(world)

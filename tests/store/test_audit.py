@@ -11,6 +11,7 @@ from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
 from bot.store import Store
 from bot.store.audit import AuditQuery
 from bot.store.runs import SaveRun
+from tests.accounts import account
 from tests.store.building import NOW, REPO, SHA, after, done, put, run
 
 OTHER = Repo(RepoId(8), "Other", "Place", "main", installation_id=70)
@@ -114,8 +115,10 @@ async def test_old_decisions_go_in_small_batches(store: Store) -> None:
 @pytest.mark.both_databases
 async def test_what_somebody_did_is_listed_since_a_time(store: Store) -> None:
     def entry(who: str, seconds: float) -> AuditEntry:
-        return AuditEntry(after(seconds), who, "rerun ppo", allowed=True, rule="E", repo_id=REPO.id)
+        made = AuditEntry(after(seconds), who, "rerun ppo", allowed=True, rule="E", repo_id=REPO.id)
+        return replace(made, who_id=account(who).id)
 
-    entries = (entry("a", 0), entry("b", 5), entry("a", 6))
+    renamed = replace(entry("a", 6), who="c")
+    entries = (entry("a", 0), entry("b", 5), renamed)
     await store.commit(Plan(repo=REPO, audit=entries), NOW, done=None)
-    assert await store.audit.since(REPO.id, "a", after(1)) == (entries[2],)
+    assert await store.audit.since(REPO.id, account("a"), after(1)) == (entries[2],)

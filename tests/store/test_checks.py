@@ -19,6 +19,7 @@ from bot.ports.wake import Topic
 from bot.store import Store
 from bot.store.checks import DueCheck
 from bot.store.runs import SaveRun
+from tests.accounts import account
 from tests.conftest import StoreFactory
 from tests.store.building import NOW, REPO, SHA, after, done, put, run
 from tests.store.recording_wake import RecordingWake
@@ -254,9 +255,9 @@ async def test_a_gate_says_what_is_known_of_its_commit(store: Store) -> None:
     made = await shown_run(store)
     second = run("other")
     await put(store, second)
-    pull = Pull(REPO.id, 1, SHA, REPO.id, "main", "ann")
+    pull = Pull(REPO.id, 1, SHA, REPO.id, "main", account("ann"))
     selection = StoredSelection(REPO.id, SHA, 1, "p", SelectionDetails())
-    approval = Approval(REPO.id, SHA, "bob", Level.WRITE, "button", NOW)
+    approval = Approval(REPO.id, SHA, account("bob"), Level.WRITE, "button", NOW)
     elsewhere = replace(approval, sha=Sha("b" * 40))
     await store.commit(Plan(approval=elsewhere), NOW, done=None)
     changes = Plan(pull=pull, selection=selection, approval=approval, gates=(GATE,))
@@ -304,7 +305,7 @@ async def test_closing_shows_a_gate_that_was_about_to_open_again(store: Store) -
 
 @pytest.mark.both_databases
 async def test_a_gate_is_looked_at_anew_when_one_of_its_pull_requests_leaves(store: Store) -> None:
-    other = Pull(REPO.id, 2, SHA, REPO.id, "main", "ann")
+    other = Pull(REPO.id, 2, SHA, REPO.id, "main", account("ann"))
     await store.commit(Plan(repo=REPO, pull=other, gates=(GATE,)), NOW, done=None)
     await show(store, await claim(store))
     await touch(store, replace(GATE, closed=quote("closed")))

@@ -13,9 +13,11 @@ from bot.core.model.runs import Claimant, Outcome, Run, State, StopReason, StopR
 from bot.core.planning.plan import AuditEntry, DropClaimant, Plan, RunClaimants
 from bot.ports.wake import Topic
 from bot.store import Store
+from bot.store.audit import AuditQuery
 from bot.store.leases import Lease
 from bot.store.runs import ClaimedRun, SaveRun
 from bot.store.tables import audit
+from tests.accounts import account
 from tests.conftest import StoreFactory
 from tests.store.building import NOW, REPO, SHA, after, claimant, delivery, done, put, run
 from tests.store.recording_wake import RecordingWake
@@ -47,7 +49,7 @@ async def stored(store: Store) -> tuple[RunClaimants, ...]:
 
 async def test_a_new_run_is_stored_with_its_claimants_and_is_due(store: Store) -> None:
     made = run(number=1, origin="a push", not_before=after(60), dispatch_id="D1")
-    claimants = (claimant(made, "pr:1"), claimant(made, "pin:5", auto=False, by="ann"))
+    claimants = (claimant(made, "pr:1"), claimant(made, "pin:5", auto=False, by=account("ann")))
     await commit(store, repo=REPO, new_runs=((made, claimants),))
     claimed = await claim(store)
     assert claimed.run == made
@@ -248,7 +250,7 @@ async def test_a_commit_pokes_those_it_has_work_for(store_factory: StoreFactory)
 
 
 async def test_what_was_decided_on_a_head_is_not_written_once_it_has_moved(store: Store) -> None:
-    old = Pull(REPO.id, 1, SHA, REPO.id, "main", "ann")
+    old = Pull(REPO.id, 1, SHA, REPO.id, "main", account("ann"))
     await commit(store, repo=REPO, pull=old)
     await commit(store, basis=old, audit=(entry("in time"),))
     for moved in (replace(old, head_sha=Sha("b" * 40)), replace(old, open=False)):
@@ -257,8 +259,8 @@ async def test_what_was_decided_on_a_head_is_not_written_once_it_has_moved(store
         assert not await store.commit(late, NOW, done=None)
     unknown = Plan(basis=replace(old, number=2), audit=(entry("never"),))
     assert not await store.commit(unknown, NOW, done=None)
-    said = await store.audit.since(REPO.id, "ann", NOW)
-    assert [item.what for item in said] == ["in time"]
+    said = await store.audit.search(AuditQuery(who="ann", since=NOW))
+    assert [item.entry.what for item in said] == ["in time"]
 
 
 def entry(what: str) -> AuditEntry:

@@ -8,7 +8,8 @@ import pytest
 from bot.core.github.events import InstallationEvent
 from bot.core.messages import quote
 from bot.core.model.ids import RepoId, Sha
-from bot.core.model.pulls import Approval, Head, Pull
+from bot.core.model.people import NOBODY
+from bot.core.model.pulls import Approval, Head, Pull, Push
 from bot.core.model.repos import StoredPolicy
 from bot.core.model.selections import (
     Cost,
@@ -23,10 +24,11 @@ from bot.core.policy.models import Mode, Tier
 from bot.core.policy.selection import Choice
 from bot.store import Store
 from bot.store.runs import SaveRun
+from tests.accounts import account
 from tests.store.building import NOW, REPO, SHA, after, put, run
 
 OTHER = Sha("b" * 40)
-PULL = Pull(REPO.id, 1, SHA, 8, "main", "ann", draft=True, changed_files=3, updated_at=NOW)
+PULL = Pull(REPO.id, 1, SHA, 8, "main", account("ann"), draft=True, changed_files=3, updated_at=NOW)
 
 
 async def commit(store: Store, **changes: object) -> None:
@@ -101,28 +103,61 @@ async def test_pulls_at_a_commit_are_the_open_ones(store: Store) -> None:
 
 @pytest.mark.both_databases
 async def test_heads_are_oldest_first_and_a_push_back_makes_one_the_newest(store: Store) -> None:
-    first, second = Head(REPO.id, 1, SHA, "ann", NOW), Head(REPO.id, 1, OTHER, "bob", after(1))
+    first, second = (
+        Head(REPO.id, 1, SHA, account("ann"), NOW),
+        Head(REPO.id, 1, OTHER, account("bob"), after(1)),
+    )
     await commit(store, head=first)
     await commit(store, head=second)
     assert await store.pulls.heads(REPO.id, 1) == (first, second)
-    await commit(store, head=replace(first, pusher="eve", seen_at=after(2)))
+    await commit(store, head=replace(first, pusher=account("eve"), seen_at=after(2)))
     assert [(head.sha, head.pusher) for head in await store.pulls.heads(REPO.id, 1)] == [
-        (OTHER, "bob"),
-        (SHA, "eve"),
+        (OTHER, account("bob")),
+        (SHA, account("eve")),
     ]
 
 
+@pytest.mark.both_databases
+async def test_a_pushed_commit_keeps_its_first_pusher_and_is_the_own_of_all(store: Store) -> None:
+    first = Push(REPO.id, "topic", SHA, account("ann"), NOW)
+    pushes = (
+        first,
+        replace(first, by=account("eve")),
+        replace(first, branch="x", by=account("bob")),
+    )
+    for push in pushes:
+        await commit(store, push=push)
+    assert await store.pulls.pusher(REPO.id, "topic", SHA) == account("ann")
+    assert await store.pulls.pusher(REPO.id, "topic", OTHER) == NOBODY
+    assert await store.pulls.authors(REPO.id, SHA) == {account("ann"), account("bob")}
+    await commit(store, pull=replace(PULL, head_sha=SHA, author=account("cat")))
+    assert account("cat") in await store.pulls.authors(REPO.id, SHA)
+
+
+@pytest.mark.both_databases
+async def test_a_listed_login_stays_bound_until_it_is_listed_no_more(store: Store) -> None:
+    logins = store.listed_logins
+    both = frozenset({"ann", "bob"})
+    await logins.bind(REPO.id, "main", both, {"ann": 1, "bob": 0})
+    await logins.bind(REPO.id, "main", both, {"ann": 7})
+    await logins.bind(REPO.id, "old", frozenset({"ann"}), {"ann": 9})
+    assert await logins.of(REPO.id, "main") == {"ann": 1, "bob": 0}
+    await logins.bind(REPO.id, "main", frozenset({"bob"}), {})
+    assert await logins.of(REPO.id, "main") == {"bob": 0}
+    assert await logins.of(REPO.id, "old") == {"ann": 9}
+
+
 async def test_a_head_seen_twice_keeps_its_time_and_learns_its_pusher(store: Store) -> None:
-    found = Head(REPO.id, 1, SHA, None, NOW)
+    found = Head(REPO.id, 1, SHA, NOBODY, NOW)
     await commit(store, head=found)
-    await commit(store, head=replace(found, pusher="ann", seen_at=after(5)))
-    await commit(store, head=replace(found, pusher=None, seen_at=after(9)))
-    assert await store.pulls.heads(REPO.id, 1) == (replace(found, pusher="ann"),)
+    await commit(store, head=replace(found, pusher=account("ann"), seen_at=after(5)))
+    await commit(store, head=replace(found, pusher=NOBODY, seen_at=after(9)))
+    assert await store.pulls.heads(REPO.id, 1) == (replace(found, pusher=account("ann")),)
 
 
 async def test_times_come_back_aware_in_utc_to_the_microsecond(store: Store) -> None:
     there = NOW.astimezone(timezone(timedelta(hours=8)))
-    await commit(store, head=Head(REPO.id, 1, SHA, None, there))
+    await commit(store, head=Head(REPO.id, 1, SHA, NOBODY, there))
     (head,) = await store.pulls.heads(REPO.id, 1)
     assert head.seen_at == NOW
     assert head.seen_at.utcoffset() == timedelta(0)
@@ -167,8 +202,8 @@ async def test_a_selection_is_one_a_pull_request(store: Store) -> None:
 
 @pytest.mark.both_databases
 async def test_approvals_are_of_a_commit_and_a_person(store: Store) -> None:
-    ann = Approval(REPO.id, SHA, "ann", Level.WRITE, "button", NOW)
-    bob = Approval(REPO.id, SHA, "bob", Level.ADMIN, "command", after(1))
+    ann = Approval(REPO.id, SHA, account("ann"), Level.WRITE, "button", NOW)
+    bob = Approval(REPO.id, SHA, account("bob"), Level.ADMIN, "command", after(1))
     for approval in (bob, ann, replace(ann, sha=OTHER), replace(ann, via="start")):
         await commit(store, approval=approval)
     assert await store.pulls.approvals(REPO.id, SHA) == (replace(ann, via="start"), bob)

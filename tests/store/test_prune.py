@@ -10,6 +10,7 @@ from bot.core.model.views import GateDue
 from bot.core.planning.plan import Plan
 from bot.store import Store
 from bot.store.runs import SaveRun
+from tests.accounts import account
 from tests.store.building import NOW, REPO, SHA, after, delivery, done, put, run
 
 
@@ -38,7 +39,7 @@ async def test_old_done_rows_are_pruned_in_batches_and_live_ones_stay(store: Sto
 @pytest.mark.both_databases
 async def test_a_settled_gate_is_pruned_unless_its_commit_is_a_head(store: Store) -> None:
     gone = Sha("b" * 40)
-    pull = Pull(REPO.id, 1, SHA, REPO.id, "main", "ann")
+    pull = Pull(REPO.id, 1, SHA, REPO.id, "main", account("ann"))
     gates = (GateDue(REPO.id, SHA, 1), GateDue(REPO.id, gone, 1))
     await store.commit(Plan(repo=REPO, pull=pull, gates=gates), NOW, done=None)
     for due in await store.checks.claim("me", NOW, lease_s=30, limit=9):

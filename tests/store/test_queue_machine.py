@@ -25,6 +25,7 @@ from bot.store.queue_state import read_queue_state
 from bot.store.run_rows import poke_runs
 from bot.store.runs import ClaimedRun, SaveRun
 from bot.store.tables import holds, queue, runs
+from tests.accounts import account
 from tests.conftest import StoreFactory
 from tests.store.building import NOW, REPO, claimant, done, run, snapshot
 
@@ -170,7 +171,7 @@ class Day:
         ids = sorted(item.run_id for item in (await self.queue_state()).waiting)
         if ids:
             added = Claimant(
-                self.dice.choice(ids), "pr:1", auto=False, by="kim", rank=Rank.APPROVED
+                self.dice.choice(ids), "pr:1", auto=False, by=account("kim"), rank=Rank.APPROVED
             )
             await self.store.commit(Plan(add_claimants=(added,)), self.now, done=None)
 
@@ -249,7 +250,8 @@ async def test_no_hold_is_lost_or_given_twice_whatever_happens(
     store_factory: StoreFactory, seed: int
 ) -> None:
     day = Day([await store_factory(), await store_factory()], random.Random(seed))
-    pulls = [Pull(REPO.id, n, Sha("a" * 40), REPO.id, "main", f"a{n % 2}") for n in range(1, 5)]
+    authors = account("a"), account("b")
+    pulls = [Pull(REPO.id, n, Sha("a" * 40), REPO.id, "main", authors[n % 2]) for n in range(1, 5)]
     for pull in pulls:
         await day.store.commit(Plan(repo=REPO, pull=pull), NOW, done=None)
     acts: list[Callable[[], Awaitable[None]]] = [
@@ -278,8 +280,8 @@ async def test_a_claimant_that_is_added_again_is_a_persons_and_never_a_lesser_on
 ) -> None:
     made = run("s")
     await store.commit(Plan(new_runs=((made, (claimant(made),)),)), NOW, done=None)
-    person = Claimant(made.id, "pr:1", auto=False, by="kim", rank=Rank.APPROVED)
-    for added in (person, claimant(made), replace(person, by="lee", rank=Rank.NIGHTLY)):
+    person = Claimant(made.id, "pr:1", auto=False, by=account("kim"), rank=Rank.APPROVED)
+    for added in (person, claimant(made), replace(person, by=account("lee"), rank=Rank.NIGHTLY)):
         await store.commit(Plan(add_claimants=(added,)), NOW, done=None)
     [claimed] = await store.runs.claim("me", NOW, lease_s=LEASE_S, limit=9)
     assert claimed.claimants == (person,)
@@ -290,7 +292,7 @@ async def test_a_run_that_is_asked_for_moves_up(store: Store) -> None:
     for item in made:
         await store.commit(Plan(new_runs=((item, (claimant(item),)),)), NOW, done=None)
         await store.queue.acquire(item, ((A3,),), NOW)
-    person = Claimant(asked.id, "pr:1", auto=False, by="kim", rank=Rank.APPROVED)
+    person = Claimant(asked.id, "pr:1", auto=False, by=account("kim"), rank=Rank.APPROVED)
     await store.commit(Plan(add_claimants=(person,)), NOW, done=None)
     answer = await store.queue.acquire(asked, ((A3,),), NOW)
     assert isinstance(answer, QueuePosition)

@@ -6,6 +6,7 @@ import pytest
 
 from bot.core.messages import quote
 from bot.core.model.ids import Sha
+from bot.core.model.people import NOBODY
 from bot.core.model.queue import Need, QueuePosition
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import (
@@ -21,6 +22,7 @@ from bot.core.queue.state import Acquired
 from bot.ports.wake import Topic
 from bot.store import Store
 from bot.store.runs import ClaimedRun, SaveRun
+from tests.accounts import account
 from tests.conftest import StoreFactory
 from tests.store.building import NOW, REPO, SHA, after, claimant, done, put, run
 from tests.store.recording_wake import RecordingWake
@@ -169,7 +171,7 @@ async def test_a_done_run_is_never_claimed_saved_or_noted_again(store: Store) ->
 
 async def test_a_retry_is_the_next_attempt_with_the_same_claimants(store: Store) -> None:
     claimed = await one(store)
-    added = claimant(claimed.run, "pin:5", auto=False, by="ann")
+    added = claimant(claimed.run, "pin:5", auto=False, by=account("ann"))
     await store.commit(Plan(add_claimants=(added,)), NOW, done=None)
     retry = run(attempt=2, origin="retry: HCCL", retries=1)
     ended = done(claimed.run, outcome=Outcome.FAILURE)
@@ -177,8 +179,8 @@ async def test_a_retry_is_the_next_attempt_with_the_same_claimants(store: Store)
     again = await claim(store)
     assert again.run == retry
     assert {(item.source, item.auto, item.by) for item in again.claimants} == {
-        ("pr:1", True, ""),
-        ("pin:5", False, "ann"),
+        ("pr:1", True, NOBODY),
+        ("pin:5", False, account("ann")),
     }
     assert await store.runs.of_check(REPO.id, retry.id) == retry
 

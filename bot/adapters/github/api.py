@@ -53,7 +53,7 @@ class Api:
         self._app = Channel(self._wire, api_url, app, clock)
         self._channels: dict[int, Channel] = {}
         self._installations: TTLCache[RepoId, int] = self._kept(INSTALLATION_S)
-        self._levels: TTLCache[tuple[RepoId, str], Level] = self._kept(PERMISSION_S)
+        self._levels: TTLCache[tuple[RepoId, int], tuple[Level, str]] = self._kept(PERMISSION_S)
         self._account: Account | None = None  # of the app
         self._protected: TTLCache[tuple[RepoId, str], bool] = self._kept(PROTECTION_S)
         self._hidden_teams: set[str] = set()  # owners whose teams the app can't see

@@ -52,22 +52,20 @@ def pull(repo: Repo, data: Json) -> Pull:
         head_sha=Sha(data["head"]["sha"]),
         head_repo_id=int(head_repo["id"]) if head_repo else None,
         base_ref=data["base"]["ref"],
-        author=login(data.get("user")),
+        author=account(data.get("user")),
         open=data["state"] == "open",
         draft=bool(data.get("draft")),
         changed_files=int(data.get("changed_files") or 0),
         updated_at=optional_time(data.get("updated_at")),
+        head_ref=data["head"].get("ref") or "",
+        head_owner=account(head_repo.get("owner")) if head_repo else NOBODY,
+        head_name=(head_repo.get("name") or "") if head_repo else "",
     )
 
 
 def account(user: Json | None) -> Account:
     """Read an account; nobody for a deleted one."""
     return Account(int(user["id"]), user.get("login") or "") if user else NOBODY
-
-
-def login(user: Json | None) -> str:
-    """Return a login; "" for a deleted account."""
-    return user.get("login") or "" if user else ""
 
 
 def changed_file(data: Json) -> ChangedFile:
@@ -91,6 +89,12 @@ def listed_head(data: Json) -> str:
     refs = parse_qs(urlsplit(address).query).get("ref", [""])
     told = data.get("status") != "removed" and _COMMIT.fullmatch(refs[-1])
     return refs[-1] if told else ""
+
+
+def pusher(activities: list[Json], sha: str) -> Account:
+    """Return who first brought a commit to a branch, from the branch's activities, newest first."""
+    brought = [item for item in activities if item["after"] == sha]
+    return account(brought[-1].get("actor")) if brought else NOBODY
 
 
 def level(data: Json) -> Level:

@@ -3,7 +3,9 @@
 from bot.adapters.github import decode
 from bot.adapters.github.api import Api, get, understood
 from bot.adapters.github.channel import Call
-from bot.core.model.people import Account
+from bot.core.model.ids import Sha
+from bot.core.model.people import NOBODY, Account
+from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.policy.levels import Level
 from bot.ports.errors import Permanent
@@ -15,31 +17,68 @@ FORBIDDEN = 403
 class PeopleCalls(Api):
     """The calls on permissions and teams."""
 
-    async def permission(self, repo: Repo, login: str) -> Level:
+    async def permission(self, repo: Repo, account: Account) -> Level:
         """Return a person's level (cached for at most 60 s); NONE for unknown people."""
-        if not login:
-            return Level.NONE
-        key = (repo.id, login.lower())
-        level: Level | None = self._levels.get(key)
+        return (await self._known(repo, account))[0]
+
+    async def _known(self, repo: Repo, account: Account) -> tuple[Level, str]:
+        """Return a person's level, and their login now; "" if it can't be told."""
+        if not account:
+            return Level.NONE, ""
+        key = (repo.id, account.id)
+        known: tuple[Level, str] | None = self._levels.get(key)
+        if known is None:
+            known = await self._ask(repo, account)
+            self._levels[key] = known
+        return known
+
+    async def _ask(self, repo: Repo, account: Account) -> tuple[Level, str]:
+        """Ask by the login, as GitHub wants it; if it is another person's now, by the new one."""
+        level, login = await self._level(repo, account.id, account.login), account.login
         if level is None:
-            level = await self._permission(repo, login)
-            self._levels[key] = level
-        return level
+            call = get(repo, "user", "/user/{id}", id=account.id)
+            now = await self._maybe(repo, call, decode.account)
+            login = now.login if now and now.login != login else ""
+            level = await self._level(repo, account.id, login) if login else None
+        return (Level.NONE, "") if level is None else (level, login)
 
-    async def _permission(self, repo: Repo, login: str) -> Level:
+    async def _level(self, repo: Repo, number: int, login: str) -> Level | None:
+        """Return the level of a login; None if it is not this account's."""
         url = "/repos/{owner}/{repo}/collaborators/{login}/permission"
-        try:
-            return await self._read(repo, get(repo, "permission", url, login=login), decode.level)
-        except Permanent as exc:
-            if exc.status == NOT_FOUND:
-                return Level.NONE
-            raise
+        call = get(repo, "permission", url, login=login)
+        found = await self._maybe(
+            repo, call, lambda data: (decode.account(data.get("user")), decode.level(data))
+        )
+        return found[1] if found and found[0].id == number else None
 
-    async def in_team(self, repo: Repo, team: str, login: str) -> bool:
+    async def account_id(self, repo: Repo, login: str) -> int:
+        """Return the number of the account that has a login now; 0 if nobody has it."""
+        call = get(repo, "user", "/users/{login}", login=login)
+        found = await self._maybe(repo, call, decode.account)
+        return found.id if found else 0
+
+    async def pusher(self, repo: Repo, pull: Pull, sha: Sha) -> Account:
+        """Return who pushed a commit to a pull request's branch.
+
+        Nobody if GitHub does not say: the fork is private, or the push is too old for one page.
+        """
+        url = "/repos/{owner}/{repo}/activity?per_page=100{&ref}"
+        where = {"owner": pull.head_owner.login, "repo": pull.head_name}
+        ref = {"ref": f"refs/heads/{pull.head_ref}"}
+        call = Call("pusher", "GET", url, {**where, **ref}, repeat=True)
+        try:
+            return await self._read(repo, call, lambda data: decode.pusher(data, sha))
+        except Permanent as exc:
+            if exc.status not in {FORBIDDEN, NOT_FOUND}:
+                raise
+            return NOBODY
+
+    async def in_team(self, repo: Repo, team: str, account: Account) -> bool:
         """Return True if a person is an active member of the owner's team.
 
         Return False if the app can't see the team: ``members: read`` is optional.
         """
+        _, login = await self._known(repo, account)
         if not login:
             return False
         url = "/orgs/{owner}/teams/{team}/memberships/{login}"

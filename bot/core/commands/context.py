@@ -95,7 +95,8 @@ class CommandContext:
     def audit(self, what: str, rule: str, *, allowed: bool, sha: Sha | None = None) -> AuditEntry:
         """Return the audit's entry of something that the comment's author asked for."""
         where = (self.event.repo.id, self.event.number, sha or self.pull.head_sha)
-        return AuditEntry(self.now, self.event.author, what, allowed, rule, *where)
+        who = self.event.author
+        return AuditEntry(self.now, who.login, what, allowed, rule, *where, who_id=who.id)
 
 
 def refused(refusals: list[Refusal], builder: PlanBuilder) -> bool:

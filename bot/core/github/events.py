@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from bot.core.model.ids import RepoId, Sha
+from bot.core.model.people import Account
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.workflow_runs import WorkflowRun
@@ -75,7 +76,7 @@ class PullRequestEvent:
     repo: Repo
     pull: Pull
     action: PullRequestAction
-    sender: str
+    sender: Account
     before: Sha | None = None  # synchronize only
 
 
@@ -86,7 +87,7 @@ class IssueCommentEvent:
     repo: Repo
     number: int
     comment_id: int
-    author: str
+    author: Account
     body: str
     created_at: datetime
 
@@ -100,7 +101,7 @@ class CheckRunEvent:
     external_id: str
     name: str
     sha: Sha
-    sender: str
+    sender: Account
     identifier: str = ""  # of the button; "" for GitHub's own *Re-run*
 
 
@@ -110,7 +111,7 @@ class CheckSuiteEvent:
 
     repo: Repo
     sha: Sha
-    sender: str
+    sender: Account
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ class PushEvent:
     branch: str
     after: Sha
     deleted: bool
-    sender: str
+    sender: Account
     before: Sha | None = None  # None: nothing to compare with (a new branch, or history rewritten)
 
 

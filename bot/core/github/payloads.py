@@ -151,7 +151,7 @@ def _pull(payload: Payload, _app_id: int | None) -> Event | Ignored:
         repo=repo,
         pull=_pull_of(payload, repo.id),
         action=action,
-        sender=_maybe_text(payload, "sender.login"),
+        sender=_account(payload, "sender"),
         before=_sha(payload, "before") if action is e.PullRequestAction.SYNCHRONIZE else None,
     )
 
@@ -163,11 +163,14 @@ def _pull_of(payload: Payload, repo_id: RepoId) -> Pull:
         head_sha=_sha(payload, "pull_request.head.sha"),
         head_repo_id=_maybe_number(payload, "pull_request.head.repo.id"),  # null: fork deleted
         base_ref=_text(payload, "pull_request.base.ref"),
-        author=_maybe_text(payload, "pull_request.user.login"),
+        author=_account(payload, "pull_request.user"),
         open=_text(payload, "pull_request.state") == "open",
         draft=_maybe(payload, "pull_request.draft") is True,
         changed_files=_maybe_number(payload, "pull_request.changed_files") or 0,
         updated_at=_time(payload, "pull_request.updated_at"),
+        head_ref=_maybe_text(payload, "pull_request.head.ref"),
+        head_owner=_account(payload, "pull_request.head.repo.owner"),
+        head_name=_maybe_text(payload, "pull_request.head.repo.name"),
     )
 
 
@@ -182,13 +185,13 @@ def _comment(payload: Payload, _app_id: int | None) -> Event | Ignored:
         or _maybe(payload, "comment.performed_via_github_app")
     ):
         return Ignored("a comment by a bot or an app")
-    if not _maybe(payload, "comment.user.login"):
+    if not _maybe(payload, "comment.user"):
         return Ignored("a comment by nobody GitHub knows")
     return e.IssueCommentEvent(
         repo=_repo(payload),
         number=_number(payload, "issue.number"),
         comment_id=_number(payload, "comment.id"),
-        author=_text(payload, "comment.user.login"),
+        author=Account(_number(payload, "comment.user.id"), _text(payload, "comment.user.login")),
         body=_maybe_text(payload, "comment.body"),
         created_at=_time(payload, "comment.created_at"),
     )
@@ -205,7 +208,7 @@ def _check_run(payload: Payload, app_id: int | None) -> Event | Ignored:
         external_id=_maybe_text(payload, "check_run.external_id"),
         name=_text(payload, "check_run.name"),
         sha=_sha(payload, "check_run.head_sha"),
-        sender=_maybe_text(payload, "sender.login"),
+        sender=_account(payload, "sender"),
         identifier=_text(payload, "requested_action.identifier") if button else "",
     )
 
@@ -216,7 +219,7 @@ def _check_suite(payload: Payload, app_id: int | None) -> Event | Ignored:
     if action != "rerequested":
         return Ignored(f"check_suite.{action} is not used: pull_request drives everything")
     sha = _sha(payload, "check_suite.head_sha")
-    return e.CheckSuiteEvent(_repo(payload), sha, _maybe_text(payload, "sender.login"))
+    return e.CheckSuiteEvent(_repo(payload), sha, _account(payload, "sender"))
 
 
 def _refuse_other_app(payload: Payload, path: str, app_id: int | None) -> None:
@@ -270,7 +273,7 @@ def _push(payload: Payload, _app_id: int | None) -> Event | Ignored:
         branch=ref.removeprefix("refs/heads/"),
         after=_sha(payload, "after"),
         deleted=_maybe(payload, "deleted") is True,
-        sender=_maybe_text(payload, "sender.login"),
+        sender=_account(payload, "sender"),
         before=_before(payload),
     )
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.core.model.ids import RepoId, Sha
+from bot.core.model.people import NOBODY, Account
 from bot.core.policy.levels import Level
 
 
@@ -16,11 +17,14 @@ class Pull:
     head_sha: Sha
     head_repo_id: int | None  # None: the fork was deleted
     base_ref: str
-    author: str  # "" when GitHub no longer knows
+    author: Account  # nobody when GitHub no longer knows
     open: bool = True
     draft: bool = False
     changed_files: int = 0
     updated_at: datetime | None = None
+    head_ref: str = ""  # the branch of the head
+    head_owner: Account = NOBODY  # of the repository that has this branch
+    head_name: str = ""  # of that repository; "": the fork was deleted
 
     @property
     def from_fork(self) -> bool:
@@ -35,7 +39,7 @@ class Head:
     repo_id: RepoId
     number: int
     sha: Sha
-    pusher: str | None  # None: found by looking, its webhook was lost
+    pusher: Account  # nobody: GitHub has not said
     seen_at: datetime
 
 
@@ -45,7 +49,18 @@ class Approval:
 
     repo_id: RepoId
     sha: Sha
-    by: str
+    by: Account
     level: Level
     via: str  # "button" | "command" | "start"
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """A commit that somebody pushed to a branch of the repository."""
+
+    repo_id: RepoId
+    branch: str
+    sha: Sha
+    by: Account
     at: datetime

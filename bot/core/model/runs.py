@@ -7,6 +7,7 @@ from enum import IntEnum, StrEnum
 
 from bot.core.messages import NOTHING, Message
 from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.people import NOBODY, Account
 from bot.core.model.queue import QueuePosition
 from bot.core.model.snapshot import Snapshot
 
@@ -118,7 +119,7 @@ class Claimant:
     run_id: RunId
     source: str
     auto: bool = True  # False: a person asked; a retarget leaves it alone
-    by: str = ""
+    by: Account = NOBODY
     rank: int = Rank.AUTOMATIC
 
     @property

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from bot.core.messages import Message
 from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.people import NOBODY, Account
 from bot.core.model.runs import Claimant, Rank, Run, State
 from bot.core.model.snapshot import Label, Snapshot, SnapshotPool
 from bot.core.model.workflow_runs import WorkflowRun
@@ -35,7 +36,7 @@ class Claim:
 
     source: str  # as in Claimant
     auto: bool = True  # False: a person asked
-    by: str = ""
+    by: Account = NOBODY
     rank: Rank = Rank.AUTOMATIC
 
     def on(self, run_id: RunId) -> Claimant:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from bot.core.messages import Message, quote
 from bot.core.model.ids import RepoId, Sha
+from bot.core.model.people import Account
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.snapshot import Snapshot
 from bot.core.planning.attempts import (
@@ -145,14 +146,14 @@ def rerun_candidates(runs: tuple[RunClaimants, ...], *, group: bool) -> dict[str
     return found
 
 
-def rerun_request(candidate: RunClaimants, who: str) -> AttemptRequest:
+def rerun_request(candidate: RunClaimants, who: Account) -> AttemptRequest:
     """Return the request for the next attempt, for the same claimants."""
     before = candidate.run
     claims = tuple(claim_again(claimant, who) for claimant in candidate.claimants)
-    return replace(next_attempt(before, quote(who)), claims=claims, continues=before)
+    return replace(next_attempt(before, quote(who.login)), claims=claims, continues=before)
 
 
-def claim_again(claimant: Claimant, who: str) -> Claim:
+def claim_again(claimant: Claimant, who: Account) -> Claim:
     """Return the claim of the same claimant to an attempt that a person asked for.
 
     The attempt waits in the class of what people ask for, or in a higher one.

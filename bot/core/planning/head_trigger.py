@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from bot.core.github.events import PullRequestAction
 from bot.core.messages import Message
+from bot.core.model.people import Account
 from bot.core.model.pulls import Head
 
 
@@ -23,9 +24,9 @@ class HeadTrigger(StrEnum):
     DISPATCH = "dispatch"  # a run of it is about to start, some time after that was decided
 
     @property
-    def brings_commit(self) -> bool:
-        """Return True if the sender of the event pushed the head."""
-        return self in {HeadTrigger.OPENED, HeadTrigger.SYNCHRONIZE}
+    def is_push(self) -> bool:
+        """Return True if the sender of the event pushed the head; anybody opens a pull request."""
+        return self is HeadTrigger.SYNCHRONIZE
 
     @property
     def asks_for_trust(self) -> bool:
@@ -35,7 +36,12 @@ class HeadTrigger(StrEnum):
     @property
     def may_be_fresh(self) -> bool:
         """Return True if such an event can tell of a commit that has just become the head."""
-        return self.brings_commit or self in {HeadTrigger.REOPENED, HeadTrigger.FOUND_BY_LOOKING}
+        return self in {
+            HeadTrigger.OPENED,
+            HeadTrigger.REOPENED,
+            HeadTrigger.SYNCHRONIZE,
+            HeadTrigger.FOUND_BY_LOOKING,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class LearnedHead:
 
     head: Head
     trigger: HeadTrigger
-    by: str | None  # None: nobody, or not known
+    by: Account
     fresh: bool  # the commit has just become the head
 
     @property
@@ -57,6 +63,6 @@ class LearnedHead:
             case HeadTrigger.FOUND_BY_LOOKING | HeadTrigger.DISPATCH:
                 return Message("origin_found", sha=sha)
             case HeadTrigger.REQUEST:
-                return Message("origin_approval", by=str(self.by))
+                return Message("origin_approval", by=self.by.login)
             case _:
                 return Message(f"origin_pull_{self.trigger}")

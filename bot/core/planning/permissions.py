@@ -14,6 +14,7 @@ from bot.core.messages import NOTHING, Message, Messages
 from bot.core.messages.words import duration
 from bot.core.model.command import COMMAND, SHA_CHARS
 from bot.core.model.ids import Sha, short
+from bot.core.model.people import Account
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Claimant, Outcome, Run, State
 from bot.core.planning.attempts import PolicyAt, freeze, latest
@@ -203,7 +204,7 @@ def may_approve(messages: Messages, rule: Trust, requester: Requester) -> Refusa
     values = {"sha": code(short(requester.sha)), "needed": needed, "command": again}
     if not level.at_least(rule.approve):
         return Refusal(messages("refuse_approve", level=messages(f"level_{level}"), **values))
-    if requester.authorship.is_own(requester.person.login):
+    if requester.authorship.is_own(requester.person.account):
         return Refusal(messages("refuse_own", **values))
     if requester.authorship.may_be_own(level):
         return Refusal(messages("refuse_pusher", **values))
@@ -218,17 +219,17 @@ def right_lost(
     ``person`` is who asked for the run, with their level now; None: nobody did.
     """
     if person and not person.may_start(level_for(rule, run.snapshot.suite)):
-        return Message("drop_rights", by=claimant.by)
+        return Message("drop_rights", by=claimant.by.login)
     if not trust.trusted and not run.snapshot.native:  # GitHub's own rules let a native one run
         return Message("drop_untrusted", why=trust.why)
     return None
 
 
-def may_cancel(policy: Policy, run: Run, person: Person, author: str) -> bool:
+def may_cancel(policy: Policy, run: Run, person: Person, author: Account) -> bool:
     """Return True if a person may start the run, or is the author of its pull request."""
     suite = policy.suites.get(run.suite)
     needed = level_for(policy.trust, suite) if suite else policy.trust.heavy
-    return person.may_start(needed) or person.login.casefold() == author.casefold()
+    return person.may_start(needed) or person.account == author
 
 
 def not_green(runs: tuple[RunClaimants, ...], at: PolicyAt) -> list[str]:

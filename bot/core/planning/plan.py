@@ -6,7 +6,7 @@ from datetime import datetime
 from bot.core.github.events import InstallationEvent
 from bot.core.messages import Message
 from bot.core.model.ids import RepoId, RunId, Sha
-from bot.core.model.pulls import Approval, Head, Pull
+from bot.core.model.pulls import Approval, Head, Pull, Push
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Claimant, Run, StopRequest
@@ -72,6 +72,7 @@ class AuditEntry:
     number: int | None = None
     sha: Sha | None = None
     delivery: str | None = None
+    who_id: int = 0  # of an account on GitHub, 0: it is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class Plan:
     pull: Pull | None = None
     basis: Pull | None = None  # decided from this row: written only while it has that head
     head: Head | None = None
+    push: Push | None = None
     policy: StoredPolicy | None = None
     forget_policy: tuple[RepoId, str] | None = None  # repository, branch
     selection: StoredSelection | None = None

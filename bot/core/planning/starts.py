@@ -8,6 +8,7 @@ from bot.core.messages import NOTHING, Message, Messages, quote
 from bot.core.messages.words import clock, number
 from bot.core.model.command import COMMAND
 from bot.core.model.ids import RepoId, short
+from bot.core.model.people import Account
 from bot.core.model.pulls import Approval
 from bot.core.model.runs import Rank, Run, State
 from bot.core.model.selections import StoredSelection
@@ -159,14 +160,14 @@ class Starter:
         if request.force:
             builder.forced += [(run_id, request.requester.person.login) for run_id in joined]
 
-    def again(self, candidate: RunClaimants, who: str, now: datetime) -> attempts.NewRun:
+    def again(self, candidate: RunClaimants, who: Account, now: datetime) -> attempts.NewRun:
         """Make the next attempt of a run that is of no pull request, with its own snapshot."""
         return attempts.AttemptMaker(now, self._new_id).make(rerun_request(candidate, who))
 
 
 def _attempt(request: StartRequest, name: str) -> attempts.AttemptRequest:
     """Return the request for an attempt of a suite, as the person wants it."""
-    evaluation, who = request.evaluation, request.requester.person.login
+    evaluation, who = request.evaluation, request.requester.person.account
     before, frozen = attempts.latest(request.runs).get(name), _frozen(request, name)
     earlier = _on_github(request, name) if frozen.native else before
     if earlier and not speaks_for(earlier, frozen):
@@ -176,10 +177,10 @@ def _attempt(request: StartRequest, name: str) -> attempts.AttemptRequest:
         sha=request.requester.sha,
         number=evaluation.pull.number,
         snapshot=frozen,
-        origin=quote(who),
+        origin=quote(who.login),
         claims=(attempts.Claim(request.source, auto=False, by=who, rank=Rank.APPROVED),),
         before=before,
-        forced=who if request.force else "",
+        forced=who.login if request.force else "",
         continues=earlier if request.failed_only else None,
     )
 
@@ -206,9 +207,10 @@ def _entry(request: StartRequest, name: str, rule: str, now: datetime) -> AuditE
     verb = "rerun" if request.failed_only else "start"
     options = " --force" if request.force else ""
     options += "".join(f" --set {key}={value}" for key, value in request.settings)
-    pull, who = request.evaluation.pull, request.requester.person.login
+    pull, who = request.evaluation.pull, request.requester.person.account
     where = (pull.repo_id, pull.number, request.requester.sha)
-    return AuditEntry(now, who, f"{verb} {name}{options}", True, rule, *where)
+    what = f"{verb} {name}{options}"
+    return AuditEntry(now, who.login, what, True, rule, *where, who_id=who.id)
 
 
 def _on_github(request: StartRequest, name: str) -> Run | None:
@@ -223,4 +225,4 @@ def _on_github(request: StartRequest, name: str) -> Run | None:
 def approval(repo_id: RepoId, requester: Requester, via: str, now: datetime) -> Approval:
     """Return a person's approval of a commit, as a row."""
     person = requester.person
-    return Approval(repo_id, requester.sha, person.login, person.level, via, now)
+    return Approval(repo_id, requester.sha, person.account, person.level, via, now)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from bot.core.messages import Message
+from bot.core.model.people import Account
 from bot.core.model.pulls import Approval, Pull
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Trust
@@ -12,9 +13,14 @@ from bot.core.policy.models import Trust
 class Person:
     """A person and their level; ``listed``: in the users or teams of the policy."""
 
-    login: str
+    account: Account
     level: Level
     listed: bool = False
+
+    @property
+    def login(self) -> str:
+        """Return the name to show."""
+        return self.account.login
 
     def may_start(self, needed: Level) -> bool:
         """Return True if the person has this level; a listed person counts as one with write."""
@@ -25,12 +31,12 @@ class Person:
 class Authorship:
     """Whose commit it is: nobody approves their own."""
 
-    own: frozenset[str]  # authors and pushers of every pull request with this head, in lower case
-    pusher_known: bool = True  # False: its webhook was lost, or has not come yet
+    own: frozenset[Account]  # authors and pushers of every pull request with this head
+    pusher_known: bool = True  # False: GitHub has not said
 
-    def is_own(self, login: str) -> bool:
+    def is_own(self, account: Account) -> bool:
         """Return True if the person wrote or pushed the commit."""
-        return login.casefold() in self.own
+        return account in self.own
 
     def may_be_own(self, level: Level) -> bool:
         """Return True if a person of this level can't approve before the pusher is known.
@@ -68,20 +74,21 @@ def trust_sha(
 ) -> Trusted:
     """Judge a head commit.
 
-    ``people`` are the author and who brought the commit, None when that was not seen (its
-    webhook was lost); ``protected`` the changed files that are the policy or under ``.github/``;
-    ``approval`` the one that counts.
+    ``people`` are the author and who brought the commit, None if GitHub has not said;
+    ``protected`` the changed files that are the policy or under ``.github/``; ``approval`` the
+    one that counts.
     """
     author, pusher = people
     if approval:
-        return Trusted(True, Message("trust_approved", by=approval.by), approved=True)
-    if pusher is None and pull.from_fork:
-        return Trusted(False, Message("trust_unseen"))
+        return Trusted(True, Message("trust_approved", by=approval.by.login), approved=True)
     involved = [person for person in people if person]
     for person in involved:
         if not person.may_start(rule.auto):
             author_may = person is not author
             return Trusted(False, Message("trust_pusher" if author_may else "trust_author"))
+    # Who pushes to a branch of the repository itself has write.
+    if pusher is None and (pull.from_fork or not Level.WRITE.at_least(rule.auto)):
+        return Trusted(False, Message("trust_unseen"))
     if protected:
         return _protected(pusher, involved, protected)
     return Trusted(True, Message("trust_both"))
@@ -91,7 +98,7 @@ def trust_former(approval: Approval | None) -> Trusted:
     """Judge a former head: its files are not known any more, so only an approval counts."""
     if approval is None:
         return Trusted(False, Message("trust_unapproved"))
-    return Trusted(True, Message("trust_approved", by=approval.by), approved=True)
+    return Trusted(True, Message("trust_approved", by=approval.by.login), approved=True)
 
 
 def _protected(

@@ -37,7 +37,7 @@ class PendingRun:
     rank: int  # `model.Rank`, the best of its claimants
     needs: Alternatives
     number: int | None = None
-    author: str = ""
+    author: int = 0  # its account's number
     limits: RunLimits = RunLimits()
 
 
@@ -50,7 +50,7 @@ class Holder:
     since: datetime
     amounts: tuple[tuple[str, int], ...]  # resource, amount
     number: int | None = None
-    author: str = ""
+    author: int = 0  # its account's number
 
 
 @dataclass(frozen=True, slots=True)

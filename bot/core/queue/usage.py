@@ -18,7 +18,7 @@ class Usage:
     started_at: datetime
     ended_at: datetime | None
     number: int | None = None
-    author: str = ""
+    author: int = 0  # its account's number
 
     def hours(self, since: datetime, until: datetime) -> float:
         """Return its NPU-hours within a span of time."""
@@ -31,7 +31,7 @@ class Spent:
     """NPU-hours of the window, in all, by author and by pull request."""
 
     total: float = 0.0
-    by_author: dict[str, float] = field(default_factory=dict)
+    by_author: dict[int, float] = field(default_factory=dict)
     by_pull: dict[int, float] = field(default_factory=dict)
     usages: tuple[Usage, ...] = ()
 
@@ -62,7 +62,7 @@ def used(hours: float) -> str:
 
 def spent(usages: tuple[Usage, ...], now: datetime) -> Spent:
     """Add up the NPU-hours of the last 24 hours."""
-    authors: defaultdict[str, float] = defaultdict(float)
+    authors: defaultdict[int, float] = defaultdict(float)
     pulls: defaultdict[int, float] = defaultdict(float)
     total = 0.0
     for usage in usages:

@@ -247,7 +247,7 @@ def _heavy_one(writer: MarkdownWriter, line: SuiteLine) -> str:
 
 def _footer(writer: MarkdownWriter, view: GateView, now: datetime) -> Section:
     approvals = " ".join(
-        writer.text("gate_approved", by=writer.prose(item.by), at=clock(item.at, now))
+        writer.text("gate_approved", by=writer.prose(item.by.login), at=clock(item.at, now))
         for item in view.approvals
     )
     pulls = _numbers(view.pulls)

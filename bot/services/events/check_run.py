@@ -181,7 +181,7 @@ class CheckRuns(Service):
         if not isinstance(at, PolicyAt):
             builder.refuse(permissions.Refusal(self._messages("refuse_policy")))
             return
-        person = await self._pulls.trust.person(event.repo, at.policy.trust, event.sender)
+        person = await self._pulls.trust.person(event.repo, at, event.sender)
         trust = Trusted(True, Message("trust_no_pull"))
         requester = permissions.Requester(person, event.sha, Authorship(frozenset()), trust)
         answer = permissions.may_start(self._messages, at.policy, before.suite, requester)
@@ -209,7 +209,8 @@ class CheckRuns(Service):
 
     def _entry(self, event: Click, what: str, rule: str, *, allowed: bool) -> AuditEntry:
         where = (event.repo.id, None, event.sha)
-        return AuditEntry(self._clock.now(), event.sender, what, allowed, rule, *where)
+        now, who = self._clock.now(), event.sender
+        return AuditEntry(now, who.login, what, allowed, rule, *where, who_id=who.id)
 
 
 def _started_without_pull(

@@ -156,16 +156,18 @@ class IssueComments(Service):
         """Return the request for a former head: its files are not known, suites are named."""
         evaluation = replace(asked.evaluation, selection=Selection(()), files=())
         head = next(head for head in former if head.sha == sha)
+        head = await self._pulls.trust.with_pusher(event.repo, evaluation.pull, head)
         authorship = await self._pulls.trust.authorship(evaluation.pull, head)
-        rule = evaluation.at.policy.trust
-        trust = await self._pulls.trust.of_former_head(event.repo, evaluation.pull, rule, head)
+        at = evaluation.at
+        trust = await self._pulls.trust.of_former_head(event.repo, evaluation.pull, at, head)
         requester = Requester(asked.person, sha, authorship, trust)
         source = f"pin:{event.number}:{event.comment_id}"
         return await self._pulls.start_request(evaluation, requester, source)
 
     def _entry(self, event: IssueCommentEvent, pull: Pull, what: str) -> AuditEntry:
         who, where = event.author, (event.repo.id, event.number, pull.head_sha)
-        return AuditEntry(self._clock.now(), who, what, True, "command", *where)
+        now = self._clock.now()
+        return AuditEntry(now, who.login, what, True, "command", *where, who_id=who.id)
 
 
 def _answer(event: IssueCommentEvent, builder: PlanBuilder, plan: Plan) -> Plan:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from bot.core.github.events import PullRequestAction, PullRequestEvent
 from bot.core.messages import Message
 from bot.core.model.ids import short
+from bot.core.model.people import NOBODY, Account
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.repos import Repo
 from bot.core.model.selections import StoredSelection
@@ -49,10 +50,10 @@ class PullRequests(Service):
     async def changed(self, event: PullRequestEvent) -> Plan:
         """Plan what an event of a pull request changes."""
         known = await self._store.pulls.get(event.repo.id, event.pull.number)
-        pull, sender = event.pull, event.sender or None
+        pull, sender = event.pull, event.sender
         if _out_of_order(event, known):
             pull = await self.reader.pull(event.repo, pull.number)
-            sender = sender if pull.head_sha == event.pull.head_sha else None
+            sender = sender if pull.head_sha == event.pull.head_sha else NOBODY
         if not pull.open:
             return await self.closed(event.repo, pull)
         return await self.plan_head(event.repo, pull, HeadTrigger(event.action), sender)
@@ -63,7 +64,7 @@ class PullRequests(Service):
         return replace(planning.plan_closed(pull, wanted, why), repo=repo)
 
     async def plan_head(
-        self, repo: Repo, pull: Pull, trigger: HeadTrigger, sender: str | None = None
+        self, repo: Repo, pull: Pull, trigger: HeadTrigger, sender: Account = NOBODY
     ) -> Plan:
         """Plan the runs for the head of an open pull request, or for its newer head."""
         try:
@@ -79,13 +80,14 @@ class PullRequests(Service):
         return replace(plan, gates=(*plan.gates, planning.gate_of_former_head(old.head_sha, pull)))
 
     async def judge_head(
-        self, repo: Repo, pull: Pull, trigger: HeadTrigger, sender: str | None = None
+        self, repo: Repo, pull: Pull, trigger: HeadTrigger, sender: Account = NOBODY
     ) -> tuple[Plan, planning.Evaluation | None]:
         """Plan the runs for the head of an open pull request; return its evaluation, too.
 
         The evaluation is None without a policy that could be read.
         """
         learned = await self._learn(pull, trigger, sender)
+        head = learned.head
         policy = await self._policies.of(repo, pull.base_ref)
         evaluation = None
         if policy is None:
@@ -99,13 +101,13 @@ class PullRequests(Service):
             listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
             files = listed.files
         else:
-            evaluation = await self._evaluate(repo, pull, policy, learned)
+            evaluation, head = await self._evaluate(repo, pull, policy, learned)
             changes, files = await self._plan(evaluation), evaluation.files
         gates = (*changes.gates, *await self.gates_of_former_head(pull))
         plan = replace(
             changes,
             repo=repo,
-            head=learned.head,
+            head=head,
             gates=gates,
             restated=await self._judge_others(repo, pull),
             proposal=await self._policy_changes.proposed(repo, pull, policy, files),
@@ -122,11 +124,12 @@ class PullRequests(Service):
             row, policy = await self.selection(other), await self._policies.of(repo, other.base_ref)
             if row is None or row.data.trusted is not None or not isinstance(policy, PolicyAt):
                 continue
-            learned = await self._learn(other, HeadTrigger.DISPATCH, None)
+            learned = await self._learn(other, HeadTrigger.DISPATCH, NOBODY)
             try:
-                trust = (await self._evaluate(repo, other, policy, learned)).trust
+                evaluation, _ = await self._evaluate(repo, other, policy, learned)
             except HeadMoved:
                 continue  # it leaves this commit: its own event tells
+            trust = evaluation.trust
             data = replace(row.data, trusted=trust.trusted, trust_reason=trust.why)
             found.append(Restated(row, replace(row, data=data)))
         return tuple(found)
@@ -148,7 +151,7 @@ class PullRequests(Service):
         pulls = await self._store.pulls.at(pull.repo_id, pull.head_sha)
         return [other for other in pulls if other.number != pull.number]
 
-    async def _learn(self, pull: Pull, trigger: HeadTrigger, by: str | None) -> LearnedHead:
+    async def _learn(self, pull: Pull, trigger: HeadTrigger, by: Account) -> LearnedHead:
         """Return the head with its pusher; a commit keeps the pusher it had first.
 
         It is fresh only if it was not the head before: a webhook may come late, or again.
@@ -163,7 +166,7 @@ class PullRequests(Service):
                 # A commit that comes back counts as new: its time is now.
                 found = head if head is known[-1] else replace(head, seen_at=now)
                 return LearnedHead(found, trigger, by, fresh)
-        pusher = by if trigger.brings_commit else None
+        pusher = by if trigger.is_push else NOBODY
         head = Head(pull.repo_id, pull.number, pull.head_sha, pusher, now)
         return LearnedHead(head, trigger, by, fresh)
 
@@ -175,14 +178,17 @@ class PullRequests(Service):
             pull, gone, Message("superseded_by", sha=short(pull.head_sha))
         ).drop_claimants
 
-    async def evaluate_for(self, repo: Repo, pull: Pull, at: PolicyAt, login: str) -> RequestedHead:
+    async def evaluate_for(
+        self, repo: Repo, pull: Pull, at: PolicyAt, who: Account
+    ) -> RequestedHead:
         """Evaluate the head for a person who asks for something there."""
-        learned = await self._learn(pull, HeadTrigger.REQUEST, login)
-        head = learned.head
+        learned = await self._learn(pull, HeadTrigger.REQUEST, who)
+        head = await self.trust.with_pusher(repo, pull, learned.head)
+        evaluation, head = await self._evaluate(repo, pull, at, replace(learned, head=head))
         return RequestedHead(
-            evaluation=await self._evaluate(repo, pull, at, learned),
+            evaluation=evaluation,
             head=head,
-            person=await self.trust.person(repo, at.policy.trust, login),
+            person=await self.trust.person(repo, at, who),
             authorship=await self.trust.authorship(pull, head),
         )
 
@@ -205,12 +211,13 @@ class PullRequests(Service):
 
     async def _evaluate(
         self, repo: Repo, pull: Pull, at: PolicyAt, learned: LearnedHead
-    ) -> planning.Evaluation:
+    ) -> tuple[planning.Evaluation, Head]:
         """Select suites by the head's files, and decide whether the head is trusted.
 
         Trust costs calls. It is decided only if a suite depends on it, a person asks, or another
-        pull request has the same head.
+        pull request has the same head. The head is returned with its pusher, if that was asked for.
         """
+        head = learned.head
         listed = await self.reader.files(repo, pull)
         selection = select(at.policy, listed.files, truncated=listed.truncated)
         trust = Trusted(True, Message("trust_unasked"), looked_at=False)
@@ -221,9 +228,8 @@ class PullRequests(Service):
             protected = await self.trust.protected_files(repo, pull, at, listed)
             selection = replace(selection, protected=protected)
         if asked or any(planning.needs_trust(suite, protected) for suite in wanted_suites):
-            rule = at.policy.trust
-            trust = await self.trust.of_head(repo, pull, rule, learned.head, protected)
-        return planning.Evaluation(
+            trust, head = await self.trust.of_head(repo, pull, at, head, protected)
+        evaluation = planning.Evaluation(
             pull=pull,
             at=at,
             selection=selection,
@@ -233,6 +239,7 @@ class PullRequests(Service):
             fresh=learned.fresh,
             pushed=learned.trigger is HeadTrigger.SYNCHRONIZE,
         )
+        return evaluation, head
 
     async def _plan(self, evaluation: planning.Evaluation) -> Plan:
         """Plan the difference between what should run at a head and what runs."""
@@ -256,7 +263,7 @@ class PullRequests(Service):
             or builder.approval.sha != evaluation.pull.head_sha
         ):
             return
-        trust = Trusted(True, Message("trust_approved", by=builder.approval.by))
+        trust = Trusted(True, Message("trust_approved", by=builder.approval.by.login))
         changes = await self._plan(replace(evaluation, trust=trust))
         named = {run.suite for run, _ in builder.new_runs}
         waiting = tuple(item for item in changes.new_runs if item[0].suite not in named)

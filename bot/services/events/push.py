@@ -5,6 +5,7 @@ from dataclasses import replace
 from bot.core.github.events import PushEvent
 from bot.core.messages import Message
 from bot.core.model.ids import short
+from bot.core.model.pulls import Push
 from bot.core.model.runs import Rank
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
@@ -24,6 +25,14 @@ class Pushes(Service):
     """Runs the suites with the trigger `push`, on the default branch and the listed branches."""
 
     async def pushed(self, event: PushEvent) -> Plan:
+        """Plan the runs for a push; store who pushed, for a pull request that may follow."""
+        plan = await self._plan(event)
+        if event.deleted or not event.sender:
+            return plan
+        now = self._clock.now()
+        return replace(plan, push=Push(event.repo.id, event.branch, event.after, event.sender, now))
+
+    async def _plan(self, event: PushEvent) -> Plan:
         """Plan the runs for a push, and drop those of the commit before."""
         await self._policies.pushed(event.repo, event.branch)
         wanted = await self._store.runs.of_claimant(event.repo.id, push_source(event.branch))

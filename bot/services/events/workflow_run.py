@@ -77,7 +77,7 @@ class WorkflowRuns(Service):
         pulls = await self._store.pulls.at(before.repo_id, before.sha)
         sources = [pr_source(pull.number) for pull in pulls]
         return tuple(
-            Claim(source, auto=False, by=event.run.triggered_by.login)
+            Claim(source, auto=False, by=event.run.triggered_by)
             for source in sources or [f"pin:actions-{event.run.id}"]
         )
 

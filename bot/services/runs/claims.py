@@ -8,13 +8,13 @@ from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Claimant, Run
+from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.audit import audited
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.planning.permissions import right_lost
 from bot.core.planning.plan import DropClaimant, Plan
 from bot.core.planning.pull_request import Evaluation, pr_source
 from bot.core.planning.trust import Trusted
-from bot.core.policy.models import Trust
 from bot.ports.errors import Permanent, Transient
 from bot.services.events.pull_request import PullRequests
 from bot.services.policies import Broken
@@ -71,8 +71,8 @@ class Claims(Service):
         evaluation = await self._judged(repo, pull)
         if evaluation is None:
             return None  # without a policy that can be read, the run's own snapshot holds
-        rule = evaluation.at.policy.trust
-        return await self._right_lost(run, repo, claimant, (rule, evaluation.trust))
+        judged = (evaluation.at, evaluation.trust)
+        return await self._right_lost(run, repo, claimant, judged)
 
     async def _plan_newer(self, repo: Repo, pull: Pull) -> None:
         """Plan for a head whose webhook has not come: it may be lost."""
@@ -112,19 +112,18 @@ class Claims(Service):
         policy = await self._policies.of(repo, pull.base_ref) if pull else None
         if pull is None or head is None or policy is None or isinstance(policy, Broken):
             return None
-        rule = policy.policy.trust
-        trust = await self._pulls.trust.of_former_head(repo, pull, rule, head)
-        return await self._right_lost(run, repo, claimant, (rule, trust))
+        trust = await self._pulls.trust.of_former_head(repo, pull, policy, head)
+        return await self._right_lost(run, repo, claimant, (policy, trust))
 
     async def _right_lost(
-        self, run: Run, repo: Repo, claimant: Claimant, judged: tuple[Trust, Trusted]
+        self, run: Run, repo: Repo, claimant: Claimant, judged: tuple[PolicyAt, Trusted]
     ) -> Message | None:
         """Return why a claimant may not have the run any more; who asked for it is asked for."""
-        rule, trust = judged
+        at, trust = judged
         person = None
-        if claimant.by and run.origin == quote(claimant.by):
-            person = await self._pulls.trust.person(repo, rule, claimant.by)
-        return right_lost(rule, run, claimant, trust, person)
+        if claimant.by and run.origin == quote(claimant.by.login):
+            person = await self._pulls.trust.person(repo, at, claimant.by)
+        return right_lost(at.policy.trust, run, claimant, trust, person)
 
     async def _pull(self, run: Run, repo: Repo, number: int) -> Pull | None:
         """Read a pull request; return None if GitHub no longer shows it."""

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.adapters.github import decode
+from bot.core.model.people import NOBODY
 from tests.adapters.github.support import REPO, pull_json
 
 
 def test_a_deleted_fork_and_user_are_tolerated() -> None:
     data = pull_json(user=None, updated_at=None, head={"sha": "a" * 40, "ref": "x", "repo": None})
     pull = decode.pull(REPO, data)
-    assert (pull.head_repo_id, pull.author, pull.updated_at) == (None, "", None)
+    assert (pull.head_repo_id, pull.author, pull.updated_at) == (None, NOBODY, None)
     assert pull.from_fork
 
 

@@ -11,6 +11,7 @@ from bot.adapters.github import GitHubClient
 from bot.core.policy.selection import ChangedFile
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import FileText
+from tests.accounts import account
 from tests.adapters.github.support import REPO, HandClock, R, Reply, Scripted, Seen, pull_json
 
 FILES = f"{R}/pulls/5/files"
@@ -38,7 +39,7 @@ def pages_of(github: Scripted, total: int) -> Any:
 async def test_a_pull_request_is_read(client: GitHubClient, github: Scripted) -> None:
     github.on("GET", f"{R}/pulls/5", Reply(body=pull_json()))
     pull = await client.pull(REPO, 5)
-    assert (pull.head_sha, pull.base_ref, pull.author) == ("a" * 40, "main", "ann")
+    assert (pull.head_sha, pull.base_ref, pull.author) == ("a" * 40, "main", account("ann"))
     assert (pull.repo_id, pull.changed_files, pull.from_fork) == (7, 2, False)
 
 

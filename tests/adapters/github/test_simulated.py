@@ -10,6 +10,7 @@ import pytest
 
 from bot.adapters.github import GitHubClient
 from bot.core.model.ids import RepoId, Sha
+from bot.core.model.people import Account
 from bot.core.model.repos import Repo
 from bot.core.model.views import Annotation, Button, CheckWrite
 from bot.core.policy.levels import Level
@@ -83,7 +84,7 @@ async def test_a_pull_request_of_a_fork_and_its_files(
 ) -> None:
     made = sim.people.open_pull("ann", {"a.py": "a = 2\n", "c.py": "c\n"}, NewPull(fork=True))
     pull = await client.pull(repo, made.number)
-    assert (pull.author, pull.from_fork, pull.changed_files) == ("ann", True, 2)
+    assert (pull.author.login, pull.from_fork, pull.changed_files) == ("ann", True, 2)
     assert await client.open_pulls(repo) != ()
 
     files = await client.pull_files(repo, made.number, pull.changed_files)
@@ -94,6 +95,21 @@ async def test_a_pull_request_of_a_fork_and_its_files(
 
     sim.people.delete_fork(made.number)
     assert (await client.pull(repo, made.number)).head_repo_id is None
+
+
+async def test_a_commit_is_of_who_pushed_it_first(
+    sim: SimGitHub, client: GitHubClient, repo: Repo
+) -> None:
+    made = sim.people.open_pull("ann", {"a.py": "a = 2\n"}, NewPull(fork=True, pusher="eve"))
+    first = made.head_sha
+    second = sim.people.push(made, {"a.py": "a = 3\n"})
+    sim.people.force_push(made, first, by="ann")
+    pull = await client.pull(repo, made.number)
+    assert (await client.pusher(repo, pull, Sha(first))).login == "eve"
+    assert (await client.pusher(repo, pull, Sha(second))).login == "ann"
+    assert not await client.pusher(repo, pull, Sha("f" * 40))
+    sim.people.delete_fork(made)
+    assert not await client.pusher(repo, pull, Sha(first))
 
 
 async def test_files_between_two_commits(sim: SimGitHub, client: GitHubClient, repo: Repo) -> None:
@@ -112,14 +128,16 @@ async def test_a_file_at_a_branch(client: GitHubClient, repo: Repo) -> None:
 
 
 async def test_levels_and_teams(sim: SimGitHub, client: GitHubClient, repo: Repo) -> None:
-    sim.grant("max", "maintain")
-    sim.grant("tri", "triage")
+    top, tri = (
+        Account(user.id, user.login)
+        for user in (sim.grant("max", "maintain"), sim.grant("tri", "triage"))
+    )
     sim.team("acme", "ci", {"max": "active", "tri": "pending"})
-    assert await client.permission(repo, "max") is Level.MAINTAIN
-    assert await client.permission(repo, "tri") is Level.TRIAGE
-    assert await client.permission(repo, "nobody-at-all") in (Level.NONE, Level.PULL)
-    assert await client.in_team(repo, "ci", "max")
-    assert not await client.in_team(repo, "ci", "tri")
+    assert await client.permission(repo, top) is Level.MAINTAIN
+    assert await client.permission(repo, tri) is Level.TRIAGE
+    assert await client.permission(repo, Account(1, "nobody-at-all")) in (Level.NONE, Level.PULL)
+    assert await client.in_team(repo, "ci", top)
+    assert not await client.in_team(repo, "ci", tri)
 
 
 async def test_a_check_run_from_creation_to_its_end(

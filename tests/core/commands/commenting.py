@@ -25,6 +25,7 @@ from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Policy
 from bot.core.policy.selection import ChangedFile, Selection, select
+from tests.accounts import account
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, at
 from tests.core.policies import loaded, with_suite
 
@@ -39,10 +40,10 @@ POLICY = loaded(
 SOURCE = (ChangedFile("src/a.py", "modified"),)
 TRUSTED = Trusted(True, quote("author and pusher may start runs here"))
 UNTRUSTED = Trusted(False, quote("the author may not start runs here"))
-WRITER = Person("bob", Level.WRITE)
-READER = Person("eve", Level.PULL)
-OLD_HEAD = Head(REPO, 5, OLD_SHA, "ann", at(-120))
-HEAD = Head(REPO, 5, SHA, "ann", at(-60))
+WRITER = Person(account("bob"), Level.WRITE)
+READER = Person(account("eve"), Level.PULL)
+OLD_HEAD = Head(REPO, 5, OLD_SHA, account("ann"), at(-120))
+HEAD = Head(REPO, 5, SHA, account("ann"), at(-60))
 
 
 def read(text: str) -> Command:
@@ -82,7 +83,7 @@ def commented(
     numbers = count(1)
     base: dict[str, Any] = {
         "event": IssueCommentEvent(
-            Repo(REPO, "org", "verl", "main"), 5, 77, person.login, "", at(10)
+            Repo(REPO, "org", "verl", "main"), 5, 77, person.account, "", at(10)
         ),
         "evaluation": evaluation,
         "person": person,
@@ -114,7 +115,7 @@ def request(
     *,
     runs: tuple[RunClaimants, ...] = (),
 ) -> StartRequest:
-    requester = Requester(person, sha, Authorship(frozenset({"ann"})), trust)
+    requester = Requester(person, sha, Authorship(frozenset({account("ann")})), trust)
     return StartRequest(evaluation, requester, "pr:5", runs)
 
 

@@ -5,6 +5,7 @@ import pytest
 from bot.core.commands.approve import ApproveCommand
 from bot.core.planning.trust import Person
 from bot.core.policy.levels import Level
+from tests.accounts import account
 from tests.core.building import OLD_SHA, SHA
 from tests.core.commands.commenting import (
     COMMAND,
@@ -27,12 +28,12 @@ def test_the_command_is_read() -> None:
 def test_the_head_is_approved() -> None:
     builder = carried_out(f"{COMMAND} approve", commented(trust=UNTRUSTED))
     assert builder.approval is not None
-    assert (builder.approval.sha, builder.approval.by) == (SHA, "bob")
+    assert (builder.approval.sha, builder.approval.by) == (SHA, account("bob"))
     assert [entry.allowed for entry in builder.audit] == [True]
     assert f"`{SHA[:7]}`" in builder.said[0]
 
 
-@pytest.mark.parametrize("person", [READER, Person("ann", Level.ADMIN)])
+@pytest.mark.parametrize("person", [READER, Person(account("ann"), Level.ADMIN)])
 def test_an_approval_needs_a_level_and_another_persons_commit(person: Person) -> None:
     builder = carried_out(f"{COMMAND} approve", commented(person=person, trust=UNTRUSTED))
     assert builder.approval is None

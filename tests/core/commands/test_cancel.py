@@ -8,6 +8,7 @@ from bot.core.model.runs import Claimant, Run, StopReason
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Person, Trusted
 from bot.core.policy.levels import Level
+from tests.accounts import account
 from tests.core.building import OLD_SHA, SHA, a_run
 from tests.core.commands.commenting import (
     COMMAND,
@@ -93,7 +94,7 @@ def test_a_person_without_the_level_stops_nothing(run: RunClaimants) -> None:
 
 
 def test_the_author_may_stop_their_own() -> None:
-    context = commented(person=Person("Ann", Level.PULL), claimed=(UNIT,))
+    context = commented(person=Person(account("Ann"), Level.PULL), claimed=(UNIT,))
     assert carried_out(f"{COMMAND} cancel", context).drop_claimants
 
 

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from bot.core.github import events as e
 from bot.core.github.payloads import _READERS, parse
+from bot.core.model.people import NOBODY
 from tests.core.building import OLD_SHA, SHA, at
 
 SHARED = Path(__file__).parents[3] / ".." / "shared" / "github" / "payloads"
 OURS = 11
 LONG_SHA = "a" * 64
-SENDER = {"sender": {"login": "bob", "type": "User"}}
+SENDER = {"sender": {"login": "bob", "id": 2, "type": "User"}}
 REPO = {
     "id": 7,
     "name": "verl",
@@ -31,7 +32,7 @@ PULL = {
     "state": "open",
     "draft": False,
     "changed_files": 2,
-    "user": {"login": "ann"},
+    "user": {"login": "ann", "id": 1},
     "head": {"sha": SHA, "repo": {"id": 7}},
     "base": {"ref": "main"},
     "updated_at": "2026-08-22T12:00:00Z",
@@ -39,7 +40,7 @@ PULL = {
 COMMENT = {
     "id": 9,
     "body": "/ascend-e2e",
-    "user": {"login": "ann", "type": "User"},
+    "user": {"login": "ann", "id": 1, "type": "User"},
     "created_at": "2026-08-22T12:00:00Z",
 }
 CHECK = {"app": {"id": OURS}, "external_id": "x", "name": "unit", "head_sha": SHA}
@@ -112,11 +113,11 @@ def test_what_github_sends_is_never_malformed() -> None:
         ("pull_request", {"pull_request__head__repo": {"id": 8}}, "pull.from_fork", True),
         ("pull_request", {"pull_request__head__repo": {"id": True}}, "pull.head_repo_id", None),
         ("pull_request", {"pull_request__head__repo": {"id": 2**70}}, "pull.head_repo_id", None),
-        ("pull_request", {"pull_request__user": None}, "pull.author", ""),
+        ("pull_request", {"pull_request__user": None}, "pull.author", NOBODY),
         ("pull_request", {"pull_request__changed_files": -1}, "pull.changed_files", 0),
         ("pull_request", {"pull_request__draft": True}, "pull.draft", True),
         ("pull_request", {"pull_request__state": "closed"}, "pull.open", False),
-        ("pull_request", {"sender": None}, "sender", ""),
+        ("pull_request", {"sender": None}, "sender", NOBODY),
         (
             "pull_request",
             {"pull_request__updated_at": "2026-08-22T12:00:00"},

@@ -20,6 +20,7 @@ from bot.core.planning.attempts import (
 )
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
 from bot.core.policy.models import Start
+from tests.accounts import account
 from tests.core.building import REPO, SHA, T0, a_run, a_snapshot, at, with_changes
 from tests.core.planning.heads import AT
 
@@ -52,7 +53,7 @@ def test_a_first_attempt_has_all_that_was_asked_for() -> None:
         number=5,
         snapshot=a_snapshot(),
         origin=quote("a push"),
-        claims=(Claim("pr:5", rank=Rank.RELEASE), Claim("pr:6", auto=False, by="kim")),
+        claims=(Claim("pr:5", rank=Rank.RELEASE), Claim("pr:6", auto=False, by=account("kim"))),
         not_before=at(6),
         forced="kim",
         retries=1,
@@ -74,7 +75,7 @@ def test_a_first_attempt_has_all_that_was_asked_for() -> None:
     )
     assert claimants == (
         Claimant(RunId("NEW1"), "pr:5", rank=Rank.RELEASE),
-        Claimant(RunId("NEW1"), "pr:6", auto=False, by="kim"),
+        Claimant(RunId("NEW1"), "pr:6", auto=False, by=account("kim")),
     )
 
 

@@ -22,6 +22,7 @@ from bot.core.planning.merge_group import end_group
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, DropClaimant, Plan
 from bot.core.policy.models import Mode
 from bot.core.policy.selection import Choice
+from tests.accounts import account
 from tests.core.building import a_run, a_stop_request
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
@@ -78,7 +79,7 @@ def test_what_starts_for_no_pull_request_names_what_wants_it() -> None:
     changes = Plan(
         new_runs=(
             (auto, (Claimant(auto.id, "push:main"),)),
-            (asked, (Claimant(asked.id, "pr:1", auto=False, by="kim"),)),
+            (asked, (Claimant(asked.id, "pr:1", auto=False, by=account("kim")),)),
             (asked, ()),
         )
     )

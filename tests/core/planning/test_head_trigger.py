@@ -4,17 +4,19 @@ import pytest
 
 from bot.core.github.events import PullRequestAction
 from bot.core.model.ids import RepoId, Sha
+from bot.core.model.people import NOBODY
 from bot.core.model.pulls import Head
 from bot.core.planning.head_trigger import HeadTrigger, LearnedHead
+from tests.accounts import account
 from tests.core.building import SHA, at
 
-HEAD = Head(RepoId(7), 5, Sha(SHA), None, at())
+HEAD = Head(RepoId(7), 5, Sha(SHA), NOBODY, at())
 
 
 @pytest.mark.parametrize(
-    ("trigger", "fresh", "brings_commit", "origin"),
+    ("trigger", "fresh", "is_push", "origin"),
     [
-        (HeadTrigger.OPENED, True, True, "the pull request being opened"),
+        (HeadTrigger.OPENED, True, False, "the pull request being opened"),
         (HeadTrigger.REOPENED, True, False, "the pull request being reopened"),
         (HeadTrigger.SYNCHRONIZE, True, True, f"a push of {SHA[:7]}"),
         (HeadTrigger.EDITED, False, False, "the pull request being edited"),
@@ -37,11 +39,11 @@ HEAD = Head(RepoId(7), 5, Sha(SHA), None, at())
     ],
 )
 def test_what_a_trigger_means_for_a_head(
-    trigger: HeadTrigger, fresh: bool, brings_commit: bool, origin: str
+    trigger: HeadTrigger, fresh: bool, is_push: bool, origin: str
 ) -> None:
     assert trigger.may_be_fresh is fresh
-    assert trigger.brings_commit is brings_commit
-    assert LearnedHead(HEAD, trigger, "ann", fresh).origin == origin
+    assert trigger.is_push is is_push
+    assert LearnedHead(HEAD, trigger, account("ann"), fresh).origin == origin
 
 
 def test_trust_is_asked_for_a_persons_request_and_before_a_dispatch() -> None:

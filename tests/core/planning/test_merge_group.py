@@ -36,6 +36,7 @@ from bot.core.planning.plan import RunClaimants
 from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
 from bot.core.policy.models import Policy, Trigger
 from bot.core.policy.selection import ChangedFile, Selection, select
+from tests.accounts import account
 from tests.core.building import OLD_SHA, REPO, SHA, T0, with_changes
 from tests.core.policies import loaded
 
@@ -302,7 +303,9 @@ def test_what_runs_for_others_than_a_pull_request_may_be_run_again() -> None:
     assert suites_to_rerun(known, None) == ["unit"]
     assert suites_to_rerun(known, green) == ["extra"]
     assert suites_to_rerun(known, open_one) == []
-    request = rerun_request(known["unit"], "ann")
+    request = rerun_request(known["unit"], account("ann"))
     assert (request.before, request.continues, request.snapshot) == (run, run, run.snapshot)
-    assert request.claims == (Claim(f"group:{SHA}", auto=False, by="ann", rank=Rank.GROUP),)
-    assert rerun_request(known["extra"], "ann").claims[0].rank is Rank.APPROVED
+    assert request.claims == (
+        Claim(f"group:{SHA}", auto=False, by=account("ann"), rank=Rank.GROUP),
+    )
+    assert rerun_request(known["extra"], account("ann")).claims[0].rank is Rank.APPROVED

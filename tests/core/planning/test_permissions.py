@@ -28,6 +28,7 @@ from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Start
+from tests.accounts import account
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, a_run, at
 from tests.core.policies import loaded, with_suite
 
@@ -46,7 +47,7 @@ def heads(*times: float) -> tuple[Head, ...]:
     """Return heads seen at these seconds; the last is the head."""
     shas = [OLD_SHA] * (len(times) - 1) + [SHA]
     return tuple(
-        Head(REPO, 1, sha, "ann", at(seconds=seconds))
+        Head(REPO, 1, sha, account("ann"), at(seconds=seconds))
         for sha, seconds in zip(shas, times, strict=True)
     )
 
@@ -54,8 +55,10 @@ def heads(*times: float) -> tuple[Head, ...]:
 def requester(
     level: Level, *, trusted: bool = True, login: str = "bob", listed: bool = False
 ) -> Requester:
-    person = Person(login, level, listed)
-    return Requester(person, SHA, Authorship(frozenset({"ann"})), Trusted(trusted, quote("why")))
+    person = Person(account(login), level, listed)
+    return Requester(
+        person, SHA, Authorship(frozenset({account("ann")})), Trusted(trusted, quote("why"))
+    )
 
 
 def text_of(answer: object) -> str:
@@ -209,7 +212,7 @@ def test_approving_needs_the_level_and_another_person() -> None:
 )
 def test_who_may_cancel(suite: str, login: str, level: Level, may: bool) -> None:
     run = replace(a_run(), suite=suite)
-    assert may_cancel(POLICY, run, Person(login, level), "ann") is may
+    assert may_cancel(POLICY, run, Person(account(login), level), account("ann")) is may
 
 
 def test_what_is_not_green_is_the_latest_attempt_that_ended_badly() -> None:
@@ -241,7 +244,7 @@ def test_an_unknown_pusher_may_be_the_approver_unless_they_maintain(
     for answer in answers:
         assert isinstance(answer, Refusal) is refused
         if refused:
-            assert "not known yet who pushed" in text_of(answer)
+            assert "does not show who pushed" in text_of(answer)
     assert may_approve(SAY, RULE, known) is None
 
 
@@ -254,9 +257,9 @@ NATIVE = {"start": Start.NATIVE}
         (None, True, False, None),
         (None, False, False, "the commit is not trusted any more: why"),
         (None, False, True, None),
-        (Person("bob", Level.TRIAGE), True, False, None),
-        (Person("bob", Level.PULL), True, False, "bob may not start this suite any more"),
-        (Person("bob", Level.PULL), False, True, "bob may not start this suite any more"),
+        (Person(account("bob"), Level.TRIAGE), True, False, None),
+        (Person(account("bob"), Level.PULL), True, False, "bob may not start this suite any more"),
+        (Person(account("bob"), Level.PULL), False, True, "bob may not start this suite any more"),
     ],
 )
 def test_what_waited_starts_while_its_commit_and_who_asked_for_it_may(
@@ -266,5 +269,5 @@ def test_what_waited_starts_while_its_commit_and_who_asked_for_it_may(
     if native:
         suite = run.snapshot.suite.model_copy(update=NATIVE)
         run = replace(run, snapshot=replace(run.snapshot, suite=suite))
-    claimant = Claimant(run.id, "pr:5", auto=False, by="bob")
+    claimant = Claimant(run.id, "pr:5", auto=False, by=account("bob"))
     assert right_lost(RULE, run, claimant, Trusted(trusted, quote("why")), person) == why

@@ -21,6 +21,7 @@ from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.levels import Level
 from bot.core.policy.selection import ChangedFile, select
 from bot.core.queue.usage import Usage, spent
+from tests.accounts import account
 from tests.core.building import REPO, SHA, a_pull, a_run, a_stop_request, at
 from tests.core.policies import loaded
 
@@ -60,7 +61,9 @@ def a_request(
     )
     made = StartRequest(
         evaluation=evaluation,
-        requester=Requester(Person("bob", level), SHA, Authorship(frozenset({"ann"})), trust),
+        requester=Requester(
+            Person(account("bob"), level), SHA, Authorship(frozenset({account("ann")})), trust
+        ),
         source="pr:5",
         runs=tuple(RunClaimants(run, ()) for run in attempts),
     )
@@ -96,9 +99,12 @@ def test_a_started_suite_is_the_next_attempt_of_the_person() -> None:
     ((run, claimants),) = builder.new_runs
     assert (run.attempt, run.sha, run.number, run.origin) == (3, SHA, 5, "bob")
     assert (run.snapshot.reason, run.rerun_of) == ("`src/a.py` matches `src/**`", None)
-    assert claimants == (Claimant(run.id, "pr:5", auto=False, by="bob", rank=Rank.APPROVED),)
+    assert claimants == (
+        Claimant(run.id, "pr:5", auto=False, by=account("bob"), rank=Rank.APPROVED),
+    )
     assert builder.run_ids == [run.id]
-    assert builder.audit == [AuditEntry(at(), "bob", "start unit", True, "trust", REPO, 5, SHA)]
+    who = AuditEntry(at(), "bob", "start unit", True, "trust", REPO, 5, SHA)
+    assert builder.audit == [replace(who, who_id=account("bob").id)]
 
 
 WEAK = replace(AT, ref="weak")
@@ -143,7 +149,7 @@ def test_an_open_attempt_is_joined_and_forced() -> None:
 
 def test_who_starts_a_suite_on_a_strangers_commit_approves_it() -> None:
     builder = started(a_request(trusted=False))
-    assert builder.approval == Approval(REPO, SHA, "bob", Level.WRITE, "start", at())
+    assert builder.approval == Approval(REPO, SHA, account("bob"), Level.WRITE, "start", at())
     assert [entry.what for entry in builder.audit] == ["start unit", "approve"]
 
 
@@ -266,9 +272,11 @@ def test_a_maintainer_overrides_the_hours_of_the_day() -> None:
 def test_a_run_of_no_pull_request_is_run_again_for_its_claimants() -> None:
     before = an_attempt(number=None)
     candidate = RunClaimants(before, (Claimant(before.id, "push:main"),))
-    run, claimants = Starter(Messages(), lambda: "NEW").again(candidate, "bob", at())
+    run, claimants = Starter(Messages(), lambda: "NEW").again(candidate, account("bob"), at())
     assert (run.attempt, run.snapshot.suite, run.rerun_of) == (2, before.snapshot.suite, 99)
-    assert claimants == (Claimant(run.id, "push:main", auto=False, by="bob", rank=Rank.APPROVED),)
+    assert claimants == (
+        Claimant(run.id, "push:main", auto=False, by=account("bob"), rank=Rank.APPROVED),
+    )
 
 
 GATE = GateDue(REPO, SHA, 5, name="ascend-ci")

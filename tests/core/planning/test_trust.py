@@ -7,6 +7,7 @@ from bot.core.model.pulls import Approval
 from bot.core.planning.trust import Authorship, Person, Trusted, trust_former, trust_sha
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Trust
+from tests.accounts import account
 from tests.core.building import REPO, SHA, T0, a_pull, person
 
 RULE = Trust()
@@ -18,7 +19,7 @@ OWN = a_pull()
 
 
 def approval(by: str, level: Level = Level.WRITE) -> Approval:
-    return Approval(REPO, SHA, by, level, "button", T0)
+    return Approval(REPO, SHA, account(by), level, "button", T0)
 
 
 def judged(
@@ -29,7 +30,7 @@ def judged(
     protected: tuple[str, ...] = (),
 ) -> Trusted:
     pusher = people[1]
-    own = frozenset(one.login.casefold() for one in people if one)
+    own = frozenset(one.account for one in people if one)
     counts = Authorship(own, pusher_known=pusher is not None).approval(rule, approvals)
     return trust_sha(rule, FORK if fork else OWN, people, protected, counts)
 
@@ -48,6 +49,12 @@ def test_author_and_pusher_both_need_the_level(author: Level, pusher: Level) -> 
         pytest.param((ANN, person("Ann", Level.WRITE)), {}, True, id="case of a login: harmless"),
         pytest.param((ANN, None), {"fork": True}, False, id="unknown pusher, fork: untrusted"),
         pytest.param((ANN, None), {"fork": False}, True, id="unknown pusher, own branch: trusted"),
+        pytest.param(
+            (MAINTAINERS[0], None),
+            {"fork": False, "rule": RULE.model_copy(update={"auto": Level.MAINTAIN})},
+            False,
+            id="unknown pusher, own branch: who has write is not enough here",
+        ),
         pytest.param(
             (person("eve", Level.PULL), None),
             {"fork": False},
@@ -139,7 +146,7 @@ def test_a_deleted_fork_counts_as_a_fork() -> None:
     [
         ((person("a", Level.PULL), BOB), (), "the author may not start"),
         ((ANN, person("b", Level.PULL)), (), "the pusher may not start"),
-        ((ANN, None), (), "nobody saw who pushed"),
+        ((ANN, None), (), "does not show who pushed"),
         ((ANN, BOB), (".github/x.yml",), "`.github/x.yml`"),
     ],
 )

@@ -70,36 +70,36 @@ def test_who_waits_long_moves_up_past_every_newcomer() -> None:
 
 
 def test_ones_second_run_comes_after_everybodys_first() -> None:
-    greedy = [waits(f"a{n}", author="ann", number=1, minutes=n) for n in range(3)]
-    queue_state = QueueState(NOW, (*greedy, waits("b", author="bob", number=2, minutes=9)))
+    greedy = [waits(f"a{n}", author=1, number=1, minutes=n) for n in range(3)]
+    queue_state = QueueState(NOW, (*greedy, waits("b", author=2, number=2, minutes=9)))
     assert names(order(queue_state)) == ["a0", "b", "a1", "a2"]
 
 
 def test_what_one_holds_counts_before_what_one_asks() -> None:
     queue_state = QueueState(
         NOW,
-        (waits("a", author="ann"), waits("b", author="bob", minutes=1)),
-        holders=(holds("x", author="ann"),),
+        (waits("a", author=1), waits("b", author=2, minutes=1)),
+        holders=(holds("x", author=1),),
     )
     assert names(order(queue_state)) == ["b", "a"]
 
 
 def test_among_equals_who_used_less_today_goes_first() -> None:
-    used = spent((Usage(8, NOW - 3 * AGE, NOW - 2 * AGE, author="ann"),), NOW)
+    used = spent((Usage(8, NOW - 3 * AGE, NOW - 2 * AGE, author=1),), NOW)
     queue_state = QueueState(
-        NOW, (waits("a", author="ann"), waits("b", author="bob", minutes=1)), spent=used
+        NOW, (waits("a", author=1), waits("b", author=2, minutes=1)), spent=used
     )
     assert names(order(queue_state)) == ["b", "a"]
 
 
 def test_the_pull_requests_of_one_author_take_turns() -> None:
     waiting = (
-        waits("a0", author="ann", number=1),
-        waits("a1", author="ann", number=1, minutes=1),
-        waits("b0", author="ann", number=2, minutes=2),
+        waits("a0", author=1, number=1),
+        waits("a1", author=1, number=1, minutes=1),
+        waits("b0", author=1, number=2, minutes=2),
     )
     assert names(order(QueueState(NOW, waiting))) == ["a0", "b0", "a1"]
-    used = spent((Usage(8, NOW - AGE, NOW, number=1, author="ann"),), NOW)
+    used = spent((Usage(8, NOW - AGE, NOW, number=1, author=1),), NOW)
     assert names(order(QueueState(NOW, waiting, spent=used))) == ["b0", "a0", "a1"]
 
 
@@ -326,9 +326,9 @@ def test_a_rivals_rivals_are_part_of_an_estimate() -> None:
 def test_who_takes_a_place_changes_whose_turn_it_is() -> None:
     one, two = Need("label:one", 1, 1), Need("label:two", 1, 1)
     waiting = (
-        waits("x1", (one,), author="x", minutes=1),
-        waits("y1", (one,), author="y", minutes=2),
-        waits("x2", (two,), author="x", minutes=3),
+        waits("x1", (one,), author=1, minutes=1),
+        waits("y1", (one,), author=2, minutes=2),
+        waits("x2", (two,), author=1, minutes=3),
     )
     queue_state = QueueState(NOW, waiting)
     assert runnable(queue_state).keys() == {"x1", "x2"}

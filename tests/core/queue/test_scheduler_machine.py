@@ -92,7 +92,7 @@ class Day(RuleBasedStateMachine):
             rank=rank,
             needs=needs,
             number=pull,
-            author=f"a{pull % 2}",
+            author=1 + pull % 2,
             limits=RunLimits(PER_PULL, None if forced else LIMIT),
         )
         self.waiting.append(pending)
@@ -173,14 +173,16 @@ TestDay.settings = settings(
 
 
 def test_a_large_nightly_run_is_served_under_a_stream_of_urgent_small_ones() -> None:
-    night = PendingRun(RunId("night"), "night", START, Rank.NIGHTLY, NEEDS[4], author="cron")
+    night = PendingRun(RunId("night"), "night", START, Rank.NIGHTLY, NEEDS[4], author=9)
     waiting, holders, now = [night], list[Holder](), START
     for minute in range(0, 40 * 60, 60):  # as much work as there are places
         now = START + minute * MINUTE
         holders = [item for item in holders if now - item.since < timedelta(hours=1)]
         for kind in (0, 1, 3):
             name = RunId(f"u{minute}-{kind}")
-            waiting.append(PendingRun(name, "u", now, Rank.GROUP, NEEDS[kind], author=name))
+            waiting.append(
+                PendingRun(name, "u", now, Rank.GROUP, NEEDS[kind], author=minute + kind)
+            )
         while acquired := runnable(QueueState(now, tuple(waiting), tuple(holders))):
             run_id, choice = next(iter(acquired.items()))
             pending = next(item for item in waiting if item.run_id == run_id)

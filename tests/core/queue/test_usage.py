@@ -26,11 +26,11 @@ def test_what_ended_before_the_window_counts_nothing() -> None:
 
 
 def test_hours_are_told_apart_by_author_and_by_pull_request() -> None:
-    mine = Usage(8, NOW - HOUR, NOW, number=1, author="ann")
-    more = Usage(8, NOW - HOUR, NOW, number=2, author="ann")
+    mine = Usage(8, NOW - HOUR, NOW, number=1, author=1)
+    more = Usage(8, NOW - HOUR, NOW, number=2, author=1)
     night = Usage(4, NOW - HOUR, NOW)
     result = spent((mine, more, night), NOW)
-    assert result.by_author == {"ann": 16.0, "": 4.0}
+    assert result.by_author == {1: 16.0, 0: 4.0}
     assert result.by_pull == {1: 8.0, 2: 8.0, 0: 4.0}
 
 

@@ -235,9 +235,9 @@ def test_an_infrastructures_failure_is_tried_again_as_others_are() -> None:
 @pytest.mark.parametrize("level", [Level.PULL, Level.TRIAGE])
 def test_a_rerun_needs_the_tiers_level_and_no_approval(level: Level) -> None:
     asked = Requester(
-        Person("ann", level),
+        Person(account("ann"), level),
         SHA,
-        Authorship(frozenset({"bob"})),
+        Authorship(frozenset({account("bob")})),
         Trusted(False, quote("a stranger")),
     )
     answer = may_start(Messages(), POLICY, "own", asked)

@@ -121,7 +121,7 @@ REASONS = {
     "commit",
     "selected_after_end": "{why}, which measures anew: attempt {attempt} ended on this very commit",
     "trust_approved": "approved by {by}",
-    "trust_unseen": "nobody saw who pushed this commit to the fork",
+    "trust_unseen": "GitHub does not show who pushed this commit",
     "trust_both": "author and pusher may start runs here",
     "trust_maintain": "author and pusher maintain this repository",
     "trust_pusher": "the pusher may not start runs here",

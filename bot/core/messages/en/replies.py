@@ -44,9 +44,8 @@ REPLIES = {
     "Ask somebody with {needed} permission to comment {command}.",
     "refuse_own": "{sha} is your own commit: somebody else with {needed} permission has to "
     "approve it: {command}.",
-    "refuse_pusher": "It is not known yet who pushed {sha}, so you can't approve it now. GitHub "
-    "tells it within a minute as a rule: then repeat {command}. Somebody with maintain permission "
-    "can approve it at once.",
+    "refuse_pusher": "GitHub does not show who pushed {sha}, so it may be your own commit. "
+    "Somebody with maintain permission has to approve it: {command}.",
     "refuse_head": "{old} is not the head of an open pull request any more. "
     "Nothing was started. {todo}",
     "refuse_pin": "To run that commit all the same: {command}.",

@@ -11,18 +11,21 @@ down_revision = None
 # A line is a table with its columns; an indented line goes on with them. A column is NAME:TYPE,
 # then * for the primary key or ? for nullable, then =DEFAULT, then >TABLE.COLUMN for a foreign key.
 _TABLES = """
-approvals repo_id:big* sha:text* by:text* level:text via:text at:big
+approvals repo_id:big* sha:text* by:text by_id:big* level:text via:text at:big
 audit seq:counter* at:big who:text what:text allowed:bool rule:text repo_id:big? number:big?
-  sha:text? delivery:text?
+  sha:text? delivery:text? who_id:big
 deliveries seq:counter* guid:text event:text action:text repo_id:big? subject:text received_at:big
   body:bytes? state:text tries:int=0 due:big note:text= LEASE
 firings repo_id:big* name:text* at:big* state:text sha:text note:text
-heads repo_id:big* number:big* sha:text* pusher:text? seen_at:big
+heads repo_id:big* number:big* sha:text* pusher:text pusher_id:big seen_at:big
+listed_logins repo_id:big* ref:text* login:text* account_id:big
 pauses resource:text* by:text reason:text until:big? at:big
 policies repo_id:big* ref:text* blob_sha:text text:text? read_at:big
 polls name:text* next_at:big
-pulls repo_id:big* number:big* head_sha:text head_repo_id:big? base_ref:text author:text open:bool
-  draft:bool changed_files:int updated_at:big?
+pulls repo_id:big* number:big* head_sha:text head_repo_id:big? base_ref:text author:text
+  author_id:big open:bool draft:bool changed_files:int updated_at:big? head_ref:text head_owner:text
+  head_owner_id:big head_name:text
+pushes repo_id:big* sha:text* branch:text* by:text by_id:big at:big
 queue_locks repo_id:big*
 replies comment_id:big* repo_id:big number:big head:text REPORT
 repos id:big* owner:text name:text default_branch:text installation_id:big? active:bool
@@ -38,10 +41,10 @@ workflow_jobs job_id:big* label:text* repo_id:big actions_run_id:big state:text 
 checks external_id:text* repo_id:big sha:text name:text run_id:text?>runs.id number:big=0
   closed:text= proposal:text? remark:text= ended:bool=false
   urgent_version:int=1 progress_from:big? touched_at:big retired_at:big? REPORT
-claimants run_id:text*>runs.id source:text* auto:bool by:text rank:int=3
+claimants run_id:text*>runs.id source:text* auto:bool by:text by_id:big rank:int=3
 holds run_id:text*>runs.id repo_id:big resource:text* amount:int since:big
 queue run_id:text*>runs.id repo_id:big suite:text since:big rank:int needs:text number:big?
-  author:text limits:text
+  author:big limits:text
 rayjobs run_id:text*>runs.id job_id:text* seen:text confirmed:bool status:text deployment:text
   message:text final:text? final_from:text silent_since:big? last_line_at:big? lines:big
   progress:text? digest:text? resume:text? log_bytes:big complete:bool due:big? LEASE
@@ -56,7 +59,7 @@ _WORDS = {
 _INDEXES = """
 audit_at audit at
 audit_commit audit repo_id sha
-audit_who audit who at
+audit_who audit who_id at
 deliveries_leased deliveries lease_until WHERE state = 'new' AND lease_until > 0
 deliveries_new deliveries subject received_at seq WHERE state = 'new'
 deliveries_next deliveries received_at seq WHERE state = 'new'
