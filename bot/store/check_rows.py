@@ -210,6 +210,7 @@ async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:
         "repo_id": reply.repo_id,
         "number": reply.number,
         "head": reply.head,
+        "made_at": now,
         "due": now,
     }
     changed = {

@@ -1,45 +1,85 @@
-"""Deletes old rows."""
+"""Deletes old rows that no open pull request and no run needs any more."""
 
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import ColumnElement, Table, delete, exists, select
+from sqlalchemy import ColumnElement, FromClause, Table, delete, exists, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.store import tables as t
 from bot.store.database import Database
-from bot.store.tables import checks, deliveries, pulls, runs, selections
+from bot.store.rows import OPEN_RUN
 
 
 async def prune_old(db: Database, before: datetime, *, limit: int) -> int:
-    """Delete done deliveries, and runs with their rows, older than ``before``.
+    """Delete rows of each kind that are older than ``before``.
 
     At most ``limit`` rows of each kind, so that nobody waits long; returns how many.
     """
 
     async def work(conn: AsyncConnection) -> int:
-        old_run = (runs.c.ended_at < before) & (runs.c.state == "done")
-        old_delivery = (deliveries.c.received_at < before) & (deliveries.c.state != "new")
-        gone = await _delete_some(conn, runs, runs.c.id, old_run, limit)
-        gone += await _delete_some(conn, deliveries, deliveries.c.seq, old_delivery, limit)
+        gone = 0
+        for table, is_old in _old(before):
+            keys = tuple_(*table.primary_key)
+            old = select(*table.primary_key).where(is_old).limit(limit)
+            gone += (await conn.execute(delete(table).where(keys.in_(old)))).rowcount
         return gone + await _prune_checks(conn, before, limit)
 
     return await db.write(work)
 
 
-async def _delete_some(
-    conn: AsyncConnection,
-    table: Table,
-    key: ColumnElement[Any],
-    where: ColumnElement[bool],
-    limit: int,
-) -> int:
-    """Delete up to ``limit`` rows; the database deletes the rows that depend on them."""
-    old = select(key).where(where).limit(limit)
-    return (await conn.execute(delete(table).where(key.in_(old)))).rowcount
+def _old(before: datetime) -> tuple[tuple[Table, ColumnElement[bool]], ...]:
+    """Return each table, and which of its rows are old; the database deletes what hangs on them.
+
+    What other rows need comes after them.
+    """
+    lists_runs = exists().where(t.reply_runs.c.comment_id == t.replies.c.comment_id)
+    settled = t.replies.c.due.is_(None) & ~lists_runs
+    has_heads = exists().where(
+        t.heads.c.repo_id == t.pulls.c.repo_id, t.heads.c.number == t.pulls.c.number
+    )
+    has_runs = exists().where(
+        t.runs.c.repo_id == t.pulls.c.repo_id, t.runs.c.number == t.pulls.c.number
+    )
+    return (
+        (t.runs, (t.runs.c.ended_at < before) & (t.runs.c.state == "done")),
+        (t.deliveries, (t.deliveries.c.received_at < before) & (t.deliveries.c.state != "new")),
+        (t.replies, (t.replies.c.made_at < before) & settled & ~_of_open_pull(t.replies)),
+        (t.approvals, (t.approvals.c.at < before) & ~_is_needed(t.approvals)),
+        (t.pushes, (t.pushes.c.at < before) & ~_is_needed(t.pushes)),
+        (t.heads, (t.heads.c.seen_at < before) & ~_is_needed(t.heads)),
+        (t.pulls, (t.pulls.c.updated_at < before) & ~t.pulls.c.open & ~has_heads & ~has_runs),
+        (t.policies, (t.policies.c.read_at < before) & ~_has_work()),
+    )
+
+
+def _of_open_pull(table: FromClause) -> ColumnElement[bool]:
+    """Return SQL for "the row is of an open pull request"."""
+    pulls = t.pulls.alias()
+    its = (pulls.c.repo_id == table.c.repo_id) & (pulls.c.number == table.c.number)
+    return exists().where(its, pulls.c.open)
+
+
+def _is_needed(table: Table) -> ColumnElement[bool]:
+    """Return SQL for "the row's commit has runs, or is or was the head of an open pull request".
+
+    A commit can come back as the head. Its approvals hold, and it stays somebody's own.
+    """
+    heads, runs = t.heads.alias(), t.runs.alias()
+    is_head = exists().where(
+        heads.c.repo_id == table.c.repo_id, heads.c.sha == table.c.sha, _of_open_pull(heads)
+    )
+    return is_head | exists().where(runs.c.repo_id == table.c.repo_id, runs.c.sha == table.c.sha)
+
+
+def _has_work() -> ColumnElement[bool]:
+    """Return SQL for "the policy's repository has an open pull request or an unfinished run"."""
+    pulls = exists().where(t.pulls.c.repo_id == t.policies.c.repo_id, t.pulls.c.open)
+    return pulls | exists().where(t.runs.c.repo_id == t.policies.c.repo_id, OPEN_RUN)
 
 
 async def _prune_checks(conn: AsyncConnection, before: datetime, limit: int) -> int:
     """Delete settled gates and selections of commits that are no open head and have no runs."""
+    checks, pulls, runs, selections = t.checks, t.pulls, t.runs, t.selections
     is_head = exists().where(
         pulls.c.repo_id == checks.c.repo_id, pulls.c.head_sha == checks.c.sha, pulls.c.open
     )

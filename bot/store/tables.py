@@ -318,6 +318,7 @@ replies = sa.Table(
     sa.Column("repo_id", sa.BigInteger, nullable=False),
     sa.Column("number", sa.BigInteger, nullable=False),
     sa.Column("head", columns.Plain, nullable=False),
+    sa.Column("made_at", columns.Time, nullable=False),
     *columns.published(),
     columns.due_index("replies"),
 )

@@ -27,7 +27,7 @@ pulls repo_id:big* number:big* head_sha:text head_repo_id:big? base_ref:text aut
   head_owner_id:big head_name:text
 pushes repo_id:big* sha:text* branch:text* by:text by_id:big at:big
 queue_locks repo_id:big*
-replies comment_id:big* repo_id:big number:big head:text REPORT
+replies comment_id:big* repo_id:big number:big head:text made_at:big REPORT
 repos id:big* owner:text name:text default_branch:text installation_id:big? active:bool
 runs id:text* repo_id:big sha:text suite:text attempt:int snapshot:text created_at:big state:text
   outcome:text? why:text cause:text= origin:text number:big? not_before:big? dispatch_id:text?
