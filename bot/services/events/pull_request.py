@@ -161,14 +161,14 @@ class PullRequests(Service):
         was_head = row is not None and row.open and row.head_sha == pull.head_sha
         fresh = trigger.may_be_fresh and not was_head
         known = await self._store.pulls.heads(pull.repo_id, pull.number)
-        for head in reversed(known):
-            if head.sha == pull.head_sha and head.pusher:
-                # A commit that comes back counts as new: its time is now.
-                found = head if head is known[-1] else replace(head, seen_at=now)
-                return LearnedHead(found, trigger, by, fresh)
         pusher = by if trigger.is_push else NOBODY
-        head = Head(pull.repo_id, pull.number, pull.head_sha, pusher, now)
-        return LearnedHead(head, trigger, by, fresh)
+        found = Head(pull.repo_id, pull.number, pull.head_sha, pusher, now)
+        for head in known:
+            if head.sha == pull.head_sha:
+                # A commit that comes back counts as new: its time is now.
+                seen_at = head.seen_at if head is known[-1] else now
+                found = replace(head, pusher=head.pusher or pusher, seen_at=seen_at)
+        return LearnedHead(found, trigger, by, fresh)
 
     async def _claims_of_former_heads(self, pull: Pull) -> tuple[DropClaimant, ...]:
         """Return the claims of this pull request on runs at former heads, to drop them."""
