@@ -33,7 +33,7 @@ def workflow(repository: Path, name: str) -> WorkflowFile:
 def test_the_policy_names_workflows_and_the_folder_that_are_there(repository: Path) -> None:
     policy = policy_of(repository)
     assert {suite.workflow for suite in policy.suites.values()} == {SUBMIT_JOB, RUN_JOB}
-    assert policy.log.repo_roots == (f"{repository.parent / 'tmp'}/ascend-ci/*/project",)
+    assert policy.log.repo_roots == (f"{repository.parent / 'tmp'}/ascend-ci-*/work/project",)
     assert {one.name for one in policy.nightly} == {"units"}
 
 

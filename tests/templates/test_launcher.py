@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.core.digest.places import Places
 from tests.templates.job import COMMIT, SubmitJob
 
 CLUSTER = Path(__file__).parent / "cluster"
@@ -77,6 +78,8 @@ def test_the_staged_script_runs_in_a_checkout_named_for_the_repository(rayjob: R
     code, out, _ = rayjob.run(args='["a b", "*", ""]')
     assert code == 0
     assert f"{rayjob.checkout}\n<a b><*><>2 16" in out
+    place = str(rayjob.checkout / "verl" / "trainer.py").replace(str(rayjob.work), "/tmp")
+    assert Places(()).path(place) == "verl/trainer.py"  # a digest finds its line in the diff
 
 
 @pytest.mark.parametrize("code", [0, 1, 42])

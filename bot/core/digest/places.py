@@ -13,6 +13,7 @@ USUAL_ROOTS = (
     "/home/runner/_work/*/*",
     "/github/workspace",
     "/var/lib/jenkins/workspace",
+    "/tmp/ascend-ci-*/work/*",  # noqa: S108 - where the shipped launcher sets a commit up
     "/tmp/ray/session_*/runtime_resources/working_dir_files/_ray_pkg_*",  # noqa: S108 - a pattern, not a file
 )
 _FOREIGN = re.compile(r"/(?:site|dist)-packages/|^/usr/lib/python|/lib/python\d|^<|^/opt/conda/")
