@@ -2,18 +2,29 @@
 
 Everything runs on RE2, so that a hostile line costs no more than a plain one. A secret becomes
 ``***``, which is never longer than what it stands for: text does not grow. A line is the unit, so
-that a whole text and a stream of chunks give the same; only private keys span lines.
+that a whole text and a stream of chunks give the same; only private keys span lines, and secrets
+that a terminal has broken at its width.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import re2
 
+from bot.core.report.secret_forms import (
+    BROKEN,
+    HIDES,
+    MIN_COLUMNS,
+    own_broken,
+    own_forms,
+    plain,
+)
+
 MARK = "***"
 MIN_CHARS = 3  # MARK's own length: shorter values would make the text grow
 KEY_LINES = 220  # a 16,384-bit key in PEM; a stray "BEGIN" blanks no more than this
+_SEAM_CHARS = 400  # of a line: no token that a terminal breaks is longer
 MAX_LINE_CHARS = 1 << 20  # an unfinished line kept back; longer ones are cut at a space
 
 
@@ -22,13 +33,17 @@ Replace = Callable[[Sequence[str]], str]
 
 # A key that ends in one of these words names a secret whatever its value is.
 _SURE = (
-    r"(?:passwords?|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key(?:[_-]?id)?"
+    r"(?:passwords?|passwd|passphrase|pwd|secret|a(?:pi|ccount)[_-]?key|access[_-]?key(?:[_-]?id)?"
     r"|secret[_-]?(?:access[_-]?)?key(?:[_-]?id)?|private[_-]?key|client[_-]?secret|credentials?)"
 )
 _KEY = rf"(?:[A-Za-z0-9_.\-]*{_SURE})"
 _SEPARATOR = r"""(?:\\?["']?\s*(?:=>|:=|[:=])\s*)"""
-# Quoted to the quote, else to the next space, quote or `&` (a query's next value).
-_VALUE = r"""(\\?"[^"\\]{3,}|\\?'[^'\\]{3,}|[^\s"'&\\][^\s"'&]{2,})"""
+# Quoted to the quote that is not escaped, within JSON in JSON too; else to the next space, quote or
+# `&` (a query's next value).
+_VALUE = (
+    r"""(\\"(?:[^"\\]|\\\\\\"|\\\\|\\[^"\\]){3,}|\\'[^'\\]{3,}|"(?:[^"\\]|\\.){3,}"""
+    r"""|'(?:[^'\\]|\\.){3,}|[^\s"'&\\][^\s"'&]{2,})"""
+)
 
 
 def _keep_first(match: Sequence[str]) -> str:
@@ -118,18 +133,31 @@ _RULES: tuple[tuple[str, Replace], ...] = (
     # Huawei's access and secret key, and the short names people give them.
     (rf"((?:\b|_)(?:AK|SK|ak|sk|Ak|Sk){_SEPARATOR}\\?[\"']?)[A-Za-z0-9+/=*]{{8,}}", _keep_first),
     (rf"(?i)({_KEY}{_SEPARATOR}){_VALUE}", _quoted),
+    (r"\bsk-[A-Za-z0-9_\-]{20,}|\bpypi-[A-Za-z0-9_\-]{16,}|\bAIza[A-Za-z0-9_\-]{30,}", _whole),
+    (r"(?i)(\bsignature=)[A-Za-z0-9%+/=_\-]{16,}", _keep_first),
+    # Commands that take a secret as a bare word.
+    (r"(\bwandb\s+login\s+(?:--?\S+\s+)*)[A-Za-z0-9]{16,}", _keep_first),
+    (r"(\bdocker\s+login\s.*?-p[= ]?\s*['\"]?)[^\s'\"]{3,}", _keep_first),
+    (r"(\bcurl\s.*?(?:-u|--user)[= ]?\s*['\"]?)[^\s'\":]+:[^\s'\"]+", _keep_first),
+    (r"((?:\bmysql\w*\s.*?\s-p|\bsshpass\s+-p\s*)['\"]?)[^\s'\"]{3,}", _keep_first),
+    (r"(\bobsutil\s.*?\s-i=)[^\s'\"]{3,}", _keep_first),
+    (r"(\bobsutil\s.*?\s-k=)[^\s'\"]{3,}", _keep_first),
+    (r"((?:密码|口令|密钥)\s*[:：=]\s*)\S{3,}", _keep_first),
     (rf"(?i)(--[A-Za-z0-9\-]*(?:{_SURE}|token)\s+){_VALUE}", _quoted),
     (rf"(?i)([A-Za-z0-9_.\-]*token)({_SEPARATOR}){_VALUE}", _token),
 )
 
 # Cheap: a line without any of these holds no secret that a rule would find.
 _HINTS = (
-    r"(?i)[\"']auth|gh[pousr]_|github_pat_|hf_|glpat-|xox|akia|asia|eyJ|://|authorization|x-api-key"
+    r"(?i)[\"']auth|gh[pousr]_|github_pat_|hf_|glpat-|xox|akia|asia|aiza|eyJ|://|authorization|x-api-key"
     r"|-token|cookie|bearer|basic|pass|pwd|secret|token|key|credential|[as]k\\?[\"']?\s*[:=]"
-    r"|private key"
+    r"|private key|sk-|pypi-|signature=|wandb\s+login|docker\s+login|curl\s|mysql|obsutil"
+    r"|密码|口令|密钥"
 )
 _BEGIN_KEY = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
 _END_KEY = r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+_HIDES = _compile(HIDES)
+_KEY_WORDS = _compile("PRIVATE KEY")
 _BEGIN = _compile(_BEGIN_KEY)
 _END = _compile(_END_KEY)
 _KEY_ON_ONE_LINE = _compile(f"{_BEGIN_KEY}.*?{_END_KEY}")  # `\n` as two characters, in JSON
@@ -139,15 +167,7 @@ class Redactor:
     """Replaces secrets by ``***``; ``extra`` holds values of the policy's ``log.redact``."""
 
     def __init__(self, extra: Sequence[str] = ()) -> None:
-        # Longest first: a value that holds another one must not leave its rest behind.
-        values = sorted({v for v in extra if len(v) >= MIN_CHARS and v != MARK}, key=len)[::-1]
-        # Bytes: on str, re2's wrapper counts characters anew for each match.
-        parts = [part for value in values for part in value.splitlines()]  # a rule sees one line
-        own = "|".join(re2.escape(part) for part in parts if len(part) >= MIN_CHARS)
-        rules = ((own, _whole),) if own else ()
-        self._rules = tuple((_compile(p), r) for p, r in (*rules, *_RULES))
-        self._hint = _compile(f"{_HINTS}|(?-i:{own})" if own else _HINTS)
-        self._any = _compile("|".join(f"(?:{pattern})" for pattern, _ in (*rules, *_RULES)))
+        self._rules, self._hint, self._any, self._broken = _patterns(tuple(sorted(set(extra))))
 
     def __call__(self, text: str) -> str:
         """Return ``text`` without secrets. It never grows, and a second call changes nothing."""
@@ -157,15 +177,44 @@ class Redactor:
     def line(self, line: str) -> str:
         """Redact one line, except private keys: they need ``RedactingStream``."""
         data = line.encode("utf-8", "replace")
-        if not self.may_hold(data) or not self._any.search(data):
-            return line
+        if _HIDES.search(data):
+            made = self._taken_out(plain(line).encode("utf-8", "replace"))
+            if made:
+                return made
+        return self._taken_out(data) or line
+
+    def _taken_out(self, data: bytes) -> str:
+        """Return the text without secrets, "" if there are none."""
+        if not (self._hint.search(data) and self._any.search(data)):
+            return ""
         once = self._pass(data)
         # A replacement may complete another secret: `AK=token=@host`.
-        return line if once == data else self._pass(once).decode()
+        return "" if once == data else self._pass(once).decode()
 
-    def may_hold(self, data: bytes) -> bool:
-        """Return True if a rule may match the text; most lines hold nothing like a secret."""
-        return self._hint.search(data) is not None
+    def unbroken(self, text: str, before: str) -> str:
+        """Blank the secrets that go on after a line's end; ``before`` is the line before a text."""
+        data = f"{before}\n{text}".encode()
+        start = at = len(before.encode()) + 1
+        out = []
+        for found in self._broken.finditer(data):
+            begin, end = max(found.start(), start), found.end()
+            wide = found.start() - data.rfind(b"\n", 0, found.start()) + found.group().find(b"\n")
+            if b"\n" in found.group() and end > start and wide > MIN_COLUMNS:
+                out += [data[at:begin], _blanked(data[begin:end])]
+                at = end
+        return b"".join((*out, data[at:])).decode()
+
+    def may_hold(self, text: str) -> bool:
+        """Return True if a rule may match some lines; most of a log holds nothing like a secret."""
+        data = text.encode()
+        hides = _HIDES.search(data) is not None
+        return self._finds(data) or (hides and self._finds(plain(text).encode("utf-8", "replace")))
+
+    def _finds(self, data: bytes) -> bool:
+        # What finds no hint is quick; what finds one, like the `token` of a model, is looked at.
+        return self._hint.search(data) is not None and any(
+            pattern.search(data) for pattern in (self._any, self._broken, _KEY_WORDS)
+        )
 
     def _pass(self, data: bytes) -> bytes:
         for pattern, replace in self._rules:
@@ -178,6 +227,28 @@ def _replaced(replace: Replace, match: Any) -> bytes:
     return replace([(group or b"").decode() for group in groups]).encode()
 
 
+def _blanked(part: bytes) -> bytes:
+    lines = part.decode().split("\n")
+    return "\n".join(MARK[: len(line)] for line in lines).encode()
+
+
+@lru_cache(maxsize=64)
+def _patterns(extra: tuple[str, ...]) -> tuple[tuple[tuple[Any, Replace], ...], Any, Any, Any]:
+    """Compile the rules, the hint, all rules in one, and what a line's end may break."""
+    values = [value for value in extra if len(value) >= MIN_CHARS and value != MARK]
+    # Longest first: a value that holds another one must not leave its rest behind.
+    own, broken = "|".join(own_forms(values, MIN_CHARS)), own_broken(values, MIN_CHARS)
+    rules = ((own, _whole), *_RULES) if own else _RULES
+    # Bytes: on str, re2's wrapper counts characters anew for each match.
+    hints = [_HINTS, *(f"(?-i:{pattern})" for pattern in (own, *broken, *BROKEN) if pattern)]
+    return (
+        tuple((_compile(pattern), replace) for pattern, replace in rules),
+        _compile("|".join(hints)),
+        _compile("|".join(f"(?:{pattern})" for pattern, _ in rules)),
+        _compile("|".join(f"(?:{pattern})" for pattern in (*broken, *BROKEN))),
+    )
+
+
 class RedactingStream:
     """Redacts text that comes in chunks. A secret may begin in one chunk and end in the next."""
 
@@ -186,22 +257,26 @@ class RedactingStream:
         self._kept: list[str] = []  # of the line that has not ended
         self._kept_chars = 0
         self._key_lines = 0  # left to blank: inside a private key
+        self._last = ""  # the end of the last line
 
     def feed(self, chunk: str) -> str:
         """Take a chunk, and return its complete lines, redacted."""
         chunk = chunk.encode("utf-8", "replace").decode("utf-8")  # lone surrogates
         whole, end, rest = chunk.rpartition("\n")
-        fresh = not self._kept and not self._key_lines
-        if end and fresh and not self._redactor.may_hold(whole.encode()):
+        if not end:
             self._keep(rest)
-            return whole + end + self._cut()
-        *ended, rest = chunk.split("\n")
-        out = []
-        for piece in ended:
-            out.append(self._line("".join((*self._kept, piece))) + "\n")
-            self._kept, self._kept_chars = [], 0
+            return self._cut()
+        text = "".join((*self._kept, whole))
+        self._kept, self._kept_chars = [], 0
         self._keep(rest)
-        return "".join(out) + self._cut()
+        return self._lines(text) + "\n" + self._cut()
+
+    def _lines(self, text: str) -> str:
+        """Redact complete lines."""
+        before, self._last = self._last, text[text.rfind("\n") + 1 :][-_SEAM_CHARS:]
+        if not (self._key_lines or self._redactor.may_hold(f"{before}\n{text}")):
+            return text
+        return "\n".join(map(self._line, self._redactor.unbroken(text, before).split("\n")))
 
     def _keep(self, rest: str) -> None:
         """Store the start of a line until the line ends."""
@@ -212,7 +287,7 @@ class RedactingStream:
     def end(self) -> str:
         """Return the stored rest, redacted."""
         line, self._kept, self._kept_chars = "".join(self._kept), [], 0
-        return self._line(line) if line else ""
+        return self._lines(line) if line else ""
 
     def _cut(self) -> str:
         """Return a line that grows too long, up to its last space: few secrets contain a space."""

@@ -1,12 +1,18 @@
 """Secrets are taken out, innocent text is left alone, chunks do not matter."""
 
+import base64
+import html
+import json
+import re
 from itertools import pairwise
+from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bot.core.report.redaction import KEY_LINES, MARK, MAX_LINE_CHARS, RedactingStream, Redactor
+from bot.core.report.secret_forms import plain
 
 SHA = "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432"
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxMjMifQ.c2lnbmF0dXJl-_x"
@@ -49,6 +55,28 @@ SECRETS = [
     ("OBS_SECRET_ACCESS_KEY=abc/def", f"OBS_SECRET_ACCESS_KEY={MARK}"),
     ('"SecretAccessKey": "a/b+c="', f'"SecretAccessKey": "{MARK}"'),
     ("AccessKeyId=ABC123", f"AccessKeyId={MARK}"),
+    (r'{"password": "hun\"ter2", "a": 1}', f'{{"password": "{MARK}", "a": 1}}'),
+    (r'{"secret": "ab\\", "b": "c"}', f'{{"secret": "{MARK}", "b": "c"}}'),
+    (r"{\"password\": \"hun\\\"ter2\", \"a\": 1}", rf"{{\"password\": \"{MARK}\", \"a\": 1}}"),
+    (r'"p\u0061ssword": "hunter2"', f'"password": "{MARK}"'),
+    (r"\u0067hp_" + "aB3" * 12, MARK),
+    ("gh\u200bp_" + "aB3\u00ad" * 12, MARK),
+    ("g\x9bhp_".replace("\x9b", "\x85") + "aB3" * 12, MARK),
+    ("\x1b[31mghp_aB3\x1b[0m" + "aB3" * 11, MARK),
+    ("ghp_\U000e0041" + "aB3" * 12 + "\x1bz", MARK),
+    ("obsutil config -i=AKABC -k=SK/9+x -e=h", f"obsutil config -i={MARK} -k={MARK} -e=h"),
+    ("GET /b?X-Amz-Signature=" + "ab12" * 8, f"GET /b?X-Amz-Signature={MARK}"),
+    ("?AccessKeyId=x1y&Signature=ab%2Fcd%3D" + "e" * 9, f"?AccessKeyId={MARK}&Signature={MARK}"),
+    ("wandb login --relogin " + "a1" * 20, f"wandb login --relogin {MARK}"),
+    ("docker login -u me -p hunter2 quay.io", f"docker login -u me -p {MARK} quay.io"),
+    ("curl -s -u me:hunter2 https://h", f"curl -s -u {MARK} https://h"),
+    ("mysql -h db -phunter2 x", f"mysql -h db -p{MARK} x"),
+    ("sshpass -p 'hunter2' ssh h", f"sshpass -p '{MARK}' ssh h"),
+    ("密码：hunter2", f"密码：{MARK}"),
+    ("OpenAI('sk-proj-" + "aB3_" * 8 + "')", f"OpenAI('{MARK}')"),
+    ("pypi-AgEI" + "aB3_" * 8, MARK),
+    ("AIza" + "aB3" * 12, MARK),
+    ("AccountName=a;AccountKey=abc+/1==;x=1", f"AccountName=a;AccountKey={MARK}"),
     (KEY, f"{MARK}\n{MARK}\n*\n{MARK}"),
     (f"a {KEY} b token=abcdef", f"a {MARK}\n{MARK}\n*\n{MARK} b token={MARK}"),
     ("k='" + KEY.replace("\n", "\\n") + "' z", f"k='{MARK}' z"),
@@ -71,6 +99,9 @@ INNOCENT = [
     "scipy/optimize/_highs/_highs_options.so",
     "the PRIVATE KEY is missing",
     "step:7 - actor/loss:0.123 - timing_s/step:41.2",
+    "\x1b[31mred\x1b[0mgreen and \u00adsoft \u200bzero https:\\/\\/host\\/path \\u0041bc",
+    "wandb: Run data is saved locally; curl https://host; docker login succeeded; mysql 8.0 is up",
+    "the task-force asks sk-learn for a signature=short",
     "EI0006: Getting socket times out. Reason: HCCL_CONNECT_TIMEOUT",
     "",
 ]
@@ -103,6 +134,85 @@ def test_configured_values_go_longest_first() -> None:
 def test_configured_values_are_no_patterns_and_keep_their_case() -> None:
     redact = Redactor(("a.c(d",))
     assert redact("abc(d a.c(d A.C(D") == "abc(d *** A.C(D"
+
+
+VALUE = "p@ss/w0rd+é\"'\\ x&y=z"
+LINE = "x" * 50 + " "  # as wide as a terminal
+
+FORMS = [
+    json.dumps(VALUE)[1:-1],
+    json.dumps(VALUE, ensure_ascii=False)[1:-1].replace("/", "\\/"),
+    json.dumps(json.dumps(VALUE)[1:-1])[1:-1],
+    quote(VALUE, safe=""),
+    re.sub("%..", lambda found: found[0].lower(), quote_plus(VALUE)),
+    html.escape(VALUE),
+    VALUE.encode().hex(),
+    "\u200b".join(VALUE),
+    "".join(f"{char}\x1b[1m" for char in VALUE).removesuffix("\x1b[1m"),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_form_of_a_configured_value_is_shown(form: str) -> None:
+    assert Redactor((VALUE,))(f"before\nx={form} y\nafter") == f"before\nx={MARK} y\nafter"
+
+
+@pytest.mark.parametrize("before", range(4))
+def test_base64_of_a_configured_value_is_blanked_whatever_stands_before_it(before: int) -> None:
+    whole = f"{'u' * before}{VALUE}:tail"
+    for text in (base64.b64encode(whole.encode()), base64.urlsafe_b64encode(whole.encode())):
+        made = Redactor((VALUE,))(text.decode())
+        start, mark, end = made.partition(MARK)
+        assert mark
+        assert len(start) <= (8 * before + 5) // 6
+        assert len(end.rstrip("=")) <= (8 * len(":tail") + 5) // 6
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_configured_value_over_two_lines_is_blanked_on_both(end: str) -> None:
+    for at in range(1, len(VALUE)):
+        made = Redactor((VALUE,))(f"{LINE}{VALUE[:at]}{end}{VALUE[at:]} y\nlast")
+        assert made.replace("*", "") == f"{LINE}\n y\nlast", at
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=6, max_size=40))
+@settings(max_examples=200)
+def test_no_configured_value_survives_in_any_form(value: str) -> None:
+    value = value.strip()
+    assume(len(value) >= 6 and plain(value) == value)
+    redact = Redactor((value,))
+    raw = value.encode()
+    once = json.dumps(value)[1:-1]
+    forms = [value, once, json.dumps(once)[1:-1], quote(value, safe="")]
+    forms += [quote_plus(value), html.escape(value), raw.hex(), f"{LINE}{value[:3]}\n{value[3:]}"]
+    forms += [base64.b64encode(b"u" * n + raw + b":").decode() for n in range(3)]
+    for form in forms:
+        shown = redact(f"a {form} z")
+        assert form not in shown, form
+        assert redact(shown) == shown
+
+
+def test_a_token_that_a_terminal_has_broken_is_blanked_on_both_lines() -> None:
+    token = "ghp_" + "aB3" * 12
+    for at in range(1, len(token)):
+        made = Redactor()(f"{LINE}{token[:at]}\n{token[at:]} and more\nlast")
+        assert made.replace("*", "") == f"{LINE}\n and more\nlast", at
+    jwt = f"{LINE}{JWT[:30]}\n{JWT[30:]}\nend of it"
+    assert Redactor()(jwt) == f"{LINE}{MARK}\n{MARK}\nend of it"
+    short = f"a {token}\nNext line"  # no terminal is so narrow
+    assert Redactor()(short) == f"a {MARK}\nNext line"
+
+
+def test_a_secret_that_two_writes_break_is_blanked_in_the_second() -> None:
+    stream = RedactingStream(Redactor(("hunter2-and-more",)))
+    assert stream.feed(f"{LINE}hunter2-\n") == f"{LINE}hunter2-\n"
+    assert stream.feed("and-more x\n") == f"{MARK} x\n"
+
+
+def test_more_values_than_can_be_looked_for_in_all_forms_are_still_taken_out() -> None:
+    values = tuple(f"{n:04}/" + "é" * 600 for n in range(60))
+    made = Redactor(values)("\n".join(values))
+    assert made == "\n".join([MARK] * 60)
 
 
 @given(TEXTS)
