@@ -61,11 +61,13 @@ class Sweeper(Service):
         self._natives = natives
         self._options = options
         self._look_back = _KEPT_BY_GITHUB
+        self._resting = frozenset[str]()
         self._log = get_log("sweeper")
 
     async def step(self) -> bool:
         """Do the checks that are due; always return False, for the loop to pause."""
         poll_s = self._options.poll_s
+        self._resting = await self._store.polls.resting(self._clock.now())
         await self._if_due("deliveries", 5 * poll_s, self._redeliver_lost)
         for repo in await self._store.repos.with_dispatched_runs():
             await self._if_due(f"runs:{repo.id}", poll_s, partial(self._list_dispatched, repo))
@@ -85,6 +87,8 @@ class Sweeper(Service):
         self, name: str, every_s: float, check: Callable[[], Awaitable[None]]
     ) -> None:
         """Do a check if it is due, on one replica only."""
+        if name in self._resting:
+            return
         if not await self._store.polls.take(name, self._clock.now(), every_s=every_s):
             return
         try:

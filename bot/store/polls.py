@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.database import Part, insert
@@ -11,6 +11,12 @@ from bot.store.tables import polls
 
 class Polls(Part):
     """Says which replica does a poll."""
+
+    async def resting(self, now: datetime) -> frozenset[str]:
+        """Return the polls that are not due: one read, so that idle replicas write nothing."""
+        query = select(polls.c.name).where(polls.c.next_at > now)
+        async with self._db.read() as conn:
+            return frozenset(await conn.scalars(query))
 
     async def take(self, name: str, now: datetime, *, every_s: float) -> bool:
         """Take the poll and return True if it is due and no other replica took it."""

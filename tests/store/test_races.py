@@ -69,6 +69,8 @@ async def test_a_poll_is_taken_once_whoever_asks(store_factory: StoreFactory) ->
     for at, expected in ((0, 1), (59, 0), (60, 1)):
         asked = (stores[n % 2].polls.take("list", after(at), every_s=60) for n in range(6))
         assert sum(await asyncio.gather(*asked)) == expected
+    assert await stores[1].polls.resting(after(119)) == {"list"}
+    assert await stores[1].polls.resting(after(120)) == frozenset()
 
 
 async def test_what_a_killed_process_held_is_claimed_when_its_lease_ends(
