@@ -33,24 +33,21 @@ async def test_before_its_dispatch_a_run_is_cancelled_at_once(world: World) -> N
 
 
 async def test_a_cancel_waits_for_what_became_of_a_lost_dispatch(world: World) -> None:
-    for restart in (False, True):
-        for fault in ("lost", "drop"):
-            world.github.fault(fault, "POST", "*/dispatches")
-        pulls = [world.open_pull(path=f"verl/{restart}{number}.py") for number in range(2)]
+    pulls = {}
+    for fault in ("lost", "drop"):
+        world.github.fault(fault, "POST", "*/dispatches")
+        pulls[fault] = world.open_pull(path=f"verl/{fault}.py")
         await world.settle()
-        for pull in pulls:
-            world.github.people.comment(pull, "maintainer", "/ascend-e2e cancel")
-        await world.settle()
-        for seconds in (10, 11, 26):
-            if restart:
-                await world.restart()
-            await world.pass_time(seconds)
-        (run,) = (run for pull in pulls for run in runs_of(world, pull))  # one never came to be
-        assert run.cancelled, restart
-        for pull in pulls:
-            assert shown(world, pull) == ("cancelled", "failure"), restart
+    await all_say(world, [(pull, "maintainer", "/ascend-e2e cancel") for pull in pulls.values()])
+    for seconds in (11, 26):
+        await world.restart()
+        await world.pass_time(seconds)
+    assert runs_of(world, pulls["drop"]) == []
+    assert [run.cancelled for run in runs_of(world, pulls["lost"])] == [True]
+    for fault, pull in pulls.items():
+        assert shown(world, pull) == ("cancelled", "failure"), fault
     await world.pass_time(601)
-    assert len(world.github.runs()) == 2
+    assert len(world.github.runs()) == 1
 
 
 async def test_a_cancel_that_meets_an_end_leaves_it_and_one_that_nobody_took_or_kept_ends(

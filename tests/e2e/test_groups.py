@@ -9,7 +9,7 @@ from bot.sim.model import Pull
 from tests.e2e.people import replay
 from tests.e2e.world import POLICY, World
 
-PLAIN = POLICY.replace("rayjob: true", "rayjob: false")
+PLAIN = POLICY.replace("rayjob: true", "rayjob: false").replace("slots: 2", "slots: 4")
 
 
 @pytest.fixture
@@ -30,11 +30,6 @@ async def passed(world: World, files: dict[str, str]) -> Pull:
     return pull
 
 
-def two(name: str) -> dict[str, str]:
-    """Return files of both suites."""
-    return {f"verl/{name}.py": "1", f"multi/{name}.py": "1"}
-
-
 async def end_all(world: World, conclusion: str) -> None:
     for run in world.github.runs():
         if run.status != "completed":
@@ -45,7 +40,7 @@ async def end_all(world: World, conclusion: str) -> None:
 
 async def enqueue(world: World, pull: Pull) -> dict[str, Any]:
     """Put it into the queue behind another change, so that the group has files of its own."""
-    world.github.people.push_branch("maintainer", {f"docs/{pull.number}.md": "x"})
+    world.github.people.push_branch("maintainer", {f"docs/{world.github.state.new_id()}.md": "x"})
     group = world.github.people.merge_group(pull, "writer")
     await world.settle()
     return group
@@ -56,16 +51,35 @@ def seen(world: World, sha: str) -> tuple[str | None, str | None]:
     return gate.conclusion, gate.title
 
 
-async def test_a_group_runs_its_suites_or_takes_the_results_of_its_very_files_over(
+async def test_a_group_takes_the_results_of_its_very_files_over_and_else_runs_its_suites(
     queue: World,
 ) -> None:
-    await it_runs_its_suites(queue)
-    await it_takes_results_over(queue)
-    await it_runs_what_did_not_pass_there(queue)
+    people = queue.github.people
+    pull = await passed(queue, {"verl/a.py": "1", "multi/b.py": "1"})
+    before = len(queue.github.runs())
+    group = people.merge_group(pull, "writer")
+    await queue.settle()
+    sha = group["head_sha"]
+    title = f"Same tree as {pull.head_sha[:7]}: 2 suites passed there"
+    assert seen(queue, sha) == ("success", title)
+    assert "passed on `" in (queue.gate(sha).summary or "")
+    assert len(queue.github.runs()) == before
+    people.destroy_group(group, "writer", "dequeued")
+    await queue.pass_time(120)
+    people.rerun_check(queue.check("multinode", pull.head_sha).id, "writer")
+    await queue.settle()
+    group = people.merge_group(pull, "writer")
+    await queue.settle()
+    sha = group["head_sha"]
+    assert seen(queue, sha) == (None, "1 of 2 suites passed, 1 not finished")
+    assert queue.github.check("Ascend / unit", sha) is None
+    await end_all(queue, "success")
+    assert seen(queue, sha) == ("success", "2 suites passed")
+    people.destroy_group(group, "writer", "dequeued")
+    await it_runs_its_suites(queue, pull)
 
 
-async def it_runs_its_suites(queue: World) -> None:
-    pull = await passed(queue, two("runs"))
+async def it_runs_its_suites(queue: World, pull: Pull) -> None:
     group = await enqueue(queue, pull)
     sha = group["head_sha"]
     assert queue.gate(sha).status == "in_progress"
@@ -80,43 +94,62 @@ async def it_runs_its_suites(queue: World) -> None:
     assert seen(queue, sha) == ("success", "2 suites passed")
 
 
-async def it_takes_results_over(queue: World) -> None:
-    pull = await passed(queue, two("same"))
-    before = len(queue.github.runs())
-    group = queue.github.people.merge_group(pull, "writer")
-    await queue.settle()
-    sha = group["head_sha"]
-    title = f"Same tree as {pull.head_sha[:7]}: 2 suites passed there"
-    assert seen(queue, sha) == ("success", title)
-    assert "passed on `" in (queue.gate(sha).summary or "")
-    assert len(queue.github.runs()) == before
-
-
-async def it_runs_what_did_not_pass_there(queue: World) -> None:
-    pull = await passed(queue, two("other"))
-    await queue.pass_time(120)
-    queue.github.people.rerun_check(queue.check("multinode", pull.head_sha).id, "writer")
-    await queue.settle()
-    group = queue.github.people.merge_group(pull, "writer")
-    await queue.settle()
-    sha = group["head_sha"]
-    assert seen(queue, sha) == (None, "1 of 2 suites passed, 1 not finished")
-    assert queue.github.check("Ascend / unit", sha) is None
-    await end_all(queue, "success")
-    assert seen(queue, sha) == ("success", "2 suites passed")
-
-
 async def test_a_groups_runs_are_run_again_by_who_may_and_stopped_when_it_is_given_up(
     queue: World,
 ) -> None:
-    await what_fails_may_be_run_again(queue)
-    await one_given_up_in_mid_run(queue)
-    await two_groups_in_a_row(queue)
-    await an_end_that_overtakes_its_beginning(queue)
+    pull = queue.github.people.open_pull("maintainer", {"verl/a.py": "1"})
+    await queue.settle()
+    await an_end_that_overtakes_its_beginning(queue, pull)
+    await one_given_up_in_mid_run_before_another(queue, pull)
+    await what_fails_may_be_run_again(queue, pull)
 
 
-async def what_fails_may_be_run_again(queue: World) -> None:
-    pull = await passed(queue, {"verl/fails.py": "1"})
+async def an_end_that_overtakes_its_beginning(queue: World, pull: Pull) -> None:
+    before = len(queue.github.runs())
+    late: list[Delivery] = []
+
+    def overtaken(one: Delivery) -> bool:
+        if one.event == "merge_group" and one.action == "checks_requested":
+            late.append(one)
+        return one in late
+
+    queue.github.deliveries.drop_if(overtaken)
+    group = await enqueue(queue, pull)
+    queue.github.people.destroy_group(group, "writer", "dequeued")
+    await queue.settle()
+    queue.github.deliveries.drop_if(None)
+    replay(queue, late[0], "late")
+    await queue.settle()
+    assert len(queue.github.runs()) == before
+    assert queue.github.check("ascend-ci", group["head_sha"]) is None
+
+
+async def one_given_up_in_mid_run_before_another(queue: World, pull: Pull) -> None:
+    one, two = await enqueue(queue, pull), await enqueue(queue, pull)
+    sha, (run, other) = one["head_sha"], queue.github.runs()[-2:]
+    assert [run.inputs["sha"], other.inputs["sha"]] == [sha, two["head_sha"]]
+    queue.github.actions.start(run)
+    await queue.settle()
+    queue.github.people.destroy_group(one, "writer", "dequeued")
+    await queue.settle()
+    assert (run.cancelled, other.cancelled) == (True, False)
+    queue.github.actions.finish(run, "cancelled")
+    await queue.pass_time(10)
+    assert queue.check("unit", sha).conclusion == "cancelled"
+    assert seen(queue, sha) == ("cancelled", "The pull request left the merge queue")
+    assert "Nothing runs for this merge group any more." in (queue.gate(sha).summary or "")
+    await queue.pass_time(120)
+    before = len(queue.github.runs())
+    queue.github.people.rerun_check(queue.check("unit", sha).id, "writer")
+    await queue.pass_time(10)
+    assert len(queue.github.runs()) == before
+    assert "is not the head of an open pull request" in (queue.check("unit", sha).summary or "")
+    queue.github.actions.finish(other, "success")
+    await queue.pass_time(10)
+    assert seen(queue, two["head_sha"]) == ("success", "unit passed")
+
+
+async def what_fails_may_be_run_again(queue: World, pull: Pull) -> None:
     sha = (await enqueue(queue, pull))["head_sha"]
     await end_all(queue, "failure")
     assert seen(queue, sha) == ("failure", "unit failed")
@@ -136,65 +169,6 @@ async def what_fails_may_be_run_again(queue: World) -> None:
     queue.github.people.rerun_check(queue.gate(sha).id, "writer")
     await queue.pass_time(10)
     assert "is green or still runs" in (queue.gate(sha).summary or "")
-
-
-async def one_given_up_in_mid_run(queue: World) -> None:
-    pull = await passed(queue, {"verl/given.py": "1"})
-    group = await enqueue(queue, pull)
-    sha, run = group["head_sha"], queue.github.runs()[-1]
-    queue.github.actions.start(run)
-    await queue.settle()
-    queue.github.people.destroy_group(group, "writer", "dequeued")
-    await queue.settle()
-    assert run.cancelled
-    queue.github.actions.finish(run, "cancelled")
-    await queue.pass_time(10)
-    assert queue.check("unit", sha).conclusion == "cancelled"
-    assert seen(queue, sha) == ("cancelled", "The pull request left the merge queue")
-    assert "Nothing runs for this merge group any more." in (queue.gate(sha).summary or "")
-    await queue.pass_time(120)
-    before = len(queue.github.runs())
-    queue.github.people.rerun_check(queue.check("unit", sha).id, "writer")
-    await queue.pass_time(10)
-    assert len(queue.github.runs()) == before
-    assert "is not the head of an open pull request" in (queue.check("unit", sha).summary or "")
-
-
-async def two_groups_in_a_row(queue: World) -> None:
-    first, second = (
-        await passed(queue, {"verl/one.py": "1"}),
-        await passed(queue, {"verl/b.py": "2"}),
-    )
-    one, two = await enqueue(queue, first), await enqueue(queue, second)
-    shas = {group["head_sha"] for group in (one, two)}
-    assert {run.inputs["sha"] for run in queue.github.runs()[-2:]} == shas
-    queue.github.people.destroy_group(one, "writer", "invalidated")
-    await queue.settle()
-    assert [run.cancelled for run in queue.github.runs()[-2:]] == [True, False]
-    await end_all(queue, "success")
-    assert queue.gate(one["head_sha"]).conclusion == "cancelled"
-    assert seen(queue, two["head_sha"]) == ("success", "unit passed")
-
-
-async def an_end_that_overtakes_its_beginning(queue: World) -> None:
-    pull = await passed(queue, {"verl/late.py": "1"})
-    before = len(queue.github.runs())
-    late: list[Delivery] = []
-
-    def overtaken(one: Delivery) -> bool:
-        if one.event == "merge_group" and one.action == "checks_requested":
-            late.append(one)
-        return one in late
-
-    queue.github.deliveries.drop_if(overtaken)
-    group = await enqueue(queue, pull)
-    queue.github.people.destroy_group(group, "writer", "dequeued")
-    await queue.settle()
-    queue.github.deliveries.drop_if(None)
-    replay(queue, late[0], "late")
-    await queue.settle()
-    assert len(queue.github.runs()) == before
-    assert queue.github.check("ascend-ci", group["head_sha"]) is None
 
 
 async def test_a_groups_gate_is_never_silent(queue: World) -> None:
