@@ -21,6 +21,7 @@ from bot.adapters.oidc import OidcIssuer
 from bot.adapters.rayjobs import HttpLimits, open_rayjobs
 from bot.adapters.sandbox.pool import open_sandbox
 from bot.core.messages import Messages
+from bot.door import DOOR, Door, DoorLimits, GuardedRunner, room_for_connections
 from bot.ports.clock import Clock
 from bot.ports.errors import ListenError
 from bot.ports.rayjobs import Submitter
@@ -56,7 +57,7 @@ from bot.web.api import RUN, AuditApi, RunsApi, api_app
 from bot.web.explain import PULL, ExplainApi
 from bot.web.guard import Guard
 from bot.web.health import GitHubHeard, HealthPage, Probes
-from bot.web.hooks import MAX_BODY, Hooks
+from bot.web.hooks import Hooks
 
 _INBOXES = 2  # loops of one kind, so that one slow delivery or step does not delay the others
 # A training step is silent for minutes. A submitter without numbers would replay its log then.
@@ -201,7 +202,10 @@ def make_web(parts: Parts, loops: WorkerPool) -> web.Application:
         parts.metrics,
     )
     probes = Probes(parts.store, parts.metrics, parts.clock, loops.stuck)
-    app = web.Application(client_max_size=MAX_BODY + 1)
+    connections = room_for_connections()
+    door = Door(DoorLimits(connections, of_a_peer=connections), get_log("door").warning)
+    app = web.Application(middlewares=[door.middleware])
+    app[DOOR] = door
     app.add_routes(
         [
             web.post("/webhook", hooks.post),
@@ -247,7 +251,7 @@ def make_runner(parts: Parts, loops: WorkerPool) -> web.AppRunner:
     It does not decompress a body: GitHub sends none compressed, and the signature covers the sent
     bytes.
     """
-    return web.AppRunner(make_web(parts, loops), access_log=None, auto_decompress=False)
+    return GuardedRunner(make_web(parts, loops), auto_decompress=False)
 
 
 async def run(settings: Settings, *, with_web: bool) -> None:

@@ -126,13 +126,15 @@ LAYERS = {
     ),
     "bot.adapters": _ADAPTER,  # and its own files: see layer_of
     "bot.web": Layer(
-        bot=_bot("core", "ports", "store", "telemetry", "web"),
+        bot=_bot("core", "door", "ports", "store", "telemetry", "web"),
         third_party=ANY,
         not_stdlib=REACHING - {"pathlib"},
     ),
     "bot.sim": Layer(bot=_bot("sim"), third_party=ANY, environment=True),
     # It stands for an outside service. Of the rest it knows how a workflow proves itself.
-    "bot.submitter": Layer(bot=_bot("submitter", "ports.oidc"), third_party=ANY, environment=True),
+    "bot.submitter": Layer(
+        bot=_bot("door", "submitter", "ports.oidc"), third_party=ANY, environment=True
+    ),
     "bot.submit": Layer(not_stdlib=NEW_AFTER_3_9, environment=True),
     "bot.settings": Layer(
         bot=_bot("core"),  # whether the policy file is one is a setting's mistake, too
@@ -141,6 +143,7 @@ LAYERS = {
     ),
     "bot.telemetry": Layer(third_party=frozenset({"structlog", "prometheus_client"})),
     "bot.resources": Layer(),
+    "bot.door": Layer(third_party=frozenset({"aiohttp"})),
     "bot.app": Layer(bot=_ANY_BOT, not_bot=_bot("cli"), third_party=ANY),
     "bot.cli": Layer(bot=_ANY_BOT, third_party=ANY, environment=True),
     "bot.__main__": Layer(bot=_bot("cli")),

@@ -30,6 +30,7 @@ class Why(Enum):
     MISMATCH = "mismatch"  # it is valid, and for something else
     NOT_YET = "not yet"  # its run is not known here yet: ask again in a moment
     OVER = "over"  # the run is done
+    TOO_MANY = "too many"  # it named more RayJobs than it can have
 
 
 @dataclass(frozen=True, slots=True)

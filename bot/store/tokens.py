@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.rayjobs import RayJob
@@ -27,6 +27,7 @@ class Announced:
     run_events: tuple[RunEvent, ...]
     jti: str
     until: datetime  # the token can't come again later
+    most: int  # RayJobs of this run
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,10 @@ async def _add(conn: AsyncConnection, announced: Announced, now: datetime) -> Ac
         return Accepted(new=False)
     if state in {None, State.DONE}:
         return Denial(Why.OVER, "the run is done: no RayJob of it is followed any more")
+    named = select(func.count()).select_from(rayjobs).where(rayjobs.c.run_id == job.run_id)
+    if (await conn.scalar(named) or 0) >= announced.most:
+        reason = f"the run has {announced.most} RayJobs already, which is the most it may name"
+        return Denial(Why.TOO_MANY, reason)
     remembered = insert(conn, tokens).values(jti=announced.jti, until=announced.until)
     made = await conn.execute(remembered.on_conflict_do_nothing().returning(tokens.c.jti))
     if made.first() is None:

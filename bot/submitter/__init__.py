@@ -1,5 +1,5 @@
 """Our own RayJob submitter service: one HTTP API over exchangeable backends.
 
-It represents an outside service, so it imports nothing from the rest of `bot` but the port of
-OIDC tokens.
+It represents an outside service, so it imports nothing from the rest of `bot` but the door
+and the port of OIDC tokens.
 """

@@ -16,6 +16,7 @@ class Limits:
     live_jobs: int = 256
     watches: int = 1000
     watches_a_job: int = 100
+    watches_a_peer: int = 300
     line_bytes: int = 8 * 1024 * 1024
     log_bytes: int = 4 * 1024**3
     grace_s: float = 3.0  # a cancelled Actions step lives 7.5 s, and the DELETE must answer sooner

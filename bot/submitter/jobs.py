@@ -28,6 +28,7 @@ from bot.submitter.watches import Watches, whole_end
 
 log = logging.getLogger(__name__)
 
+PRUNE_S = 3600.0
 SCRIPT_SHA256 = "ASCEND_CI_SCRIPT_SHA256"
 _COMPARE = f"""
 text=$(<"$0") || exit 1
@@ -115,6 +116,7 @@ class Backend(ABC, Generic[RecordT]):
         self._keys: dict[tuple[str, ...], str] = {}
         self._lock_fd: int | None = None
         self._watches = Watches(self._limits)
+        self._pruner: asyncio.Task[None] | None = None
 
     @abstractmethod
     async def start(self) -> None:
@@ -174,13 +176,13 @@ class Backend(ABC, Generic[RecordT]):
             and attempt in (None, job.record.request.github_run_attempt)
         ]
 
-    def events(self, job_id: str, after: int) -> AsyncIterator[bytes]:
+    def events(self, job_id: str, after: int, peer: str) -> AsyncIterator[bytes]:
         """Yield pieces of NDJSON after a sequence number until `final`.
 
         An empty piece means that nothing happened for a while. A piece may end inside a line. The
         stream ends early when the service closes. Raise `RefusedError` (429) if too many watch.
         """
-        return self._watches.events(self._root / job_id / "events.ndjson", after)
+        return self._watches.events(self._root / job_id / "events.ndjson", after, peer)
 
     def _live(self) -> list[Job[RecordT]]:
         """Return the jobs that have no end yet."""
@@ -195,6 +197,25 @@ class Backend(ABC, Generic[RecordT]):
         found = await asyncio.to_thread(lambda: list(self._stored()))
         for job in sorted(found, key=lambda job: job.record.created_at):
             self._remember(job)
+        self._pruner = asyncio.create_task(self._prune_regularly())
+
+    async def _prune_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(PRUNE_S)
+            try:
+                await self.prune()
+            except OSError:
+                log.exception("an ended job could not be removed")
+
+    async def prune(self) -> None:
+        """Forget the jobs that ended long ago."""
+        for job in list(self._jobs.values()):
+            age = await asyncio.to_thread(_days_since_end, job.folder) if job.end else 0.0
+            if age > self._limits.keep_days:
+                del self._jobs[job.record.job_id]
+                if job.record.key is not None:
+                    del self._keys[_key(job.record.request, job.record.key)]
+                await asyncio.to_thread(shutil.rmtree, job.folder)
 
     def _lock(self) -> None:
         self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -226,6 +247,8 @@ class Backend(ABC, Generic[RecordT]):
     async def _end_watches(self, *, stop_jobs: bool) -> None:
         """End open watches; stop the jobs if asked."""
         self._watches.close()
+        if self._pruner is not None:
+            self._pruner.cancel()
         if stop_jobs:
             left = await self.stop([job.record.job_id for job in self._live()])
             if left:

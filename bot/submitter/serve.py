@@ -7,12 +7,14 @@ from collections.abc import Callable
 
 from aiohttp import web
 
+from bot.door import GuardedRunner
+
 CLOSE_S = 10.0  # the time for open answers at the end
 
 
 async def serve(app: web.Application, host: str, port: int, say: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; `port` 0 means a free port; `say` gets the address."""
-    runner = web.AppRunner(app, shutdown_timeout=CLOSE_S, access_log=None)
+    runner = GuardedRunner(app, shutdown_timeout=CLOSE_S)
     await runner.setup()
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -144,7 +145,7 @@ class Watches:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._open = 0
+        self._open: Counter[str] = Counter()  # by the peer
         self._readers: dict[Path, EventReader] = {}
         self._joining = asyncio.Lock()
         self._closing = asyncio.Event()
@@ -153,9 +154,9 @@ class Watches:
         """End all watches."""
         self._closing.set()
 
-    async def events(self, path: Path, after: int) -> AsyncIterator[bytes]:
+    async def events(self, path: Path, after: int, peer: str) -> AsyncIterator[bytes]:
         """Yield the events of a file after a number, as in `Backend.events`."""
-        with self._counted():
+        with self._counted(peer):
             reader = await self._join(path)
             try:
                 offset = await asyncio.to_thread(offset_after, path, after)
@@ -182,14 +183,17 @@ class Watches:
                 wait.cancel()
 
     @contextlib.contextmanager
-    def _counted(self) -> Iterator[None]:
-        if self._open >= self._limits.watches:
+    def _counted(self, peer: str) -> Iterator[None]:
+        if self._open.total() >= self._limits.watches:
             raise RefusedError(429, f"{self._limits.watches} watches are open already")
-        self._open += 1
+        if self._open[peer] >= self._limits.watches_a_peer:
+            raise RefusedError(429, f"{self._open[peer]} watches of your address are open")
+        self._open[peer] += 1
         try:
             yield
         finally:
-            self._open -= 1
+            self._open[peer] -= 1
+            self._open += Counter()  # forgets peers without a watch
 
     async def _join(self, path: Path) -> EventReader:
         async with self._joining:

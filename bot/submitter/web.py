@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.door import DOOR, Door, DoorLimits, RefusedBody, room_for_connections
 from bot.submitter.backend import JobView
 from bot.submitter.callers import Caller, Callers
 from bot.submitter.jobs import Backend
@@ -19,6 +20,7 @@ log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 2 * 1024 * 1024  # more than the 1 MiB of strings that a job may have
 NDJSON = "application/x-ndjson"
+CONNECTIONS_OF_A_PEER = 400  # a bot follows 200 RayJobs, and may come through a proxy
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 def create_app(backend: Backend[Any], options: Options) -> web.Application:
     """Return the application; it starts and closes the backend with itself."""
-    app = web.Application(
-        middlewares=[_errors, _no_pages, _authorized], client_max_size=options.max_body_bytes
-    )
+    limits = DoorLimits(room_for_connections(), of_a_peer=CONNECTIONS_OF_A_PEER)
+    door = Door(limits, lambda message, **fields: log.warning("%s %s", message, fields))
+    app = web.Application(middlewares=[door.middleware, _errors, _no_pages, _authorized])
+    app[DOOR] = door
     app[BACKEND] = backend
     app[OPTIONS] = options
     app.add_routes(
@@ -113,6 +116,7 @@ async def _authorized(request: web.Request, handler: Handler) -> web.StreamRespo
     if request.path != "/healthz":
         given = request.headers.get("Authorization", "")
         request[CALLER] = await request.app[OPTIONS].callers.of(given)
+        request.app[DOOR].vouch(request)
     return await handler(request)
 
 
@@ -140,7 +144,11 @@ async def _submit(request: web.Request) -> web.Response:
         raise RefusedError(400, "Idempotency-Key: 1 to 255 printable ASCII characters")
     if request.content_type != "application/json":
         raise RefusedError(415, "the Content-Type must be application/json")
-    job = decode_request(await request.read())
+    try:
+        body = await request.app[DOOR].read(request, request.app[OPTIONS].max_body_bytes)
+    except RefusedBody as error:
+        raise RefusedError(error.status, error.reason) from error
+    job = decode_request(body)
     if not request[CALLER].owns(job):
         raise RefusedError(403, "the body names another repository, run or attempt than the token")
     job_id, is_new = await request.app[BACKEND].submit(job, key)
@@ -168,7 +176,7 @@ async def _watch(request: web.Request) -> web.StreamResponse:
     response = web.StreamResponse(
         headers={"Content-Type": NDJSON, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     )
-    async with aclosing(backend.events(job_id, after)) as pieces:  # type: ignore[type-var]
+    async with aclosing(backend.events(job_id, after, request.remote or "")) as pieces:  # type: ignore[type-var]
         async for piece in pieces:
             if not response.prepared:
                 await response.prepare(request)

@@ -1,19 +1,24 @@
 """RayJobAnnouncements: a workflow job reports its RayJob's id, proven by an OIDC token."""
 
-import re
 from typing import Protocol
 
 import msgspec
 from aiohttp import web
 
+from bot.core.rayjob.words import rayjob_id
+from bot.door import DOOR, RefusedBody
 from bot.ports.oidc import Denial, IssuerSilent, Why
 from bot.store.tokens import Accepted
 from bot.web.guard import bearer, refuse
 
 MAX_BODY = 4096  # an id has at most 253 characters
-# The same length as in `ascend-ci submit`.
-_JOB_ID = re.compile(r"[\w.:-]{1,253}", re.ASCII).fullmatch
-_STATUS = {Why.UNPROVEN: 403, Why.MISMATCH: 403, Why.NOT_YET: 409, Why.OVER: 410}
+_STATUS = {
+    Why.UNPROVEN: 403,
+    Why.MISMATCH: 403,
+    Why.NOT_YET: 409,
+    Why.OVER: 410,
+    Why.TOO_MANY: 422,
+}
 
 
 class _Body(msgspec.Struct):
@@ -40,11 +45,9 @@ class RayJobAnnouncements:
             header = {"WWW-Authenticate": "Bearer"}
             return refuse(401, "send an OIDC token of GitHub Actions as the bearer", header)
         try:
-            body = await _read(request)
-        except (web.RequestPayloadError, ConnectionResetError):  # broken chunks, or a hang-up
-            return refuse(400, "the body did not come whole")
-        if body is None:
-            return refuse(413, f"the body is larger than {MAX_BODY} bytes")
+            body = await request.config_dict[DOOR].read(request, MAX_BODY)
+        except RefusedBody as error:
+            return refuse(error.status, error.reason)
         job_id = _job_id(body)
         if job_id is None:
             return refuse(400, 'the body must be {"job_id": "…"}, with the id of a RayJob')
@@ -63,19 +66,9 @@ def _response(answer: Accepted | Denial) -> web.Response:
     return web.json_response({"result": result}, status=202 if answer.new else 200)
 
 
-async def _read(request: web.Request) -> bytes | None:
-    """Return the body, None if it is too large; read no more than the limit."""
-    body = b""
-    async for chunk in request.content.iter_any():
-        body += chunk
-        if len(body) > MAX_BODY:
-            return None
-    return body
-
-
 def _job_id(body: bytes) -> str | None:
     try:
         job_id = msgspec.json.decode(body, type=_Body).job_id
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return job_id if _JOB_ID(job_id) else None
+    return rayjob_id(job_id)

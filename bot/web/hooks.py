@@ -12,6 +12,7 @@ from aiohttp import web
 from bot.core.github.events import Ignored, Malformed, repo_id_of, subject
 from bot.core.github.payloads import parse
 from bot.core.model.deliveries import Delivery
+from bot.door import DOOR, RefusedBody, Sparing
 from bot.ports.clock import Clock
 from bot.store import Store
 from bot.telemetry import Metrics, get_log
@@ -31,6 +32,7 @@ class Refused:
 
 
 _TOO_LARGE = Refused(413, "the body is larger than 25 MB")
+_UNSIGNED = Refused(401, "the SHA-256 signature is missing or wrong")
 
 
 class Hooks:
@@ -46,22 +48,12 @@ class Hooks:
         self._app_id = app_id
         self._clock = clock
         self._metrics = metrics
-        self._log = get_log("hooks")
+        self._warn = Sparing(get_log("hooks").warning)  # anybody can be refused, a million times
 
     async def post(self, request: web.Request) -> web.Response:
         """Answer 202 once the webhook is stored, or 4xx with the reason."""
-        try:
-            body = await request.read()
-        except web.HTTPRequestEntityTooLarge:
-            return self._refuse(_TOO_LARGE)
-        except (web.RequestPayloadError, ConnectionResetError):  # broken chunks, or a hang-up
-            return self._refuse(Refused(400, "the body did not come whole"))
-        if len(body) > MAX_BODY:
-            return self._refuse(_TOO_LARGE)
-        given = request.headers.get("X-Hub-Signature-256", "")
-        if not self._signed(body, given):
-            return self._refuse(Refused(401, "the SHA-256 signature is missing or wrong"))
-        read = self._read(request, body)
+        body = await self._signed_body(request)
+        read = body if isinstance(body, Refused) else self._read(request, body)
         if isinstance(read, Refused):
             return self._refuse(read)
         delivery, ignored = read
@@ -70,23 +62,30 @@ class Hooks:
         self._metrics.deliveries.labels(delivery.event, result).inc()
         return web.json_response({"result": result, "reason": ignored or ""}, status=202)
 
-    def _signed(self, body: bytes, given: str) -> bool:
-        """Return True if the SHA-256 signature is valid; compare in constant time."""
-        signature = given.encode("latin-1", "replace")
-        if not _SIGNATURE.fullmatch(signature):
-            return False
-        matches = [
-            hmac.compare_digest(
-                b"sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest().encode(), signature
-            )
-            for secret in self._secrets
-        ]
-        return any(matches)
+    async def _signed_body(self, request: web.Request) -> bytes | Refused:
+        """Return the body if its signature is right; without the form of one nothing is read."""
+        given = request.headers.get("X-Hub-Signature-256", "").encode("latin-1", "replace")
+        if (request.content_length or 0) > MAX_BODY:
+            return _TOO_LARGE
+        if not _SIGNATURE.fullmatch(given):
+            return _UNSIGNED
+        macs = [hmac.new(secret, digestmod=hashlib.sha256) for secret in self._secrets]
+        door = request.config_dict[DOOR]
+        try:
+            body = await door.read(request, MAX_BODY, lambda piece: [m.update(piece) for m in macs])
+        except RefusedBody as error:
+            return _TOO_LARGE if error.status == 413 else Refused(error.status, error.reason)
+        right = [hmac.compare_digest(b"sha256=" + m.hexdigest().encode(), given) for m in macs]
+        if not any(right):
+            return _UNSIGNED
+        door.vouch(request)
+        return body
 
     def _refuse(self, refused: Refused) -> web.Response:
         self._metrics.deliveries.labels("refused", str(refused.status)).inc()
-        self._log.warning("a webhook was refused", status=refused.status, why=refused.reason)
-        return web.json_response({"error": refused.reason}, status=refused.status)
+        self._warn("a webhook was refused", status=refused.status, why=refused.reason)
+        wait = {"Retry-After": "5"} if refused.status == 503 else None
+        return web.json_response({"error": refused.reason}, status=refused.status, headers=wait)
 
     def _read(self, request: web.Request, body: bytes) -> tuple[Delivery, str | None] | Refused:
         """Return the delivery as a row, and the reason if it is ignored."""

@@ -27,7 +27,7 @@ UNTIL = after(330)
 def announced(of: Run, job_id: str = "rj-1", jti: str = "j-1", **more: Any) -> Announced:
     job = RayJob(job_id, of.id, "announcement", confirmed=False, **more)
     run_event = RunEvent(of.id, Source.ANNOUNCEMENT, NOW, RayJobAnnounced(job_id))
-    return Announced(job, (run_event,), jti, UNTIL)
+    return Announced(job, (run_event,), jti, UNTIL, most=9)
 
 
 def why(answer: Accepted | Denial) -> Why | bool:

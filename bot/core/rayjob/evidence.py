@@ -9,7 +9,7 @@ The last end counts, because the helper prints it after that code.
 import re
 from dataclasses import dataclass
 
-from bot.core.rayjob.words import FinalStatus, RayJobId
+from bot.core.rayjob.words import FinalStatus, RayJobId, rayjob_id
 
 # A marker is short, so only the start of a longer line matters.
 _MAX_LINE_BYTES = 64 * 1024
@@ -81,5 +81,5 @@ class ActionsLog:
             message = (ended[2] or "").strip()
             self._evidence = LogEvidence(old.job_id, FinalStatus.of(ended[1]), message)
         elif old.job_id is None and (named := _job_id.match(text)):
-            job_id = RayJobId(named["ours"] or named["json"])
+            job_id = rayjob_id(named["ours"] or named["json"])
             self._evidence = LogEvidence(job_id, old.final, old.message)

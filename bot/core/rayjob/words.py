@@ -9,6 +9,15 @@ RayJobId = NewType("RayJobId", str)
 _word = re.compile(r"[A-Za-z0-9_-]{1,40}").fullmatch
 
 
+# As in `ascend-ci submit`; no id is a part of a path that leads elsewhere.
+_job_id = re.compile(r"(?!\.{1,2}\Z)[\w.:-]{1,253}", re.ASCII).fullmatch
+
+
+def rayjob_id(text: str) -> RayJobId | None:
+    """Return a text as the id of a RayJob, None if it can't be one."""
+    return RayJobId(text) if _job_id(text) else None
+
+
 def state_word(deployment: str, status: str) -> str:
     """Return how a RayJob stands in a word, "" when nothing says so."""
     words = [word for word in (deployment, status) if word]

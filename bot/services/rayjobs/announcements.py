@@ -12,6 +12,9 @@ from bot.services.workers import Deps, Service
 from bot.store.tokens import Accepted, Announced
 from bot.telemetry import get_log
 
+# A run has one RayJob, or one a node; some more for what its workflow repeats.
+_BESIDE_NODES = 8
+
 
 class Announcements(Service):
     """Takes announcements of RayJobs."""
@@ -44,7 +47,9 @@ class Announcements(Service):
             RunEvent(run.id, Source.ANNOUNCEMENT, now, what)
             for what in (begun, RayJobAnnounced(job_id))
         )
-        return await self._store.tokens.redeem(Announced(job, told, proof.jti, proof.until), now)
+        most = run.snapshot.suite.nodes + _BESIDE_NODES
+        announced = Announced(job, told, proof.jti, proof.until, most)
+        return await self._store.tokens.redeem(announced, now)
 
     def _log_answer(self, dispatch_id: str, answer: Accepted | Denial) -> None:
         log = self._log.bind(dispatch=dispatch_id)
