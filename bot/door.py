@@ -283,8 +283,8 @@ class GuardedRunner(web.AppRunner):
     """Serves an application behind its door, the application's `DOOR`."""
 
     def __init__(self, app: web.Application, **more: Any) -> None:
-        times = {"keepalive_timeout": KEEP_S, "lingering_time": LINGER_S}
-        super().__init__(app, access_log=None, **times, **more)
+        more |= {"keepalive_timeout": KEEP_S, "lingering_time": LINGER_S}
+        super().__init__(app, access_log=None, **more)
         self._door = app[DOOR]
 
     async def setup(self) -> None:

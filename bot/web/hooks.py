@@ -71,8 +71,13 @@ class Hooks:
             return _UNSIGNED
         macs = [hmac.new(secret, digestmod=hashlib.sha256) for secret in self._secrets]
         door = request.config_dict[DOOR]
+
+        def take(piece: bytes) -> None:
+            for mac in macs:
+                mac.update(piece)
+
         try:
-            body = await door.read(request, MAX_BODY, lambda piece: [m.update(piece) for m in macs])
+            body = await door.read(request, MAX_BODY, take)
         except RefusedBody as error:
             return _TOO_LARGE if error.status == 413 else Refused(error.status, error.reason)
         right = [hmac.compare_digest(b"sha256=" + m.hexdigest().encode(), given) for m in macs]

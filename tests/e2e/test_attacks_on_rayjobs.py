@@ -50,8 +50,8 @@ async def named_by_both(cluster: Cluster) -> tuple[Pull, Run, Run]:
 
 @pytest.mark.parametrize(
     "record",
-    [{"lack": 404}, {"lack": 405}, {"run_id": "", "attempt": ""}, {"fail": 503}],
-    ids=["none", "no such call", "names no run", "does not answer"],
+    [{"lack": 404}, {"run_id": "", "attempt": ""}, {"fail": 503}],
+    ids=["none", "names no run", "does not answer"],
 )
 async def test_another_tenants_log_is_not_read_by_naming_its_rayjob(
     cluster: Cluster, record: dict[str, Any]
@@ -101,3 +101,18 @@ async def test_of_two_claims_on_one_rayjob_neither_counts_until_its_record_names
 def contested(world: World) -> float:
     """Return the number of alarms."""
     return float(world.bot.parts.metrics.contested._value.get())
+
+
+async def test_a_run_can_not_name_rayjobs_without_end_nor_a_path_as_one(cluster: Cluster) -> None:
+    world = cluster.world
+    _, run = await cluster.begin()  # of two nodes
+    answers = [
+        (await announce(world, dispatch_id(run), token(world, run), f"rj-{number}")).status
+        for number in range(12)
+    ]
+    assert answers == [202] * 10 + [422] * 2
+    assert (await announce(world, dispatch_id(run), token(world, run), "rj-0")).status == 200
+    for name in ("..", ".", "", "a/b", "%2e%2e", "x" * 254):
+        said = await announce(world, dispatch_id(run), token(world, run), name)
+        assert (said.status, name) == (400, name)
+    assert len(await rayjobs(world, dispatch_id(run))) == 10

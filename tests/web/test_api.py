@@ -60,7 +60,7 @@ async def put_story(server: WebServer) -> Run:
     said = RunEvent(one.id, Source.RUNNER, NOW, WorkflowRunEnded(1, "failure"))
     assert await server.parts.store.commit(Plan(run_events=(log, said)), NOW, done=None)
     job = RayJob("rj-1", one.id, "announcement", confirmed=True, digest=DIGEST)
-    await server.parts.store.tokens.redeem(Announced(job, (), "j-1", NOW), NOW)
+    await server.parts.store.tokens.redeem(Announced(job, (), "j-1", NOW, most=1), NOW)
     return one
 
 
