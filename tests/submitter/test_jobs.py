@@ -8,12 +8,15 @@ import json
 import os
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from bot.submitter.backend import Limits
 from bot.submitter.event_file import EventFile
 from bot.submitter.jobs import read_state
-from tests.submitter.conftest import Service, in_process, lines
+from bot.submitter.local import LocalBackend
+from bot.submitter.web import Options, create_app
+from tests.submitter.conftest import CALLERS, Service, at_loopback, in_process, lines
 
 DEADLINE = "/spec/activeDeadlineSeconds"
 
@@ -240,3 +243,21 @@ async def test_an_unknown_job_is_404_and_its_watch_also_says_not_found(service: 
         assert watch.status == 404
         event = json.loads(await watch.read())
     assert (event["type"], event["status"]) == ("final", "NOT_FOUND")
+
+
+async def test_jobs_that_ended_long_ago_are_forgotten_while_the_service_runs(
+    http: aiohttp.ClientSession, tmp_path: Path
+) -> None:
+    backend = LocalBackend(tmp_path / "data", limits=Limits(grace_s=0.3, keep_days=0.5))
+    app = create_app(backend, Options(CALLERS, stop_jobs_on_exit=True))
+    async with at_loopback(app, http, tmp_path) as service:
+        old, new, living = [await service.post(text, key=text) for text in ("a", "b", "sleep 60")]
+        for job in (old, new):
+            await service.events(job)
+        os.utime(tmp_path / "data" / "jobs" / old / "events.ndjson", (0, 0))
+        os.utime(tmp_path / "data" / "jobs" / living / "events.ndjson", (0, 0))
+        await backend.prune()
+        left = {path.name for path in (tmp_path / "data" / "jobs").iterdir() if path.is_dir()}
+        assert left == {new, living}
+        assert (await service.call("GET", f"/api/v1/rayjobs/{old}"))[0] == 404
+        assert await service.post("a", key="a") != old

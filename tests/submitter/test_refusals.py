@@ -184,7 +184,9 @@ async def test_more_live_jobs_than_allowed_are_refused_until_one_ends(
         assert await small.post() != job
 
 
-@pytest.mark.parametrize("limits", [Limits(watches=2), Limits(watches_a_job=2)])
+@pytest.mark.parametrize(
+    "limits", [Limits(watches=2), Limits(watches_a_job=2), Limits(watches_a_peer=2)]
+)
 async def test_one_watch_too_many_is_429_and_a_place_is_free_when_one_leaves(
     service: Service, tmp_path_factory: pytest.TempPathFactory, limits: Limits
 ) -> None:
