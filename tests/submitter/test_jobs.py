@@ -254,6 +254,7 @@ async def test_jobs_that_ended_long_ago_are_forgotten_while_the_service_runs(
         old, new, living = [await service.post(text, key=text) for text in ("a", "b", "sleep 60")]
         for job in (old, new):
             await service.events(job)
+            assert (await service.state(job))["ended_at"] is not None
         os.utime(tmp_path / "data" / "jobs" / old / "events.ndjson", (0, 0))
         os.utime(tmp_path / "data" / "jobs" / living / "events.ndjson", (0, 0))
         await backend.prune()

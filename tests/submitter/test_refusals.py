@@ -184,12 +184,11 @@ async def test_more_live_jobs_than_allowed_are_refused_until_one_ends(
         assert await small.post() != job
 
 
-@pytest.mark.parametrize(
-    "limits", [Limits(watches=2), Limits(watches_a_job=2), Limits(watches_a_peer=2)]
-)
+@pytest.mark.parametrize("name", ["watches", "watches_a_job", "watches_a_peer"])
 async def test_one_watch_too_many_is_429_and_a_place_is_free_when_one_leaves(
-    service: Service, tmp_path_factory: pytest.TempPathFactory, limits: Limits
+    service: Service, tmp_path_factory: pytest.TempPathFactory, name: str
 ) -> None:
+    limits = Limits(**{name: 2})
     async with in_process(service.http, tmp_path_factory.mktemp("x"), limits=limits) as small:
         gate = small.folder / "gate"
         job = await small.post(f"until [ -e {gate} ]; do sleep .05; done")
