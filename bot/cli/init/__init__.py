@@ -18,8 +18,9 @@ has a job on a label that names Ascend NPUs. Without --from-workflows a starter 
 """
 _NEXT = """\
 Next: set labels and `slots` in .github/ascend-ci.yml to what your runners can hold, set the
-repository variables that the workflows read (ASCEND_CI_URL, SUBMITTER_URL), check the policy with
-`ascend-ci check-policy .github/ascend-ci.yml`, and commit it all to the default branch.\
+repository variables that the workflows read (ASCEND_CI_URL, SUBMITTER_URL, ASCEND_CI_STAGING_DIR),
+check the policy with `ascend-ci check-policy .github/ascend-ci.yml`, and commit it all to the
+default branch.\
 """
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
