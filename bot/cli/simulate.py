@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from bot.cli.inputs import FILE, policy_or_exit
+from bot.core.explain import simulation as trial
 from bot.core.explain.explaining import Starts, starts
-from bot.core.explain.simulation import (
-    BadLine,
-    Difference,
-    PastCommit,
-    Simulation,
-    compare,
-    read_commits,
-    simulate,
-    to_json,
-)
 from bot.core.messages.words import count, number
 from bot.core.policy.errors import unknown
 from bot.core.policy.models import Policy
@@ -55,19 +46,19 @@ def command(
     new, old = policy_or_exit(policy), policy_or_exit(against) if against else None
     past = _commits(commits)
     minutes = _minutes(times, {*new.suites, *(old.suites if old else ())}) if times else {}
-    simulation = simulate(new, past, minutes)
-    difference = compare(simulate(old, past, minutes), simulation) if old else None
+    simulation = trial.simulate(new, past, minutes)
+    difference = trial.compare(trial.simulate(old, past, minutes), simulation) if old else None
     if as_json:
-        click.echo(json.dumps(to_json(simulation, difference), indent=2))
+        click.echo(json.dumps(trial.to_json(simulation, difference), indent=2))
     else:
         _print(simulation, difference, typical=bool(minutes))
         _notes(new, simulation)
 
 
-def _commits(path: str) -> tuple[PastCommit, ...]:
+def _commits(path: str) -> tuple[trial.PastCommit, ...]:
     with click.open_file(path, encoding="utf-8", errors="replace") as file:
-        read = read_commits(file)
-    if isinstance(read, BadLine):
+        read = trial.read_commits(file)
+    if isinstance(read, trial.BadLine):
         raise click.UsageError(f"{path}:{read.line}: {read.message}")
     return read
 
@@ -90,7 +81,9 @@ def _is_time(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e6
 
 
-def _print(simulation: Simulation, difference: Difference | None, *, typical: bool) -> None:
+def _print(
+    simulation: trial.Simulation, difference: trial.Difference | None, *, typical: bool
+) -> None:
     from rich.console import Console  # noqa: PLC0415 - scripts that ask for JSON need not wait
 
     console = Console(highlight=False, markup=False)
@@ -107,7 +100,7 @@ def _print(simulation: Simulation, difference: Difference | None, *, typical: bo
     console.print(f"{same} of {count(len(simulation.commits), 'commit')} select the same suites")
 
 
-def _notes(policy: Policy, simulation: Simulation) -> None:
+def _notes(policy: Policy, simulation: trial.Simulation) -> None:
     """Print which runs the bot does not start: those of GitHub, and all in a dry run."""
     native = {name for name, suite in policy.suites.items() if starts(suite) is Starts.GITHUB}
     theirs = sum(tally.runs for tally in simulation.suites if tally.suite in native)
@@ -120,13 +113,13 @@ def _notes(policy: Policy, simulation: Simulation) -> None:
         click.echo(f"dry run: the bot would start {runs}, and starts nothing until `mode: on`")
 
 
-def _total(head: str, simulation: Simulation, bound: str) -> str:
+def _total(head: str, simulation: trial.Simulation, bound: str) -> str:
     starting = f"{simulation.starting} of {count(len(simulation.commits), 'commit')}"
     cost = f"{count(simulation.runs, 'run')}, {bound} {number(simulation.npu_hours)} NPU-hours"
     return f"{head}{starting} start something: {cost}"
 
 
-def _table(simulation: Simulation, difference: Difference | None) -> "Table":
+def _table(simulation: trial.Simulation, difference: trial.Difference | None) -> "Table":
     """Return a row for each suite that runs, under both policies if there are two."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415

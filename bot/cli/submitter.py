@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,6 +27,26 @@ NOT_FOR_STRANGERS = (
     "ray: a job of an existing Ray cluster."
 )
 NO_HTTP = "--ray-address (RAY_ADDRESS) must be the dashboard's, as http://HOST:8265"
+
+_say = partial(click.echo, err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    backend: str
+    ray_address: str
+    ray_token: str | None
+    host: str
+    port: int
+    token_file: Path | None
+    allow_host: tuple[str, ...]
+    workflow: tuple[str, ...]  # none by default
+    oidc_issuer: str
+    oidc_audience: str
+    data_dir: Path
+    workdir: str | None
+    max_jobs: int
+    kill_jobs_on_exit: bool
 
 
 @click.command()
@@ -91,88 +110,56 @@ NO_HTTP = "--ray-address (RAY_ADDRESS) must be the dashboard's, as http://HOST:8
 @click.option(
     "--kill-jobs-on-exit", is_flag=True, help="Stop all jobs at the end; by default they continue."
 )
-def command(  # noqa: PLR0913 - one parameter an option
-    *,
-    backend: str,
-    ray_address: str,
-    ray_token: str | None,
-    host: str,
-    port: int,
-    token_file: Path | None,
-    allow_host: tuple[str, ...],
-    workflow: tuple[str, ...],
-    oidc_issuer: str,
-    oidc_audience: str,
-    data_dir: Path,
-    workdir: str | None,
-    max_jobs: int,
-    kill_jobs_on_exit: bool,
-) -> None:
+def command(**given: Any) -> None:
     """Run jobs posted over HTTP, and stream their logs.
 
     With the backend `local` the jobs run as the user of the service: they can read each other's
     environment and files. It is not for code of strangers.
     """
-    say = partial(click.echo, err=True)
-    digest = _digest(token_file, data_dir, say)
+    options = _Options(**given)
+    digest = _digest(options)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    limits = Limits(live_jobs=max_jobs)
-    runner: Backend[Any]
-    if backend == "ray":
-        runner = RayBackend(data_dir, _api(ray_address, ray_token), workdir=workdir, limits=limits)
-    else:
-        runner = LocalBackend(data_dir, workdir=_folder(workdir), limits=limits)
-    hosts = frozenset({"localhost", "127.0.0.1", "[::1]", host, *allow_host})
-    names = hosts if allow_host or is_loopback(host) else None
-    oidc = _Oidc(oidc_issuer.rstrip("/"), oidc_audience, frozenset(workflow))
-    door = _Door(host, port, digest, oidc, names, kill_jobs_on_exit)
     try:
-        asyncio.run(_serve(runner, door, say))
+        asyncio.run(_serve(_backend(options), options, digest))
     except BlockingIOError as error:
-        used = f"another submitter uses {data_dir}: name another folder with --data-dir"
+        used = f"another submitter uses {options.data_dir}: name another folder with --data-dir"
         raise click.UsageError(used) from error
     except OSError as error:
         raise click.ClickException(f"cannot serve: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Oidc:
-    """Which workflows may call with a token of Actions; none by default."""
-
-    issuer: str
-    audience: str
-    workflows: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Door:
-    """Where to listen, and to whom."""
-
-    host: str
-    port: int
-    digest: str
-    oidc: _Oidc
-    names: frozenset[str] | None
-    kill_jobs_on_exit: bool
+def _backend(options: _Options) -> Backend[Any]:
+    limits, workdir = Limits(live_jobs=options.max_jobs), options.workdir
+    if options.backend == "ray":
+        if not options.ray_address.startswith(("http://", "https://")):
+            raise click.UsageError(NO_HTTP)
+        api = RayApi(options.ray_address, options.ray_token)
+        return RayBackend(options.data_dir, api, workdir=workdir, limits=limits)
+    folder = None if workdir is None else Path(workdir).absolute()
+    if folder is not None and not folder.is_dir():
+        raise click.UsageError(f"--workdir {workdir} is no folder")
+    return LocalBackend(options.data_dir, workdir=folder, limits=limits)
 
 
-async def _serve(backend: Backend[Any], door: _Door, say: Callable[[str], None]) -> None:
+async def _serve(backend: Backend[Any], given: _Options, digest: str) -> None:
     import aiohttp  # noqa: PLC0415  seconds of imports, for a service that starts
 
     from bot.adapters.clock import SystemClock  # noqa: PLC0415
     from bot.adapters.oidc import OidcIssuer  # noqa: PLC0415
 
     async with aiohttp.ClientSession(trust_env=True) as session:
-        issuer = OidcIssuer(session, door.oidc.issuer, door.oidc.audience, SystemClock())
-        prover = issuer if door.oidc.workflows else None
-        callers = Callers(door.digest, prover, door.oidc.workflows)
-        options = Options(callers, door.names, stop_jobs_on_exit=door.kill_jobs_on_exit)
-        await serve(create_app(backend, options), door.host, door.port, say)
+        url = given.oidc_issuer.rstrip("/")
+        issuer = OidcIssuer(session, url, given.oidc_audience, SystemClock())
+        callers = Callers(digest, issuer if given.workflow else None, frozenset(given.workflow))
+        names = frozenset({"localhost", "127.0.0.1", "[::1]", given.host, *given.allow_host})
+        hosts = names if given.allow_host or is_loopback(given.host) else None
+        options = Options(callers, hosts, stop_jobs_on_exit=given.kill_jobs_on_exit)
+        await serve(create_app(backend, options), given.host, given.port, _say)
 
 
-def _digest(file: Path | None, data_dir: Path, say: Callable[[str], None]) -> str:
+def _digest(options: _Options) -> str:
     """Return the digest of the service's token; make and print a token at the first start."""
-    given = os.environ.get("SUBMITTER_TOKEN")
+    file, given = options.token_file, os.environ.get("SUBMITTER_TOKEN")
     if file is not None and given is not None:
         raise click.UsageError(TWO_TOKENS)
     token = given if file is None else file.read_text()
@@ -180,20 +167,8 @@ def _digest(file: Path | None, data_dir: Path, say: Callable[[str], None]) -> st
         if not token.strip():
             raise click.UsageError(IS_EMPTY)
         return digest_of(token.strip())
-    path = data_dir / "token.sha256"
+    path = options.data_dir / "token.sha256"
     digest, made = kept_digest(path)
     if made is not None:
-        say(MADE.format(token=made, path=path))
+        _say(MADE.format(token=made, path=path))
     return digest
-
-
-def _api(address: str, token: str | None) -> RayApi:
-    if not address.startswith(("http://", "https://")):
-        raise click.UsageError(NO_HTTP)
-    return RayApi(address, token)
-
-
-def _folder(workdir: str | None) -> Path | None:
-    if workdir is not None and not Path(workdir).is_dir():
-        raise click.UsageError(f"--workdir {workdir} is no folder")
-    return None if workdir is None else Path(workdir).absolute()

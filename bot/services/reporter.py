@@ -79,7 +79,12 @@ class Reporter(Service):
             await rows.failed(due.lease, due=again, note=str(error))
 
     async def _check(self, due: DueCheck) -> None:
-        if self._must_replace(due):
+        if (
+            due.ended
+            and isinstance(due.view, GateView)
+            and gate_state(due.view).status != "completed"
+        ):
+            # A completed gate has to open again, which takes a new check run.
             await self._store.checks.replace(due.lease, self._clock.now())
             return
         check = await self._render(due)
@@ -91,12 +96,6 @@ class Reporter(Service):
             await self._update(due, found, check)
         else:
             await self._create(due, check)
-
-    def _must_replace(self, due: DueCheck) -> bool:
-        """Return True if a completed gate has to open again, which takes a new check run."""
-        if not (due.ended and isinstance(due.view, GateView)):
-            return False
-        return gate_state(due.view).status != "completed"
 
     async def _render(self, due: DueCheck) -> CheckWrite:
         ctx = Context(

@@ -15,23 +15,10 @@ from bot.core.messages.words import listing
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Rank
+from bot.core.planning import schedule as firings
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.audit import audited
 from bot.core.planning.commits import Commit
-from bot.core.planning.schedule import (
-    Firing,
-    FiringPlan,
-    FiringState,
-    Schedule,
-    due_firing,
-    finished,
-    firing_source,
-    plan_firing,
-    plan_nothing,
-    refuse,
-    schedule_change,
-    too_far_ahead,
-)
 from bot.core.policy.models import Mode, Nightly
 from bot.core.policy.selection import nightly_suites
 from bot.ports.errors import Permanent, Transient
@@ -92,7 +79,7 @@ class ScheduleRunner(Service):
     async def _look(self, now: datetime) -> None:
         """Make the schedules those of the policies, and finish the firings whose runs are done."""
         for timed in await self._store.schedules.by_repo():
-            for seen, row in too_far_ahead(timed.schedules, now):
+            for seen, row in firings.too_far_ahead(timed.schedules, now):
                 self._log.warning("a time lay too far ahead", repo=timed.repo.id, schedule=row.name)
                 await self._store.schedules.move_back(seen, row)
             try:
@@ -101,7 +88,7 @@ class ScheduleRunner(Service):
                 log = self._log.bind(repo=timed.repo.full_name)
                 log.warning("a policy could not be read for its schedules", why=str(error))
         for firing, runs in await self._store.schedules.open_firings():
-            done = finished(firing, runs)
+            done = firings.finished(firing, runs)
             if done is not None:
                 await self._store.schedules.settle(done)
                 self._tell(done)
@@ -119,25 +106,29 @@ class ScheduleRunner(Service):
             self._in_line[repo.id] = (row.ref, row.blob_sha)
         if isinstance(found, Broken):
             return
-        change = schedule_change(repo.id, _entries(found), timed.schedules, now)
+        change = firings.schedule_change(repo.id, _entries(found), timed.schedules, now)
         if change.put or change.drop:
             await self._store.schedules.save(change)
 
-    async def _fire(self, repo: Repo, schedule: Schedule) -> None:
+    async def _fire(self, repo: Repo, schedule: firings.Schedule) -> None:
         """Fire a schedule whose time has come; its policy may have changed meanwhile."""
         now = self._clock.now()
-        found = due_firing(schedule, now)
+        found = firings.due_firing(schedule, now)
         if found is None:
             return
-        firing = Firing(repo.id, schedule.name, found.at, FiringState.SKIPPED, note=found.note)
+        firing = firings.Firing(
+            repo.id, schedule.name, found.at, firings.FiringState.SKIPPED, note=found.note
+        )
         if found.too_late or not repo.active:
-            plan = plan_nothing(firing, FiringState.SKIPPED, "" if repo.active else _NOT_HERE)
+            plan = firings.plan_nothing(
+                firing, firings.FiringState.SKIPPED, "" if repo.active else _NOT_HERE
+            )
         else:
             at = await self._policies.of(repo, repo.default_branch)
             entry = _entry(at, schedule.name)
             if not isinstance(at, Broken) and (entry is None or entry.cron != schedule.cron):
                 await self._store.schedules.save(
-                    schedule_change(repo.id, _entries(at), (schedule,), now)
+                    firings.schedule_change(repo.id, _entries(at), (schedule,), now)
                 )
                 return
             plan = await self._plan(repo, firing, at)
@@ -145,58 +136,62 @@ class ScheduleRunner(Service):
         if await self._store.schedules.fire(schedule, found.then, plan.firing, changes, now):
             self._tell(plan.firing)
 
-    async def _fire_asked(self, repo: Repo, firing: Firing) -> None:
+    async def _fire_asked(self, repo: Repo, firing: firings.Firing) -> None:
         """Fire a schedule because an operator asked for it."""
         if repo.active:
             at = await self._policies.of(repo, repo.default_branch)
             plan = await self._plan(repo, firing, at)
         else:
-            plan = plan_nothing(firing, FiringState.SKIPPED, _NOT_HERE)
+            plan = firings.plan_nothing(firing, firings.FiringState.SKIPPED, _NOT_HERE)
         now = self._clock.now()
         if await self._store.schedules.fire_asked(
             plan.firing, audited(plan.changes, now, None), now
         ):
             self._tell(plan.firing)
 
-    async def _plan(self, repo: Repo, firing: Firing, at: PolicyAt | Broken | None) -> FiringPlan:
+    async def _plan(
+        self, repo: Repo, firing: firings.Firing, at: PolicyAt | Broken | None
+    ) -> firings.FiringPlan:
         """Plan a firing on the head of its branch, or say why it starts nothing."""
         entry = _entry(at, firing.name)
         if isinstance(at, Broken):
-            return refuse(firing, "the policy has errors")
+            return firings.refuse(firing, "the policy has errors")
         if entry is None:
-            return refuse(firing, "the policy has no schedule of this name now")
+            return firings.refuse(firing, "the policy has no schedule of this name now")
         branch = entry.ref or repo.default_branch
         own = await self._policies.of(repo, branch)
         if not isinstance(own, PolicyAt):
-            return refuse(firing, f"the policy of {branch} has errors")
+            return firings.refuse(firing, f"the policy of {branch} has errors")
         names = nightly_suites(own.policy, entry)
         if not names:
-            return refuse(firing, "it names no suite with the trigger nightly")
+            return firings.refuse(firing, "it names no suite with the trigger nightly")
         if own.policy.mode is Mode.DRY_RUN:
             would = f"dry run: would run {listing(names)} on {branch}"
-            return plan_nothing(firing, FiringState.SKIPPED, would)
+            return firings.plan_nothing(firing, firings.FiringState.SKIPPED, would)
         return await self._start(repo, firing, own, entry)
 
-    async def _start(self, repo: Repo, firing: Firing, own: PolicyAt, entry: Nightly) -> FiringPlan:
+    async def _start(
+        self, repo: Repo, firing: firings.Firing, own: PolicyAt, entry: Nightly
+    ) -> firings.FiringPlan:
         branch = entry.ref or repo.default_branch
         try:
             tip = await self._github.tip(repo, branch)
         except Permanent as error:
-            return refuse(firing, f"GitHub refuses to name its head: {error}")
+            return firings.refuse(firing, f"GitHub refuses to name its head: {error}")
         if tip is None:
-            return refuse(firing, f"there is no branch {branch}")
+            return firings.refuse(firing, f"there is no branch {branch}")
         commit = Commit(
             repo_id=repo.id,
             sha=tip,
             at=own,
-            source=firing_source(firing.name, firing.at),
+            source=firings.firing_source(firing.name, firing.at),
             rank=Rank.NIGHTLY,
             origin=Message("origin_nightly", name=firing.name, at=firing.at),
         )
         runs = await self._store.runs.at(repo.id, tip)
-        return plan_firing(firing, commit, entry, runs, self._maker())
+        return firings.plan_firing(firing, commit, entry, runs, self._maker())
 
-    def _tell(self, firing: Firing) -> None:
+    def _tell(self, firing: firings.Firing) -> None:
         self._log.info(
             "a schedule fired",
             repo_id=firing.repo_id,

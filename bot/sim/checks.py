@@ -40,15 +40,11 @@ class Checks:
         now = self._state.clock.now()
         suite = CheckSuite(self._state.new_id(), repo, app, sha, branch, now, now)
         if branch is None:
-            suite.head_branch = self._branch_at(repo, sha)
+            heads = repo.git.refs("refs/heads").items()
+            at = (ref.removeprefix("refs/heads/") for ref, tip in heads if tip == sha)
+            suite.head_branch = next(at, None)
         self._state.suites[suite.id] = suite
         return suite
-
-    def _branch_at(self, repo: Repo, sha: str) -> str | None:
-        for ref, tip in repo.git.refs("refs/heads").items():
-            if tip == sha:
-                return ref.removeprefix("refs/heads/")
-        return None
 
     def announce(self, repo: Repo, sha: str, branch: str, before: str | None, by: User) -> None:
         """Make the app's suite for a push to a branch of the repository and send its event."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -116,7 +117,8 @@ class GitRepo:
             index.read_tree(self._commit(parents[0]).tree)
         for path, content in files.items():
             if content is None:
-                _remove(index, path)
+                with suppress(OSError):  # was not there
+                    index.remove(path)
                 continue
             data = content.encode() if isinstance(content, str) else content
             mode = FileMode.BLOB_EXECUTABLE if data.startswith(b"#!") else FileMode.BLOB
@@ -227,13 +229,6 @@ def _changed(patch: pygit2.Patch) -> ChangedFile:
     before = delta.old_file.path if letter in "RC" else None
     _, added, removed = patch.line_stats
     return ChangedFile(side.path, STATUS[letter], before, added, removed, str(delta.new_file.id))
-
-
-def _remove(index: pygit2.Index, path: str) -> None:
-    try:
-        index.remove(path)
-    except OSError:  # was not there
-        return
 
 
 def _files_under(source: Path) -> Iterator[Path]:

@@ -265,7 +265,10 @@ class JobRunner:
         command = Command(argv, folder, self._environment(env) | files.prepare())
         stopping = self._stopping()
         code = await execute(command, self._log.output, stopping=stopping, owned=self._owned)
-        self._read_files(files, spec, step)
+        self._exported |= files.pairs("GITHUB_ENV")
+        self._paths += files.lines("GITHUB_PATH")
+        outputs = files.pairs("GITHUB_OUTPUT")
+        self._steps[spec.id or f"__{step.number}"] = {"outputs": outputs}
         return code
 
     def _stopping(self) -> Stopping:
@@ -284,12 +287,6 @@ class JobRunner:
         merged = base | env
         merged["PATH"] = ":".join([*reversed(self._paths), merged.get("PATH", "/usr/bin:/bin")])
         return merged
-
-    def _read_files(self, files: StepFiles, spec: StepSpec, step: Step) -> None:
-        self._exported |= files.pairs("GITHUB_ENV")
-        self._paths += files.lines("GITHUB_PATH")
-        outputs = files.pairs("GITHUB_OUTPUT")
-        self._steps[spec.id or f"__{step.number}"] = {"outputs": outputs}
 
     async def _use(self, spec: StepSpec, env: dict[str, str]) -> str:
         scope = self._scope(env)

@@ -186,7 +186,9 @@ class Pipeline:
         method, name, now = request.method, self._route.name, self._sim.state.clock.now()
         call = ApiCall(method, name, request.path_qs, response.status, _installation(who), now)
         self._sim.calls.append(call)
-        asked = (method, name, self._described_path(request), request.query_string, body)
+        # GitHub's description has one segment for each parameter.
+        params = {key: quote(text, safe="") for key, text in request.match_info.items()}
+        asked = (method, name, name.format(**params), request.query_string, body)
         self._check_seen(Seen(*asked, answer.status, answer.data, version))
         if fault is not None and fault.kind == "lost":
             await self._fail_to_answer(request, fault)
@@ -265,11 +267,6 @@ class Pipeline:
         headers = {**self._sim.limit.headers(installation), **headers}
         media = {"Content-Type": "application/json; charset=utf-8"} if body else {}
         return web.Response(status=status, body=body, headers={**headers, **media})
-
-    def _described_path(self, request: web.Request) -> str:
-        """Return the path with each parameter as one segment, as in GitHub's description."""
-        params = request.match_info.items()
-        return self._route.name.format(**{key: quote(text, safe="") for key, text in params})
 
 
 def _installation(who: Token | App | None) -> int | None:

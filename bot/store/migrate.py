@@ -42,13 +42,9 @@ def head_revision() -> str | None:
 
 async def revision(conn: AsyncConnection) -> str | None:
     """Return the database's revision; None before the first migration."""
-    return await conn.run_sync(_revision)
-
-
-def _revision(connection: Connection) -> str | None:
     from alembic.migration import MigrationContext  # noqa: PLC0415  as above
 
-    return MigrationContext.configure(connection).get_current_revision()
+    return await conn.run_sync(lambda it: MigrationContext.configure(it).get_current_revision())
 
 
 async def migrate(url: str) -> None:

@@ -11,18 +11,8 @@ from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Claimant, Run, State
 from bot.core.planning.plan import RunClaimants
+from bot.store import rows
 from bot.store.repos import was_dispatched
-from bot.store.rows import (
-    Reads,
-    in_repo,
-    load,
-    load_all,
-    load_by_run,
-    load_claimants,
-    load_repos,
-    load_runs,
-    with_claimants,
-)
 from bot.store.tables import checks, claimants, queue, rayjobs, repos, run_events, runs
 
 
@@ -57,7 +47,7 @@ class RunStory:
     rayjobs: tuple[RayJob, ...] = ()
 
 
-class RunReads(Reads):
+class RunReads(rows.Reads):
     """The reading half of ``Runs``."""
 
     async def at(self, repo_id: RepoId, sha: Sha) -> tuple[RunClaimants, ...]:
@@ -84,12 +74,12 @@ class RunReads(Reads):
 
     async def _with_claimants(self, *where: ColumnElement[bool]) -> tuple[RunClaimants, ...]:
         async with self._db.read() as conn:
-            return await with_claimants(conn, await load_runs(conn, *where))
+            return await rows.with_claimants(conn, await rows.load_runs(conn, *where))
 
     async def dispatched(self, repo_id: RepoId) -> tuple[Run, ...]:
         """Return the open runs of a repository that were dispatched, oldest first."""
         async with self._db.read() as conn:
-            return await load_runs(
+            return await rows.load_runs(
                 conn, runs.c.repo_id == repo_id, runs.c.state != State.DONE, was_dispatched()
             )
 
@@ -98,9 +88,9 @@ class RunReads(Reads):
         # No text and no input can look so: an input's value is a text.
         native = cast(runs.c.snapshot, Text).contains('"start":"native","inputs":{')
         async with self._db.read() as conn:
-            found = await load_runs(conn, runs.c.state != State.DONE, native)
+            found = await rows.load_runs(conn, runs.c.state != State.DONE, native)
             ids = {run.repo_id for run in found}
-            known = await load_all(conn, Repo, repos, repos.c.active, repos.c.id.in_(ids))
+            known = await rows.load_all(conn, Repo, repos, repos.c.active, repos.c.id.in_(ids))
         return tuple(
             (repo, tuple(run for run in found if run.repo_id == repo.id))
             for repo in sorted(known, key=lambda repo: repo.id)
@@ -139,15 +129,15 @@ class RunReads(Reads):
 
     async def _last(self, *where: ColumnElement[bool]) -> Run | None:
         async with self._db.read() as conn:
-            found = await load_runs(conn, *where)
+            found = await rows.load_runs(conn, *where)
         return found[-1] if found else None
 
     async def search(self, query: RunQuery) -> tuple[ListedRun, ...]:
         """Return runs, newest first: ids grow with time and are the table's own order."""
         chosen = select(runs).where(*_where(query)).order_by(runs.c.id.desc()).limit(query.limit)
         async with self._db.read() as conn:
-            found = [load(Run, row) for row in (await conn.execute(chosen)).mappings()]
-            known = await load_repos(conn, {run.repo_id for run in found})
+            found = [rows.load(Run, row) for row in (await conn.execute(chosen)).mappings()]
+            known = await rows.load_repos(conn, {run.repo_id for run in found})
         return tuple(ListedRun(run, known.get(run.repo_id)) for run in found)
 
     async def ids_from(self, start: str, *, limit: int) -> tuple[RunId, ...]:
@@ -161,14 +151,14 @@ class RunReads(Reads):
     async def story(self, run_id: RunId) -> RunStory | None:
         """Return a run with its claimants, events and RayJobs; None if there is none."""
         async with self._db.read() as conn:
-            found = await load_runs(conn, runs.c.id == run_id)
+            found = await rows.load_runs(conn, runs.c.id == run_id)
             if not found:
                 return None
             [run] = found
-            known = await load_repos(conn, {run.repo_id})
-            claiming = await load_claimants(conn, [run_id])
-            events = await load_by_run(conn, RunEvent, run_events, [run_id])
-            jobs = await load_by_run(conn, RayJob, rayjobs, [run_id])
+            known = await rows.load_repos(conn, {run.repo_id})
+            claiming = await rows.load_claimants(conn, [run_id])
+            events = await rows.load_by_run(conn, RunEvent, run_events, [run_id])
+            jobs = await rows.load_by_run(conn, RayJob, rayjobs, [run_id])
         return RunStory(
             run,
             known.get(run.repo_id),
@@ -181,7 +171,7 @@ class RunReads(Reads):
 def _where(query: RunQuery) -> list[ColumnElement[bool]]:
     where: list[ColumnElement[bool]] = []
     if query.repo is not None:
-        where.append(in_repo(query.repo, runs.c.repo_id))
+        where.append(rows.in_repo(query.repo, runs.c.repo_id))
     if query.sha is not None:
         where.append(runs.c.sha.startswith(query.sha, autoescape=True))
     if query.number is not None:

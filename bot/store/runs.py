@@ -108,7 +108,8 @@ class Runs(RunReads):
         """
 
         async def work(conn: AsyncConnection) -> bool:
-            await _lock_queue(conn, save)
+            if save.release_all or save.release:  # before the run, as ``Queue.acquire`` does
+                await lock_queue(conn, save.run.repo_id)
             if await _claimed_meanwhile(conn, lease, save):
                 await _return_unchanged(conn, lease, now)
                 return False
@@ -185,12 +186,6 @@ def _written(*, chosen: bool, back: bool) -> Update:
         (poked, bindparam("due_if_poked", type_=Time())), else_=bindparam("due_then", type_=Time())
     )
     return change.values(due=due)
-
-
-async def _lock_queue(conn: AsyncConnection, save: SaveRun) -> None:
-    """Lock the queue before the run: ``Queue.acquire`` locks in the same order."""
-    if save.release_all or save.release:
-        await lock_queue(conn, save.run.repo_id)
 
 
 async def _claimed_meanwhile(conn: AsyncConnection, lease: leases.Lease, save: SaveRun) -> bool:

@@ -49,7 +49,9 @@ class _BlockReader:
     def reads(self, line: str) -> bool:
         """Take the next line; return True if it belongs to a top-level paragraph."""
         if self._fence:
-            self._close_fence(line)
+            found = _FENCE.fullmatch(line)
+            if found and found[1].startswith(self._fence) and not found[2].strip(" \t"):
+                self._fence = ""
             return False
         if self._until is not None:
             self._until = None if self._until.search(line) else self._until
@@ -58,11 +60,6 @@ class _BlockReader:
             self._inside, self._ticks = False, 0
             return False
         return self._in_paragraph(line)
-
-    def _close_fence(self, line: str) -> None:
-        found = _FENCE.fullmatch(line)
-        if found and found[1].startswith(self._fence) and not found[2].strip(" \t"):
-            self._fence = ""
 
     def _in_paragraph(self, line: str) -> bool:
         opened = _FENCE.fullmatch(line)

@@ -1,7 +1,6 @@
 """From a comment's text to commands; a mistake stops its line and says what to type."""
 
 import re
-from collections.abc import Iterator
 from difflib import get_close_matches
 
 from bot.core.commands.lines import top_level
@@ -26,19 +25,13 @@ _ALIKE = 0.75  # a first word so close to a verb was meant as that verb, not as 
 def parse(messages: Messages, body: str) -> tuple[Command, ...]:
     """Return the commands of a comment in order; a line that can't be followed is a mistake."""
     found: list[Command] = []
-    for line, rest in _command_lines(body):
+    for match in filter(None, map(_LINE.fullmatch, top_level(body))):
+        line = match[0].strip()
         if len(found) == MAX_COMMANDS:
             found.append(Mistake(TypedLine(line), messages("mistake_many", limit=MAX_COMMANDS)))
             break
-        found.append(_read(messages, line, rest))
+        found.append(_read(messages, line, match[1] or match[2] or ""))
     return tuple(found)
-
-
-def _command_lines(body: str) -> Iterator[tuple[str, str]]:
-    for line in top_level(body):
-        found = _LINE.fullmatch(line)
-        if found:
-            yield line.strip(), found[1] or found[2] or ""
 
 
 def _read(messages: Messages, line: str, rest: str) -> Command:

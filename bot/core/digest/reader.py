@@ -243,7 +243,9 @@ class Reader:
             self.failed_segment = self.segment
         match = _CANN.match(line.text)
         if match and _is_cann(match):
-            self._cann(line, match["at"] or match["at2"] or match["at3"] or "")
+            failure = self._failure(line, Kind.CANN, None)
+            failure.time = match["at"] or match["at2"] or match["at3"] or ""
+            self._keep(failure, line)
             return
         signature = self.book.find(line.text, self.board.notes) or self.book.by_codes(codes)
         if signature is not None:
@@ -252,11 +254,6 @@ class Reader:
             self._keep(self._failure(line, Kind.LINE, None), line)
         elif not codes and not line.tag:
             self._means = _NOTHING
-
-    def _cann(self, line: Line, at: str) -> None:
-        failure = self._failure(line, Kind.CANN, None)
-        failure.time = at
-        self._keep(failure, line)
 
     def _signed(self, line: Line, signature: LogSign) -> None:
         if signature.clears is not None:

@@ -158,13 +158,6 @@ class Traces:
             link.frame(evidence.Frame(frame[1], int(frame[2])))
         return True
 
-    @staticmethod
-    def _thread(state: TraceState, link: evidence.Link, *, current: bool) -> None:
-        """Begin a thread's frames: the current thread counts, otherwise the first one."""
-        if current:
-            link.frames.clear()
-        state.threads = 1 if current or not link.frames else 2
-
     def _fault(self, state: TraceState, line: Line, frame: re.Match[str]) -> bool:
         """Read a frame of a `most recent call first` list: the first one is the deepest."""
         link, failure = state.after, state.failure
@@ -233,7 +226,10 @@ class Traces:
             state.after = None
             return False
         if _CURRENT.match(text):
-            self._thread(state, link, current=text.startswith("Current"))
+            current = text.startswith("Current")  # this thread counts, otherwise the first one
+            if current:
+                link.frames.clear()
+            state.threads = 1 if current or not link.frames else 2
             return True
         if not text.strip():
             state.blank = True

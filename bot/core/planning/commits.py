@@ -9,15 +9,7 @@ from bot.core.model.ids import RepoId, Sha
 from bot.core.model.people import Account
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.snapshot import Snapshot
-from bot.core.planning.attempts import (
-    AttemptMaker,
-    AttemptRequest,
-    Claim,
-    PolicyAt,
-    freeze,
-    latest_runs,
-    next_attempt,
-)
+from bot.core.planning import attempts
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.policy.models import Policy, Trigger
 from bot.core.policy.selection import ChangedFile, Selection, select
@@ -39,7 +31,7 @@ class Commit:
 
     repo_id: RepoId
     sha: Sha
-    at: PolicyAt
+    at: attempts.PolicyAt
     source: str  # the claimant's
     rank: Rank
     origin: Message  # "the merge group of #12"
@@ -49,21 +41,21 @@ class Commit:
 
     def freeze(self, suite: str, reason: Message) -> Snapshot:
         """Freeze a suite as the policy has it now."""
-        return freeze(self.at, suite, self.files, reason)
+        return attempts.freeze(self.at, suite, self.files, reason)
 
-    def request(self, suite: str, reason: Message, attempts: list[Run]) -> AttemptRequest:
-        """Return the request for a suite; ``attempts`` are its own at this commit."""
+    def request(self, suite: str, reason: Message, own: list[Run]) -> attempts.AttemptRequest:
+        """Return the request for a suite; ``own`` are its own at this commit."""
         frozen = self.freeze(suite, reason)
-        counting = [run for run in attempts if speaks_for(run, frozen)]
-        return AttemptRequest(
+        counting = [run for run in own if speaks_for(run, frozen)]
+        return attempts.AttemptRequest(
             repo_id=self.repo_id,
             sha=self.sha,
             number=self.number,
             snapshot=frozen,
             origin=self.origin,
-            claims=(Claim(self.source, rank=self.rank),),
-            before=latest_runs(attempts).get(suite),
-            counting=latest_runs(counting).get(suite),
+            claims=(attempts.Claim(self.source, rank=self.rank),),
+            before=attempts.latest_runs(own).get(suite),
+            counting=attempts.latest_runs(counting).get(suite),
             not_before=None if frozen.native else self.not_before,
         )
 
@@ -85,7 +77,7 @@ def start(
     reasons: dict[str, Message],
     runs: Iterable[RunClaimants],
     runs_again: RunsAgain,
-    maker: AttemptMaker,
+    maker: attempts.AttemptMaker,
 ) -> Plan:
     """Start suites at a commit, or join their open attempts.
 
@@ -146,19 +138,21 @@ def rerun_candidates(runs: tuple[RunClaimants, ...], *, group: bool) -> dict[str
     return found
 
 
-def rerun_request(candidate: RunClaimants, who: Account) -> AttemptRequest:
+def rerun_request(candidate: RunClaimants, who: Account) -> attempts.AttemptRequest:
     """Return the request for the next attempt, for the same claimants."""
     before = candidate.run
     claims = tuple(claim_again(claimant, who) for claimant in candidate.claimants)
-    return replace(next_attempt(before, quote(who.login)), claims=claims, continues=before)
+    return replace(attempts.next_attempt(before, quote(who.login)), claims=claims, continues=before)
 
 
-def claim_again(claimant: Claimant, who: Account) -> Claim:
+def claim_again(claimant: Claimant, who: Account) -> attempts.Claim:
     """Return the claim of the same claimant to an attempt that a person asked for.
 
     The attempt waits in the class of what people ask for, or in a higher one.
     """
-    return Claim(claimant.source, auto=False, by=who, rank=Rank(min(claimant.rank, Rank.APPROVED)))
+    return attempts.Claim(
+        claimant.source, auto=False, by=who, rank=Rank(min(claimant.rank, Rank.APPROVED))
+    )
 
 
 def suites_to_rerun(known: dict[str, RunClaimants], clicked: Run | None) -> list[str]:

@@ -19,7 +19,9 @@ def gate_title(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
         case GateReason.CLOSED:
             return capital(writer.words(view.closed))
         case GateReason.DRY_RUN:
-            return _dry_run(writer, stand)
+            lines = tuple(line for line in stand.lines if line.auto)
+            key = "gate_dry_run" if lines else "gate_dry_run_none"
+            return writer.text(key, suites=_names(writer, lines))
         case GateReason.FAILED:
             return _failed(writer, stand)
         case GateReason.APPROVAL:
@@ -43,13 +45,6 @@ def _at(stand: Standing, where: SuiteState) -> tuple[SuiteLine, ...]:
 
 def _names(writer: MarkdownWriter, lines: tuple[SuiteLine, ...]) -> str:
     return writer.words(listing([line.suite for line in lines]))
-
-
-def _dry_run(writer: MarkdownWriter, stand: Standing) -> str:
-    lines = tuple(line for line in stand.lines if line.auto)
-    if not lines:
-        return writer.text("gate_dry_run_none")
-    return writer.text("gate_dry_run", suites=_names(writer, lines))
 
 
 def _failed(writer: MarkdownWriter, stand: Standing) -> str:

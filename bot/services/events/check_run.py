@@ -13,7 +13,6 @@ from bot.core.messages import Message
 from bot.core.model.command import COMMAND, SHA_CHARS
 from bot.core.model.ids import short
 from bot.core.model.runs import Run, State
-from bot.core.model.selections import StoredSelection
 from bot.core.model.views import GateDue
 from bot.core.planning import permissions
 from bot.core.planning.attempts import PolicyAt, latest
@@ -158,7 +157,10 @@ class CheckRuns(Service):
             else:
                 await self._start_again(event, candidates[name], builder)
         if builder.new_runs:
-            return _started_without_pull(event, group, builder)
+            # A merge group's gate is looked at anew.
+            gates = (GateDue(event.repo.id, event.sha, 0, name=group.data.gate),) if group else ()
+            made, audit = tuple(builder.new_runs), tuple(builder.audit)
+            return Plan(repo=event.repo, gates=gates, new_runs=made, audit=audit)
         text = "\n\n".join(dict.fromkeys(builder.said))
         if not text:
             text = self._messages("nothing_to_rerun", sha=code(short(event.sha)))
@@ -211,13 +213,3 @@ class CheckRuns(Service):
         where = (event.repo.id, None, event.sha)
         now, who = self._clock.now(), event.sender
         return AuditEntry(now, who.login, what, allowed, rule, *where, who_id=who.id)
-
-
-def _started_without_pull(
-    event: Click, group: StoredSelection | None, builder: PlanBuilder
-) -> Plan:
-    """Return the plan of a re-run; a merge group's gate is looked at anew."""
-    gates = (GateDue(event.repo.id, event.sha, 0, name=group.data.gate),) if group else ()
-    return Plan(
-        repo=event.repo, gates=gates, new_runs=tuple(builder.new_runs), audit=tuple(builder.audit)
-    )

@@ -65,23 +65,18 @@ class Inbox(Service):
             now = self._clock.now()
             if not await self._store.commit(audited(plan, now, delivery.guid), now, done=lease):
                 log.warning("a delivery lost its lease or its head moved; it is handled anew")
-        except Transient as error:
-            await self._retry_later(lease, delivery, str(error), error.retry_after_s)
+        except Transient as error:  # GitHub's failure does not count against the delivery
+            wait_s = error.retry_after_s
+            due = self._due(2 ** min(delivery.tries + 1, 6) if wait_s is None else wait_s)
+            await self._store.deliveries.retry(
+                lease, due=due, note=str(error), park=False, counts=False
+            )
         except Permanent as error:  # such as an app that was removed meanwhile
             log.error("GitHub refuses what a delivery needs", why=str(error), status=error.status)
             await self._failed(lease, delivery, error)
         except Exception as error:  # noqa: BLE001  one broken delivery must not stop the rest
             self._worker.failed("inbox", error, log)
             await self._failed(lease, delivery, error)
-
-    async def _retry_later(
-        self, lease: Lease, delivery: Delivery, note: str, wait_s: float | None
-    ) -> None:
-        """Try the delivery again later; GitHub's failure does not count against it."""
-        seconds = wait_s if wait_s is not None else 2 ** min(delivery.tries + 1, 6)
-        await self._store.deliveries.retry(
-            lease, due=self._due(seconds), note=note, park=False, counts=False
-        )
 
     async def _failed(self, lease: Lease, delivery: Delivery, error: Exception) -> None:
         park = delivery.tries + 1 >= MAX_TRIES

@@ -8,15 +8,7 @@ from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent, Source
 from bot.core.model.views import GateDue
 from bot.core.model.workflow_runs import WorkflowRun
-from bot.core.planning.attempts import (
-    AttemptMaker,
-    AttemptRequest,
-    Claim,
-    NewRun,
-    PolicyAt,
-    freeze,
-    latest_runs,
-)
+from bot.core.planning import attempts
 from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import pr_source
 from bot.core.policy.models import Mode
@@ -40,7 +32,7 @@ class Natives(Service):
         pulls = await self._store.pulls.at(repo.id, seen.head_sha)
         base = pulls[0].base_ref if pulls else repo.default_branch
         at = await self._policies.of(repo, base)
-        if not isinstance(at, PolicyAt) or at.policy.mode is not Mode.ON:
+        if not isinstance(at, attempts.PolicyAt) or at.policy.mode is not Mode.ON:
             return Plan(repo=repo)
         names = native.native_suites(at.policy, seen.path)
         if not names:
@@ -60,21 +52,23 @@ class Natives(Service):
         self,
         repo: Repo,
         seen: WorkflowRun,
-        found: tuple[PolicyAt, tuple[str, ...], tuple[Pull, ...]],
+        found: tuple[attempts.PolicyAt, tuple[str, ...], tuple[Pull, ...]],
         source: Source,
     ) -> Plan:
         at, names, pulls = found
         now = self._clock.now()
-        maker = AttemptMaker(now, self._new_id)
+        maker = attempts.AttemptMaker(now, self._new_id)
         known = [item.run for item in await self._store.runs.at(repo.id, seen.head_sha)]
-        new_runs: list[NewRun] = []
+        new_runs: list[attempts.NewRun] = []
         told: list[RunEvent] = []
         for name in names:
-            attempts = [run for run in known if run.suite == name]
-            if not native.may_adopt(seen, attempts):
+            its = [run for run in known if run.suite == name]
+            if not native.may_adopt(seen, its):
                 continue
             request = _request(seen, at, name, pulls)
-            run, claimants = maker.make(replace(request, before=latest_runs(attempts).get(name)))
+            run, claimants = maker.make(
+                replace(request, before=attempts.latest_runs(its).get(name))
+            )
             new_runs.append((run, claimants))
             told += [
                 RunEvent(run.id, source, now, what)
@@ -89,13 +83,15 @@ class Natives(Service):
         )
 
 
-def _request(seen: WorkflowRun, at: PolicyAt, name: str, pulls: tuple[Pull, ...]) -> AttemptRequest:
+def _request(
+    seen: WorkflowRun, at: attempts.PolicyAt, name: str, pulls: tuple[Pull, ...]
+) -> attempts.AttemptRequest:
     """Ask for a row of its own; the store takes a row that waits already instead."""
-    return AttemptRequest(
+    return attempts.AttemptRequest(
         repo_id=pulls[0].repo_id,
         sha=seen.head_sha,
         number=pulls[0].number,
-        snapshot=freeze(at, name, (), native.UNREQUESTED),
+        snapshot=attempts.freeze(at, name, (), native.UNREQUESTED),
         origin=Message("origin_github", event=seen.event),
-        claims=tuple(Claim(pr_source(pull.number), auto=False) for pull in pulls),
+        claims=tuple(attempts.Claim(pr_source(pull.number), auto=False) for pull in pulls),
     )
