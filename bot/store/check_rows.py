@@ -23,17 +23,13 @@ _INHERITED = ("repo_id", "sha", "name", "run_id", "number", "closed")
 
 async def add_run_check(conn: AsyncConnection, run: Run, now: datetime) -> None:
     """Make a run's check row, due now; its external id is the run's own."""
-    row = {
-        "external_id": run.id,
-        "run_id": run.id,
-        "repo_id": run.repo_id,
-        "sha": run.sha,
-        "name": f"Ascend / {run.suite}",
-        "number": run.number or 0,
-        "due": now,
-        "touched_at": now,
-    }
-    await conn.execute(insert(conn, checks), row)
+    named = {"run_id": run.id, "name": f"Ascend / {run.suite}", "number": run.number or 0}
+    await conn.execute(insert(conn, checks), _row(run, run.id, now) | named)
+
+
+def _row(its: Run | GateDue | Proposal, external_id: str, now: datetime) -> dict[str, Any]:
+    where = {"repo_id": its.repo_id, "sha": its.sha}
+    return {"external_id": external_id, **where, "due": now, "touched_at": now}
 
 
 async def touch_gate(conn: AsyncConnection, gate: GateDue, now: datetime, new_id: NewId) -> None:
@@ -46,15 +42,7 @@ async def touch_gate(conn: AsyncConnection, gate: GateDue, now: datetime, new_id
     if gate.closed:
         await _close_gate(conn, current, gate, now)
         return
-    row = {
-        "external_id": new_id(now),
-        "repo_id": gate.repo_id,
-        "sha": gate.sha,
-        "name": _GATE,
-        "due": now,
-        "touched_at": now,
-        **_gate_values(gate),
-    }
+    row = {**_row(gate, new_id(now), now), "name": _GATE, **_gate_values(gate)}
     made = await conn.execute(
         insert(conn, checks)
         .on_conflict_do_nothing(index_elements=["repo_id", "sha"], index_where=_gate_row())
@@ -84,16 +72,8 @@ async def _close_gate(
 
 async def add_proposal(conn: AsyncConnection, proposal: Proposal, now: datetime) -> None:
     """Make the check of a proposed policy, due now; the same proposal is shown once."""
-    row = {
-        "external_id": proposal.key,
-        "repo_id": proposal.repo_id,
-        "sha": proposal.sha,
-        "name": f"{proposal.gate} policy",
-        "number": proposal.number,
-        "proposal": proposal,
-        "due": now,
-        "touched_at": now,
-    }
+    named = {"name": f"{proposal.gate} policy", "number": proposal.number, "proposal": proposal}
+    row = _row(proposal, proposal.key, now) | named
     await conn.execute(insert(conn, checks).on_conflict_do_nothing(), row)
 
 
@@ -108,10 +88,7 @@ def _no_run() -> ColumnElement[bool]:
 
 def _gate_values(gate: GateDue) -> dict[str, Any]:
     known = {"number": gate.number, "name": gate.name}
-    return {
-        "closed": gate.closed,
-        **{name: value for name, value in known.items() if value},
-    }
+    return {"closed": gate.closed} | {name: value for name, value in known.items() if value}
 
 
 def _bumped(now: datetime) -> dict[str, Any]:
@@ -205,20 +182,10 @@ async def retry_refused_checks(
 
 async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:
     """Make a reply, or change its text; it is due now."""
-    row = {
-        "comment_id": reply.comment_id,
-        "repo_id": reply.repo_id,
-        "number": reply.number,
-        "head": reply.head,
-        "made_at": now,
-        "due": now,
-    }
-    changed = {
-        "head": reply.head,
-        "want_version": replies.c.want_version + 1,
-        "due": now,
-        "given_up": False,
-    }
+    due = {"head": reply.head, "due": now}
+    where = {"comment_id": reply.comment_id, "repo_id": reply.repo_id, "number": reply.number}
+    row = {**where, **due, "made_at": now}
+    changed = {**due, "want_version": replies.c.want_version + 1, "given_up": False}
     await conn.execute(
         insert(conn, replies)
         .values(row)

@@ -32,6 +32,7 @@ Commit = tuple[RepoId, Sha]
 
 # Progress of a run is shown at most so often.
 PROGRESS_EVERY = timedelta(seconds=60)
+_OF_ROW = ("external_id", "sha", "name", "github_id", "create_tried", "ended", "want_version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +156,10 @@ async def _due_checks(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tupl
     return tuple(
         DueCheck(
             lease=lease_of(row, row["external_id"]),
-            external_id=row["external_id"],
             repo=known[row["repo_id"]],
-            sha=row["sha"],
-            name=row["name"],
-            github_id=row["github_id"],
-            create_tried=row["create_tried"],
-            ended=row["ended"],
-            want_version=row["want_version"],
             view=view(row),
             remark=row["remark"],
+            **{name: row[name] for name in _OF_ROW},
         )
         for row in rows
     )

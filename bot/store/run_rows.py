@@ -56,10 +56,10 @@ async def add_claimants(conn: AsyncConnection, added: list[Claimant], now: datet
     """Add claimants and poke their runs. A run that had lost its last claimant goes on."""
     if not added:
         return
-    for claimant in added:
-        await conn.execute(_put_claimant(conn), values(claimant))
-    await _clear_supersede(conn, {claimant.run_id for claimant in added})
-    await poke_runs(conn, {claimant.run_id for claimant in added}, now)
+    await conn.execute(_put_claimant(conn), [values(claimant) for claimant in added])
+    run_ids = {claimant.run_id for claimant in added}
+    await _clear_supersede(conn, run_ids)
+    await poke_runs(conn, run_ids, now)
 
 
 def _put_claimant(conn: AsyncConnection) -> Executable:
@@ -142,15 +142,9 @@ async def add_run_events(conn: AsyncConnection, added: tuple[RunEvent, ...]) -> 
     """Add new events of stored runs; return the runs that got one."""
     if not added:
         return set()
-    known = await conn.scalars(
-        select(runs.c.id).where(runs.c.id.in_({run_event.run_id for run_event in added}))
-    )
-    run_ids = set(known)
-    rows = [
-        {**values(run_event), "key": run_event.key}
-        for run_event in added
-        if run_event.run_id in run_ids
-    ]
+    run_ids = {one.run_id for one in added}
+    run_ids = set(await conn.scalars(select(runs.c.id).where(runs.c.id.in_(run_ids))))
+    rows = [{**values(one), "key": one.key} for one in added if one.run_id in run_ids]
     if not rows:
         return set()
     query = insert(conn, run_events).on_conflict_do_nothing().returning(run_events.c.run_id)

@@ -95,14 +95,9 @@ class Digester:
 
     def _digest(self, reader: Reader, choice: Chosen, tail: tuple[str, ...], lines: int) -> Digest:
         best, progress = choice.best, reader.clock.progress()
+        whole: Any = {"lines": lines, "bytes": self.bytes, "progress": progress, "tail": tail}
         if best is None:
-            return Digest(
-                title="Nothing in this log failed",
-                lines=lines,
-                bytes=self.bytes,
-                progress=progress,
-                tail=tail,
-            )
+            return Digest(title="Nothing in this log failed", **whole)
         annotations = self._annotations(choice, best)
         chosen = excerpt_of(best, annotations[0].path if annotations else None, reader.noise)
         excerpt = tuple(bounded(redacted(chosen, self._redact), best.no))
@@ -119,10 +114,7 @@ class Digester:
             traceback=folded(best if best.failure.trace else told, self._redact),
             annotations=annotations,
             hint=choice.hint,
-            lines=lines,
-            bytes=self.bytes,
-            progress=progress,
-            tail=tail,
+            **whole,
         )
 
     def _annotations(self, choice: Chosen, best: Verdict) -> tuple[Location, ...]:
