@@ -1,7 +1,7 @@
 """Looks regularly for what webhooks missed, and deletes old rows."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -136,8 +136,7 @@ class Sweeper(Service):
             came_back = known.outcome is Outcome.SUPERSEDED and item.conclusion != "cancelled"
             if not came_back or now - waiting.created_at < LATE_PULL:
                 return
-        seen = replace(item, created_at=None)  # it need not wait for its pull request
-        await self._commit(await self._natives.seen(repo, seen, Source.POLL))
+        await self._commit(await self._natives.seen(repo, item, Source.POLL))
 
     async def _redeliver_lost(self) -> None:
         """Ask GitHub to redeliver what it could not deliver: it does not retry by itself."""

@@ -294,13 +294,17 @@ def run_json(state: m.State, run: m.Run) -> Json:
         "run_attempt": run.attempt,
         "run_started_at": stamp(run.started_at),
         "previous_attempt_url": earlier,
-        "pull_requests": pulls_at(state, run.suite) if run.pull else [],
+        "pull_requests": pulls_at(state, run.suite) if run.pull and not run.pull.is_fork else [],
         "actor": user_json(state, run.actor),
         "triggering_actor": user_json(state, run.triggering_actor),
         "head_commit": simple_commit(run.repo.git.info(run.head_sha)),
         "repository": repo_minimal(state, run.repo),
-        "head_repository": repo_minimal(state, run.repo),
+        "head_repository": repo_minimal(state, _head_repo(run)),
     }
+
+
+def _head_repo(run: m.Run) -> m.Repo:
+    return (run.pull.head_repo if run.pull else None) or run.repo
 
 
 def job_json(state: m.State, job: m.Job) -> Json:

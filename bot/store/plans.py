@@ -13,9 +13,9 @@ from bot.ports.wake import Topic
 from bot.store import check_rows, repos, run_rows
 from bot.store.audit import add_audit
 from bot.store.database import NewId, insert
-from bot.store.pulls import restate, save_head
+from bot.store.pulls import restate, save_head, save_pull
 from bot.store.rows import upsert, values
-from bot.store.tables import approvals, policies, pulls, pushes, runs, selections
+from bot.store.tables import approvals, policies, pushes, runs, selections
 
 
 async def write_plan(conn: AsyncConnection, plan: Plan, now: datetime, new_id: NewId) -> None:
@@ -52,8 +52,9 @@ async def _save_records(conn: AsyncConnection, plan: Plan) -> None:
     if plan.push is not None:  # a commit keeps its first pusher
         pushed = insert(conn, pushes).values(values(plan.push))
         await conn.execute(pushed.on_conflict_do_nothing())
+    if plan.pull is not None:
+        await save_pull(conn, plan.pull)
     for table, record in (
-        (pulls, plan.pull),
         (selections, plan.selection),
         (approvals, plan.approval),
         (policies, plan.policy),

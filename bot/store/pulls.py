@@ -122,6 +122,20 @@ async def is_head(conn: AsyncConnection, basis: Pull) -> bool:
     return found is not None and tuple(found) == (basis.head_sha, basis.base_ref)
 
 
+async def save_pull(conn: AsyncConnection, pull: Pull) -> None:
+    """Write a pull request; where its base is another one now, the time of that is kept."""
+    query = insert(conn, pulls).values(values(pull))
+    new = query.excluded
+    changed: dict[str, Any] = {name: new[name] for name in values(pull)}
+    moved = pulls.c.base_ref != new.base_ref
+    changed["based_at"] = case(
+        (moved, new.updated_at), else_=func.coalesce(new.based_at, pulls.c.based_at)
+    )
+    await conn.execute(
+        query.on_conflict_do_update(index_elements=["repo_id", "number"], set_=changed)
+    )
+
+
 async def restate(conn: AsyncConnection, restated: Restated) -> None:
     """Write a selection that changed, unless it was made anew since it was read."""
     read = restated.read

@@ -32,18 +32,19 @@ async def lock_runs(conn: AsyncConnection, run_ids: set[RunId]) -> set[RunId]:
 
 
 async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:
-    """Insert a run, due now, or return the open run of its (repository, SHA, suite)."""
+    """Insert a run, due now, or return the open run of its (repository, SHA, suite, essence)."""
     same = (runs.c.repo_id == run.repo_id) & (runs.c.sha == run.sha) & (runs.c.suite == run.suite)
-    attempt = run.attempt
+    attempt, essence = run.attempt, run.snapshot.essence
     for _ in range(_TRIES):
-        row = {**values(run), "attempt": attempt, "due": now}
+        row = {**values(run), "essence": essence, "attempt": attempt, "due": now}
         made = await conn.execute(
             insert(conn, runs).on_conflict_do_nothing().returning(runs.c.id), row
         )
         if made.first() is not None:
             await add_run_check(conn, run, now)
             return run.id
-        acquired = select(runs.c.id).where(same, runs.c.state != State.DONE).with_for_update()
+        is_open = (runs.c.essence == essence) & (runs.c.state != State.DONE)
+        acquired = select(runs.c.id).where(same, is_open).with_for_update()
         holder = (await conn.execute(acquired)).scalar()
         if holder is not None:
             return RunId(holder)

@@ -69,6 +69,7 @@ pulls = sa.Table(
     sa.Column("head_ref", columns.Plain, nullable=False),
     *columns.account("head_owner"),
     sa.Column("head_name", columns.Plain, nullable=False),
+    sa.Column("based_at", columns.Time),
     sa.Index("pulls_at", "repo_id", "head_sha"),
 )
 
@@ -139,6 +140,7 @@ runs = sa.Table(
     sa.Column("repo_id", sa.BigInteger, nullable=False),
     sa.Column("sha", sa.Text, nullable=False),
     sa.Column("suite", sa.Text, nullable=False),
+    sa.Column("essence", sa.Text, nullable=False),  # the snapshot's
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("snapshot", columns.Packed(Snapshot, kept=512), nullable=False),
     sa.Column("created_at", columns.Time, nullable=False),
@@ -170,7 +172,7 @@ runs = sa.Table(
     *columns.lease(),
     sa.UniqueConstraint("repo_id", "sha", "suite", "attempt", name="runs_attempt"),
     columns.partial_index(
-        "runs_open", "repo_id", "sha", "suite", where="state <> 'done'", unique=True
+        "runs_open", "repo_id", "sha", "suite", "essence", where="state <> 'done'", unique=True
     ),
     columns.due_index("runs"),
     sa.Index("runs_of_actions", "repo_id", "actions_run_id"),

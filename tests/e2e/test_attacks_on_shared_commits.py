@@ -2,11 +2,13 @@
 
 from bot.sim import NewPull
 from bot.sim.model import Pull
-from tests.e2e.native_suites import check, ended, natives
+from tests.e2e.native_suites import FILE, check, ended, natives
 from tests.e2e.native_suites import started as started_by_github
 from tests.e2e.people import press, say, stands, started, unharmed, waits
-from tests.e2e.test_attacks_on_gates import GREEN, RED, gate
+from tests.e2e.test_attacks_on_gates import GREEN, RED, gate, weak_base, workflows
 from tests.e2e.world import World
+
+RUNS = ("in_progress", None)
 
 
 def decoy(world: World, base: str | None = None, author: str = "stranger") -> Pull:
@@ -146,3 +148,62 @@ async def test_a_pull_request_of_a_merge_groups_commit_does_not_hold_up_the_queu
     await stands(world)
     shown = world.gate(group["head_sha"])
     assert (shown.status, shown.conclusion) == GREEN
+
+
+async def test_a_native_run_of_another_base_does_not_turn_the_gate_green(world: World) -> None:
+    await natives(world)
+    world.github.people.push_branch("maintainer", {"docs/o.md": "1"}, "old")
+    pull, theirs = world.open_pull("writer", "npu/a.py"), decoy(world, "old")
+    await stands(world)
+    await takes_over(world, theirs, pull)
+    await ended(world, await started_by_github(world, theirs))
+    assert gate(world, pull) == RUNS
+    await ended(world, await started_by_github(world, pull), "failure", "ValueError: x\n")
+    assert gate(world, pull) == RED
+    mine = world.github.people.open_pull("writer", {"npu/b.py": "1"})
+    second = decoy(world, "old", "writer")
+    await stands(world)
+    await takes_over(world, second, mine)
+    await ended(world, await started_by_github(world, second))  # GitHub does not say of which
+    assert gate(world, mine) == RUNS
+
+
+async def test_a_native_run_from_before_a_retarget_does_not_turn_the_gate_green(
+    world: World,
+) -> None:
+    await natives(world)
+    world.github.people.push_branch("maintainer", {"docs/o.md": "1"}, "old")
+    await world.settle()
+    deliveries = world.github.deliveries
+    deliveries.hold()
+    pull = world.github.people.open_pull("writer", {"npu/a.py": "1"}, NewPull(base="old"))
+    run = world.github.actions.native(pull, FILE)
+    await world.clock.advance(2)
+    world.github.people.retarget(pull, "main")
+    deliveries.pending.sort(key=lambda one: one.event == "workflow_run")  # those come last
+    deliveries.release()
+    await world.settle()
+    world.github.actions.start(run)
+    await ended(world, run)
+    await world.sweep()
+    assert gate(world, pull) == RUNS
+
+
+async def test_an_open_run_of_another_policy_is_not_taken_for_ones_own(world: World) -> None:
+    await weak_base(world)
+    second = decoy(world, "weak", "maintainer")
+    pull = world.open_pull("maintainer")
+    await stands(world)
+    world.github.people.close(pull)
+    await takes_over(world, second, pull)
+    world.github.people.reopen(pull)
+    await stands(world)
+    assert workflows(world) == ["unit.yml", "easy.yml", "unit.yml"]
+    world.github.actions.start(world.github.runs()[1])
+    world.github.actions.finish(world.github.runs()[1], "success")
+    await stands(world)
+    assert gate(world, pull) == RUNS
+    world.github.people.close(second)
+    world.github.people.retarget(pull, "weak")
+    await stands(world)
+    assert world.github.runs()[2].cancelled

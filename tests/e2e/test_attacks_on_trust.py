@@ -2,6 +2,7 @@
 
 from bot.sim import NewPull
 from tests.e2e.people import paste, press, say, stands, started, stranger, waits
+from tests.e2e.test_retries import HCCL
 from tests.e2e.world import World
 
 
@@ -111,3 +112,26 @@ async def test_rights_that_are_lost_while_a_run_waits_start_nothing(world: World
         await waits(world, pull)
     await press(world, authored.head_sha, "maintainer")
     assert started(world)[-1] == authored.head_sha
+
+
+async def test_what_somebody_asked_for_is_not_tried_again_once_they_lost_their_right(
+    world: World,
+) -> None:
+    pull = world.open_pull("writer", "docs/a.md")
+    await stands(world)
+    await say(world, pull, "triager", "/ascend-e2e unit")
+    assert started(world) == [pull.head_sha]
+    world.github.grant("triager", "read")
+    await stands(world)
+    await world.finish("failure", HCCL)
+    await stands(world)
+    assert started(world) == [pull.head_sha]
+    kept = world.open_pull("writer")
+    await stands(world)
+    world.github.grant("triager", "triage")
+    await say(world, kept, "triager", "/ascend-e2e unit")
+    world.github.grant("triager", "read")
+    await stands(world)
+    await world.finish("failure", HCCL)
+    await stands(world)
+    assert started(world)[-2:] == [kept.head_sha] * 2  # it needs nobody to ask for it

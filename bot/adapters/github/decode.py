@@ -120,6 +120,8 @@ def actions_run(data: Json) -> WorkflowRun:
         created_at=time(data["created_at"]),
         actor=account(data.get("actor")),
         triggered_by=account(data.get("triggering_actor")),
+        head_repo_id=(data.get("head_repository") or {}).get("id"),
+        pulls=tuple(int(item["number"]) for item in data.get("pull_requests") or ()),
     )
 
 

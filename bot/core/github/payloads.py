@@ -243,9 +243,18 @@ def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
         html_url=_maybe_text(payload, "workflow_run.html_url"),
         actor=_account(payload, "workflow_run.actor"),
         triggered_by=_account(payload, "workflow_run.triggering_actor"),
+        head_repo_id=_maybe_number(payload, "workflow_run.head_repository.id"),
+        pulls=_pulls_named(payload),
         created_at=_time(payload, created) if _maybe(payload, created) else None,
     )
     return e.WorkflowRunEvent(_repo(payload), run)
+
+
+def _pulls_named(payload: Payload) -> tuple[int, ...]:
+    found = _maybe(payload, "workflow_run.pull_requests")
+    items = found if isinstance(found, list) else []
+    numbers = (item.get("number") for item in items if isinstance(item, dict))
+    return tuple(number for number in numbers if _fits(number))
 
 
 def _workflow_job(payload: Payload, _app_id: int | None) -> Event | Ignored:

@@ -25,6 +25,7 @@ class Pull:
     head_ref: str = ""  # the branch of the head
     head_owner: Account = NOBODY  # of the repository that has this branch
     head_name: str = ""  # of that repository; "": the fork was deleted
+    based_at: datetime | None = None  # when it got this base, None if it had no other before
 
     @property
     def from_fork(self) -> bool:

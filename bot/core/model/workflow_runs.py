@@ -23,6 +23,8 @@ class WorkflowRun:
     path: str = ""
     actor: Account = NOBODY
     triggered_by: Account = NOBODY  # of this attempt
+    head_repo_id: int | None = None  # of its commit's branch; None: deleted, or not told
+    pulls: tuple[int, ...] = ()  # those that GitHub names: never for a fork
 
     def is_of(self, app: Account) -> bool:
         """Return True if the app has started it.

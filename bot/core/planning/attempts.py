@@ -55,7 +55,7 @@ class AttemptRequest:
     origin: Message  # what asks for it, in words
     claims: tuple[Claim, ...] = ()
     before: Run | None = None  # the suite's latest attempt at this commit
-    counting: Run | None = None  # the latest whose result speaks for the snapshot; None: before
+    counting: Run | None = None  # the latest whose result speaks for the snapshot
     not_before: datetime | None = None
     forced: str = ""  # who overrides the limits for it
     retries: int = 0
@@ -125,20 +125,19 @@ class AttemptMaker:
     def make_or_join(
         self, requests: Iterable[AttemptRequest], runs_again: Callable[[Run, Snapshot], bool]
     ) -> Plan:
-        """Make the attempts that are missing; an open attempt gets the claims instead.
+        """Make the attempts that are missing; an open attempt that counts gets the claims instead.
 
-        ``runs_again`` decides about a suite whose attempt that counts has ended.
+        ``runs_again`` decides about a suite whose attempt that counts has ended. An open attempt
+        that does not count may go on for others.
         """
         new_runs: list[NewRun] = []
         joined: list[Claimant] = []
         for request in requests:
-            before = request.before
-            counting = request.counting or before
-            ended = counting is not None and counting.state is State.DONE
-            if counting and ended and not runs_again(counting, request.snapshot):
+            last = request.counting or request.before
+            if last and last.state is State.DONE and not runs_again(last, request.snapshot):
                 continue
-            if before and before.state is not State.DONE:
-                joined += [claim.on(before.id) for claim in request.claims]
+            if request.counting and request.counting.state is not State.DONE:
+                joined += [claim.on(request.counting.id) for claim in request.claims]
             else:
                 new_runs.append(self.make(request))
         return Plan(new_runs=tuple(new_runs), add_claimants=tuple(joined))

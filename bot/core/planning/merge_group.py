@@ -15,7 +15,7 @@ from bot.core.model.selections import MergeGroup, SelectionDetails, StoredSelect
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.views import GateDue
 from bot.core.planning.attempts import AttemptMaker, latest
-from bot.core.planning.commits import Commit, drop_source, runs_again, start
+from bot.core.planning.commits import Commit, drop_source, runs_again, speaks_for, start
 from bot.core.planning.plan import Plan, RunClaimants
 from bot.core.planning.pull_request import suite_selection
 from bot.core.policy.models import Mode, Start, Suite, Tier
@@ -90,25 +90,22 @@ def suites_passed(group: Group, at_head: tuple[RunClaimants, ...]) -> frozenset[
 
     Only the same work counts: the suite as the policy has it now, on one of its labels.
     """
-    counted = [
-        item
-        for item in at_head
-        if item.run.outcome is not Outcome.SUPERSEDED and not item.run.snapshot.altered
-    ]
-    runs = latest(counted)
-    return frozenset(
-        choice.suite
-        for choice in needed_suites(group)
-        if choice.suite in runs
-        and _same(runs[choice.suite], group.commit.freeze(choice.suite, choice.reason))
-    )
+    counted = [item for item in at_head if item.run.outcome is not Outcome.SUPERSEDED]
+    needed = [group.commit.freeze(choice.suite, choice.reason) for choice in needed_suites(group)]
+    return frozenset(frozen.name for frozen in needed if _passed(frozen, counted))
+
+
+def _passed(frozen: Snapshot, runs: list[RunClaimants]) -> bool:
+    """Return True if the latest attempt that speaks for a suite passed, and was the same work."""
+    run = latest(item for item in runs if speaks_for(item.run, frozen)).get(frozen.name)
+    return run is not None and _same(run, frozen)
 
 
 def _same(run: Run, frozen: Snapshot) -> bool:
     if run.state is not State.DONE or run.outcome is not Outcome.SUCCESS:
         return False
     ran, now = (replace(item.work, labels=()) for item in (run.snapshot, frozen))
-    return ran == now and run.label in {label.name for label in frozen.labels}
+    return ran == now
 
 
 def plan_group(

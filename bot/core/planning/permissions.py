@@ -237,7 +237,7 @@ def not_green(runs: tuple[RunClaimants, ...], at: PolicyAt) -> list[str]:
 
     It is the latest of all, or of those that count by this policy.
     """
-    own = [item for item in runs if _counts(item.run, at)]
+    own = counting(runs, at)
     ended = [
         run for run in (*latest(runs).values(), *latest(own).values()) if run.state is State.DONE
     ]
@@ -245,6 +245,7 @@ def not_green(runs: tuple[RunClaimants, ...], at: PolicyAt) -> list[str]:
     return [name for name in latest(runs) if name in red]
 
 
-def _counts(run: Run, at: PolicyAt) -> bool:
-    known = run.suite in at.policy.suites
-    return known and speaks_for(run, freeze(at, run.suite, (), NOTHING))
+def counting(runs: tuple[RunClaimants, ...], at: PolicyAt) -> list[RunClaimants]:
+    """Return the attempts whose results count by this policy."""
+    known = [item for item in runs if item.run.suite in at.policy.suites]
+    return [item for item in known if speaks_for(item.run, freeze(at, item.run.suite, (), NOTHING))]

@@ -185,6 +185,12 @@ def may_start_by_itself(evaluation: Evaluation) -> bool:
     return evaluation.trust.trusted and awake and policy.mode is Mode.ON
 
 
+def runs_by_itself(run: Run, evaluation: Evaluation) -> bool:
+    """Return True if the head would start such a run even if nobody asked for it."""
+    ours = {choice.suite for choice in _desired(evaluation)[0]}
+    return may_start_by_itself(evaluation) and run.suite in ours and _is_wanted(run, evaluation)
+
+
 def suites_awaiting_approval(evaluation: Evaluation) -> tuple[str, ...]:
     """Return the suites that an approval of this head would start."""
     trusted = replace(evaluation, trust=Trusted(True, Message("trust_as_if")))
@@ -212,11 +218,16 @@ def _dropped_claimants(
         elif auto and not evaluation.trust.trusted and not run.snapshot.native:
             why = Message("drop_untrusted", why=evaluation.trust.why)
             drops.append(DropClaimant(run.id, source, why))
-        elif auto and run.suite not in kept:
+        elif auto and (run.suite not in kept or not _is_wanted(run, evaluation)):
             drops.append(DropClaimant(run.id, source, Message("drop_base")))
         elif auto and pull.draft and not policy.drafts and _has_not_begun(run):
             drops.append(DropClaimant(run.id, source, Message("drop_draft")))
     return drops
+
+
+def _is_wanted(run: Run, evaluation: Evaluation) -> bool:
+    """Return True if a result of this run speaks of the suite as the policy has it now."""
+    return run.snapshot.essence == freeze(evaluation.at, run.suite, (), NOTHING).essence
 
 
 def _has_not_begun(run: Run) -> bool:

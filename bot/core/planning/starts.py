@@ -168,10 +168,10 @@ class Starter:
 def _attempt(request: StartRequest, name: str) -> attempts.AttemptRequest:
     """Return the request for an attempt of a suite, as the person wants it."""
     evaluation, who = request.evaluation, request.requester.person.account
-    before, frozen = attempts.latest(request.runs).get(name), _frozen(request, name)
-    earlier = _on_github(request, name) if frozen.native else before
-    if earlier and not speaks_for(earlier, frozen):
-        earlier = None  # to run it again would say nothing of this suite
+    frozen = _frozen(request, name)
+    same = [item for item in request.runs if speaks_for(item.run, frozen)]
+    counting = attempts.latest(same).get(name)
+    earlier = _on_github(request, name) if frozen.native else counting
     return attempts.AttemptRequest(
         repo_id=evaluation.pull.repo_id,
         sha=request.requester.sha,
@@ -179,7 +179,8 @@ def _attempt(request: StartRequest, name: str) -> attempts.AttemptRequest:
         snapshot=frozen,
         origin=quote(who.login),
         claims=(attempts.Claim(request.source, auto=False, by=who, rank=Rank.APPROVED),),
-        before=before,
+        before=attempts.latest(request.runs).get(name),
+        counting=counting,
         forced=who.login if request.force else "",
         continues=earlier if request.failed_only else None,
     )

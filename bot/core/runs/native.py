@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from bot.core.messages import Message
+from bot.core.model.pulls import Pull
 from bot.core.model.run_events import NativeRunSeen, WorkflowRunChanged
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.snapshot import Snapshot
@@ -51,6 +52,27 @@ def native_suites(policy: Policy, path: str) -> tuple[str, ...]:
         for key, suite in policy.suites.items()
         if suite.start is Start.NATIVE and suite.workflow == name
     )
+
+
+def pulls_of(seen: WorkflowRun, pulls: tuple[Pull, ...]) -> tuple[Pull, ...]:
+    """Return the pull requests that an Actions run is of; ``pulls`` have its commit as their head.
+
+    GitHub runs the workflow as it is after a merge into the base, and does not say into which. So
+    there is none if they have several bases, or if it is older than the base of one.
+    """
+    found = [
+        pull
+        for pull in pulls
+        if seen.head_repo_id in {None, pull.head_repo_id}
+        and (not seen.pulls or pull.number in seen.pulls)
+    ]
+    if seen.event != "push":  # that one is of the commit as it is
+        found = [pull for pull in found if not _is_older(seen, pull)]
+    return tuple(found) if len({pull.base_ref for pull in found}) == 1 else ()
+
+
+def _is_older(seen: WorkflowRun, pull: Pull) -> bool:
+    return bool(pull.based_at and seen.created_at and seen.created_at <= pull.based_at)
 
 
 def may_adopt(seen: WorkflowRun, attempts: Iterable[Run]) -> bool:

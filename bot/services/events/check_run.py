@@ -15,7 +15,7 @@ from bot.core.model.ids import short
 from bot.core.model.runs import Run, State
 from bot.core.model.views import GateDue
 from bot.core.planning import permissions
-from bot.core.planning.attempts import PolicyAt, latest
+from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import rerun_candidates, suites_to_rerun
 from bot.core.planning.merge_group import waiting_group
 from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck, RunClaimants
@@ -104,9 +104,8 @@ class CheckRuns(Service):
             else permissions.not_green(request.runs, request.evaluation.at)
         )
         known = request.evaluation.at.policy.suites
-        open_ones = {
-            name for name, run in latest(request.runs).items() if run.state is not State.DONE
-        }
+        counting = permissions.counting(request.runs, request.evaluation.at)
+        open_ones = {item.run.suite for item in counting if item.run.state is not State.DONE}
         names = [name for name in names if name in known and name not in open_ones]
         fresh = [name for name in names if not await self._is_repeated(event, name)]
         builder = PlanBuilder()

@@ -51,6 +51,8 @@ class PullRequests(Service):
         """Plan what an event of a pull request changes."""
         known = await self._store.pulls.get(event.repo.id, event.pull.number)
         pull, sender = event.pull, event.sender
+        if event.action is PullRequestAction.EDITED:  # GitHub tells only of another base so
+            pull = replace(pull, based_at=pull.updated_at)
         if _out_of_order(event, known):
             pull = await self.reader.pull(event.repo, pull.number)
             sender = sender if pull.head_sha == event.pull.head_sha else NOBODY

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.core.messages import Message, quote
+from bot.core.messages import Message
 from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
@@ -13,7 +13,7 @@ from bot.core.planning.audit import audited
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.planning.permissions import right_lost
 from bot.core.planning.plan import DropClaimant, Plan
-from bot.core.planning.pull_request import Evaluation, pr_source
+from bot.core.planning.pull_request import Evaluation, pr_source, runs_by_itself
 from bot.core.planning.trust import Trusted
 from bot.ports.errors import Permanent, Transient
 from bot.services.events.pull_request import PullRequests
@@ -68,8 +68,11 @@ class Claims(Service):
             return Message("superseded_by", sha=short(pull.head_sha))
         if not await self._is_old(run, repo, pull):
             return None
-        evaluation = await self._judged(repo, pull)
-        if evaluation is None:
+        plan, evaluation = await self._judged(repo, pull)
+        gone = {(drop.run_id, drop.source): drop.reason for drop in plan.drop_claimants}
+        if why := gone.get((run.id, claimant.source)):
+            return why
+        if evaluation is None or runs_by_itself(run, evaluation):
             return None  # without a policy that can be read, the run's own snapshot holds
         judged = (evaluation.at, evaluation.trust)
         return await self._right_lost(run, repo, claimant, judged)
@@ -93,12 +96,12 @@ class Claims(Service):
         same = known and (known.base_ref, known.updated_at) == (pull.base_ref, pull.updated_at)
         return old or not same or pull.base_ref != repo.default_branch
 
-    async def _judged(self, repo: Repo, pull: Pull) -> Evaluation | None:
+    async def _judged(self, repo: Repo, pull: Pull) -> tuple[Plan, Evaluation | None]:
         """Evaluate the head anew and store it, so that its gate says why nothing starts."""
         plan, evaluation = await self._pulls.judge_head(repo, pull, HeadTrigger.DISPATCH)
         if not await self._commit(replace(plan, basis=pull)):
             raise Transient(Message("trust_moved"))
-        return evaluation
+        return plan, evaluation
 
     async def _of_pin(
         self, run: Run, repo: Repo, claimant: Claimant, number: int
@@ -121,7 +124,7 @@ class Claims(Service):
         """Return why a claimant may not have the run any more; who asked for it is asked for."""
         at, trust = judged
         person = None
-        if claimant.by and run.origin == quote(claimant.by.login):
+        if claimant.by:
             person = await self._pulls.trust.person(repo, at, claimant.by)
         return right_lost(at.policy.trust, run, claimant, trust, person)
 

@@ -9,6 +9,7 @@ from bot.core.model.run_events import RunEvent, Source
 from bot.core.model.views import GateDue
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning import attempts
+from bot.core.planning.commits import speaks_for
 from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import pr_source
 from bot.core.policy.models import Mode
@@ -29,7 +30,8 @@ class Natives(Service):
         """
         if seen.event not in native.EVENTS:
             return Plan(repo=repo)
-        pulls = await self._store.pulls.at(repo.id, seen.head_sha)
+        here = await self._store.pulls.at(repo.id, seen.head_sha)
+        pulls = native.pulls_of(seen, here)
         base = pulls[0].base_ref if pulls else repo.default_branch
         at = await self._policies.of(repo, base)
         if not isinstance(at, attempts.PolicyAt) or at.policy.mode is not Mode.ON:
@@ -37,8 +39,9 @@ class Natives(Service):
         names = native.native_suites(at.policy, seen.path)
         if not names:
             return Plan(repo=repo)
-        if not pulls:
+        if not here and source is Source.WEBHOOK:
             self._wait_for_pull(seen)
+        if not pulls:
             return Plan(repo=repo)
         return await self._adopt(repo, seen, (at, names, pulls), source)
 
@@ -63,9 +66,10 @@ class Natives(Service):
         told: list[RunEvent] = []
         for name in names:
             its = [run for run in known if run.suite == name]
-            if not native.may_adopt(seen, its):
-                continue
             request = _request(seen, at, name, pulls)
+            same = [run for run in its if speaks_for(run, request.snapshot)]
+            if not native.may_adopt(seen, same):
+                continue
             run, claimants = maker.make(
                 replace(request, before=attempts.latest_runs(its).get(name))
             )

@@ -168,4 +168,6 @@ def run_json(**changes: Any) -> dict[str, Any]:
         "updated_at": "2026-11-30T11:30:00Z",
         "actor": user_json("bot"),
         "triggering_actor": user_json("ann"),
+        "head_repository": {"id": 9},
+        "pull_requests": [{"number": 7}],
     } | changes

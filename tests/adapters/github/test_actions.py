@@ -95,6 +95,7 @@ async def test_a_run_tells_its_attempt_and_who_started_it(
     run = await client.actions_run(REPO, 900)
     assert (run.attempt, run.display_title) == (3, "suite 01ABC")
     assert (run.actor, run.triggered_by) == (account("bot"), account("ann"))
+    assert (run.head_repo_id, run.pulls) == (9, (7,))
     assert run.is_of(account("bot"))
     assert not replace(run, attempt=1).is_of(account("bot"))
 

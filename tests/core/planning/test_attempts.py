@@ -36,6 +36,8 @@ ENDED = a_run(
     actions_attempt=2,
 )
 
+RUNNING = replace(ENDED, state=State.RUNNING, outcome=None)
+
 
 def maker() -> AttemptMaker:
     numbers = count(1)
@@ -128,18 +130,27 @@ def test_an_adopted_actions_run_runs_already() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "runs_again", "started", "joined"),
+    ("before", "counting", "runs_again", "started", "joined"),
     [
-        (None, False, ["NEW1"], []),
-        (ENDED, True, ["NEW1"], []),
-        (ENDED, False, [], []),
-        (replace(ENDED, state=State.RUNNING, outcome=None), True, [], ["BEFORE"]),
+        (None, None, False, ["NEW1"], []),
+        (ENDED, None, True, ["NEW1"], []),
+        (ENDED, None, False, [], []),
+        (RUNNING, RUNNING, True, [], ["BEFORE"]),
+        (RUNNING, None, False, ["NEW1"], []),  # it is another pull request's, of another policy
+        (RUNNING, ENDED, False, [], []),
+        (RUNNING, ENDED, True, ["NEW1"], []),
     ],
 )
 def test_an_open_attempt_is_joined_and_an_ended_one_runs_again_if_its_result_does_not_count(
-    before: Run | None, *, runs_again: bool, started: list[str], joined: list[str]
+    before: Run | None,
+    counting: Run | None,
+    *,
+    runs_again: bool,
+    started: list[str],
+    joined: list[str],
 ) -> None:
-    request = replace(next_attempt(ENDED, quote("kim")), before=before, claims=(Claim("pr:5"),))
+    asked = next_attempt(ENDED, quote("kim"))
+    request = replace(asked, before=before, counting=counting, claims=(Claim("pr:5"),))
     plan = maker().make_or_join([request], lambda _run, _now: runs_again)
     assert [run.id for run, _ in plan.new_runs] == started
     assert [claimant.run_id for claimant in plan.add_claimants] == joined

@@ -187,6 +187,7 @@ def test_a_dry_run_starts_nothing_for_a_group() -> None:
         ({"state": State.RUNNING, "outcome": None}, False),
         ({"frozen": {"workflow": "other.yml"}}, False),
         ({"frozen": {"altered": ("script=x",)}}, False),
+        ({"frozen": {"policy_ref": "weak"}}, False),  # another policy may judge it otherwise
         ({"outcome": Outcome.SUPERSEDED}, False),
     ],
 )

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.messages import quote
+from bot.core.messages import Message, quote
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.model.selections import Cost, SelectionDetails
 from bot.core.model.views import GateDue
-from bot.core.planning.attempts import AttemptMaker
+from bot.core.planning.attempts import AttemptMaker, freeze
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.pull_request import (
     Evaluation,
@@ -23,6 +23,7 @@ from bot.core.planning.pull_request import (
     plan_closed,
     plan_head,
     pr_source,
+    runs_by_itself,
     stored_selection,
     suites_awaiting_approval,
 )
@@ -316,6 +317,26 @@ def test_a_commit_that_is_no_head_any_more_says_what_came() -> None:
     )
 
 
+def test_an_automatic_run_of_another_policy_is_given_up_and_a_new_one_starts() -> None:
+    other = there(snapshot=replace(SAME, policy_ref="weak"))
+    changes = planned(evaluation(), other)
+    assert [(drop.run_id, drop.reason) for drop in changes.drop_claimants] == [
+        (other.run.id, Message("drop_base"))
+    ]
+    assert [(run.suite, run.attempt) for run, _ in changes.new_runs] == [("unit", 2)]
+    asked = there(snapshot=replace(SAME, policy_ref="weak"), auto=False)
+    assert planned(evaluation(), asked).drop_claimants == ()
+
+
+def test_what_would_start_by_itself_needs_nobody_to_ask_for_it() -> None:
+    run = there().run
+    assert runs_by_itself(run, evaluation())
+    for of in (evaluation(trust=NO), evaluation(pull=a_pull(draft=True)), evaluation(OWN)):
+        assert not runs_by_itself(run, of)
+    assert not runs_by_itself(replace(run, suite="big"), evaluation())
+    assert not runs_by_itself(replace(run, snapshot=replace(SAME, ref="x")), evaluation())
+
+
 RUNS = st.lists(
     st.builds(
         lambda suite, old, attempt, outcome, auto: there(
@@ -323,6 +344,7 @@ RUNS = st.lists(
             sha=OLD_SHA if old else SHA,
             attempt=attempt,
             id=RunId(f"{suite}-{old}-{attempt}"),
+            snapshot=SAME if suite == "gone" else freeze(AT, suite, (), quote("")),
             state=State.DONE if outcome else State.RUNNING,
             outcome=outcome,
             auto=auto,

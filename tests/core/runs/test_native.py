@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bot.core.messages import Messages, quote
+from bot.core.model.pulls import Pull
 from bot.core.model.run_events import (
     JobChanged,
     RunEvent,
@@ -31,6 +32,7 @@ from bot.core.runs.native import (
     as_seen,
     may_adopt,
     native_suites,
+    pulls_of,
 )
 from bot.core.runs.steps import Bind, Dispatch, ReadEnd, SendCancel, Step, Wait
 from tests.accounts import account
@@ -38,6 +40,7 @@ from tests.core import views
 from tests.core.building import (
     LABEL,
     SHA,
+    a_pull,
     a_run,
     a_stop_request,
     at,
@@ -287,3 +290,29 @@ def test_the_gate_links_what_waits_for_an_approval_on_github() -> None:
     assert (check.conclusion, check.buttons) == ("action_required", ())
     assert check.title == "Waiting for an approval on GitHub: own and second"
     assert all(url in check.summary for url in urls)
+
+
+PULL = a_pull()  # number 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "pulls", "found"),
+    [
+        ({}, (PULL,), [5]),
+        ({}, (PULL, replace(PULL, number=6)), [5, 6]),
+        ({}, (PULL, replace(PULL, number=6, base_ref="old")), []),
+        ({"event": "push"}, (PULL, replace(PULL, number=6, base_ref="old")), []),
+        ({"pulls": (6,)}, (PULL, replace(PULL, number=6, base_ref="old")), [6]),
+        ({"head_repo_id": 9}, (PULL, replace(PULL, number=6, head_repo_id=9, base_ref="old")), [6]),
+        ({"head_repo_id": 9}, (PULL,), []),
+        ({}, (replace(PULL, based_at=at(-1)),), [5]),
+        ({}, (replace(PULL, based_at=at(0)),), []),
+        ({"event": "push"}, (replace(PULL, based_at=at(0)),), [5]),
+        ({"created_at": None}, (replace(PULL, based_at=at(0)),), [5]),
+    ],
+)
+def test_an_actions_run_is_of_the_pull_requests_with_its_head_and_one_base(
+    changes: dict[str, Any], pulls: tuple[Pull, ...], found: list[int]
+) -> None:
+    seen = replace(SEEN, created_at=at(0))
+    assert [pull.number for pull in pulls_of(replace(seen, **changes), pulls)] == found

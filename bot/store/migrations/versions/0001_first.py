@@ -24,16 +24,17 @@ policies repo_id:big* ref:text* blob_sha:text text:text? read_at:big
 polls name:text* next_at:big
 pulls repo_id:big* number:big* head_sha:text head_repo_id:big? base_ref:text author:text
   author_id:big open:bool draft:bool changed_files:int updated_at:big? head_ref:text head_owner:text
-  head_owner_id:big head_name:text
+  head_owner_id:big head_name:text based_at:big?
 pushes repo_id:big* sha:text* branch:text* by:text by_id:big at:big
 queue_locks repo_id:big*
 replies comment_id:big* repo_id:big number:big head:text made_at:big REPORT
 repos id:big* owner:text name:text default_branch:text installation_id:big? active:bool
-runs id:text* repo_id:big sha:text suite:text attempt:int snapshot:text created_at:big state:text
-  outcome:text? why:text cause:text= origin:text number:big? not_before:big? dispatch_id:text?
-  retries:int=0 retry:text= rerun_of:big? label:text? npus:int=0 forced:text= actions_run_id:big?
-  actions_attempt:int actions_url:text stop_request:text? queue_position:text? dispatched_at:big?
-  started_at:big? ended_at:big? due:big? pokes:int=0 LEASE
+runs id:text* repo_id:big sha:text suite:text essence:text attempt:int snapshot:text
+  created_at:big state:text outcome:text? why:text cause:text= origin:text number:big?
+  not_before:big? dispatch_id:text? retries:int=0 retry:text= rerun_of:big? label:text?
+  npus:int=0 forced:text= actions_run_id:big? actions_attempt:int actions_url:text
+  stop_request:text? queue_position:text? dispatched_at:big? started_at:big? ended_at:big? due:big?
+  pokes:int=0 LEASE
 schedules repo_id:big* name:text* cron:text next:big
 selections repo_id:big* sha:text* number:big* policy_sha:text data:text
 tokens jti:text* until:big
@@ -70,7 +71,7 @@ replies_due replies due WHERE due IS NOT NULL
 runs_due runs due WHERE due IS NOT NULL
 runs_ended runs ended_at
 runs_of_actions runs repo_id actions_run_id
-UNIQUE runs_open runs repo_id sha suite WHERE state <> 'done'
+UNIQUE runs_open runs repo_id sha suite essence WHERE state <> 'done'
 workflow_jobs_at workflow_jobs at
 workflow_jobs_label workflow_jobs repo_id label state
 checks_due checks due WHERE due IS NOT NULL
