@@ -60,6 +60,9 @@ async def migrate(url: str) -> None:
 
 
 def _upgrade(connection: Connection) -> None:
+    """Run the migrations that the database lacks; mostly there are none."""
+    if _revision(connection) == head_revision():
+        return
     from alembic import command  # noqa: PLC0415  as above
 
     config = _config()
