@@ -59,15 +59,17 @@ async def migrate(url: str) -> None:
         raise Transient(f"database: {error}") from error
 
 
-def _upgrade(connection: Connection) -> None:
+async def _upgrade(conn: AsyncConnection) -> None:
     """Run the migrations that the database lacks; mostly there are none."""
-    if _revision(connection) == head_revision():
-        return
     from alembic import command  # noqa: PLC0415  as above
 
-    config = _config()
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    def run(connection: Connection) -> None:
+        config = _config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+    if await revision(conn) != head_revision():
+        await conn.run_sync(run)
 
 
 @asynccontextmanager
@@ -90,7 +92,7 @@ async def _migrate_sqlite(url: str) -> None:
         engine = sqlite_engine(url, begin="BEGIN IMMEDIATE", connections=1)
         try:
             async with engine.begin() as conn:
-                await conn.run_sync(_upgrade)
+                await _upgrade(conn)
         finally:
             await engine.dispose()
 
@@ -114,6 +116,6 @@ async def _migrate_postgres(url: str) -> None:
     try:
         async with engine.begin() as conn:
             await conn.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _BOOT_LOCK})
-            await conn.run_sync(_upgrade)
+            await _upgrade(conn)
     finally:
         await engine.dispose()
