@@ -202,6 +202,8 @@ def make_web(parts: Parts, loops: WorkerPool) -> web.Application:
         parts.metrics,
     )
     probes = Probes(parts.store, parts.metrics, parts.clock, loops.stuck)
+    token = settings.metrics_token
+    guard = Guard("token" if token else "public", token.get_secret_value() if token else None)
     connections = room_for_connections()
     door = Door(DoorLimits(connections, of_a_peer=connections), get_log("door").warning)
     app = web.Application(middlewares=[door.middleware])
@@ -211,7 +213,7 @@ def make_web(parts: Parts, loops: WorkerPool) -> web.Application:
             web.post("/webhook", hooks.post),
             web.get("/healthz", probes.healthz),
             web.get("/readyz", probes.readyz),
-            web.get("/metrics", probes.metrics),
+            web.get("/metrics", guard(probes.metrics)),
         ]
     )
     app.add_subapp("/api/v1", make_api(parts, loops))

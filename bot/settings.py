@@ -70,6 +70,7 @@ class Settings(BaseSettings):
     audit_days: int = Field(default=365, gt=0)
     dashboard: Literal["public", "token", "off"] = "token"
     dashboard_token: SecretStr | None = None
+    metrics_token: SecretStr | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"
 
@@ -84,11 +85,11 @@ class Settings(BaseSettings):
             raise ValueError("must not be empty: without a secret anybody could send webhooks")
         return secrets
 
-    @field_validator("dashboard_token")
+    @field_validator("dashboard_token", "metrics_token")
     @classmethod
     def _not_empty(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not value.get_secret_value().strip():
-            raise ValueError("must not be empty: unset it, and nobody is let in")
+            raise ValueError("must not be empty: unset it, or set a token")
         return value
 
     @field_validator("github_private_key", mode="before")

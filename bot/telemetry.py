@@ -82,7 +82,7 @@ class Metrics:
         self.offline = gauge(
             "ascend_ci_label_offline",
             "Runner labels that look offline: runs wait and no job started; value in seconds",
-            ["repo", "label"],
+            ["repo_id", "label"],  # no name: a repository may be private
         )
         self.other_accounts = counter(
             "ascend_ci_other_accounts",

@@ -50,11 +50,16 @@ async def test_what_is_not_understood_is_refused_by_name(server: WebServer, quer
     assert answer.data["error"].startswith(query.partition("=")[0] + ":")
 
 
-async def test_nobody_reads_the_audit_without_the_token(
+async def test_nobody_reads_the_audit_or_the_metrics_without_their_tokens(
     tmp_path: Path, sqlite_template: SqliteTemplate
 ) -> None:
     url = sqlite_template.fresh(tmp_path)
-    async with open_server(tmp_path, url, dashboard="token", dashboard_token="open") as server:
+    tokens = {"dashboard_token": "open", "metrics_token": "count"}
+    async with open_server(tmp_path, url, dashboard="token", **tokens) as server:
         assert (await server.get("/api/v1/audit")).status == 401
         answer = await server.get("/api/v1/audit", Authorization="Bearer open")
         assert answer.data == {"audit": []}
+        for token, status in (("", 401), ("Bearer open", 401), ("Bearer count", 200)):
+            address = f"http://127.0.0.1:{server.port}/metrics"
+            async with server.http.get(address, headers={"Authorization": token}) as response:
+                assert response.status == status, token

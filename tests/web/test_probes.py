@@ -48,6 +48,13 @@ async def test_metrics_count_deliveries_by_event_and_result(server: WebServer) -
     assert 'event="sponsorship",result="repeated"' in text
 
 
+def test_no_metric_names_a_repository() -> None:
+    collectors = [v for v in vars(Metrics()).values() if isinstance(v, MetricWrapperBase)]
+    labels = {label for collector in collectors for label in collector._labelnames}
+    assert labels == {"event", "result", "operation", "status", "state", "outcome", "repo_id",
+                      "label", "loop", "what"}  # fmt: skip
+
+
 def test_every_metric_is_written_somewhere() -> None:
     code = "".join(path.read_text() for path in Path(bot.__path__[0]).rglob("*.py"))
     names = [
