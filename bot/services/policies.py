@@ -59,10 +59,7 @@ class PolicyChecker:
         return found
 
     async def _of(
-        self,
-        owner: str,
-        work: Callable[[*Texts], Checked | Comparison],
-        *texts: *Texts,
+        self, owner: str, work: Callable[[*Texts], Checked | Comparison], *texts: *Texts
     ) -> Checked | Comparison:
         key = (work, *texts)
         async with self._checking.setdefault(key, asyncio.Lock()):

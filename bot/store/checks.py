@@ -145,7 +145,9 @@ async def _due_checks(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tupl
         return ()
     known = await load_repos(conn, {row["repo_id"] for row in rows})
     suites = await _suite_views(conn, {row["run_id"] for row in rows if row["run_id"]})
-    gates = await _gate_views(conn, [row for row in rows if _is_gate(row)], known)
+    gates = await _gate_views(
+        conn, [row for row in rows if row["run_id"] is row["proposal"] is None], known
+    )
 
     def view(row: RowMapping) -> SuiteView | GateView | Proposal:
         proposal: Proposal | None = row["proposal"]
@@ -163,10 +165,6 @@ async def _due_checks(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tupl
         )
         for row in rows
     )
-
-
-def _is_gate(row: RowMapping) -> bool:
-    return row["run_id"] is None and row["proposal"] is None
 
 
 async def _suite_views(conn: AsyncConnection, run_ids: set[str]) -> dict[str, SuiteView]:

@@ -67,9 +67,7 @@ class RunReads(rows.Reads):
         its = claimants.c.source.startswith(f"pin:{number}:")
         pins = select(claimants.c.run_id).where(its)
         return await self._with_claimants(
-            runs.c.repo_id == repo_id,
-            runs.c.id.in_(pins),
-            runs.c.state != State.DONE,
+            runs.c.repo_id == repo_id, runs.c.id.in_(pins), runs.c.state != State.DONE
         )
 
     async def _with_claimants(self, *where: ColumnElement[bool]) -> tuple[RunClaimants, ...]:

@@ -12,13 +12,7 @@ from bot.store.tokens import Accepted
 from bot.web.guard import bearer, refuse
 
 MAX_BODY = 4096  # an id has at most 253 characters
-_STATUS = {
-    Why.UNPROVEN: 403,
-    Why.MISMATCH: 403,
-    Why.NOT_YET: 409,
-    Why.OVER: 410,
-    Why.TOO_MANY: 422,
-}
+_STATUS = {Why.UNPROVEN: 403, Why.MISMATCH: 403, Why.NOT_YET: 409, Why.OVER: 410, Why.TOO_MANY: 422}
 
 
 class _Body(msgspec.Struct):

@@ -9,14 +9,7 @@ from typing import Annotated, Any, Literal
 
 import re2
 from cronsim import CronSim, CronSimError
-from pydantic import (
-    AfterValidator,
-    Field,
-    PlainValidator,
-    StrictInt,
-    StrictStr,
-    ValidationInfo,
-)
+from pydantic import AfterValidator, Field, PlainValidator, StrictInt, StrictStr, ValidationInfo
 
 from bot.core.messages import Message
 from bot.core.messages.en.replies import REPLIES

@@ -12,14 +12,7 @@ from typing import Any
 
 import re2
 
-from bot.core.report.secret_forms import (
-    BROKEN,
-    HIDES,
-    MIN_COLUMNS,
-    own_broken,
-    own_forms,
-    plain,
-)
+from bot.core.report.secret_forms import BROKEN, HIDES, MIN_COLUMNS, own_broken, own_forms, plain
 
 MARK = "***"
 MIN_CHARS = 3  # MARK's own length: shorter values would make the text grow

@@ -116,9 +116,7 @@ def _line_of_rayjob(what: ev.OfRayJob) -> Message:
             assert_never(what)
 
 
-def _line_of_owner(
-    what: ev.RayJobForeign | ev.RayJobUnrecorded | ev.RayJobContested,
-) -> Message:
+def _line_of_owner(what: ev.RayJobForeign | ev.RayJobUnrecorded | ev.RayJobContested) -> Message:
     match what:
         case ev.RayJobForeign(job_id=job_id):
             return Message("line_foreign", job=job_id)

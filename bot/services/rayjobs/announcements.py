@@ -29,7 +29,11 @@ class Announcements(Service):
     async def announce(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Denial:
         """Add a RayJob that its workflow announces; raise ``Transient`` if it can't be checked."""
         answer = await self._answer(dispatch_id, token, job_id)
-        self._log_answer(dispatch_id, answer)
+        log = self._log.bind(dispatch=dispatch_id)
+        if isinstance(answer, Denial):
+            log.warning("an announcement was refused", kind=answer.why.value, why=answer.reason)
+        else:
+            log.info("a RayJob was announced", new=answer.new)
         return answer
 
     async def _answer(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Denial:
@@ -50,13 +54,6 @@ class Announcements(Service):
         most = run.snapshot.suite.nodes + _BESIDE_NODES
         announced = Announced(job, told, proof.jti, proof.until, most)
         return await self._store.tokens.redeem(announced, now)
-
-    def _log_answer(self, dispatch_id: str, answer: Accepted | Denial) -> None:
-        log = self._log.bind(dispatch=dispatch_id)
-        if isinstance(answer, Denial):
-            log.warning("an announcement was refused", kind=answer.why.value, why=answer.reason)
-        else:
-            log.info("a RayJob was announced", new=answer.new)
 
     async def _speaker(self, dispatch_id: str, proof: Proof) -> Run | Denial:
         """Return the run whose workflow sent the token.
