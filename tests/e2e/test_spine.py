@@ -122,6 +122,25 @@ async def test_an_accepted_dispatch_is_never_sent_again(world: World) -> None:
     assert world.gate(pull.head_sha).conclusion == "failure"
 
 
+@pytest.mark.parametrize(
+    ("end", "says"), [("skipped", "no job ran on"), ("failure", "The job run failed, though")]
+)
+async def test_a_green_run_without_a_job_that_passed_is_not_green(
+    world: World, end: str, says: str
+) -> None:
+    once = POLICY.replace("timeout_minutes: 60", "timeout_minutes: 60\n    infra_retries: 0")
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": once})
+    await world.settle()
+    pull = world.open_pull()
+    await world.settle()
+    world.github.actions.finish(world.only_run(), "success", jobs={"run": end})
+    await world.pass_time(10)
+    check = world.check("unit", pull.head_sha)
+    assert check.conclusion == "failure"
+    assert says.lower() in f"{check.title} {check.summary}".lower()
+    assert world.gate(pull.head_sha).conclusion == "failure"
+
+
 async def test_a_full_label_queues_and_says_the_place(world: World) -> None:
     pulls = []
     for number in range(4):

@@ -126,6 +126,7 @@ class JobChanged(_What, frozen=True):
     conclusion: str | None
     runner: str
     name: str
+    labels: tuple[str, ...] = ()
 
 
 class WorkflowRunEnded(_What, frozen=True):
@@ -134,6 +135,8 @@ class WorkflowRunEnded(_What, frozen=True):
     form = "end:{attempt}"
     attempt: int
     conclusion: str | None
+    idle: bool = False  # green, and no job on the suite's label succeeded
+    failed_job: str = ""  # green, and this job on the suite's label failed
 
 
 class LogRead(_What, frozen=True):

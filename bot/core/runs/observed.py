@@ -27,6 +27,7 @@ class Observed:
     seen_end_at: datetime | None = None  # when the end of the Actions run was first told
     ended: bool = False  # read from GitHub itself
     conclusion: str | None = None
+    end: ev.WorkflowRunEnded | None = None
     rayjobs_listed: bool = False  # by the submitter, after the end
     cancel_at: datetime | None = None
     force_at: datetime | None = None
@@ -77,6 +78,7 @@ def fold(run: Run, run_events: Iterable[ev.RunEvent]) -> Observed:
         seen_end_at=min([*over, *(at for at, _ in ends)], default=None),
         ended=bool(ends),
         conclusion=ends[0][1].conclusion if ends else None,
+        end=ends[0][1] if ends else None,
         rayjobs_listed=any(what.attempt == attempt for _, what in _each(known, ev.RayJobsListed)),
         cancel_at=cancels[0][0] if cancels else None,
         force_at=forced[0][0] if forced else None,

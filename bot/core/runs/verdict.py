@@ -51,7 +51,7 @@ def judge(
             return early
         if run.snapshot.suite.rayjob:
             return _by_rayjobs(observed, rayjobs, now)
-        return Decided(Outcome.SUCCESS, Message("run_passed"))
+        return _by_jobs(run, observed)
     if observed.conclusion == "cancelled":
         return _cancelled(run, observed)
     outcome, why = _ENDS.get(
@@ -81,6 +81,17 @@ def _too_early(run: Run, observed: Observed) -> Decided | None:
         return Decided(Outcome.BROKEN, Message("run_too_early_unknown", minutes=least))
     span = duration(ran.total_seconds())
     return Decided(Outcome.BROKEN, Message("run_too_early", ran=span, minutes=least))
+
+
+def _by_jobs(run: Run, observed: Observed) -> Decided:
+    """Judge a green Actions run by its jobs: one on the suite's label must have passed."""
+    end = observed.end
+    if end and end.failed_job:
+        return Decided(Outcome.FAILURE, Message("run_job_failed", job=end.failed_job))
+    if end and end.idle:
+        labels = " / ".join(label.name for label in run.snapshot.labels)
+        return Decided(Outcome.BROKEN, Message("run_idle", label=run.label or labels))
+    return Decided(Outcome.SUCCESS, Message("run_passed"))
 
 
 def _cancelled(run: Run, observed: Observed) -> Decided:

@@ -94,6 +94,7 @@ class WorkflowRuns(Service):
             conclusion=event.conclusion,
             runner=event.runner,
             name=event.name,
+            labels=event.labels,
         )
         run_event = RunEvent(run.id, Source.WEBHOOK, self._clock.now(), changed)
         return Plan(repo=event.repo, run_events=(run_event,))

@@ -11,6 +11,7 @@ from bot.core.model.repos import Repo
 from bot.core.model.runs import Run, State
 from bot.core.rayjob.evidence import ActionsLog
 from bot.core.rayjob.record import NotOffered, RayJobRecord
+from bot.core.runs.jobs import JobEnd, green_end, told_end
 from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ActionsJob
@@ -47,20 +48,32 @@ class RunObserver(Service):
         except Permanent as error:
             if error.status != 404:
                 raise
-            await self._ended(claimed, run, _GONE)
+            await self._ended(claimed, run, ev.WorkflowRunEnded(run.actions_attempt, _GONE))
             return
         asks = seen.conclusion == ev.APPROVAL and seen.attempt == run.actions_attempt
         if seen.status == "completed" and not asks:
-            await self._ended(claimed, run, seen.conclusion)
+            await self._ended(claimed, run, await self._end(claimed, repo, seen.conclusion))
         else:
             await self._ledger.save(claimed, SaveRun(run, self._clock.now() + step.again))
 
-    async def _ended(self, claimed: ClaimedRun, run: Run, conclusion: str | None) -> None:
+    async def _end(
+        self, claimed: ClaimedRun, repo: Repo, conclusion: str | None
+    ) -> ev.WorkflowRunEnded:
+        """Return the end; without a RayJob to judge by, a green one is judged by its jobs."""
+        run = claimed.run
+        if conclusion != "success" or run.snapshot.suite.rayjob:
+            return ev.WorkflowRunEnded(run.actions_attempt, conclusion)
+        if told := told_end(run, claimed.run_events):
+            return told
+        assert run.actions_run_id is not None
+        jobs = await self._github.jobs(repo, run.actions_run_id, run.actions_attempt)
+        return green_end(run, [JobEnd(job.name, job.labels, job.conclusion) for job in jobs])
+
+    async def _ended(self, claimed: ClaimedRun, run: Run, ended: ev.WorkflowRunEnded) -> None:
         """Save the end; free the label's slot unless a detached RayJob holds it as its pool."""
         now = self._clock.now()
         label_is_pool = run.snapshot.suite.rayjob and run.snapshot.pool is None
         release = () if label_is_pool or run.label is None else (f"label:{run.label}",)
-        ended = ev.WorkflowRunEnded(run.actions_attempt, conclusion)
         run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, ended)
         await self._ledger.save(claimed, SaveRun(run, now, (run_event,), release=release))
 

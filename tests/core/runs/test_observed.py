@@ -22,6 +22,7 @@ from bot.core.model.run_events import (
     Source,
     VerdictReached,
     WorkflowRunChanged,
+    WorkflowRunEnded,
 )
 from bot.core.model.runs import Outcome, Run
 from bot.core.runs.observed import Observed, fold
@@ -81,7 +82,12 @@ def job(status: str) -> JobChanged:
         pytest.param(
             (ended("failure", 3),),
             RUN,
-            Observed(seen_end_at=at(3), ended=True, conclusion="failure"),
+            Observed(
+                seen_end_at=at(3),
+                ended=True,
+                conclusion="failure",
+                end=WorkflowRunEnded(1, "failure"),
+            ),
             id="read: believed",
         ),
         pytest.param(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.core.messages import quote
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import LogRead
+from bot.core.model.run_events import LogRead, WorkflowRunEnded
 from bot.core.model.runs import Outcome
 from bot.core.runs.observed import Observed
 from bot.core.runs.verdict import Decided, Pending, judge
@@ -42,6 +42,8 @@ WAITS = Pending(FILLED)
 IN_DOUBT = Pending(FILLED, unknown=True)  # broken at the time limit
 ASKS_LOG = Pending(FILLED, unknown=True, read_log=True)
 GREEN, READ = seen("success"), seen("success", read=True)
+IDLE = replace(GREEN, end=WorkflowRunEnded(1, "success", idle=True))
+HIDDEN = replace(GREEN, end=WorkflowRunEnded(1, "success", failed_job="unit"))
 BY_RAYJOB = [
     pytest.param(GREEN, [a_rayjob("SUCCEEDED")], SUCCESS, id="SUCCEEDED"),
     pytest.param(GREEN, [a_rayjob("FAILED")], FAILURE, id="FAILED"),
@@ -170,6 +172,11 @@ def test_an_actions_run_that_is_not_green_decides_alone(
 
 def test_without_a_rayjob_the_actions_run_alone_makes_green() -> None:
     assert judge(PLAIN, GREEN, (), at(31)) == SUCCESS
+    ran = replace(GREEN, end=WorkflowRunEnded(1, "success"))
+    assert judge(PLAIN, ran, (), at(31)) == SUCCESS
+    assert judge(PLAIN, IDLE, (), at(31)) == BROKEN
+    assert judge(dispatched(label=None), IDLE, (), at(31)) == BROKEN
+    assert judge(PLAIN, HIDDEN, (), at(31)) == FAILURE
 
 
 @pytest.mark.parametrize(

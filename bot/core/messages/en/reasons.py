@@ -9,6 +9,8 @@ REASONS = {
     "run_passed": "The Actions run passed.",
     "run_too_early": "ended after {ran}, sooner than this suite can (min_minutes: {minutes})",
     "run_too_early_unknown": "ended sooner than this suite can (min_minutes: {minutes})",
+    "run_job_failed": "the job {job} failed, though GitHub calls the Actions run a success",
+    "run_idle": "the Actions run is green, and no job ran on {label}",
     "run_limit": "The time limit of {minutes} min was reached.",
     "run_cancelled": "The Actions run was cancelled on GitHub.",
     "rayjob_succeeded": "The RayJob succeeded, {source}.",
