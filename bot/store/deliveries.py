@@ -135,8 +135,8 @@ class Deliveries(Part):
 
 
 async def finish_delivery(conn: AsyncConnection, lease: leases.Lease, note: str) -> bool:
-    """Mark a claimed delivery done; False: the lease was lost."""
-    row = {"state": "done", "note": note, **leases.FREE}
+    """Mark a claimed delivery done, and drop its body; False: the lease was lost."""
+    row = {"state": "done", "note": note, "body": None, **leases.FREE}
     done = await conn.execute(_finish(), {**row, **leases.held_parameters(lease, int(lease.key))})
     return done.rowcount == 1
 

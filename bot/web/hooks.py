@@ -9,7 +9,15 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from bot.core.github.events import Ignored, Malformed, repo_id_of, subject
+from bot.core.commands.parser import command_lines
+from bot.core.github.events import (
+    Event,
+    Ignored,
+    IssueCommentEvent,
+    Malformed,
+    repo_id_of,
+    subject,
+)
 from bot.core.github.payloads import parse
 from bot.core.model.deliveries import Delivery
 from bot.door import DOOR, RefusedBody, Sparing
@@ -110,7 +118,9 @@ class Hooks:
     def _delivery(
         self, guid: str, name: str, payload: dict[str, Any], body: bytes
     ) -> tuple[Delivery, str | None] | Refused:
-        event = parse(name, payload, self._app_id)
+        event: Event | Ignored | Malformed = parse(name, payload, self._app_id)
+        if isinstance(event, IssueCommentEvent):
+            event, body = _commands_alone(event, payload)
         if isinstance(event, Malformed):
             return Refused(422, f"this {name} event can't be read: {event.reason}")
         action = payload.get("action")
@@ -125,6 +135,18 @@ class Hooks:
             body=None if ignored else body,
         )
         return delivery, ignored
+
+
+def _commands_alone(
+    event: IssueCommentEvent, payload: dict[str, Any]
+) -> tuple[IssueCommentEvent | Ignored, bytes]:
+    """Return a comment's body with its commands, and nothing else that people wrote."""
+    commands = command_lines(event.body)
+    if not commands:
+        return Ignored("a comment without a command"), b""
+    comment = payload["comment"] | {"body": "\n\n".join(commands)}
+    issue = {key: payload["issue"][key] for key in ("number", "pull_request")}
+    return event, msgspec.json.encode(payload | {"comment": comment, "issue": issue})
 
 
 def _decode(body: bytes) -> dict[str, Any] | None:

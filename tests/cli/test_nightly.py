@@ -101,9 +101,9 @@ def test_a_run_is_asked_for_in_somebodys_name_and_leaves_the_time_alone(url: str
 
     async def check(store: Store) -> None:
         ((repo, firing),) = (await store.schedules.due(AT - timedelta(days=9))).asked
-        assert (repo, firing.name, firing.note) == (REPO, "a3", "asked for by ann")
+        assert (repo, firing.name, firing.note) == (REPO, "a3", "asked for by ann (command line)")
         assert [item.schedule.next for item in await store.schedules.listing(each=1)][1] == AT
-        (found,) = await store.audit.search(AuditQuery(who="ann", since=NOW))
+        (found,) = await store.audit.search(AuditQuery(who="ann (command line)", since=NOW))
         entry = found.entry
         assert (entry.what, entry.rule, entry.allowed) == ("nightly a3", "operator", True)
 

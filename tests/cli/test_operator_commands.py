@@ -154,7 +154,7 @@ def test_a_run_that_is_not_named_well_is_no(desk: Desk, word: str, said: str) ->
 
 
 def test_each_run_that_can_be_cancelled_is_and_the_others_are_told(desk: Desk) -> None:
-    result = desk.run("cancel", LIVE, OVER, OTHER, "--reason", "node is down", "--by", "lee")
+    result = desk.run("cancel", LIVE, OVER, OTHER, "--reason", "node is down", "--by", "lee\x1b[2K")
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
         f"{LIVE} (unit) is to stop.",
@@ -162,9 +162,9 @@ def test_each_run_that_can_be_cancelled_is_and_the_others_are_told(desk: Desk) -
     ]
     assert f"{OVER} (multi) is done: failure" in result.stderr
     stop_request = desk.json("show", LIVE)["wish"]
-    assert (stop_request["kind"], stop_request["by"]) == ("cancel", "lee")
-    assert stop_request["reason"] == "cancelled by lee: node is down"
-    [last, first] = desk.json("audit", "--who", "lee")["audit"]
+    assert (stop_request["kind"], stop_request["by"]) == ("cancel", "lee (command line)")
+    assert stop_request["reason"] == "cancelled by lee (command line): node is down"
+    [last, first] = desk.json("audit", "--who", "lee (command line)")["audit"]
     assert (first["what"], first["rule"]) == (f"cancel unit ({LIVE}): node is down", "operator")
     assert (first["pr"], first["repo"], last["pr"]) == (1, "owner/name", 2)
 
@@ -175,8 +175,12 @@ def test_a_done_run_is_retried_for_whom_it_ran(desk: Desk) -> None:
     new = result.stdout.split()[0]
     assert result.stdout == f"{new} is attempt 2 of multi, for pr:1.\n"
     told = desk.json("show", new)
-    assert (told["state"], told["attempt"], told["origin"]) == ("queued", 2, "kim, operator")
-    assert told["wants"] == [{"source": "pr:1", "auto": False, "by": "kim"}]
+    assert (told["state"], told["attempt"], told["origin"]) == (
+        "queued",
+        2,
+        "kim (command line), operator",
+    )
+    assert told["wants"] == [{"source": "pr:1", "auto": False, "by": "kim (command line)"}]
     assert desk.run("retry", LIVE).exit_code == 1
 
 
@@ -184,16 +188,20 @@ def test_a_done_run_is_retried_for_whom_it_ran(desk: Desk) -> None:
 def test_a_pause_is_listed_and_resumed(desk: Desk) -> None:
     result = desk.run("pause", "npu-8", "--reason", "upgrade", "--until", "2099-01-01")
     assert result.exit_code == 0, result.stderr
-    said = "label:npu-8 is paused by kim until 2099-01-01 00:00 UTC: upgrade"
+    said = "label:npu-8 is paused by kim (command line) until 2099-01-01 00:00 UTC: upgrade"
     assert result.stdout == f"{said}. What runs goes on; nothing new starts.\n"
     assert desk.run("pause", "pool:shared", "--reason", "x").exit_code == 0
     [one, two] = desk.json("pause", "--list")["pauses"]
-    assert (one["resource"], one["by"], one["reason"]) == ("label:npu-8", "kim", "upgrade")
+    assert (one["resource"], one["by"], one["reason"]) == (
+        "label:npu-8",
+        "kim (command line)",
+        "upgrade",
+    )
     assert (one["until"], two["until"]) == ("2099-01-01T00:00:00+00:00", None)
     assert "label:npu-8" in desk.run("pause", "--list", user=None).stdout
     result = desk.run("resume", "npu-8")
     assert result.exit_code == 0
-    assert "pool:shared is paused by kim: x" in result.stderr
+    assert "pool:shared is paused by kim (command line): x" in result.stderr
     assert desk.run("resume", "npu-8").exit_code == 1
     assert [item["what"] for item in desk.json("audit", "--since", "1h")["audit"]] == [
         "resume label:npu-8",
@@ -204,7 +212,11 @@ def test_a_pause_is_listed_and_resumed(desk: Desk) -> None:
 
 def test_what_was_done_is_told_as_json_alone(desk: Desk) -> None:
     pause = desk.json("pause", "npu-8", "--reason", "upgrade")
-    assert (pause["resource"], pause["by"], pause["until"]) == ("label:npu-8", "kim", None)
+    assert (pause["resource"], pause["by"], pause["until"]) == (
+        "label:npu-8",
+        "kim (command line)",
+        None,
+    )
     desk.json("pause", "pool:shared", "--reason", "x")
     told = desk.json("resume", "npu-8")
     assert told["resumed"]["resource"] == "label:npu-8"
@@ -224,8 +236,8 @@ def test_what_was_done_is_told_as_json_alone(desk: Desk) -> None:
 def test_a_second_pause_says_which_one_it_replaces(desk: Desk) -> None:
     desk.run("pause", "--all", "--reason", "one")
     result = desk.run("pause", "--all", "--reason", "two", "--by", "lee")
-    assert result.stdout.startswith("everything is paused by lee: two.")
-    assert result.stderr == "Before, everything was paused by kim: one.\n"
+    assert result.stdout.startswith("everything is paused by lee (command line): two.")
+    assert result.stderr == "Before, everything was paused by kim (command line): one.\n"
     assert desk.run("resume", "--all").exit_code == 0
 
 

@@ -2,9 +2,12 @@
 
 import json
 
+from sqlalchemy import select
+
 from bot.core.model.ids import RepoId
 from bot.core.model.people import Account
 from bot.sim.model import Pull, User
+from bot.store.tables import deliveries
 from tests.e2e.people import (
     last_sent,
     paste,
@@ -229,3 +232,25 @@ async def test_a_storm_of_comments_is_told_once_and_dropped(world: World) -> Non
     await world.pass_time(61)
     assert "Nothing has run" in await say(world, pull, "writer", "/ascend-e2e status")
     await unharmed(world)
+
+
+async def stored(world: World) -> list[bytes]:
+    async with world.bot.parts.store._db.read() as conn:
+        return [body for body in await conn.scalars(select(deliveries.c.body)) if body]
+
+
+async def test_what_people_write_beside_commands_is_stored_nowhere(world: World) -> None:
+    pull = await stranger(world)
+    text = "what I think\n\n/ascend-e2e status\n> what you think\n\n/ascend-e2e help"
+    world.github.people.edit_title(pull, "what it is", "stranger")
+    for said in (text, "what I think"):
+        world.github.people.comment(pull, "reader", said)
+    await world.github.deliveries.idle()
+    bodies = b"".join(await stored(world))
+    assert b"/ascend-e2e status" in bodies
+    assert b"what " not in bodies
+    await world.settle()
+    await world.pass_time(10)
+    assert await stored(world) == []
+    [_, _, reply] = world.github.comments(pull)
+    assert "What can be typed" in reply or "/ascend-e2e approve" in reply

@@ -5,6 +5,8 @@ from functools import partial
 
 import click
 
+from bot.core.github.markdown import one_line
+
 _REPO = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}|[0-9]{1,18}", re.ASCII).fullmatch
 
 
@@ -15,6 +17,12 @@ def _nonblank(_ctx: click.Context, _param: click.Parameter, value: str | None) -
     return value.strip() if value else value
 
 
+def _operator(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Return a name that nobody takes for an account on GitHub."""
+    name = _nonblank(ctx, param, one_line(value) if value else value)
+    return f"{name} (command line)" if name else name
+
+
 def _named(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     if value is not None and not _REPO(value):
         raise click.BadParameter("must be OWNER/NAME or the repository's number")
@@ -23,8 +31,8 @@ def _named(_ctx: click.Context, _param: click.Parameter, value: str | None) -> s
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _BY = "Your name, for check runs and the audit; default: $USER."
-by = click.option("--by", envvar="USER", required=True, callback=_nonblank, help=_BY)
-by_or_none = click.option("--by", envvar="USER", callback=_nonblank, help=_BY)
+by = click.option("--by", envvar="USER", required=True, callback=_operator, help=_BY)
+by_or_none = click.option("--by", envvar="USER", callback=_operator, help=_BY)
 repo = click.option("--repo", metavar="O/N", callback=_named, help="Only this repository.")
 number = click.option("--pr", "number", type=click.IntRange(min=1), help="Only this pull request.")
 limit = click.option(

@@ -34,6 +34,11 @@ def parse(messages: Messages, body: str) -> tuple[Command, ...]:
     return tuple(found)
 
 
+def command_lines(body: str) -> tuple[str, ...]:
+    """Return the lines of a comment that are commands."""
+    return tuple(match[0] for match in filter(None, map(_LINE.fullmatch, top_level(body))))
+
+
 def _read(messages: Messages, line: str, rest: str) -> Command:
     if len(line) > MAX_LINE:
         return Mistake(TypedLine(line[:MAX_LINE]), messages("mistake_long", limit=MAX_LINE))
