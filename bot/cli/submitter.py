@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,7 @@ class _Options:
     oidc_audience: str
     data_dir: Path
     workdir: str | None
+    job_uids: str | None
     max_jobs: int
     kill_jobs_on_exit: bool
 
@@ -106,6 +108,11 @@ class _Options:
     help="Folder for relative script paths (with ray: on the cluster's nodes); "
     "default: an empty folder for each job (with ray: the folder where Ray was started).",
 )
+@click.option(
+    "--job-uids",
+    metavar="FIRST-LAST",
+    help="With local, as root: run each job as a user of its own, one of these numbers.",
+)
 @click.option("--max-jobs", type=click.IntRange(1), default=Limits().live_jobs, show_default=True)
 @click.option(
     "--kill-jobs-on-exit", is_flag=True, help="Stop all jobs at the end; by default they continue."
@@ -113,8 +120,8 @@ class _Options:
 def command(**given: Any) -> None:
     """Run jobs posted over HTTP, and stream their logs.
 
-    With the backend `local` the jobs run as the user of the service: they can read each other's
-    environment and files. It is not for code of strangers.
+    With the backend `local` the jobs run as the user of the service, unless --job-uids gives each
+    its own: they can read each other's environment and files. It is not for code of strangers.
     """
     options = _Options(**given)
     digest = _digest(options)
@@ -138,7 +145,20 @@ def _backend(options: _Options) -> Backend[Any]:
     folder = None if workdir is None else Path(workdir).absolute()
     if folder is not None and not folder.is_dir():
         raise click.UsageError(f"--workdir {workdir} is no folder")
-    return LocalBackend(options.data_dir, workdir=folder, limits=limits)
+    uids = _uids(options.job_uids)
+    return LocalBackend(options.data_dir, workdir=folder, limits=limits, uids=uids)
+
+
+def _uids(text: str | None) -> range:
+    """Return the users of jobs; none if jobs run as the service's user."""
+    if text is None:
+        return range(0)
+    found = re.fullmatch(r"([1-9]\d{0,8})-([1-9]\d{0,8})", text)
+    if found is None or int(found[2]) < int(found[1]):
+        raise click.UsageError("--job-uids must be two numbers above 0, as 61000-61255")
+    if os.geteuid() != 0:
+        raise click.UsageError("--job-uids needs a service that runs as root")
+    return range(int(found[1]), int(found[2]) + 1)
 
 
 async def _serve(backend: Backend[Any], given: _Options, digest: str) -> None:

@@ -7,10 +7,12 @@ without an end.
 
 import asyncio
 import contextlib
+import ctypes
 import fcntl
 import logging
 import os
 import sys
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,12 @@ from typing import Any
 from bot.submitter.backend import JobState, Limits
 from bot.submitter.jobs import Backend, Job, Record, environment, words
 from bot.submitter.patches import DEADLINE_PATH
-from bot.submitter.request import JobRequest
+from bot.submitter.request import JobRequest, RefusedError
 
 log = logging.getLogger(__name__)
 
 WATCHDOG_S = 1.0
+PR_SET_DUMPABLE = 4
 # A job must not inherit the service's secrets. It inherits only these variables.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "USER")
 
@@ -88,6 +91,7 @@ class LocalRecord(Record, frozen=True):
     env: dict[str, str]
     cwd: str
     grace_s: float
+    uid: int | None = None  # the job's own user; None: that of the service
 
 
 class LocalBackend(Backend[LocalRecord]):
@@ -106,16 +110,22 @@ class LocalBackend(Backend[LocalRecord]):
         workdir: Path | None = None,
         limits: Limits | None = None,
         environ: Mapping[str, str] | None = None,
+        uids: range = range(0),
     ) -> None:
+        """Set it up; with `uids`, which only root may use, each living job has one of its own."""
         super().__init__(data_dir.absolute() / "jobs", LocalRecord, limits)
         self._workdir = workdir
         self._environ = dict(environ or {})
+        self._uids = deque(uids)  # the one used longest ago is the first
         self._supervisors = Supervisors()
         self._watchdog: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Read the jobs of the previous process, and continue those without an end."""
         await self._load()
+        _hide_memory()
+        for folder in (self._root.parent, self._root) if self._uids else ():
+            folder.chmod(0o711)  # jobs pass through to their own folder, and can list nothing
         for job in self._live():
             await self._settle(job)
         self._watchdog = asyncio.create_task(self._watch_supervisors())
@@ -165,18 +175,41 @@ class LocalBackend(Backend[LocalRecord]):
             await asyncio.sleep(WATCHDOG_S)
 
     def _begin(self, job: Job[LocalRecord]) -> None:
+        if job.record.uid is not None:
+            job.folder.chmod(0o711)
+            os.chown(job.folder / "work", job.record.uid, job.record.uid)
         self._supervisors.start(job.folder)
 
     def _own_fields(self, request: JobRequest, job_id: str) -> dict[str, Any]:
+        work = str(self._root / job_id / "work")
+        uid = self._free_uid()
+        own = {} if uid is None else {"HOME": work, "TMPDIR": work}
         return {
             "argv": words(request),
-            "env": self._job_env(request, job_id),
-            "cwd": str(self._workdir or self._root / job_id / "work"),
+            "env": self._job_env(request, job_id) | own,
+            "cwd": str(self._workdir or work),
             "grace_s": self._limits.grace_s,
+            "uid": uid,
         }
+
+    def _free_uid(self) -> int | None:
+        """Return a user that no living job has; `None` if jobs run as the service's user."""
+        taken = {job.record.uid for job in self._live()}
+        for _ in range(len(self._uids)):
+            self._uids.rotate(-1)
+            if self._uids[-1] not in taken:
+                return self._uids[-1]
+        if self._uids:
+            raise RefusedError(429, f"{len(self._uids)} jobs are alive already, one for each user")
+        return None
 
     def _job_env(self, request: JobRequest, job_id: str) -> dict[str, str]:
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         # RAYJOB_ID comes last: the processes that a job leaves behind are found by it.
         own = {**environment(request), **self._environ, **request.env, "RAYJOB_ID": job_id}
         return {**inherited, **own}
+
+
+def _hide_memory() -> None:
+    """Keep this process's environment and memory from other processes of its user (Linux)."""
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -28,23 +28,24 @@ FULL_S = 1.0  # the pause before a write that a full disk refused is repeated
 STOP_POLL_S = 0.2  # to look for `stop`: a file reaches the right process, a pid may not
 
 
-def strays(job_id: str) -> list[int]:
-    """Return the processes with the job's id in their environment (Linux; elsewhere none)."""
+def strays(job_id: str, uid: int | None) -> list[int]:
+    """Return the processes with the job's id in their environment, or of its own user (Linux)."""
     mark = f"RAYJOB_ID={job_id}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*/environ"):
         # Processes end meanwhile, and those of other users can't be read.
         with contextlib.suppress(OSError):
-            if mark in entry.read_bytes().split(b"\0"):
+            is_own = uid is not None and entry.parent.stat().st_uid == uid
+            if is_own or mark in entry.read_bytes().split(b"\0"):
                 found.append(int(entry.parent.name))
     return found
 
 
-def kill_strays(job_id: str) -> int:
+def kill_strays(job_id: str, uid: int | None = None) -> int:
     """Kill the rest of a job, including new children; return the number of processes."""
     killed = 0
     for _ in range(20):
-        pids = strays(job_id)
+        pids = strays(job_id, uid)
         if not pids:
             break
         for pid in pids:
@@ -76,7 +77,7 @@ class Supervisor:
         if self._events.final is not None:
             self._finish("", "")
         elif self._events.seq:
-            kill_strays(self._job["job_id"])
+            self._kill_strays()
             stopped = (self._folder / "stop").exists()
             status = "STOPPED" if stopped else "FAILED"
             self._finish(status, "the supervisor of the job died; what was left is killed")
@@ -98,6 +99,7 @@ class Supervisor:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                **self._user(),
                 umask=0o022,  # the service's own files are private, those of a job as usual
             )
         except (OSError, ValueError) as error:
@@ -107,6 +109,14 @@ class Supervisor:
         self._pump(process)
         process.wait()
         self._conclude(process.returncode)
+
+    def _user(self) -> dict[str, Any]:
+        """Return the user to start the job as, if it has one of its own."""
+        uid = self._job["uid"]
+        return {} if uid is None else {"user": uid, "group": uid, "extra_groups": ()}
+
+    def _kill_strays(self) -> None:
+        kill_strays(self._job["job_id"], self._job["uid"])
 
     def _pump(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
@@ -144,7 +154,7 @@ class Supervisor:
             self._begin_stop(process, "STOPPED", "stopped by a signal to its supervisor")
         if process.poll() is not None and self._drained_at is None:
             # The job is its first process. Processes that it left behind hold the pipe open.
-            kill_strays(self._job["job_id"])
+            self._kill_strays()
             self._drained_at = time.monotonic() + DRAIN_S
 
     def _on_time(self, process: subprocess.Popen[bytes], started: float) -> None:
@@ -158,7 +168,7 @@ class Supervisor:
             self._kill_at = None
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            kill_strays(self._job["job_id"])
+            self._kill_strays()
 
     def _begin_stop(self, process: subprocess.Popen[bytes], status: str, message: str) -> None:
         if self._verdict is not None or process.poll() is not None:
@@ -169,7 +179,7 @@ class Supervisor:
             os.killpg(process.pid, signal.SIGTERM)
 
     def _conclude(self, code: int) -> None:
-        kill_strays(self._job["job_id"])
+        self._kill_strays()
         if self._verdict is not None:
             self._finish(*self._verdict)
         elif code == 0:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,9 +14,21 @@ import pytest
 
 from bot.core.model.ids import RepoId
 from bot.ports.oidc import Denial, Proof, Why
+from bot.submitter.backend import Limits
 from bot.submitter.callers import Callers, digest_of
-from bot.submitter.web import Options
-from tests.submitter.conftest import BODY, TOKEN, Process, Service, in_process, lines
+from bot.submitter.local import LocalBackend
+from bot.submitter.web import Options, create_app
+from tests.submitter.conftest import (
+    BODY,
+    CALLERS,
+    TOKEN,
+    Process,
+    Service,
+    at_loopback,
+    in_process,
+    lines,
+    pids_with,
+)
 
 WORKFLOW = "octo/verl/.github/workflows/e2e.yml@refs/heads/main"
 JSON = {"Content-Type": "application/json"}
@@ -143,3 +157,38 @@ async def test_a_predictable_key_is_not_taken_beforehand_by_another_run(proving:
     again = await proving.call("POST", url, data=ours, headers=JSON | bearer() | key)
     assert again == (200, {"job_id": answer["job_id"], "created": False})
     assert BODY["github_run_id"] == "77"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may run jobs as other users")
+async def test_a_job_of_its_own_user_reads_nothing_of_its_neighbours_nor_of_the_service(
+    http: aiohttp.ClientSession,
+) -> None:
+    with tempfile.TemporaryDirectory() as name:  # every user can pass through to it
+        folder = Path(name)
+        folder.chmod(0o755)
+        backend = LocalBackend(
+            folder / "data", limits=Limits(grace_s=0.3), uids=range(61000, 61002)
+        )
+        options = Options(CALLERS, stop_jobs_on_exit=True)
+        async with at_loopback(create_app(backend, options), http, folder) as service:
+            victim = await service.post("echo up; sleep 60", env={"S": "of-the-neighbour"})
+            await service.until_line(victim, "up")
+            look = f"""
+            id -u; pwd > here; cat here
+            cat /proc/[0-9]*/environ {folder}/data/jobs/{victim}/* 2> /dev/null |
+                tr '\\0' '\\n' | grep -c of-the-neighbour
+            ls {folder}/data/jobs {folder}/data/jobs/{victim}/work 2> /dev/null
+            kill {os.getpid()} 2> /dev/null || echo refused
+            setsid env -i sleep 600 > /dev/null 2>&1 &
+            """
+            thief = await service.post(look)
+            work = f"{folder}/data/jobs/{thief}/work"
+            assert lines(await service.events(thief)) == ["61001", work, "0", "refused"]
+            assert not [pid for pid in pids_with("sleep\0600") if owner(pid) == 61001]
+            assert (await service.state(thief))["ended_at"] is not None
+            statuses = [(await service.try_post(service.body("sleep 60")))[0] for _ in range(2)]
+            assert statuses == [201, 429], "a user is free again, and no more than there are"
+
+
+def owner(pid: int) -> int:
+    return Path(f"/proc/{pid}").stat().st_uid
