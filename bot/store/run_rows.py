@@ -1,8 +1,9 @@
 """Changing runs' rows inside a transaction: making, claiming, stopping and poking them."""
 
 from datetime import datetime
+from functools import cache
 
-from sqlalchemy import Executable, case, delete, func, select, update
+from sqlalchemy import Executable, Update, bindparam, case, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RunId
@@ -11,9 +12,10 @@ from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Claimant, Run, State, StopReason, StopRequest
 from bot.core.planning.plan import DropClaimant
 from bot.store.check_rows import add_run_check
+from bot.store.columns import Time
 from bot.store.database import insert
 from bot.store.leases import FREE
-from bot.store.rows import moment, values
+from bot.store.rows import values
 from bot.store.tables import claimants, rayjobs, run_events, runs
 
 # Two commits may race for a suite's open run or its next attempt number; each round one wins.
@@ -160,13 +162,18 @@ async def poke_runs(
     ``first``: the runs may start, so they come before runs that only update their position.
     """
     if run_ids:
-        since = runs.c.created_at if first else runs.c.due
-        due = case((since < now, since), else_=moment(now))
-        await conn.execute(
-            update(runs)
-            .where(runs.c.id.in_(run_ids), runs.c.state != State.DONE)
-            .values(due=due, pokes=runs.c.pokes + 1)
-        )
+        await conn.execute(_poke(first=first), {"poked": list(run_ids), "poked_at": now})
+
+
+@cache
+def _poke(*, first: bool) -> Update:
+    now = bindparam("poked_at", type_=Time())
+    since = runs.c.created_at if first else runs.c.due
+    return (
+        update(runs)
+        .where(runs.c.id.in_(bindparam("poked", expanding=True)), runs.c.state != State.DONE)
+        .values(due=case((since < now, since), else_=now), pokes=runs.c.pokes + 1)
+    )
 
 
 async def add_rayjobs(conn: AsyncConnection, seen: tuple[RayJob, ...], now: datetime) -> None:
