@@ -328,6 +328,13 @@ def test_an_automatic_run_of_another_policy_is_given_up_and_a_new_one_starts() -
     assert planned(evaluation(), asked).drop_claimants == ()
 
 
+def test_a_result_of_another_policy_is_no_reason_not_to_run() -> None:
+    passed = done(Outcome.SUCCESS, snapshot=replace(SAME, policy_ref="weak"))
+    made = planned(evaluation(fresh=False), passed).new_runs
+    assert [(run.suite, run.attempt) for run, _ in made] == [("unit", 2)]
+    assert planned(evaluation(fresh=False), done(Outcome.SUCCESS)).new_runs == ()
+
+
 def test_what_would_start_by_itself_needs_nobody_to_ask_for_it() -> None:
     run = there().run
     assert runs_by_itself(run, evaluation())
