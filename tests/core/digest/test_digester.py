@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.core.digest.digester import Digester
-from bot.core.digest.result import MAX_JSON_BYTES, Digest, Location
+from bot.core.digest.result import MAX_JSON_BYTES, Digest, Location, Unread
 from tests.core.digest.corpus import signatures
 
 TRACE = b"""\
@@ -152,3 +152,19 @@ def test_the_folded_parts_give_way_first() -> None:
     wide = Location("a" * 4_000, 1, "\x01" * 500)
     fatter = replace(fat, annotations=(wide,) * 20)
     assert len(fatter.bounded().annotations) == 3
+
+
+def test_another_digester_goes_on_from_a_state() -> None:
+    first, second = Digester(signatures()), Digester(signatures())
+    first.feed(TRACE[:40])
+    second.go_on(first.state)
+    second.feed(TRACE[40:])
+    whole = Digester(signatures())
+    whole.feed(TRACE)
+    assert second.end() == whole.end()
+
+
+def test_a_digest_of_a_part_says_so() -> None:
+    part = read(TRACE).of_part(Unread.SIZE, 10**9)
+    assert (part.unread, part.bytes, part.title) == (Unread.SIZE, 10**9, read(TRACE).title)
+    assert stored(part) == part
