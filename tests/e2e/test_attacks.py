@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.app import Parts
+from bot.core.model.people import Account
 from bot.sim import NewPull
 from bot.sim.model import Pull
 from tests.e2e.people import all_say, paste, press, say, stands, started, stranger, unharmed, waits
@@ -129,12 +130,12 @@ class Meanwhile:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._port, name)
 
-    async def permission(self, repo: Any, login: str) -> Any:
-        if login == "writer" and not self._done:
+    async def permission(self, repo: Any, account: Account) -> Any:
+        if account.login == "writer" and not self._done:
             self._done = True
             await self._deed()
         port: Any = self._port
-        return await port.permission(repo, login)
+        return await port.permission(repo, account)
 
 
 async def test_a_push_handled_in_the_midst_of_a_click_is_not_undone_by_it(world: World) -> None:

@@ -35,8 +35,7 @@ async def test_a_head_that_github_never_told_of_is_found_by_looking(world: World
     world.github.deliveries.sent.clear()  # so old that GitHub lists them no more
     await world.clock.advance(3601)
     await world.sweep()
-    assert [len(runs_of(world, one)) for one in (pull, fork, pushed)] == [1, 0, 0]
-    assert world.gate(fork.head_sha).conclusion == "action_required"  # who pushed is unknown
+    assert [len(runs_of(world, one)) for one in (pull, fork, pushed)] == [1, 1, 0]
     assert world.gate(pushed.head_sha).conclusion == "action_required"
 
 
@@ -81,7 +80,8 @@ async def test_a_double_of_a_run_is_cancelled_and_a_late_word_of_one_changes_not
         one.guid = f"again-{one.guid}"
         world.github.deliveries.emit(one)
     await world.settle()
-    assert world.writes(CANCEL) == before + len(told)  # refused by GitHub: it has ended
+    assert told
+    assert world.writes(CANCEL) == before
     assert shown(world, pull) == ("success", "success")
     assert await cancels(world) == audited
 
