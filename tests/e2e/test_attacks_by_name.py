@@ -1,5 +1,7 @@
 """Attacks by name: logins change hands, and others open the pull request of one's branch."""
 
+import pytest
+
 from bot.sim import NewPull
 from tests.e2e.people import press, say, stands, started, stranger, waits
 from tests.e2e.world import LABEL, POLICY, World
@@ -135,3 +137,29 @@ async def test_a_maintainer_who_opens_a_pull_request_of_anothers_push_does_not_t
     await waits(world, pull)
     assert started(world) == [own.head_sha]
     assert world.github.runs()[0].inputs["runner"] == LABEL
+
+
+@pytest.mark.parametrize("fork", [False, True])
+async def test_who_pushed_is_known_whatever_comes_late_twice_or_after_a_kill(
+    world: World, *, fork: bool
+) -> None:
+    world.github.grant("opener", "write")
+    people, deliveries = world.github.people, world.github.deliveries
+    deliveries.hold()
+    pull = people.open_pull("opener", PROTECTED, NewPull(pusher="writer", fork=fork))
+    people.push(pull, {"verl/a.py": "more"}, by="writer")
+    people.comment(pull, "writer", f"/ascend-e2e approve --sha {pull.head_sha[:12]}")
+    deliveries.pending += list(deliveries.pending)
+    deliveries.shuffle(int(fork))
+    deliveries.release()
+    await deliveries.idle()
+    await world.bot.step("inbox")()
+    await world.restart()
+    await world.pass_time(31)  # a lease is over
+    await stands(world)
+    assert "your own commit" in world.github.comments(pull)[1]
+    for who in ("writer", "opener"):
+        text = f"/ascend-e2e unit --sha {pull.head_sha[:12]}"
+        assert "your own commit" in await say(world, pull, who, text)
+    await waits(world, pull)
+    assert world.github.runs() == []
