@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.commands.parser import MAX_COMMANDS, parse
+from bot.core.commands.parser import MAX_COMMANDS, command_lines, parse
 from bot.core.commands.run import RunCommand
 from bot.core.commands.status import StatusCommand
 from bot.core.commands.verb import Mistake, TypedLine
@@ -17,6 +17,10 @@ SHA = "0123456789ab"
 
 def test_a_command_is_a_line_among_others() -> None:
     assert parse(MESSAGES, f"请看一下\r\n{N}\r\n谢谢") == (RunCommand(TypedLine(N)),)
+
+
+def test_only_the_lines_of_commands_are_kept_of_a_comment() -> None:
+    assert command_lines(f"my password is x\n{N} status\n```\n{N} cancel\n```") == (f"{N} status",)
 
 
 @pytest.mark.parametrize("verb", ["run", "rerun", "approve"])

@@ -21,6 +21,7 @@ ELSEWHERE = {
     "core/policy/models.py": "the descriptions of keys in the policy's JSON schema",
     "core/rayjob": "lines of the submitter's log",
     "core/report/redaction.py": "patterns",
+    "core/report/secret_forms.py": "patterns",
     "core/report/policy_change.py": "a command to type",
     "core/runs/dispatch_inputs.py": "what GitHub says",
     "core/workflows": "what the command `init` says of workflows that it reads",

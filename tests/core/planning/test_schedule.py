@@ -26,7 +26,7 @@ from bot.core.planning.schedule import (
     latest_attempts,
     next_time,
     plan_firing,
-    plan_nothing,
+    refuse,
     schedule_change,
     too_far_ahead,
 )
@@ -232,7 +232,7 @@ def test_a_firing_that_only_joins_starts_nothing_of_its_own() -> None:
 
 def test_a_firing_that_starts_nothing_keeps_its_reasons() -> None:
     late = replace(FIRING, note="the service was away")
-    plan = plan_nothing(late, FiringState.REFUSED, "", "there is no branch v1")
+    plan = refuse(late, "there is no branch v1")
     assert plan.firing.note == "the service was away; there is no branch v1"
     assert (plan.firing.state, plan.changes.new_runs) == (FiringState.REFUSED, ())
 
