@@ -220,5 +220,5 @@ async def test_a_night_that_an_operator_asks_for_starts_now_and_its_time_stays(
     assert told.schedule == before.schedule
     (firing,) = told.firings
     assert (firing.state, firing.sha) == (FiringState.STARTED, sha)
-    assert firing.note == "asked for by ann; 2 suites started"
+    assert firing.note == "asked for by ann (command line); 2 suites started"
     assert len(world.github.runs()) == 2

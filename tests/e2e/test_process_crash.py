@@ -158,7 +158,7 @@ async def given_a_command(site: Site) -> None:
     check = site.github.check(SUITE, sha)
     assert check is not None
     assert check.conclusion == "cancelled"
-    assert "cancelled by kim: not now" in f"{check.title} {check.summary}".lower()
+    assert "cancelled by kim (command line): not now" in f"{check.title} {check.summary}".lower()
 
 
 async def told_to_stop(site: Site) -> None:
