@@ -93,15 +93,18 @@ class WorkerPool:
         self._worker = worker
         self._clock = clock
         self._began_at: dict[str, datetime] = {}
+        self._resting: set[str] = set()  # loops that wait for a wake: hours, if nothing happens
         self._log = get_log("loops")
 
     def stuck(self) -> tuple[str, ...]:
         """Return the names of the loops whose step takes too long."""
-        now = self._clock.now()
-        return tuple(name for name, at in self._began_at.items() if now - at >= STUCK_AFTER)
+        old = self._clock.now() - STUCK_AFTER
+        return tuple(
+            name for name, at in self._began_at.items() if at <= old and name not in self._resting
+        )
 
     def ages_s(self) -> dict[str, float]:
-        """Return for each loop how long ago its current step began."""
+        """Return for each loop how long ago its last step began."""
         now = self._clock.now()
         return {name: (now - at).total_seconds() for name, at in self._began_at.items()}
 
@@ -142,7 +145,9 @@ class WorkerPool:
     async def _pause(self, loop: LoopSpec, stop: asyncio.Event) -> None:
         """Wait for a wake, which a stop is too; without a topic for the time of a poll."""
         if loop.topic is not None:
+            self._resting.add(loop.name)
             await self._wake.wait(loop.topic)
+            self._resting.remove(loop.name)
             return
         try:
             async with asyncio.timeout(POLL_S):

@@ -10,6 +10,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from prometheus_client.metrics import MetricWrapperBase
 
 import bot
+from bot.ports.wake import Topic
 from bot.services.workers import STUCK_AFTER, LoopSpec, Worker, WorkerPool
 from bot.sim import ManualClock
 from bot.store import Store
@@ -88,10 +89,16 @@ async def test_a_loop_that_hangs_is_named(server: WebServer) -> None:
         await stop.wait()
         return False
 
-    loop = Worker("one", Metrics(), strict=True)
-    loops = WorkerPool([LoopSpec("hanging", hang, None)], server.parts.wake, loop, clock)
+    async def rest() -> bool:
+        rested.set()
+        return False  # nothing to do, perhaps for hours
+
+    loop, rested = Worker("one", Metrics(), strict=True), asyncio.Event()
+    specs = [LoopSpec("hanging", hang, None), LoopSpec("resting", rest, Topic.INBOX)]
+    loops = WorkerPool(specs, server.parts.wake, loop, clock)
     running = asyncio.create_task(loops.run(stop))
     await begun.wait()
+    await rested.wait()
     assert loops.stuck() == ()
     await clock.advance(STUCK_AFTER.total_seconds())
     assert loops.stuck() == ("hanging",)
