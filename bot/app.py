@@ -248,12 +248,8 @@ def make_api(parts: Parts, loops: WorkerPool) -> web.Application:
 
 
 def make_runner(parts: Parts, loops: WorkerPool) -> web.AppRunner:
-    """Return the runner of the web application.
-
-    It does not decompress a body: GitHub sends none compressed, and the signature covers the sent
-    bytes.
-    """
-    return GuardedRunner(make_web(parts, loops), auto_decompress=False)
+    """Return the runner of the web application."""
+    return GuardedRunner(make_web(parts, loops))
 
 
 async def run(settings: Settings, *, with_web: bool) -> None:

@@ -280,10 +280,15 @@ DOOR: web.AppKey[Door] = web.AppKey("door", Door)
 
 
 class GuardedRunner(web.AppRunner):
-    """Serves an application behind its door, the application's `DOOR`."""
+    """Serves an application behind its door, the application's `DOOR`.
+
+    No body is decompressed: nobody sends one compressed, a signature covers the sent bytes, and a
+    small body could become a huge one before anybody proved who they are.
+    """
 
     def __init__(self, app: web.Application, **more: Any) -> None:
         more |= {"keepalive_timeout": KEEP_S, "lingering_time": LINGER_S}
+        more |= {"auto_decompress": False}
         super().__init__(app, access_log=None, **more)
         self._door = app[DOOR]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -123,6 +124,16 @@ async def test_a_slow_second_request_is_not_kept_for_ever_either() -> None:
         streams[1].write(b"GET / HT")
         await streams[0].read()
         assert service.held() == 0
+
+
+async def test_no_body_is_unpacked() -> None:
+    """Else a few bytes of a stranger become work for minutes, before anybody looks at them."""
+    bomb = gzip.compress(b"x" * 50 * BODY_BYTES)
+    async with opened() as service:
+        streams = await service.connect(post(len(bomb), "Content-Encoding: gzip") + bomb)
+        assert await service.answer(streams) == b"200"
+        await streams[0].readuntil(b"\r\n\r\n")
+        assert await streams[0].read(100) == str(len(bomb)).encode()
 
 
 async def test_a_slow_body_is_answered_and_let_go() -> None:

@@ -45,6 +45,8 @@ def kill_strays(job_id: str, uid: int | None = None) -> int:
     """Kill the rest of a job, including new children; return the number of processes."""
     killed = 0
     for _ in range(20):
+        if uid is not None:
+            _kill_all_of(uid)
         pids = strays(job_id, uid)
         if not pids:
             break
@@ -54,6 +56,19 @@ def kill_strays(job_id: str, uid: int | None = None) -> int:
                 killed += 1
         time.sleep(0.02)
     return killed
+
+
+def _kill_all_of(uid: int) -> None:
+    """Kill all processes of a user at once; one that forks without end escapes a list of pids."""
+    with contextlib.suppress(OSError):  # no process can be made now
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setresuid(uid, uid, uid)
+                os.kill(-1, signal.SIGKILL)  # whatever this user may kill, and not this process
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
 
 
 class Supervisor:
@@ -201,6 +216,9 @@ class Supervisor:
 
     def _finish(self, status: str, message: str) -> None:
         self._log([])
+        if self._job["uid"] is not None:  # the next job of this user must not enter it
+            with contextlib.suppress(PermissionError):  # the service is not root any more
+                os.chown(self._folder / "work", 0, 0)
         _until_written(lambda: self._files.finish(status, message))
 
     def _status(self, *words: str) -> None:

@@ -6,9 +6,10 @@ import msgspec
 from aiohttp import web
 
 from bot.core.rayjob.words import rayjob_id
-from bot.door import DOOR, RefusedBody
+from bot.door import DOOR, RefusedBody, Sparing
 from bot.ports.oidc import Denial, IssuerSilent, Why
 from bot.store.tokens import Accepted
+from bot.telemetry import get_log
 from bot.web.guard import bearer, refuse
 
 MAX_BODY = 4096  # an id has at most 253 characters
@@ -31,6 +32,8 @@ class RayJobAnnouncements:
 
     def __init__(self, announcer: Announcer) -> None:
         self._announcer = announcer
+        # Anybody can be refused, a million times.
+        self._warn = Sparing(get_log("announcements").warning)
 
     async def post(self, request: web.Request) -> web.Response:
         """Answer 202 for a new RayJob, 200 for a known one, otherwise the reason."""
@@ -50,6 +53,9 @@ class RayJobAnnouncements:
             answer = await self._announcer.announce(dispatch_id, token, job_id)
         except IssuerSilent as error:
             return refuse(503, str(error), {"Retry-After": "5"})
+        if isinstance(answer, Denial):
+            what = "an announcement was refused"
+            self._warn(what, dispatch=dispatch_id, kind=answer.why.value, why=answer.reason)
         return _response(answer)
 
 

@@ -190,5 +190,34 @@ async def test_a_job_of_its_own_user_reads_nothing_of_its_neighbours_nor_of_the_
             assert statuses == [201, 429], "a user is free again, and no more than there are"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may run jobs as other users")
+async def test_a_job_leaves_nothing_to_the_next_one_of_its_user(
+    http: aiohttp.ClientSession,
+) -> None:
+    """Neither its files, nor a process that forks faster than anybody can list it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "open").mkdir(mode=0o777)
+        (folder / "open").chmod(0o777)
+        uids = range(61000, 61001)
+        backend = LocalBackend(folder / "data", limits=Limits(grace_s=0.3), uids=uids)
+        options = Options(CALLERS, stop_jobs_on_exit=True)
+        async with at_loopback(create_app(backend, options), http, folder) as service:
+            hop = f"""
+            echo secret > kept
+            hop() {{ : > {folder}/open/alive; (( SECONDS > 20 )) || hop & }}
+            for chain in 1 2 3 4 5 6 7 8; do hop > /dev/null 2>&1; done
+            sleep 0.5
+            """
+            first = await service.post(hop)
+            await service.events(first)
+            assert (await service.state(first))["ended_at"] is not None
+            (folder / "open" / "alive").unlink()
+            look = f"cat {folder}/data/jobs/{first}/work/kept; sleep 0.5; ls {folder}/open"
+            found = lines(await service.events(await service.post(look)))
+            assert [line.rpartition(": ")[2] for line in found] == ["Permission denied"]
+
+
 def owner(pid: int) -> int:
     return Path(f"/proc/{pid}").stat().st_uid

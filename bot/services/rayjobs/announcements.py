@@ -29,11 +29,8 @@ class Announcements(Service):
     async def announce(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Denial:
         """Add a RayJob that its workflow announces; raise ``Transient`` if it can't be checked."""
         answer = await self._answer(dispatch_id, token, job_id)
-        log = self._log.bind(dispatch=dispatch_id)
-        if isinstance(answer, Denial):
-            log.warning("an announcement was refused", kind=answer.why.value, why=answer.reason)
-        else:
-            log.info("a RayJob was announced", new=answer.new)
+        if isinstance(answer, Accepted):
+            self._log.info("a RayJob was announced", dispatch=dispatch_id, new=answer.new)
         return answer
 
     async def _answer(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Denial:
