@@ -41,6 +41,13 @@ class Pulls(Reads):
         here = (pulls.c.repo_id == repo_id) & (pulls.c.head_sha == sha)
         return await self._all(Pull, pulls, here, pulls.c.open, order=[pulls.c.number])
 
+    async def ever_at(self, repo_id: RepoId, sha: Sha) -> tuple[Pull, ...]:
+        """Return the pull requests, open or not, that have or had this head, by number."""
+        had = select(heads.c.number).where(heads.c.repo_id == repo_id, heads.c.sha == sha)
+        here = (pulls.c.head_sha == sha) | pulls.c.number.in_(had)
+        order = [pulls.c.number]
+        return await self._all(Pull, pulls, pulls.c.repo_id == repo_id, here, order=order)
+
     async def open(self, repo_id: RepoId) -> tuple[Pull, ...]:
         """Return the pull requests believed open, by number."""
         here = pulls.c.repo_id == repo_id

@@ -1,5 +1,7 @@
 """Attacks through a second pull request with the same head as another one."""
 
+import pytest
+
 from bot.sim import NewPull
 from bot.sim.model import Pull
 from tests.e2e.native_suites import FILE, check, ended, natives
@@ -187,6 +189,39 @@ async def test_a_native_run_from_before_a_retarget_does_not_turn_the_gate_green(
     await ended(world, run)
     await world.sweep()
     assert gate(world, pull) == RUNS
+
+
+@pytest.mark.parametrize("leaves", ["by closing", "for another base", "for a commit", "later"])
+async def test_a_native_run_of_a_pull_request_that_has_left_does_not_turn_the_gate_green(
+    world: World, leaves: str
+) -> None:
+    await natives(world)
+    world.github.people.push_branch("maintainer", {"docs/o.md": "1"}, "old")
+    mine = world.github.people.open_pull("writer", {"npu/b.py": "1"})
+    branch = None if leaves == "for a commit" else mine.head_ref
+    new = NewPull(base="old", branch=branch)
+    second = world.github.people.open_pull("writer", {"docs/d.md": "1"}, new)
+    await stands(world)
+    await takes_over(world, second, mine)
+    run = await started_by_github(world, second)
+    if leaves == "by closing":
+        world.github.people.close(second)
+    elif leaves == "for another base":
+        world.github.people.retarget(second, "main")
+    elif leaves == "for a commit":
+        world.github.people.push(second, {"docs/z.md": "1"})
+    await stands(world)
+    await ended(world, run)
+    if leaves == "later":
+        world.github.people.close(second)
+        await stands(world)
+        world.github.actions.rerun(run, mine.author)
+        world.github.actions.start(run)
+        await ended(world, run)
+    await world.sweep()
+    assert gate(world, mine) == RUNS
+    await ended(world, await started_by_github(world, mine))
+    assert gate(world, mine) == GREEN
 
 
 async def test_an_open_run_of_another_policy_is_not_taken_for_ones_own(world: World) -> None:

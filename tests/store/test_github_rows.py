@@ -99,6 +99,11 @@ async def test_pulls_at_a_commit_are_the_open_ones(store: Store) -> None:
         await commit(store, pull=pull)
     assert await store.pulls.at(REPO.id, SHA) == (PULL, second)
     assert [pull.number for pull in await store.pulls.open(REPO.id)] == [1, 3, 4]
+    await commit(store, head=Head(REPO.id, 4, SHA, PULL.author, NOW))
+    await commit(store, head=Head(REPO.id, 3, OTHER, PULL.author, NOW))
+    ever = await store.pulls.ever_at(REPO.id, SHA)
+    assert [pull.number for pull in ever] == [1, 2, 3, 4]
+    assert [pull.number for pull in await store.pulls.ever_at(REPO.id, OTHER)] == [3, 4]
 
 
 @pytest.mark.both_databases

@@ -121,6 +121,7 @@ def actions_run(data: Json) -> WorkflowRun:
         actor=account(data.get("actor")),
         triggered_by=account(data.get("triggering_actor")),
         head_repo_id=(data.get("head_repository") or {}).get("id"),
+        head_branch=data.get("head_branch") or "",
         pulls=tuple(int(item["number"]) for item in data.get("pull_requests") or ()),
     )
 

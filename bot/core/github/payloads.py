@@ -244,6 +244,7 @@ def _workflow_run(payload: Payload, _app_id: int | None) -> Event | Ignored:
         actor=_account(payload, "workflow_run.actor"),
         triggered_by=_account(payload, "workflow_run.triggering_actor"),
         head_repo_id=_maybe_number(payload, "workflow_run.head_repository.id"),
+        head_branch=_maybe_text(payload, "workflow_run.head_branch"),
         pulls=_pulls_named(payload),
         created_at=_time(payload, created) if _maybe(payload, created) else None,
     )

@@ -24,6 +24,7 @@ class WorkflowRun:
     actor: Account = NOBODY
     triggered_by: Account = NOBODY  # of this attempt
     head_repo_id: int | None = None  # of its commit's branch; None: deleted, or not told
+    head_branch: str = ""  # this branch; "": not told
     pulls: tuple[int, ...] = ()  # those that GitHub names: never for a fork
 
     def is_of(self, app: Account) -> bool:

@@ -55,20 +55,41 @@ def native_suites(policy: Policy, path: str) -> tuple[str, ...]:
 
 
 def pulls_of(seen: WorkflowRun, pulls: tuple[Pull, ...]) -> tuple[Pull, ...]:
-    """Return the pull requests that an Actions run is of; ``pulls`` have its commit as their head.
+    """Return the open pull requests that an Actions run is of.
 
-    GitHub runs the workflow as it is after a merge into the base, and does not say into which. So
-    there is none if they have several bases, or if it is older than the base of one.
+    ``pulls`` have or had its commit as their head. GitHub runs the workflow as it is after a merge
+    into the base, and does not say into which. So there is none if the run may be of several
+    bases, be it that of a pull request which has left the commit since, or an earlier base.
     """
-    found = [
-        pull
-        for pull in pulls
-        if seen.head_repo_id in {None, pull.head_repo_id}
-        and (not seen.pulls or pull.number in seen.pulls)
-    ]
-    if seen.event != "push":  # that one is of the commit as it is
-        found = [pull for pull in found if not _is_older(seen, pull)]
-    return tuple(found) if len({pull.base_ref for pull in found}) == 1 else ()
+    here = [pull for pull in pulls if pull.open and pull.head_sha == seen.head_sha]
+    if seen.event == "push":  # of the commit as it is
+        possible = here = [pull for pull in here if _is_from(seen, pull)]
+    else:
+        possible = [pull for pull in pulls if _may_be_of(seen, pull)]
+        here = [pull for pull in here if pull in possible]
+        if any(_is_older(seen, pull) for pull in possible):
+            return ()
+    if len({pull.base_ref for pull in possible}) != 1:
+        return ()
+    return tuple(pull for pull in here if not seen.pulls or pull.number in seen.pulls)
+
+
+def _may_be_of(seen: WorkflowRun, pull: Pull) -> bool:
+    """Return True if GitHub may have started a run for a pull request."""
+    if not _is_from(seen, pull):
+        return False
+    if seen.head_branch and pull.head_ref and seen.head_branch != pull.head_ref:
+        return False
+    if pull.open and pull.head_sha == seen.head_sha:
+        return True
+    # It has left the commit. Had it done so before the run began, it would be unchanged since.
+    left = pull.updated_at
+    return not (left and seen.created_at and left < seen.created_at)
+
+
+def _is_from(seen: WorkflowRun, pull: Pull) -> bool:
+    """Return True if the head of a pull request may be in the repository of the run's commit."""
+    return seen.head_repo_id is None or pull.head_repo_id in {None, seen.head_repo_id}
 
 
 def _is_older(seen: WorkflowRun, pull: Pull) -> bool:

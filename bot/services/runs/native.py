@@ -30,8 +30,8 @@ class Natives(Service):
         """
         if seen.event not in native.EVENTS:
             return Plan(repo=repo)
-        here = await self._store.pulls.at(repo.id, seen.head_sha)
-        pulls = native.pulls_of(seen, here)
+        known = await self._store.pulls.ever_at(repo.id, seen.head_sha)
+        pulls = native.pulls_of(seen, known)
         base = pulls[0].base_ref if pulls else repo.default_branch
         at = await self._policies.of(repo, base)
         if not isinstance(at, attempts.PolicyAt) or at.policy.mode is not Mode.ON:
@@ -39,6 +39,7 @@ class Natives(Service):
         names = native.native_suites(at.policy, seen.path)
         if not names:
             return Plan(repo=repo)
+        here = any(pull.open and pull.head_sha == seen.head_sha for pull in known)
         if not here and source is Source.WEBHOOK:
             self._wait_for_pull(seen)
         if not pulls:

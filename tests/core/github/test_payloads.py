@@ -142,6 +142,8 @@ def test_what_github_sends_is_never_malformed() -> None:
         ("workflow_run", {"workflow_run__run_attempt": None}, "run.attempt", 1),
         ("workflow_run", {"workflow_run__head_repository": {"id": 9}}, "run.head_repo_id", 9),
         ("workflow_run", {"workflow_run__head_repository": None}, "run.head_repo_id", None),
+        ("workflow_run", {"workflow_run__head_branch": "b"}, "run.head_branch", "b"),
+        ("workflow_run", {"workflow_run__head_branch": None}, "run.head_branch", ""),
         ("workflow_run", {"workflow_run__pull_requests": None}, "run.pulls", ()),
         (
             "workflow_run",

@@ -293,6 +293,7 @@ def test_the_gate_links_what_waits_for_an_approval_on_github() -> None:
 
 
 PULL = a_pull()  # number 5
+OTHERS = replace(PULL, number=6, head_ref="theirs", base_ref="old")
 
 
 @pytest.mark.parametrize(
@@ -302,8 +303,19 @@ PULL = a_pull()  # number 5
         ({}, (PULL, replace(PULL, number=6)), [5, 6]),
         ({}, (PULL, replace(PULL, number=6, base_ref="old")), []),
         ({"event": "push"}, (PULL, replace(PULL, number=6, base_ref="old")), []),
-        ({"pulls": (6,)}, (PULL, replace(PULL, number=6, base_ref="old")), [6]),
+        ({"pulls": (6,)}, (PULL, replace(PULL, number=6, base_ref="old")), []),
+        ({"pulls": (6,)}, (PULL, replace(PULL, number=6)), [6]),
         ({"head_repo_id": 9}, (PULL, replace(PULL, number=6, head_repo_id=9, base_ref="old")), [6]),
+        ({"head_branch": "mine"}, (replace(PULL, head_ref="mine"), OTHERS), [5]),
+        ({"head_branch": "theirs"}, (replace(PULL, head_ref="mine"), OTHERS), [6]),
+        ({}, (PULL, replace(PULL, number=6, based_at=at(0))), []),
+        ({}, (PULL, replace(PULL, number=6, based_at=at(0), updated_at=at(0), open=False)), []),
+        ({}, (PULL, replace(OTHERS, updated_at=at(0), open=False)), []),
+        ({}, (PULL, replace(OTHERS, updated_at=None, head_sha="f" * 40)), []),
+        ({"created_at": None}, (PULL, replace(OTHERS, updated_at=at(-1), open=False)), []),
+        ({}, (PULL, replace(OTHERS, updated_at=at(-1), open=False)), [5]),
+        ({}, (PULL, replace(OTHERS, updated_at=at(-1), head_sha="f" * 40)), [5]),
+        ({"event": "push"}, (PULL, replace(OTHERS, updated_at=at(0), open=False)), [5]),
         ({"head_repo_id": 9}, (PULL,), []),
         ({}, (replace(PULL, based_at=at(-1)),), [5]),
         ({}, (replace(PULL, based_at=at(0)),), []),
