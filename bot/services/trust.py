@@ -55,11 +55,28 @@ class TrustJudge(Service):
         bound = await self._store.listed_logins.of(*key)
         if bound.keys() != listed:
             new = listed - bound.keys()
-            found = {login: await self._github.account_id(repo, login) for login in sorted(new)}
+            found = await self._bound_elsewhere(repo, at, new)
+            for login in sorted(new - found.keys()):
+                found[login] = await self._github.account_id(repo, login)
             await self._store.listed_logins.bind(*key, listed, found)
             bound = await self._store.listed_logins.of(*key)
         (self._without.discard if listed else self._without.add)(key)
         return bound
+
+    async def _bound_elsewhere(
+        self, repo: Repo, at: PolicyAt, logins: frozenset[str]
+    ) -> dict[str, int]:
+        """Return the accounts of logins that another branch's policy lists, too, and has bound.
+
+        Else whoever took a login would only need a branch where nobody was judged so far.
+        """
+        found = {}
+        for ref, bound in (await self._store.listed_logins.elsewhere(repo.id, at.ref)).items():
+            policy = await self._policies.known(repo.id, ref)
+            users = policy.trust.users if policy else ()
+            still = logins & {login.casefold() for login in users}
+            found |= {login: bound[login] for login in still & bound.keys()}
+        return found
 
     async def authorship(self, pull: Pull, head: Head) -> Authorship:
         """Return whose commit a head is: also that of who brought it to other pull requests.

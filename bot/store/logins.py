@@ -19,6 +19,16 @@ class ListedLogins(Part):
             rows = (await conn.execute(query)).all()
         return {row.login: row.account_id for row in rows}
 
+    async def elsewhere(self, repo_id: RepoId, ref: str) -> dict[str, dict[str, int]]:
+        """Return for each other branch of the repository the number of each of its logins."""
+        others = (listed_logins.c.repo_id == repo_id) & (listed_logins.c.ref != ref)
+        query = select(listed_logins).where(others).order_by(listed_logins.c.ref)
+        found: dict[str, dict[str, int]] = {}
+        async with self._db.read() as conn:
+            for row in await conn.execute(query):
+                found.setdefault(row.ref, {})[row.login] = row.account_id
+        return found
+
     async def bind(
         self, repo_id: RepoId, ref: str, listed: frozenset[str], found: dict[str, int]
     ) -> None:

@@ -85,6 +85,36 @@ async def test_who_takes_a_login_that_the_policy_lists_is_refused_with_an_alarm(
     assert "needs triage" in await say(world, pull, "helper-2", "/ascend-e2e rerun unit")
 
 
+async def test_who_takes_a_listed_login_does_not_bind_it_at_another_branch(world: World) -> None:
+    both = "version: 1\nbranches: [release]\ntrust: {users: [Helper]}"
+    listed = {".github/ascend-ci.yml": POLICY.replace("version: 1", both)}
+    world.github.grant("helper", "none")
+    world.github.people.protect("release")
+    world.github.people.push_branch("maintainer", listed)
+    world.github.people.push_branch("maintainer", listed, "release")
+    pull = world.open_pull(path="docs/a.md")
+    await stands(world)
+    await say(world, pull, "helper", "/ascend-e2e unit")
+    assert started(world) == [pull.head_sha]
+    world.github.rename_user("helper", "helper-2")
+    world.github.user("helper")
+    for number, author in enumerate(("helper", "helper-2")):
+        new = NewPull(base="release", fork=True)
+        other = world.github.people.open_pull(author, {f"verl/{number}.py": "1"}, new)
+        await stands(world)
+        assert started(world)[1:] == [other.head_sha] * number
+    # Where no other branch lists it any more, it is bound anew.
+    nobody = "version: 1\nbranches: [release]"
+    plain = {".github/ascend-ci.yml": POLICY.replace("version: 1", nobody)}
+    world.github.people.push_branch("maintainer", plain)
+    world.github.people.push_branch("maintainer", plain, "release")
+    await stands(world)
+    world.github.people.push_branch("maintainer", listed)
+    await stands(world)
+    await say(world, pull, "reader", "/ascend-e2e status")
+    assert "`multinode`" in await say(world, pull, "helper", "/ascend-e2e multinode")
+
+
 PROTECTED = {".github/actions/x/action.yml": "runs: {}", "verl/a.py": "evil"}
 
 
