@@ -70,7 +70,7 @@ class TrustJudge(Service):
 
         Else whoever took a login would only need a branch where nobody was judged so far.
         """
-        found = {}
+        found: dict[str, int] = {}
         for ref, bound in (await self._store.listed_logins.elsewhere(repo.id, at.ref)).items():
             policy = await self._policies.known(repo.id, ref)
             users = policy.trust.users if policy else ()

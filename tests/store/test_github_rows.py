@@ -150,6 +150,7 @@ async def test_a_listed_login_stays_bound_until_it_is_listed_no_more(store: Stor
     await logins.bind(REPO.id, "main", frozenset({"bob"}), {})
     assert await logins.of(REPO.id, "main") == {"bob": 0}
     assert await logins.of(REPO.id, "old") == {"ann": 9}
+    assert await logins.elsewhere(REPO.id, "main") == {"old": {"ann": 9}}
 
 
 async def test_a_head_seen_twice_keeps_its_time_and_learns_its_pusher(store: Store) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bot.core.messages import Messages, quote
+from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.run_events import (
     JobChanged,
@@ -293,6 +294,7 @@ def test_the_gate_links_what_waits_for_an_approval_on_github() -> None:
 
 
 PULL = a_pull()  # number 5
+OTHER_SHA = Sha("f" * 40)
 OTHERS = replace(PULL, number=6, head_ref="theirs", base_ref="old")
 
 
@@ -311,10 +313,10 @@ OTHERS = replace(PULL, number=6, head_ref="theirs", base_ref="old")
         ({}, (PULL, replace(PULL, number=6, based_at=at(0))), []),
         ({}, (PULL, replace(PULL, number=6, based_at=at(0), updated_at=at(0), open=False)), []),
         ({}, (PULL, replace(OTHERS, updated_at=at(0), open=False)), []),
-        ({}, (PULL, replace(OTHERS, updated_at=None, head_sha="f" * 40)), []),
+        ({}, (PULL, replace(OTHERS, updated_at=None, head_sha=OTHER_SHA)), []),
         ({"created_at": None}, (PULL, replace(OTHERS, updated_at=at(-1), open=False)), []),
         ({}, (PULL, replace(OTHERS, updated_at=at(-1), open=False)), [5]),
-        ({}, (PULL, replace(OTHERS, updated_at=at(-1), head_sha="f" * 40)), [5]),
+        ({}, (PULL, replace(OTHERS, updated_at=at(-1), head_sha=OTHER_SHA)), [5]),
         ({"event": "push"}, (PULL, replace(OTHERS, updated_at=at(0), open=False)), [5]),
         ({"head_repo_id": 9}, (PULL,), []),
         ({}, (replace(PULL, based_at=at(-1)),), [5]),
