@@ -75,6 +75,25 @@ def test_no_job_with_a_power_executes_the_commit_under_test(path: Path) -> None:
     assert faults(path.read_text()) == []
 
 
+@EACH
+@pytest.mark.parametrize(
+    ("named", "actor", "runs"),
+    [
+        ("", "somebody", "true"),
+        ("the-app[bot]", "the-app[bot]", "true"),
+        ("the-app[bot]", "somebody", "false"),
+        ("the-app[bot]", "other-app[bot]", "false"),
+    ],
+)
+def test_only_the_bot_starts_a_workflow_where_its_account_is_named(
+    path: Path, named: str, actor: str, runs: str
+) -> None:
+    """Who has write can start a workflow by hand, with any inputs."""
+    scope = Scope({"github": {"actor": actor}, "vars": {"ASCEND_CI_ACTOR": named} if named else {}})
+    for job in read(path)["jobs"].values():
+        assert interpolate(job["if"], scope) == runs
+
+
 def test_a_step_that_executes_the_commit_would_be_found() -> None:
     lines = MULTINODE.read_text().replace("trusted/.github", "pr/.github", 1)
     assert len(faults(lines)) == 1
