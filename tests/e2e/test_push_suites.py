@@ -109,3 +109,25 @@ async def test_a_push_that_comes_late_starts_nothing_and_drops_nothing(repo: Wor
     await repo.settle()
     assert ran(repo) == [("Unit", sha)]
     assert not repo.only_run().cancelled
+
+
+async def test_a_push_to_a_branch_that_is_not_protected_starts_what_its_pusher_may_start(
+    world: World,
+) -> None:
+    files = {"verl/a.py": "1", "nightly/a.py": "1"}
+    world.github.people.protect("main")
+    found = []
+    for number, trust in enumerate(("{heavy: maintain}", "{auto: maintain}")):
+        policy = PUSHED.replace("version: 1", f"version: 1\ntrust: {trust}")
+        world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": BRANCHES + policy})
+        await world.settle()
+        for who in ("writer", "maintainer"):
+            before = len(world.github.runs())
+            world.github.people.push_branch(who, files, f"v0.{number}-{who}")
+            await world.settle()
+            found.append(len(world.github.runs()) - before)
+            for run in world.github.runs()[before:]:
+                world.github.actions.start(run)
+                world.github.actions.finish(run, "success")
+            await world.pass_time(10)
+    assert found == [1, 2, 0, 2]

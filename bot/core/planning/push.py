@@ -7,7 +7,8 @@ from bot.core.model.ids import Sha, short
 from bot.core.planning.attempts import AttemptMaker
 from bot.core.planning.commits import Commit, drop_source, runs_again, start
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
-from bot.core.policy.models import Mode
+from bot.core.policy.levels import Level
+from bot.core.policy.models import Mode, Policy, Tier
 from bot.core.policy.selection import Selection
 
 
@@ -30,6 +31,16 @@ def selected_by_push(commit: Commit, selection: Selection) -> dict[str, Message]
     if commit.at.policy.mode is not Mode.ON:
         return {}
     return {choice.suite: choice.reason for choice in selection.choices if choice.selected}
+
+
+def may_start_by_push(policy: Policy, suite: str, level: Level) -> bool:
+    """Return True if a push by a person of this level starts a suite, on an unprotected branch.
+
+    The push is judged like a pull request of that person, and a heavy suite like their command.
+    """
+    rule = policy.trust
+    is_heavy = policy.suites[suite].tier is Tier.HEAVY
+    return level.at_least(rule.auto) and (not is_heavy or level.at_least(rule.heavy))
 
 
 def plan_push(

@@ -9,8 +9,15 @@ from bot.core.model.pulls import Push
 from bot.core.model.runs import Rank
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
-from bot.core.planning.plan import Plan
-from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
+from bot.core.planning.plan import AuditEntry, Plan
+from bot.core.planning.push import (
+    left_behind,
+    may_start_by_push,
+    plan_push,
+    push_source,
+    selected_by_push,
+)
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Trigger
 from bot.core.policy.selection import lists_branch, select
 from bot.ports.errors import Permanent
@@ -38,16 +45,18 @@ class Pushes(Service):
         wanted = await self._store.runs.of_claimant(event.repo.id, push_source(event.branch))
         commit = None if event.deleted else await self._commit(event)
         reasons: dict[str, Message] = {}
+        refused: tuple[AuditEntry, ...] = ()
         if commit:
             suites = commit.at.policy.suites.values()
             filtered = any(suite.started_by(Trigger.PUSH) and suite.paths for suite in suites)
             listed = await self._files(event) if filtered else _NO_FILES
             commit = replace(commit, files=listed.files)
-            reasons = _reasons(commit, listed)
+            reasons, refused = await self._allowed(event, commit.at, _reasons(commit, listed))
         if (reasons or wanted) and not await self._is_newest(event):
             return Plan(repo=event.repo)
         after = None if event.deleted else event.after
-        changes = Plan(repo=event.repo, drop_claimants=left_behind(wanted, event.branch, after))
+        drops = left_behind(wanted, event.branch, after)
+        changes = Plan(repo=event.repo, drop_claimants=drops, audit=refused)
         if not (commit and reasons):
             return changes
         runs = await self._store.runs.at(event.repo.id, event.after)
@@ -70,6 +79,28 @@ class Pushes(Service):
             at, rank = own, Rank.RELEASE if own.release else Rank.AUTOMATIC
         origin = Message("origin_push_to", sha=short(event.after), branch=branch)
         return Commit(repo.id, event.after, at, push_source(branch), rank, origin)
+
+    async def _allowed(
+        self, event: PushEvent, at: PolicyAt, reasons: dict[str, Message]
+    ) -> tuple[dict[str, Message], tuple[AuditEntry, ...]]:
+        """Return the suites that the push starts, and the audit's entries of the others.
+
+        Whoever has write pushes to a branch that GitHub does not protect, and makes one that a
+        glob lists.
+        """
+        policy = at.policy
+        sure = all(may_start_by_push(policy, name, Level.WRITE) for name in reasons)
+        if sure or not at.unprotected:
+            return reasons, ()
+        who, now, where = event.sender, self._clock.now(), (event.repo.id, None, event.after)
+        level = await self._github.permission(event.repo, who)
+        may = {name: may_start_by_push(policy, name, level) for name in reasons}
+        refused = tuple(
+            AuditEntry(now, who.login, f"start {name}", False, "trust", *where, who_id=who.id)
+            for name in reasons
+            if not may[name]
+        )
+        return {name: why for name, why in reasons.items() if may[name]}, refused
 
     async def _files(self, event: PushEvent) -> ChangedFiles:
         """Compare with the commit before; without one, any file may have changed."""

@@ -33,7 +33,14 @@ from bot.core.planning.merge_group import (
     waiting_group,
 )
 from bot.core.planning.plan import RunClaimants
-from bot.core.planning.push import left_behind, plan_push, push_source, selected_by_push
+from bot.core.planning.push import (
+    left_behind,
+    may_start_by_push,
+    plan_push,
+    push_source,
+    selected_by_push,
+)
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Policy, Trigger
 from bot.core.policy.selection import ChangedFile, Selection, select
 from tests.accounts import account
@@ -310,3 +317,21 @@ def test_what_runs_for_others_than_a_pull_request_may_be_run_again() -> None:
         Claim(f"group:{SHA}", auto=False, by=account("ann"), rank=Rank.GROUP),
     )
     assert rerun_request(known["extra"], account("ann")).claims[0].rank is Rank.APPROVED
+
+
+@pytest.mark.parametrize(
+    ("trust", "level", "suites"),
+    [
+        ("{}", Level.WRITE, ["unit", "big"]),
+        ("{}", Level.TRIAGE, []),
+        ("{heavy: maintain}", Level.WRITE, ["unit"]),
+        ("{auto: maintain}", Level.WRITE, []),
+        ("{auto: maintain, heavy: admin}", Level.MAINTAIN, ["unit"]),
+    ],
+)
+def test_a_push_to_an_unprotected_branch_starts_what_its_pusher_may_start(
+    trust: str, level: Level, suites: list[str]
+) -> None:
+    policy = loaded(f"{POLICY}trust: {trust}\n")
+    names = ("unit", "big")
+    assert [name for name in names if may_start_by_push(policy, name, level)] == suites
