@@ -1,5 +1,6 @@
 """The HTTP API: `create_app(backend)` serves it over any backend."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
@@ -33,7 +34,22 @@ class Options:
     stop_jobs_on_exit: bool = False
 
 
+class Health:
+    """Asks a backend once for all who ask at the same time: anybody may, as often as they like."""
+
+    def __init__(self, backend: Backend[Any]) -> None:
+        self._backend = backend
+        self._asking: asyncio.Task[str | None] | None = None
+
+    async def problem(self) -> str | None:
+        """Return why no job can start, `None` if one can."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._backend.problem())
+        return await asyncio.shield(self._asking)
+
+
 BACKEND: web.AppKey[Backend[Any]] = web.AppKey("backend")
+HEALTH: web.AppKey[Health] = web.AppKey("health")
 OPTIONS: web.AppKey[Options] = web.AppKey("options")
 CALLER: web.RequestKey[Caller] = web.RequestKey("caller", Caller)
 
@@ -47,6 +63,7 @@ def create_app(backend: Backend[Any], options: Options) -> web.Application:
     app = web.Application(middlewares=[door.middleware, _errors, _no_pages, _authorized])
     app[DOOR] = door
     app[BACKEND] = backend
+    app[HEALTH] = Health(backend)
     app[OPTIONS] = options
     app.add_routes(
         [
@@ -127,11 +144,10 @@ def _json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -
 
 
 async def _healthz(request: web.Request) -> web.Response:
-    backend = request.app[BACKEND]
-    problem = await backend.problem()
+    problem = await request.app[HEALTH].problem()
     if problem is not None:
         raise RefusedError(503, problem)
-    return _json({"status": "ok", "backend": backend.name})
+    return _json({"status": "ok", "backend": request.app[BACKEND].name})
 
 
 async def _openapi(_request: web.Request) -> web.Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import tempfile
@@ -76,6 +77,31 @@ async def test_nobody_without_a_token_starts_or_stops_a_job(service: Service) ->
             async with http.request(method, path, data=body, headers=JSON) as answer:
                 assert answer.status == 401
     assert (await service.state(job))["ended_at"] is None
+
+
+class Cluster(LocalBackend):
+    """A backend that is asked through the network, and counts the calls that it has at once."""
+
+    at_once = most = 0
+
+    async def problem(self) -> str | None:
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        await asyncio.sleep(0.05)
+        self.at_once -= 1
+        return None
+
+
+async def test_questions_for_health_do_not_reach_the_cluster_one_by_one(
+    http: aiohttp.ClientSession, tmp_path: Path
+) -> None:
+    """Nobody needs a token for them."""
+    backend = Cluster(tmp_path / "data")
+    async with at_loopback(create_app(backend, Options(CALLERS)), http, tmp_path) as service:
+        for _ in range(2):
+            asked = await asyncio.gather(*(service.call("GET", "/healthz") for _ in range(50)))
+            assert {status for status, _ in asked} == {200}
+    assert backend.most == 1
 
 
 class Issuer:
