@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from bot.submitter.backend import Limits
-from bot.submitter.callers import Callers, digest_of, kept_digest
+from bot.submitter.callers import Callers, Repositories, digest_of, kept_digest
 from bot.submitter.jobs import Backend
 from bot.submitter.local import LocalBackend
 from bot.submitter.ray import RayBackend
@@ -87,7 +87,8 @@ class _Options:
     "--workflow",
     multiple=True,
     metavar="OWNER/NAME/.github/workflows/FILE@refs/heads/BRANCH",
-    help="A workflow that may submit with its OIDC token, for its own run attempt alone.",
+    help="A workflow that may submit with its OIDC token, for its own run attempt alone. "
+    "Its repository is bound to GitHub's number when it calls first (repositories.json).",
 )
 @click.option(
     "--oidc-issuer",
@@ -170,7 +171,10 @@ async def _serve(backend: Backend[Any], given: _Options, digest: str) -> None:
     async with aiohttp.ClientSession(trust_env=True) as session:
         url = given.oidc_issuer.rstrip("/")
         issuer = OidcIssuer(session, url, given.oidc_audience, SystemClock())
-        callers = Callers(digest, issuer if given.workflow else None, frozenset(given.workflow))
+        given.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        known = Repositories(given.data_dir / "repositories.json")
+        prover = issuer if given.workflow else None
+        callers = Callers(digest, prover, frozenset(given.workflow), known)
         names = frozenset({"localhost", "127.0.0.1", "[::1]", given.host, *given.allow_host})
         hosts = names if given.allow_host or is_loopback(given.host) else None
         options = Options(callers, hosts, stop_jobs_on_exit=given.kill_jobs_on_exit)

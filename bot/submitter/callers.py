@@ -10,10 +10,14 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from bot.ports.oidc import Denial, IssuerSilent, Proof, Prover
+from bot.submitter.event_file import write_atomically
 from bot.submitter.request import JobRequest, RefusedError
 
 NEEDED = "a valid bearer token is needed"
+OTHER = "{name} is another repository now than before: number {number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,28 @@ class Caller:
         ) == (job.repository, job.github_run_id, job.github_run_attempt)
 
 
+class Repositories:
+    """Keeps in a file which repository a name was when it called first, by GitHub's number.
+
+    A name that its owner gave up can be taken by somebody else, with all its workflows.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Set it up; raise `msgspec.DecodeError` if the file is damaged."""
+        self._path = path
+        self._known: dict[str, int] = {}
+        if path.exists():
+            self._known = msgspec.json.decode(path.read_bytes(), type=dict[str, int])
+
+    def is_same(self, proof: Proof) -> bool:
+        """Return True if the repository is the one that its name was before, or is new."""
+        known = self._known.get(proof.repository)
+        if known is None:
+            known = self._known[proof.repository] = proof.repo_id
+            write_atomically(self._path, msgspec.json.encode(self._known).decode())
+        return known == proof.repo_id
+
+
 class Callers:
     """Tells who calls. `workflows` are the `workflow_ref`s that may: a file at a branch, exactly.
 
@@ -39,12 +65,17 @@ class Callers:
     """
 
     def __init__(
-        self, digest: str, prover: Prover | None = None, workflows: frozenset[str] = frozenset()
+        self,
+        digest: str,
+        prover: Prover | None = None,
+        workflows: frozenset[str] = frozenset(),
+        repositories: Repositories | None = None,
     ) -> None:
         """Set it up; `digest` is the SHA-256 of the service's token (see `digest_of`)."""
         self._digest = digest
         self._prover = prover
         self._workflows = workflows
+        self._repositories = repositories
 
     async def of(self, authorization: str) -> Caller:
         """Return who sent an `Authorization` header; raise `RefusedError`."""
@@ -63,6 +94,8 @@ class Callers:
             raise RefusedError(401, f"{NEEDED}: {proof.reason}")
         if proof.workflow_ref not in self._workflows:
             raise RefusedError(403, f"the workflow {proof.workflow_ref} may not call")
+        if self._repositories is not None and not self._repositories.is_same(proof):
+            raise RefusedError(403, OTHER.format(name=proof.repository, number=proof.repo_id))
         return Caller(proof)
 
 

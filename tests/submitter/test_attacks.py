@@ -16,8 +16,9 @@ import pytest
 from bot.core.model.ids import RepoId
 from bot.ports.oidc import Denial, Proof, Why
 from bot.submitter.backend import Limits
-from bot.submitter.callers import Callers, digest_of
+from bot.submitter.callers import Callers, Repositories, digest_of
 from bot.submitter.local import LocalBackend
+from bot.submitter.request import RefusedError
 from bot.submitter.web import Options, create_app
 from tests.submitter.conftest import (
     BODY,
@@ -107,6 +108,8 @@ async def test_questions_for_health_do_not_reach_the_cluster_one_by_one(
 class Issuer:
     """An issuer whose tokens are `workflow_ref repository run attempt`."""
 
+    number = RepoId(1)
+
     async def prove(self, token: str) -> Proof | Denial:
         try:
             ref, repository, run, attempt = token.split()
@@ -114,7 +117,7 @@ class Issuer:
             return Denial(Why.UNPROVEN, "the token is no JSON web token")
         until = datetime.now(UTC) + timedelta(minutes=5)
         return Proof(
-            "j", RepoId(1), repository, int(run), int(attempt), ref, "workflow_dispatch", until
+            "j", self.number, repository, int(run), int(attempt), ref, "workflow_dispatch", until
         )
 
 
@@ -148,6 +151,20 @@ async def test_a_workflow_submits_for_nothing_but_its_own_run_attempt(proving: S
     status, answer = await proving.call("POST", url, data=body, headers=JSON | bearer())
     assert status == 201
     assert lines(await proving.events(answer["job_id"])) == ["ours"]
+
+
+async def test_who_takes_the_name_of_a_repository_does_not_submit(tmp_path: Path) -> None:
+    """Its owner renamed it, and somebody else made one with the old name and the same file."""
+    issuer, path, given = Issuer(), tmp_path / "repositories.json", bearer()["Authorization"]
+    for number, is_same in [(1, True), (2, False), (1, True)]:
+        issuer.number = RepoId(number)
+        known = Repositories(path)  # of a service that was started again
+        callers = Callers(digest_of(TOKEN), issuer, frozenset({WORKFLOW}), known)
+        if is_same:
+            assert (await callers.of(given)).proof
+        else:
+            with pytest.raises(RefusedError, match="another repository now than before"):
+                await callers.of(given)
 
 
 async def test_a_workflow_neither_sees_nor_stops_the_job_of_another(proving: Service) -> None:
