@@ -191,6 +191,29 @@ async def test_a_native_run_from_before_a_retarget_does_not_turn_the_gate_green(
     assert gate(world, pull) == RUNS
 
 
+async def test_a_retarget_that_is_told_late_is_not_forgotten(world: World) -> None:
+    await natives(world)
+    world.github.people.push_branch("maintainer", {"docs/o.md": "1"}, "old")
+    pull = world.github.people.open_pull("writer", {"npu/a.py": "1"})
+    await stands(world)
+    deliveries = world.github.deliveries
+    deliveries.hold()
+    world.github.people.retarget(pull, "old")
+    run = world.github.actions.native(pull, FILE)
+    await world.clock.advance(2)
+    world.github.people.retarget(pull, "main")
+    for change in (world.github.people.draft, world.github.people.ready):
+        await world.clock.advance(2)
+        change(pull)
+    deliveries.pending.sort(key=lambda one: (one.event == "workflow_run", one.action == "edited"))
+    deliveries.release()
+    await world.settle()
+    world.github.actions.start(run)
+    await ended(world, run)
+    await world.sweep()
+    assert gate(world, pull) == RUNS
+
+
 @pytest.mark.parametrize("leaves", ["by closing", "for another base", "for a commit", "later"])
 async def test_a_native_run_of_a_pull_request_that_has_left_does_not_turn_the_gate_green(
     world: World, leaves: str

@@ -53,8 +53,10 @@ class PullRequests(Service):
         pull, sender = event.pull, event.sender
         if event.action is PullRequestAction.EDITED:  # GitHub tells only of another base so
             pull = replace(pull, based_at=pull.updated_at)
-        if _out_of_order(event, known):
-            pull = await self.reader.pull(event.repo, pull.number)
+        if known and _out_of_order(event, known):
+            # GitHub's answer does not tell of another base that it had in between.
+            based_at = max(filter(None, (pull.based_at, known.based_at)), default=None)
+            pull = replace(await self.reader.pull(event.repo, pull.number), based_at=based_at)
             sender = sender if pull.head_sha == event.pull.head_sha else NOBODY
         if not pull.open:
             return await self.closed(event.repo, pull)
@@ -273,10 +275,8 @@ class PullRequests(Service):
         builder.run_ids += [run.id for run, _ in waiting]
 
 
-def _out_of_order(event: PullRequestEvent, known: Pull | None) -> bool:
+def _out_of_order(event: PullRequestEvent, known: Pull) -> bool:
     """Return True if the payload may be older than what we know: webhooks come in any order."""
-    if known is None:
-        return False
     if event.action is PullRequestAction.SYNCHRONIZE:
         return event.before != known.head_sha
     seen, said = known.updated_at, event.pull.updated_at
