@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVarTuple
 from weakref import WeakValueDictionary
 
@@ -12,13 +13,21 @@ from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.selections import SelectionDetails, StoredSelection
 from bot.core.model.views import GateDue
 from bot.core.planning.attempts import PolicyAt
+from bot.core.planning.commits import DEAR, select_unlisted
 from bot.core.planning.plan import Plan
 from bot.core.policy.changes import Before, Comparison, compare
 from bot.core.policy.loading import WHOLE_FILE, Checked, PolicyError, PolicyErrors, check_policy
-from bot.core.policy.models import Policy
-from bot.core.policy.selection import POLICY_PATH, lists_branch
+from bot.core.policy.models import Policy, Trigger
+from bot.core.policy.selection import (
+    POLICY_PATH,
+    Selection,
+    lists_branch,
+    select,
+    select_cost,
+    touches_protected,
+)
 from bot.ports.clock import Clock
-from bot.ports.github import GitHub
+from bot.ports.github import ChangedFiles, GitHub
 from bot.ports.sandbox import Done, Sandbox, StoppedBy
 from bot.store import Store
 
@@ -28,6 +37,8 @@ MAX_PARSED = 64  # results kept; a policy is some 100 kB
 # A policy so short is checked at once: with the dearest values it costs 60 ms. Aliases would make
 # it long, and expressions dear; both may hide behind escapes.
 CHEAP_BYTES = 2048
+# What is compared at once when suites are selected: it takes some 30 ms.
+CHEAP_SELECTION = 10_000_000
 _DEAR = (b"&", b"\\", b"signatures")
 
 Texts = TypeVarTuple("Texts")
@@ -36,8 +47,10 @@ Texts = TypeVarTuple("Texts")
 class PolicyChecker:
     """Checks policies in the sandbox, and remembers the results: anybody may propose one."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, cheap_selection: int = CHEAP_SELECTION) -> None:
+        """``cheap_selection`` is what `select_cost` may return for a selection at once."""
         self._sandbox = sandbox
+        self._cheap_selection = cheap_selection
         self._known: dict[object, Checked | Comparison] = {}
         self._checking: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
 
@@ -57,6 +70,27 @@ class PolicyChecker:
         found = await self._of(owner, compare, old, new)
         assert isinstance(found, Comparison)
         return found
+
+    async def select(
+        self,
+        policy: Policy,
+        listed: ChangedFiles,
+        owner: str,
+        trigger: Trigger = Trigger.PULL_REQUEST,
+    ) -> Selection:
+        """Select suites; many files or filters are compared in the sandbox.
+
+        If that takes too much, every suite with paths is selected.
+        """
+        work = partial(select, truncated=listed.truncated, trigger=trigger)
+        if select_cost(policy, listed.files) <= self._cheap_selection:
+            return work(policy, listed.files)
+        answer = await self._sandbox.run(owner, work, policy, listed.files)
+        if isinstance(answer, Done):
+            return answer.value
+        protected = touches_protected(listed.files, POLICY_PATH, truncated=listed.truncated)
+        found = select_unlisted(policy, trigger, DEAR)
+        return replace(found, protected=protected, truncated=listed.truncated)
 
     async def _of(
         self, owner: str, work: Callable[[*Texts], Checked | Comparison], *texts: *Texts

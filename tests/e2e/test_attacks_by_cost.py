@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bot.app import Parts
 from bot.ports.sandbox import StoppedBy
-from bot.services.policies import PolicyChecker
+from bot.services.policies import CHEAP_SELECTION, PolicyChecker
 from tests.e2e.people import stands, unharmed
 from tests.e2e.world import GATE, POLICY, World
 from tests.services.scripted_sandbox import ScriptedSandbox
@@ -20,13 +20,15 @@ def dear_policy() -> str:
     return POLICY.replace("log: {", f"log: {{signatures: [{signatures}], ")
 
 
-async def held(world: World, *ends: StoppedBy | float) -> ScriptedSandbox:
+async def held(
+    world: World, *ends: StoppedBy | float, cheap: int = CHEAP_SELECTION
+) -> ScriptedSandbox:
     """Restart the bot with a sandbox whose calls begin, and end only when they may."""
     sandbox = ScriptedSandbox(*ends)
     sandbox.may_end.clear()
 
     def inside(parts: Parts) -> Parts:
-        return replace(parts, sandbox=sandbox, checker=PolicyChecker(sandbox))
+        return replace(parts, sandbox=sandbox, checker=PolicyChecker(sandbox, cheap))
 
     world.wrap = inside
     await world.restart()
@@ -56,6 +58,32 @@ async def test_a_strangers_dear_policy_names_its_patterns_and_nothing_waits_for_
     assert "log.signatures&#91;0&#93;.match" in str(check.summary)
     assert "becomes too large when it is compiled" in str(check.summary)
     assert {owner for owner, _ in sandbox.calls} == {f"pull {world.github.state.repo().id}/1"}
+    await unharmed(world)
+
+
+async def test_a_strangers_many_files_are_compared_aside_and_nothing_waits_for_it(
+    world: World,
+) -> None:
+    sandbox = await held(world, StoppedBy.TIME, cheap=10_000)  # 50 files are many
+    files = {f"verl/{n}.py": "1" for n in range(50)}
+    theirs = world.github.people.open_pull("stranger", files)
+    settling = asyncio.create_task(world.settle())
+    async with asyncio.timeout(20):
+        await sandbox.begun.wait()
+    good = world.open_pull()  # while the comparison goes on
+    await world.github.deliveries.idle()
+    await world.bot.step("inbox")()
+    while await world.bot.step("runner")():
+        pass
+    assert world.only_run().inputs["sha"] == good.head_sha
+    assert not settling.done()
+    sandbox.may_end.set()
+    await settling
+    await stands(world)
+    assert {owner for owner, _ in sandbox.calls} == {f"pull {world.github.state.repo().id}/1"}
+    gate = world.gate(theirs.head_sha)
+    assert gate.conclusion == "action_required"
+    assert "more processor time or memory than it may, so all paths count" in str(gate.summary)
     await unharmed(world)
 
 

@@ -13,9 +13,11 @@ from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.plan import Plan
-from bot.core.policy.loading import PolicyErrors
+from bot.core.policy.loading import PolicyErrors, load_policy
+from bot.core.policy.models import Policy
+from bot.core.policy.selection import ChangedFile
 from bot.ports.errors import Transient
-from bot.ports.github import FileText, GitHub
+from bot.ports.github import ChangedFiles, FileText, GitHub
 from bot.ports.sandbox import StoppedBy
 from bot.services.policies import CHEAP_BYTES, Broken, PolicyChecker, PolicyReader
 from bot.sim import ManualClock
@@ -25,6 +27,7 @@ from tests.services.scripted_sandbox import ScriptedSandbox
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 REPO = Repo(RepoId(7), "octo", "project", "main", 3)
+PATHS = "paths: [src/**, lib/**]"
 HEAD = "version: 1\nrunners: {npu: {npus: 8}}\n"
 
 
@@ -212,3 +215,22 @@ async def test_a_check_whose_process_died_is_unknown_and_tried_with_the_next_eve
     (error,) = cast("PolicyErrors", (await checker.check(LONG.encode(), "push")).result).errors
     assert "the next event tries again" in error.message
     assert await checker.policy(LONG.encode(), "push") is not None
+
+
+async def test_many_files_are_compared_in_the_sandbox_and_else_all_paths_count() -> None:
+    policy = load_policy(f"{HEAD}suites: {{unit: {{workflow: u.yml, runners: [npu], {PATHS}}}}}\n")
+    assert isinstance(policy, Policy)
+    sandbox = ScriptedSandbox(0.0, StoppedBy.MEMORY)
+    checker = PolicyChecker(sandbox)
+    few, many = (
+        ChangedFiles(tuple(ChangedFile(f".github/{'x' * 3000}/{n}") for n in range(most)))
+        for most in (10, 3000)
+    )
+    assert not (await checker.select(policy, few, "pull 1")).selected
+    assert not sandbox.calls
+    compared = await checker.select(policy, many, "pull 1")
+    assert (compared.selected, len(compared.protected)) == ((), 3000)
+    stopped = await checker.select(policy, many, "pull 1")
+    assert (stopped.selected, len(stopped.protected)) == (("unit",), 3000)
+    assert "processor time or memory" in stopped.choices[0].reason
+    assert [owner for owner, _ in sandbox.calls] == ["pull 1", "pull 1"]

@@ -171,6 +171,7 @@ class Board:
         self._codes: set[tuple[int, int]] = set()
         self.notes: set[str] = set()
         self.unit = 0
+        self._dropped_at = -1  # the progress at which handled failures were dropped last
 
     def add(self, failure: Failure, progress: int = 0) -> bool:
         """Keep a failure; return False for a line that the same process already printed.
@@ -180,7 +181,8 @@ class Board:
         if failure.kind is Kind.LINE and not self._is_new(failure, progress):
             return False
         failure.unit = self.unit
-        if len(self._first) >= _MAX_FAILURES:
+        if len(self._first) >= _MAX_FAILURES and progress != self._dropped_at:
+            self._dropped_at = progress
             self._first = [f for f in self._first if f.no >= progress or f.kind is Kind.PYTEST]
         if len(self._first) < _MAX_FAILURES:
             self._first.append(failure)

@@ -1,6 +1,6 @@
 """The one maker of runs: a caller says what should run, for whom and after which attempt."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -12,7 +12,6 @@ from bot.core.model.snapshot import Label, Snapshot, SnapshotPool
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan, RunClaimants
 from bot.core.policy.models import Policy, Start, Suite
-from bot.core.policy.selection import ChangedFile, touches_environment
 
 NewId = Callable[[], str]
 NewRun = tuple[Run, tuple[Claimant, ...]]
@@ -162,8 +161,13 @@ def audit_of(run: Run, what: str, rule: str, now: datetime, *, who: str = BY_ITS
     return AuditEntry(now, who, what, True, rule, run.repo_id, run.number, run.sha)
 
 
-def freeze(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: Message) -> Snapshot:
-    """Freeze a suite for a run: later changes of the policy do not reach it."""
+def freeze(
+    at: PolicyAt, name: str, reason: Message, *, environment: Container[str] = ()
+) -> Snapshot:
+    """Freeze a suite for a run: later changes of the policy do not reach it.
+
+    ``environment`` are the suites whose environment the commit changes.
+    """
     policy, suite = at.policy, at.policy.suites[name]
     pool = SnapshotPool(suite.pool, policy.pools[suite.pool].npus) if suite.pool else None
     return Snapshot(
@@ -176,7 +180,7 @@ def freeze(at: PolicyAt, name: str, files: tuple[ChangedFile, ...], reason: Mess
         pool=pool,
         limits=policy.limits,
         log=policy.log,
-        retryable=not touches_environment(suite, files),
+        retryable=name not in environment,
         reason=reason,
     )
 

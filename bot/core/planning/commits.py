@@ -12,12 +12,13 @@ from bot.core.model.snapshot import Snapshot
 from bot.core.planning import attempts
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.policy.models import Policy, Trigger
-from bot.core.policy.selection import ChangedFile, Selection, select
+from bot.core.policy.selection import Selection, select
 
 SOURCES = ("group:", "push:", "nightly:")
 """How the claimants of commits without a pull request begin."""
 
 UNLISTED = Message("selected_unlisted")
+DEAR = Message("selected_dear")
 
 # After a force-push back to a commit, these results of it count again.
 _COUNTS_AGAIN = {Outcome.SUCCESS, Outcome.FAILURE, Outcome.TIMED_OUT}
@@ -35,13 +36,13 @@ class Commit:
     source: str  # the claimant's
     rank: Rank
     origin: Message  # "the merge group of #12"
-    files: tuple[ChangedFile, ...] = ()
+    environment: frozenset[str] = frozenset()  # suites whose environment it changes
     number: int | None = None  # the pull request of which it is the head
     not_before: datetime | None = None  # nothing that the bot starts begins sooner
 
     def freeze(self, suite: str, reason: Message) -> Snapshot:
         """Freeze a suite as the policy has it now."""
-        return attempts.freeze(self.at, suite, self.files, reason)
+        return attempts.freeze(self.at, suite, reason, environment=self.environment)
 
     def request(self, suite: str, reason: Message, own: list[Run]) -> attempts.AttemptRequest:
         """Return the request for a suite; ``own`` are its own at this commit."""
@@ -60,11 +61,11 @@ class Commit:
         )
 
 
-def select_unlisted(policy: Policy, trigger: Trigger) -> Selection:
-    """Select suites for a change whose files are not known: any file may have changed."""
+def select_unlisted(policy: Policy, trigger: Trigger, why: Message = UNLISTED) -> Selection:
+    """Select suites for a change whose files are not known or not compared: all may match."""
     found = select(policy, (), truncated=True, trigger=trigger)
     named = tuple(
-        replace(choice, reason=UNLISTED)
+        replace(choice, reason=why)
         if choice.selected and policy.suites[choice.suite].paths
         else choice
         for choice in found.choices

@@ -248,4 +248,4 @@ def not_green(runs: tuple[RunClaimants, ...], at: PolicyAt) -> list[str]:
 def counting(runs: tuple[RunClaimants, ...], at: PolicyAt) -> list[RunClaimants]:
     """Return the attempts whose results count by this policy."""
     known = [item for item in runs if item.run.suite in at.policy.suites]
-    return [item for item in known if speaks_for(item.run, freeze(at, item.run.suite, (), NOTHING))]
+    return [item for item in known if speaks_for(item.run, freeze(at, item.run.suite, NOTHING))]

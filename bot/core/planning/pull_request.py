@@ -111,7 +111,7 @@ def suite_selection(at: PolicyAt, choice: Choice) -> SuiteSelection:
         required=suite.is_required,
         auto=starts_by_itself(suite),
         native=suite.start is Start.NATIVE,
-        essence=freeze(at, choice.suite, (), NOTHING).essence if choice.selected else "",
+        essence=freeze(at, choice.suite, NOTHING).essence if choice.selected else "",
         labels=suite.runners,
     )
 
@@ -163,7 +163,7 @@ def _commit(evaluation: Evaluation, now: datetime) -> Commit:
         source=pr_source(pull.number),
         rank=rank_of(evaluation),
         origin=evaluation.origin,
-        files=evaluation.files,
+        environment=evaluation.selection.environment,
         number=pull.number,
         not_before=now + wait if wait else None,
     )
@@ -227,7 +227,7 @@ def _dropped_claimants(
 
 def _is_wanted(run: Run, evaluation: Evaluation) -> bool:
     """Return True if a result of this run speaks of the suite as the policy has it now."""
-    return run.snapshot.essence == freeze(evaluation.at, run.suite, (), NOTHING).essence
+    return run.snapshot.essence == freeze(evaluation.at, run.suite, NOTHING).essence
 
 
 def _has_not_begun(run: Run) -> bool:

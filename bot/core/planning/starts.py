@@ -191,7 +191,9 @@ def _frozen(request: StartRequest, name: str) -> Snapshot:
     evaluation, who = request.evaluation, request.requester.person.login
     choice = evaluation.selection.choice(name)
     reason = choice.reason if choice and choice.selected else Message("selected_asked", who=who)
-    frozen = attempts.freeze(evaluation.at, name, evaluation.files, reason)
+    frozen = attempts.freeze(
+        evaluation.at, name, reason, environment=evaluation.selection.environment
+    )
     if request.runner:
         only = tuple(label for label in frozen.labels if label.name == request.runner)
         frozen = replace(frozen, labels=only)
@@ -216,7 +218,7 @@ def _entry(request: StartRequest, name: str, rule: str, now: datetime) -> AuditE
 
 def _on_github(request: StartRequest, name: str) -> Run | None:
     """Return the latest attempt of a suite, as it is, that has an Actions run; None: none has."""
-    frozen = attempts.freeze(request.evaluation.at, name, (), NOTHING)
+    frozen = attempts.freeze(request.evaluation.at, name, NOTHING)
     found = [item.run for item in request.runs if item.run.suite == name]
     same = [run for run in found if speaks_for(run, frozen)]
     started = [run for run in same if run.actions_run_id is not None]

@@ -12,7 +12,6 @@ from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.plan import Plan
 from bot.core.policy.models import Mode, Trigger
-from bot.core.policy.selection import select
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles
 from bot.services.events.pull_reader import PullReader
@@ -63,6 +62,8 @@ class MergeGroups(Service):
         repo, number = event.repo, groups.pull_of(event.head_ref)
         pull = await self._pull(repo, number)
         listed = await self._files(event, pull)
+        owner = f"group {repo.id}"
+        selection = await self._policies.checker.select(at.policy, listed, owner)
         commit = Commit(
             repo_id=repo.id,
             sha=event.head_sha,
@@ -70,10 +71,9 @@ class MergeGroups(Service):
             source=groups.group_source(event.head_sha),
             rank=Rank.GROUP,
             origin=groups.group_origin(number),
-            files=listed.files,
+            environment=selection.environment,
         )
         changed = max(len(listed.files), pull.changed_files if pull else 0)
-        selection = select(at.policy, listed.files, truncated=listed.truncated)
         if pull is None and listed.truncated:
             selection = select_unlisted(at.policy, Trigger.PULL_REQUEST)
         group = groups.Group(commit, number, selection, changed)

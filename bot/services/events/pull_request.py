@@ -18,7 +18,6 @@ from bot.core.planning.plan import DropClaimant, Plan, Restated
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.starts import StartRequest
 from bot.core.planning.trust import Authorship, Person, Trusted
-from bot.core.policy.selection import select
 from bot.services.events.policy_change import PolicyChanges
 from bot.services.events.pull_reader import HeadMoved, PullReader
 from bot.services.policies import Broken
@@ -223,7 +222,8 @@ class PullRequests(Service):
         """
         head = learned.head
         listed = await self.reader.files(repo, pull)
-        selection = select(at.policy, listed.files, truncated=listed.truncated)
+        owner = f"pull {repo.id}/{pull.number}"
+        selection = await self._policies.checker.select(at.policy, listed, owner)
         trust = Trusted(True, Message("trust_unasked"), looked_at=False)
         wanted_suites = [at.policy.suites[name] for name in selection.selected]
         asked = learned.trigger.asks_for_trust or bool(await self._others_at(pull))

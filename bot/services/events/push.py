@@ -19,7 +19,7 @@ from bot.core.planning.push import (
 )
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Trigger
-from bot.core.policy.selection import lists_branch, select
+from bot.core.policy.selection import Selection, lists_branch
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles
 from bot.services.workers import Service
@@ -50,8 +50,10 @@ class Pushes(Service):
             suites = commit.at.policy.suites.values()
             filtered = any(suite.started_by(Trigger.PUSH) and suite.paths for suite in suites)
             listed = await self._files(event) if filtered else _NO_FILES
-            commit = replace(commit, files=listed.files)
-            reasons, refused = await self._allowed(event, commit.at, _reasons(commit, listed))
+            selection = await self._select(commit, listed)
+            commit = replace(commit, environment=selection.environment)
+            chosen = selected_by_push(commit, selection)
+            reasons, refused = await self._allowed(event, commit.at, chosen)
         if (reasons or wanted) and not await self._is_newest(event):
             return Plan(repo=event.repo)
         after = None if event.deleted else event.after
@@ -121,12 +123,10 @@ class Pushes(Service):
         tip = await self._github.tip(event.repo, event.branch)
         return tip is None if event.deleted else tip == event.after
 
-
-def _reasons(commit: Commit, listed: ChangedFiles) -> dict[str, Message]:
-    """Return the suites that a push selects, each with its reason."""
-    policy = commit.at.policy
-    if listed.truncated:
-        selection = select_unlisted(policy, Trigger.PUSH)
-    else:
-        selection = select(policy, listed.files, trigger=Trigger.PUSH)
-    return selected_by_push(commit, selection)
+    async def _select(self, commit: Commit, listed: ChangedFiles) -> Selection:
+        """Select suites by the files of a push; if some are not listed, all may have changed."""
+        policy, owner = commit.at.policy, f"push {commit.repo_id}"
+        found = await self._policies.checker.select(policy, listed, owner, Trigger.PUSH)
+        if not listed.truncated:
+            return found
+        return replace(select_unlisted(policy, Trigger.PUSH), environment=found.environment)

@@ -96,7 +96,7 @@ def _request(
         repo_id=pulls[0].repo_id,
         sha=seen.head_sha,
         number=pulls[0].number,
-        snapshot=attempts.freeze(at, name, (), native.UNREQUESTED),
+        snapshot=attempts.freeze(at, name, native.UNREQUESTED),
         origin=Message("origin_github", event=seen.event),
         claims=tuple(attempts.Claim(pr_source(pull.number), auto=False) for pull in pulls),
     )

@@ -43,9 +43,9 @@ YES, NO = (
     Trusted(True, quote("author and pusher may start runs here")),
     Trusted(False, quote("a stranger")),
 )
-SAME = freeze(AT, "unit", SRC, quote("another reason"))
+SAME = freeze(AT, "unit", quote("another reason"))
 OWN = (ChangedFile("own/a.py"),)
-GITHUBS = freeze(AT, "own", OWN, quote("another reason"))
+GITHUBS = freeze(AT, "own", quote("another reason"))
 
 
 def evaluation(files: tuple[ChangedFile, ...] = SRC, **changes: Any) -> Evaluation:

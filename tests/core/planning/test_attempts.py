@@ -168,7 +168,7 @@ def test_a_native_suites_workflow_is_of_the_base_branch() -> None:
     policy = AT.policy.model_copy(update={"suites": {"unit": native}, "dispatch_ref": "ci"})
     for base, ref in (("v1", "v1"), ("", "main")):
         at_base = replace(AT, policy=policy, base=base)
-        assert freeze(at_base, "unit", (), quote("")).ref == ref
+        assert freeze(at_base, "unit", quote("")).ref == ref
 
 
 def test_what_is_done_to_a_run_is_audited_with_its_place() -> None:

@@ -72,7 +72,7 @@ def maker() -> AttemptMaker:
 def a_commit(text: str = POLICY, sha: Sha = SHA, source: str = "") -> Commit:
     at = PolicyAt(loaded(text), "main", "b" * 40)
     group = source or group_source(sha)
-    return Commit(REPO, sha, at, group, Rank.GROUP, group_origin(7), FILES)
+    return Commit(REPO, sha, at, group, Rank.GROUP, group_origin(7))
 
 
 def a_group(text: str = POLICY) -> Group:

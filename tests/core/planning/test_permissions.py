@@ -226,8 +226,8 @@ def test_what_is_not_green_is_the_latest_attempt_that_ended_badly() -> None:
 
 
 def test_a_pass_by_another_policy_hides_no_failure_by_this_one() -> None:
-    own = a_run(state=State.DONE, outcome=Outcome.FAILURE, snapshot=freeze(AT, "unit", (), NOTHING))
-    weaker = freeze(replace(AT, ref="weak"), "unit", (), NOTHING)
+    own = a_run(state=State.DONE, outcome=Outcome.FAILURE, snapshot=freeze(AT, "unit", NOTHING))
+    weaker = freeze(replace(AT, ref="weak"), "unit", NOTHING)
     passed = replace(own, attempt=2, outcome=Outcome.SUCCESS, snapshot=weaker)
     runs = tuple(RunClaimants(run, ()) for run in (own, passed))
     assert not_green(runs, AT) == ["unit"]

@@ -347,7 +347,7 @@ RUNS = st.lists(
             sha=OLD_SHA if old else SHA,
             attempt=attempt,
             id=RunId(f"{suite}-{old}-{attempt}"),
-            snapshot=SAME if suite == "gone" else freeze(AT, suite, (), quote("")),
+            snapshot=SAME if suite == "gone" else freeze(AT, suite, quote("")),
             state=State.DONE if outcome else State.RUNNING,
             outcome=outcome,
             auto=auto,

@@ -8,28 +8,27 @@ from bot.core.messages import quote
 from bot.core.model.snapshot import SnapshotPool
 from bot.core.planning.attempts import freeze
 from bot.core.policy.models import Tier
-from bot.core.policy.selection import ChangedFile
 from tests.core.building import with_changes
 from tests.core.planning.heads import AT, POLICY, SAME, with_policy
 
 
 def test_a_snapshot_freezes_all_that_a_run_needs() -> None:
-    frozen = freeze(AT, "two", (ChangedFile("docker/x"),), quote("why"))
+    frozen = freeze(AT, "two", quote("why"), environment={"two"})
     assert (frozen.name, frozen.suite, frozen.ref) == ("two", POLICY.suites["two"], "main")
     assert (frozen.title, frozen.pool) == ("two", SnapshotPool("cluster", 32))
     assert (frozen.limits, frozen.log) == (POLICY.limits, POLICY.log)
-    assert freeze(AT, "big", (), quote("")).title == "Big one"
+    assert freeze(AT, "big", quote("")).title == "Big one"
     assert [label.name for label in SAME.labels] == ["npu-8", "npu-16"]
     assert SAME.pool is None
 
 
 def test_the_environment_changed_makes_no_retry() -> None:
     assert SAME.retryable
-    assert not freeze(AT, "unit", (ChangedFile("docker/x"),), quote("")).retryable
+    assert not freeze(AT, "unit", quote(""), environment={"unit"}).retryable
 
 
 def test_dispatch_ref_may_be_a_branch_of_its_own() -> None:
-    assert freeze(with_policy(dispatch_ref="ci"), "unit", (), quote("")).ref == "ci"
+    assert freeze(with_policy(dispatch_ref="ci"), "unit", quote("")).ref == "ci"
 
 
 @pytest.mark.parametrize(

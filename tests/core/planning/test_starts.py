@@ -75,7 +75,7 @@ def an_attempt(suite: str = "unit", **changes: Any) -> Run:
     made = a_run(
         id=RunId("BEFORE"),
         suite=suite,
-        snapshot=freeze(AT, suite, FILES, quote("")),
+        snapshot=freeze(AT, suite, quote("")),
         state=State.DONE,
         outcome=Outcome.FAILURE,
         label="npu-16",
@@ -111,7 +111,7 @@ WEAK = replace(AT, ref="weak")
 
 
 def test_failed_jobs_of_another_policys_run_are_not_run_again_for_this_one() -> None:
-    foreign = an_attempt(snapshot=freeze(WEAK, "unit", FILES, quote("")))
+    foreign = an_attempt(snapshot=freeze(WEAK, "unit", quote("")))
     for before, rerun_of in ((an_attempt(), 99), (foreign, None)):
         ((run, _),) = started(a_request(before, failed_only=True)).new_runs
         assert run.rerun_of == rerun_of

@@ -17,8 +17,8 @@ from bot.core.policy.selection import (
     may_set,
     nightly_suites,
     select,
+    select_cost,
     suites_named,
-    touches_environment,
     touches_protected,
 )
 from tests.core.policies import BASE, loaded, with_suite
@@ -145,10 +145,18 @@ def test_a_choice_of_a_suite_that_does_not_exist_is_none() -> None:
 
 
 def test_a_change_of_the_environment_is_seen() -> None:
-    suite = loaded(with_suite("env_paths: ['docker/**', '!**/*.md']")).suites["unit"]
-    assert touches_environment(suite, changed("src/a", "docker/x"))
-    assert not touches_environment(suite, changed("docker/x.md"))
-    assert not touches_environment(loaded(BASE).suites["unit"], changed("docker/x"))
+    policy = loaded(with_suite("env_paths: ['docker/**', '!**/*.md']"))
+    assert select(policy, changed("src/a", "docker/x")).environment == {"unit"}
+    assert not select(policy, changed("docker/x.md")).environment
+    assert not select(loaded(BASE), changed("docker/x")).environment
+
+
+def test_a_selection_costs_as_much_as_its_filters_compare() -> None:
+    policy = loaded(with_suite("paths: [src/**, '!src/x']", "env_paths: ['docker/**']"))
+    once = select_cost(policy, changed("src/a"))
+    assert select_cost(policy, changed("src/a", "src/b")) == 2 * once
+    assert select_cost(policy, changed("src/a" + 1000 * "b")) == once + 3 * 1000
+    assert not select_cost(loaded(BASE), changed("src/a"))
 
 
 def test_branches_with_a_policy_of_their_own_are_listed_by_pattern() -> None:

@@ -134,6 +134,8 @@ REASONS = {
     "selected_push": "every push starts it: it has no `paths`",
     "selected_no_paths": "has no `paths`, so no file selects it",
     "selected_many": "more than {most:,} files changed, so all paths count as touched",
+    "selected_dear": "comparing the changed files with all `paths` takes more processor time or "
+    "memory than it may, so all paths count as touched",
     "by_nothing": "nothing",
     "selected_trigger": "not started by `{trigger}`, only by {others}",
     "selected_file": "{path} matches {glob}",
