@@ -135,7 +135,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def rank(self) -> int:
-        """Return how soon it gives way: 0 first, 3 never."""
+        """Return 0 for a stranger's idle connection, 3 for one that never gives way."""
         return 2 * self.is_vouched + self.is_serving
 
 
@@ -192,9 +192,12 @@ class Door:
         return self._first([one for peer in by_size for one in peer], newcomer)
 
     def _first(self, found: list[Connection], newcomer: Connection) -> Connection:
-        """Return the first of the lowest rank; a newcomer only if nobody else may go."""
+        """Return the first that nobody vouches for; a newcomer only if nobody else may go.
+
+        Whether it is busy does not count: a slow body would outlive who has not sent a head yet.
+        """
         others = [one for one in found if one is not newcomer and one.rank < 3]
-        return min(others, key=lambda one: one.rank, default=newcomer)
+        return min(others, key=lambda one: one.is_vouched, default=newcomer)
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Any) -> web.StreamResponse:

@@ -109,6 +109,19 @@ async def test_connections_without_end_leave_room_for_a_webhook(sent: bytes) -> 
         assert len(service.said) == 1, "one line, not one for each connection"
 
 
+async def test_who_has_just_come_does_not_give_way_to_slow_bodies() -> None:
+    """GitHub's head comes after its connection; meanwhile a stranger opens one after the other."""
+    async with opened() as service:
+        for _ in range(20):
+            await service.connect(post(9) + b"half")
+        streams = await service.connect(host="127.0.0.9")
+        for _ in range(10):
+            await service.connect(post(9) + b"half")
+            await asyncio.sleep(0.01)
+        streams[1].write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await service.answer(streams) == b"200"
+
+
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n"])
 async def test_a_slow_head_is_not_kept_for_ever(sent: bytes) -> None:
     async with opened(**QUICK) as service:
