@@ -1,6 +1,7 @@
 """Print rows as tables for people and as JSON for scripts; text from outside can't do harm."""
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -16,12 +17,15 @@ from bot.core.messages.words import clock, duration, ordinal
 from bot.core.model.runs import Run, State
 from bot.core.queue.state import Pause
 
+# Controls that JSON leaves as they are (U+009B begins a command of a terminal), and turned text.
+_acting = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _UNBOUND = 10_000  # columns in a pipe: one row is one line, for grep
 
 
 def print_json(data: Any) -> None:
-    """Print JSON to standard output."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    """Print JSON to standard output; what acts on a terminal is escaped."""
+    text = json.dumps(data, indent=2, ensure_ascii=False)
+    click.echo(_acting.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def print_table(
