@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from bot.core.messages import Message
@@ -32,6 +32,7 @@ _STARTED_BEFORE = timedelta(minutes=10)  # GitHub may start its run so long befo
 _REDELIVER_EVERY_S = 3600.0
 _PRUNE_EVERY_S = 3600.0
 _PRUNE_AT_ONCE = 500
+_GAUGES_EVERY = timedelta(seconds=15)  # of each replica: it takes nine queries
 _ALARM_ONCE_S = 365 * 24 * 3600.0  # one alarm for each silence, however long it lasts
 
 
@@ -62,6 +63,7 @@ class Sweeper(Service):
         self._options = options
         self._look_back = _KEPT_BY_GITHUB
         self._resting = frozenset[str]()
+        self._gauges_due = datetime.min.replace(tzinfo=UTC)
         self._log = get_log("sweeper")
 
     async def step(self) -> bool:
@@ -80,7 +82,8 @@ class Sweeper(Service):
         for repo in await self._store.repos.active():
             await self._if_due(f"heads:{repo.id}", 60 * poll_s, partial(self._compare_heads, repo))
         await self._if_due("prune", _PRUNE_EVERY_S, self._prune)
-        await self._set_gauges()
+        if self._clock.now() >= self._gauges_due:
+            await self._set_gauges()
         return False
 
     async def _if_due(
@@ -202,6 +205,7 @@ class Sweeper(Service):
     async def _set_gauges(self) -> None:
         """Set the gauges of runs and of what waits."""
         now = self._clock.now()
+        self._gauges_due = now + _GAUGES_EVERY
         health = await self._store.health.counts(now)
         await self._report_offline(health, now)
         metrics = self._worker.metrics

@@ -138,6 +138,18 @@ async def test_a_label_with_no_runner_is_alarmed_once_until_a_job_starts(world: 
     assert "looks offline" not in (world.check("unit", pull.head_sha).summary or "")
 
 
+async def test_the_gauges_are_counted_anew_after_15_s(world: World) -> None:
+    runs = world.bot.parts.metrics.runs
+    await world.bot.step("sweeper")()
+    world.open_pull()
+    await world.settle()
+    await world.bot.step("sweeper")()
+    assert not next(iter(runs.collect())).samples
+    await world.pass_time(15)
+    await world.bot.step("sweeper")()
+    assert [sample.value for sample in next(iter(runs.collect())).samples] == [1]
+
+
 async def offline(world: World) -> list[dict[str, Any]]:
     """Return what /api/v1/health lists, where the gauge agrees."""
     health = await world.bot.parts.store.health.counts(world.clock.now())
