@@ -127,10 +127,14 @@ _RULES: tuple[tuple[str, Replace], ...] = (
     (rf"((?:\b|_)(?:AK|SK|ak|sk|Ak|Sk){_SEPARATOR}\\?[\"']?)[A-Za-z0-9+/=*]{{8,}}", _keep_first),
     (rf"(?i)({_KEY}{_SEPARATOR}){_VALUE}", _quoted),
     (r"\bsk-[A-Za-z0-9_\-]{20,}|\bpypi-[A-Za-z0-9_\-]{16,}|\bAIza[A-Za-z0-9_\-]{30,}", _whole),
-    (r"(?i)(\bsignature=)[A-Za-z0-9%+/=_\-]{16,}", _keep_first),
+    (r"\bnpm_[A-Za-z0-9]{36,}|\bLTAI[A-Za-z0-9]{12,}", _whole),
+    (r"(\bhooks\.slack\.com/services/)[A-Za-z0-9/]{16,}", _keep_first),
+    (r"(?i)(\b(?:signature|sig)=)[A-Za-z0-9%+/=_\-]{16,}", _keep_first),
+    (r"(\b[A-Z][A-Z0-9_]*_PASS=['\"]?)[^\s'\"]{6,}", _keep_first),
+    (r"(\blogin\s+\S+\s+password\s+)\S{3,}", _keep_first),  # of a netrc
     # Commands that take a secret as a bare word.
     (r"(\bwandb\s+login\s+(?:--?\S+\s+)*)[A-Za-z0-9]{16,}", _keep_first),
-    (r"(\bdocker\s+login\s.*?-p[= ]?\s*['\"]?)[^\s'\"]{3,}", _keep_first),
+    (r"(\bdocker\s+login\b.*?\s-p[= ]?\s*['\"]?)[^\s'\"]{3,}", _keep_first),
     (r"(\bcurl\s.*?(?:-u|--user)[= ]?\s*['\"]?)[^\s'\":]+:[^\s'\"]+", _keep_first),
     (r"((?:\bmysql\w*\s.*?\s-p|\bsshpass\s+-p\s*)['\"]?)[^\s'\"]{3,}", _keep_first),
     (r"(\bobsutil\s.*?\s-i=)[^\s'\"]{3,}", _keep_first),
@@ -144,7 +148,8 @@ _RULES: tuple[tuple[str, Replace], ...] = (
 _HINTS = (
     r"(?i)[\"']auth|gh[pousr]_|github_pat_|hf_|glpat-|xox|akia|asia|aiza|eyJ|://|authorization|x-api-key"
     r"|-token|cookie|bearer|basic|pass|pwd|secret|token|key|credential|[as]k\\?[\"']?\s*[:=]"
-    r"|private key|sk-|pypi-|signature=|wandb\s+login|docker\s+login|curl\s|mysql|obsutil"
+    r"|private key|sk-|pypi-|sig(?:nature)?=|npm_|ltai|slack"
+    r"|wandb\s+login|docker\s+login|curl\s|mysql|obsutil"
     r"|密码|口令|密钥"
 )
 _BEGIN_KEY = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
