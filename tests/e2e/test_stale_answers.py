@@ -68,6 +68,7 @@ async def test_a_list_that_is_old_or_short_never_turns_the_gate_green(world: Wor
     world.github.fault("says", "GET", f"*/pulls/{pull.number}/files", times=99, change=lambda _: [])
     world.github.people.push(pull, {UNIT: "a list that never fits counts as truncated"})
     for _ in range(10):
+        pull.updated_at = world.clock.now()  # a comment renews it, and must not renew the wait
         await world.pass_time(65)
         assert is_open(world, pull)
     await world.pass_time(65)

@@ -65,7 +65,7 @@ class PullReader(Service):
         # A list of removed files alone names no head, and a payload may lack the number.
         if len(listed.files) == now.changed_files and listed.heads <= {pull.head_sha}:
             return listed
-        if self._is_old(now, _NO_LAG):
+        if self._is_old(pull, _NO_LAG):  # by its webhook: a comment renews what GitHub answers
             return ChangedFiles(listed.files, truncated=True)
         raise Transient(
             f"GitHub lists {len(listed.files)} files of pull request {pull.number},"
