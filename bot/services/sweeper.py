@@ -26,7 +26,9 @@ from bot.telemetry import get_log
 
 _KEPT_BY_GITHUB = timedelta(days=3)  # how long it keeps deliveries; the first look goes back so far
 _LOOK_BACK = timedelta(hours=2)
-_SETTLED = timedelta(minutes=2)  # a younger delivery may still arrive
+_LOOK_BACK_EVERY = timedelta(minutes=5)  # most looks at deliveries are at the newest alone
+_NEWEST = timedelta(minutes=2)
+_SETTLED = timedelta(seconds=20)  # GitHub gives up a delivery after 10 s
 _CLOCKS_DIFFER = timedelta(seconds=60)
 _STARTED_BEFORE = timedelta(minutes=10)  # GitHub may start its run so long before our row is made
 _REDELIVER_EVERY_S = 3600.0
@@ -61,7 +63,7 @@ class Sweeper(Service):
         self._pulls = pulls
         self._natives = natives
         self._options = options
-        self._look_back = _KEPT_BY_GITHUB
+        self._looked_back_at: datetime | None = None
         self._resting = frozenset[str]()
         self._gauges_due = datetime.min.replace(tzinfo=UTC)
         self._log = get_log("sweeper")
@@ -70,7 +72,7 @@ class Sweeper(Service):
         """Do the checks that are due; always return False, for the loop to pause."""
         poll_s = self._options.poll_s
         self._resting = await self._store.polls.resting(self._clock.now())
-        await self._if_due("deliveries", 5 * poll_s, self._redeliver_lost)
+        await self._if_due("deliveries", poll_s / 3, self._redeliver_lost)
         for repo in await self._store.repos.with_dispatched_runs():
             await self._if_due(f"runs:{repo.id}", poll_s, partial(self._list_dispatched, repo))
         for repo, runs in await self._store.runs.native():
@@ -144,7 +146,8 @@ class Sweeper(Service):
     async def _redeliver_lost(self) -> None:
         """Ask GitHub to redeliver what it could not deliver: it does not retry by itself."""
         now = self._clock.now()
-        listed = await self._github.deliveries(now - self._look_back)
+        back = self._look_back(now)
+        listed = await self._github.deliveries(now - back)
         lost = {  # oldest first: the newest event of an installation has to come last
             item.guid: item.id
             for item in sorted(listed, key=lambda item: item.delivered_at)
@@ -158,7 +161,14 @@ class Sweeper(Service):
             if await self._store.polls.take(name, now, every_s=_REDELIVER_EVERY_S):
                 await self._github.redeliver(delivery_id)
                 self._log.warning("a lost delivery is sent again", delivery=guid)
-        self._look_back = _LOOK_BACK
+        if back > _NEWEST:
+            self._looked_back_at = now
+
+    def _look_back(self, now: datetime) -> timedelta:
+        """Return how far to look back: at first over all that GitHub keeps."""
+        if self._looked_back_at is None:
+            return _KEPT_BY_GITHUB
+        return _LOOK_BACK if now - self._looked_back_at >= _LOOK_BACK_EVERY else _NEWEST
 
     async def _compare_heads(self, repo: Repo) -> None:
         """Compare GitHub's open pull requests with our rows, and plan what differs."""

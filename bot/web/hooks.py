@@ -27,7 +27,7 @@ from bot.telemetry import Metrics, get_log
 
 MAX_BODY = 25 * 1024 * 1024  # GitHub's own cap for a payload
 _GUID = re.compile(r"[0-9A-Za-z-]{1,64}")
-_EVENT = re.compile(r"[a-z_]{1,64}")  # an action is written alike
+_EVENT = re.compile(r"[a-z0-9_]{1,64}")  # an action is written alike
 _SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
 
 

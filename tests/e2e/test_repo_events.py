@@ -26,6 +26,24 @@ async def test_a_webhook_that_never_arrived_is_asked_for_again(world: World) -> 
     assert world.writes(DISPATCH) == 2
 
 
+async def test_a_lost_webhook_is_asked_for_again_20_s_later_also_right_after_a_start(
+    world: World,
+) -> None:
+    await world.sweep()
+    world.github.deliveries.drop_if(lambda one: one.event == "pull_request")
+    pulls = []
+    for number in range(2):
+        await world.clock.advance(21)
+        await world.sweep()
+        pulls.append(world.open_pull(path=f"verl/{number}.py"))
+        await world.settle()
+    world.github.deliveries.drop_if(None)
+    await world.restart()
+    await world.clock.advance(21)
+    await world.sweep()
+    assert [len(runs_of(world, pull)) for pull in pulls] == [1, 1]
+
+
 async def test_a_head_that_github_never_told_of_is_found_by_looking(world: World) -> None:
     world.github.deliveries.drop_if(lambda one: one.event == "pull_request")
     pull = world.open_pull()
@@ -109,6 +127,7 @@ async def test_a_renamed_repository_goes_on_and_a_push_makes_its_policy_count_at
 async def test_a_suspended_installation_ends_its_runs_and_is_not_called(world: World) -> None:
     pulls = [await begun(world, f"verl/{number}.py") for number in range(3)]
     (installation,) = world.github.state.installations.values()
+    world.github.deliveries.sent.clear()  # the installing came before the bot
     world.github.deliveries.hold()
     world.github.people.push(pulls[0], {"verl/0.py": "late"})
     late = world.github.deliveries.pending

@@ -182,11 +182,15 @@ async def test_an_event_that_lacks_what_we_need_is_refused_by_the_field(
         assert path in answer.data["error"]
 
 
-async def test_an_unknown_event_is_noted_and_its_body_is_not_kept(server: WebServer) -> None:
-    answer = await server.deliver("sponsorship", {"action": "created", "much": "x" * 999})
+@pytest.mark.parametrize("event", ["sponsorship", "projects_v2_item"])
+async def test_an_unknown_event_is_noted_and_its_body_is_not_kept(
+    server: WebServer, event: str
+) -> None:
+    answer = await server.deliver(event, {"action": "is_v2", "much": "x" * 999})
     assert (answer.status, answer.data["result"]) == (202, "ignored")
     [row] = await server.rows()
-    assert (row["state"], row["body"], row["event"]) == ("ignored", None, "sponsorship")
+    assert (row["state"], row["body"], row["event"]) == ("ignored", None, event)
+    assert row["action"] == "is_v2"
 
 
 @pytest.mark.parametrize("event", ["check_run", "check_suite"])
