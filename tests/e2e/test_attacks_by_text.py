@@ -37,7 +37,8 @@ QUIET = [
     "- item\n/ascend-e2e unit",
     "| a |\n|---|\n/ascend-e2e unit",
     "/ascend-e2eunit",
-    "\u200b/ascend-e2e unit",
+    "**/ascend-e2e unit**",
+    "- item\n\n  /ascend-e2e unit",
 ]
 
 

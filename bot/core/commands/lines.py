@@ -9,7 +9,7 @@ import re
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)", re.DOTALL)
 # A quote, a list, a table or HTML: what follows belongs to it until a blank line.
-_CONTAINER = re.compile(r" {0,3}(?:>|[-+*](?:\s|$)|\d{1,9}[.)](?:\s|$)|\||<(?!!--))")
+_CONTAINER = re.compile(r" {0,3}(?:>|([-+*](?:\s|$)|\d{1,9}[.)](?:\s|$))|\||<(?!!--))")
 # HTML that goes on over blank lines, and what ends it (CommonMark 4.6, kinds 1 to 5).
 _RAW_END = re.compile(r"</(?:script|pre|style|textarea)>", re.IGNORECASE)
 _RAW = (
@@ -26,7 +26,8 @@ _TICKS = re.compile("`+")
 
 def top_level(body: str) -> list[str]:
     """Return the lines outside quotes, code, lists, tables, HTML and HTML comments."""
-    lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    text = body.removeprefix("\ufeff")  # Markdown does not see a byte order mark at the start
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     reader = _BlockReader()
     read = [reader.reads(line) for line in lines]
     below = [*lines[1:], ""]
@@ -43,8 +44,8 @@ class _BlockReader:
     def __init__(self) -> None:
         self._fence = ""  # what closes the open code block
         self._until: re.Pattern[str] | None = None  # what ends the open HTML
-        self._inside = False  # a quote, list, table or HTML block goes on until a blank line
-        self._ticks = 0  # length of the backtick run that is open in this paragraph
+        self._inside = False  # a quote, list, table, code or HTML goes on until a blank line
+        self._list = False  # what is indented belongs to a list, also after a blank line
 
     def reads(self, line: str) -> bool:
         """Take the next line; return True if it belongs to a top-level paragraph."""
@@ -57,7 +58,7 @@ class _BlockReader:
             self._until = None if self._until.search(line) else self._until
             return False
         if not line.strip(" \t"):
-            self._inside, self._ticks = False, 0
+            self._inside = False
             return False
         return self._in_paragraph(line)
 
@@ -68,12 +69,21 @@ class _BlockReader:
             return False
         if self._opens_html(line):
             return False
-        before = self._inside or self._ticks > 0
         table = _UNDERLINE.fullmatch(line) is not None and "|" in line
-        self._inside = self._inside or table or _CONTAINER.match(line) is not None
-        for run in _TICKS.findall(line):
-            self._ticks = 0 if self._ticks == len(run) else self._ticks or len(run)
-        return not (before or self._inside)
+        within = self._opens_container(line) or self._inside or table
+        # A heading may end the paragraph before the code ends: all up to a blank line is in doubt.
+        self._inside = within or _leaves_code_open(line)
+        return not within
+
+    def _opens_container(self, line: str) -> bool:
+        """Return True if the line begins a container, or goes on with a list after a blank line."""
+        found = _CONTAINER.match(line)
+        if found and found[1]:
+            self._list = True
+        elif self._list and not self._inside:
+            self._list = line.startswith(" ")
+            return self._list or found is not None
+        return found is not None
 
     def _opens_html(self, line: str) -> bool:
         """Return True if the line begins HTML or a comment that goes on over blank lines."""
@@ -86,3 +96,11 @@ class _BlockReader:
         if mark and "-->" not in rest:
             self._until = re.compile("-->")
         return bool(mark)
+
+
+def _leaves_code_open(line: str) -> bool:
+    """Return True if a run of backticks in the line begins code that the line does not end."""
+    mark = 0
+    for run in _TICKS.findall(line):
+        mark = 0 if mark == len(run) else mark or len(run)
+    return mark > 0

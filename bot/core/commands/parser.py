@@ -14,8 +14,19 @@ MAX_COMMANDS = 10
 MAX_WORDS = 50
 MAX_LINE = 1_000  # characters; a command is a few words
 
+_UNSEEN = "\u200b-\u200f\u2060\ufeff"  # zero width, direction marks, a byte order mark
+_WIDE = f"\xa0\u3000{_UNSEEN}"  # stands before a command; Markdown indents nothing by it
+# Chinese punctuation, and the typographic quotes and dots that it shares with other scripts.
+_PUNCTUATION = (
+    "\u2018-\u201f\u2026\u3001-\u3003\u3008-\u3011\u3014-\u301b"
+    "\uff01\uff08\uff09\uff0c\uff0e\uff1a\uff1b\uff1f"
+)
+_GAP = re.compile(rf"[\s{_UNSEEN}{_PUNCTUATION}]+")
 # A character that follows the name directly and could not continue a word is a mistake to be told.
-_LINE = re.compile(rf"{re.escape(COMMAND)}(?:\s+(.*)|([^A-Za-z0-9_./\s-].*))?", re.DOTALL)
+_LINE = re.compile(
+    rf" {{0,3}}(?:[{_WIDE}][ {_WIDE}]*)?(?ai:{re.escape(COMMAND)})(|\s.*|[^A-Za-z0-9_./\s-].*)",
+    re.DOTALL,
+)
 _SUITE = re.compile(r"[A-Za-z0-9._*?\[\]!+-]+", re.ASCII)
 _BY_NAME = {verb.name: verb for verb in VERBS}
 _IMPLIED = next(verb for verb in VERBS if verb.implied)
@@ -24,26 +35,26 @@ _ALIKE = 0.75  # a first word so close to a verb was meant as that verb, not as 
 
 def parse(messages: Messages, body: str) -> tuple[Command, ...]:
     """Return the commands of a comment in order; a line that can't be followed is a mistake."""
-    found: list[Command] = []
-    for match in filter(None, map(_LINE.fullmatch, top_level(body))):
-        line = match[0].strip()
-        if len(found) == MAX_COMMANDS:
-            found.append(Mistake(TypedLine(line), messages("mistake_many", limit=MAX_COMMANDS)))
-            break
-        found.append(_read(messages, line, match[1] or match[2] or ""))
+    lines = [list(filter(None, _GAP.split(line))) for line in command_lines(body)]
+    found = [_read(messages, words) for words in lines[:MAX_COMMANDS]]
+    if len(lines) > MAX_COMMANDS:
+        line = TypedLine(" ".join(lines[MAX_COMMANDS]))
+        found.append(Mistake(line, messages("mistake_many", limit=MAX_COMMANDS)))
     return tuple(found)
 
 
 def command_lines(body: str) -> tuple[str, ...]:
-    """Return the lines of a comment that are commands."""
-    return tuple(match[0] for match in filter(None, map(_LINE.fullmatch, top_level(body))))
+    """Return the lines of a comment that are commands, without what stands before them."""
+    found = filter(None, map(_LINE.fullmatch, top_level(body)))
+    return tuple(f"{COMMAND}{match[1]}" for match in found)
 
 
-def _read(messages: Messages, line: str, rest: str) -> Command:
+def _read(messages: Messages, words: list[str]) -> Command:
+    line = " ".join(words)
     if len(line) > MAX_LINE:
         return Mistake(TypedLine(line[:MAX_LINE]), messages("mistake_long", limit=MAX_LINE))
     try:
-        verb, words = _split_verb(rest.split())
+        verb, words = _split_verb(words[1:])
         return verb.command(_LineReader(messages, verb, words).read(line))
     except MistakeError as mistake:
         said = messages(mistake.key, **mistake.fields)

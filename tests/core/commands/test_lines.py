@@ -40,6 +40,8 @@ PIECES = st.sampled_from(
         "# head",
         "[a]: /url",
         COMMAND,
+        f"  {COMMAND}",
+        f"   {COMMAND}",
     ]
 )
 
@@ -61,12 +63,16 @@ def in_paragraphs(body: str) -> Iterator[str]:
 @given(st.lists(PIECES, max_size=12))
 @example(["text", "    indented", COMMAND])
 @example(["`", COMMAND, "`"])
+@example(["`", "---", "`", COMMAND, "`"])
+@example(["- item", "", "text", "", f"  {COMMAND}"])
+@example(["2. item", "text", "", f"   {COMMAND}", f"   {COMMAND}"])
 def test_no_line_is_read_that_a_markdown_parser_puts_elsewhere(pieces: list[str]) -> None:
     numbered = [
-        f"{piece} line-{place}" if piece == COMMAND else piece for place, piece in enumerate(pieces)
+        f"{piece} line-{place}" if piece.strip() == COMMAND else piece
+        for place, piece in enumerate(pieces)
     ]
     body = "\n".join(numbered)
-    read = {line for line in top_level(body) if line.startswith(COMMAND)}
+    read = {line for line in top_level(body) if line.strip().startswith(COMMAND)}
     assert read <= set(in_paragraphs(body))
 
 

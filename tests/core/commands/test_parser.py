@@ -49,7 +49,7 @@ def test_a_mistake_is_refused_when_it_is_carried_out() -> None:
         (f"{N} --sha {SHA} --sha {SHA}", "given twice"),
         (f"{N} $(rm)", "`$(rm)` is no name"),
         (f"{N} 谢谢", "`谢谢` is no name"),
-        (f"{N}，谢谢", "`，谢谢` is no name"),
+        (f"{N}，谢谢", "`谢谢` is no name"),
         (f"{N} {'x ' * 51}", "More than 50 words"),
         (f"{N} {'x' * 1000}", "more than 1000 characters"),
     ],
@@ -66,16 +66,25 @@ def test_a_mistake_is_answered_and_starts_nothing(text: str, told: str) -> None:
     [
         f"> {N}",
         f"> quoted\n{N}",
+        f"**{N}**",
+        f"_{N}_",
+        f"「{N}」",
         f"```\n{N}\n```",
         f"````\n```\n{N}\n````",
         f"~~~sh\n{N}",
         f"    {N}",
         f"\t{N}",
+        f" \t{N}",
+        f"\ufeff    {N}",
+        f"\ufeff> {N}",
         f"see `{N}`",
         f"a `code\n{N}\nspan`",
         f"- {N}",
         f"- item\n{N}",
+        f"- item\n\n  {N}",
+        f"- item\n{N}\n\n   {N}",
         f"1. item\n{N}",
+        f"1. item\n\n   {N}",
         f"<!-- {N} -->",
         f"<!--\n\n{N}\n\n-->",
         f"<details>\n{N}\n</details>",
@@ -89,6 +98,8 @@ def test_a_mistake_is_answered_and_starts_nothing(text: str, told: str) -> None:
         f"{N}\n===",
         f"please {N}",
         f"{N}x",
+        "/a\u017fcend-e2e",  # its capital is an S
+        "/ascend\u200b-e2e",
         f"{N}-old unit",
         f"ascend-e2e unit\n{N[1:]}",
     ],
@@ -98,7 +109,42 @@ def test_what_markdown_shows_as_something_else_is_no_command(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "before", ["> q\n\n", "- item\n\n", "```\nx\n```\n", "```a`b\n\n", "<!-- x -->\n", "`a` b\n"]
+    "before",
+    ["   ", "\u3000\u3000", "\xa0 ", " \u200b", "\u2060\u200e", "\ufeff", "\ufeff  ", "text\n "],
+)
+@pytest.mark.parametrize("name", [N, "/Ascend-E2E"])
+def test_blanks_and_what_no_eye_sees_may_stand_before_a_command(before: str, name: str) -> None:
+    assert parse(MESSAGES, f"{before}{name} Status") == (StatusCommand(TypedLine(f"{N} Status")),)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"{N}。", ()),
+        (f"{N} unit！", ("unit",)),
+        (f"{N} unit、other，e", ("unit", "other", "e")),
+        (f"{N} “unit”（other）\u200b", ("unit", "other")),
+        (f"{N}：unit…", ("unit",)),
+    ],
+)
+def test_chinese_punctuation_is_no_part_of_a_word(text: str, words: tuple[str, ...]) -> None:
+    (found,) = parse(MESSAGES, f"{text}，--sha={SHA}；")
+    assert isinstance(found, RunCommand)
+    assert (found.words, found.sha) == (words, SHA)
+    assert found.line == " ".join((N, *words, f"--sha={SHA}"))
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "- a\n\nb\n\n  ",
+        "> q\n\n",
+        "- item\n\n",
+        "```\nx\n```\n",
+        "```a`b\n\n",
+        "<!-- x -->\n",
+        "`a` b\n",
+    ],
 )
 def test_a_command_after_a_block_that_has_ended_counts(before: str) -> None:
     assert parse(MESSAGES, f"{before}{N}") == (RunCommand(TypedLine(N)),)
