@@ -22,6 +22,8 @@ _DIGITS = b"0123456789"
 _MAX_DULL = 600  # bytes of a line up to which its shape is remembered
 _MAX_SHAPES = 4_000
 _MAX_SCRIPT = 200  # lines of a step's script
+# What the runner prints below its header of a step: the script in colour, or the step's settings.
+_SCRIPT = re.compile(rb"(?:\S+Z )?(?:\x1b\[36;1m|with:|env:|shell: |##\[endgroup\])")
 _SHOWS = re.compile(r"\b(?:cat|tail|head|kubectl|docker|dmesg|journalctl|ray logs|zcat|less)\b")
 _CANN = re.compile(
     r"^(?:(?P<old>E\w{5})(?::|\[)? ?(?:\[?PID: ?\d+\]? ?)?(?P<at>\d{4}-\d\d-\d\d-[\d:.]+)?"
@@ -65,6 +67,7 @@ class Reader:
         self.ended = False
         self.last_text = ""
         self.evidence: set[int] = set()  # steps that print the logs of other processes
+        self._header: Line | None = None  # a group that may be the runner's header of a step
         self._script = 0  # up to this line a step prints its own script
         self._watched: list[int] = []  # first, last, and number of the watcher's own lines
         self.echo = 0  # the first line that shows a kill: ^C, KeyboardInterrupt
@@ -90,6 +93,8 @@ class Reader:
 
     def read(self, no: int, raw: bytes) -> None:
         """Read a line that passed the prefilter, or follows one that did."""
+        if self._header is not None:
+            self._begin_step(self._header, no, raw)
         if b"step:" in raw and self.clock.read_step(no, raw):
             self._told.clear()
             return
@@ -151,11 +156,9 @@ class Reader:
             self._group(line)
             return True
         if line.no <= self._script:
-            if text.startswith("##[endgroup]"):
-                self._script = 0
-            elif _SHOWS.search(text):
-                self.evidence.add(self.segment)
-            return True
+            if not self._ends_script(line):
+                return True
+            self._script = 0
         if text.startswith("[") and (match := _SUITE.match(text)):
             self._suite(match[1], line)
             return True
@@ -165,16 +168,35 @@ class Reader:
         return False
 
     def _group(self, line: Line) -> None:
-        """Begin a step; its script follows until the end of the group, and is not output."""
+        """Remember a group that may be the header of a step: the next line tells."""
         if line.text.startswith("Run "):
-            self.segment += 1
-            self._told.clear()
-            self.pytest.leave()
-            self.board.notes.clear()
-            self._script = line.no + _MAX_SCRIPT
-            self._claimant(line.no, _MAX_SCRIPT)
-            if _SHOWS.search(line.text):
-                self.evidence.add(self.segment)
+            self._header = line
+            self._claimant(line.no, 1)
+
+    def _begin_step(self, header: Line, no: int, raw: bytes) -> None:
+        """Begin a step, if the line below the header shows that the runner printed both.
+
+        A script may print a group of that name, too. The script of a step is not output.
+        """
+        self._header = None
+        echo = header.text.removeprefix("Run ").strip()
+        if not _SCRIPT.match(raw) and next(parse(no, raw)).text.strip() != echo:
+            return
+        self.segment += 1
+        self._told.clear()
+        self.pytest.leave()
+        self.board.notes.clear()
+        self._script = header.no + _MAX_SCRIPT
+        self._claimant(header.no, _MAX_SCRIPT)
+        if _SHOWS.search(header.text):
+            self.evidence.add(self.segment)
+
+    def _ends_script(self, line: Line) -> bool:
+        """Return True for a line that no script of a step contains: its end, or a failure."""
+        if _SHOWS.search(line.text):
+            self.evidence.add(self.segment)
+        ends = ("##[endgroup]", "Traceback (most recent call last)")
+        return line.tag == "error" or line.text.startswith(ends)
 
     def _watcher(self, line: Line) -> None:
         if line.source == "Running":

@@ -337,11 +337,42 @@ def test_a_step_of_the_job_that_passed_explains_nothing() -> None:
     assert read(log).root_cause_line == 7
 
 
-def test_a_steps_own_script_is_not_its_output() -> None:
-    log = '##[group]Run x\nx || echo "ERROR: it failed"; exit 1\n##[endgroup]\nERROR: real\n'
-    assert read(log).root_cause_line == 4
-
-
 def test_a_kill_for_memory_without_a_table_of_users_is_the_jobs_own() -> None:
     digest = read("run.sh: line 3: 44 Killed  python3 x.py\nERROR: late\n")
     assert (digest.failure_class, digest.infra) == ("oom_host", False)
+
+
+FAILED = "##[error]Process completed with exit code 1.\n"
+CRASH = TRACE + frame(line=7) + "ValueError: shapes differ\n"
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "##[group]Run tests\n" + CRASH + FAILED,
+        "##[group]Run tests\ncollecting\n" + CRASH + "##[endgroup]\n" + FAILED,
+        "\x1b[33m##[group]Run tests\x1b[0m\nshell is bash\n" + CRASH + FAILED,
+        "##[group]Run a.sh\na.sh\n" + CRASH + FAILED,  # a header whose end was lost
+        "##[group]Run a.sh\n\x1b[36;1ma.sh\x1b[0m\n##[error]x\n" + CRASH + FAILED,
+        "##[group]Run tests\n##[group]Run a.sh\nshell: bash\n##[endgroup]\n" + CRASH + FAILED,
+    ],
+)
+def test_a_group_that_a_script_names_run_hides_no_failure(log: str) -> None:
+    digest = read(log)
+    assert (digest.cause, digest.infra) == ("ValueError: shapes differ", False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "error: it failed\n",
+        "\x1b[36;1m# comment\x1b[0m\n\x1b[36;1merror: it failed\x1b[0m\n",
+        "with:\n  text: x\nerror: it failed\n",
+        "env:\n  A: b\nerror: it failed\n",
+        "shell: /usr/bin/bash -e {0}\nerror: it failed\n",
+    ],
+)
+def test_the_script_of_a_step_is_no_output(body: str) -> None:
+    header = f"##[group]Run error: it failed\n{body}##[endgroup]\n"
+    digest = read(header + "warning: this one counts\nERROR: real\n")
+    assert digest.cause == "ERROR: real"
