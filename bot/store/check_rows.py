@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.github.events import InstallationEvent
+from bot.core.model.ids import RunId
 from bot.core.model.runs import Run, State
 from bot.core.model.views import GateDue, Proposal, Reply
 from bot.core.planning.plan import RepublishCheck
@@ -161,12 +162,22 @@ async def replace_check(
 async def republish_check(
     conn: AsyncConnection, republish: RepublishCheck, now: datetime, new_id: NewId
 ) -> None:
-    """Publish an ended check again; GitHub shows an open one correctly."""
-    same = (
-        (checks.c.repo_id == republish.repo_id) & (checks.c.sha == republish.sha) & checks.c.ended
-    )
-    which = _no_run() if republish.run_id is None else checks.c.run_id == republish.run_id
-    await replace_check(conn, same & which, now, new_id, republish.remark)
+    """Publish an ended check again; GitHub shows an open one correctly.
+
+    The newest check run counts on GitHub, so a suite's is that of its latest attempt.
+    """
+    here = (checks.c.repo_id == republish.repo_id) & (checks.c.sha == republish.sha)
+    which = _no_run() if republish.run_id is None else _of_latest_attempt(republish.run_id)
+    await replace_check(conn, here & checks.c.ended & which, now, new_id, republish.remark)
+
+
+def _of_latest_attempt(run_id: RunId) -> ColumnElement[bool]:
+    """Return SQL for "the row shows the latest attempt of the run's suite at its commit"."""
+    run = runs.alias("clicked")
+    same = (runs.c.repo_id == run.c.repo_id) & (runs.c.sha == run.c.sha)
+    its = select(runs.c.id).join(run, same & (runs.c.suite == run.c.suite))
+    latest = its.where(run.c.id == run_id).order_by(runs.c.attempt.desc()).limit(1)
+    return checks.c.run_id == latest.scalar_subquery()
 
 
 async def retry_refused_checks(

@@ -23,6 +23,7 @@ async def test_what_failed_runs_again_by_each_button_once_and_what_is_green_does
     await world.settle()
     await each_button(world)
     await the_same_click_twice_counts_once_and_another_persons_counts(world)
+    await a_click_on_a_former_attempt_leaves_the_latest_one_on_top(world)
     await only_the_failed_jobs_run_again_where_github_can(world)
 
 
@@ -100,6 +101,26 @@ async def the_same_click_twice_counts_once_and_another_persons_counts(world: Wor
     world.github.people.rerun_check(world.check("unit", pull.head_sha).id, "maintainer")
     await world.pass_time(10)
     assert len(world.github.runs()) == before + 2
+
+
+async def a_click_on_a_former_attempt_leaves_the_latest_one_on_top(world: World) -> None:
+    pull = await failed(world)
+    first = world.check("unit", pull.head_sha)
+    world.github.people.rerun_check(first.id, "writer")
+    await world.pass_time(10)
+    second = world.check("unit", pull.head_sha)
+    for person in ("maintainer", "writer"):
+        world.github.people.rerun_check(first.id, person)
+        await world.pass_time(10)
+        assert world.check("unit", pull.head_sha).id == second.id
+    assert (first.id != second.id, second.status) == (True, "queued")
+    world.github.actions.finish(world.github.runs()[-1], "success")
+    await world.pass_time(10)
+    world.github.people.rerun_check(first.id, "reader")
+    await world.pass_time(10)
+    refused = world.check("unit", pull.head_sha)
+    assert (refused.conclusion, world.gate(pull.head_sha).conclusion) == ("success", "success")
+    assert "write" in (refused.summary or "")
 
 
 async def only_the_failed_jobs_run_again_where_github_can(world: World) -> None:

@@ -47,7 +47,8 @@ class RunClaimants:
 class RepublishCheck:
     """Publish an ended check run again with a remark: GitHub has set its suite back to queued.
 
-    ``run_id`` None means the gate of the commit. An open check run is left alone.
+    ``run_id`` is any attempt of a suite: its latest one is published. None means the gate of the
+    commit. An open check run is left alone.
     """
 
     repo_id: RepoId
