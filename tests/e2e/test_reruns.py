@@ -1,5 +1,6 @@
 """Re-run from the checks tab: one suite, all that failed, or only the failed jobs."""
 
+from bot.sim.limits import Fault
 from bot.sim.model import Pull
 from tests.e2e.people import last_sent, replay
 from tests.e2e.world import POLICY, WORKFLOW, World
@@ -25,6 +26,7 @@ async def test_what_failed_runs_again_by_each_button_once_and_what_is_green_does
     await the_same_click_twice_counts_once_and_another_persons_counts(world)
     await a_click_on_a_former_attempt_leaves_the_latest_one_on_top(world)
     await only_the_failed_jobs_run_again_where_github_can(world)
+    await where_github_refuses_a_re_run_another_way_is_found_and_nothing_starts_twice(world)
 
 
 async def each_button(world: World) -> None:
@@ -142,3 +144,27 @@ async def only_the_failed_jobs_run_again_where_github_can(world: World) -> None:
     again = world.check("unit", pull.head_sha)
     assert (again.id != check.id, again.conclusion) == (True, "success")
     assert world.gate(pull.head_sha).conclusion == "success"
+
+
+async def where_github_refuses_a_re_run_another_way_is_found_and_nothing_starts_twice(
+    world: World,
+) -> None:
+    for refused, crash in (["-failed-jobs"], ""), (["-failed-jobs", ""], ""), (["*"], "lost"):
+        before = len(world.github.runs())
+        pull = await failed(world, jobs={"run": "failure", "other": "success"})
+        for end in refused:
+            world.github.faults.inject(Fault("403", "POST", f"*/rerun{end}", times=9))
+        if crash:
+            world.github.faults.inject(Fault(crash, "POST", "*/dispatches"))
+        world.github.people.rerun_check(world.check("unit", pull.head_sha).id, "writer")
+        await world.pass_time(10)
+        if crash:
+            await world.restart()
+        await world.pass_time(60)
+        world.github.faults.clear()
+        runs = world.github.runs()[before:]
+        assert [run.attempt for run in runs] == ([2] if refused == ["-failed-jobs"] else [1, 1])
+        assert len(runs[0].of_attempt(2)) == (2 if refused == ["-failed-jobs"] else 0)
+        world.github.actions.finish(runs[-1], "success")
+        await world.pass_time(10)
+        assert world.check("unit", pull.head_sha).conclusion == "success"

@@ -72,23 +72,44 @@ class Dispatcher(Service):
             waiting = replace(run, why=Message("waits_dispatch", error=str(error)))
             await self._ledger.save(claimed, SaveRun(waiting, now + wait, (run_event,)))
         except Permanent as error:
-            why = refusal(run, error.status, str(error))
-            await self._learn(claimed, run, ev.DispatchRefused(why))
+            await self._refused(claimed, repo, run, (number, error))
         else:
             await self._answered(claimed, run, answer, number)
 
-    async def _start(self, repo: Repo, run: Run, *, failed_only: bool) -> WorkflowRun | None:
-        """Start the workflow, or re-run the former Actions run; None if GitHub names no run.
+    async def _refused(
+        self, claimed: ClaimedRun, repo: Repo, run: Run, refused: tuple[int, Permanent]
+    ) -> None:
+        """Dispatch anew where GitHub refuses a re-run, unless somebody re-ran it already."""
+        number, error = refused
+        if run.rerun_of is None or run.snapshot.native:
+            why = refusal(run, error.status, str(error))
+            await self._learn(claimed, run, ev.DispatchRefused(why))
+            return
+        if seen := await self._seen_rerun(repo, run):
+            await self._adopt(claimed, run, seen, found=True)
+            return
+        # Saved before the next intent: a lost answer to that one is searched as a dispatch.
+        anew = replace(run, rerun_of=None, actions_attempt=1)
+        await self._learn(claimed, anew, ev.DispatchUnsent(number, quote(str(error))))
 
-        What GitHub started is run again whole where its failed jobs alone can't be.
-        """
+    async def _start(self, repo: Repo, run: Run, *, failed_only: bool) -> WorkflowRun | None:
+        """Start the workflow, or re-run the former Actions run; None if GitHub names no run."""
         if run.rerun_of is not None:
-            await self._github.rerun(repo, run.rerun_of, failed_only=failed_only)
+            await self._rerun(repo, run.rerun_of, failed_only=failed_only)
             return None
         assert run.label is not None
         frozen = run.snapshot
         inputs = inputs_of(run, run.label)
         return await self._github.dispatch(repo, frozen.suite.workflow, frozen.ref, inputs)
+
+    async def _rerun(self, repo: Repo, actions_run_id: int, *, failed_only: bool) -> None:
+        """Re-run an Actions run, whole where its failed jobs alone can't be."""
+        try:
+            await self._github.rerun(repo, actions_run_id, failed_only=failed_only)
+        except Permanent:
+            if not failed_only:
+                raise
+            await self._github.rerun(repo, actions_run_id, failed_only=False)
 
     async def _can_rerun(self, repo: Repo, run: Run) -> bool:
         """Return True if GitHub can re-run only the failed jobs."""
@@ -139,14 +160,20 @@ class Dispatcher(Service):
         await self._adopt(claimed, run, ours[0], found=True)
 
     async def _search_rerun(self, claimed: ClaimedRun, repo: Repo, step: Search) -> None:
-        """Look for the re-run: it is the same Actions run with a higher attempt."""
-        run = claimed.run
-        assert run.rerun_of is not None
-        seen = await self._github.actions_run(repo, run.rerun_of)
-        if seen.attempt > run.actions_attempt:
-            await self._adopt(claimed, run, seen, found=True)
+        """Look for the re-run."""
+        if seen := await self._seen_rerun(repo, claimed.run):
+            await self._adopt(claimed, claimed.run, seen, found=True)
             return
-        await self._learn(claimed, run, ev.DispatchSearched(step.number, step.search))
+        await self._learn(claimed, claimed.run, ev.DispatchSearched(step.number, step.search))
+
+    async def _seen_rerun(self, repo: Repo, run: Run) -> WorkflowRun | None:
+        """Return the re-run: the same Actions run with a higher attempt; None if there is none."""
+        assert run.rerun_of is not None
+        try:
+            seen = await self._github.actions_run(repo, run.rerun_of)
+        except Permanent:
+            return None  # deleted
+        return seen if seen.attempt > run.actions_attempt else None
 
     async def _adopt(
         self, claimed: ClaimedRun, run: Run, actions: WorkflowRun, *, found: bool
