@@ -143,15 +143,15 @@ def _bad(observed: Observed, rayjobs: tuple[RayJob, ...]) -> list[_End]:
 def _end(job: RayJob, said: str | None) -> _End | None:
     """Return the end of a RayJob by its best source: watch, record, or the Actions log.
 
-    ``said`` is the log's last word. Only a job that the submitter's record confirms makes a run
-    green, or the log's word while the submitter is silent or knows no end.
+    ``said`` is the log's last word. Only a job that is confirmed as the run's own makes it green:
+    by its own end, or by the log's word while the submitter is silent or knows no end.
     """
     if job.final in TRUSTED_ENDS and (job.confirmed or job.final != "SUCCEEDED"):
         source = Message("by_stream") if job.final_from == "watch" else Message("by_submitter")
         return _End(job.final, source, job.message)
     # A job that the submitter says lives on is not ended by a line of a log.
-    unknown = job.confirmed and job.final is not None
-    if said in TRUSTED_ENDS and (unknown or job.silent_since or said != "SUCCEEDED"):
+    unknown = job.final is not None or job.silent_since is not None
+    if said in TRUSTED_ENDS and ((job.confirmed and unknown) or said != "SUCCEEDED"):
         return _End(said, Message("by_log"), "")
     return None
 

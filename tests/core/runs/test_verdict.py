@@ -94,8 +94,8 @@ BY_RAYJOB = [
     pytest.param(
         seen("success", final="SUCCEEDED"),
         [a_rayjob(confirmed=False, **SILENT)],
-        SUCCESS,
-        id="unconfirmed and silent: the log's word (K)",
+        IN_DOUBT,
+        id="unconfirmed and silent: the log's word is no evidence",
     ),
     pytest.param(GREEN, [a_rayjob("FAILED", confirmed=False)], FAILURE, id="unconfirmed: red"),
     pytest.param(
@@ -264,9 +264,9 @@ def test_no_answer_is_never_green(observed: Observed, jobs: list[RayJob], minute
     by_submitter = all(job.confirmed and job.final == "SUCCEEDED" for job in jobs)
     said = observed.log is not None and observed.log.final == "SUCCEEDED"
     no_answer = len(jobs) == 1 and (
-        jobs[0].silent_since
-        or (jobs[0].confirmed and jobs[0].final in {"NOT_FOUND", "STOPPED", "ODD"})
+        jobs[0].silent_since or jobs[0].final in {"NOT_FOUND", "STOPPED", "ODD"}
     )
     assert observed.conclusion == "success"
     assert jobs
+    assert all(job.confirmed for job in jobs)
     assert by_submitter or (said and no_answer)
