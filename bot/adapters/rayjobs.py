@@ -2,7 +2,7 @@
 
 Reads and deletes are repeated here, a few times within seconds, and nowhere else. A watch is not
 repeated, because a new one may replay (`core.rayjob.Resume`). Answers become values; failures
-become `Transient` or `Permanent`.
+become `Transient` or `SubmitterRefused`.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -19,7 +19,7 @@ import stamina
 from yarl import URL
 
 from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord, parse_record, parse_records
-from bot.ports.errors import Permanent, Silent, Transient, is_soon_over
+from bot.ports.errors import Silent, SubmitterRefused, Transient, is_soon_over
 
 _NOT_OFFERED = frozenset(
     {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED}
@@ -76,13 +76,21 @@ class HttpRayJobs:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._limits = limits or HttpLimits()
 
-    async def health(self) -> str | None:
-        """Return `None` if the submitter is usable, otherwise the reason; never raises."""
+    async def health(self) -> Transient | SubmitterRefused | None:
+        """Return `None` if the submitter is usable by this bot, otherwise why not; never raises.
+
+        Its health call takes any token, so the list of a run that does not exist is asked for, too.
+        """
         try:
-            answer = await self._once("GET", "/healthz")
-            _raise_refusal(answer)
-        except (Transient, Permanent) as error:
-            return str(error)
+            _raise_refusal(await self._once("GET", "/healthz"))
+        except (Transient, SubmitterRefused) as error:
+            return error
+        try:
+            await self._once("GET", _workflow_path(0, 1))
+        except SubmitterRefused as error:
+            return error if error.is_of_token else None
+        except Transient:
+            return None
         return None
 
     async def job(self, job_id: str) -> RayJobRecord | NotOffered | Gone:
@@ -176,7 +184,7 @@ class HttpRayJobs:
             body += chunk
             if len(body) > self._limits.body_bytes:
                 reason = f"the submitter answered more than {self._limits.body_bytes} bytes"
-                raise Permanent(reason, status=response.status)
+                raise SubmitterRefused(reason, status=response.status)
         return _Answer(response.status, bytes(body))
 
     @contextmanager
@@ -189,7 +197,7 @@ class HttpRayJobs:
         except TimeoutError as error:
             raise Transient("the submitter did not answer in time") from error
         except aiohttp.InvalidURL as error:
-            raise Permanent("SUBMITTER_URL is no URL") from error
+            raise SubmitterRefused("SUBMITTER_URL is no URL") from error
         except (aiohttp.ClientError, OSError) as error:
             reason = f"the submitter could not be reached: {error or type(error).__name__}"
             raise Transient(reason) from error
@@ -209,7 +217,7 @@ async def open_rayjobs(
 def _job_path(job_id: str) -> str:
     """Return the job's path; an id may come from a log and must not reach another path."""
     if job_id in {"", ".", ".."}:
-        raise Permanent(f"{job_id!r} is no job id")
+        raise SubmitterRefused(f"{job_id!r} is no job id")
     return f"/api/v1/rayjobs/{quote(job_id, safe='')}"
 
 
@@ -239,7 +247,7 @@ def _raise_refusal(answer: _Answer, retry_after_s: float | None = None) -> None:
     reason = f"the submitter answered {status}" + (f": {said}" if said else "")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _TRY_LATER:
         raise Transient(reason, retry_after_s=retry_after_s)
-    raise Permanent(reason, status=status)
+    raise SubmitterRefused(reason, status=status)
 
 
 def _retry_after_s(response: aiohttp.ClientResponse) -> float | None:

@@ -32,8 +32,17 @@ class Permanent(Exception):  # noqa: N818  as above
 
     @property
     def is_gone(self) -> bool:
-        """Return True if GitHub shows the thing to nobody (any more)."""
+        """Return True if the thing is shown to nobody (any more)."""
         return self.status in {404, 410}
+
+
+class SubmitterRefused(Permanent):
+    """The submitter refused, and not GitHub."""
+
+    @property
+    def is_of_token(self) -> bool:
+        """Return True if it refused who calls: the token is missing or another one."""
+        return self.status in {401, 403}
 
 
 def is_soon_over(error: Exception) -> bool:

@@ -4,13 +4,14 @@ from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord
+from bot.ports.errors import SubmitterRefused, Transient
 
 
 class Submitter(Protocol):
-    """A client of one submitter. Every method may raise `Transient` and `Permanent`."""
+    """A client of one submitter. A method may raise `Transient` and `SubmitterRefused`."""
 
-    async def health(self) -> str | None:
-        """Ask whether the submitter is usable: `None`, else the reason in words; never raises."""
+    async def health(self) -> Transient | SubmitterRefused | None:
+        """Ask whether this bot can use the submitter: `None`, else why not; never raises."""
 
     async def job(self, job_id: str) -> RayJobRecord | NotOffered | Gone:
         """Read one job. A record whose status is `NOT_FOUND` is a record."""
@@ -25,9 +26,9 @@ class Submitter(Protocol):
 
         `after` is the last sequence number seen, 0 for none; a submitter may ignore it. Raises
         `Silent` when nothing came for the read timeout, `Transient` when the connection is lost or
-        refused for now, `Permanent` when the watch is refused. Is never retried by the client:
-        `Resume` decides what a new watch's first lines are. Close it (`contextlib.aclosing`)
-        when leaving early.
+        refused for now, `SubmitterRefused` when the watch is refused. Is never retried by the
+        client: `Resume` decides what a new watch's first lines are. Close it
+        (`contextlib.aclosing`) when leaving early.
         """
 
     async def delete_workflow(self, actions_run_id: int, actions_attempt: int) -> None:

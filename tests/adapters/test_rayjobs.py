@@ -13,12 +13,13 @@ from bot.core.rayjob.events import Final
 from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord
 from bot.core.rayjob.stream import StreamDecoder
 from bot.core.rayjob.words import RayJobId
-from bot.ports.errors import Permanent, Silent, Transient
+from bot.ports.errors import Silent, SubmitterRefused, Transient
 from bot.ports.rayjobs import Submitter
 from tests.adapters.scripted_server import Act, Asked, reply, serve, silent, stream
 
 QUICK = HttpLimits(connect_s=5, answer_s=5, silence_s=5, wait_s=0)
 RECORD = {"job_id": "j", "status": "RUNNING", "github_run_id": "7", "github_run_attempt": "1"}
+LIST = "GET /base/api/v1/workflows/0?attempt=1"
 PARSED = RayJobRecord(RayJobId("j"), "RUNNING", github_run_id=7, github_run_attempt=1)
 
 
@@ -37,26 +38,34 @@ async def read(client: Submitter, after: int = 0) -> bytes:
 async def test_a_submitter_that_answers_is_healthy() -> None:
     async with talking(reply(204)) as (client, asked):
         assert await client.health() is None
-        assert asked.calls == ["GET /base/healthz"]
+        assert asked.calls == ["GET /base/healthz", LIST]
 
 
 async def test_a_slash_at_the_urls_end_changes_nothing() -> None:
     async with serve(reply()) as asked, open_rayjobs(f"{asked.url}/", limits=QUICK) as client:
         assert await client.health() is None
-        assert asked.calls == ["GET /base/healthz"]
+        assert asked.calls[0] == "GET /base/healthz"
+
+
+@pytest.mark.parametrize(
+    ("status", "usable"), [(401, False), (403, False), (404, True), (500, True)]
+)
+async def test_a_submitter_that_refuses_the_token_is_not_usable(status: int, usable: bool) -> None:
+    async with talking(reply(), reply(status)) as (client, asked):
+        assert (await client.health() is None) is usable
+        assert asked.calls == ["GET /base/healthz", LIST]
 
 
 async def test_a_submitter_that_fails_its_health_call_says_why_and_is_asked_once() -> None:
     async with talking(reply(503, "starting")) as (client, asked):
-        assert await client.health() == "the submitter answered 503: starting"
+        assert str(await client.health()) == "the submitter answered 503: starting"
         assert len(asked.calls) == 1
 
 
 async def test_a_submitter_that_nobody_runs_is_unhealthy_in_words() -> None:
     async with open_rayjobs(f"http://127.0.0.1:{unused_port()}", limits=QUICK) as client:
-        reason = await client.health()
-    assert reason is not None
-    assert "could not be reached" in reason
+        problem = await client.health()
+    assert "could not be reached" in str(problem)
 
 
 async def test_a_name_that_does_not_resolve_is_transient() -> None:
@@ -67,7 +76,7 @@ async def test_a_name_that_does_not_resolve_is_transient() -> None:
 
 async def test_a_url_that_is_none_is_permanent() -> None:
     async with open_rayjobs("http://", limits=QUICK) as client:
-        with pytest.raises(Permanent, match="SUBMITTER_URL"):
+        with pytest.raises(SubmitterRefused, match="SUBMITTER_URL"):
             await client.job("j")
 
 
@@ -137,7 +146,7 @@ async def test_an_id_cannot_leave_its_place_in_the_path(job_id: str, path: str) 
 @pytest.mark.parametrize("job_id", ["", ".", ".."])
 async def test_an_id_that_names_a_folder_is_refused_unasked(job_id: str) -> None:
     async with talking(reply()) as (client, asked):
-        with pytest.raises(Permanent, match="no job id"):
+        with pytest.raises(SubmitterRefused, match="no job id"):
             await client.job(job_id)
         assert asked.calls == []
 
@@ -178,7 +187,7 @@ async def test_a_read_succeeds_after_bad_gateways() -> None:
 @pytest.mark.parametrize("status", [400, 401, 403, 409, 422])
 async def test_a_refusal_is_permanent_and_not_repeated(status: int) -> None:
     async with talking(reply(status, "no")) as (client, asked):
-        with pytest.raises(Permanent, match="no") as raised:
+        with pytest.raises(SubmitterRefused, match="no") as raised:
             await client.job("j")
         assert raised.value.status == status
         assert len(asked.calls) == 1
@@ -186,7 +195,7 @@ async def test_a_refusal_is_permanent_and_not_repeated(status: int) -> None:
 
 async def test_a_redirect_is_not_followed() -> None:
     async with talking(reply(307, Location="/elsewhere"), token="secret") as (client, asked):
-        with pytest.raises(Permanent, match="307"):
+        with pytest.raises(SubmitterRefused, match="307"):
             await client.delete_workflow(7, 2)
         assert len(asked.calls) == 1
 
@@ -224,7 +233,7 @@ async def test_a_wait_in_words_is_none() -> None:
 async def test_a_body_without_end_is_refused() -> None:
     limits = HttpLimits(wait_s=0, body_bytes=1000)
     async with talking(reply(200, " " * 1001), limits=limits) as (client, _):
-        with pytest.raises(Permanent, match="more than 1000 bytes"):
+        with pytest.raises(SubmitterRefused, match="more than 1000 bytes"):
             await client.job("j")
 
 
@@ -268,7 +277,7 @@ async def test_a_watch_that_falls_silent_says_so(act: Act) -> None:
         assert len(asked.calls) == 1
 
 
-@pytest.mark.parametrize(("status", "error"), [(502, Transient), (404, Permanent)])
+@pytest.mark.parametrize(("status", "error"), [(502, Transient), (404, SubmitterRefused)])
 async def test_a_watch_that_is_refused_is_not_repeated(status: int, error: type[Exception]) -> None:
     async with talking(reply(status, "no")) as (client, asked):
         with pytest.raises(error, match=f"{status}: no"):

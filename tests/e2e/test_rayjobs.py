@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.e2e.cluster import GOOD, JOB, LINES, RUNNING, Cluster
 from tests.e2e.kept_logs import kept_lines
 from tests.submitter.faulty_submitter import Watch, final
@@ -136,3 +138,36 @@ async def test_a_rayjob_that_lives_on_is_deleted_after_its_workflows_end(cluster
     world = cluster.world
     await world.until(lambda: world.check("multinode", old).status == "completed", every_s=5)
     assert world.check("multinode", old).conclusion == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [(401, "the submitter refuses the bot's token"), (500, "the submitter answered 500")],
+)
+async def test_a_submitter_that_refuses_the_bot_is_named_and_the_actions_side_goes_on(
+    cluster: Cluster, code: int, said: str
+) -> None:
+    world = cluster.world
+    pull = world.open_pull(path="multi/a.py")
+    await world.settle()
+    [run] = world.github.runs()
+    cluster.server.lack("list", "state", "watch", code=code)
+    await world.pass_time(15)
+    world.github.actions.start(run)
+    await world.settle()
+    await world.pass_time(70)  # progress is shown once a minute
+    check = cluster.check(pull)
+    shown = f"{check.title} {check.summary}"
+    assert check.status == "in_progress"
+    assert said in shown
+    assert ("SUBMITTER_TOKEN" in shown) == (code == 401)
+    assert "GitHub refuses" not in shown
+    await cluster.finish(run, "failure")
+    assert (await cluster.ended(pull, every_s=5)).conclusion == "failure"
+    if code == 401:  # nothing starts that the bot could not follow
+        late = world.open_pull(path="multi/b.py")
+        await world.settle()
+        assert said in f"{cluster.check(late).title} {cluster.check(late).summary}"
+        assert len(world.github.runs()) == 1
+        cluster.server.have("list", "state", "watch")
+        await world.until(lambda: len(world.github.runs()) == 2, every_s=15)

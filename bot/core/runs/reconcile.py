@@ -210,7 +210,7 @@ def _keep_running(
         return _look_for_evidence(given, verdict)
     if given.rayjobs_missing:
         return steps.FindRayJobs(now + LOOK_EVERY)
-    return steps.Wait(State.RUNNING, now + _SLOW_LOOK)
+    return steps.Wait(State.RUNNING, now + _SLOW_LOOK, given.submitter_down)
 
 
 def _wait_for_runner(given: ReconcileInput) -> steps.Step:

@@ -17,7 +17,7 @@ from bot.core.rayjob.events import Event, Final, LogLine, StatusChange
 from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord
 from bot.core.rayjob.stream import StreamDecoder
 from bot.core.rayjob.words import FinalStatus, state_word
-from bot.ports.errors import Permanent, Silent, Transient
+from bot.ports.errors import Silent, SubmitterRefused, Transient
 from bot.ports.rayjobs import Submitter
 from bot.services.rayjobs.log import RayJobLog
 from bot.services.rayjobs.row import RayJobRow
@@ -61,7 +61,7 @@ class RayJobReader:
         self._log = row.log
         self._job_id = row.job.job_id
         self._stop = False  # the watch told the end, or the record names another run
-        self._cut: Transient | Permanent | None = None  # what broke the last watch
+        self._cut: Transient | SubmitterRefused | None = None  # what broke the last watch
         self._news = False  # the last watch brought something
         self._ours = row.job.confirmed  # the log may be read
         self._recordless = False  # the submitter has no call for a job's state
@@ -98,7 +98,7 @@ class RayJobReader:
                     await self._take_chunk(decoder, chunk)
                     if self._stop:
                         break
-        except (Transient, Permanent) as error:
+        except (Transient, SubmitterRefused) as error:
             self._cut = error
         finally:  # also on a cancel: the lines that were read count
             events, half = decoder.end()
@@ -192,10 +192,10 @@ class RayJobReader:
     async def _ask(self) -> RayJobRecord | NotOffered | Gone | _Unreachable:
         try:
             answer = await self._rayjobs.job(self._job_id)
-        except (Transient, Permanent) as error:
+        except (Transient, SubmitterRefused) as error:
             return _Unreachable(str(error))
-        if isinstance(answer, NotOffered) and (reason := await self._rayjobs.health()):
-            return _Unreachable(reason)
+        if isinstance(answer, NotOffered) and (problem := await self._rayjobs.health()):
+            return _Unreachable(str(problem))
         return answer
 
     def _record(self, record: RayJobRecord) -> None:
@@ -237,7 +237,7 @@ class RayJobReader:
     def _stateless(self) -> None:
         """Go on without records: only the watch tells the job's state."""
         self._recordless = True
-        if isinstance(self._cut, Permanent) and self._cut.status == _HTTP_NOT_FOUND:
+        if isinstance(self._cut, SubmitterRefused) and self._cut.status == _HTTP_NOT_FOUND:
             self._row.end(FinalStatus.NOT_FOUND, str(self._cut), source="watch")
         elif self._fruitless < _FRUITLESS and not self._row.job.final:
             self._row.alive()

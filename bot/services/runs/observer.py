@@ -13,7 +13,7 @@ from bot.core.rayjob.evidence import ActionsLog
 from bot.core.rayjob.record import NotOffered, RayJobRecord
 from bot.core.runs.jobs import JobEnd, green_end, told_end
 from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
-from bot.ports.errors import Permanent, Transient
+from bot.ports.errors import Permanent, SubmitterRefused, Transient
 from bot.ports.github import ActionsJob
 from bot.ports.rayjobs import Submitter
 from bot.services.rayjobs.digesters import Digesters
@@ -78,11 +78,21 @@ class RunObserver(Service):
         await self._ledger.save(claimed, SaveRun(run, now, (run_event,), release=release))
 
     async def find_rayjobs(self, claimed: ClaimedRun, step: FindRayJobs) -> None:
-        """Ask the submitter which RayJobs this Actions run attempt has."""
+        """Ask the submitter which RayJobs this Actions run attempt has.
+
+        Without an answer the run goes on: its Actions side does not need the submitter.
+        """
         run, now = claimed.run, self._clock.now()
         assert self._rayjobs is not None
+        if run.state is State.WAITING_FOR_RUNNER:  # its job has begun, or nobody would ask
+            run = replace(run, state=State.RUNNING)
         assert run.actions_run_id is not None
-        found = await self._rayjobs.of_workflow(run.actions_run_id, run.actions_attempt)
+        try:
+            found = await self._rayjobs.of_workflow(run.actions_run_id, run.actions_attempt)
+        except (Transient, SubmitterRefused) as error:
+            why = Message("submitter_fails", error=str(error))
+            await self._ledger.save(claimed, SaveRun(replace(run, why=why), step.then))
+            return
         records = () if isinstance(found, NotOffered) else found
         known = {job.job_id for job in claimed.rayjobs}
         new = tuple(_rayjob(run, item) for item in records if item.job_id not in known)
@@ -90,10 +100,9 @@ class RunObserver(Service):
         if step.last:
             noted.append(ev.RayJobsListed(run.actions_attempt))
         due = now if new or step.last else step.then
-        if run.state is State.WAITING_FOR_RUNNER:  # its job has begun, or nobody would ask
-            run = replace(run, state=State.RUNNING, why=NOTHING)
         run_events = tuple(ev.RunEvent(run.id, ev.Source.RUNNER, now, what) for what in noted)
-        await self._ledger.save(claimed, SaveRun(run, due, run_events, rayjobs=new))
+        save = SaveRun(replace(run, why=NOTHING), due, run_events, rayjobs=new)
+        await self._ledger.save(claimed, save)
 
     async def send_cancel(self, claimed: ClaimedRun, repo: Repo, step: SendCancel) -> None:
         """Ask GitHub to cancel the run; if there is nothing to cancel, its end is read next.
@@ -127,7 +136,7 @@ class RunObserver(Service):
         problem = ""
         try:
             await self._rayjobs.delete_workflow(run.actions_run_id, run.actions_attempt)
-        except (Transient, Permanent) as error:
+        except (Transient, SubmitterRefused) as error:
             problem = str(error) or type(error).__name__
         now = self._clock.now()
         deleted = ev.RayJobsDeleted(step.number, problem)

@@ -101,6 +101,9 @@ REASONS = {
     "superseded_by": "superseded by {sha}",
     "origin_retry": "attempt {attempt}: {why}",
     "submitter_down": "submitter unreachable since {since:%H:%M}: {why}",
+    "submitter_refuses": "the submitter refuses the bot's token since {since:%H:%M} ({why}): set "
+    "SUBMITTER_TOKEN of the bot to the submitter's token",
+    "submitter_fails": "the RayJobs of this run are not known: {error}",
     "cancelled_for": "cancelled by {by}: {reason}",
     "selected_unlisted": "the changed files are too many or not known, so all paths count as "
     "touched",
