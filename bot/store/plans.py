@@ -19,7 +19,10 @@ from bot.store.tables import approvals, policies, pushes, runs, selections
 
 
 async def write_plan(conn: AsyncConnection, plan: Plan, now: datetime, new_id: NewId) -> None:
-    """Write a plan inside a transaction; the caller pokes its topics after the commit."""
+    """Write a plan inside a transaction; the caller pokes its topics after the commit.
+
+    Raise ``Transient`` if a run that the plan joins was superseded since the plan read it.
+    """
     await _save_records(conn, plan)
     placed = await _change_runs(conn, plan, now)
     for gate in sorted(plan.gates, key=lambda item: (item.repo_id, item.sha)):
@@ -72,6 +75,7 @@ async def _save_records(conn: AsyncConnection, plan: Plan) -> None:
 async def _change_runs(conn: AsyncConnection, plan: Plan, now: datetime) -> dict[RunId, RunId]:
     """Change runs; return for each new run its own id, or that of the open run it joined."""
     known = await run_rows.lock_runs(conn, _known_runs(plan))
+    await run_rows.refuse_superseded(conn, {claimant.run_id for claimant in plan.add_claimants})
     placed: dict[RunId, RunId] = {}
     added = [claimant for claimant in plan.add_claimants if claimant.run_id in known]
     for run, its_claimants in plan.new_runs:

@@ -9,8 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RunEvent
-from bot.core.model.runs import Claimant, Run, State, StopReason, StopRequest
+from bot.core.model.runs import Claimant, Outcome, Run, State, StopReason, StopRequest
 from bot.core.planning.plan import DropClaimant
+from bot.ports.errors import Transient
 from bot.store.check_rows import add_run_check
 from bot.store.columns import Time
 from bot.store.database import insert
@@ -31,6 +32,14 @@ async def lock_runs(conn: AsyncConnection, run_ids: set[RunId]) -> set[RunId]:
         return set()
     query = select(runs.c.id).where(runs.c.id.in_(run_ids)).order_by(runs.c.id)
     return {RunId(run_id) for run_id in await conn.scalars(query.with_for_update())}
+
+
+async def refuse_superseded(conn: AsyncConnection, run_ids: set[RunId]) -> None:
+    """Raise ``Transient`` if one of these locked runs ended superseded: nobody would start anew."""
+    ended = (runs.c.state == State.DONE) & (runs.c.outcome == Outcome.SUPERSEDED)
+    if run_ids and (await conn.scalar(select(runs.c.id).where(runs.c.id.in_(run_ids), ended))):
+        msg = "a run that should go on was superseded meanwhile"
+        raise Transient(msg)
 
 
 async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:

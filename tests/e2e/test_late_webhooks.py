@@ -105,6 +105,22 @@ async def test_a_cancel_never_hits_a_re_run_that_is_not_known_yet(world: World) 
     assert not run.cancelled
 
 
+async def test_a_close_that_comes_after_the_reopening_of_the_same_second_stops_nothing(
+    world: World,
+) -> None:
+    pull = await begun(world, "verl/a.py")
+    deliveries = world.github.deliveries
+    deliveries.hold()
+    world.github.people.close(pull)
+    world.github.people.reopen(pull)
+    deliveries.pending.reverse()
+    deliveries.release()
+    await world.settle()
+    await world.finish()
+    assert len(runs_of(world, pull)) == 1
+    assert world.gate(pull.head_sha).conclusion == "success"
+
+
 def rerun(world: World, pull: Pull) -> None:
     """Press *Re-run jobs* in the Actions tab."""
     world.github.people.rerun_actions(runs_of(world, pull)[0], "maintainer")

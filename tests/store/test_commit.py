@@ -11,6 +11,7 @@ from bot.core.model.pulls import Pull
 from bot.core.model.run_events import RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Claimant, Outcome, Run, State, StopReason, StopRequest
 from bot.core.planning.plan import AuditEntry, DropClaimant, Plan, RunClaimants
+from bot.ports.errors import Transient
 from bot.ports.wake import Topic
 from bot.store import Store
 from bot.store.audit import AuditQuery
@@ -96,6 +97,20 @@ async def test_the_last_claimant_gone_supersedes_and_pokes(store: Store) -> None
     assert (await claim(store)).run.stop_request == StopRequest(
         StopReason.SUPERSEDE, by="", reason=quote("superseded by 9f8e7d6"), at=NOW
     )
+
+
+async def test_a_claim_on_a_run_that_was_superseded_meanwhile_is_refused_whole(
+    store: Store,
+) -> None:
+    made, other = run("a"), run("b")
+    await put(store, made, source="pr:1")
+    claimed = await claim(store)
+    await commit(store, drop_claimants=(DropClaimant(made.id, "pr:1", quote("closed")),))
+    ended = done(made, outcome=Outcome.SUPERSEDED)
+    assert await store.runs.save(claimed.lease, SaveRun(ended, due=None), NOW)
+    with pytest.raises(Transient, match="superseded meanwhile"):
+        await commit(store, new_runs=((other, ()),), add_claimants=(claimant(made, "pr:1"),))
+    assert [item.run.suite for item in await stored(store)] == ["a"]
 
 
 async def test_dropping_a_claimant_that_is_not_there_changes_nothing(store: Store) -> None:

@@ -32,6 +32,11 @@ class Pull:
         """Return True if the head is not in the base repository; an unknown head is not."""
         return self.head_repo_id != self.repo_id
 
+    def differs(self, other: "Pull") -> bool:
+        """Return True if something that decides what runs is not as in another report."""
+        ours = (self.head_sha, self.open, self.draft, self.base_ref)
+        return ours != (other.head_sha, other.open, other.draft, other.base_ref)
+
 
 @dataclass(frozen=True, slots=True)
 class Head:

@@ -282,4 +282,4 @@ def _out_of_order(event: PullRequestEvent, known: Pull) -> bool:
     seen, said = known.updated_at, event.pull.updated_at
     if seen is None or said is None:
         return False
-    return said < seen or (said == seen and event.pull.head_sha != known.head_sha)
+    return said < seen or (said == seen and event.pull.differs(known))
