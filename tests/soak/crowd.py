@@ -1,0 +1,172 @@
+"""What people and runners do on GitHub during a soak, and what must be true whatever happened."""
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+
+from bot.sim import SimGitHub
+from bot.sim.deliveries import Delivery
+from bot.sim.model import CheckRun, Pull, Run
+from tests.e2e.world import FILES, GATE, LABEL, PEOPLE
+
+SUITE = "Ascend / unit"
+AUTHORS = ("maintainer", "writer")
+ENDS = ("success", "success", "failure")
+TROUBLE = (
+    ("502", "*", "*"),
+    ("500", "PATCH", "*/check-runs/*"),
+    ("503", "GET", "*"),
+    ("drop", "*", "*"),
+    ("lost", "POST", "*/dispatches"),
+    ("lost", "POST", "*/check-runs"),
+    ("lost", "POST", "*/rerun-failed-jobs"),
+    ("secondary", "*", "*"),
+    ("401", "*", "/repos/*"),
+)
+
+
+@dataclass
+class Crowd:
+    """Pull requests, runs, and who asked for what; all by one seed."""
+
+    github: SimGitHub
+    dice: random.Random
+    pulls: list[Pull] = field(default_factory=list)
+    may_start: Counter[str] = field(default_factory=Counter)  # runs that a commit may have
+    cancelled: set[str] = field(default_factory=set)  # commits on which somebody asked for it
+    seen: set[tuple[int, int]] = field(default_factory=set)  # run, attempt
+    broken: set[str] = field(default_factory=set)  # what must never happen, and did
+
+    def prepare(self) -> None:
+        """Make the repository, its people and its runners."""
+        policy = FILES[".github/ascend-ci.yml"].replace("slots: 2", "slots: 20")
+        self.github.create_app()
+        self.github.create_repo("octo/project", {**FILES, ".github/ascend-ci.yml": policy})
+        self.github.people.protect("main")
+        self.github.install("octo")
+        for login, level in PEOPLE.items():
+            self.github.grant(login, level)
+        self.github.actions.runners.register(LABEL, 20)
+
+    def act(self) -> None:
+        """Let somebody do something, and runners go on."""
+        deeds = (self._open, self._push, self._ask, self._cancel, self._close, self._rerun)
+        self.dice.choices(deeds, weights=(40, 15, 10, 10, 10, 10))[0]()
+        self._work(0.4)
+
+    def stumble(self) -> None:
+        """Let the next calls of some kind fail."""
+        kind, method, path = self.dice.choice(TROUBLE)
+        times = self.dice.randint(1, 4)
+        self.github.fault(kind, method, path, times=times, retry_after_s=3)
+
+    def loses(self, delivery: Delivery) -> bool:
+        """Tell whether a webhook never arrives; the comment that asks for something always does."""
+        return delivery.event != "issue_comment" and self.dice.random() < 0.1
+
+    def finish(self) -> None:
+        """Let the runners end what is left."""
+        self._work(1.0)
+
+    def _work(self, chance: float) -> None:
+        for run in self.github.runs():
+            self._note(run)
+            if run.status == "completed" or self.dice.random() > chance:
+                continue
+            if run.cancelled:
+                self.github.actions.finish(run, "cancelled")
+            elif run.status == "queued":
+                self.github.actions.start(run)
+            else:
+                end = self.dice.choice(ENDS)
+                self.github.actions.finish(
+                    run, end, log="" if end == "success" else "ValueError: x"
+                )
+
+    def _note(self, run: Run) -> None:
+        """Look at a run when it is new: nothing may be started twice."""
+        key = (run.id, run.attempt)
+        if key in self.seen:
+            return
+        self.seen.add(key)
+        sha = run.inputs["sha"]
+        same = [one for one in self.github.runs() if one.inputs["sha"] == sha]
+        tries = sum(one.attempt for one in same)
+        if sum(one.inputs["ascend_ci"] == run.inputs["ascend_ci"] for one in same) > 1:
+            self.broken.add(f"dispatched twice: {run.inputs['ascend_ci']}")
+        if sum(one.status != "completed" for one in same) > 1:
+            self.broken.add(f"two runs at once on {sha[:7]}")
+        if tries > self.may_start[sha]:
+            self.broken.add(f"{tries} starts on {sha[:7]}, {self.may_start[sha]} were asked for")
+
+    def _some(self, state: str = "open") -> Pull | None:
+        found = [pull for pull in self.pulls[-30:] if pull.state == state]
+        return self.dice.choice(found) if found else None
+
+    def _open(self) -> None:
+        number = len(self.pulls)
+        pull = self.github.people.open_pull(
+            self.dice.choice(AUTHORS), {f"verl/{number}.py": str(number)}
+        )
+        self.pulls.append(pull)
+        self.may_start[pull.head_sha] += 1
+
+    def _push(self) -> None:
+        if pull := self._some():
+            sha = self.github.people.push(pull, {f"verl/{len(self.may_start)}.py": "more"})
+            self.may_start[sha] += 1
+
+    def _ask(self) -> None:
+        if pull := self._some():
+            self.may_start[pull.head_sha] += 1
+            self.github.people.comment(pull, "maintainer", "/ascend-e2e unit")
+
+    def _cancel(self) -> None:
+        if pull := self._some():
+            self.cancelled.add(pull.head_sha)
+            self.github.people.comment(pull, "maintainer", "/ascend-e2e cancel")
+
+    def _close(self) -> None:
+        if pull := self._some("closed"):
+            self.may_start[pull.head_sha] += 1
+            self.github.people.reopen(pull)
+        elif pull := self._some():
+            self.github.people.close(pull)
+
+    def _rerun(self) -> None:
+        """Click *Re-run* beside the newest check run of a suite."""
+        pull = self._some()
+        check = pull and self.check(pull)
+        if pull and check and check.status == "completed":
+            self.may_start[pull.head_sha] += 1
+            self.github.people.rerun_check(check, "maintainer")
+
+    def check(self, pull: Pull, name: str = SUITE) -> CheckRun | None:
+        """Return the newest check run of that name on a pull request's head."""
+        return self.github.check(name, pull.head_sha)
+
+    def wrong(self) -> list[str]:
+        """Return what does not agree with GitHub's runs: empty when all came right."""
+        for run in self.github.runs():
+            self._note(run)
+        return [text for pull in self.pulls for text in self._wrong_of(pull)]
+
+    def _wrong_of(self, pull: Pull) -> list[str]:
+        runs = [run for run in self.github.runs() if run.inputs["sha"] == pull.head_sha]
+        name = f"#{pull.number} ({pull.head_sha[:7]})"
+        if any(run.status != "completed" for run in runs):
+            return [f"{name}: a run goes on"]
+        if pull.state != "open":
+            return []
+        check, gate = self.check(pull), self.check(pull, GATE)
+        if check is None or gate is None:
+            return [f"{name}: no check run"]
+        ends = (check.status, check.conclusion, gate.status, gate.conclusion == "success")
+        last = max(runs, key=lambda run: run.started_at).conclusion if runs else None
+        if last is None and pull.head_sha in self.cancelled:
+            last = "cancelled"
+        if last is None:
+            return [f"{name}: nothing was started: {check.title} / {gate.title}"]
+        wanted = ("completed", last, "completed", last == "success")
+        said = f"{ends}, should be {wanted}: {check.title} / {gate.title}"
+        return [] if ends == wanted else [f"{name}: {said}"]
