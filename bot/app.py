@@ -12,10 +12,12 @@ from datetime import timedelta
 
 import aiohttp
 from aiohttp import web
+from stamina.instrumentation import set_on_retry_hooks
 
 from bot import resources
 from bot.adapters.clock import SystemClock
 from bot.adapters.github import GitHubClient
+from bot.adapters.github.outages import Outages
 from bot.adapters.logs import StoredLogs
 from bot.adapters.oidc import OidcIssuer
 from bot.adapters.rayjobs import HttpLimits, open_rayjobs
@@ -114,7 +116,8 @@ async def open_parts(
         store = await Store.open(settings.database_url, wake=wake)
         stack.push_async_callback(store.close)
         session = await stack.enter_async_context(aiohttp.ClientSession(trust_env=True))
-        heard = GitHubHeard(clock, metrics.called)
+        outages = Outages(clock)
+        heard = GitHubHeard(clock, metrics.called, outages.now)
         issuer = OidcIssuer(
             session, str(settings.github_oidc_issuer), settings.github_oidc_audience, clock
         )
@@ -126,6 +129,7 @@ async def open_parts(
             api_version=settings.github_api_version,
             writes_per_s=settings.github_writes_per_second,
             clock=clock,
+            outages=outages,
             on_call=heard.called,
         )
         rayjobs = await _submitter(stack, settings)
@@ -255,6 +259,7 @@ def make_runner(parts: Parts, loops: WorkerPool) -> web.AppRunner:
 async def run(settings: Settings, *, with_web: bool) -> None:
     """Run until SIGTERM or SIGINT; then finish the current work and release the leases."""
     configure_logs(settings.log_level, settings.log_format)
+    set_on_retry_hooks(())  # no line for each retry of a call: the outcome is what counts
     log = get_log("app")
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):

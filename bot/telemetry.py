@@ -7,8 +7,14 @@ from typing import Any
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from structlog.contextvars import bind_contextvars, bound_contextvars
 
 Log = Any  # structlog's bound logger has no useful static type
+
+
+# What the lines of a task name besides their own fields: which delivery or run it works for.
+bind_context = bind_contextvars
+bound_context = bound_contextvars
 
 
 def get_log(name: str) -> Log:

@@ -4,10 +4,17 @@
 class Transient(Exception):  # noqa: N818  it is what STYLE's word for it says, in every `except`
     """The other side could not answer now; the same call may work later."""
 
+    is_told = False
+    """True if the log has a line that says so already."""
+
     def __init__(self, reason: str, *, retry_after_s: float | None = None) -> None:
         super().__init__(reason)
         self.retry_after_s = retry_after_s
         """Seconds the other side asked to wait; `None` when it named none."""
+
+
+class Held(Transient):
+    """Not sent, or refused, because of the other side's limits."""
 
 
 class Silent(Transient):

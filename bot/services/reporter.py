@@ -18,7 +18,7 @@ from bot.ports.errors import Lost, Permanent, Transient
 from bot.services.workers import LEASE_S, Deps, Service
 from bot.store.checks import DueCheck
 from bot.store.replies import DueReply
-from bot.telemetry import get_log
+from bot.telemetry import bind_context, get_log
 
 BATCH = 8
 _TRY_AGAIN = timedelta(seconds=10)
@@ -62,11 +62,13 @@ class Reporter(Service):
     async def _guarded(self, due: DueCheck | DueReply) -> None:
         rows = self._store.checks if isinstance(due, DueCheck) else self._store.replies
         log = self._log.bind(repo=due.repo.full_name, key=due.lease.key)
+        bind_context(key=due.lease.key)  # this task is the report's
         again = self._clock.now() + _TRY_AGAIN
         try:
             await (self._check(due) if isinstance(due, DueCheck) else self._reply(due))
         except Transient as error:
-            log.warning("a report has to wait", why=str(error))
+            if not error.is_told:
+                log.warning("a report has to wait", why=str(error))
             if not (isinstance(error, Lost) or due.create_tried):
                 await rows.creating(due.lease, sent=False)
             wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())

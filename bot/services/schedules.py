@@ -25,7 +25,7 @@ from bot.ports.errors import Permanent, Transient
 from bot.services.policies import Broken
 from bot.services.workers import Deps, Service
 from bot.store.schedules import RepoSchedules
-from bot.telemetry import get_log
+from bot.telemetry import bound_context, get_log
 
 _LOOK_EVERY = timedelta(minutes=1)  # at stored policies, and at firings that may be done
 _UNKNOWN_EVERY_S = 600.0
@@ -65,10 +65,12 @@ class ScheduleRunner(Service):
             return
         log = self._log.bind(repo=repo.full_name, schedule=name)
         try:
-            await work()
+            with bound_context(schedule=name):
+                await work()
         except Transient as error:
             wait = timedelta(seconds=error.retry_after_s) if error.retry_after_s else _TRY_AGAIN
-            log.warning("a schedule has to wait", why=str(error))
+            if not error.is_told:
+                log.warning("a schedule has to wait", why=str(error))
             self._waits[key] = now + wait
         except Exception as error:  # noqa: BLE001  one broken schedule must not stop the others
             self._waits[key] = now + _FAILED_AGAIN

@@ -22,7 +22,7 @@ from bot.services.events.pull_request import PullRequests
 from bot.services.runs.native import Natives
 from bot.services.workers import Deps, Service
 from bot.store.health import Health
-from bot.telemetry import get_log
+from bot.telemetry import bound_context, get_log
 
 _KEPT_BY_GITHUB = timedelta(days=3)  # how long it keeps deliveries; the first look goes back so far
 _LOOK_BACK = timedelta(hours=2)
@@ -97,9 +97,13 @@ class Sweeper(Service):
         if not await self._store.polls.take(name, self._clock.now(), every_s=every_s):
             return
         try:
-            await check()
-        except (Transient, Permanent) as error:
-            self._log.warning("a check has to wait", check=name, why=str(error))
+            with bound_context(check=name):
+                await check()
+        except Transient as error:
+            if not error.is_told:
+                self._log.warning("a check has to wait", check=name, why=str(error))
+        except Permanent as error:
+            self._log.warning("a check was refused", check=name, why=str(error))
         except Exception as error:  # noqa: BLE001  one broken check must not stop the others
             self._worker.failed("sweeper", error, self._log)
 

@@ -91,7 +91,7 @@ KINDS: dict[str, tuple[int, str] | None] = {
     "rate_limit": (403, "API rate limit exceeded for installation."),
     "429": (429, "Too many requests"),
     "secondary": (403, "You have exceeded a secondary rate limit. Please wait a few minutes."),
-    **{str(status): (status, "Server Error") for status in (500, 502, 503, 504)},
+    **{str(status): (status, "Server Error") for status in (500, 501, 502, 503, 504)},
     "401": (401, "Bad credentials"),
     "403": (403, "This cannot be done"),
     **dict.fromkeys(("lost", "drop", "hang", "says")),
@@ -102,8 +102,8 @@ KINDS: dict[str, tuple[int, str] | None] = {
 class Fault:
     """A fault strikes `times` matching calls, after `skip` matching calls went well.
 
-    `kind`: `rate_limit` (403, nothing remaining) · `429` · `secondary` (403) · `500` `502` `503`
-    `504` · `401` · `403` · `lost` (processed, then the connection drops) · `drop` (dropped
+    `kind`: `rate_limit` (403, nothing remaining) · `429` · `secondary` (403) · `500` `501` `502`
+    `503` `504` · `401` · `403` · `lost` (processed, then the connection drops) · `drop` (dropped
     unprocessed) · `hang` (unprocessed, never answered) · `says` (answers with what `change` makes
     of the data).
     """

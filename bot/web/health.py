@@ -1,6 +1,6 @@
 """The probes for an operator's tools, and the health of the bot and of all it depends on."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -61,8 +61,11 @@ class Probes:
 class GitHubHeard:
     """Remembers GitHub's last good answer to this process, and the last failure."""
 
-    def __init__(self, clock: Clock, then: OnCall) -> None:
-        """Start without a call; ``then`` gets every call, too."""
+    def __init__(
+        self, clock: Clock, then: OnCall, failing: Callable[[], Iterable[dict[str, Any]]]
+    ) -> None:
+        """Start without a call; ``then`` gets every call, too; ``failing``: operations, now."""
+        self._failing = failing
         self._clock = clock
         self._then = then
         self._well_at: datetime | None = None
@@ -82,8 +85,11 @@ class GitHubHeard:
     def state(self) -> dict[str, Any]:
         """Return the state as JSON; ``ok`` is None before the first call."""
         known = [at for at in (self._well_at, self._failed_at) if at]
+        failing = list(self._failing())
+        well = self._well_at is not None and self._well_at == max(known) if known else None
         return {
-            "ok": self._well_at is not None and self._well_at == max(known) if known else None,
+            "ok": False if failing else well,
+            "failing": failing,
             "last_success_at": iso(self._well_at),
             "last_failure_at": iso(self._failed_at),
             "last_failure": self._failure,

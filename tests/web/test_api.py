@@ -188,7 +188,9 @@ async def test_health_names_every_dependency(server: WebServer) -> None:
 
 async def test_health_is_bad_while_a_dependency_is(server: WebServer) -> None:
     clock, calls = ManualClock(), list[str]()
-    heard = GitHubHeard(clock, lambda operation, status, _: calls.append(f"{operation} {status}"))
+    heard = GitHubHeard(
+        clock, lambda operation, status, _: calls.append(f"{operation} {status}"), tuple
+    )
     down, since = "", {"inbox": 1.25}
     stuck: tuple[str, ...] = ()
 

@@ -5,8 +5,8 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 
 from bot.adapters.github import decode
-from bot.adapters.github.api import Api, get, named, understood
-from bot.adapters.github.channel import Call
+from bot.adapters.github.api import Api, get, named
+from bot.adapters.github.channel import Call, as_is
 from bot.core.model.repos import Repo
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.ports.errors import Permanent, Transient
@@ -28,12 +28,12 @@ class ActionsCalls(Api):
         url = "/repos/{owner}/{repo}/actions/workflows/{workflow}/dispatches"
         # GitHub refuses numbers and booleans, so every input is text.
         body = {"ref": ref, "inputs": {key: str(value) for key, value in inputs.items()}}
-        call = Call("dispatch", "POST", url, named(repo, workflow=workflow), body)
-        answer = await self._call(repo, call)
-        if answer.data is None:
-            return None
-        with understood(call):
-            return decode.dispatched(answer.data, self._clock.now())
+        where = named(repo, workflow=workflow)
+        call = Call("dispatch", "POST", url, where, body, ordinary=frozenset())
+        now = self._clock.now()
+        return await self._read(
+            repo, call, lambda data: None if data is None else decode.dispatched(data, now)
+        )
 
     async def runs_of_workflow(
         self, repo: Repo, workflow: str, since: datetime
@@ -99,7 +99,7 @@ class ActionsCalls(Api):
         values = named(repo, id=run_id, how=how)
         call = Call(how.replace("-", "_"), "POST", RUN + "/{how}", values, repeat=True)
         try:
-            await self._call(repo, call)
+            await self._read(repo, call, as_is)
         except Permanent as exc:
             if exc.status == CONFLICT:
                 return False
@@ -110,7 +110,7 @@ class ActionsCalls(Api):
         """Re-run a finished run, or its failed jobs. Not repeated: it raises ``Lost``."""
         how = "rerun-failed-jobs" if failed_only else "rerun"
         call = Call("rerun", "POST", RUN + "/{how}", named(repo, id=run_id, how=how))
-        await self._call(repo, call)
+        await self._read(repo, call, as_is)
 
 
 def _created(since: datetime) -> str:

@@ -1,7 +1,6 @@
 """The base of all named calls: a channel for each repository, and checked answers."""
 
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -11,7 +10,8 @@ from cachetools import TTLCache
 
 from bot.adapters.github import decode
 from bot.adapters.github.auth import AppCredentials, InstallationCredentials
-from bot.adapters.github.channel import Answer, Call, Channel
+from bot.adapters.github.channel import Call, Channel
+from bot.adapters.github.outages import Outages
 from bot.adapters.github.wire import OnCall, Wire
 from bot.core.model.ids import RepoId
 from bot.core.model.people import Account
@@ -40,6 +40,7 @@ class Api:
         api_url: str,
         api_version: str,
         clock: Clock,
+        outages: Outages,
         on_call: OnCall | None = None,
         writes_per_s: float = 1.0,
     ) -> None:
@@ -47,10 +48,11 @@ class Api:
         self._api_url = api_url
         self._clock = clock
         self._writes_per_s = writes_per_s
+        self._outages = outages
         self._wire = Wire(session, api_version=api_version, on_call=on_call)
         self._log = structlog.get_logger("bot.adapters.github")
         app = AppCredentials(self._app_id, private_key, clock)
-        self._app = Channel(self._wire, api_url, app, clock)
+        self._app = Channel(self._wire, api_url, app, clock, outages=outages)
         self._channels: dict[int, Channel] = {}
         self._installations: TTLCache[RepoId, int] = self._kept(INSTALLATION_S)
         self._levels: TTLCache[tuple[RepoId, int], tuple[Level, str]] = self._kept(PERMISSION_S)
@@ -73,9 +75,7 @@ class Api:
     async def _look_up(self, repo: Repo) -> int:
         url = "/repos/{owner}/{repo}/installation"
         call = get(repo, "installation", url)
-        answer = await self._app.call(call)
-        with understood(call):
-            found = int(answer.data["id"])
+        found = await self._app.call(call, lambda data: int(data["id"]))
         self._installations[repo.id] = found
         return found
 
@@ -84,24 +84,19 @@ class Api:
             return await self._fetch_token(installation)
 
         credentials = InstallationCredentials(fetch, self._clock)
-        rate = self._writes_per_s
-        return Channel(self._wire, self._api_url, credentials, self._clock, writes_per_s=rate)
+        given = (self._wire, self._api_url, credentials, self._clock)
+        return Channel(*given, outages=self._outages, writes_per_s=self._writes_per_s)
 
     async def _fetch_token(self, installation: int) -> tuple[str, datetime]:
         url = "/app/installations/{id}/access_tokens"
         call = Call("token", "POST", url, {"id": installation}, repeat=True)
-        answer = await self._app.call(call)
-        with understood(call):
-            return str(answer.data["token"]), decode.time(answer.data["expires_at"])
-
-    async def _call(self, repo: Repo, call: Call) -> Answer:
-        return await (await self._channel(repo)).call(call)
+        return await self._app.call(
+            call, lambda data: (str(data["token"]), decode.time(data["expires_at"]))
+        )
 
     async def _read(self, repo: Repo, call: Call, read: Callable[[Any], T]) -> T:
         """Make a call and decode its answer."""
-        answer = await self._call(repo, call)
-        with understood(call):
-            return read(answer.data)
+        return await (await self._channel(repo)).call(call, read)
 
     async def _maybe(self, repo: Repo, call: Call, read: Callable[[Any], T]) -> T | None:
         """Read something that may not exist."""
@@ -124,19 +119,8 @@ class Api:
     ) -> AsyncGenerator[list[T], None]:
         """Yield decoded pages; the caller may stop early."""
         channel = await self._channel(repo)
-        async for items in channel.pages(call, key):
-            with understood(call):
-                page = [read(item) for item in items]
+        async for page in channel.pages(call, key, read):
             yield page
-
-
-@contextmanager
-def understood(call: Call) -> Iterator[None]:
-    """Raise ``Transient`` for an incomplete answer (``Lost`` for a creation)."""
-    try:
-        yield
-    except (LookupError, TypeError, ValueError, AttributeError) as exc:
-        raise call.unclear(f"GitHub's answer can't be read ({exc!r})") from exc
 
 
 def named(repo: Repo, **more: str | int | None) -> dict[str, str | int | None]:

@@ -12,7 +12,7 @@ from enum import IntEnum
 from itertools import count
 
 from bot.ports.clock import Clock
-from bot.ports.errors import Transient
+from bot.ports.errors import Held
 
 SECONDARY_S = 60.0  # GitHub asks for at least a minute if it names no time
 SECONDARY_MAX_S = 900.0  # the wait doubles up to this, so that a recovery is noticed
@@ -47,15 +47,15 @@ class Quota:
         self.remaining: int | None = None
 
     def admit(self, priority: Priority) -> None:
-        """Raise ``Transient`` while calls are held back, or if progress must wait."""
+        """Raise ``Held`` while calls are held back, or if progress must wait."""
         held = self._seconds_until(self._held_until)
         if held > 0:
-            raise Transient("GitHub's limits hold calls back", retry_after_s=held)
+            raise Held("GitHub's limits hold calls back", retry_after_s=held)
         reset = self._seconds_until(self._resets_at)
         low = self.remaining is not None and self.remaining < self._limit * LOW_SHARE
         if priority is Priority.PROGRESS and reset > 0 and low:
             reason = "GitHub's quota runs low, progress gives way"
-            raise Transient(reason, retry_after_s=min(reset, LOW_RETRY_S))
+            raise Held(reason, retry_after_s=min(reset, LOW_RETRY_S))
 
     def note(self, status: int, headers: Mapping[str, str], body: bytes) -> float | None:
         """Read an answer's headers; return the seconds to wait if a limit refused the call."""
@@ -120,14 +120,14 @@ class WritePace:
         self._numbers = count()
 
     async def take(self, priority: Priority) -> None:
-        """Wait for a turn; raise ``Transient`` if it takes longer than allowed."""
+        """Wait for a turn; raise ``Held`` if it takes longer than allowed."""
         ticket = (priority, next(self._numbers))
         give_up_at = self._clock.now() + timedelta(seconds=MAX_WAIT_S[priority])
         insort(self._line, ticket)
         try:
             while (wait := self._wait_s(ticket)) > 0:
                 if self._clock.now() + timedelta(seconds=wait) > give_up_at:
-                    raise Transient("writes to GitHub are paced", retry_after_s=wait)
+                    raise Held("writes to GitHub are paced", retry_after_s=wait)
                 await self._clock.sleep(wait)
             self._tokens -= 1
         finally:

@@ -6,10 +6,10 @@ safe to repeat. A dispatch or a creation without an answer raises ``Lost``.
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import aiohttp
 import gidgethub
@@ -20,9 +20,10 @@ from gidgethub import sansio
 
 from bot.adapters.github.auth import Credentials
 from bot.adapters.github.budget import Priority, Quota, WritePace
+from bot.adapters.github.outages import Outages
 from bot.adapters.github.wire import STREAM_SILENCE_S, TOTAL_S, Request, Response, Wire
 from bot.ports.clock import Clock
-from bot.ports.errors import Lost, Permanent, Silent, Transient, is_soon_over
+from bot.ports.errors import Held, Lost, Permanent, Silent, Transient, is_soon_over
 
 JSON = "application/vnd.github+json"
 CACHE_BYTES = 8 << 20  # ETags of an installation: a few hundred lists
@@ -33,7 +34,10 @@ UNAUTHORISED_RETRY_S = 60.0  # temporary while a key is rotated or a clock is se
 READ = ("content-type", "link")
 WORDS = 300  # characters of a body that is not JSON
 MAX_PAGES = 30  # 3,000 items, where GitHub's own lists end
+# Normal answers: GitHub knows no such thing, or a write came too late.
+ORDINARY = frozenset({404, 409, 410, 422})
 
+T = TypeVar("T")
 Vars = Mapping[str, str | int | None]
 
 
@@ -49,6 +53,12 @@ class Call:
     accept: str = JSON
     repeat: bool = False  # safe to send again if no answer came
     priority: Priority = Priority.PLAIN
+    ordinary: frozenset[int] = ORDINARY  # refusals that are no failure of GitHub
+
+    @property
+    def where(self) -> str:
+        """Return the repository's full name, "" for a call of the app."""
+        return f"{self.vars['owner']}/{self.vars['repo']}" if "repo" in self.vars else ""
 
     def unclear(self, message: str) -> Transient:
         """Return the error for a call that GitHub may have carried out."""
@@ -81,9 +91,11 @@ class Channel:
         credentials: Credentials,
         clock: Clock,
         *,
+        outages: Outages,
         writes_per_s: float = 1.0,
     ) -> None:
         self._wire = wire
+        self._outages = outages
         self._base_url = base_url
         self._credentials = credentials
         self._log = structlog.get_logger("bot.adapters.github")
@@ -94,8 +106,38 @@ class Channel:
             CACHE_BYTES, getsizeof=lambda cached: len(cached.response.body) + 2000
         )
 
-    async def call(self, call: Call) -> Answer:
-        """Make a call; raise ``Transient`` (``Lost``) or ``Permanent``."""
+    async def call(self, call: Call, read: Callable[[Any], T]) -> T:
+        """Make a call and decode its answer; raise ``Transient`` (``Lost``) or ``Permanent``."""
+        with self._watched(call):
+            answer = await self._answer(call)
+            with understood(call):
+                return read(answer.data)
+
+    @contextmanager
+    def _watched(self, call: Call) -> Iterator[None]:
+        """Note whether GitHub did what a call asked, and understood it."""
+        try:
+            yield
+        except Held:
+            raise  # a line in the log says so, and GitHub is well
+        except Permanent as exc:
+            if exc.status in call.ordinary:
+                self._outages.worked(call.operation, call.where)
+            else:
+                self._outages.failed(call.operation, call.where, str(exc))
+            raise
+        except Transient as exc:
+            self._tell(call, exc)
+            raise
+        self._outages.worked(call.operation, call.where)
+
+    def _tell(self, call: Call, exc: Transient) -> None:
+        """Note a failure, once: it may be that of the token."""
+        if not exc.is_told:
+            self._outages.failed(call.operation, call.where, str(exc))
+            exc.is_told = True
+
+    async def _answer(self, call: Call) -> Answer:
         self._budget.admit(call.priority)
         await self._credentials.header()  # it retries by itself
         if not call.repeat:
@@ -113,15 +155,19 @@ class Channel:
         raise AssertionError  # the last attempt returns or raises
 
     async def pages(
-        self, call: Call, key: str = "", *, most: int = MAX_PAGES
-    ) -> AsyncGenerator[Sequence[Any]]:
-        """Yield the items of each page; ``key`` names the list in an object, "" for an array."""
+        self, call: Call, key: str, read: Callable[[Any], T], *, most: int = MAX_PAGES
+    ) -> AsyncGenerator[list[T]]:
+        """Yield the decoded items of each page; ``key`` names the list, "" if it is the answer."""
         for _ in range(most):
-            answer = await self.call(call)
-            yield _items(call, answer.data, key)
+            with self._watched(call):
+                answer = await self._answer(call)
+                items = _items(call, answer.data, key)
+                with understood(call):
+                    page = [read(item) for item in items]
+            yield page
             if answer.next_url is None:
                 return
-            call = Call(call.operation, "GET", answer.next_url, accept=call.accept, repeat=True)
+            call = replace(call, url=answer.next_url)
         self._log.warning("list cut", operation=call.operation, pages=most)
 
     async def stream(self, call: Call) -> AsyncGenerator[bytes]:
@@ -133,12 +179,17 @@ class Channel:
                 async for part in parts:
                     if isinstance(part, bytes):
                         yield part
-                    else:
+                        continue
+                    with self._watched(call):
                         self._begin(call, header, part)
         except aiohttp.SocketTimeoutError as exc:
-            raise Silent(f"{call.operation}: nothing came for {STREAM_SILENCE_S:.0f} s") from exc
+            silent = Silent(f"{call.operation}: nothing came for {STREAM_SILENCE_S:.0f} s")
+            self._tell(call, silent)
+            raise silent from exc
         except (aiohttp.ClientError, TimeoutError) as exc:
-            raise _lost(call, exc) from exc
+            lost = _lost(call, exc)
+            self._tell(call, lost)
+            raise lost from exc
 
     def _begin(self, call: Call, header: str, head: Response) -> None:
         """Check a stream's head; drop a refused token, so that the next try has a new one."""
@@ -194,7 +245,7 @@ class Channel:
         if wait is not None:
             self._log.warning("github limit", operation=call.operation, seconds=wait)
             message = f"{call.operation}: GitHub's limits refused it ({response.status})"
-            raise Transient(message, retry_after_s=wait)
+            raise Held(message, retry_after_s=wait)
         if response.status >= 300:
             _answer(call, response)
 
@@ -202,6 +253,20 @@ class Channel:
         etag = response.headers.get("etag")
         if call.method == "GET" and etag and len(response.body) <= CACHED_BODY_BYTES:
             self._cache[(call.accept, url)] = _Cached(etag, response)
+
+
+@contextmanager
+def understood(call: Call) -> Iterator[None]:
+    """Raise ``Transient`` for an incomplete answer (``Lost`` for a creation)."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as exc:
+        raise call.unclear(f"GitHub's answer can't be read ({exc!r})") from exc
+
+
+def as_is(data: Any) -> Any:
+    """Return an answer as it came."""
+    return data
 
 
 def _answer(call: Call, response: Response) -> Answer:

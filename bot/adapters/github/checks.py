@@ -12,7 +12,7 @@ from typing import Any
 from cachetools import LRUCache
 
 from bot.adapters.github import decode
-from bot.adapters.github.api import MANY, Api, get, named, understood
+from bot.adapters.github.api import MANY, Api, get, named
 from bot.adapters.github.budget import Priority
 from bot.adapters.github.channel import Call
 from bot.core.github import limits
@@ -50,9 +50,7 @@ class CheckCalls(Api):
         body = body_of(check, annotations[: limits.ANNOTATIONS_A_REQUEST])
         priority = Priority.FINAL if completes(check) else Priority.CREATE
         call = Call("create_check", "POST", RUNS, named(repo), body, priority=priority)
-        answer = await self._call(repo, call)
-        with understood(call):
-            github_id = int(answer.data["id"])
+        github_id = await self._read(repo, call, lambda data: int(data["id"]))
         self._annotated[github_id] = min(len(annotations), limits.ANNOTATIONS_A_REQUEST)
         try:
             await self._append(repo, github_id, check)
@@ -108,12 +106,11 @@ class CheckCalls(Api):
         there = self._annotated.pop(github_id, None) if added else None
         values, again = named(repo, id=github_id), not added
         call = Call("update_check", "PATCH", RUN, values, body, repeat=again, priority=priority)
-        answer = await self._call(repo, call)
+        told = await self._read(repo, call, _annotations_of)
         if added:  # after a lost answer the number is unknown
             self._annotated[github_id] = (there or 0) + added
         elif github_id not in self._annotated:
-            with understood(call):
-                self._annotated[github_id] = _annotations_of(answer.data)
+            self._annotated[github_id] = told
 
     async def _count(self, repo: Repo, github_id: int) -> int:
         """Return the number of annotations, from memory if that is certain."""

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.adapters.github import decode
-from bot.adapters.github.api import Api, get, named, understood
+from bot.adapters.github.api import Api, get, named
 from bot.adapters.github.budget import Priority
-from bot.adapters.github.channel import Call
+from bot.adapters.github.channel import Call, as_is
 from bot.adapters.github.checks import MARK
 from bot.core.github.limits import TEXT_BYTES
 from bot.core.github.markdown import cut_bytes
@@ -25,9 +25,7 @@ class CommentCalls(Api):
         data = {"body": cut_bytes(body, TEXT_BYTES, MARK)}
         values = named(repo, number=number)
         call = Call("comment", "POST", OF_ISSUE, values, data, priority=Priority.CREATE)
-        answer = await self._call(repo, call)
-        with understood(call):
-            return int(answer.data["id"])
+        return await self._read(repo, call, lambda data: int(data["id"]))
 
     async def edit_comment(self, repo: Repo, comment_id: int, body: str) -> bool:
         """Rewrite our comment; return False if it no longer exists."""
@@ -68,6 +66,6 @@ class CommentCalls(Api):
             repeat=True,  # GitHub answers 200 if the reaction already exists
         )
         try:
-            await self._call(repo, call)
+            await self._read(repo, call, as_is)
         except (Permanent, Transient) as exc:
             self._log.warning("reaction refused", comment=comment_id, error=str(exc))

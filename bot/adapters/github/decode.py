@@ -5,6 +5,7 @@ A missing key raises ``KeyError``, a wrong type ``TypeError``. ``Api`` turns bot
 """
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -101,7 +102,7 @@ def level(data: Json) -> Level:
     """Read a level from ``user.permissions``: ``permission`` shows maintain as write."""
     grants = (data.get("user") or {}).get("permissions")
     if grants is None:
-        return WORDS.get(data.get("permission") or "", Level.NONE)
+        return WORDS.get(data["permission"], Level.NONE)
     return next((found for key, found in GRANTS if grants.get(key) is True), Level.NONE)
 
 
@@ -156,15 +157,23 @@ def actions_job(data: Json) -> ActionsJob:
     )
 
 
-def delivery(attempts: list[Json]) -> HookDelivery:
-    """Join all attempts with one GUID: the delivery succeeded if any attempt got a 2xx."""
-    newest = max(attempts, key=lambda item: int(item["id"]))
+def delivery_attempt(data: Json) -> HookDelivery:
+    """Read one attempt of a delivery."""
     return HookDelivery(
-        id=int(newest["id"]),
-        guid=newest["guid"],
-        delivered_at=min(time(item["delivered_at"]) for item in attempts),
-        ok=any(arrived(item) for item in attempts),
-        event=newest.get("event") or "",
+        id=int(data["id"]),
+        guid=data["guid"],
+        delivered_at=time(data["delivered_at"]),
+        ok=arrived(data),
+        event=data.get("event") or "",
+    )
+
+
+def delivery(attempts: list[HookDelivery]) -> HookDelivery:
+    """Join all attempts with one GUID: the delivery succeeded if any attempt got a 2xx."""
+    return replace(
+        max(attempts, key=lambda item: item.id),
+        delivered_at=min(item.delivered_at for item in attempts),
+        ok=any(item.ok for item in attempts),
     )
 
 

@@ -1,8 +1,10 @@
 """Calls on permissions and teams."""
 
+from dataclasses import replace
+
 from bot.adapters.github import decode
-from bot.adapters.github.api import Api, get, understood
-from bot.adapters.github.channel import Call
+from bot.adapters.github.api import Api, get
+from bot.adapters.github.channel import ORDINARY, Call
 from bot.core.model.ids import Sha
 from bot.core.model.people import NOBODY, Account
 from bot.core.model.pulls import Pull
@@ -12,6 +14,7 @@ from bot.ports.errors import Permanent
 
 NOT_FOUND = 404
 FORBIDDEN = 403
+HIDDEN = ORDINARY | {FORBIDDEN}
 
 
 class PeopleCalls(Api):
@@ -47,7 +50,7 @@ class PeopleCalls(Api):
         url = "/repos/{owner}/{repo}/collaborators/{login}/permission"
         call = get(repo, "permission", url, login=login)
         found = await self._maybe(
-            repo, call, lambda data: (decode.account(data.get("user")), decode.level(data))
+            repo, call, lambda data: (decode.account(data["user"]), decode.level(data))
         )
         return found[1] if found and found[0].id == number else None
 
@@ -65,7 +68,7 @@ class PeopleCalls(Api):
         url = "/repos/{owner}/{repo}/activity?per_page=100{&ref}"
         where = {"owner": pull.head_owner.login, "repo": pull.head_name}
         ref = {"ref": f"refs/heads/{pull.head_ref}"}
-        call = Call("pusher", "GET", url, {**where, **ref}, repeat=True)
+        call = Call("pusher", "GET", url, {**where, **ref}, repeat=True, ordinary=HIDDEN)
         try:
             return await self._read(repo, call, lambda data: decode.pusher(data, sha))
         except Permanent as exc:
@@ -83,7 +86,7 @@ class PeopleCalls(Api):
             return False
         url = "/orgs/{owner}/teams/{team}/memberships/{login}"
         try:
-            call = get(repo, "in_team", url, team=team, login=login)
+            call = replace(get(repo, "in_team", url, team=team, login=login), ordinary=HIDDEN)
             return await self._read(repo, call, lambda data: bool(data["state"] == "active"))
         except Permanent as exc:
             if exc.status == FORBIDDEN:
@@ -96,9 +99,7 @@ class PeopleCalls(Api):
         """Return the account under which the app acts; asked for once."""
         if self._account is None:
             app = Call("app", "GET", "/app", {}, repeat=True)
-            answer = await self._app.call(app)
-            with understood(app):
-                login = f"{answer.data['slug']}[bot]"
+            login = await self._app.call(app, lambda data: f"{data['slug']}[bot]")
             call = get(repo, "user", "/users/{login}", login=login)
             self._account = await self._read(repo, call, decode.account)
         return self._account

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.adapters.github import decode
-from bot.adapters.github.api import Api, get, understood
+from bot.adapters.github.api import Api, get
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
@@ -56,7 +56,7 @@ class PullCalls(Api):
         url = "/repos/{owner}/{repo}/compare/{base}...{head}?per_page=1"
         call = get(repo, "compare_files", url, base=base, head=head)
         files = await self._read(repo, call, _files)
-        return ChangedFiles(files, truncated=len(files) >= COMPARED_FILES)
+        return ChangedFiles(files or (), truncated=files is None or len(files) >= COMPARED_FILES)
 
     async def file(self, repo: Repo, path: str, ref: str) -> FileText | None:
         """Return a file at a branch or commit; None if there is none."""
@@ -65,14 +65,11 @@ class PullCalls(Api):
         url = "/repos/{owner}/{repo}/contents/{+path}{?ref}"
         # Quoted here: `+` keeps the slashes, but would also keep `?` and `#`.
         call = get(repo, "file", url, path=quote(path), ref=ref)
-        data: Any = await self._maybe(repo, call, lambda data: data)
-        if not isinstance(data, dict) or data.get("type") != "file":
-            return None  # a directory (a list), a submodule or an outside link
-        if data.get("encoding") != "base64":  # over 1 MB it comes without content
+        found = await self._maybe(repo, call, _file)
+        if isinstance(found, str):
             url = "/repos/{owner}/{repo}/git/blobs/{sha}"
-            data = (await self._call(repo, get(repo, "blob", url, sha=data.get("sha")))).data
-        with understood(call):
-            return FileText(base64.b64decode(data["content"]), str(data["sha"]))
+            return await self._read(repo, get(repo, "blob", url, sha=found), _text)
+        return found
 
     async def tip(self, repo: Repo, branch: str) -> Sha | None:
         """Return the head of a branch; None if there is none."""
@@ -94,5 +91,18 @@ class PullCalls(Api):
         return await self._maybe(repo, call, lambda data: str(data["tree"]["sha"]))
 
 
-def _files(data: Any) -> tuple[ChangedFile, ...]:
-    return tuple(decode.changed_file(item) for item in data.get("files") or ())
+def _file(data: Any) -> FileText | str | None:
+    """Return a file, or its blob if it comes without content: over 1 MB."""
+    if isinstance(data, list) or data["type"] != "file":
+        return None  # a directory, a submodule or an outside link
+    return _text(data) if data.get("encoding") == "base64" else str(data["sha"])
+
+
+def _text(data: Any) -> FileText:
+    return FileText(base64.b64decode(data["content"]), str(data["sha"]))
+
+
+def _files(data: Any) -> tuple[ChangedFile, ...] | None:
+    """Return the files of a comparison; None if GitHub does not say."""
+    files = data.get("files")
+    return None if files is None else tuple(decode.changed_file(item) for item in files)

@@ -44,6 +44,8 @@ def state_title(writer: MarkdownWriter, run: Run, pace: Pace | None, now: dateti
     match run.state:
         case State.QUEUED:
             return _queued(writer, run, why, now)
+        case State.DISPATCHING if run.why.key == "waits_dispatch":
+            return writer.text("dispatching_why", why=why)
         case State.WAITING_FOR_RUNNER:
             return writer.text("waiting_for_runner", label=writer.words(run.label or where(run)))
         case State.RUNNING:

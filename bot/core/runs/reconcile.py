@@ -89,7 +89,9 @@ def _search(given: ReconcileInput, observed: Observed, after: timedelta) -> step
     """Search for the run of the last dispatch when the time for it has come."""
     due = observed.intents[-1] + after
     if given.now < due:
-        return steps.Wait(State.DISPATCHING, due, Message("waits_dispatched"))
+        failed = given.run.why.key == "waits_dispatch"
+        why = given.run.why if failed else Message("waits_dispatched")
+        return steps.Wait(State.DISPATCHING, due, why)
     return steps.Search(len(observed.intents), observed.searches + 1)
 
 

@@ -21,7 +21,7 @@ from bot.services.events.push import Pushes
 from bot.services.events.workflow_run import WorkflowRuns
 from bot.services.workers import LEASE_S, Deps, Service
 from bot.store.leases import Lease
-from bot.telemetry import get_log
+from bot.telemetry import bind_context, get_log
 
 BATCH = 8
 MAX_TRIES = 8  # a delivery that failed so often is parked and listed in health
@@ -59,7 +59,9 @@ class Inbox(Service):
         return bool(claimed)
 
     async def _handle(self, lease: Lease, delivery: Delivery) -> None:
-        log = self._log.bind(delivery=delivery.guid, event=delivery.event, action=delivery.action)
+        told = {"event": delivery.event, "action": delivery.action}
+        log = self._log.bind(delivery=delivery.guid, **told)
+        bind_context(delivery=delivery.guid)  # this task is the delivery's
         try:
             plan = await self._plan(delivery)
             now = self._clock.now()

@@ -63,14 +63,16 @@ class Dispatcher(Service):
         run, failed_only = order
         try:
             answer = await self._start(repo, run, failed_only=failed_only)
-        except Lost:
-            await self._ledger.save(claimed, SaveRun(run, self._clock.now() + _FIRST_LOOK))
+        except Lost as error:
+            failed = _failed(run, error)
+            step = SaveRun(failed, self._clock.now() + _FIRST_LOOK)
+            await self._ledger.save(claimed, step)
         except Transient as error:
             wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
             now = self._clock.now()
             run_event = self._event(run, ev.DispatchUnsent(number, quote(str(error))))
-            waiting = replace(run, why=Message("waits_dispatch", error=str(error)))
-            await self._ledger.save(claimed, SaveRun(waiting, now + wait, (run_event,)))
+            step = SaveRun(_failed(run, error), now + wait, (run_event,))
+            await self._ledger.save(claimed, step)
         except Permanent as error:
             await self._refused(claimed, repo, run, (number, error))
         else:
@@ -195,3 +197,9 @@ class Dispatcher(Service):
         """Save an event, and take the next step at once."""
         run_event = self._event(run, what)
         await self._ledger.save(claimed, SaveRun(run, run_event.at, (run_event,)))
+
+
+def _failed(run: Run, error: Transient) -> Run:
+    """Return a run whose dispatch failed; its check run says since when, in GitHub's words."""
+    since, words = run.dispatched_at or run.created_at, str(error).removeprefix("dispatch: ")
+    return replace(run, why=Message("waits_dispatch", since=since, error=words))

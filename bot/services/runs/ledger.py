@@ -49,7 +49,8 @@ class Ledger(Service):
         changed = run.state is not before.state
         # Places in a long queue shift all the time, so a new place alone is only progress.
         queues = (run.queue_position is None) != (before.queue_position is None)
-        at_once = (changed and run.state in _SHOWN_AT_ONCE) or queues or result.show
+        reason = bool(run.why) and run.why.key != before.why.key  # a new one is news
+        at_once = (changed and run.state in _SHOWN_AT_ONCE) or queues or reason or result.show
         moved = run.why != before.why or run.queue_position != before.queue_position
         await self._save(claimed, replace(result, run=run, show=at_once, progress=changed or moved))
 

@@ -27,7 +27,7 @@ from bot.services.runs.observer import RunObserver
 from bot.services.runs.submitter_health import SubmitterHealth
 from bot.services.workers import LEASE_S, Deps, Service
 from bot.store.runs import ClaimedRun, SaveRun
-from bot.telemetry import get_log
+from bot.telemetry import bind_context, get_log
 
 RENEW_S = 10  # during a long step, like reading a log
 BATCH = 8
@@ -87,20 +87,30 @@ class RunReconciler(Service):
         return bool(claimed)
 
     async def _advance(self, claimed: ClaimedRun) -> None:
-        log = self._log.bind(run=claimed.run.id, suite=claimed.run.suite, sha=claimed.run.sha)
+        told = {"run": claimed.run.id, "suite": claimed.run.suite, "sha": claimed.run.sha}
+        log = self._log.bind(**told)
+        bind_context(**told)  # this task is the run's
         try:
             async with self._keeping(claimed):
                 await self._take(claimed)
         except Transient as error:
             wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
-            log.warning("a step has to wait", why=str(error))
-            await self._later(claimed, claimed.run.why, wait)
+            if not error.is_told:
+                log.warning("a step has to wait", why=str(error))
+            await self._later(claimed, self._why_to_wait(claimed.run, error), wait)
         except Permanent as error:
             log.error("a step was refused", why=str(error), status=error.status)
             await self._later(claimed, Message("github_refuses", error=str(error)), _REFUSED_AGAIN)
         except Exception as error:  # noqa: BLE001  one broken run must not stop the others
             self._worker.failed("runner", error, log)
             await self._later(claimed, claimed.run.why, _REFUSED_AGAIN)
+
+    def _why_to_wait(self, run: Run, error: Transient) -> Message:
+        """Return why a step is tried again; what is not GitHub's failure is told elsewhere."""
+        if not error.is_told:
+            return run.why
+        known = run.why.fields.get("since") if run.why.key == "waits_failing" else None
+        return Message("waits_failing", since=known or self._clock.now(), error=str(error))
 
     async def _later(self, claimed: ClaimedRun, why: Message, wait: timedelta) -> None:
         """Take the step again after a while; a run that did not start holds no place till then."""

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.adapters.github import GitHubClient
+from bot.adapters.github.outages import Outages
 from tests.adapters.github.support import HandClock, Scripted
 
 
@@ -69,5 +70,6 @@ async def client(
             api_url=github.url,
             api_version="2026-03-10",
             clock=clock,
+            outages=Outages(clock),
             on_call=lambda operation, status, _: calls.append((operation, status)),
         )

@@ -12,6 +12,7 @@ from aiohttp.test_utils import TestServer
 from structlog.testing import capture_logs
 
 from bot.adapters.github import GitHubClient
+from bot.adapters.github.outages import Outages
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.views import CheckWrite
 from bot.ports.errors import Lost, Transient
@@ -186,6 +187,7 @@ async def test_a_server_below_a_path_is_called_below_it(
             api_url=f"{github.url}/api/v3",
             api_version="2026-03-10",
             clock=clock,
+            outages=Outages(clock),
         )
         assert (await client.pull(REPO, 5)).number == 5
 

@@ -58,7 +58,6 @@ async def test_a_level_is_read_from_the_grants_not_the_word(
         ({"permission": "none", "user": user_json("ann")}, Level.NONE),
         ({"permission": "admin", "user": user_json("eve")}, Level.NONE),
         ({"permission": "admin", "user": None}, Level.NONE),
-        ({}, Level.NONE),
     ],
 )
 async def test_without_grants_the_word_counts(

@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from bot.adapters.github import GitHubClient
+from bot.adapters.github.outages import Outages
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.people import Account
 from bot.core.model.repos import Repo
@@ -71,6 +72,7 @@ async def client(sim: SimGitHub) -> AsyncIterator[GitHubClient]:
             api_url=sim.url,
             api_version="2026-03-10",
             clock=sim.state.clock,
+            outages=Outages(sim.state.clock),
         )
 
 
@@ -240,6 +242,7 @@ async def test_an_older_api_version_does_not_tell_the_run(sim: SimGitHub, repo: 
             api_url=sim.url + "/",
             api_version="2022-11-28",
             clock=sim.state.clock,
+            outages=Outages(sim.state.clock),
         )
         assert await client.dispatch(repo, "e2e.yml", "main", INPUTS) is None
 

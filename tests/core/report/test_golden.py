@@ -11,7 +11,7 @@ import pytest
 
 from bot.core.digest.result import Digest, Progress
 from bot.core.github.markdown import code
-from bot.core.messages import Messages, quote
+from bot.core.messages import Message, Messages, quote
 from bot.core.model.ids import RunId
 from bot.core.model.queue import Ahead, QueuePosition
 from bot.core.model.run_events import LogRead
@@ -58,6 +58,12 @@ SUITES: dict[str, SuiteView] = {
         s.run(origin="", snapshot=with_changes(s.SNAPSHOT, reason="", title=""))
     ),
     "dispatching": s.suite(s.run(state=State.DISPATCHING, why="looking for the dispatched run")),
+    "dispatching-refused": s.suite(
+        s.run(
+            state=State.DISPATCHING,
+            why=Message("waits_dispatch", since=s.at("14:02"), error="500 Server Error"),
+        )
+    ),
     "waiting-for-runner": s.suite(
         s.live(state=State.WAITING_FOR_RUNNER, started_at=None), s.STORY[0]
     ),

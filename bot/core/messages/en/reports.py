@@ -9,6 +9,7 @@ REPORTS = {
     "queued_place_at": "Queued: {ordinal} for {resource}, about {wait}",
     "queued_why": "Queued: {why}",
     "needs_approval": "Waiting for a maintainer's approval",
+    "dispatching_why": "Starting: {why}",
     "dispatching": "Starting: the workflow is being dispatched",
     "waiting_for_runner": "Waiting for a runner: {label}",
     "running": "Running",

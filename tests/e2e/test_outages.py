@@ -1,0 +1,101 @@
+"""GitHub behaves oddly for a while: the log, the health and the check run say so, once each."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from structlog.contextvars import merge_contextvars
+from structlog.testing import capture_logs
+
+from tests.e2e.world import World
+
+OTHERS = ("run moved", "stamina.retry_scheduled")  # the second is off in the service
+
+# The fault and its answer, the path of the calls that it strikes, and the operation.
+ODD: dict[str, tuple[str, str, str, Any]] = {
+    "an error": ("500", "*/files", "pull_files", None),
+    "an error that few have": ("501", "*/pulls/*/files", "pull_files", None),
+    "an empty answer": ("says", "*/permission", "permission", {}),
+    "a list without the names": ("says", "*/pulls/*/files", "pull_files", [{"sha": "a"}]),
+    "a refused token": ("401", "*/access_tokens", "token", None),
+}
+
+
+@contextmanager
+def lines_of_the_bot() -> Iterator[list[Any]]:
+    """Collect the lines that an operator sees by default."""
+    lines: list[Any] = []
+    with capture_logs(processors=[merge_contextvars]) as logs:
+        yield lines
+    seen = [line for line in logs if line["log_level"] != "debug"]
+    lines += [line for line in seen if line["event"] not in OTHERS]
+
+
+def failing(world: World) -> dict[str, Any]:
+    """Return what the health says of GitHub."""
+    state = world.bot.parts.heard.state()
+    assert state["ok"] is (not state["failing"])
+    return {item["operation"]: item["why"] for item in state["failing"]}
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_what_fails_for_a_while_is_a_line_at_its_begin_and_one_at_its_end(
+    world: World, odd: str
+) -> None:
+    kind, path, operation, answer = ODD[odd]
+    await world.pass_time(3600)  # the token is older than its hour
+    with lines_of_the_bot() as lines:
+        world.github.fault(kind, "*", path, times=99, change=lambda _: answer)
+        world.open_pull()
+        await world.settle()
+        for _ in range(3):
+            await world.pass_time(11)
+        assert list(failing(world)) == [operation]
+        world.github.faults.clear()
+        for _ in range(3):
+            await world.pass_time(61)
+        assert failing(world) == {}
+    world.github.problems.clear()  # of the shape of odd answers
+    begin, end = lines
+    assert (begin["log_level"], begin["event"]) == ("warning", "GitHub fails")
+    assert (end["log_level"], end["event"]) == ("info", "GitHub works again")
+    for line in lines:
+        assert line["operation"] == operation
+        assert line.get("delivery")
+        assert line["repo"] == (None if operation == "token" else "octo/project")
+    assert begin["why"].startswith(f"{operation}: ")
+
+
+async def test_a_dispatch_that_github_does_not_take_is_told_by_its_check_run(
+    world: World,
+) -> None:
+    with lines_of_the_bot() as lines:
+        world.github.fault("500", "POST", "*/dispatches", times=2)
+        pull = world.open_pull()
+        await world.settle()
+        words = (
+            f"GitHub does not take the dispatch since {world.clock.now():%H:%M}: 500 Server Error"
+        )
+        for _ in range(4):
+            assert words in str(world.check("unit", pull.head_sha).summary)
+            assert list(failing(world)) == ["dispatch"]
+            await world.pass_time(20)
+        assert failing(world) == {}
+    begin, end = lines
+    assert (begin["suite"], begin["repo"], begin["run"]) == ("unit", "octo/project", end["run"])
+    assert world.only_run().status == "queued"
+
+
+async def test_a_run_whose_reads_fail_before_its_dispatch_says_so(world: World) -> None:
+    world.github.deliveries.hold()
+    pull = world.open_pull()
+    await world.github.deliveries.flush()
+    world.github.fault("502", "GET", f"*/pulls/{pull.number}", times=99)
+    await world.settle()
+    assert "GitHub fails since" in str(world.check("unit", pull.head_sha).summary)
+    world.github.faults.clear()
+    await world.pass_time(11)
+    await world.pass_time(61)
+    assert "GitHub fails" not in str(world.check("unit", pull.head_sha).summary)
+    assert world.only_run().status == "queued"
