@@ -99,7 +99,7 @@ class Metrics:
         )
         self.waiting = gauge(
             "ascend_ci_waiting",
-            "Rows that wait: deliveries, parked deliveries, check runs behind or given up",
+            "Rows that wait: deliveries, parked deliveries, check runs behind or refused",
             ["what"],
         )
 

@@ -171,8 +171,8 @@ class GitHub(Protocol):
     ) -> int | None:
         """Find a comment of ours that holds the marker."""
 
-    async def react(self, repo: Repo, comment_id: int, content: str) -> None:
-        """Add a reaction; a refusal is harmless and only logged."""
+    async def react(self, repo: Repo, comment_id: int, content: str) -> bool:
+        """Add a reaction; False if GitHub does not take it now."""
 
     async def deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:
         """List the app's deliveries since (GitHub keeps three days)."""

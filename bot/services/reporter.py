@@ -1,12 +1,12 @@
 """Makes GitHub show what the rows say, coalesced, and never what it shows already."""
 
 import asyncio
-from collections import OrderedDict
+import hashlib
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.core.model.repos import Repo
-from bot.core.model.views import CheckWrite, GateView, Proposal
+from bot.core.model.views import RECEIPT, CheckWrite, GateView, Proposal
 from bot.core.policy.changes import Comparison
 from bot.core.report.context import Context
 from bot.core.report.gate import gate_check
@@ -17,12 +17,14 @@ from bot.core.report.suite import suite_check
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.services.workers import LEASE_S, Deps, Service
 from bot.store.checks import DueCheck
+from bot.store.published import NotShown, Published
 from bot.store.replies import DueReply
 from bot.telemetry import bind_context, get_log
 
 BATCH = 8
 _TRY_AGAIN = timedelta(seconds=10)
-_REMEMBERED = 4096  # last writes, so that an unchanged report costs no call
+_LONGEST_WAIT = timedelta(hours=1)  # what is refused is tried again, less and less often
+_TRIES = 32  # about a day; from then on only a new state is tried
 _FILES_LOOKED_FOR = 5  # annotated files whose being there is asked for
 
 
@@ -40,7 +42,6 @@ class Reporter(Service):
     def __init__(self, deps: Deps, where: Where) -> None:
         super().__init__(deps)
         self._where = where
-        self._last: OrderedDict[str, CheckWrite] = OrderedDict()
         self._log = get_log("reporter")
 
     async def step(self) -> bool:
@@ -60,25 +61,36 @@ class Reporter(Service):
         return bool(checks or replies)
 
     async def _guarded(self, due: DueCheck | DueReply) -> None:
-        rows = self._store.checks if isinstance(due, DueCheck) else self._store.replies
         log = self._log.bind(repo=due.repo.full_name, key=due.lease.key)
         bind_context(key=due.lease.key)  # this task is the report's
-        again = self._clock.now() + _TRY_AGAIN
         try:
             await (self._check(due) if isinstance(due, DueCheck) else self._reply(due))
-        except Transient as error:
-            if not error.is_told:
-                log.warning("a report has to wait", why=str(error))
+        except (Transient, Permanent) as error:
+            reason = self._reason(due, error)
+            if not (isinstance(error, Transient) and error.is_told):
+                log.warning("a report has to wait", why=reason.note, refused=reason.refused)
             if not (isinstance(error, Lost) or due.create_tried):
-                await rows.creating(due.lease, sent=False)
-            wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
-            await rows.failed(due.lease, due=self._clock.now() + wait, note=str(error))
-        except Permanent as error:
-            log.error("a report was refused", why=str(error), status=error.status)
-            await rows.failed(due.lease, due=None, note=str(error))
+                await self._rows(due).creating(due.lease, sent=False)
+            await self._failed(due, reason)
         except Exception as error:  # noqa: BLE001  one broken report must not stop the others
             self._worker.failed("reporter", error, log)
-            await rows.failed(due.lease, due=again, note=str(error))
+            await self._failed(due, NotShown(self._clock.now() + _TRY_AGAIN, str(error)))
+
+    def _rows(self, due: DueCheck | DueReply) -> Published:
+        return self._store.checks if isinstance(due, DueCheck) else self._store.replies
+
+    async def _failed(self, due: DueCheck | DueReply, reason: NotShown) -> None:
+        now, version = self._clock.now(), due.want_version
+        await self._rows(due).failed(due.lease, reason, version=version, now=now)
+
+    def _reason(self, due: DueCheck | DueReply, error: Transient | Permanent) -> NotShown:
+        """Return when to try again; what is refused for a day only when it changes."""
+        now = self._clock.now()
+        if isinstance(error, Transient):
+            wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
+            return NotShown(now + wait, str(error))
+        wait = min(_TRY_AGAIN * 2.0**due.refusals, _LONGEST_WAIT)
+        return NotShown(now + wait if due.refusals < _TRIES else None, str(error), refused=True)
 
     async def _check(self, due: DueCheck) -> None:
         if (
@@ -95,7 +107,7 @@ class Reporter(Service):
         if due.github_id is not None:
             await self._update(due, due.github_id, check)
         elif due.create_tried and (found := await self._find(due)):
-            await self._update(due, found, check)
+            await self._patch(due, found, check)
         else:
             await self._create(due, check)
 
@@ -130,12 +142,15 @@ class Reporter(Service):
         return await self._policies.checker.compare(old, new, owner)
 
     async def _only_real_files(self, repo: Repo, check: CheckWrite) -> CheckWrite:
-        """Leave out annotations of files that are not there at this commit."""
+        """Leave out annotations of files that are not there at this commit, or not shown to us."""
         paths = list(dict.fromkeys(item.path for item in check.annotations))
         real = set()
         for path in paths[:_FILES_LOOKED_FOR]:
-            if await self._github.file(repo, path, check.head_sha) is not None:
-                real.add(path)
+            try:
+                if await self._github.file(repo, path, check.head_sha) is not None:
+                    real.add(path)
+            except Permanent as error:
+                self._log.warning("an annotation is left out", path=path, why=str(error))
         kept = tuple(item for item in check.annotations if item.path in real)
         return replace(check, annotations=kept)
 
@@ -150,21 +165,32 @@ class Reporter(Service):
         await self._shown(due, github_id, check)
 
     async def _update(self, due: DueCheck, github_id: int, check: CheckWrite) -> None:
-        if self._last.get(due.external_id) != check:
-            await self._github.update_check(due.repo, github_id, check)
+        """Rewrite a check run if it changed; one that GitHub does not know twice is made anew."""
+        if due.shows(_contents(check)):
+            await self._shown(due, github_id, check)
+            return
+        try:
+            await self._patch(due, github_id, check)
+        except Permanent as error:
+            if not (error.is_gone and due.refusals):
+                raise
+            found = await self._find(due)
+            if found == github_id:
+                raise
+            await (self._patch(due, found, check) if found else self._create(due, check))
+
+    async def _patch(self, due: DueCheck, github_id: int, check: CheckWrite) -> None:
+        await self._github.update_check(due.repo, github_id, check)
         await self._shown(due, github_id, check)
 
     async def _shown(self, due: DueCheck, github_id: int, check: CheckWrite) -> None:
-        self._last[due.external_id] = check
-        self._last.move_to_end(due.external_id)
-        if len(self._last) > _REMEMBERED:
-            self._last.popitem(last=False)
         await self._store.checks.shown(
             due.lease,
             github_id=github_id,
             version=due.want_version,
             ended=check.status == "completed",
             now=self._clock.now(),
+            contents=_contents(check),
         )
 
     async def _reply(self, due: DueReply) -> None:
@@ -185,6 +211,19 @@ class Reporter(Service):
             if not await self._store.replies.creating(due.lease):
                 return
             github_id = await self._github.comment(due.repo, due.reply.number, body)
-        await self._store.replies.shown(
-            due.lease, github_id=github_id, version=due.want_version, now=now
+        missing = due.reply.receipt_missing and not await self._github.react(
+            due.repo, due.reply.comment_id, RECEIPT
         )
+        await self._store.replies.shown(
+            due.lease,
+            github_id=github_id,
+            version=due.want_version,
+            now=now,
+            receipt_missing=missing,
+        )
+
+
+def _contents(check: CheckWrite) -> str:
+    """Return a name of what a check run says; when it was completed is no part of it."""
+    text = repr(replace(check, completed_at=None))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

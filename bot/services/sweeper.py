@@ -230,7 +230,7 @@ class Sweeper(Service):
             "deliveries": health.deliveries_waiting,
             "parked": health.deliveries_parked,
             "checks_behind": health.checks_behind,
-            "checks_given_up": health.checks_given_up,
+            "checks_refused": health.checks_refused,
         }.items():
             metrics.waiting.labels(what).set(count)
 

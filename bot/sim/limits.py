@@ -94,6 +94,8 @@ KINDS: dict[str, tuple[int, str] | None] = {
     **{str(status): (status, "Server Error") for status in (500, 501, 502, 503, 504)},
     "401": (401, "Bad credentials"),
     "403": (403, "This cannot be done"),
+    "404": (404, "Not Found"),
+    "422": (422, "Validation Failed"),
     **dict.fromkeys(("lost", "drop", "hang", "says")),
 }
 
@@ -103,9 +105,9 @@ class Fault:
     """A fault strikes `times` matching calls, after `skip` matching calls went well.
 
     `kind`: `rate_limit` (403, nothing remaining) · `429` · `secondary` (403) · `500` `501` `502`
-    `503` `504` · `401` · `403` · `lost` (processed, then the connection drops) · `drop` (dropped
-    unprocessed) · `hang` (unprocessed, never answered) · `says` (answers with what `change` makes
-    of the data).
+    `503` `504` · `401` · `403` · `404` · `422` · `lost` (processed, then the connection drops) ·
+    `drop` (dropped unprocessed) · `hang` (unprocessed, never answered) · `says` (answers with what
+    `change` makes of the data).
     """
 
     kind: str

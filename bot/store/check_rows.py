@@ -93,13 +93,12 @@ def _gate_values(gate: GateDue) -> dict[str, Any]:
 
 
 def _bumped(now: datetime) -> dict[str, Any]:
-    """Return the columns of a row that should be shown anew at once, given up or not."""
+    """Return the columns of a row that should be shown anew at once, also a refused one."""
     return {
         "want_version": checks.c.want_version + 1,
         "urgent_version": checks.c.want_version + 1,
         "due": now,
         "touched_at": now,
-        "given_up": False,
     }
 
 
@@ -107,40 +106,45 @@ async def bump_state(conn: AsyncConnection, run: Run, now: datetime) -> None:
     """Show a run's new state at once; its commit's gate too when the run ended, else with time."""
     shown = (checks.c.run_id == run.id) & checks.c.retired_at.is_(None)
     gate = (checks.c.repo_id == run.repo_id) & (checks.c.sha == run.sha) & _gate_row()
-    at_once = {key: value for key, value in _bumped(now).items() if key != "given_up"}
+    await conn.execute(update(checks).where(shown).values(_bumped(now)))
     sums_up = run.outcome or run.state is State.NEEDS_APPROVAL  # the gate's own conclusion
-    for row, change in ((shown, at_once), (gate, at_once if sums_up else _later(now))):
-        await conn.execute(update(checks).where(row, ~checks.c.given_up).values(change))
+    if sums_up:
+        await conn.execute(update(checks).where(gate).values(_bumped(now)))
+    else:
+        await _bump_later(conn, gate, now)
 
 
 async def bump_progress(conn: AsyncConnection, run_id: str, now: datetime) -> None:
     """Make a run's progress due when its interval allows; an earlier due time stays."""
-    shown = (checks.c.run_id == run_id) & checks.c.retired_at.is_(None)
-    await conn.execute(update(checks).where(shown, ~checks.c.given_up).values(_later(now)))
+    await _bump_later(conn, (checks.c.run_id == run_id) & checks.c.retired_at.is_(None), now)
 
 
-def _later(now: datetime) -> dict[str, Any]:
-    """Return the columns of a row that should be shown anew when its interval allows."""
+async def _bump_later(conn: AsyncConnection, row: ColumnElement[bool], now: datetime) -> None:
+    """Show a row anew when its interval allows; what GitHub refuses waits for a new state."""
+    tried = checks.c.due.is_not(None) | (checks.c.refusals == 0)
     interval = case((checks.c.progress_from > now, checks.c.progress_from), else_=moment(now))
-    return {
+    change = {
         "want_version": checks.c.want_version + 1,
         "due": func.coalesce(checks.c.due, interval),
         "touched_at": now,
     }
+    await conn.execute(update(checks).where(row, tried).values(change))
 
 
-async def bump_links(conn: AsyncConnection, row: ColumnElement[bool], now: datetime) -> None:
+async def bump_links(
+    conn: AsyncConnection, row: ColumnElement[bool], github_id: int, now: datetime
+) -> None:
     """Link a run's new check run: in replies at once, in its gate when the interval allows.
 
-    Call it before the row gets its id: a row that has an id is linked already.
+    Call it before the row gets its id: a row that has this id is linked already.
     """
-    new = (row, checks.c.github_id.is_(None), checks.c.run_id.is_not(None))
+    new = (row, checks.c.github_id.is_distinct_from(github_id), checks.c.run_id.is_not(None))
     found = (await conn.execute(select(checks).where(*new))).mappings().first()
     if found is None:
         return
     await _bump_listing(conn, found["run_id"], now)
     gate = (checks.c.repo_id == found["repo_id"]) & (checks.c.sha == found["sha"]) & _gate_row()
-    await conn.execute(update(checks).where(gate, ~checks.c.given_up).values(_later(now)))
+    await _bump_later(conn, gate, now)
 
 
 async def replace_check(
@@ -180,23 +184,22 @@ def _of_latest_attempt(run_id: RunId) -> ColumnElement[bool]:
     return checks.c.run_id == latest.scalar_subquery()
 
 
-async def retry_refused_checks(
-    conn: AsyncConnection, changed: InstallationEvent, now: datetime
-) -> None:
-    """Publish refused checks again: the suspended installation may have been the reason."""
+async def retry_refused(conn: AsyncConnection, changed: InstallationEvent, now: datetime) -> None:
+    """Show at once what was refused: the suspended installation may have been the reason."""
     ours = select(repos.c.id).where(
         repos.c.active, repos.c.installation_id == changed.installation_id
     )
-    refused = checks.c.given_up & checks.c.repo_id.in_(ours)
-    await conn.execute(update(checks).where(refused).values(given_up=False, due=now))
+    for table in (checks, replies):
+        refused = (table.c.refusals > 0) & table.c.repo_id.in_(ours)
+        await conn.execute(update(table).where(refused).values(refusals=0, due=now))
 
 
 async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:
     """Make a reply, or change its text; it is due now."""
-    due = {"head": reply.head, "due": now}
+    due = {"head": reply.head, "receipt_missing": reply.receipt_missing, "due": now}
     where = {"comment_id": reply.comment_id, "repo_id": reply.repo_id, "number": reply.number}
     row = {**where, **due, "made_at": now}
-    changed = {**due, "want_version": replies.c.want_version + 1, "given_up": False}
+    changed = {**due, "want_version": replies.c.want_version + 1}
     await conn.execute(
         insert(conn, replies)
         .values(row)
@@ -228,6 +231,6 @@ async def _bump_listing(conn: AsyncConnection, run_id: str, now: datetime) -> No
     listing = select(reply_runs.c.comment_id).where(reply_runs.c.run_id == run_id)
     await conn.execute(
         update(replies)
-        .where(replies.c.comment_id.in_(listing), ~replies.c.given_up)
+        .where(replies.c.comment_id.in_(listing))
         .values(want_version=replies.c.want_version + 1, due=now)
     )

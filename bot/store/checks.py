@@ -32,7 +32,10 @@ Commit = tuple[RepoId, Sha]
 
 # Progress of a run is shown at most so often.
 PROGRESS_EVERY = timedelta(seconds=60)
-_OF_ROW = ("external_id", "sha", "name", "github_id", "create_tried", "ended", "want_version")
+_OF_ROW = (
+    *("external_id", "sha", "name", "github_id", "create_tried", "ended", "want_version"),
+    *("refusals", "shown"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,17 @@ class DueCheck:
     create_tried: bool  # a create was sent and its answer is not stored: look for it first
     ended: bool  # shown as completed: can't be reopened
     want_version: int
+    refusals: int  # since the last success
+    shown: str  # the contents that GitHub shows, and the lease that wrote them
     view: SuiteView | GateView | Proposal
     remark: str = ""  # why a click started nothing; first in the summary
+
+    def shows(self, contents: str) -> bool:
+        """Return True if GitHub shows these contents for sure.
+
+        Whoever held the row since may have written others, and died before it was recorded.
+        """
+        return self.shown == f"{self.lease.number - 1} {contents}"
 
 
 def due_checks() -> Select[Any]:
@@ -78,6 +90,7 @@ class Checks(Published):
     """Claims checks and records the versions that GitHub shows."""
 
     _table = checks
+    _urgent = checks.c.urgent_version
 
     def _key(self, lease: Lease) -> ColumnElement[bool]:
         return checks.c.external_id == lease.key
@@ -96,9 +109,19 @@ class Checks(Published):
         return await self._db.write(work)
 
     async def shown(
-        self, lease: Lease, *, github_id: int, version: int, ended: bool, now: datetime
+        self,
+        lease: Lease,
+        *,
+        github_id: int,
+        version: int,
+        ended: bool,
+        now: datetime,
+        contents: str = "",
     ) -> None:
-        """Record the version that GitHub shows. A newer state is due at once, progress later."""
+        """Record the version that GitHub shows. A newer state is due at once, progress later.
+
+        ``contents`` names what was written: see ``shows``.
+        """
         urgent = checks.c.urgent_version > version
         change = self._update_shown(
             lease,
@@ -106,11 +129,12 @@ class Checks(Published):
             version=version,
             next_at=case((urgent, moment(now)), else_=moment(now + PROGRESS_EVERY)),
             ended=ended,
+            shown=f"{lease.number} {contents}",
             progress_from=now + PROGRESS_EVERY,
         )
 
         async def work(conn: AsyncConnection) -> None:
-            await bump_links(conn, self._key(lease) & held(checks, lease), now)
+            await bump_links(conn, self._key(lease) & held(checks, lease), github_id, now)
             await conn.execute(change)
 
         await self._db.write(work)

@@ -191,7 +191,7 @@ def published() -> tuple[Column[object], ...]:
     return (
         Column("github_id", BigInteger),
         Column("create_tried", Boolean, nullable=False, server_default=false()),
-        Column("given_up", Boolean, nullable=False, server_default=false()),
+        Column("refusals", Integer, nullable=False, server_default="0"),  # since it was shown
         Column("note", Plain, nullable=False, server_default=""),
         Column("want_version", Integer, nullable=False, server_default="1"),
         Column("shown_version", Integer, nullable=False, server_default="0"),

@@ -26,7 +26,7 @@ class Health:
     oldest_delivery_s: float | None
     runs_by_state: dict[str, int]
     checks_behind: int
-    checks_given_up: int
+    checks_refused: int
     last_delivery_at: datetime | None
     offline: tuple[tuple[RepoId, OfflineLabel], ...] = ()  # by repository
 
@@ -48,7 +48,7 @@ class HealthReads(Part):
                 oldest_delivery_s=(now - oldest).total_seconds() if oldest else None,
                 runs_by_state={str(state): count for state, count in states},
                 checks_behind=await _count(conn, checks, checks.c.due <= now),
-                checks_given_up=await _count(conn, checks, text("given_up")),
+                checks_refused=await _count(conn, checks, text("refusals > 0")),
                 last_delivery_at=await conn.scalar(select(func.max(deliveries.c.received_at))),
                 offline=await read_offline_labels(conn, now),
             )

@@ -93,7 +93,7 @@ async def _change_runs(conn: AsyncConnection, plan: Plan, now: datetime) -> dict
     poked = await run_rows.add_run_events(conn, tuple(moved))
     if plan.installation is not None:
         poked |= await repos.open_runs_without_access(conn, plan.installation)
-        await check_rows.retry_refused_checks(conn, plan.installation, now)
+        await check_rows.retry_refused(conn, plan.installation, now)
     await run_rows.poke_runs(conn, poked, now)
     return placed
 

@@ -1,6 +1,7 @@
 """The common part of checks and replies: the version GitHub should show, and the one it shows."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -8,18 +9,29 @@ from sqlalchemy import ColumnElement, Table, Update, case, update
 
 from bot.store.database import Part
 from bot.store.leases import AT, FREE, Lease, held
+from bot.store.rows import moment
+
+
+@dataclass(frozen=True, slots=True)
+class NotShown:
+    """Why a text could not be shown, and when to try again (None: only when it changes)."""
+
+    due: datetime | None
+    note: str
+    refused: bool = False  # by GitHub; health counts it until a write succeeds
 
 
 def due_now(table: Table) -> ColumnElement[bool]:
     """Return SQL for "the row has something to show and nobody works on it"."""
     behind = table.c.want_version > table.c.shown_version
-    return (table.c.due <= AT) & behind & (table.c.lease_until <= AT) & ~table.c.given_up
+    return (table.c.due <= AT) & behind & (table.c.lease_until <= AT)
 
 
 class Published(Part):
     """A table of texts that are written to GitHub."""
 
     _table: ClassVar[Table]
+    _urgent: ClassVar[ColumnElement[Any]]  # the newest version that is shown at once
 
     @abstractmethod
     def _key(self, lease: Lease) -> ColumnElement[bool]:
@@ -35,7 +47,13 @@ class Published(Part):
         """Return the update that records the shown version; a newer one is due at ``next_at``."""
         due = case((self._table.c.want_version > version, next_at), else_=None)
         return self._update(lease).values(
-            github_id=github_id, shown_version=version, due=due, note="", **more, **FREE
+            github_id=github_id,
+            shown_version=version,
+            due=due,
+            refusals=0,
+            note="",
+            **more,
+            **FREE,
         )
 
     async def creating(self, lease: Lease, *, sent: bool = True) -> bool:
@@ -43,7 +61,13 @@ class Published(Part):
         change = self._update(lease).values(create_tried=sent)
         return (await self._db.write(lambda conn: conn.execute(change))).rowcount == 1
 
-    async def failed(self, lease: Lease, *, due: datetime | None, note: str) -> None:
-        """Try again at ``due``; None: never, GitHub refused for good (health counts it)."""
-        change = self._update(lease).values(due=due, given_up=due is None, note=note, **FREE)
+    async def failed(self, lease: Lease, reason: NotShown, *, version: int, now: datetime) -> None:
+        """Note that a version could not be shown. A newer one is due at once."""
+        table = self._table
+        change = self._update(lease).values(
+            due=case((self._urgent > version, moment(now)), else_=moment(reason.due)),
+            refusals=table.c.refusals + int(reason.refused),
+            note=reason.note,
+            **FREE,
+        )
         await self._db.write(lambda conn: conn.execute(change))

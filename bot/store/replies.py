@@ -31,6 +31,7 @@ class DueReply:
     github_id: int | None
     create_tried: bool
     want_version: int
+    refusals: int  # since the last success
     runs: tuple[Run, ...]
     check_ids: dict[str, int]
 
@@ -54,6 +55,7 @@ class Replies(Published):
     """Claims replies and records the versions that GitHub shows."""
 
     _table = replies
+    _urgent = replies.c.want_version
 
     def _key(self, lease: Lease) -> ColumnElement[bool]:
         return replies.c.comment_id == int(lease.key)
@@ -64,10 +66,22 @@ class Replies(Published):
         async with self._db.read() as conn:
             return await conn.scalar(query) is not None
 
-    async def shown(self, lease: Lease, *, github_id: int, version: int, now: datetime) -> None:
+    async def shown(
+        self,
+        lease: Lease,
+        *,
+        github_id: int,
+        version: int,
+        now: datetime,
+        receipt_missing: bool = False,
+    ) -> None:
         """Record the version that GitHub shows. A newer text is due at once."""
         change = self._update_shown(
-            lease, github_id=github_id, version=version, next_at=moment(now)
+            lease,
+            github_id=github_id,
+            version=version,
+            next_at=moment(now),
+            receipt_missing=receipt_missing,
         )
         await self._db.write(lambda conn: conn.execute(change))
 
@@ -96,13 +110,15 @@ async def _due_replies(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tup
 
     def due(row: RowMapping) -> DueReply:
         run_ids = tuple(listed.get(row["comment_id"], ()))
+        named = {name: row[name] for name in ("repo_id", "comment_id", "number", "head")}
         return DueReply(
             lease=lease_of(row, str(row["comment_id"])),
             repo=known[row["repo_id"]],
-            reply=Reply(row["repo_id"], row["comment_id"], row["number"], row["head"], run_ids),
+            reply=Reply(**named, run_ids=run_ids, receipt_missing=row["receipt_missing"]),
             github_id=row["github_id"],
             create_tried=row["create_tried"],
             want_version=row["want_version"],
+            refusals=row["refusals"],
             runs=tuple(found[run_id] for run_id in run_ids),
             check_ids={run_id: shown[run_id] for run_id in run_ids if run_id in shown},
         )

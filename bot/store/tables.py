@@ -301,6 +301,7 @@ checks = sa.Table(
     sa.Column("proposal", columns.Packed(Proposal)),  # of a policy; None: a run's check or the gate
     sa.Column("remark", columns.Plain, nullable=False, server_default=""),
     sa.Column("ended", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("shown", columns.Plain, nullable=False, server_default=""),  # see `Checks.shown`
     sa.Column("urgent_version", sa.Integer, nullable=False, server_default="1"),
     sa.Column("progress_from", columns.Time),  # mere progress is not shown before
     sa.Column("touched_at", columns.Time, nullable=False),
@@ -310,7 +311,7 @@ checks = sa.Table(
     sa.Index("checks_run", "run_id"),
     sa.Index("checks_touched", "touched_at"),
     columns.due_index("checks"),
-    columns.partial_index("checks_given_up", "given_up", where="given_up"),
+    columns.partial_index("checks_refused", "refusals", where="refusals > 0"),
 )
 
 replies = sa.Table(
@@ -321,6 +322,7 @@ replies = sa.Table(
     sa.Column("number", sa.BigInteger, nullable=False),
     sa.Column("head", columns.Plain, nullable=False),
     sa.Column("made_at", columns.Time, nullable=False),
+    sa.Column("receipt_missing", sa.Boolean, nullable=False, server_default=sa.false()),
     *columns.published(),
     columns.due_index("replies"),
 )

@@ -143,7 +143,7 @@ def _waiting(counts: Health) -> dict[str, Any]:
         "oldest_delivery_seconds": counts.oldest_delivery_s,
         "runs": counts.runs_by_state,
         "checks_behind": counts.checks_behind,
-        "checks_given_up": counts.checks_given_up,
+        "checks_refused": counts.checks_refused,
         "last_delivery_at": iso(counts.last_delivery_at),
         "labels_offline": [
             {"repo_id": repo_id, "label": offline.label, "since": iso(offline.since)}

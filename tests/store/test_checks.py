@@ -18,6 +18,7 @@ from bot.core.policy.levels import Level
 from bot.ports.wake import Topic
 from bot.store import Store
 from bot.store.checks import DueCheck
+from bot.store.published import NotShown
 from bot.store.runs import SaveRun
 from tests.accounts import account
 from tests.conftest import StoreFactory
@@ -42,6 +43,10 @@ async def show(store: Store, due: DueCheck, at: float = 0, *, ended: bool = Fals
     await store.checks.shown(
         due.lease, github_id=5, version=due.want_version, ended=ended, now=after(at)
     )
+
+
+async def fail(store: Store, due: DueCheck, failure: NotShown, at: float = 0) -> None:
+    await store.checks.failed(due.lease, failure, version=due.want_version, now=after(at))
 
 
 async def touch(store: Store, gate: GateDue = GATE, at: float = 0) -> None:
@@ -132,7 +137,7 @@ async def test_a_lost_lease_writes_nothing(store: Store) -> None:
     fresh = await claim(store, 30, "other")
     assert not await store.checks.creating(late.lease)
     await show(store, late, 31)
-    await store.checks.failed(late.lease, due=None, note="late")
+    await fail(store, late, NotShown(None, "late", refused=True), at=31)
     await store.checks.replace(late.lease, NOW)
     again = await claim(store, 60, "third")
     assert (again.external_id, again.github_id) == (fresh.external_id, None)
@@ -358,23 +363,9 @@ async def test_a_replaced_gate_gets_a_new_row_that_is_due_and_is_bumped_from_the
 @pytest.mark.both_databases
 async def test_a_check_that_failed_for_now_is_due_later(store: Store) -> None:
     await put(store, run())
-    await store.checks.failed((await claim(store)).lease, due=after(60), note="502")
+    await fail(store, await claim(store), NotShown(after(60), "502"))
     assert await claims(store, 59) == ()
     assert len(await claims(store, 60)) == 1
-
-
-async def test_a_check_given_up_is_counted_and_not_shown_by_a_run_but_by_a_touch(
-    store: Store,
-) -> None:
-    made = await shown_run(store)
-    await touch(store)
-    await store.checks.failed((await claim(store)).lease, due=None, note="403")
-    assert (await store.health.counts(NOW)).checks_given_up == 1
-    await save(store, made, at=1, show=True)
-    assert [due.external_id for due in await claims(store, 1)] == [made.id]
-    await touch(store, at=2)
-    assert isinstance((await claim(store, 2)).view, GateView)
-    assert (await store.health.counts(NOW)).checks_given_up == 0
 
 
 @pytest.mark.both_databases

@@ -9,6 +9,7 @@ from bot.core.model.runs import Outcome, Run
 from bot.core.model.views import Reply
 from bot.core.planning.plan import Plan
 from bot.store import Store
+from bot.store.published import NotShown
 from bot.store.replies import DueReply
 from bot.store.runs import SaveRun
 from tests.store.building import NOW, REPO, after, claimant, done, put, run
@@ -31,6 +32,10 @@ async def say(store: Store, reply: Reply = REPLY) -> None:
 
 async def show(store: Store, due: DueReply) -> None:
     await store.replies.shown(due.lease, github_id=9, version=due.want_version, now=NOW)
+
+
+async def fail(store: Store, due: DueReply, failure: NotShown) -> None:
+    await store.replies.failed(due.lease, failure, version=due.want_version, now=NOW)
 
 
 async def end(store: Store, row: Run, retry: Run | None = None) -> None:
@@ -135,20 +140,27 @@ async def test_a_reply_lists_the_open_run_that_took_the_claimant(store: Store) -
     assert (await claim(store)).runs == (made,)
 
 
-async def test_a_reply_given_up_is_not_edited_any_more(store: Store) -> None:
+@pytest.mark.both_databases
+async def test_a_refused_reply_waits_and_the_end_of_a_run_tries_it_at_once(store: Store) -> None:
     made = run()
     await put(store, made)
     await say(store, replace(REPLY, run_ids=(made.id,)))
-    await store.replies.failed(
-        (await claim(store)).lease, due=None, note="the pull request is locked"
-    )
+    await fail(store, await claim(store), NotShown(after(60), "it is locked", refused=True))
+    assert await claims(store, 59) == ()
     await end(store, made)
-    assert await claims(store, 99) == ()
+    due = await claim(store)
+    assert due.refusals == 1
+    await store.replies.shown(
+        due.lease, github_id=9, version=2, now=NOW, receipt_missing=due.reply.receipt_missing
+    )
+    await say(store, replace(REPLY, receipt_missing=True))
+    due = await claim(store)
+    assert (due.refusals, due.reply.receipt_missing) == (0, True)
 
 
 async def test_a_reply_that_failed_for_now_is_due_later(store: Store) -> None:
     await say(store)
-    await store.replies.failed((await claim(store)).lease, due=after(60), note="502")
+    await fail(store, await claim(store), NotShown(after(60), "502"))
     assert await claims(store, 59) == ()
     assert len(await claims(store, 60)) == 1
 

@@ -179,7 +179,7 @@ async def test_health_names_every_dependency(server: WebServer) -> None:
     assert health["github"]["ok"] is None
     assert health["submitter"] == {"configured": False, "ok": True, "problem": ""}
     assert health["runs"] == {one.state.value: 1}
-    assert (health["deliveries_parked"], health["checks_given_up"]) == (0, 0)
+    assert (health["deliveries_parked"], health["checks_refused"]) == (0, 0)
     await server.parts.store._db.write(lambda conn: conn.execute(text("DROP TABLE deliveries")))
     answer = await server.get("/api/v1/health")
     assert (answer.status, answer.data["ok"]) == (503, False)

@@ -25,6 +25,7 @@ from bot.ports.errors import Permanent, Transient
 Json = dict[str, Any]
 
 BUTTONS = 3
+_INVALID = 422
 LABEL_CHARS, DESCRIPTION_CHARS, IDENTIFIER_CHARS = 20, 40, 20
 MARK = "\n\n… (cut: more than GitHub shows)"
 SHORT_MARK = "…"
@@ -43,15 +44,18 @@ class CheckCalls(Api):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._annotated: LRUCache[int, int] = LRUCache(MANY)
+        self._refused: LRUCache[int, frozenset[Annotation]] = LRUCache(MANY)
 
     async def create_check(self, repo: Repo, check: CheckWrite) -> int:
         """Create a check run; return its id. Not repeated: it raises ``Lost``."""
         annotations = check.annotations if completes(check) else ()
-        body = body_of(check, annotations[: limits.ANNOTATIONS_A_REQUEST])
-        priority = Priority.FINAL if completes(check) else Priority.CREATE
-        call = Call("create_check", "POST", RUNS, named(repo), body, priority=priority)
-        github_id = await self._read(repo, call, lambda data: int(data["id"]))
-        self._annotated[github_id] = min(len(annotations), limits.ANNOTATIONS_A_REQUEST)
+        batch = annotations[: limits.ANNOTATIONS_A_REQUEST]
+        try:
+            github_id = await self._post(repo, check, batch)
+        except Permanent as exc:
+            if not _blames_annotations(exc, batch):
+                raise
+            github_id = await self._post(repo, check, ())
         try:
             await self._append(repo, github_id, check)
         except (Transient, Permanent) as exc:
@@ -59,16 +63,30 @@ class CheckCalls(Api):
             self._log.warning("annotations left out", check=github_id, error=str(exc))
         return github_id
 
-    async def update_check(self, repo: Repo, github_id: int, check: CheckWrite) -> None:
-        """Rewrite a check run; the completing write sends the annotations, each once."""
-        batch: tuple[Annotation, ...] = ()
-        if _annotates(check):
-            there = await self._count(repo, github_id)
-            batch = check.annotations[there : there + limits.ANNOTATIONS_A_REQUEST]
+    async def _post(self, repo: Repo, check: CheckWrite, batch: Sequence[Annotation]) -> int:
         body = body_of(check, batch)
-        del body["head_sha"]  # a check run never moves to another commit
+        priority = Priority.FINAL if completes(check) else Priority.CREATE
+        call = Call("create_check", "POST", RUNS, named(repo), body, priority=priority)
+        github_id = await self._read(repo, call, lambda data: int(data["id"]))
+        self._annotated[github_id] = len(batch)
+        return github_id
+
+    async def update_check(self, repo: Repo, github_id: int, check: CheckWrite) -> None:
+        """Rewrite a check run; the completing write sends the annotations, each once.
+
+        A refused annotation is left out: the result must not wait for it.
+        """
+        batch = await self._unsent(repo, github_id, check)
         priority = Priority.FINAL if completes(check) else Priority.PROGRESS
-        await self._patch(repo, github_id, body, priority)
+        body = body_of(check)
+        del body["head_sha"]  # a check run never moves to another commit
+        with_batch = body | {"output": output_of(check, batch)}
+        try:
+            await self._patch(repo, github_id, with_batch, priority)
+        except Permanent as exc:
+            if not _blames_annotations(exc, batch):
+                raise
+            await self._patch(repo, github_id, body, priority)
         await self._append(repo, github_id, check)
 
     async def find_check(self, repo: Repo, sha: Sha, name: str, external_id: str) -> int | None:
@@ -89,14 +107,39 @@ class CheckCalls(Api):
         return None
 
     async def _append(self, repo: Repo, github_id: int, check: CheckWrite) -> None:
-        """Send the annotations beyond those that fit in one request."""
+        """Send the annotations that the first write had no room for, or that came to grief."""
+        while batch := await self._unsent(repo, github_id, check):
+            await self._send(repo, github_id, check, batch)
+
+    async def _send(
+        self, repo: Repo, github_id: int, check: CheckWrite, batch: Sequence[Annotation]
+    ) -> None:
+        """Send annotations; of refused ones each alone, to find out which GitHub does not take."""
+        buttons = body_of(check).get("actions")
+        body = {"output": output_of(check, batch)} | ({"actions": buttons} if buttons else {})
+        try:
+            await self._patch(repo, github_id, body, Priority.FINAL)
+        except Permanent as exc:
+            if not _blames_annotations(exc, batch):
+                raise
+            if len(batch) == 1:
+                self._log.warning("an annotation was refused", check=github_id, error=str(exc))
+                refused = self._refused.get(github_id, frozenset())
+                self._refused[github_id] = refused | set(batch)
+                return
+            for one in batch:
+                await self._send(repo, github_id, check, (one,))
+
+    async def _unsent(
+        self, repo: Repo, github_id: int, check: CheckWrite
+    ) -> tuple[Annotation, ...]:
+        """Return the annotations that one request can add now."""
         if not _annotates(check):
-            return
-        while rest := check.annotations[await self._count(repo, github_id) :]:
-            body = {"output": output_of(check, rest[: limits.ANNOTATIONS_A_REQUEST])}
-            buttons = body_of(check).get("actions")
-            again = {"actions": buttons} if buttons else {}
-            await self._patch(repo, github_id, body | again, Priority.FINAL)
+            return ()
+        there = await self._count(repo, github_id)
+        refused = self._refused.get(github_id, frozenset())
+        taken = tuple(item for item in check.annotations if item not in refused)
+        return taken[there : there + limits.ANNOTATIONS_A_REQUEST]
 
     async def _patch(
         self, repo: Repo, github_id: int, body: dict[str, Any], priority: Priority
@@ -106,7 +149,12 @@ class CheckCalls(Api):
         there = self._annotated.pop(github_id, None) if added else None
         values, again = named(repo, id=github_id), not added
         call = Call("update_check", "PATCH", RUN, values, body, repeat=again, priority=priority)
-        told = await self._read(repo, call, _annotations_of)
+        try:
+            told = await self._read(repo, call, _annotations_of)
+        except Permanent:
+            if there is not None:
+                self._annotated[github_id] = there
+            raise
         if added:  # after a lost answer the number is unknown
             self._annotated[github_id] = (there or 0) + added
         elif github_id not in self._annotated:
@@ -119,6 +167,11 @@ class CheckCalls(Api):
             known = await self._read(repo, get(repo, "check", RUN, id=github_id), _annotations_of)
             self._annotated[github_id] = known
         return known
+
+
+def _blames_annotations(exc: Permanent, batch: Sequence[Annotation]) -> bool:
+    """Return True if the write may succeed without its annotations."""
+    return exc.status == _INVALID and bool(batch)
 
 
 def _annotates(check: CheckWrite) -> bool:

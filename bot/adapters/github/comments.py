@@ -55,8 +55,8 @@ class CommentCalls(Api):
                     return int(item["id"])
         return None
 
-    async def react(self, repo: Repo, comment_id: int, content: str) -> None:
-        """Add a reaction; a failure is harmless and only logged."""
+    async def react(self, repo: Repo, comment_id: int, content: str) -> bool:
+        """Add a reaction; return False if it was not taken: a failure is only logged."""
         call = Call(
             "react",
             "POST",
@@ -69,3 +69,5 @@ class CommentCalls(Api):
             await self._read(repo, call, as_is)
         except (Permanent, Transient) as exc:
             self._log.warning("reaction refused", comment=comment_id, error=str(exc))
+            return False
+        return True

@@ -11,6 +11,9 @@ from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
 from bot.core.model.selections import StoredSelection
 
+RECEIPT = "eyes"
+"""The reaction that says that a comment's commands were heard."""
+
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
@@ -60,6 +63,7 @@ class Reply:
     number: int
     head: str  # what stays: the refusals, the command as understood
     run_ids: tuple[RunId, ...] = ()  # rows of its table, rendered by the reporter
+    receipt_missing: bool = False  # GitHub has not taken the reaction to the comment
 
 
 @dataclass(frozen=True, slots=True)

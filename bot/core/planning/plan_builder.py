@@ -23,6 +23,7 @@ class PlanBuilder:
     said: list[str] = field(default_factory=list)
     audit: list[AuditEntry] = field(default_factory=list)
     refusals: int = 0
+    receipt_missing: bool = False  # GitHub has not taken the reaction to the comment
     drop_claimants: list[DropClaimant] = field(default_factory=list)
     forced: list[tuple[RunId, str]] = field(default_factory=list)
     approval: Approval | None = None

@@ -13,7 +13,7 @@ from bot.core.model.command import COMMAND
 from bot.core.model.ids import Sha
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.repos import Repo
-from bot.core.model.views import Reply
+from bot.core.model.views import RECEIPT, Reply
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.permissions import Requester
 from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
@@ -27,7 +27,6 @@ from bot.services.events.pull_request import PullRequests, RequestedHead
 from bot.services.policies import Broken
 from bot.services.workers import Deps, Service
 
-RECEIPT = "eyes"
 MINUTE = timedelta(seconds=60)
 RATE = "rate"  # the audit's rule for commands beyond a person's rate
 
@@ -67,7 +66,9 @@ class IssueComments(Service):
         builder = self._record(event, pull, admitted)
         if admitted.told and not admitted.commands:
             return Plan(repo=event.repo, audit=tuple(builder.audit))
-        await self._github.react(event.repo, event.comment_id, RECEIPT)
+        builder.receipt_missing = not await self._github.react(
+            event.repo, event.comment_id, RECEIPT
+        )
         if isinstance(policy, Broken):
             builder.said.append(self._messages("refuse_policy"))
             return _answer(event, builder, Plan(audit=builder.all_refused("policy")))
@@ -178,5 +179,6 @@ def _answer(event: IssueCommentEvent, builder: PlanBuilder, plan: Plan) -> Plan:
         number=event.number,
         head="\n\n".join(builder.said),
         run_ids=tuple(dict.fromkeys(builder.run_ids)),
+        receipt_missing=builder.receipt_missing,
     )
     return replace(plan, repo=event.repo, replies=(reply,))

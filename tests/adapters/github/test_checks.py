@@ -141,6 +141,29 @@ async def test_an_id_is_not_lost_for_an_annotation(
     assert await client.create_check(REPO, with_lines(60)) == 8
 
 
+@pytest.mark.parametrize("bad", [{1}, {0, 1, 2}])
+async def test_a_refused_annotation_is_left_out_and_the_report_goes_on(
+    client: GitHubClient, github: Scripted, run: CheckRun, bad: set[int]
+) -> None:
+    def write(seen: Any) -> Reply:
+        sent = [item["message"] for item in seen.body["output"].get("annotations", ())]
+        if {f"m{number}" for number in bad} & set(sent):
+            return Reply(422, {"message": "Invalid request", "errors": ["the line is not there"]})
+        return run.write(seen)
+
+    good = [f"m{number}" for number in range(3) if number not in bad]
+    for method, path in (("PATCH", RUN), ("POST", RUNS)):
+        github.on(method, path, write)
+    await client.update_check(REPO, 8, with_lines(3))
+    assert run.messages == good
+    assert any("annotations" not in one.body["output"] for one in github.requests("PATCH"))
+    await client.update_check(REPO, 8, with_lines(3))
+    assert run.messages == good
+    run.messages = []
+    assert await client.create_check(REPO, with_lines(3)) == 8
+    assert run.messages == good
+
+
 async def test_a_lost_answer_does_not_double_annotations(
     client: GitHubClient, github: Scripted, run: CheckRun
 ) -> None:

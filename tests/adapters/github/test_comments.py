@@ -52,7 +52,9 @@ async def test_a_comment_of_ours_is_found_by_its_marker_and_app(
 
 
 @pytest.mark.parametrize("status", [200, 201, 403, 404, 422, 500])
-async def test_a_reaction_never_fails(client: GitHubClient, github: Scripted, status: int) -> None:
+async def test_a_reaction_never_fails_and_says_whether_it_was_taken(
+    client: GitHubClient, github: Scripted, status: int
+) -> None:
     github.on("POST", f"{COMMENT}/reactions", Reply(status, {"message": "no"}))
-    await client.react(REPO, 31, "eyes")
+    assert await client.react(REPO, 31, "eyes") is (status < 300)
     assert github.requests()[0].body == {"content": "eyes"}

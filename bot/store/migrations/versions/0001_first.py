@@ -27,7 +27,8 @@ pulls repo_id:big* number:big* head_sha:text head_repo_id:big? base_ref:text aut
   head_owner_id:big head_name:text based_at:big?
 pushes repo_id:big* sha:text* branch:text* by:text by_id:big at:big
 queue_locks repo_id:big*
-replies comment_id:big* repo_id:big number:big head:text made_at:big REPORT
+replies comment_id:big* repo_id:big number:big head:text made_at:big receipt_missing:bool=false
+  REPORT
 repos id:big* owner:text name:text default_branch:text installation_id:big? active:bool
 runs id:text* repo_id:big sha:text suite:text essence:text attempt:int snapshot:text
   created_at:big state:text outcome:text? why:text cause:text= origin:text number:big?
@@ -40,7 +41,7 @@ selections repo_id:big* sha:text* number:big* policy_sha:text data:text
 tokens jti:text* until:big
 workflow_jobs job_id:big* label:text* repo_id:big actions_run_id:big state:text at:big
 checks external_id:text* repo_id:big sha:text name:text run_id:text?>runs.id number:big=0
-  closed:text= proposal:text? remark:text= ended:bool=false
+  closed:text= proposal:text? remark:text= ended:bool=false shown:text=
   urgent_version:int=1 progress_from:big? touched_at:big retired_at:big? REPORT
 claimants run_id:text*>runs.id source:text* auto:bool by:text by_id:big rank:int=3
 holds run_id:text*>runs.id repo_id:big resource:text* amount:int since:big
@@ -53,7 +54,7 @@ reply_runs comment_id:big*>replies.comment_id position:int* run_id:text>runs.id
 run_events run_id:text*>runs.id source:text* key:text* at:big data:text
 """
 _WORDS = {
-    "REPORT": "github_id:big? create_tried:bool=false given_up:bool=false note:text= "
+    "REPORT": "github_id:big? create_tried:bool=false refusals:int=0 note:text= "
     "want_version:int=1 shown_version:int=0 due:big? LEASE",
     "LEASE": "lease_owner:text= lease_number:int=0 lease_until:big=0",
 }
@@ -77,7 +78,7 @@ workflow_jobs_label workflow_jobs repo_id label state
 checks_due checks due WHERE due IS NOT NULL
 UNIQUE checks_gate checks repo_id sha
   WHERE run_id IS NULL AND proposal IS NULL AND retired_at IS NULL
-checks_given_up checks given_up WHERE given_up
+checks_refused checks refusals WHERE refusals > 0
 checks_run checks run_id
 checks_touched checks touched_at
 claimants_source claimants source

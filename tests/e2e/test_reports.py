@@ -1,0 +1,119 @@
+"""Reports as GitHub takes them: refused for now, unknown there, or shown as they are already."""
+
+from bot.core.model.ids import RepoId, Sha
+from bot.core.model.views import GateDue
+from bot.core.planning.plan import Plan
+from bot.sim.model import CheckRun, Pull
+from tests.e2e.test_pull_events import runs_of
+from tests.e2e.world import GATE, World
+
+POST, PATCH = ("POST", "*/check-runs"), ("PATCH", "*/check-runs/*")
+REFUSALS = ("403", "404", "422")
+
+
+def shown(world: World, pull: Pull) -> list[str | None]:
+    """Return the state of the gate and of the suite, None for what GitHub does not show."""
+    names = (GATE, "Ascend / unit")
+    found = [world.github.check(name, pull.head_sha) for name in names]
+    return [(check.conclusion or check.status) if check else None for check in found]
+
+
+async def test_a_refused_report_comes_later_and_with_a_new_state_at_once(world: World) -> None:
+    for status in REFUSALS:
+        pull = world.open_pull(path=f"verl/{status}.py")
+        world.github.fault(status, *POST, times=3)
+        await world.settle()
+        assert None in shown(world, pull), status
+        health = await world.bot.parts.store.health.counts(world.clock.now())
+        assert health.checks_refused, status
+        await world.pass_time(10)
+        await world.pass_time(20)
+        assert shown(world, pull) == ["in_progress", "queued"], status
+        run = runs_of(world, pull)[0]
+        refused = world.github.fault(status, *PATCH, times=99)
+        world.github.actions.start(run)
+        await world.settle()
+        assert refused.hits, status
+        await world.pass_time(10)
+        await world.pass_time(20)
+        assert shown(world, pull) == ["in_progress", "queued"], status
+        world.github.faults.clear()
+        world.github.actions.finish(run, "success")
+        await world.settle()
+        assert shown(world, pull) == ["success", "success"], status
+        health = await world.bot.parts.store.health.counts(world.clock.now())
+        assert not health.checks_refused, status
+
+
+async def test_what_stays_refused_is_asked_less_and_less_often_and_a_day_at_most(
+    world: World,
+) -> None:
+    pull = world.open_pull()
+    await world.settle()
+    refused = world.github.fault("403", *PATCH, times=999)
+    world.github.actions.finish(runs_of(world, pull)[0], "success")
+    hits = []
+    for hour in range(30):
+        before = refused.hits
+        for _ in range(60 if hour == 0 else 1):
+            await world.pass_time(60 if hour == 0 else 3600)
+        hits.append(refused.hits - before)
+    assert 8 <= hits[0] <= 24  # of two check runs
+    assert set(hits[2:20]) == {2}
+    assert hits[-1] == 0
+    assert shown(world, pull)[0] == "in_progress"
+    world.github.faults.clear()
+    (installation,) = world.github.state.installations.values()
+    for suspended in (True, False):  # as after new permissions were accepted
+        world.github.suspend(installation, suspended=suspended)
+        await world.settle()
+    assert shown(world, pull) == ["success", "success"]
+
+
+async def test_a_check_run_that_github_does_not_know_any_more_is_made_anew(world: World) -> None:
+    pull = world.open_pull()
+    await world.settle()
+    lost: list[CheckRun] = [world.gate(pull.head_sha), world.check("unit", pull.head_sha)]
+    for check in lost:
+        check.suite.runs.remove(check)
+        del world.github.state.checks[check.id]
+    world.github.actions.finish(runs_of(world, pull)[0], "success")
+    await world.settle()
+    await world.pass_time(10)
+    assert shown(world, pull) == ["success", "success"]
+    new = world.check("unit", pull.head_sha)
+    assert new.id != lost[1].id
+    await world.pass_time(60)
+    assert f"/runs/{new.id}" in (world.gate(pull.head_sha).summary or "")
+
+
+async def test_a_refused_reply_and_a_refused_reaction_come_later(world: World) -> None:
+    pull = world.open_pull()
+    await world.settle()
+    world.github.fault("403", "POST", "*/reactions")
+    world.github.fault("403", "POST", "*/issues/*/comments", times=2)
+    comment = world.github.people.comment(pull, "maintainer", "/ascend-e2e status")
+    await world.settle()
+    await world.pass_time(10)
+    assert len(world.github.comments(pull)) == 1
+    await world.pass_time(20)
+    assert len(world.github.comments(pull)) == 2
+    assert [one.content for one in comment.reactions] == ["eyes"]
+
+
+async def test_what_github_shows_already_costs_no_call_not_even_after_a_restart(
+    world: World,
+) -> None:
+    pulls = [world.open_pull(), world.open_pull(path="docs/a.md")]
+    await world.settle()
+    await world.finish("success")
+    for restart in (False, True):
+        if restart:
+            await world.restart()
+        await world.clock.advance(61)
+        world.github.calls.clear()
+        for pull in pulls:
+            gate = GateDue(RepoId(pull.repo.id), Sha(pull.head_sha), pull.number)
+            await world.bot.parts.store.commit(Plan(gates=(gate,)), world.clock.now(), done=None)
+        await world.settle()
+        world.github.calls.assert_at_most(0)
