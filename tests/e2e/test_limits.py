@@ -1,6 +1,7 @@
 """What a person may set and override, and what the limits of the policy keep from starting."""
 
 from bot.sim.model import Pull
+from tests.core.commands.commenting import offered
 from tests.e2e.people import say
 from tests.e2e.world import LABEL, POLICY, World
 
@@ -110,15 +111,17 @@ async def test_hours_beyond_the_day_wait_are_refused_and_can_be_forced(world: Wo
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY}")
     assert "8 of 4 NPU-hours of the last 24 h are used" in reply
     assert "There is room again at" in reply
-    assert f"`/ascend-e2e {NIGHTLY} --force`" in reply
+    forced = f"/ascend-e2e {NIGHTLY} --force --sha {pull.head_sha[:12]}"
+    assert forced in offered(reply)
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --force")
     assert "`--force` needs maintain permission here, and you have write" in reply
     assert len(world.github.runs()) == 1
-    await say(world, pull, "maintainer", f"/ascend-e2e {NIGHTLY} --force")
+    await say(world, pull, "maintainer", forced)
     assert len(world.github.runs()) == 2
     reply = await say(world, pull, "writer", "/ascend-e2e unit")  # it waits already
-    assert "`/ascend-e2e unit --force`" in reply
-    await say(world, pull, "maintainer", "/ascend-e2e unit --force")
+    forced = f"/ascend-e2e unit --force --sha {pull.head_sha[:12]}"
+    assert forced in offered(reply)
+    await say(world, pull, "maintainer", forced)
     assert len(world.github.runs()) == 3
     await world.pass_time(60)
     assert "maintainer overrode the limits" in str(world.check("unit", pull.head_sha).summary)

@@ -2,7 +2,8 @@
 
 from bot.sim.limits import Fault
 from bot.sim.model import Pull
-from tests.e2e.people import last_sent, replay
+from tests.core.commands.commenting import offered
+from tests.e2e.people import last_sent, replay, say
 from tests.e2e.world import POLICY, WORKFLOW, World
 
 DISPATCH = "POST /repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches"
@@ -27,6 +28,7 @@ async def test_what_failed_runs_again_by_each_button_once_and_what_is_green_does
     await a_click_on_a_former_attempt_leaves_the_latest_one_on_top(world)
     await only_the_failed_jobs_run_again_where_github_can(world)
     await where_github_refuses_a_re_run_another_way_is_found_and_nothing_starts_twice(world)
+    await a_click_on_a_former_head_is_answered_by_a_comment_that_runs_it(world)
 
 
 async def each_button(world: World) -> None:
@@ -168,3 +170,31 @@ async def where_github_refuses_a_re_run_another_way_is_found_and_nothing_starts_
         world.github.actions.finish(runs[-1], "success")
         await world.pass_time(10)
         assert world.check("unit", pull.head_sha).conclusion == "success"
+
+
+async def a_click_on_a_former_head_is_answered_by_a_comment_that_runs_it(world: World) -> None:
+    people, pull = world.github.people, world.open_pull(path="verl/former.py")
+    await world.settle()
+    await world.finish("failure", "ValueError: x")
+    old = pull.head_sha
+    people.push(pull, {"docs/a.md": "2"})
+    await world.pass_time(120)
+    people.rerun_check(world.check("unit", old).id, "writer")
+    people.rerun_suite(world.gate(old).id, "writer")
+    await world.pass_time(10)
+    lines = [f"/ascend-e2e rerun {words}--sha {old[:12]}" for words in ("unit ", "")]
+    for check, line in zip((world.check("unit", old), world.gate(old)), lines, strict=True):
+        said = check.summary or ""
+        assert f"that is `{pull.head_sha[:7]}` now. Nothing was started." in said
+        assert line in offered(said), said
+        before = len(world.github.runs())
+        await say(world, pull, "writer", line)
+        assert [run.inputs["sha"] for run in world.github.runs()[before:]] == [old]
+        await world.finish("failure", "ValueError: x")
+    reply = await say(world, pull, "writer", f"/ascend-e2e --sha {old[:12]}")
+    assert f"`{old[:7]}` are not known any more" in reply
+    people.close(pull)
+    people.rerun_check(world.check("unit", old).id, "writer")
+    await world.pass_time(10)
+    said = world.check("unit", old).summary or ""
+    assert f"`{old[:7]}` is not the head of an open pull request. Nothing was started." in said

@@ -17,6 +17,7 @@ from bot.services.workers import WorkerPool
 from bot.settings import Settings
 from bot.sim import ManualClock, SimGitHub, SimOptions
 from bot.sim.model import CheckRun, Pull, Run
+from tests.core.commands.commenting import offered
 from tests.e2e.database_connections import ConnectionsInUse
 from tests.github.validator import Validator
 from tests.submitter.conftest import TOKEN
@@ -291,6 +292,15 @@ def settings_for(github: SimGitHub, folder: Path, database_url: str) -> Settings
     )
 
 
+def offer_only_commands(github: SimGitHub) -> None:
+    """Check that each command that the bot offers in a text can be typed."""
+    shown = [comment.body for comment in github.state.comments.values() if comment.app]
+    for check in github.state.checks.values():
+        shown += [check.title or "", check.summary or "", check.text or ""]
+    for text in shown:
+        offered(text)
+
+
 @asynccontextmanager
 async def open_world(
     folder: Path, database_url: str, *, submitter_url: str | None = None
@@ -316,6 +326,7 @@ async def open_world(
         try:
             await world.settle()
             yield world
+            offer_only_commands(github)
         finally:
             for one in (*world.bots, *world.dropped):
                 await one.close()

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from bot.core.commands.context import CommandContext
 from bot.core.commands.verb import SHA, Command, Verb
 from bot.core.github.markdown import code
-from bot.core.model.command import COMMAND, SHA_CHARS
-from bot.core.model.ids import short
-from bot.core.planning.permissions import Refusal, may_approve
+from bot.core.model.ids import Sha, short
+from bot.core.planning.offers import line
+from bot.core.planning.permissions import Refusal, head_moved, may_approve
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.starts import approval
 
@@ -37,11 +37,10 @@ class ApproveCommand(Command):
         builder.said.append(messages("approved", sha=code(short(requester.sha))))
 
 
-def _not_the_head(sha: str, context: CommandContext) -> Refusal:
-    head, messages = context.pull.head_sha, context.messages
-    command = code(f"{COMMAND} approve --sha {head[:SHA_CHARS]}")
-    todo = messages("refuse_head_now", new=code(short(head)), command=command)
-    return Refusal(messages("refuse_head", old=code(short(sha)), todo=todo))
+def _not_the_head(sha: Sha, context: CommandContext) -> Refusal:
+    pull, messages = context.pull, context.messages
+    todo = messages("refuse_head_now", command=code(line("approve", sha=pull.head_sha)))
+    return Refusal(head_moved(messages, sha, pull, todo))
 
 
 APPROVE = Verb("approve", ApproveCommand, options=(SHA,))

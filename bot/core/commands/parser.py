@@ -9,6 +9,7 @@ from bot.core.commands.verbs import VERBS
 from bot.core.github.markdown import code
 from bot.core.messages import Messages
 from bot.core.model.command import COMMAND
+from bot.core.planning.offers import line, verb_meant
 
 MAX_COMMANDS = 10
 MAX_WORDS = 50
@@ -30,16 +31,15 @@ _LINE = re.compile(
 _SUITE = re.compile(r"[A-Za-z0-9._*?\[\]!+-]+", re.ASCII)
 _BY_NAME = {verb.name: verb for verb in VERBS}
 _IMPLIED = next(verb for verb in VERBS if verb.implied)
-_ALIKE = 0.75  # a first word so close to a verb was meant as that verb, not as a suite
 
 
 def parse(messages: Messages, body: str) -> tuple[Command, ...]:
     """Return the commands of a comment in order; a line that can't be followed is a mistake."""
-    lines = [list(filter(None, _GAP.split(line))) for line in command_lines(body)]
+    lines = [list(filter(None, _GAP.split(text))) for text in command_lines(body)]
     found = [_read(messages, words) for words in lines[:MAX_COMMANDS]]
     if len(lines) > MAX_COMMANDS:
-        line = TypedLine(" ".join(lines[MAX_COMMANDS]))
-        found.append(Mistake(line, messages("mistake_many", limit=MAX_COMMANDS)))
+        rest = TypedLine(" ".join(lines[MAX_COMMANDS]))
+        found.append(Mistake(rest, messages("mistake_many", limit=MAX_COMMANDS)))
     return tuple(found)
 
 
@@ -50,22 +50,27 @@ def command_lines(body: str) -> tuple[str, ...]:
 
 
 def _read(messages: Messages, words: list[str]) -> Command:
-    line = " ".join(words)
-    if len(line) > MAX_LINE:
-        return Mistake(TypedLine(line[:MAX_LINE]), messages("mistake_long", limit=MAX_LINE))
+    text = " ".join(words)
+    if len(text) > MAX_LINE:
+        return Mistake(TypedLine(text[:MAX_LINE]), messages("mistake_long", limit=MAX_LINE))
     try:
         verb, words = _split_verb(words[1:])
-        return verb.command(_LineReader(messages, verb, words).read(line))
+        return verb.command(_LineReader(messages, verb, words).read(text))
     except MistakeError as mistake:
         said = messages(mistake.key, **mistake.fields)
-        return Mistake(TypedLine(line), f"{said} {messages('nothing_started')}")
+        return Mistake(TypedLine(text), f"{said} {messages('nothing_started')}")
 
 
 def _split_verb(words: list[str]) -> tuple[Verb, list[str]]:
     if len(words) > MAX_WORDS:
         raise MistakeError(key="mistake_words", limit=MAX_WORDS)
     verb = _BY_NAME.get(words[0].lower()) if words else None
-    return (verb, words[1:]) if verb else (_IMPLIED, words)
+    if verb:
+        return verb, words[1:]
+    near = verb_meant(words[0]) if words and _SUITE.fullmatch(words[0]) else ""
+    if near not in {"", _IMPLIED.name}:
+        raise MistakeError(key="mistake_verb", word=code(words[0]), near=code(line(near)))
+    return _IMPLIED, words
 
 
 class _LineReader:
@@ -79,7 +84,7 @@ class _LineReader:
         self._options: list[tuple[str, str]] = []
         self._given: set[str] = set()
 
-    def read(self, line: str) -> TypedLine:
+    def read(self, text: str) -> TypedLine:
         for word in self._rest:
             if word.startswith("--"):
                 self._read_option(word)
@@ -89,16 +94,11 @@ class _LineReader:
             raise MistakeError(
                 key="mistake_extra", word=code(self._words[0]), usage=code(self._verb.usage)
             )
-        return TypedLine(line, tuple(self._words), tuple(self._options))
+        return TypedLine(text, tuple(self._words), tuple(self._options))
 
     def _read_word(self, word: str) -> None:
         if not _SUITE.fullmatch(word):
             raise MistakeError(key="mistake_word", word=code(word))
-        if self._verb.implied and not (self._words or self._options):
-            near = get_close_matches(word.lower(), _BY_NAME, n=1, cutoff=_ALIKE)
-            if near and near[0] != self._verb.name:
-                meant = code(f"{COMMAND} {near[0]}")
-                raise MistakeError(key="mistake_verb", word=code(word), near=meant)
         self._words.append(word)
 
     def _read_option(self, word: str) -> None:

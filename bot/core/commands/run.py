@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from bot.core.commands.context import CommandContext, refused
 from bot.core.commands.verb import SHA, Command, MistakeError, Option, Verb
 from bot.core.github.markdown import code
-from bot.core.model.ids import short
+from bot.core.model.ids import Sha, short
 from bot.core.planning.permissions import by_command, named
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation
@@ -40,9 +40,7 @@ class RunCommand(Command):
         if not self.words:
             names = selected_by_files(request.evaluation)
         if not names:
-            known = ", ".join(code(name) for name in context.policy.suites)
-            sha = code(short(request.requester.sha))
-            builder.said.append(context.messages("nothing_selected", sha=sha, names=known))
+            builder.said.append(_nothing(context, request.requester.sha))
         request = replace(
             request,
             runner=self.typed.value(RUNNER),
@@ -50,6 +48,15 @@ class RunCommand(Command):
             force=self.typed.value(FORCE) is not None,
         )
         context.start(request, self.line, names, builder)
+
+
+def _nothing(context: CommandContext, sha: Sha) -> str:
+    """Say why nothing starts on a commit, and which suites a command may name."""
+    named = [name for name, suite in context.policy.suites.items() if by_command(suite)]
+    names = ", ".join(map(code, named))
+    todo = context.messages("name_one", names=names) if names else ""
+    key = "nothing_selected" if sha == context.pull.head_sha else "files_unknown"
+    return context.messages(key, sha=code(short(sha)), todo=todo)
 
 
 def selected_by_files(evaluation: Evaluation) -> list[str]:

@@ -31,6 +31,7 @@ class SuiteSelection:
     required: bool = False
     auto: bool = True  # starts by itself
     native: bool = False  # GitHub starts it
+    by_command: bool = True  # a command that names it starts it
     passed_at: Sha | None = None  # a commit with the same files, where it passed
     essence: str = ""  # only results of the same essence count; "": it is not selected
     labels: tuple[str, ...] = ()  # and only those from one of these runners

@@ -12,13 +12,14 @@ from difflib import get_close_matches
 from bot.core.github.markdown import code
 from bot.core.messages import NOTHING, Message, Messages
 from bot.core.messages.words import duration
-from bot.core.model.command import COMMAND, SHA_CHARS
+from bot.core.model.command import SHA_CHARS
 from bot.core.model.ids import Sha, short
 from bot.core.model.people import Account
 from bot.core.model.pulls import Head, Pull
 from bot.core.model.runs import Claimant, Outcome, Run, State
 from bot.core.planning.attempts import PolicyAt, freeze, latest
 from bot.core.planning.commits import speaks_for
+from bot.core.planning.offers import line
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.levels import Level
@@ -47,7 +48,7 @@ def guess(messages: Messages, word: str, known: Iterable[str]) -> str:
     near = get_close_matches(word, list(known), n=1)
     if near:
         return messages("guess", guess=code(near[0]))
-    return messages("guess_none", command=code(f"{COMMAND} explain"))
+    return messages("guess_none", command=code(line("explain")))
 
 
 def by_command(suite: Suite) -> bool:
@@ -87,7 +88,7 @@ def named(
 def _not_by_command(messages: Messages, word: str, suites: list[Suite]) -> Refusal:
     """Say why no command starts what ``word`` stands for."""
     if all(suite.start is Start.NATIVE for suite in suites):
-        again = code(f"{COMMAND} rerun {word}")
+        again = code(line("rerun", word))
         return Refusal(messages("refuse_native", suite=code(word), command=again))
     return Refusal(messages("refuse_no_command", suite=code(word)))
 
@@ -108,6 +109,12 @@ def commit_for(
     bare = _SHA_OPTION.sub("", command)
     again = code(f"{bare} --sha {pull.head_sha[:SHA_CHARS]}")
     return Refusal(messages("refuse_sha", sha=code(wanted), command=again))
+
+
+def head_moved(messages: Messages, sha: Sha, pull: Pull, todo: str) -> str:
+    """Say that a commit is a former head."""
+    old, new = code(short(sha)), code(short(pull.head_sha))
+    return messages("refuse_head", old=old, new=new, pull=f"#{pull.number}", todo=todo)
 
 
 def head_seen(
@@ -170,43 +177,67 @@ class Requester:
 
 
 def may_start(
-    messages: Messages, policy: Policy, name: str, requester: Requester
+    messages: Messages, policy: Policy, name: str, requester: Requester, again: str
 ) -> Allowed | Refusal:
-    """Return whether a person may start a suite on a commit."""
+    """Return whether a person may start a suite on a commit.
+
+    ``again`` is the line by which somebody else starts it; "" where no comment can.
+    """
     if policy.mode is Mode.DRY_RUN:
         return Refusal(messages("refuse_dry_run"))
     if name not in policy.suites:
         return Refusal(messages("refuse_gone", suite=code(name)))
-    rule, suite, person = policy.trust, policy.suites[name], requester.person
-    needed = level_for(rule, suite)
-    again = f"{COMMAND} {name} --sha {requester.sha[:SHA_CHARS]}"
-    if not person.may_start(needed):
+    suite, level = policy.suites[name], requester.person.level
+    needed = level_for(policy.trust, suite)
+    enough = requester.person.may_start(needed)
+    # GitHub's own rules let a native suite run.
+    approves = not (requester.trust.trusted or suite.start is Start.NATIVE)
+    if approves:
+        enough = enough and level.at_least(policy.trust.approve)
+        needed = max(needed, policy.trust.approve, key=list(Level).index)
+    if not enough:
         text = messages(
-            "refuse_level",
+            "refuse_start" if approves else "refuse_level",
             suite=code(name),
             tier=suite.tier.value,
+            sha=code(short(requester.sha)),
             needed=messages(f"level_{needed}"),
-            level=messages(f"level_{person.level}"),
-            command=code(again),
+            level=messages(f"level_{level}"),
+            todo=_ask(messages, needed, again),
         )
         return Refusal(text)
-    if requester.trust.trusted or suite.start is Start.NATIVE:  # GitHub's own rules let it run
-        return Allowed()
-    refusal = may_approve(messages, rule, requester)
-    return refusal or Allowed(approves=True)
+    return (_own(messages, needed, requester, again) if approves else None) or Allowed(approves)
+
+
+def _ask(messages: Messages, needed: Level, again: str) -> str:
+    """Say whom to ask for what."""
+    level = messages(f"level_{needed}")
+    if not again:
+        return messages("ask_click", needed=level)
+    return messages("ask_comment", needed=level, command=code(again))
 
 
 def may_approve(messages: Messages, rule: Trust, requester: Requester) -> Refusal | None:
     """Refuse an approval by somebody without the level, or of what may be one's own commit."""
-    again = code(f"{COMMAND} approve --sha {requester.sha[:SHA_CHARS]}")
-    level = requester.person.level
-    needed = messages(f"level_{rule.approve}")
-    values = {"sha": code(short(requester.sha)), "needed": needed, "command": again}
-    if not level.at_least(rule.approve):
-        return Refusal(messages("refuse_approve", level=messages(f"level_{level}"), **values))
+    again, level = line("approve", sha=requester.sha), requester.person.level
+    if level.at_least(rule.approve):
+        return _own(messages, rule.approve, requester, again)
+    text = messages(
+        "refuse_approve",
+        sha=code(short(requester.sha)),
+        needed=messages(f"level_{rule.approve}"),
+        level=messages(f"level_{level}"),
+        todo=_ask(messages, rule.approve, again),
+    )
+    return Refusal(text)
+
+
+def _own(messages: Messages, needed: Level, requester: Requester, again: str) -> Refusal | None:
+    """Refuse to approve what is, or may be, one's own commit."""
+    values = {"sha": code(short(requester.sha)), "command": code(again)}
     if requester.authorship.is_own(requester.person.account):
-        return Refusal(messages("refuse_own", **values))
-    if requester.authorship.may_be_own(level):
+        return Refusal(messages("refuse_own", needed=messages(f"level_{needed}"), **values))
+    if requester.authorship.may_be_own(requester.person.level):
         return Refusal(messages("refuse_pusher", **values))
     return None
 

@@ -11,6 +11,7 @@ from bot.core.model.selections import Cost, SelectionDetails, StoredSelection, S
 from bot.core.model.views import GateDue
 from bot.core.planning.attempts import AttemptMaker, PolicyAt, freeze
 from bot.core.planning.commits import Commit, runs_again, start
+from bot.core.planning.permissions import by_command
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.trust import Trusted
 from bot.core.policy.models import Mode, Start, Suite, Tier
@@ -111,6 +112,7 @@ def suite_selection(at: PolicyAt, choice: Choice) -> SuiteSelection:
         required=suite.is_required,
         auto=starts_by_itself(suite),
         native=suite.start is Start.NATIVE,
+        by_command=by_command(suite),
         essence=freeze(at, choice.suite, NOTHING).essence if choice.selected else "",
         labels=suite.runners,
     )

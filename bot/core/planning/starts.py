@@ -6,7 +6,6 @@ from datetime import datetime
 from bot.core.github.markdown import code
 from bot.core.messages import NOTHING, Message, Messages, quote
 from bot.core.messages.words import clock, number
-from bot.core.model.command import COMMAND
 from bot.core.model.ids import RepoId, short
 from bot.core.model.people import Account
 from bot.core.model.pulls import Approval
@@ -16,7 +15,8 @@ from bot.core.model.snapshot import Snapshot
 from bot.core.model.views import GateDue
 from bot.core.planning import attempts
 from bot.core.planning.commits import rerun_request, speaks_for
-from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
+from bot.core.planning.offers import line, start_line
+from bot.core.planning.permissions import Allowed, Refusal, Requester, by_command, may_start
 from bot.core.planning.plan import AuditEntry, Restated, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import Evaluation, restated
@@ -78,7 +78,8 @@ class Starter:
         self, request: StartRequest, name: str, now: datetime
     ) -> tuple[Allowed | Refusal, str]:
         """Return whether a suite may be started, and the rule that decides."""
-        answer = may_start(self._messages, request.evaluation.at.policy, name, request.requester)
+        policy, again = request.evaluation.at.policy, _again(request, name)
+        answer = may_start(self._messages, policy, name, request.requester, again)
         if isinstance(answer, Refusal):
             return answer, "trust"
         if refusal := self._against_policy(request, name):
@@ -107,7 +108,7 @@ class Starter:
         before = attempts.latest(request.runs).get(name)
         if before is None or before.state is State.DONE:
             return None
-        values = {"suite": code(name), "command": code(f"{COMMAND} cancel {name}")}
+        values = {"suite": code(name), "todo": self._end_first(request, before)}
         if request.settings:
             return Refusal(self._messages("refuse_set_open", **values))
         open_labels = [item.name for item in before.snapshot.labels]
@@ -116,6 +117,13 @@ class Starter:
             label = code(request.runner)
             return Refusal(self._messages("refuse_runner_open", label=label, **values))
         return None
+
+    def _end_first(self, request: StartRequest, open_run: Run) -> str:
+        """Say how to end an open attempt: a cancel ends only what runs for this pull."""
+        claimants = next(item.claimants for item in request.runs if item.run == open_run)
+        if {claimant.number for claimant in claimants} == {request.evaluation.pull.number}:
+            return self._messages("cancel_first", command=code(line("cancel", open_run.suite)))
+        return self._messages("wait_first")
 
     def _not_settable(self, name: str, suite: Suite, key: str, value: str) -> Refusal:
         may = ", ".join(f"{code(one)} ({code(glob)})" for one, glob in suite.settable.items())
@@ -136,12 +144,13 @@ class Starter:
         if request.spent.total < limit:
             return None
         until = request.spent.below(limit, now)
+        again = _again(request, name, "--force")
         values = {
             "suite": code(name),
             "spent": used(request.spent.total),
             "limit": number(limit),
             "when": self._messages("refuse_hours_when", at=clock(until, now)) if until else "",
-            "command": code(f"{COMMAND} {name} --force"),
+            "todo": self._messages("refuse_hours_force", command=code(again)) if again else "",
         }
         return Refusal(self._messages("refuse_hours", **values))
 
@@ -163,6 +172,18 @@ class Starter:
     def again(self, candidate: RunClaimants, who: Account, now: datetime) -> attempts.NewRun:
         """Make the next attempt of a run that is of no pull request, with its own snapshot."""
         return attempts.AttemptMaker(now, self._new_id).make(rerun_request(candidate, who))
+
+
+def _again(request: StartRequest, name: str, force: str = "") -> str:
+    """Return the line that asks for a suite as it was asked for; "" if none can force its start."""
+    suite, sha = request.evaluation.at.policy.suites.get(name), request.requester.sha
+    if suite is None or (force and not by_command(suite)):
+        return ""
+    if request.failed_only and not force:
+        return line("rerun", name, sha=sha)
+    runner = ("--runner", request.runner) if request.runner else ()
+    settings = [word for key, value in request.settings for word in ("--set", f"{key}={value}")]
+    return start_line(name, *runner, *settings, *filter(None, [force]), sha=sha)
 
 
 def _attempt(request: StartRequest, name: str) -> attempts.AttemptRequest:

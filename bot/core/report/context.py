@@ -6,9 +6,9 @@ from urllib.parse import quote
 from bot.core.github import markdown
 from bot.core.messages import Field, Messages
 from bot.core.messages.words import short
-from bot.core.model.command import COMMAND
 from bot.core.model.runs import Run
 from bot.core.model.views import Button
+from bot.core.planning.offers import line, start_line
 from bot.core.report.redaction import Redactor
 
 
@@ -66,7 +66,11 @@ class MarkdownWriter:
 
     def command(self, *words: str) -> str:
         """Return a command to type, as code."""
-        return markdown.code(" ".join((COMMAND, *words)))
+        return markdown.code(line(*words))
+
+    def start(self, *suites: str) -> str:
+        """Return the command that starts suites, as code."""
+        return markdown.code(start_line(*suites))
 
     def link(self, key: str, url: str) -> str:
         """Return a link; "" if there is no address."""

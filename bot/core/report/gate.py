@@ -208,14 +208,21 @@ def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
             key = "gate_rerun_group" if _of_group(view) else "gate_rerun"
             text = writer.text(key, command=command)
         case GateReason.DRAFT:
-            text = writer.text("gate_draft_why", command=writer.command("run"))
+            drafts = stand.at(SuiteState.DRAFT)
+            now = any(line.by_command and not line.heavy for line in drafts)
+            start = writer.text("gate_draft_now", command=writer.command("run")) if now else ""
+            text = sentences(writer.text("gate_draft_why"), start)
         case GateReason.GITHUB:
             urls = {line.run.actions_url for line in stand.at(SuiteState.GITHUB) if line.run}
             links = [link for url in sorted(urls) if (link := writer.link("link_actions", url))]
             text = writer.text("gate_github_why", links=listing(links, limit=20))
         case GateReason.COMMAND:
-            names = [line.suite for line in stand.required if line.stand is SuiteState.COMMAND]
-            text = writer.text("gate_command_why", command=writer.command(*names))
+            wanted = [line for line in stand.required if line.stand is SuiteState.COMMAND]
+            names = [line.suite for line in wanted]
+            start = writer.start(*names)
+            if not all(line.by_command for line in wanted):
+                start = writer.command("rerun", *names)  # of any suite that has run
+            text = writer.text("gate_command_why", command=start)
         case _:
             return ""
     return text
@@ -223,7 +230,9 @@ def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
 
 def _heavy(writer: MarkdownWriter, stand: Standing) -> Section:
     """List the suites that only a command starts, with costs, and runs that do not count."""
-    by_command = [line for line in stand.lines if line.heavy and not _shown(line)]
+    by_command = [
+        line for line in stand.lines if line.heavy and line.by_command and not _shown(line)
+    ]
     parts = []
     if by_command:
         commands = "; ".join(_heavy_one(writer, line) for line in by_command)
@@ -237,7 +246,7 @@ def _heavy(writer: MarkdownWriter, stand: Standing) -> Section:
 
 
 def _heavy_one(writer: MarkdownWriter, line: SuiteLine) -> str:
-    command = writer.command(line.suite)
+    command = writer.start(line.suite)
     if not line.cost.npu_hours:
         return command
     npus = writer.count("npu", line.cost.nodes * line.cost.npus)

@@ -90,6 +90,7 @@ class SuiteLine:
     auto: bool  # starts by itself
     heavy: bool
     native: bool  # GitHub starts it
+    by_command: bool  # a command that names it starts it
     cost: Cost
     run: Run | None
     stand: SuiteState
@@ -174,6 +175,7 @@ def _line(view: GateView, found: list[_Selected], attempts: list[Run]) -> SuiteL
         auto=auto,
         heavy=first.tier is Tier.HEAVY,
         native=native,
+        by_command=all(item.by_command for _, item in found),
         cost=first.cost,
         run=run,
         passed_at=elsewhere,

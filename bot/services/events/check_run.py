@@ -10,14 +10,15 @@ from datetime import timedelta
 from bot.core.github.events import CheckRunEvent, CheckSuiteEvent
 from bot.core.github.markdown import code, prose
 from bot.core.messages import Message
-from bot.core.model.command import COMMAND, SHA_CHARS
 from bot.core.model.ids import short
+from bot.core.model.pulls import Pull
 from bot.core.model.runs import Run, State
 from bot.core.model.views import GateDue
 from bot.core.planning import permissions
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import rerun_candidates, suites_to_rerun
 from bot.core.planning.merge_group import waiting_group
+from bot.core.planning.offers import line
 from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.shared import meant_pull
@@ -135,7 +136,7 @@ class CheckRuns(Service):
         sha = code(short(request.requester.sha))
         if request.requester.trust.trusted:
             return self._messages("nothing_to_rerun", sha=sha)
-        command = code(f"{COMMAND} approve --sha {request.requester.sha[:SHA_CHARS]}")
+        command = code(line("approve", sha=request.requester.sha))
         why = prose(self._messages.render(request.requester.trust.why))
         return self._messages("refuse_trust", sha=sha, why=why, command=command)
 
@@ -148,7 +149,7 @@ class CheckRuns(Service):
         runs = await self._store.runs.at(event.repo.id, event.sha)
         candidates = rerun_candidates(runs, group=group is not None)
         if not candidates and group is None:
-            return self._not_a_head(event, target)
+            return await self._not_a_head(event, target)
         builder = PlanBuilder()
         for name in suites_to_rerun(candidates, target.run):
             if await self._is_repeated(event, name):
@@ -165,13 +166,32 @@ class CheckRuns(Service):
             text = self._messages("nothing_to_rerun", sha=code(short(event.sha)))
         return self._refused(event, target, text, *builder.audit)
 
-    def _not_a_head(self, event: Click, target: Target) -> Plan:
-        todo = self._messages(
-            "refuse_pin", command=code(f"{COMMAND} --sha {event.sha[:SHA_CHARS]}")
-        )
-        text = self._messages("refuse_head", old=code(short(event.sha)), todo=todo)
+    async def _not_a_head(self, event: Click, target: Target) -> Plan:
+        """Answer a click on a former head of an open pull request, or on a commit of none."""
+        pulls = await self._store.pulls.ever_at(event.repo.id, event.sha)
+        pull = next((pull for pull in pulls if pull.open), None)
+        old = code(short(event.sha))
+        text = self._messages("refuse_no_head", old=old)
+        if pull:
+            command = code(await self._for_former_head(event, target, pull))
+            key = "refuse_head_now" if target.approves else "refuse_pin"
+            todo = self._messages(key, old=old, command=command) if command else ""
+            text = permissions.head_moved(self._messages, event.sha, pull, todo)
         refused = self._entry(event, target.verb, "head", allowed=False)
         return self._refused(event, target, text, refused)
+
+    async def _for_former_head(self, event: Click, target: Target, pull: Pull) -> str:
+        """Return the comment for a click on a former head; "" if there is nothing to run again."""
+        if target.approves:
+            return line("approve", sha=pull.head_sha)
+        at = await self._policies.of(event.repo, pull.base_ref)
+        if not isinstance(at, PolicyAt):
+            return ""
+        runs = await self._store.runs.at(event.repo.id, event.sha)
+        names = [target.run.suite] if target.run else permissions.not_green(runs, at)
+        if at.policy.suites.keys().isdisjoint(names):
+            return ""
+        return line("rerun", *(names if target.run else ()), sha=event.sha)
 
     async def _start_again(
         self, event: Click, candidate: RunClaimants, builder: PlanBuilder
@@ -185,7 +205,7 @@ class CheckRuns(Service):
         person = await self._pulls.trust.person(event.repo, at, event.sender)
         trust = Trusted(True, Message("trust_no_pull"))
         requester = permissions.Requester(person, event.sha, Authorship(frozenset()), trust)
-        answer = permissions.may_start(self._messages, at.policy, before.suite, requester)
+        answer = permissions.may_start(self._messages, at.policy, before.suite, requester, "")
         allowed = isinstance(answer, permissions.Allowed)
         builder.audit.append(self._entry(event, f"rerun {before.suite}", "trust", allowed=allowed))
         if isinstance(answer, permissions.Refusal):

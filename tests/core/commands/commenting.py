@@ -1,5 +1,6 @@
 """A comment on a pull request, and what is known when its commands are carried out."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
@@ -32,6 +33,7 @@ from tests.core.policies import loaded, with_suite
 COMMAND = "/ascend-e2e"
 NAMED = "0123456789ab"  # a commit in a command
 MESSAGES = Messages()
+_USAGES = frozenset(USAGES.values())
 POLICY = loaded(
     with_suite("paths: ['src/**']")
     + "  heavy: {workflow: h.yml, runners: [npu-16], tier: heavy, paths: ['src/**']}\n"
@@ -57,6 +59,15 @@ def mistake(text: str) -> str:
     found = read(text)
     assert isinstance(found, Mistake)
     return found.text
+
+
+def offered(text: str) -> list[str]:
+    """Return the commands that a text offers to type; each has to be one."""
+    lines = [line for line in re.findall(rf"`({COMMAND}[^`]*)`", text) if line not in _USAGES]
+    for line in lines:
+        (command,) = parse(MESSAGES, line)
+        assert not isinstance(command, Mistake), command.text
+    return lines
 
 
 def commented(

@@ -40,6 +40,7 @@ POLICY = loaded(
     + "    paths: ['**']\n"
 )
 RULE = POLICY.trust
+AGAIN = "/ascend-e2e rerun unit"
 AT = PolicyAt(POLICY, "main", "p" * 40)
 
 
@@ -172,7 +173,7 @@ def test_without_a_known_head_the_last_change_counts(
         ("nightly", requester(Level.TRIAGE), "needs write permission"),
         ("nightly", requester(Level.NONE, listed=True), Allowed()),
         ("unit", requester(Level.WRITE, trusted=False), Allowed(approves=True)),
-        ("unit", requester(Level.TRIAGE, trusted=False), "Approving"),
+        ("unit", requester(Level.TRIAGE, trusted=False), "is not approved: starting `unit`"),
         (
             "unit",
             requester(Level.PULL, trusted=False, listed=True),
@@ -183,7 +184,7 @@ def test_without_a_known_head_the_last_change_counts(
     ],
 )
 def test_who_may_start_a_suite(suite: str, who: Requester, allowed: Allowed | str) -> None:
-    answer = may_start(SAY, POLICY, suite, who)
+    answer = may_start(SAY, POLICY, suite, who, AGAIN)
     assert allowed in text_of(answer) if isinstance(allowed, str) else answer == allowed
 
 
@@ -191,13 +192,21 @@ def test_a_dry_run_starts_nothing() -> None:
     dry = POLICY.model_copy(update={"mode": "dry_run"})
     policy = loaded(with_suite() + "mode: dry_run\n")
     assert dry.mode == policy.mode
-    assert "dry_run" in text_of(may_start(SAY, policy, "unit", requester(Level.ADMIN)))
+    assert "dry_run" in text_of(may_start(SAY, policy, "unit", requester(Level.ADMIN), AGAIN))
 
 
 def test_approving_needs_the_level_and_another_person() -> None:
     assert may_approve(SAY, RULE, requester(Level.WRITE)) is None
     assert "needs write" in text_of(may_approve(SAY, RULE, requester(Level.TRIAGE)))
     assert "own commit" in text_of(may_approve(SAY, RULE, requester(Level.ADMIN, login="ANN")))
+
+
+@pytest.mark.parametrize(
+    ("again", "told"), [(AGAIN, f"to comment `{AGAIN}`."), ("", "to press *Re-run*.")]
+)
+def test_somebody_with_the_level_can_be_asked_for_it(again: str, told: str) -> None:
+    text = text_of(may_start(SAY, POLICY, "unit", requester(Level.PULL), again))
+    assert text.endswith(f"Ask somebody with triage permission {told}")
 
 
 @pytest.mark.parametrize(
@@ -240,7 +249,7 @@ def test_an_unknown_pusher_may_be_the_approver_unless_they_maintain(
 ) -> None:
     known = requester(level, trusted=False)
     unknown = replace(known, authorship=replace(known.authorship, pusher_known=False))
-    answers = (may_approve(SAY, RULE, unknown), may_start(SAY, POLICY, "unit", unknown))
+    answers = (may_approve(SAY, RULE, unknown), may_start(SAY, POLICY, "unit", unknown, AGAIN))
     for answer in answers:
         assert isinstance(answer, Refusal) is refused
         if refused:

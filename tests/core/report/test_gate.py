@@ -1,6 +1,7 @@
 """Where the gate stands, by table; which buttons it offers; what it replaces."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -12,6 +13,7 @@ from bot.core.policy.models import Mode, Tier
 from bot.core.report.gate import gate_check
 from bot.core.report.standing import GateState, gate_state
 from tests.core import views as s
+from tests.core.commands.commenting import offered
 
 OPEN = GateState("in_progress", None)
 GREEN = GateState("completed", "success")
@@ -187,6 +189,25 @@ def test_a_suite_without_cost_is_listed_without() -> None:
     assert "Heavy, by command: `/ascend-e2e b`." in summary
     assert "NPU-hours" not in summary
     assert "native" not in summary
+
+
+LATER = partial(s.chosen, "a", auto=False, by_command=False)
+
+
+@pytest.mark.parametrize(
+    ("view", "lines"),
+    [
+        (s.gate(s.selection(s.chosen(), draft=True)), ["/ascend-e2e run"]),
+        (s.gate(s.selection(LATER(tier=Tier.HEAVY), draft=True)), []),
+        (s.gate(s.selection(s.chosen("a", auto=False))), ["/ascend-e2e a"]),
+        (s.gate(s.selection(s.chosen("reruns", auto=False))), ["/ascend-e2e run reruns"]),
+        (s.gate(s.selection(LATER())), ["/ascend-e2e rerun a"]),
+        (s.gate(s.selection(LATER(tier=Tier.HEAVY, required=False))),
+         ["/ascend-e2e explain"]),
+    ],
+)  # fmt: skip
+def test_a_gate_offers_only_commands_that_start_something(view: GateView, lines: list[str]) -> None:
+    assert offered(gate_check(view, s.CTX, s.NOW).summary) == lines
 
 
 def test_a_result_that_does_not_count_yet_is_shown_with_the_file_that_is_to_blame() -> None:

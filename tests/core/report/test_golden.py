@@ -26,6 +26,7 @@ from bot.core.report.reply import reply_body
 from bot.core.report.suite import suite_check
 from tests.core import views as s
 from tests.core.building import with_changes
+from tests.core.commands.commenting import offered
 from tests.core.proposed import PROPOSED
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -285,7 +286,11 @@ def _refusals() -> str:
                 tier=Tier.HEAVY,
                 needed=Level.WRITE,
                 level=Level.TRIAGE,
-                command=code("/ascend-e2e nightly-gspo-qwen3-8b --sha 9f8e7d6c5b4a"),
+                todo=messages(
+                    "ask_comment",
+                    needed=Level.WRITE,
+                    command=code("/ascend-e2e nightly-gspo-qwen3-8b --sha 9f8e7d6c5b4a"),
+                ),
             ),
             messages(
                 "refuse_moved",
@@ -365,6 +370,11 @@ def test_a_report_reads_as_its_golden_file(name: str) -> None:
 
 def test_every_golden_file_is_a_case() -> None:
     assert {path.stem for path in GOLDEN.iterdir()} == set(CASES)
+
+
+def test_each_command_of_a_report_can_be_typed() -> None:
+    lines = [line for path in GOLDEN.iterdir() for line in offered(path.read_text("utf-8"))]
+    assert len(lines) > 50
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -244,9 +244,9 @@ def test_a_rerun_needs_the_tiers_level_and_no_approval(level: Level) -> None:
         Authorship(frozenset({account("bob")})),
         Trusted(False, quote("a stranger")),
     )
-    answer = may_start(Messages(), POLICY, "own", asked)
+    answer = may_start(Messages(), POLICY, "own", asked, "")
     assert answer == Allowed() if level is Level.TRIAGE else isinstance(answer, Refusal)
-    assert isinstance(may_start(Messages(), POLICY, "unit", asked), Refusal)
+    assert isinstance(may_start(Messages(), POLICY, "unit", asked, ""), Refusal)
 
 
 def test_a_refused_rerun_says_what_github_runs_again() -> None:

@@ -3,7 +3,11 @@
 REPLIES = {
     "reply_for": "{command} on {sha}",
     "refuse_level": "{suite} is a {tier} suite: starting it needs {needed} permission here, and "
-    "you have {level}. Ask somebody with {needed} permission to comment {command}.",
+    "you have {level}. {todo}",
+    "refuse_start": "{sha} is not approved: starting {suite} on it needs {needed} permission here, "
+    "and you have {level}. {todo}",
+    "ask_comment": "Ask somebody with {needed} permission to comment {command}.",
+    "ask_click": "Ask somebody with {needed} permission to press *Re-run*.",
     "refuse_moved": "The head moved from {old} to {new} {span} before your comment. "
     "If you mean the new one: {command}.",
     "refuse_moved_after": "The head moved from {old} to {new} after your comment was written. "
@@ -41,15 +45,16 @@ REPLIES = {
     "For the head: {command}.",
     "refuse_unseen": "The head {new} may be newer than what you saw. If you mean it: {command}.",
     "refuse_approve": "Approving {sha} needs {needed} permission here, and you have {level}. "
-    "Ask somebody with {needed} permission to comment {command}.",
+    "{todo}",
     "refuse_own": "{sha} is your own commit: somebody else with {needed} permission has to "
     "approve it: {command}.",
     "refuse_pusher": "GitHub does not show who pushed {sha}, so it may be your own commit. "
     "Somebody with maintain permission has to approve it: {command}.",
-    "refuse_head": "{old} is not the head of an open pull request any more. "
-    "Nothing was started. {todo}",
-    "refuse_pin": "To run that commit all the same: {command}.",
-    "refuse_head_now": "The head is {new}: {command}.",
+    "refuse_head": "{old} is not the head of {pull} any more, that is {new} now. Nothing was "
+    "started. {todo}",
+    "refuse_no_head": "{old} is not the head of an open pull request. Nothing was started.",
+    "refuse_pin": "To run {old} again all the same, comment {command} there.",
+    "refuse_head_now": "For the head: {command}.",
     "refuse_cancel": "Cancelling {suite} needs {needed} permission here, and you have {level}.",
     "refuse_rate": "More than {limit} commands in a minute: {n} more is not looked at. | "
     "More than {limit} commands in a minute: {n:,} more are not looked at.",
@@ -57,21 +62,26 @@ REPLIES = {
     "refuse_set": "{key} of {suite} may not be set to {value}: it was not started. "
     "Settable: {may}.",
     "refuse_set_none": "Nothing of {suite} may be set, so not {key} either: it was not started.",
-    "refuse_set_open": "An attempt of {suite} is open on this commit, with other inputs. "
-    "Cancel it first: {command}.",
+    "refuse_set_open": "An attempt of {suite} is open on this commit, with other inputs. {todo}",
     "refuse_runner_open": "An attempt of {suite} is open on this commit, not for {label} alone. "
-    "Cancel it first: {command}.",
+    "{todo}",
+    "cancel_first": "Cancel it first: {command}.",
+    "wait_first": "It does not run for this pull request alone, so wait for its end.",
     "refuse_force": "`--force` needs maintain permission here, and you have {level}: "
     "{suite} was not started.",
     "refuse_hours": "{spent} of {limit} NPU-hours of the last 24 h are used: {suite} was not "
-    "started.{when} Somebody with maintain permission can override it: {command}.",
+    "started.{when}{todo}",
+    "refuse_hours_force": " Somebody with maintain permission can override it: {command}.",
     "refuse_hours_when": " There is room again at {at}.",
     "refuse_runner": "{suite} does not run on {label}, only on {known}. It was not started.",
     "nothing_runs": "Nothing has run on {sha}.",
     "refuse_trust": "{sha} waits for an approval ({why}). Press **Approve & run** on the gate, "
     "or comment {command}.",
-    "nothing_selected": "No suite is selected by the files of {sha}, so nothing was started. "
-    "Name one: {names}.",
+    "nothing_selected": "The files of {sha} select no standard suite that a command starts. "
+    "Nothing was started. {todo}",
+    "files_unknown": "The files of the former head {sha} are not known any more. Nothing was "
+    "started. {todo}",
+    "name_one": "Name a suite: {names}.",
     "nothing_to_rerun": "Every suite of {sha} that has run is green or still runs; "
     "nothing was started.",
     "nothing_yet": "Nothing has started: {sha} waits for an approval ({why}).",

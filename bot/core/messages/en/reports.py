@@ -159,8 +159,8 @@ REPORTS = {
     "gate_uncounted": "What GitHub runs by itself does not count until then: "
     "the change edits {path}, so it may have rewritten it.",
     "gate_draft": "Draft: nothing started",
-    "gate_draft_why": "Suites start when the pull request is marked as ready for review, "
-    "or by {command}.",
+    "gate_draft_why": "Suites start when the pull request is marked as ready for review.",
+    "gate_draft_now": "To start them now, comment {command}.",
     "gate_command": "Waiting for a command: {suites}",
     "gate_command_why": "Required, and not started by itself: comment {command}.",
     "gate_github": "Waiting for an approval on GitHub: {suites}",
