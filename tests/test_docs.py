@@ -8,9 +8,14 @@ from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
+from click import Context, Group
 from packaging.requirements import Requirement
 
-from bot.cli import COMMANDS
+from bot.cli import COMMANDS, main
+from bot.core.commands.parser import parse
+from bot.core.commands.verb import Mistake
+from bot.core.messages import Messages
+from bot.core.model.command import COMMAND
 from bot.core.policy.loading import load_policy
 from bot.core.policy.models import Policy
 from bot.settings import Settings
@@ -43,9 +48,9 @@ def test_the_example_environment_lists_each_setting_and_no_other() -> None:
 
 
 def test_the_readme_lists_each_command() -> None:
-    assert set(re.findall(r"`ascend-ci ([a-z-]+)", first_cells(section("Command line")))) == set(
-        COMMANDS
-    )
+    assert set(
+        re.findall(r"(?:`|^)ascend-ci ([a-z-]+)", first_cells(section("Command line")))
+    ) == set(COMMANDS)
 
 
 def test_the_procfile_starts_commands_that_there_are() -> None:
@@ -58,6 +63,31 @@ def test_the_procfile_starts_commands_that_there_are() -> None:
 def test_the_policy_in_the_readme_is_one() -> None:
     text = section("The policy in short").split("```yaml\n")[1].split("```")[0]
     assert isinstance(load_policy(text.encode()), Policy)
+
+
+TYPED = [
+    *PAGES,
+    ROOT / "config/env.example",
+    *sorted((ROOT / "config").rglob("*.y*ml")),
+    *sorted((ROOT / "bot/core/messages/en").glob("*.py")),
+    *sorted((ROOT / "bot/cli").rglob("*.py")),
+]
+
+
+@pytest.mark.parametrize("page", TYPED, ids=lambda page: page.name)
+def test_a_command_that_a_text_names_can_be_typed(page: Path) -> None:
+    text = page.read_text()
+    for verb, rest in re.findall(r"(?:`|^)ascend-ci ([a-z-]+)([^`\n>|#&]*)", text, re.MULTILINE):
+        command = main.get_command(Context(main), verb)
+        if isinstance(command, Group) and rest:
+            command = command.get_command(Context(command), rest.split()[0])
+        assert command or verb == "policy", verb  # the name of a check run
+        known = {option for param in command.params for option in param.opts} if command else set()
+        assert set(re.findall(r"--[a-z-]+", rest)) <= known, (verb, rest)
+    for line in re.findall(rf"`({COMMAND}[^`]*)`", text):
+        plain_line = re.sub(r"[\[\]]", "", line).replace("SHA", "0123456789ab")
+        (read,) = parse(Messages(), plain_line)
+        assert not isinstance(read, Mistake), line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
