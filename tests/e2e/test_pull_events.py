@@ -295,9 +295,17 @@ async def test_a_push_waits_a_moment_for_further_ones_but_its_check_does_not(
     shas = []
     for text in "23":
         world.github.people.push(pull, {"verl/a.py": text})
-        await world.settle()
+        await world.github.deliveries.idle()
+        # The check run may be there first: its reason is shown as soon as it is known.
+        for loop in ("inbox", "reporter", "runner", "reporter"):
+            await world.bot.step(loop)()
         shas.append(pull.head_sha)
-        assert world.check("unit", pull.head_sha).status == "queued"
+        check = world.check("unit", pull.head_sha)
+        assert (check.status, check.title) == (
+            "queued",
+            "Queued: waiting a moment for further pushes",
+        )
+        await world.settle()
         await world.pass_time(40)
         assert len(world.github.runs()) == 1
     await world.pass_time(25)

@@ -22,11 +22,20 @@ from bot.telemetry import get_log
 
 # States whose begin a person should see at once; the others are shown with the next progress.
 _SHOWN_AT_ONCE = {State.NEEDS_APPROVAL, State.RUNNING, State.CANCELLING, State.DONE}
+# Reasons that every run has in turn, and that its state says already.
+_USUAL = frozenset({"waits_dispatched", "waits_label", "waits_runner", "waits_github", "waits_log"})
 
 
-def _gist(why: str) -> str:
+def _gist(why: Message) -> str:
     """Return a reason without its numbers and times: a change of those alone is no news."""
-    return re.sub(r"\d+", "", why)
+    return "" if why.key in _USUAL else re.sub(r"\d+", "", why)
+
+
+def _is_news(run: Run, before: Run) -> bool:
+    """Return True if a run has a reason to wait, or a trouble, that it did not have before."""
+    if run.state is State.FINISHING:  # the verdict's reason, which is shown with the end
+        return False
+    return _gist(run.why) not in {"", _gist(before.why)}
 
 
 def _cause(claimed: ClaimedRun) -> str:
@@ -49,8 +58,8 @@ class Ledger(Service):
         changed = run.state is not before.state
         # Places in a long queue shift all the time, so a new place alone is only progress.
         queues = (run.queue_position is None) != (before.queue_position is None)
-        reason = bool(run.why) and run.why.key != before.why.key  # a new one is news
-        at_once = (changed and run.state in _SHOWN_AT_ONCE) or queues or reason or result.show
+        told = changed and run.state in _SHOWN_AT_ONCE
+        at_once = told or queues or _is_news(run, before) or result.show
         moved = run.why != before.why or run.queue_position != before.queue_position
         await self._save(claimed, replace(result, run=run, show=at_once, progress=changed or moved))
 
@@ -69,12 +78,10 @@ class Ledger(Service):
         place = answer if isinstance(answer, QueuePosition) else None
         why = answer.why if isinstance(answer, Blocked) else NOTHING
         run = replace(claimed.run, state=State.QUEUED, queue_position=place, why=why)
-        news = _gist(why) != _gist(claimed.run.why)
-        if isinstance(answer, QueuePosition) or not news:
-            await self.save(claimed, SaveRun(run, due))
-            return
-        entry = self._entry(run, "start", answer.rule, allowed=False)
-        await self.save(claimed, SaveRun(run, due, audit=(entry,), show=True))
+        audit: tuple[AuditEntry, ...] = ()
+        if isinstance(answer, Blocked) and _is_news(run, claimed.run):
+            audit = (self._entry(run, "start", answer.rule, allowed=False),)
+        await self.save(claimed, SaveRun(run, due, audit=audit))
 
     async def stop_request(self, claimed: ClaimedRun, step: RequestStop) -> None:
         """Save that the run should stop because it reached a limit."""
