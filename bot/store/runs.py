@@ -20,7 +20,7 @@ from bot.store.audit import add_audit
 from bot.store.check_rows import bump_progress, bump_replies, bump_state
 from bot.store.columns import Time
 from bot.store.queue import lock_queue, release
-from bot.store.rows import OPEN_RUN, load, load_by_run, load_claimants, values
+from bot.store.rows import load, load_by_run, load_claimants, values
 from bot.store.run_reads import RunReads
 from bot.store.tables import claimants, rayjobs, run_events, runs
 from bot.store.workflow_jobs import end_jobs
@@ -53,14 +53,20 @@ class SaveRun:
     retry: Run | None = None  # attempt n + 1, takes over the claimants
     audit: tuple[AuditEntry, ...] = ()
     show: bool = False  # the check run and the gate changed
+    was_done: bool = False  # before this: what it left is being cleaned up
     progress: bool = False  # only the progress changed: shown when its interval allows
+
+    @property
+    def ends(self) -> bool:
+        """Return True if the run is done with this."""
+        return self.run.state is State.DONE and not self.was_done
 
 
 def due_runs() -> Select[Any]:
-    """Return the query of due runs that are not done, longest due first."""
+    """Return the query of due runs, longest due first; of done ones those that clean up."""
     return (
         select(runs.c.id)
-        .where(OPEN_RUN, runs.c.due <= leases.AT, runs.c.lease_until <= leases.AT)
+        .where(runs.c.due <= leases.AT, runs.c.lease_until <= leases.AT)
         .order_by(runs.c.due, runs.c.id)
     )
 
@@ -76,7 +82,7 @@ class Runs(RunReads):
     async def claim(
         self, owner: str, now: datetime, *, lease_s: float, limit: int
     ) -> tuple[ClaimedRun, ...]:
-        """Claim due runs that are not done, longest due first."""
+        """Claim due runs, longest due first."""
         asked = leases.claim_parameters(owner, now, lease_s=lease_s, limit=limit)
 
         async def work(conn: AsyncConnection) -> tuple[ClaimedRun, ...]:
@@ -154,7 +160,7 @@ def _ours(lease: leases.Lease, run: Run) -> ColumnElement[bool]:
 
 
 async def _write(conn: AsyncConnection, lease: leases.Lease, run: Run, **back: Any) -> bool:
-    """Write an open run's row and what gives it ``back``; False: the lease was lost."""
+    """Write a run's row and what gives it ``back``; False: the lease was lost."""
     row = {name: value for name, value in values(run).items() if name not in _FIXED}
     stop = row.pop("stop_request")
     chosen = bool(stop) and stop.kind is not StopReason.SUPERSEDE
@@ -174,7 +180,7 @@ def _written(*, chosen: bool, back: bool) -> Update:
     """
     stop: Any = bindparam("stop", type_=runs.c.stop_request.type)
     change = update(runs).where(
-        leases.still_held(runs, runs.c.id), runs.c.id == bindparam("of_run"), OPEN_RUN
+        leases.still_held(runs, runs.c.id), runs.c.id == bindparam("of_run")
     )
     change = change.values(
         stop_request=stop if chosen else func.coalesce(runs.c.stop_request, stop)
@@ -207,8 +213,8 @@ async def _write_back(
     conn: AsyncConnection, lease: leases.Lease, save: SaveRun, now: datetime
 ) -> bool:
     """Write the row and give the lease back; a poke since the claim keeps it due."""
-    done = save.run.state is State.DONE
-    due = {"due_if_poked": None if done else now, "due_then": None if done else save.due}
+    over = save.run.state is State.DONE and save.due is None
+    due = {"due_if_poked": None if over else now, "due_then": save.due}
     return await _write(conn, lease, save.run, pokes_then=lease.pokes, **due, **leases.FREE)
 
 
@@ -225,11 +231,10 @@ async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> 
         names = None if save.release_all else save.release
         await release(conn, run.repo_id, run.id, names, now)
     successor = None if save.retry is None else await _retry(conn, run.id, save.retry, now)
-    done = run.state is State.DONE
-    if done:
+    if save.ends:
         await conn.execute(update(rayjobs).where(rayjobs.c.run_id == run.id).values(due=None))
         await bump_replies(conn, run.id, successor, now)
-    if save.show or done:
+    if save.show or save.ends:
         await bump_state(conn, run, now)
     elif save.progress:
         await bump_progress(conn, run.id, now)
@@ -245,10 +250,9 @@ async def _retry(conn: AsyncConnection, run_id: RunId, retry: Run, now: datetime
 
 
 def _topics(save: SaveRun) -> tuple[Topic, ...]:
-    done = save.run.state is State.DONE
     chosen = (
         (Topic.RUNNER, bool(save.release or save.release_all or save.retry)),
         (Topic.FOLLOWER, bool(save.rayjobs)),
-        (Topic.REPORTER, save.show or save.progress or done or save.retry is not None),
+        (Topic.REPORTER, save.show or save.progress or save.ends or save.retry is not None),
     )
     return tuple(topic for topic, wanted in chosen if wanted)

@@ -11,7 +11,7 @@ from tests.e2e.cluster import LINES, ONE_TRY, RUNNING, Cluster
 from tests.e2e.people import say
 from tests.e2e.test_crashes import GITHUB_WRITES, Killed, Ticking, survive
 from tests.e2e.world import World
-from tests.submitter.faulty_submitter import Watch
+from tests.submitter.faulty_submitter import Name, Watch
 
 CALL_TRIES = 3  # of one call, in the adapter
 SMALL_POOL = ONE_TRY.replace("npus: 16, chip: a2}}", "npus: 8, chip: a2}}")  # one run at once
@@ -103,6 +103,45 @@ async def test_a_place_is_held_until_its_rayjob_is_gone_or_for_an_hour(cluster: 
     assert check.conclusion == "cancelled"
     assert "RayJobs may be left" in f"{check.title} {check.summary}"
     assert left(world) == 1
+
+
+SHORT = ONE_TRY.replace("rayjob: true\n", "rayjob: true\n    timeout_minutes: 60\n")
+
+
+async def test_a_dead_submitter_holds_up_no_verdict_at_the_time_limit_but_a_place(
+    cluster: Cluster,
+) -> None:
+    world, server = cluster.world, cluster.server
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": SHORT})
+    await world.settle()
+    detached, detaching = await alive(cluster, "a")
+    endless, running = await alive(cluster, "b")
+    waiting = world.open_pull(path="multi/c.py")
+    await world.pass_time(1)
+    dead: tuple[Name, ...] = ("healthz", "state", "list", "watch", "delete")
+    server.lack(*dead, code=503)
+    server.release.set()
+    await cluster.finish(detaching)
+    await world.pass_time(60 * 60)
+    assert running.cancelled
+    await world.pass_time(31)
+    ends = {cluster.check(pull).title: cluster.check(pull) for pull in (detached, endless)}
+    assert [check.conclusion for check in ends.values()] == ["failure", "timed_out"], ends
+    assert world.gate(endless.head_sha).conclusion == "failure"
+    await world.pass_time(20 * 60)
+    for pull in (detached, endless):
+        assert "deleting its RayJobs" in (cluster.check(pull).summary or "")
+    assert len(world.github.runs()) == 2  # no NPU is free until the RayJobs are known to be gone
+    await cluster.finish(running, "cancelled")
+    await world.restart()
+    server.have(*dead)
+    await world.until(lambda: len(world.github.runs()) == 3, every_s=60)
+    await world.pass_time(300)
+    assert world.github.runs()[-1].inputs["sha"] == waiting.head_sha
+    assert {(str(run.id), "1") for run in (detaching, running)} == set(server.deleted)
+    for pull in (detached, endless):
+        assert "deleting its RayJobs" not in (cluster.check(pull).summary or "")
+    assert left(world) == 0
 
 
 class Strike:

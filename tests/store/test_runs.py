@@ -162,11 +162,15 @@ async def test_a_stop_request_that_came_during_a_claim_survives_the_save(store: 
     assert (await claim(store)).run.stop_request == STOP
 
 
-async def test_a_done_run_is_never_claimed_saved_or_noted_again(store: Store) -> None:
+async def test_a_done_run_is_claimed_only_to_clean_up_and_never_saved_by_a_former_lease(
+    store: Store,
+) -> None:
     claimed = await one(store)
     assert await save(store, claimed, done(claimed.run), due=after(1))
-    assert await claims(store, 99) == ()
     assert not await store.runs.note(claimed.lease, claimed.run, (), NOW)
+    (cleaning,) = await claims(store, 2)
+    assert await save(store, cleaning, done(claimed.run), due=None, was_done=True)
+    assert await claims(store, 99) == ()
 
 
 async def test_a_retry_is_the_next_attempt_with_the_same_claimants(store: Store) -> None:

@@ -4,6 +4,7 @@ The decision depends only on what is stored. Asked twice, or after a crash, it i
 step is safe to take again.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bot.core.digest.result import UNKNOWN
@@ -14,14 +15,13 @@ from bot.core.runs import cancellation, native, steps
 from bot.core.runs.observed import Observed, fold
 from bot.core.runs.offline import LOOK_AT_LABEL, OFFLINE_AFTER
 from bot.core.runs.reconcile_input import ReconcileInput
-from bot.core.runs.verdict import TRUSTED_ENDS, UNSEEN_AFTER, Decided, Pending, judge
+from bot.core.runs.verdict import UNSEEN_AFTER, Decided, Pending, judge
 
 # When to search for a lost dispatch: GitHub's lists lag 1 to 3 s, and more under load.
 SEARCH_AFTER_S = (2, 5, 15, 40)
 DISPATCH_FOR = timedelta(minutes=10)
 NO_RUNNER_AFTER = timedelta(hours=24)  # GitHub itself gives up a queued job after a day
 DOUBT_AFTER = timedelta(minutes=5)  # GitHub's own answer lags its webhook by seconds
-FINISH_FOR = timedelta(minutes=10)  # the verdict waits so long for a log
 LOOK_EVERY = timedelta(seconds=15)  # for RayJobs: the submit job takes minutes to prepare
 _SLOW_LOOK = timedelta(minutes=1)  # in case no event comes
 
@@ -29,6 +29,14 @@ _SLOW_LOOK = timedelta(minutes=1)  # in case no event comes
 def decide(given: ReconcileInput) -> steps.Step:
     """Return the next step of a run."""
     observed = fold(given.run, given.run_events)
+    if given.run.state is State.DONE:
+        return cancellation.clean_up(given, observed)
+    step = _next(given, observed)
+    due = cancellation.verdict_due(given)
+    return _in_time(given, observed, step, due) if due else step
+
+
+def _next(given: ReconcileInput, observed: Observed) -> steps.Step:
     if observed.verdict is not None:
         return _finishing(given, observed)
     if given.run.actions_run_id is not None:
@@ -38,6 +46,34 @@ def decide(given: ReconcileInput) -> steps.Step:
     if given.run.snapshot.native and given.run.rerun_of is None:
         return native.wait_for_start(given, observed)
     return _before_dispatch(given)
+
+
+def _in_time(
+    given: ReconcileInput, observed: Observed, step: steps.Step, due: datetime
+) -> steps.Step:
+    """Let a run that reached a limit end in time, whoever does not answer."""
+    if isinstance(step, steps.End):
+        return step
+    if given.now >= due:
+        assert given.run.stop_request is not None
+        stopped = cancellation.end_stopped(given, given.run.stop_request)
+        verdict = observed.verdict or (step if isinstance(step, steps.Conclude) else stopped)
+        return _end(given, observed, verdict.outcome, verdict.why)
+    if isinstance(step, steps.Wait):
+        return replace(step, until=min(step.until or due, due))
+    if isinstance(step, steps.ReadEnd):
+        return replace(step, again=min(step.again, due - given.now))
+    return step
+
+
+def _end(given: ReconcileInput, observed: Observed, outcome: Outcome, why: Message) -> steps.End:
+    """End a run that did not pass, and begin to clean up what it leaves."""
+    return steps.End(
+        outcome,
+        cancellation.with_leftover(why, given, observed),
+        retry=_retry(given, observed, outcome),
+        cleans_up=cancellation.must_clean_up(given, observed),
+    )
 
 
 def _before_dispatch(given: ReconcileInput) -> steps.Step:
@@ -109,8 +145,6 @@ def _following(given: ReconcileInput, observed: Observed) -> steps.Step:
         return _conclude(given, observed, verdict)
     if stop is None and not (observed.cancel_at or observed.deletes):
         return _keep_running(given, observed, verdict)
-    if stop is None and observed.cancel_at is None and _over_time(given, observed):
-        return _at_time_limit(given, observed)  # its RayJobs are being deleted
     return cancellation.cancel(given, observed, stop or _reason_of_cancel(given))
 
 
@@ -170,27 +204,15 @@ def _verdict(given: ReconcileInput, observed: Observed) -> Pending | Decided | N
 
 
 def _conclude(given: ReconcileInput, observed: Observed, verdict: Decided) -> steps.Step:
-    """Save the verdict; a RayJob that may live on after a bad end is deleted first."""
+    """Save the verdict; a RayJob that may live on after a bad end is deleted first.
+
+    One that can't be deleted now does not hold up the verdict.
+    """
     if verdict.outcome is Outcome.SUCCESS:
         return steps.End(verdict.outcome, verdict.why)
-    if _rayjob_may_live(given, observed):
-        step = cancellation.delete_rayjobs(given, observed, verdict.why)
-        if step:
-            return step
-    return steps.Conclude(verdict.outcome, cancellation.with_leftover(verdict.why, observed))
-
-
-def _rayjob_may_live(given: ReconcileInput, observed: Observed) -> bool:
-    """Return True if a RayJob may live on after a bad end: it has not ended, or was not seen.
-
-    The submitter deletes by our run and attempt, so an unconfirmed id is safe. An unseen RayJob
-    gets a single try, because most runs that failed early have none.
-    """
-    if not given.run.snapshot.suite.rayjob:
-        return False
-    if not given.rayjobs:
-        return not observed.deletes
-    return any(job.final not in TRUSTED_ENDS for job in given.rayjobs)
+    if not observed.deletes and cancellation.rayjobs_may_live(given, observed):
+        return steps.DeleteRayJobs(1)
+    return steps.Conclude(verdict.outcome, verdict.why)
 
 
 def _keep_running(
@@ -258,12 +280,8 @@ def _at_time_limit(given: ReconcileInput, observed: Observed) -> steps.Step:
     """Stop a run at its time limit; a run whose end stays unknown is broken."""
     verdict = _verdict(given, observed)
     if isinstance(verdict, Pending) and verdict.unknown:
-        # The RayJob may live on unseen and hold its NPUs.
-        step = cancellation.delete_rayjobs(given, observed, verdict.why)
-        if step:
-            return step
-        why = cancellation.with_leftover(Message("run_limit_unknown", why=verdict.why), observed)
-        return steps.End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
+        why = Message("run_limit_unknown", why=verdict.why)
+        return _end(given, observed, Outcome.BROKEN, why)
     minutes = given.run.snapshot.suite.timeout_minutes
     return steps.RequestStop(StopReason.TIME_OUT, Message("run_limit_stop", minutes=minutes))
 
@@ -285,21 +303,21 @@ def _finishing(given: ReconcileInput, observed: Observed) -> steps.Step:
     if outcome is Outcome.FAILURE and observed.ended:
         why = _reason_now(given, observed, why)
     since = observed.verdict_at or given.now
-    if given.now - since >= FINISH_FOR:
-        return steps.End(outcome, why, retry=_retry(given, observed, outcome))
+    if given.now - since >= cancellation.READ_FOR:
+        return _end(given, observed, outcome, why)
     if observed.log is None and observed.ended:
         return steps.ReadLog()
     reading = [job for job in given.rayjobs if job.confirmed and not job.complete]
     if any(job.final != "NOT_FOUND" for job in reading):
-        return steps.Wait(State.FINISHING, since + FINISH_FOR, Message("waits_log"))
-    return steps.End(outcome, why, retry=_retry(given, observed, outcome))
+        return steps.Wait(State.FINISHING, since + cancellation.READ_FOR, Message("waits_log"))
+    return _end(given, observed, outcome, why)
 
 
 def _reason_now(given: ReconcileInput, observed: Observed, why: Message) -> Message:
     """Return the reason as known now: the end of the RayJob may be told after the verdict."""
     verdict = _verdict(given, observed)
     if isinstance(verdict, Decided) and verdict.outcome is Outcome.FAILURE:
-        return cancellation.with_leftover(verdict.why, observed)
+        return verdict.why
     return why
 
 

@@ -90,13 +90,23 @@ class Conclude:
 class End:
     """The run is done; ``retry`` says why a next attempt follows, "" if none does.
 
-    ``counts`` is False if the next attempt is no retry after an infrastructure failure.
+    ``counts`` is False if the next attempt is no retry after an infrastructure failure. With
+    ``cleans_up`` the run keeps its places until ``CleanedUp``, while its Actions run and its
+    RayJobs are stopped.
     """
 
     outcome: Outcome
     why: Message
     retry: Message = NOTHING
     counts: bool = True
+    cleans_up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedUp:
+    """Nothing of an ended run goes on any more, or stopping it was given up."""
+
+    why: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +120,6 @@ class Bind:
 
 
 Asking = ReadEnd | FindRayJobs | ReadLog | SendCancel | DeleteRayJobs  # of GitHub or the submitter
-Saving = Wait | RequestStop | Conclude | End | Bind  # needs only the database
+Saving = Wait | RequestStop | Conclude | End | CleanedUp | Bind  # needs only the database
 Starting = Acquire | Dispatch | Search
 Step = Asking | Saving | Starting

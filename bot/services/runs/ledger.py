@@ -14,7 +14,7 @@ from bot.core.planning.plan import AuditEntry
 from bot.core.queue.state import Blocked
 from bot.core.report.digest import cause_of
 from bot.core.runs.observed import fold
-from bot.core.runs.steps import Bind, Conclude, End, RequestStop, Wait
+from bot.core.runs.steps import Bind, CleanedUp, Conclude, End, RequestStop, Wait
 from bot.ports.wake import Topic
 from bot.services.workers import Deps, Service
 from bot.store.runs import ClaimedRun, SaveRun
@@ -115,7 +115,6 @@ class Ledger(Service):
     async def conclude(self, claimed: ClaimedRun, step: Conclude) -> None:
         """Save the verdict; from here on only logs are read."""
         now = self._clock.now()
-        self._alarm_leftovers(claimed)
         run = replace(claimed.run, state=State.FINISHING, why=step.why)
         verdict = ev.VerdictReached(step.outcome, step.why)
         run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, verdict)
@@ -124,8 +123,8 @@ class Ledger(Service):
     async def end(self, claimed: ClaimedRun, step: End) -> None:
         """Save the end and the next attempt, if one follows, in one transaction."""
         now = self._clock.now()
-        if claimed.run.state is not State.FINISHING:
-            self._alarm_leftovers(claimed)
+        if not step.cleans_up:
+            self._alarm_leftovers(claimed, step.why)
         run = replace(
             claimed.run,
             state=State.DONE,
@@ -141,16 +140,22 @@ class Ledger(Service):
         if retry:
             follows = ev.NextAttemptMade(retry.attempt, step.retry)
             told = (ev.RunEvent(run.id, ev.Source.RUNNER, now, follows),)
-        save = SaveRun(run, None, told, release_all=True, retry=retry, show=True)
+        due, free = (now, False) if step.cleans_up else (None, True)
+        save = SaveRun(run, due, told, release_all=free, retry=retry, show=True)
         await self._save(claimed, save)
 
-    def _alarm_leftovers(self, claimed: ClaimedRun) -> None:
+    async def cleaned_up(self, claimed: ClaimedRun, step: CleanedUp) -> None:
+        """Save that nothing of an ended run goes on, and give its places back."""
+        self._alarm_leftovers(claimed, step.why)
+        run = replace(claimed.run, why=step.why)
+        await self._save(claimed, SaveRun(run, None, release_all=True, show=True))
+
+    def _alarm_leftovers(self, claimed: ClaimedRun, why: Message) -> None:
         """Alarm the operators if RayJobs are left that nothing will delete."""
-        seen = fold(claimed.run, claimed.run_events)
-        if seen.leftover and not seen.deleted:
+        if why.key == "run_leftover":
             self._metrics.leftovers.inc()
             told = {"run": claimed.run.id, "actions_run": claimed.run.actions_run_id}
-            self._log.error("RayJobs may be left on the cluster", why=seen.leftover, **told)
+            self._log.error("RayJobs may be left on the cluster", why=why.fields["left"], **told)
 
     def _next_attempt(self, run: Run, step: End, now: datetime) -> Run:
         """Make the next attempt; the store gives it the claimants of this one."""
@@ -163,6 +168,7 @@ class Ledger(Service):
         return AttemptMaker(now, self._new_id).make(request)[0]
 
     async def _save(self, claimed: ClaimedRun, save: SaveRun) -> None:
+        save = replace(save, was_done=claimed.run.state is State.DONE)
         if not await self._store.runs.save(claimed.lease, save, self._clock.now()):
             self._log.warning(
                 "the lease of a run was lost; its step is taken again", run=save.run.id

@@ -120,7 +120,8 @@ class RunReconciler(Service):
         if run.state is State.QUEUED:
             await self._ledger.wait(claimed, steps.Wait(State.QUEUED, until, why))
         else:
-            await self._ledger.save(claimed, SaveRun(replace(run, why=why), until))
+            over = run.state is State.DONE  # its reason stands
+            await self._ledger.save(claimed, SaveRun(run if over else replace(run, why=why), until))
 
     @asynccontextmanager
     async def _keeping(self, claimed: ClaimedRun) -> AsyncIterator[None]:
@@ -140,6 +141,9 @@ class RunReconciler(Service):
         """Decide and carry out one step."""
         repo = await self._store.repos.get(claimed.run.repo_id)
         if repo is None or not repo.active:
+            if claimed.run.state is State.DONE:
+                await self._ledger.cleaned_up(claimed, steps.CleanedUp(claimed.run.why))
+                return
             end = steps.End(Outcome.BROKEN, Message("run_app_removed"))
             await self._ledger.end(claimed, end)
             return
@@ -178,7 +182,7 @@ class RunReconciler(Service):
                 await self._dispatcher.dispatch(claimed, repo, step)
             case steps.Search():
                 await self._dispatcher.search(claimed, repo, step)
-            case steps.Wait() | steps.RequestStop() | steps.Conclude() | steps.End() | steps.Bind():
+            case _ if isinstance(step, steps.Saving):
                 await self._save(claimed, step)
             case _:
                 await self._ask(claimed, repo, step)
@@ -193,6 +197,8 @@ class RunReconciler(Service):
                 await self._ledger.conclude(claimed, step)
             case steps.End():
                 await self._ledger.end(claimed, step)
+            case steps.CleanedUp():
+                await self._ledger.cleaned_up(claimed, step)
             case steps.Bind():
                 await self._ledger.bind(claimed, step)
             case _:

@@ -81,8 +81,9 @@ def waits(state: State) -> Wait:
     return Wait(state, ANY, ANY)
 
 
-def ends(outcome: Outcome, *, retried: bool = False) -> End:
-    return End(outcome, ANY, retry=FILLED if retried else NOTHING, counts=ANY)
+def ends(outcome: Outcome, *, retried: bool = False, cleans_up: bool = False) -> End:
+    retry = FILLED if retried else NOTHING
+    return End(outcome, ANY, retry=retry, counts=ANY, cleans_up=cleans_up)
 
 
 def concludes(outcome: Outcome) -> Conclude:

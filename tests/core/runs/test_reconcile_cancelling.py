@@ -5,9 +5,16 @@ from typing import Any
 import pytest
 
 from bot.core.messages import quote
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import RunEvent, VerdictReached
 from bot.core.model.runs import Outcome, Run, State, StopReason
-from bot.core.runs.steps import Conclude, DeleteRayJobs, End, SendCancel, Step, Wait
+from bot.core.runs.steps import (
+    Conclude,
+    DeleteRayJobs,
+    End,
+    SendCancel,
+    Step,
+    Wait,
+)
 from tests.core.building import (
     a_rayjob,
     a_stop_request,
@@ -15,6 +22,8 @@ from tests.core.building import (
     at,
     dispatched,
     ended,
+    learned,
+    log,
     started,
     told,
 )
@@ -25,12 +34,10 @@ from tests.core.runs.steps import (
     FORCE,
     GREEN,
     LIVE,
-    LOST,
     NOTHING_TO_CANCEL,
     PLAIN,
     RAY,
     STOP,
-    UNKNOWN_END,
     concludes,
     ends,
     failed_delete,
@@ -141,6 +148,16 @@ CANCELLING = [
     ),
     row(
         concludes(Outcome.CANCELLED),
+        "a delete failed, but its RayJob ended",
+        STOP,
+        CANCEL,
+        failed_delete(1, 12),
+        ended("cancelled", 12),
+        at_min=12.1,
+        rayjobs=(a_rayjob("FAILED"),),
+    ),
+    row(
+        concludes(Outcome.CANCELLED),
         "a leftover for 1 h",
         STOP,
         CANCEL,
@@ -181,30 +198,30 @@ CANCELLING = [
     ),
     row(
         concludes(Outcome.TIMED_OUT),
-        "time limit",
+        "time limit, in time",
         stopping(StopReason.TIME_OUT),
         CANCEL,
         DELETED,
-        ended("cancelled", 12),
-        at_min=12,
+        ended("cancelled", 10.4),
+        at_min=10.4,
     ),
     row(
         concludes(Outcome.TIMED_OUT),
-        "stall",
+        "stall, in time",
         stopping(StopReason.STALL),
         CANCEL,
         DELETED,
-        ended("cancelled", 12),
-        at_min=12,
+        ended("cancelled", 10.4),
+        at_min=10.4,
     ),
     row(
         concludes(Outcome.BROKEN),
-        "no runner",
+        "no runner, in time",
         stopping(StopReason.NO_RUNNER),
         CANCEL,
         DELETED,
-        ended("cancelled", 12),
-        at_min=12,
+        ended("cancelled", 10.4),
+        at_min=10.4,
     ),
     row(SendCancel(force=False), "superseded", PLAIN, at_min=5, wanted=False),
     row(
@@ -271,18 +288,37 @@ def test_deletes_back_off_to_five_minutes() -> None:
     assert waits == [10, 20, 40, 300, 300]
 
 
+FAILED_JOB = a_rayjob("FAILED")
+FAILED_DELETE, OVER = failed_delete(1, 12), ended("cancelled", 12)
+VERDICT = learned(VerdictReached(Outcome.CANCELLED, quote("cancelled by ann")), at(73))
+
+
 @pytest.mark.parametrize(
-    "step",
+    ("step", "left"),
     [
-        step_of(STOP, CANCEL, failed_delete(1, 12), ended("cancelled", 12), at_min=72),
-        step_of(RAY, ended("failure"), failed_delete(1, 30), at_min=90, rayjobs=(LIVE,)),
-        step_of(RAY, *UNKNOWN_END, failed_delete(1, 60), at_min=120, rayjobs=(LOST,)),
-        step_of(RAY, CANCEL, failed_delete(1, 12), ended("cancelled", 12), at_min=72, wanted=False),
+        (step_of(STOP, CANCEL, FAILED_DELETE, OVER, VERDICT, log(), at_min=73), True),
+        (step_of(RAY, CANCEL, FAILED_DELETE, OVER, at_min=72, wanted=False), True),
+        (
+            step_of(
+                STOP, CANCEL, FAILED_DELETE, OVER, VERDICT, log(), at_min=84, rayjobs=(LIVE, DONE)
+            ),
+            True,
+        ),
+        (
+            step_of(STOP, CANCEL, FAILED_DELETE, OVER, VERDICT, log(), at_min=84, rayjobs=(DONE,)),
+            False,
+        ),
+        (
+            step_of(
+                RAY, CANCEL, FAILED_DELETE, OVER, at_min=72, wanted=False, rayjobs=(FAILED_JOB,)
+            ),
+            False,
+        ),
     ],
 )
-def test_a_leftover_is_named(step: Step) -> None:
-    assert isinstance(step, Conclude | End)
-    assert step.why.endswith("RayJobs may be left: 503")
+def test_a_leftover_is_named_unless_its_end_is_known(step: Step, left: bool) -> None:
+    assert isinstance(step, End)
+    assert step.why.endswith("RayJobs may be left: 503") == left
 
 
 def test_a_next_attempt_because_it_is_wanted_again_costs_no_retry() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bot.core.messages import quote
-from bot.core.model.run_events import RayJobsDeleted, RunEvent, VerdictReached
+from bot.core.model.run_events import RunEvent, VerdictReached
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.runs.steps import DeleteRayJobs, End, ReadLog, Step
 from tests.core.building import (
@@ -111,21 +111,12 @@ AFTER = [
         rayjobs=(LIVE,),
     ),
     row(
-        waits(State.CANCELLING),
-        "red, delete failed",
+        concludes(Outcome.FAILURE),
+        "red, delete failed: it goes on after the end",
         RAY,
         ended("failure"),
         failed_delete(1, 30),
         at_min=30.1,
-        rayjobs=(LIVE,),
-    ),
-    row(
-        DeleteRayJobs(2),
-        "red, delete again",
-        RAY,
-        ended("failure"),
-        failed_delete(1, 30),
-        at_min=30.2,
         rayjobs=(LIVE,),
     ),
     row(
@@ -151,32 +142,12 @@ AFTER = [
 
 AT_LIMIT = [
     row(waits(State.RUNNING), "unknown end, before", RAY, *UNKNOWN_END, at_min=59, rayjobs=(LOST,)),
-    row(DeleteRayJobs(1), "unknown end", RAY, *UNKNOWN_END, at_min=60, rayjobs=(LOST,)),
     row(
-        waits(State.CANCELLING),
-        "unknown end, delete failed",
+        ends(Outcome.BROKEN, retried=True, cleans_up=True),
+        "unknown end",
         RAY,
         *UNKNOWN_END,
-        failed_delete(1, 60),
-        at_min=60.1,
-        rayjobs=(LOST,),
-    ),
-    row(
-        ends(Outcome.BROKEN, retried=True),
-        "unknown end, deleted",
-        RAY,
-        *UNKNOWN_END,
-        learned(RayJobsDeleted(1), at(60)),
-        at_min=60.1,
-        rayjobs=(LOST,),
-    ),
-    row(
-        ends(Outcome.BROKEN, retried=True),
-        "unknown end, given up",
-        RAY,
-        *UNKNOWN_END,
-        failed_delete(1, 60),
-        at_min=120,
+        at_min=60,
         rayjobs=(LOST,),
     ),
     row(
@@ -313,6 +284,7 @@ FINISHING = [
         "a person's cancel",
         stopping(),
         ended("cancelled"),
+        DELETED,
         verdict(Outcome.CANCELLED),
         log(),
         at_min=31,

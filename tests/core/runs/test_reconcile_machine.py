@@ -31,6 +31,7 @@ from bot.core.runs.reconcile import SEARCH_AFTER_S, decide
 from bot.core.runs.reconcile_input import ReconcileInput
 from bot.core.runs.steps import (
     Acquire,
+    CleanedUp,
     Conclude,
     DeleteRayJobs,
     Dispatch,
@@ -46,6 +47,7 @@ from bot.core.runs.steps import (
 )
 from tests.core.building import LABEL, T0, a_run
 
+LIMITS = {StopReason.TIME_OUT, StopReason.STALL, StopReason.NO_RUNNER}
 MOST_STEPS = 40  # in a row, without time passing
 BOUND = timedelta(minutes=60, hours=26)
 WORDS = st.sampled_from(["SUCCEEDED", "FAILED", "TIMEOUT", "NOT_FOUND", "STOPPED"])
@@ -67,6 +69,7 @@ class World(RuleBasedStateMachine):
         self.loses = self.delete_fails = False
         self.log_says: str | None = None
         self.end: End | None = None
+        self.cleans_up = False
         self.mixer = random.Random(7)
 
     # -- the runner --------------------------------------------------------------------------------
@@ -89,7 +92,7 @@ class World(RuleBasedStateMachine):
     def _settle(self) -> datetime | None:
         """Take steps until the run waits; return when it wants to be looked at."""
         for _ in range(MOST_STEPS):
-            if self.end:
+            if self.end and not self.cleans_up:
                 return None
             asked = self._situation()
             step = decide(asked)
@@ -97,14 +100,20 @@ class World(RuleBasedStateMachine):
             until = self._carry_out(step)
             if until:
                 assert until > self.now
+                stop = self.run.stop_request
+                if stop and stop.kind in LIMITS and not self.end:
+                    assert until <= stop.at + timedelta(seconds=30)
                 return until
         raise AssertionError(f"no end of steps: {step}")
 
     def _carry_out(self, step: Step) -> datetime | None:
         match step:
             case Wait():
+                assert (step.state is State.DONE) == (self.end is not None)
                 self.run = replace(self.run, state=step.state)
                 return step.until
+            case CleanedUp():
+                self.cleans_up = False
             case Acquire():
                 self.run = replace(self.run, label=LABEL)
             case RequestStop():
@@ -134,7 +143,9 @@ class World(RuleBasedStateMachine):
             assert jobs
             assert all(job.confirmed for job in jobs)
             assert by_record or (self.log_says == "SUCCEEDED" and len(jobs) == 1)
-        self.run = replace(self.run, state=State.DONE, outcome=step.outcome)
+        self.cleans_up = step.cleans_up
+        done = replace(self.run, state=State.DONE, outcome=step.outcome)
+        self.run = replace(done, why=step.why, ended_at=self.now)
 
     def _starting(self, step: Dispatch | Search) -> None:
         number = self._count(DispatchStarted)
@@ -273,9 +284,10 @@ class World(RuleBasedStateMachine):
             self.loses = self.loses and not self.searchable
         self.down = ""
         limit = self.now + BOUND
-        while not self.end and self.now < limit:
+        while (self.cleans_up or not self.end) and self.now < limit:
             self.now = self._settle() or self.now
         assert self.end, f"still {self.run.state}: {decide(self._situation())}"
+        assert not self.cleans_up, f"still cleaning up: {decide(self._situation())}"
 
 
 TestWorld = World.TestCase
