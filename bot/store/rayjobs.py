@@ -11,13 +11,14 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.rayjobs import RayJob
+from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
 from bot.ports.wake import Topic
 from bot.store import leases
 from bot.store.check_rows import bump_progress
 from bot.store.database import Part
-from bot.store.rows import OPEN_RUN, load, load_runs, values
+from bot.store.rows import OPEN_RUN, load, load_repos, load_runs, values
 from bot.store.run_rows import add_run_events, poke_runs
 from bot.store.tables import rayjobs, runs
 
@@ -26,11 +27,12 @@ _KEYS = ("run_id", "job_id")
 
 @dataclass(frozen=True, slots=True)
 class ClaimedRayJob:
-    """A RayJob under our lease, and the run it belongs to."""
+    """A RayJob under our lease, the run it belongs to, and its repository."""
 
     lease: leases.Lease
     rayjob: RayJob
     run: Run
+    repo: Repo
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +80,27 @@ class RayJobs(Part):
                 return ()
             found = await load_runs(conn, runs.c.id.in_({row["run_id"] for row in rows}))
             known = {run.id: run for run in found}
+            repos = await load_repos(conn, {run.repo_id for run in found})
             return tuple(
-                ClaimedRayJob(
-                    leases.lease_of(row, _key_of(row)), load(RayJob, row), known[row["run_id"]]
-                )
+                _claimed(row, known[row["run_id"]], repos)
                 for row in sorted(rows, key=lambda row: (row["due"], _key_of(row)))
             )
 
         return await self._db.write(work)
 
-    async def rivals(self, of: RayJob, repo_id: RepoId) -> tuple[RunId, ...]:
-        """Return the other runs that name this RayJob: open ones, and any of another repository."""
+    async def rivals(
+        self, of: RayJob, repo_id: RepoId, *, elsewhere: bool = False
+    ) -> tuple[RunId, ...]:
+        """Return the other runs that name this RayJob: open ones, and any of another repository.
+
+        With ``elsewhere`` return only those of other repositories.
+        """
+        foreign = runs.c.repo_id != repo_id
         query = (
             select(runs.c.id)
             .join(rayjobs, rayjobs.c.run_id == runs.c.id)
             .where(rayjobs.c.job_id == of.job_id, runs.c.id != of.run_id)
-            .where(or_(runs.c.repo_id != repo_id, OPEN_RUN))
+            .where(foreign if elsewhere else or_(foreign, OPEN_RUN))
         )
         async with self._db.read() as conn:
             return tuple(await conn.scalars(query))
@@ -129,6 +136,11 @@ class RayJobs(Part):
             chosen = ((Topic.RUNNER, save.poke), (Topic.REPORTER, save.progress))
             self._wake.poke(*(topic for topic, wanted in chosen if wanted))
         return saved
+
+
+def _claimed(row: RowMapping, run: Run, repos: dict[RepoId, Repo]) -> ClaimedRayJob:
+    lease = leases.lease_of(row, _key_of(row))
+    return ClaimedRayJob(lease, load(RayJob, row), run, repos[run.repo_id])
 
 
 def _key(run_id: str, job_id: str) -> str:

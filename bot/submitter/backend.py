@@ -6,7 +6,7 @@ from typing import Any
 from bot.submitter.request import JobRequest
 
 # The fields of a request that tell its run.
-OF_RUN = ("github_run_id", "github_run_attempt", "commit_sha")
+OF_RUN = ("repository", "github_run_id", "github_run_attempt", "commit_sha")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,15 @@ class JobState:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job and its state, as the API shows it; times are RFC 3339 UTC."""
+    """A job and its state, as the API shows it; times are RFC 3339 UTC.
+
+    `repository_id` is GitHub's number of the repository that proved itself by its OIDC token.
+    `None`: who submitted holds the shared token, and the repository and run are what they say.
+    """
 
     job_id: str
     request: JobRequest
+    repository_id: int | None
     created_at: str
     state: JobState
 
@@ -52,6 +57,7 @@ class JobView:
             "job_id": self.job_id,
             **state,
             **{name: getattr(self.request, name) for name in OF_RUN},
+            "repository_id": self.repository_id,
             "created_at": self.created_at,
             "ended_at": ended_at,
         }

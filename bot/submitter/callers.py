@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from bot.ports.oidc import Denial, IssuerSilent, Proof, Prover
+from bot.submitter.backend import JobView
 from bot.submitter.event_file import write_atomically
 from bot.submitter.request import JobRequest, RefusedError
 
@@ -26,8 +27,18 @@ class Caller:
 
     proof: Proof | None = None
 
-    def owns(self, job: JobRequest) -> bool:
+    @property
+    def repository_id(self) -> int | None:
+        """Return the number of the repository that has proven itself, `None` if none has."""
+        return None if self.proof is None else self.proof.repo_id
+
+    def owns(self, view: JobView) -> bool:
         """Return True if the caller may see and stop a job."""
+        is_theirs = self.proof is None or view.repository_id == self.proof.repo_id
+        return is_theirs and self.may_submit(view.request)
+
+    def may_submit(self, job: JobRequest) -> bool:
+        """Return True if the caller may submit a job for this repository, run and attempt."""
         proof = self.proof
         return proof is None or (
             proof.repository,

@@ -41,8 +41,11 @@ exec bash -c "$text" "$0" "$@"
 """
 
 
-class Record(msgspec.Struct, frozen=True):
-    """The contents of `job.json`; backends add the fields that they need."""
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of `job.json`; backends add the fields that they need.
+
+    `repository_id` is as in `JobView`.
+    """
 
     job_id: str
     key: str | None
@@ -52,9 +55,11 @@ class Record(msgspec.Struct, frozen=True):
     deadline_s: int | None
     max_line_bytes: int
     max_log_bytes: int
+    repository_id: int | None = None
 
 
 RecordT = TypeVar("RecordT", bound=Record)
+_Key = tuple[str, str, str, int | None, str]
 
 
 class _Final(msgspec.Struct, frozen=True):
@@ -77,7 +82,10 @@ class Job(Generic[RecordT]):
         if state is None:
             state = await asyncio.to_thread(read_state, self.folder)
             self.end = state if state.ended_at is not None else None
-        return JobView(self.record.job_id, self.record.request, self.record.created_at, state)
+        record = self.record
+        return JobView(
+            record.job_id, record.request, record.repository_id, record.created_at, state
+        )
 
     def ask_to_stop(self) -> None:
         """Create a mark that survives a restart; refuse (503) if that fails."""
@@ -113,7 +121,7 @@ class Backend(ABC, Generic[RecordT]):
         self._limits = limits or Limits()
         self._admitting = asyncio.Lock()
         self._jobs: dict[str, Job[RecordT]] = {}
-        self._keys: dict[tuple[str, ...], str] = {}
+        self._keys: dict[_Key, str] = {}
         self._lock_fd: int | None = None
         self._watches = Watches(self._limits)
         self._pruner: asyncio.Task[None] | None = None
@@ -142,19 +150,22 @@ class Backend(ABC, Generic[RecordT]):
         """Return why new jobs can't run at present; `None` if they can."""
         return await asyncio.to_thread(self._space_problem)
 
-    async def submit(self, request: JobRequest, key: str | None) -> tuple[str, bool]:
+    async def submit(
+        self, request: JobRequest, key: str | None, repository_id: int | None = None
+    ) -> tuple[str, bool]:
         """Store a job, then start it; return its id, and whether it is new.
 
-        Raise `RefusedError`: 422 if the key belongs to another request, 429 if the service is full,
-        503 if the job can't be stored.
+        `repository_id` is the number of the repository that has proven itself, if one has. Raise
+        `RefusedError`: 422 if the key belongs to another request, 429 if the service is full, 503
+        if the job can't be stored.
         """
         async with self._admitting:
-            known = self._known(request, key)
-            if known is not None:
-                return known, False
+            found = None if key is None else self._keys.get(_key(request, repository_id, key))
+            if found is not None:
+                return self._same(self._jobs[found], request), False
             if len(self._live()) >= self._limits.live_jobs:
                 raise RefusedError(429, f"{self._limits.live_jobs} jobs are alive already")
-            job = await self._add(self._record(request, key))
+            job = await self._add(self._record(request, key, repository_id))
             self._begin(job)
             log.info("job accepted: %s", job.record.job_id)
             return job.record.job_id, True
@@ -213,8 +224,8 @@ class Backend(ABC, Generic[RecordT]):
             age = await asyncio.to_thread(_days_since_end, job.folder) if job.end else 0.0
             if age > self._limits.keep_days:
                 del self._jobs[job.record.job_id]
-                if job.record.key is not None:
-                    del self._keys[_key(job.record.request, job.record.key)]
+                if (key := _key_of(job.record)) is not None:
+                    del self._keys[key]
                 await asyncio.to_thread(shutil.rmtree, job.folder)
 
     def _lock(self) -> None:
@@ -254,13 +265,14 @@ class Backend(ABC, Generic[RecordT]):
             if left:
                 log.error("jobs still alive: %s", ", ".join(left))
 
-    def _record(self, request: JobRequest, key: str | None) -> RecordT:
+    def _record(self, request: JobRequest, key: str | None, repository_id: int | None) -> RecordT:
         job_id = new_id(request)
         return self._kind(
             job_id=job_id,
             key=key,
             created_at=utc_now(),
             request=request,
+            repository_id=repository_id,
             note=accepted(request.template_patches, self.used),
             deadline_s=value_at(DEADLINE_PATH, request.template_patches),
             max_line_bytes=self._limits.line_bytes,
@@ -268,11 +280,8 @@ class Backend(ABC, Generic[RecordT]):
             **self._own_fields(request, job_id),
         )
 
-    def _known(self, request: JobRequest, key: str | None) -> str | None:
+    def _same(self, job: Job[RecordT], request: JobRequest) -> str:
         """Return the job that a key has started; refuse the key for another body."""
-        if key is None or _key(request, key) not in self._keys:
-            return None
-        job = self._jobs[self._keys[_key(request, key)]]
         if request != job.record.request:
             reason = f"this Idempotency-Key started {job.record.job_id} with another body"
             raise RefusedError(422, reason)
@@ -305,13 +314,23 @@ class Backend(ABC, Generic[RecordT]):
 
     def _remember(self, job: Job[RecordT]) -> None:
         self._jobs[job.record.job_id] = job
-        if job.record.key is not None:
-            self._keys[_key(job.record.request, job.record.key)] = job.record.job_id
+        if (key := _key_of(job.record)) is not None:
+            self._keys[key] = job.record.job_id
 
 
-def _key(request: JobRequest, key: str) -> tuple[str, ...]:
-    """Return a key within its run attempt: nobody takes the key of another run beforehand."""
-    return request.repository, request.github_run_id, request.github_run_attempt, key
+def _key(request: JobRequest, repository_id: int | None, key: str) -> _Key:
+    """Return a key within its run attempt: nobody takes the key of another run beforehand.
+
+    The word of a holder of the shared token takes none of a repository that proves itself.
+    """
+    run = request.repository, request.github_run_id, request.github_run_attempt
+    return (*run, repository_id, key)
+
+
+def _key_of(record: Record) -> _Key | None:
+    if record.key is None:
+        return None
+    return _key(record.request, record.repository_id, record.key)
 
 
 def new_id(request: JobRequest) -> str:

@@ -84,7 +84,7 @@ class Supervisors:
         return False
 
 
-class LocalRecord(Record, frozen=True):
+class LocalRecord(Record, frozen=True, kw_only=True):
     """The record of a local job, with the fields that its supervisor needs."""
 
     argv: list[str]

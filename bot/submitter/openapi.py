@@ -150,7 +150,8 @@ def _operation(op: str) -> Json:
 def _job() -> Json:
     words = ("job_id", "status", "message", "rayjob_status", "job_deployment_status")
     ended: Json = {"anyOf": [TIME, {"type": "null"}]}
-    return _object(*words, *OF_RUN, created_at=TIME, ended_at=ended)
+    number: Json = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+    return _object(*words, *OF_RUN, repository_id=number, created_at=TIME, ended_at=ended)
 
 
 def _object(*strings: str, **more: Json) -> Json:

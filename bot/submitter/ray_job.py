@@ -33,7 +33,7 @@ ENDS = ("SUCCEEDED", "FAILED", "STOPPED")
 MAX_MESSAGE_CHARS = 300  # Ray's message contains the last lines of the log
 
 
-class RayRecord(Record, frozen=True):
+class RayRecord(Record, frozen=True, kw_only=True):
     """The record of a Ray job; `cpus`, `gpus` and `resources` are those of the entrypoint."""
 
     workdir: str | None
@@ -54,7 +54,7 @@ class RayRecord(Record, frozen=True):
             "submission_id": self.job_id,
             "entrypoint": self._entrypoint(),
             "runtime_env": {"env_vars": own},
-            "metadata": {name: getattr(request, name) for name in ("repository", *OF_RUN)},
+            "metadata": {name: getattr(request, name) for name in OF_RUN},
             **{name: value for name, value in held.items() if value is not None},
         }
 

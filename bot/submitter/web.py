@@ -165,16 +165,17 @@ async def _submit(request: web.Request) -> web.Response:
     except RefusedBody as error:
         raise RefusedError(error.status, error.reason) from error
     job = decode_request(body)
-    if not request[CALLER].owns(job):
+    caller = request[CALLER]
+    if not caller.may_submit(job):
         raise RefusedError(403, "the body names another repository, run or attempt than the token")
-    job_id, is_new = await request.app[BACKEND].submit(job, key)
+    job_id, is_new = await request.app[BACKEND].submit(job, key, caller.repository_id)
     return _json({"job_id": job_id, "created": is_new}, 201 if is_new else 200)
 
 
 async def _job(request: web.Request) -> web.Response:
     job_id = request.match_info["job_id"]
     view = await request.app[BACKEND].state(job_id)
-    if view is None or not request[CALLER].owns(view.request):
+    if view is None or not request[CALLER].owns(view):
         reason = f"no job {job_id[:200]}"
         return _json({"job_id": job_id, "status": "NOT_FOUND", "error": reason}, 404)
     return _json(view.as_json())
@@ -187,7 +188,7 @@ async def _watch(request: web.Request) -> web.StreamResponse:
     job_id = request.match_info["job_id"]
     backend = request.app[BACKEND]
     view = await backend.state(job_id)
-    if view is None or not request[CALLER].owns(view.request):
+    if view is None or not request[CALLER].owns(view):
         return _unknown_job(job_id)
     response = web.StreamResponse(
         headers={"Content-Type": NDJSON, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -236,7 +237,7 @@ async def _jobs_of(request: web.Request, attempt: str | None) -> list[JobView]:
             raise RefusedError(400, f"{name}: letters, digits, dots, dashes, at most 64")
     caller = request[CALLER]
     found = await request.app[BACKEND].jobs_of(run_id, attempt)
-    return [view for view in found if caller.owns(view.request)]
+    return [view for view in found if caller.owns(view)]
 
 
 def _whole_number(text: str, name: str) -> int:

@@ -11,13 +11,13 @@ from tests.e2e.test_announcements import announce, dispatch_id, rayjobs, token
 from tests.e2e.world import FILES, World
 from tests.submitter.faulty_submitter import Watch
 
-OTHER = "octo/other"
+OTHER = "acme/other"
 
 
 async def other_tenant(world: World) -> tuple[Pull, Run]:
     """Let another repository of the app start a workflow of its own."""
     world.github.create_repo(OTHER, FILES)
-    world.github.install("octo")
+    world.github.install("acme")
     world.github.grant("maintainer", "maintain", OTHER)
     await world.settle()
     new = NewPull(repo=OTHER)
@@ -79,9 +79,10 @@ async def test_another_tenants_log_is_not_read_by_naming_its_rayjob(
     assert check.conclusion != "success"
 
 
-async def test_of_two_claims_on_one_rayjob_neither_counts_until_its_record_names_one(
+async def test_of_two_claims_on_one_rayjob_neither_counts_until_its_record_proves_one(
     cluster: Cluster,
 ) -> None:
+    """A record that nobody proved is one more claim: who holds the shared token can make it."""
     world = cluster.world
     cluster.server.lack("state", "list")
     _, ours, theirs = await named_by_both(cluster)
@@ -92,10 +93,38 @@ async def test_of_two_claims_on_one_rayjob_neither_counts_until_its_record_names
     cluster.server.have("state")
     await cluster.finish(ours)
     sha = str(ours.inputs["sha"])
+    asked = len(cluster.server.named("state"))
+    await world.until(lambda: len(cluster.server.named("state")) > asked + 3, every_s=30)
+    for run in (ours, theirs):
+        [row] = await rayjobs(world, dispatch_id(run))
+        assert (row.confirmed, row.final) == (False, None)
+    assert world.check("multinode", sha).status == "in_progress"
+    cluster.server.jobs[JOB].repository_id = number_of(world)
+    cluster.server.release.set()
     await world.until(lambda: world.check("multinode", sha).status == "completed", every_s=30)
     assert world.check("multinode", sha).conclusion == "success"
     [row] = await rayjobs(world, dispatch_id(theirs))
     assert (row.confirmed, row.lines) == (False, 0)
+
+
+async def test_a_rayjob_submitted_in_the_name_of_a_run_but_for_another_repository_is_not_its_own(
+    cluster: Cluster,
+) -> None:
+    world = cluster.world
+    records: dict[str, dict[str, Any]] = {"a": {"repository_id": 4711}, "b": {"repository": OTHER}}
+    begun = await cluster.begin_each(records)
+    for name, (_, run) in begun.items():
+        cluster.add(run, GOOD, job_id=f"rj-{name}", state="SUCCEEDED", **records[name])
+        await cluster.finish(run)
+    for pull, run in begun.values():
+        check = await cluster.ended(pull)
+        assert await rayjobs(world, dispatch_id(run)) == ()
+        assert check.conclusion == "failure"
+        assert "without a RayJob" in f"{check.title} {check.summary}"
+
+
+def number_of(world: World) -> int:
+    return world.github.state.repo("octo/project").id
 
 
 def contested(world: World) -> float:

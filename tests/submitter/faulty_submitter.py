@@ -77,6 +77,8 @@ class Job:
     run_id: str = "1"
     attempt: str = "1"
     commit_sha: str = "a" * 40
+    repository: str = ""
+    repository_id: int | None = None  # as a workflow has proven it
     state: str | None = "RUNNING"
     ended_at: str | None = None
     watches: list[Watch] = field(default_factory=list)
@@ -102,6 +104,8 @@ class Job:
             "github_run_id": self.run_id,
             "github_run_attempt": self.attempt,
             "commit_sha": self.commit_sha,
+            "repository": self.repository,
+            "repository_id": self.repository_id,
             "created_at": "2026-01-01T00:00:00Z",
             "ended_at": self.ended_at,
         }

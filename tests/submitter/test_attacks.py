@@ -153,6 +153,20 @@ async def test_a_workflow_submits_for_nothing_but_its_own_run_attempt(proving: S
     assert lines(await proving.events(answer["job_id"])) == ["ours"]
 
 
+async def test_a_record_says_whose_job_it_is_and_whether_that_is_proven(proving: Service) -> None:
+    """Who holds the shared token can name any repository, run and attempt."""
+    claimed = await proving.state(await proving.post("true", key="k"))
+    assert (claimed["repository"], claimed["repository_id"]) == ("octo/verl", None)
+    headers = JSON | bearer() | {"Idempotency-Key": "k"}
+    body = json.dumps(proving.body("true"))
+    status, made = await proving.call("POST", "/api/v1/rayjobs", data=body, headers=headers)
+    assert (status, made["created"]) == (201, True), "a claim takes no key of who proves itself"
+    proven = await proving.state(made["job_id"])
+    assert (proven["repository"], proven["repository_id"]) == ("octo/verl", 1)
+    _, seen = await proving.call("GET", "/api/v1/workflows/77", headers=bearer())
+    assert [job["job_id"] for job in seen["jobs"]] == [made["job_id"]]
+
+
 async def test_who_takes_the_name_of_a_repository_does_not_submit(tmp_path: Path) -> None:
     """Its owner renamed it, and somebody else made one with the old name and the same file."""
     issuer, path, given = Issuer(), tmp_path / "repositories.json", bearer()["Authorization"]
@@ -168,7 +182,9 @@ async def test_who_takes_the_name_of_a_repository_does_not_submit(tmp_path: Path
 
 
 async def test_a_workflow_neither_sees_nor_stops_the_job_of_another(proving: Service) -> None:
-    job = await proving.post("echo secret; sleep 60")
+    body = json.dumps(proving.body("echo secret; sleep 60"))
+    made = await proving.call("POST", "/api/v1/rayjobs", data=body, headers=JSON | bearer())
+    job = made[1]["job_id"]
     await proving.until_line(job, "secret")
     for other in (bearer("octo/other"), bearer(run="78"), bearer(attempt="2")):
         for method, path, expected in [

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from bot.core.model.repos import Repo
 from bot.core.rayjob.words import FinalStatus, RayJobId
 
 # KubeRay does nothing more for a job in one of these states of `job_deployment_status`.
@@ -26,7 +27,11 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class RayJobRecord:
-    """The submitter's record of one RayJob; every field except the id may be empty or `None`."""
+    """The submitter's record of one RayJob; every field except the id may be empty or `None`.
+
+    `repository_id` is the number of the repository whose workflow has proven itself. Without it the
+    record is as good as the word of who submitted: anybody with the submitter's token.
+    """
 
     job_id: RayJobId
     status: str = ""
@@ -36,6 +41,8 @@ class RayJobRecord:
     github_run_id: int | None = None
     github_run_attempt: int | None = None
     commit_sha: str = ""
+    repository: str = ""
+    repository_id: int | None = None
     created_at: datetime | None = None
     ended_at: datetime | None = None
 
@@ -55,12 +62,27 @@ class RayJobRecord:
             return FinalStatus.FAILED
         return FinalStatus.of(self.rayjob_status)
 
-    def belongs_to(self, actions_run_id: int, actions_attempt: int) -> bool:
-        """Return True if the record names this Actions run attempt as its submitter.
+    @property
+    def is_proven(self) -> bool:
+        """Return True if the submitter knows whose job it is by more than its body."""
+        return self.repository_id is not None
+
+    def is_of(self, repo: Repo) -> bool:
+        """Return True if the record names this repository, by its number if that is proven.
+
+        A record without a repository is that of a submitter that keeps none.
+        """
+        if self.repository_id is not None:
+            return self.repository_id == repo.id
+        return self.repository.casefold() in {"", repo.full_name.casefold()}
+
+    def belongs_to(self, repo: Repo, actions_run_id: int, actions_attempt: int) -> bool:
+        """Return True if the record names this Actions run attempt of this repository.
 
         Return `False` if the record names none: an unconfirmed job cannot make a run green.
         """
-        return (self.github_run_id, self.github_run_attempt) == (actions_run_id, actions_attempt)
+        named = self.github_run_id, self.github_run_attempt
+        return self.is_of(repo) and named == (actions_run_id, actions_attempt)
 
 
 def parse_record(data: object, job_id: str = "") -> RayJobRecord | None:
@@ -82,6 +104,8 @@ def parse_record(data: object, job_id: str = "") -> RayJobRecord | None:
         github_run_id=_number(data.get("github_run_id")),
         github_run_attempt=_number(data.get("github_run_attempt")),
         commit_sha=_text(data.get("commit_sha")),
+        repository=_text(data.get("repository")),
+        repository_id=_number(data.get("repository_id")),
         created_at=parse_time(data.get("created_at")),
         ended_at=parse_time(data.get("ended_at")),
     )

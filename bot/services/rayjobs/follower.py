@@ -148,7 +148,7 @@ class _Reading:
             self._outside.logs, self._outside.digesters, run, self._claimed.rayjob
         )
         rayjobs = self._outside.rayjobs
-        await RayJobReader(run, self._row, job_log, rayjobs).read()
+        await RayJobReader(self._claimed, self._row, job_log, rayjobs).read()
         return job_log
 
     async def _finish(self, job_log: RayJobLog, digest: Digest) -> None:

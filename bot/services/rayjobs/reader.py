@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from bot.core.model.run_events import RayJobChanged, RayJobForeign, RayJobUnrecorded
-from bot.core.model.runs import Run
 from bot.core.rayjob.events import Event, Final, LogLine, StatusChange
 from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord
 from bot.core.rayjob.stream import StreamDecoder
@@ -21,6 +20,7 @@ from bot.ports.errors import Silent, SubmitterRefused, Transient
 from bot.ports.rayjobs import Submitter
 from bot.services.rayjobs.log import RayJobLog
 from bot.services.rayjobs.row import RayJobRow
+from bot.store.rayjobs import ClaimedRayJob
 
 BACK_OFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _MOST_WAIT_S = 300.0  # the longest wait, even if an ingress asks for more
@@ -52,8 +52,11 @@ def _how_far(deployment: str, status: str) -> int | None:
 class RayJobReader:
     """Reads one RayJob into a log and a row of its caller."""
 
-    def __init__(self, run: Run, row: RayJobRow, job_log: RayJobLog, rayjobs: Submitter) -> None:
-        self._run = run
+    def __init__(
+        self, claimed: ClaimedRayJob, row: RayJobRow, job_log: RayJobLog, rayjobs: Submitter
+    ) -> None:
+        self._run = claimed.run
+        self._repo = claimed.repo
         self._row = row
         self._job_log = job_log
         self._rayjobs = rayjobs
@@ -210,27 +213,31 @@ class RayJobReader:
     async def _may_be_ours(self, answer: RayJobRecord | NotOffered | Gone | _Unreachable) -> bool:
         """Return True if the log may be read; confirm a job whose record names our Actions run.
 
-        Anybody can name an id. Without a record it is ours only if no other run names it. A
-        submitter that does not answer, or does not know the job yet, proves nothing.
+        Anybody can name an id. Without a record it is ours only if no other run names it. A record
+        that nobody proved is ours only if no run of another repository names the id. A submitter
+        that does not answer, or does not know the job yet, proves nothing.
         """
-        run = self._run
         if self._row.job.confirmed:
             return True
         if isinstance(answer, RayJobRecord):
-            if run.actions_run_id and answer.belongs_to(run.actions_run_id, run.actions_attempt):
-                self._row.set(confirmed=True, poke=True)
-                return True
+            number, attempt = self._run.actions_run_id, self._run.actions_attempt
+            if number and answer.belongs_to(self._repo, number, attempt):
+                if answer.is_proven or not await self._row.is_contested(elsewhere=True):
+                    self._row.set(confirmed=True, poke=True)
+                return self._row.job.confirmed
             if answer.github_run_id is not None:
                 self._leave_alone(answer)
                 return False
         elif not isinstance(answer, NotOffered):
             return False
-        return not await self._row.is_contested()
+        return not await self._row.is_contested(elsewhere=False)
 
     def _leave_alone(self, record: RayJobRecord) -> None:
         """Stop reading a job of another run: its id came from a log that anybody can write to."""
         number, attempt = record.github_run_id, record.github_run_attempt
-        self._row.set(message=f"it is of Actions run {number}, attempt {attempt}")
+        where = f" of {record.repository}" if record.repository else ""
+        message = f"it is of Actions run {number}, attempt {attempt}{where}"
+        self._row.set(message=self._row.shown(message))
         self._row.note(RayJobForeign(self._job_id))
         self._stop = True
 

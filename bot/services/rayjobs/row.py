@@ -102,10 +102,13 @@ class RayJobRow:
             self.log.error("a log can't be kept", why=mark.problem)
             self.note(RayJobLogLost(self.job.job_id, mark.problem))
 
-    async def is_contested(self) -> bool:
-        """Return True if another run names this RayJob, too; raise an alarm the first time."""
+    async def is_contested(self, *, elsewhere: bool) -> bool:
+        """Return True if another run names this RayJob, too; raise an alarm the first time.
+
+        With ``elsewhere`` only runs of other repositories count.
+        """
         try:
-            rivals = await self._store.rayjobs.rivals(self.job, self._repo_id)
+            rivals = await self._store.rayjobs.rivals(self.job, self._repo_id, elsewhere=elsewhere)
         except Transient as error:
             self.log.warning("it is not known whether others name a RayJob", why=str(error))
             return True

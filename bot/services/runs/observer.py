@@ -77,7 +77,7 @@ class RunObserver(Service):
         run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, ended)
         await self._ledger.save(claimed, SaveRun(run, now, (run_event,), release=release))
 
-    async def find_rayjobs(self, claimed: ClaimedRun, step: FindRayJobs) -> None:
+    async def find_rayjobs(self, claimed: ClaimedRun, repo: Repo, step: FindRayJobs) -> None:
         """Ask the submitter which RayJobs this Actions run attempt has.
 
         Without an answer the run goes on: its Actions side does not need the submitter.
@@ -95,7 +95,8 @@ class RunObserver(Service):
             return
         records = () if isinstance(found, NotOffered) else found
         known = {job.job_id for job in claimed.rayjobs}
-        new = tuple(_rayjob(run, item) for item in records if item.job_id not in known)
+        unknown = [item for item in records if item.job_id not in known and item.is_of(repo)]
+        new = tuple([await self._rayjob(run, repo, item) for item in unknown])
         noted: list[ev.What] = [ev.RayJobSeen(job.job_id) for job in new]
         if step.last:
             noted.append(ev.RayJobsListed(run.actions_attempt))
@@ -103,6 +104,23 @@ class RunObserver(Service):
         run_events = tuple(ev.RunEvent(run.id, ev.Source.RUNNER, now, what) for what in noted)
         save = SaveRun(replace(run, why=NOTHING), due, run_events, rayjobs=new)
         await self._ledger.save(claimed, save)
+
+    async def _rayjob(self, run: Run, repo: Repo, record: RayJobRecord) -> RayJob:
+        """Return a RayJob of the submitter's list; its reader confirms what others name, too."""
+        assert run.actions_run_id is not None
+        job = RayJob(
+            record.job_id,
+            run.id,
+            "workflow",
+            confirmed=record.belongs_to(repo, run.actions_run_id, run.actions_attempt),
+            status=record.status,
+            deployment=record.job_deployment_status,
+            message=record.message,
+        )
+        if not job.confirmed or record.is_proven:
+            return job
+        rivals = await self._store.rayjobs.rivals(job, run.repo_id, elsewhere=True)
+        return replace(job, confirmed=not rivals)
 
     async def send_cancel(self, claimed: ClaimedRun, repo: Repo, step: SendCancel) -> None:
         """Ask GitHub to cancel the run; if there is nothing to cancel, its end is read next.
@@ -179,19 +197,6 @@ class RunObserver(Service):
         said = markers.end()
         final = said.final.value if said.final else None
         return ev.LogRead(run.actions_attempt, final, await log.digest()), said.job_id
-
-
-def _rayjob(run: Run, record: RayJobRecord) -> RayJob:
-    assert run.actions_run_id is not None
-    return RayJob(
-        record.job_id,
-        run.id,
-        "workflow",
-        confirmed=record.belongs_to(run.actions_run_id, run.actions_attempt),
-        status=record.status,
-        deployment=record.job_deployment_status,
-        message=record.message,
-    )
 
 
 def _telling(jobs: tuple[ActionsJob, ...]) -> ActionsJob | None:

@@ -209,7 +209,7 @@ class RunReconciler(Service):
             case steps.ReadEnd():
                 await self._observer.read_end(claimed, repo, step)
             case steps.FindRayJobs():
-                await self._observer.find_rayjobs(claimed, step)
+                await self._observer.find_rayjobs(claimed, repo, step)
             case steps.ReadLog():
                 await self._observer.read_log(claimed, repo)
             case steps.SendCancel():

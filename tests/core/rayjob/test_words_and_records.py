@@ -2,11 +2,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.core.model.ids import RunId
+from bot.core.model.ids import RepoId, RunId
 from bot.core.model.rayjobs import unconfirmed
+from bot.core.model.repos import Repo
 from bot.core.rayjob.record import RayJobRecord, parse_record, parse_records, parse_time
 from bot.core.rayjob.words import FinalStatus, RayJobId
 
+REPO = Repo(RepoId(7), "octo", "verl", "main")
 FULL = {
     "job_id": "verl-1-1-e2e",
     "status": "RUNNING",
@@ -117,10 +119,31 @@ def test_a_record_tells_its_end_by_status_first(
 def test_a_record_belongs_only_to_the_run_attempt_it_names() -> None:
     record = parse_record(FULL)
     assert record is not None
-    assert record.belongs_to(16400120077, 2)
-    assert not record.belongs_to(16400120077, 1)
-    assert not record.belongs_to(1, 2)
-    assert not RayJobRecord(RayJobId("j")).belongs_to(1, 1)
+    assert record.belongs_to(REPO, 16400120077, 2)
+    assert not record.belongs_to(REPO, 16400120077, 1)
+    assert not record.belongs_to(REPO, 1, 2)
+    assert not RayJobRecord(RayJobId("j")).belongs_to(REPO, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("named", "belongs", "is_proven"),
+    [
+        ({}, True, False),
+        ({"repository": "Octo/VERL"}, True, False),
+        ({"repository": "octo/other"}, False, False),
+        ({"repository": "octo/verl", "repository_id": None}, True, False),
+        ({"repository": "octo/verl", "repository_id": 7}, True, True),
+        ({"repository": "octo/its-old-name", "repository_id": 7}, True, True),
+        ({"repository": "octo/verl", "repository_id": 8}, False, True),
+    ],
+)
+def test_a_record_belongs_only_to_the_repository_it_names_by_number_if_that_is_proven(
+    named: dict[str, object], belongs: bool, is_proven: bool
+) -> None:
+    record = parse_record({**FULL, **named})
+    assert record is not None
+    assert record.belongs_to(REPO, 16400120077, 2) is belongs
+    assert record.is_proven is is_proven
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_a_dispatch_is_told_once_and_what_has_no_line_is_not_told() -> None:
         (
             RayJobContested("j-1"),
             "rayjob:j-1:contested",
-            "RayJob `j-1` is named by another run, too: not read without its record",
+            "RayJob `j-1` is named by another run, too: not read until its owner is proven",
         ),
         (RayJobLogLost("j-1", "disk full"), "log:j-1", "its log is not kept: disk full"),
         (CancelSent(), "cancel", "asked GitHub to cancel"),

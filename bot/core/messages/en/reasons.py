@@ -89,7 +89,8 @@ REASONS = {
     "line_state": "RayJob `{job}` {state}",
     "line_foreign": "RayJob `{job}` is of another run: not read",
     "line_unrecorded": "RayJob `{job}` taken as ours: the submitter keeps no records",
-    "line_contested": "RayJob `{job}` is named by another run, too: not read without its record",
+    "line_contested": "RayJob `{job}` is named by another run, too: not read until its owner is "
+    "proven",
     "line_log_lost": "its log is not kept: {problem}",
     "line_not_deleted": "deleting the RayJobs failed: {problem}",
     "line_deleted": "RayJobs deleted",
