@@ -60,11 +60,13 @@ class ActionsJob:
 class HookDelivery:
     """A delivery as GitHub remembers it."""
 
-    id: int
+    id: int  # of the newest attempt
     guid: str
-    delivered_at: datetime
+    delivered_at: datetime  # the first attempt
     ok: bool
     event: str
+    tries: int
+    tried_at: datetime  # the newest attempt
 
 
 class GitHub(Protocol):

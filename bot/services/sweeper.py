@@ -155,13 +155,13 @@ class Sweeper(Service):
         lost = {  # oldest first: the newest event of an installation has to come last
             item.guid: item.id
             for item in sorted(listed, key=lambda item: item.delivered_at)
-            if not item.ok and now - item.delivered_at >= _SETTLED
+            if not item.ok and now - item.tried_at >= _wait_after(item.tries)
         }
         known = await self._store.deliveries.known_guids(tuple(lost))
         for guid, delivery_id in lost.items():
             if guid in known:
                 continue
-            name = f"redeliver:{guid}"
+            name = f"redeliver:{delivery_id}"
             if await self._store.polls.take(name, now, every_s=_REDELIVER_EVERY_S):
                 await self._github.redeliver(delivery_id)
                 self._log.warning("a lost delivery is sent again", delivery=guid)
@@ -257,6 +257,11 @@ def _run_event(run: Run, item: WorkflowRun, now: datetime) -> RunEvent:
         status = "completed"
     changed = WorkflowRunChanged(run.actions_attempt, status, item.conclusion)
     return RunEvent(run.id, Source.POLL, now, changed)
+
+
+def _wait_after(tries: int) -> timedelta:
+    """Return how long GitHub's last try has to be over before the next one is asked for."""
+    return timedelta(seconds=min(_SETTLED.total_seconds() * 2 ** (tries - 1), _REDELIVER_EVERY_S))
 
 
 def _is_head(known: Pull | None, pull: Pull) -> bool:

@@ -119,14 +119,17 @@ async def _story(conn: AsyncConnection, repo: Repo, pull: Pull) -> PullStory:
 
 
 async def is_head(conn: AsyncConnection, basis: Pull) -> bool:
-    """Return True if a pull request is open, with that head and base.
+    """Return True unless a pull request's row tells of a later head or base, or of its close.
 
-    Its row is locked until the commit.
+    Its row is locked until the commit. Without a row its webhook has not come yet, or was lost.
     """
     same = (pulls.c.repo_id == basis.repo_id) & (pulls.c.number == basis.number)
-    query = select(pulls.c.head_sha, pulls.c.base_ref).where(same, pulls.c.open)
-    found = (await conn.execute(query.with_for_update())).first()
-    return found is not None and tuple(found) == (basis.head_sha, basis.base_ref)
+    query = select(pulls.c.open, pulls.c.head_sha, pulls.c.base_ref, pulls.c.updated_at)
+    found = (await conn.execute(query.where(same).with_for_update())).first()
+    if found is None or tuple(found)[:3] == (True, basis.head_sha, basis.base_ref):
+        return True
+    seen, told = found.updated_at, basis.updated_at
+    return seen is not None and told is not None and seen < told
 
 
 async def save_pull(conn: AsyncConnection, pull: Pull) -> None:

@@ -6,7 +6,7 @@ from bot.sim import NewPull
 from bot.sim.model import Run
 from bot.sim.shapes import installation_json
 from bot.store.audit import AuditQuery
-from tests.e2e.people import stranger
+from tests.e2e.people import say, stranger
 from tests.e2e.test_pull_events import DISPATCH, begun, end, new_policy, runs_of, shown
 from tests.e2e.world import POLICY, World
 
@@ -42,6 +42,34 @@ async def test_a_lost_webhook_is_asked_for_again_20_s_later_also_right_after_a_s
     await world.clock.advance(21)
     await world.sweep()
     assert [len(runs_of(world, pull)) for pull in pulls] == [1, 1]
+
+
+async def test_a_redelivery_that_fails_too_is_asked_for_again_and_later_each_time(
+    world: World,
+) -> None:
+    await world.sweep()
+    app, asked = world.github.state.the_app(), "POST /app/hook/deliveries/{delivery_id}/attempts"
+    door, app.webhook_url = app.webhook_url, "http://127.0.0.1:9/webhook"
+    pull = world.open_pull()
+    await world.settle()
+    calls: list[int] = []
+    for seconds in (21, 21, 21, 41, 41):
+        if len(calls) == 4:
+            app.webhook_url = door
+        await world.clock.advance(seconds)
+        await world.sweep()
+        calls.append(world.writes(asked))
+    assert calls[0] == calls[1] < calls[2] == calls[3] < calls[4]
+    assert len(runs_of(world, pull)) == 1
+
+
+async def test_a_command_is_followed_although_the_pull_requests_webhook_was_lost(
+    world: World,
+) -> None:
+    world.github.deliveries.drop_if(lambda one: one.event == "pull_request")
+    pull = world.open_pull()
+    await say(world, pull, "maintainer", "/ascend-e2e unit")
+    assert len(runs_of(world, pull)) == 1
 
 
 async def test_a_head_that_github_never_told_of_is_found_by_looking(world: World) -> None:

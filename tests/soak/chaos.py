@@ -26,7 +26,7 @@ from tests.soak.crowd import Crowd
 
 START_S = 60.0
 KILL_EVERY_S = 25.0
-PEACE_S = 300.0  # by then all must be right: the safety nets look every two minutes
+PEACE_S = 400.0  # by then all must be right: failed redeliveries are looked for every 5 minutes
 
 
 @dataclass(frozen=True)

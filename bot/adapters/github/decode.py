@@ -159,12 +159,15 @@ def actions_job(data: Json) -> ActionsJob:
 
 def delivery_attempt(data: Json) -> HookDelivery:
     """Read one attempt of a delivery."""
+    at = time(data["delivered_at"])
     return HookDelivery(
         id=int(data["id"]),
         guid=data["guid"],
-        delivered_at=time(data["delivered_at"]),
+        delivered_at=at,
         ok=arrived(data),
         event=data.get("event") or "",
+        tries=1,
+        tried_at=at,
     )
 
 
@@ -174,6 +177,7 @@ def delivery(attempts: list[HookDelivery]) -> HookDelivery:
         max(attempts, key=lambda item: item.id),
         delivered_at=min(item.delivered_at for item in attempts),
         ok=any(item.ok for item in attempts),
+        tries=len(attempts),
     )
 
 

@@ -41,6 +41,7 @@ async def test_a_delivery_is_fine_when_any_attempt_was(
     assert (first.guid, first.ok, first.id) == ("a", True, 5)
     assert (second.guid, second.ok, second.id, second.event) == ("b", False, 4, "push")
     assert second.delivered_at == NOW - timedelta(minutes=4)
+    assert (second.tries, second.tried_at) == (2, NOW - timedelta(minutes=2))
     assert github.seen[0].headers["authorization"].startswith("Bearer ey")
 
 

@@ -163,7 +163,7 @@ REASONS = {
     "run_app_removed": "the app was removed from this repository",
     "cancelled_by_person": "cancelled by {by}",
     "trust_unasked": "nothing starts by itself",
-    "trust_moved": "the head moved while its files were listed",
+    "trust_moved": "the pull request changed while it was looked at",
     "policy_error_at": "`{ref}` {error}",
     "trust_no_pull": "it runs for no pull request",
     "origin_push_to": "the push of {sha} to {branch}",
