@@ -48,7 +48,10 @@ class People:
         return fork
 
     def open_pull(self, author: str, files: Files, new: NewPull | None = None) -> Pull:
-        """Commit files on a new branch (or the author's fork) and open a pull request."""
+        """Commit files on a new branch (or the author's fork) and open a pull request.
+
+        Without files it is of a branch that is there already.
+        """
         new = new or NewPull()
         base, user = self._state.repo(new.repo), self._state.user(author)
         now = self._state.clock.now()
@@ -59,7 +62,8 @@ class People:
         branch = new.branch or f"{user.login}-patch-{number}"
         head = self.fork(author, base) if new.fork else base
         pusher = self._state.user(new.pusher or author)
-        sha = base.git.commit([base_sha], files, new.title, pusher.login, now)
+        tip = None if files else base.git.tip(head.branch_ref(branch))
+        sha = tip or base.git.commit([base_sha], files, new.title, pusher.login, now)
         pull = Pull(
             id=self._state.new_id(),
             number=number,
@@ -79,7 +83,10 @@ class People:
             draft=new.draft,
         )
         self._state.pulls[(base.id, number)] = pull
-        self._move_head(pull, ZERO, sha, pusher)
+        if tip:
+            base.git.set_ref(f"refs/pull/{number}/head", sha)
+        else:
+            self._move_head(pull, ZERO, sha, pusher)
         self._hooks.pull_request(pull, "opened", user)
         return pull
 

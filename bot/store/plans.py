@@ -76,6 +76,7 @@ async def _change_runs(conn: AsyncConnection, plan: Plan, now: datetime) -> dict
     """Change runs; return for each new run its own id, or that of the open run it joined."""
     known = await run_rows.lock_runs(conn, _known_runs(plan))
     await run_rows.refuse_superseded(conn, {claimant.run_id for claimant in plan.add_claimants})
+    await run_rows.set_apart(conn, plan.mistaken)  # first: others may take their places
     placed: dict[RunId, RunId] = {}
     added = [claimant for claimant in plan.add_claimants if claimant.run_id in known]
     for run, its_claimants in plan.new_runs:
@@ -85,6 +86,8 @@ async def _change_runs(conn: AsyncConnection, plan: Plan, now: datetime) -> dict
     await _force(conn, plan, placed, now)
     for drop in plan.drop_claimants:
         await run_rows.drop_claimant(conn, drop, now)
+    for run_id in plan.mistaken:
+        await run_rows.give_up_mistaken(conn, run_id, now)
     for run_id, stop_request in plan.stop_requests:
         await run_rows.request_stop(conn, placed.get(run_id, run_id), stop_request, now)
     moved = (
@@ -104,6 +107,7 @@ def _known_runs(plan: Plan) -> set[RunId]:
         *(claimant.run_id for claimant in plan.add_claimants),
         *(drop.run_id for drop in plan.drop_claimants),
         *(run_id for run_id, _ in plan.stop_requests),
+        *plan.mistaken,
         *(run_id for run_id, _ in plan.forced),
         *(event.run_id for event in plan.run_events),
     }

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.people import NOBODY, Account
-from bot.core.model.pulls import Approval, Head, Pull, Push
+from bot.core.model.pulls import Approval, Head, Pull, PullAt, Push
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.runs import Run
 from bot.core.model.selections import StoredSelection
@@ -41,12 +41,16 @@ class Pulls(Reads):
         here = (pulls.c.repo_id == repo_id) & (pulls.c.head_sha == sha)
         return await self._all(Pull, pulls, here, pulls.c.open, order=[pulls.c.number])
 
-    async def ever_at(self, repo_id: RepoId, sha: Sha) -> tuple[Pull, ...]:
+    async def ever_at(self, repo_id: RepoId, sha: Sha) -> tuple[PullAt, ...]:
         """Return the pull requests, open or not, that have or had this head, by number."""
-        had = select(heads.c.number).where(heads.c.repo_id == repo_id, heads.c.sha == sha)
-        here = (pulls.c.head_sha == sha) | pulls.c.number.in_(had)
-        order = [pulls.c.number]
-        return await self._all(Pull, pulls, pulls.c.repo_id == repo_id, here, order=order)
+        had = (heads.c.repo_id == repo_id) & (heads.c.sha == sha)
+        here = (pulls.c.head_sha == sha) | pulls.c.number.in_(select(heads.c.number).where(had))
+        async with self._db.read() as conn:
+            found = await load_all(
+                conn, Pull, pulls, pulls.c.repo_id == repo_id, here, order=[pulls.c.number]
+            )
+            since = {head.number: head.since for head in await load_all(conn, Head, heads, had)}
+        return tuple(PullAt(pull, since.get(pull.number)) for pull in found)
 
     async def open(self, repo_id: RepoId) -> tuple[Pull, ...]:
         """Return the pull requests believed open, by number."""
@@ -141,6 +145,8 @@ async def save_pull(conn: AsyncConnection, pull: Pull) -> None:
     changed["based_at"] = case(
         (moved, new.updated_at), else_=func.coalesce(new.based_at, pulls.c.based_at)
     )
+    # A deleted fork is told no more, and is the one that it was.
+    changed["head_repo_id"] = func.coalesce(new.head_repo_id, pulls.c.head_repo_id)
     await conn.execute(
         query.on_conflict_do_update(index_elements=["repo_id", "number"], set_=changed)
     )

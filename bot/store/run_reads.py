@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Text, cast, exists, or_, select, type_coer
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import RunEvent
+from bot.core.model.run_events import NativeRunSeen, RunEvent
 from bot.core.model.runs import Claimant, Run, State
 from bot.core.planning.plan import RunClaimants
 from bot.store import rows
@@ -94,10 +94,27 @@ class RunReads(rows.Reads):
             for repo in sorted(known, key=lambda repo: repo.id)
         )
 
+    async def natives_at(
+        self, repo_id: RepoId, sha: Sha
+    ) -> tuple[tuple[RunClaimants, ...], dict[int, NativeRunSeen]]:
+        """Return every attempt at a commit, and the native Actions runs that they follow, by id.
+
+        Both are empty where no attempt follows one.
+        """
+        here = (runs.c.repo_id == repo_id) & (runs.c.sha == sha)
+        query = (
+            select(run_events.c.what)
+            .join(runs, runs.c.id == run_events.c.run_id)
+            .where(here, run_events.c.key.startswith("native:"))
+        )
+        async with self._db.read() as conn:
+            seen = {what.actions_run_id: what for what in await conn.scalars(query)}
+        return (await self.at(repo_id, sha), seen) if seen else ((), seen)
+
     async def of_actions_run(self, repo_id: RepoId, actions_run_id: int) -> Run | None:
         """Return our latest attempt that is part of this Actions run."""
         here = (runs.c.repo_id == repo_id) & (runs.c.actions_run_id == actions_run_id)
-        newest = (runs.c.actions_attempt.desc(), runs.c.attempt.desc())
+        newest = (runs.c.mistaken, runs.c.actions_attempt.desc(), runs.c.attempt.desc())
         return next(iter(await self._all(Run, runs, here, order=newest)), None)
 
     async def of_actions_attempt(

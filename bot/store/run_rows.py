@@ -1,22 +1,24 @@
 """Changing runs' rows inside a transaction: making, claiming, stopping and poking them."""
 
+from collections.abc import Collection
 from datetime import datetime
 from functools import cache
 
 from sqlalchemy import Executable, Update, bindparam, case, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.core.messages import Message
 from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Claimant, Outcome, Run, State, StopReason, StopRequest
 from bot.core.planning.plan import DropClaimant
 from bot.ports.errors import Transient
-from bot.store.check_rows import add_run_check
+from bot.store.check_rows import add_run_check, bump_state
 from bot.store.columns import Time
 from bot.store.database import insert
 from bot.store.leases import FREE
-from bot.store.rows import values
+from bot.store.rows import load, values
 from bot.store.tables import claimants, rayjobs, run_events, runs
 
 # Two commits may race for a suite's open run or its next attempt number; each round one wins.
@@ -121,6 +123,30 @@ async def drop_claimant(conn: AsyncConnection, drop: DropClaimant, now: datetime
     if gone.rowcount and not others:
         stop_request = StopRequest(kind=StopReason.SUPERSEDE, by="", reason=drop.reason, at=now)
         await request_stop(conn, drop.run_id, stop_request, now)
+
+
+async def set_apart(conn: AsyncConnection, run_ids: Collection[RunId]) -> None:
+    """Mark runs as mistaken; another one may be open in the place of each."""
+    if run_ids:
+        change = update(runs).where(runs.c.id.in_(run_ids))
+        await conn.execute(change.values(mistaken=True, essence=runs.c.id))
+
+
+async def give_up_mistaken(conn: AsyncConnection, run_id: RunId, now: datetime) -> None:
+    """Supersede a mistaken run, also one that has ended: its result was another base's."""
+    why = Message("run_mistaken")
+    await conn.execute(delete(claimants).where(claimants.c.run_id == run_id))
+    stop_request = StopRequest(kind=StopReason.SUPERSEDE, by="", reason=why, at=now)
+    await request_stop(conn, run_id, stop_request, now)
+    ended = (
+        update(runs)
+        .where(runs.c.id == run_id, runs.c.state == State.DONE)
+        .values(outcome=Outcome.SUPERSEDED, why=why)
+        .returning(*runs.c)
+    )
+    row = (await conn.execute(ended)).mappings().first()
+    if row is not None:
+        await bump_state(conn, load(Run, row), now)
 
 
 async def request_stop(

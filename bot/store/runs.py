@@ -26,7 +26,10 @@ from bot.store.tables import claimants, rayjobs, run_events, runs
 from bot.store.workflow_jobs import end_jobs
 
 # What identifies a run or was decided when it was made; a save never changes it.
-_FIXED = ("id", "repo_id", "sha", "suite", "attempt", "snapshot", "created_at", "origin", "forced")
+_FIXED = (
+    *("id", "repo_id", "sha", "suite", "attempt", "snapshot", "created_at", "origin", "forced"),
+    "mistaken",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ pulls = sa.Table(
     *columns.account("head_owner"),
     sa.Column("head_name", columns.Plain, nullable=False),
     sa.Column("based_at", columns.Time),
+    sa.Column("created_at", columns.Time),
     sa.Index("pulls_at", "repo_id", "head_sha"),
 )
 
@@ -81,6 +82,7 @@ heads = sa.Table(
     sa.Column("sha", sa.Text, primary_key=True),
     *columns.account("pusher"),
     sa.Column("seen_at", columns.Time, nullable=False),
+    sa.Column("since", columns.Time),
 )
 
 pushes = sa.Table(
@@ -140,7 +142,7 @@ runs = sa.Table(
     sa.Column("repo_id", sa.BigInteger, nullable=False),
     sa.Column("sha", sa.Text, nullable=False),
     sa.Column("suite", sa.Text, nullable=False),
-    sa.Column("essence", sa.Text, nullable=False),  # the snapshot's
+    sa.Column("essence", sa.Text, nullable=False),  # the snapshot's; the id if mistaken
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("snapshot", columns.Packed(Snapshot, kept=512), nullable=False),
     sa.Column("created_at", columns.Time, nullable=False),
@@ -162,6 +164,7 @@ runs = sa.Table(
     sa.Column("actions_run_id", sa.BigInteger),
     sa.Column("actions_attempt", sa.Integer, nullable=False),
     sa.Column("actions_url", sa.Text, nullable=False),
+    sa.Column("mistaken", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("stop_request", columns.Packed(StopRequest)),
     sa.Column("queue_position", columns.Packed(QueuePosition)),
     sa.Column("dispatched_at", columns.Time),

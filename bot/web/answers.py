@@ -25,6 +25,7 @@ _OF_EVENT: dict[type[ev.What], tuple[str, ...]] = {
     ev.DispatchUnsent: ("why",),
     ev.DispatchRefused: ("why",),
     ev.NativeRunSeen: ("attempt",),
+    ev.NativeRunUnclear: ("why",),
     ev.WorkflowRunChanged: ("attempt", "status", "conclusion"),
     ev.JobChanged: ("attempt", "status", "conclusion", "name"),
     ev.WorkflowRunEnded: ("conclusion",),

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from bot.core.messages import quote
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.pulls import Pull
-from bot.core.model.run_events import RunEvent, Source, WorkflowRunChanged
+from bot.core.model.run_events import NativeRunSeen, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Claimant, Outcome, Run, State, StopReason, StopRequest
 from bot.core.planning.plan import AuditEntry, DropClaimant, Plan, RunClaimants
 from bot.ports.errors import Transient
@@ -282,3 +282,38 @@ async def test_what_was_decided_on_a_head_is_not_written_once_it_has_moved(store
 
 def entry(what: str) -> AuditEntry:
     return AuditEntry(NOW, "ann", what, allowed=True, rule="trust", repo_id=REPO.id)
+
+
+async def test_a_mistaken_run_leaves_its_place_and_one_that_ended_loses_its_result(
+    store: Store,
+) -> None:
+    first, goes_on = run("ended", actions_run_id=8), run("open", actions_run_id=9)
+    await put(store, first)
+    claimed = await claim(store)
+    ended = done(first, outcome=Outcome.SUCCESS)
+    assert await store.runs.save(claimed.lease, SaveRun(ended, due=None), NOW)
+    await put(store, goes_on)
+    seen = NativeRunSeen(9, 1, "", "push")
+    await commit(store, run_events=(RunEvent(goes_on.id, Source.WEBHOOK, NOW, seen),))
+    later = run("open", attempt=2)
+    made = ((later, (claimant(later),)),)
+    await commit(store, mistaken=(first.id, goes_on.id), new_runs=made)
+    known, followed = await store.runs.natives_at(REPO.id, SHA)
+    assert followed == {9: seen}
+    assert known == await stored(store)
+    told = {item.run.id: (item.run, item.claimants) for item in known}
+    assert told[first.id][0].outcome is Outcome.SUPERSEDED
+    assert told[goes_on.id][0].stop_request
+    assert [run.mistaken for run, _ in told.values()] == [True, True, False]
+    assert [bool(claimants) for _, claimants in told.values()] == [False, False, True]
+    claimed = next(
+        item
+        for item in await store.runs.claim("me", NOW, lease_s=30, limit=9)
+        if item.run.id == goes_on.id
+    )
+    unaware = replace(claimed.run, mistaken=False)
+    assert await store.runs.save(claimed.lease, SaveRun(unaware, due=None), NOW)
+    again = await store.runs.get(goes_on.id)
+    assert again is not None
+    assert again.mistaken
+    assert await store.runs.natives_at(REPO.id, Sha("d" * 40)) == ((), {})

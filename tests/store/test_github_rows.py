@@ -87,8 +87,8 @@ async def test_a_pull_request_is_the_one_last_seen(store: Store) -> None:
     await commit(store, pull=PULL)
     assert await store.pulls.get(REPO.id, 1) == PULL
     moved = replace(PULL, head_sha=OTHER, head_repo_id=None, updated_at=None)
-    await commit(store, pull=moved)
-    assert await store.pulls.get(REPO.id, 1) == moved
+    await commit(store, pull=moved)  # its fork was deleted
+    assert await store.pulls.get(REPO.id, 1) == replace(moved, head_repo_id=8)
     assert await store.pulls.get(REPO.id, 2) is None
 
 
@@ -100,10 +100,12 @@ async def test_pulls_at_a_commit_are_the_open_ones(store: Store) -> None:
     assert await store.pulls.at(REPO.id, SHA) == (PULL, second)
     assert [pull.number for pull in await store.pulls.open(REPO.id)] == [1, 3, 4]
     await commit(store, head=Head(REPO.id, 4, SHA, PULL.author, NOW))
-    await commit(store, head=Head(REPO.id, 3, OTHER, PULL.author, NOW))
+    await commit(store, head=Head(REPO.id, 3, OTHER, PULL.author, NOW, since=after(-9)))
+    await commit(store, head=Head(REPO.id, 3, OTHER, PULL.author, NOW, since=after(5)))
     ever = await store.pulls.ever_at(REPO.id, SHA)
-    assert [pull.number for pull in ever] == [1, 2, 3, 4]
-    assert [pull.number for pull in await store.pulls.ever_at(REPO.id, OTHER)] == [3, 4]
+    assert [item.pull.number for item in ever] == [1, 2, 3, 4]
+    other = await store.pulls.ever_at(REPO.id, OTHER)
+    assert [(item.pull.number, item.since) for item in other] == [(3, after(-9)), (4, None)]
 
 
 @pytest.mark.both_databases

@@ -61,6 +61,7 @@ def pull(repo: Repo, data: Json) -> Pull:
         head_ref=data["head"].get("ref") or "",
         head_owner=account(head_repo.get("owner")) if head_repo else NOBODY,
         head_name=(head_repo.get("name") or "") if head_repo else "",
+        created_at=optional_time(data.get("created_at")),
     )
 
 

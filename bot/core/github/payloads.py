@@ -157,6 +157,7 @@ def _pull(payload: Payload, _app_id: int | None) -> Event | Ignored:
 
 
 def _pull_of(payload: Payload, repo_id: RepoId) -> Pull:
+    created = "pull_request.created_at"
     return Pull(
         repo_id=repo_id,
         number=_number(payload, "pull_request.number"),
@@ -171,6 +172,7 @@ def _pull_of(payload: Payload, repo_id: RepoId) -> Pull:
         head_ref=_maybe_text(payload, "pull_request.head.ref"),
         head_owner=_account(payload, "pull_request.head.repo.owner"),
         head_name=_maybe_text(payload, "pull_request.head.repo.name"),
+        created_at=_time(payload, created) if _maybe(payload, created) else None,
     )
 
 

@@ -1,6 +1,6 @@
 """A pull request, the commits that were its head, and their approvals."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.core.model.ids import RepoId, Sha
@@ -26,6 +26,7 @@ class Pull:
     head_owner: Account = NOBODY  # of the repository that has this branch
     head_name: str = ""  # of that repository; "": the fork was deleted
     based_at: datetime | None = None  # when it got this base, None if it had no other before
+    created_at: datetime | None = None
 
     @property
     def from_fork(self) -> bool:
@@ -37,6 +38,15 @@ class Pull:
         ours = (self.head_sha, self.open, self.draft, self.base_ref)
         return ours != (other.head_sha, other.open, other.draft, other.base_ref)
 
+    def after(self, before: "Pull") -> "Pull":
+        """Return it with what is known from before: when it got its base, and a deleted fork."""
+        moved = before.base_ref != self.base_ref
+        return replace(
+            self,
+            based_at=self.updated_at if moved else self.based_at or before.based_at,
+            head_repo_id=self.head_repo_id or before.head_repo_id,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -47,6 +57,7 @@ class Head:
     sha: Sha
     pusher: Account  # nobody: GitHub has not said
     seen_at: datetime
+    since: datetime | None = None  # by GitHub's clock: it was not the head before; None: unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +81,18 @@ class Push:
     sha: Sha
     by: Account
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PullAt:
+    """A pull request that has or had a commit as its head."""
+
+    pull: Pull
+    since: datetime | None = None  # as in Head, of this commit
+    asked: bool = False  # its row is what GitHub has just told
+
+    def after(self, before: "PullAt | None") -> "PullAt":
+        """Return it with what is known from before."""
+        if before is None:
+            return self
+        return replace(self, pull=self.pull.after(before.pull))

@@ -97,6 +97,19 @@ class NativeRunSeen(_What, frozen=True):
     attempt: int
     url: str
     event: str
+    # What tells into which base it merges, as in `WorkflowRun`.
+    created_at: datetime | None = None
+    head_repo_id: int | None = None
+    head_branch: str = ""
+    pulls: tuple[int, ...] = ()
+
+
+class NativeRunUnclear(_What, frozen=True):
+    """GitHub started an Actions run that may be of another pull request; ``why`` for people."""
+
+    form = "unclear:{actions_run_id}"
+    actions_run_id: int
+    why: Message
 
 
 class WorkflowRunChanged(_What, frozen=True):
@@ -255,7 +268,9 @@ OfDispatch = (
     | Dispatched
     | StartedByGitHub
 )
-OfWorkflowRun = NativeRunSeen | WorkflowRunChanged | JobChanged | WorkflowRunEnded | LogRead
+OfWorkflowRun = (
+    NativeRunSeen | NativeRunUnclear | WorkflowRunChanged | JobChanged | WorkflowRunEnded | LogRead
+)
 OfRayJob = (
     RayJobSeen
     | RayJobAnnounced

@@ -94,6 +94,7 @@ class Run:
     actions_run_id: int | None = None
     actions_attempt: int = 1
     actions_url: str = ""
+    mistaken: bool = False  # its Actions run is of another base, or may be: it has no result
     stop_request: StopRequest | None = None
     queue_position: QueuePosition | None = None
     dispatched_at: datetime | None = None
@@ -102,7 +103,7 @@ class Run:
 
     def speaks_for(self, essence: str, labels: Collection[str]) -> bool:
         """Return True if its result is one of the suite that has this essence and these labels."""
-        if self.snapshot.altered or self.snapshot.essence != essence:
+        if self.mistaken or self.snapshot.altered or self.snapshot.essence != essence:
             return False
         own = {self.label} if self.label else {label.name for label in self.snapshot.labels}
         return self.snapshot.native or not own.isdisjoint(labels)

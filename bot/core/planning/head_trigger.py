@@ -1,12 +1,15 @@
 """How a pull request's head was learned of, and what that means for its runs."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bot.core.github.events import PullRequestAction
 from bot.core.messages import Message
 from bot.core.model.people import Account
-from bot.core.model.pulls import Head
+from bot.core.model.pulls import Head, Pull
+
+_TOLD_WITHIN = timedelta(minutes=2)  # a payload may have the time of a change after the push
 
 
 class HeadTrigger(StrEnum):
@@ -42,6 +45,21 @@ class HeadTrigger(StrEnum):
             HeadTrigger.SYNCHRONIZE,
             HeadTrigger.FOUND_BY_LOOKING,
         }
+
+
+def head_since(
+    pull: Pull, row: Pull | None, trigger: HeadTrigger, told_at: datetime | None
+) -> datetime | None:
+    """Return when a commit may at the earliest have become the head, by GitHub's clock.
+
+    ``row`` is the pull request as it was known before. ``told_at`` is the time of an event that
+    itself tells of this head, at most so much later than the push.
+    """
+    if row is None or (row.open and row.head_sha == pull.head_sha):
+        return pull.created_at
+    if told_at and trigger in {HeadTrigger.SYNCHRONIZE, HeadTrigger.REOPENED}:
+        return told_at - _TOLD_WITHIN
+    return row.updated_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,7 @@ class Plan:
     stop_requests: tuple[
         tuple[RunId, StopRequest], ...
     ] = ()  # the first stays, before one to supersede
+    mistaken: tuple[RunId, ...] = ()  # runs whose Actions run is of another base, or may be
     forced: tuple[tuple[RunId, str], ...] = ()  # who overrides the limits for what waits
     run_events: tuple[RunEvent, ...] = ()
     gates: tuple[GateDue, ...] = ()

@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from bot.core.messages import Message
-from bot.core.model.pulls import Pull
+from bot.core.model.ids import Sha
 from bot.core.model.run_events import NativeRunSeen, WorkflowRunChanged
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.policy.models import Policy, Start
+from bot.core.runs.attribution import STARTS_WITHIN
 from bot.core.runs.cancellation import end_stopped, why_to_stop
 from bot.core.runs.observed import Observed
 from bot.core.runs.offline import LOOK_AT_LABEL
@@ -22,7 +23,6 @@ from bot.core.runs.steps import Bind, End, ReadEnd, Step, Wait
 
 # `workflow_run` runs on another commit, and a `merge_group` has a commit of its own.
 EVENTS = ("pull_request", "pull_request_target", "push")
-START_WITHIN = timedelta(minutes=10)  # of the push; GitHub takes seconds, or minutes under load
 # The webhook of a pull request may come so long after that of its run.
 LATE_PULL = timedelta(minutes=2)
 LOST_AFTER = timedelta(hours=24)  # then its end is looked for, in case every webhook was lost
@@ -36,7 +36,32 @@ _FOLDER = ".github/workflows/"
 
 def as_seen(seen: WorkflowRun) -> NativeRunSeen:
     """Return the event that lets a run follow this Actions run."""
-    return NativeRunSeen(seen.id, seen.attempt, seen.html_url, seen.event)
+    return NativeRunSeen(
+        actions_run_id=seen.id,
+        attempt=seen.attempt,
+        url=seen.html_url,
+        event=seen.event,
+        created_at=seen.created_at,
+        head_repo_id=seen.head_repo_id,
+        head_branch=seen.head_branch,
+        pulls=seen.pulls,
+    )
+
+
+def as_it_was(told: NativeRunSeen, sha: Sha) -> WorkflowRun:
+    """Return the Actions run that a run began to follow."""
+    return WorkflowRun(
+        id=told.actions_run_id,
+        attempt=told.attempt,
+        status="",
+        event=told.event,
+        head_sha=sha,
+        html_url=told.url,
+        created_at=told.created_at,
+        head_repo_id=told.head_repo_id,
+        head_branch=told.head_branch,
+        pulls=told.pulls,
+    )
 
 
 def as_change(seen: WorkflowRun) -> WorkflowRunChanged:
@@ -54,48 +79,6 @@ def native_suites(policy: Policy, path: str) -> tuple[str, ...]:
     )
 
 
-def pulls_of(seen: WorkflowRun, pulls: tuple[Pull, ...]) -> tuple[Pull, ...]:
-    """Return the open pull requests that an Actions run is of.
-
-    ``pulls`` have or had its commit as their head. GitHub runs the workflow as it is after a merge
-    into the base, and does not say into which. So there is none if the run may be of several
-    bases, be it that of a pull request which has left the commit since, or an earlier base.
-    """
-    here = [pull for pull in pulls if pull.open and pull.head_sha == seen.head_sha]
-    if seen.event == "push":  # of the commit as it is
-        possible = here = [pull for pull in here if _is_from(seen, pull)]
-    else:
-        possible = [pull for pull in pulls if _may_be_of(seen, pull)]
-        here = [pull for pull in here if pull in possible]
-        if any(_is_older(seen, pull) for pull in possible):
-            return ()
-    if len({pull.base_ref for pull in possible}) != 1:
-        return ()
-    return tuple(pull for pull in here if not seen.pulls or pull.number in seen.pulls)
-
-
-def _may_be_of(seen: WorkflowRun, pull: Pull) -> bool:
-    """Return True if GitHub may have started a run for a pull request."""
-    if not _is_from(seen, pull):
-        return False
-    if seen.head_branch and pull.head_ref and seen.head_branch != pull.head_ref:
-        return False
-    if pull.open and pull.head_sha == seen.head_sha:
-        return True
-    # It has left the commit. Had it done so before the run began, it would be unchanged since.
-    left = pull.updated_at
-    return not (left and seen.created_at and left < seen.created_at)
-
-
-def _is_from(seen: WorkflowRun, pull: Pull) -> bool:
-    """Return True if the head of a pull request may be in the repository of the run's commit."""
-    return seen.head_repo_id is None or pull.head_repo_id in {None, seen.head_repo_id}
-
-
-def _is_older(seen: WorkflowRun, pull: Pull) -> bool:
-    return bool(pull.based_at and seen.created_at and seen.created_at <= pull.based_at)
-
-
 def may_adopt(seen: WorkflowRun, attempts: Iterable[Run]) -> bool:
     """Return True if a suite's next attempt at this commit should follow this Actions run.
 
@@ -105,13 +88,17 @@ def may_adopt(seen: WorkflowRun, attempts: Iterable[Run]) -> bool:
     runs = sorted(attempts, key=lambda run: run.attempt)
     if not runs:
         return True
-    latest = runs[-1]
-    if latest.state is not State.DONE:
-        return latest.actions_run_id is None and latest.rerun_of is None
+    if runs[-1].state is not State.DONE:
+        return is_waiting(runs[-1])
     bound = [run.actions_run_id for run in runs if run.actions_run_id is not None]
     if not bound:
         return True
     return seen.event != "push" and seen.id > max(bound)
+
+
+def is_waiting(run: Run) -> bool:
+    """Return True if a run waits for GitHub to start its Actions run."""
+    return run.state is not State.DONE and run.actions_run_id is None and run.rerun_of is None
 
 
 def wait_for_start(given: ReconcileInput, observed: Observed) -> Step:
@@ -122,9 +109,12 @@ def wait_for_start(given: ReconcileInput, observed: Observed) -> Step:
     if observed.native is not None:
         found = observed.native
         return Bind(found.actions_run_id, found.attempt, found.url, found.event)
-    until = run.created_at + START_WITHIN
+    until, why = run.created_at + STARTS_WITHIN, _NOT_STARTED
+    if observed.unclear is not None:
+        told_at, unclear = observed.unclear
+        until, why = min(until, told_at + LATE_PULL), unclear.why
     if given.now >= until:
-        return End(Outcome.BROKEN, _NOT_STARTED)
+        return End(Outcome.BROKEN, why)
     return Wait(State.QUEUED, until, WAITS)
 
 

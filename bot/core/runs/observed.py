@@ -22,6 +22,7 @@ class Observed:
     searches: int = 0  # made since the last intent
     refused: Message | None = None
     native: ev.NativeRunSeen | None = None  # the newest that GitHub started by itself
+    unclear: tuple[datetime, ev.NativeRunUnclear] | None = None  # the first that can't be told
     waits_for_approval: bool = False  # on GitHub
     started_at: datetime | None = None  # a job of this attempt began
     seen_end_at: datetime | None = None  # when the end of the Actions run was first told
@@ -50,7 +51,6 @@ def fold(run: Run, run_events: Iterable[ev.RunEvent]) -> Observed:
     searches = {
         what for _, what in _each(known, ev.DispatchSearched) if what.dispatch == len(intents)
     }
-    accepted = _each(known, ev.DispatchAccepted)
     refused = [what.why for _, what in _each(known, ev.DispatchRefused)]
     native = [what for _, what in _each(known, ev.NativeRunSeen)]
     jobs = _each(known, ev.JobChanged)
@@ -68,11 +68,12 @@ def fold(run: Run, run_events: Iterable[ev.RunEvent]) -> Observed:
     verdicts = _each(known, ev.VerdictReached)
     return Observed(
         intents=tuple(at for _, at in sorted(intents.items())),
-        accepted=ev.DispatchAccepted(len(intents)) in {what for _, what in accepted},
+        accepted=any(what.number == len(intents) for _, what in _each(known, ev.DispatchAccepted)),
         unsent=frozenset(what.number for _, what in _each(known, ev.DispatchUnsent)),
         searches=len(searches),
         refused=refused[0] if refused else None,
         native=max(native, key=lambda what: what.actions_run_id, default=None),
+        unclear=next(iter(_each(known, ev.NativeRunUnclear)), None),
         waits_for_approval=_waits_for_approval({what.status for _, what in changes}, jobs),
         started_at=min(begun, default=None),
         seen_end_at=min([*over, *(at for at, _ in ends)], default=None),

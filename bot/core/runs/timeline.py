@@ -19,6 +19,7 @@ _RANKS: dict[type[ev.What], int] = {
     ev.DispatchAccepted: _BEGIN,
     ev.DispatchSearched: _BEGIN,
     ev.NativeRunSeen: _BEGIN,
+    ev.NativeRunUnclear: _BEGIN,
     ev.DispatchRefused: _SENT,
     ev.Dispatched: _SENT,
     ev.StartedByGitHub: _SENT,
@@ -88,6 +89,8 @@ def _line_of_workflow_run(what: ev.OfWorkflowRun) -> Message:
             return Message("line_runner", runner=runner)
         case ev.WorkflowRunEnded(conclusion=conclusion):
             return Message("line_ended", conclusion=conclusion or Message("line_no_conclusion"))
+        case ev.NativeRunUnclear(why=why):
+            return why
         case ev.NativeRunSeen() | ev.WorkflowRunChanged() | ev.JobChanged() | ev.LogRead():
             return NOTHING
         case _:

@@ -168,8 +168,8 @@ class CheckRuns(Service):
 
     async def _not_a_head(self, event: Click, target: Target) -> Plan:
         """Answer a click on a former head of an open pull request, or on a commit of none."""
-        pulls = await self._store.pulls.ever_at(event.repo.id, event.sha)
-        pull = next((pull for pull in pulls if pull.open), None)
+        known = await self._store.pulls.ever_at(event.repo.id, event.sha)
+        pull = next((item.pull for item in known if item.pull.open), None)
         old = code(short(event.sha))
         text = self._messages("refuse_no_head", old=old)
         if pull:

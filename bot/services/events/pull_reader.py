@@ -34,9 +34,10 @@ class PullReader(Service):
         """
         answer = await self._github.pull(repo, number)
         known = await self._store.pulls.get(repo.id, number)
-        return answer if known is None else self._newer(known, answer)
+        return answer if known is None else self.newer(known, answer)
 
-    def _newer(self, known: Pull, answer: Pull) -> Pull:
+    def newer(self, known: Pull, answer: Pull) -> Pull:
+        """Return the newer one; raise ``Transient`` if they have two heads of the same second."""
         if known.updated_at is None or answer.updated_at is None:
             return answer
         if answer.updated_at < known.updated_at:
@@ -59,7 +60,7 @@ class PullReader(Service):
         listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
         if listed.truncated or listed.is_of(pull.head_sha, pull.changed_files):
             return listed
-        now = self._newer(pull, await self._github.pull(repo, pull.number))
+        now = self.newer(pull, await self._github.pull(repo, pull.number))
         if now.head_sha != pull.head_sha:
             raise HeadMoved(now)
         # A list of removed files alone names no head, and a payload may lack the number.

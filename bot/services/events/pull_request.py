@@ -1,18 +1,20 @@
 """The event `pull_request`: the head is evaluated, and its runs are planned."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from bot.core.github.events import PullRequestAction, PullRequestEvent
 from bot.core.messages import Message
-from bot.core.model.ids import short
+from bot.core.model.ids import RunId, short
 from bot.core.model.people import NOBODY, Account
-from bot.core.model.pulls import Head, Pull
+from bot.core.model.pulls import Head, Pull, PullAt
 from bot.core.model.repos import Repo
 from bot.core.model.selections import StoredSelection
 from bot.core.model.views import GateDue
 from bot.core.planning import pull_request as planning
 from bot.core.planning.attempts import PolicyAt
-from bot.core.planning.head_trigger import HeadTrigger, LearnedHead
+from bot.core.planning.head_trigger import HeadTrigger, LearnedHead, head_since
 from bot.core.planning.permissions import Requester
 from bot.core.planning.plan import DropClaimant, Plan, Restated
 from bot.core.planning.plan_builder import PlanBuilder
@@ -21,6 +23,7 @@ from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.services.events.policy_change import PolicyChanges
 from bot.services.events.pull_reader import HeadMoved, PullReader
 from bot.services.policies import Broken
+from bot.services.runs.native import Natives
 from bot.services.trust import TrustJudge
 from bot.services.workers import Deps, Service
 
@@ -45,6 +48,7 @@ class PullRequests(Service):
         self._policy_changes = policy_changes
         self.trust = TrustJudge(deps)
         self.reader = PullReader(deps)
+        self._natives = Natives(deps)
 
     async def changed(self, event: PullRequestEvent) -> Plan:
         """Plan what an event of a pull request changes."""
@@ -59,7 +63,9 @@ class PullRequests(Service):
             sender = sender if pull.head_sha == event.pull.head_sha else NOBODY
         if not pull.open:
             return await self.closed(event.repo, pull)
-        return await self.plan_head(event.repo, pull, HeadTrigger(event.action), sender)
+        told_at = event.pull.updated_at if pull.head_sha == event.pull.head_sha else None
+        trigger = HeadTrigger(event.action)
+        return await self.plan_head(event.repo, pull, trigger, sender, told_at=told_at)
 
     async def closed(self, repo: Repo, pull: Pull, why: Message = _CLOSED) -> Plan:
         """Stop what runs for a closed pull request only."""
@@ -67,11 +73,17 @@ class PullRequests(Service):
         return replace(planning.plan_closed(pull, wanted, why), repo=repo)
 
     async def plan_head(
-        self, repo: Repo, pull: Pull, trigger: HeadTrigger, sender: Account = NOBODY
+        self,
+        repo: Repo,
+        pull: Pull,
+        trigger: HeadTrigger,
+        sender: Account = NOBODY,
+        *,
+        told_at: datetime | None = None,
     ) -> Plan:
         """Plan the runs for the head of an open pull request, or for its newer head."""
         try:
-            return (await self.judge_head(repo, pull, trigger, sender))[0]
+            return (await self.judge_head(repo, pull, trigger, sender, told_at=told_at))[0]
         except HeadMoved as moved:
             return await self._plan_moved(repo, pull, moved.pull)
 
@@ -83,16 +95,24 @@ class PullRequests(Service):
         return replace(plan, gates=(*plan.gates, planning.gate_of_former_head(old.head_sha, pull)))
 
     async def judge_head(
-        self, repo: Repo, pull: Pull, trigger: HeadTrigger, sender: Account = NOBODY
+        self,
+        repo: Repo,
+        pull: Pull,
+        trigger: HeadTrigger,
+        sender: Account = NOBODY,
+        *,
+        told_at: datetime | None = None,
     ) -> tuple[Plan, planning.Evaluation | None]:
         """Plan the runs for the head of an open pull request; return its evaluation, too.
 
-        The evaluation is None without a policy that could be read.
+        ``told_at`` is when GitHub told of this head. The evaluation is None without a policy that
+        could be read.
         """
-        learned = await self._learn(pull, trigger, sender)
-        head = learned.head
+        learned = await self._learn(pull, trigger, sender, told_at)
+        head, others = learned.head, await self._others_at(pull)
         policy = await self._policies.of(repo, pull.base_ref)
         evaluation = None
+        given_up = await self._natives.judge_anew(repo, pull.head_sha, PullAt(pull, head.since))
         if policy is None:
             # Without a policy only the runs that an earlier policy started are our concern.
             drops = await self._claims_of_former_heads(pull)
@@ -104,26 +124,33 @@ class PullRequests(Service):
             listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
             files = listed.files
         else:
-            evaluation, head = await self._evaluate(repo, pull, policy, learned)
-            changes, files = await self._plan(evaluation), evaluation.files
-        gates = (*changes.gates, *await self.gates_of_former_head(pull))
+            evaluation, head = await self._evaluate(
+                repo, pull, policy, learned, shared=bool(others)
+            )
+            changes = await self._plan(evaluation, given_up.mistaken)
+            files = evaluation.files
+        former = await self.gates_of_former_head(pull)
         plan = replace(
             changes,
             repo=repo,
             head=head,
-            gates=gates,
-            restated=await self._judge_others(repo, pull),
+            new_runs=(*changes.new_runs, *given_up.new_runs),
+            run_events=given_up.run_events,
+            mistaken=given_up.mistaken,
+            gates=(*changes.gates, *given_up.gates, *former),
+            restated=await self._judge_others(repo, others),
             proposal=await self._policy_changes.proposed(repo, pull, policy, files),
         )
         return plan, evaluation
 
-    async def _judge_others(self, repo: Repo, pull: Pull) -> tuple[Restated, ...]:
+    async def _judge_others(self, repo: Repo, others: list[Pull]) -> tuple[Restated, ...]:
         """Judge the trust of the other pull requests with this head for which nobody asked yet.
 
-        Their one gate depends on it now.
+        Their one gate depends on it now. Where theirs is judged that of this one is, too: else it
+        would not count beside them.
         """
         found = []
-        for other in await self._others_at(pull):
+        for other in others:
             row, policy = await self.selection(other), await self._policies.of(repo, other.base_ref)
             if row is None or row.data.trusted is not None or not isinstance(policy, PolicyAt):
                 continue
@@ -154,7 +181,9 @@ class PullRequests(Service):
         pulls = await self._store.pulls.at(pull.repo_id, pull.head_sha)
         return [other for other in pulls if other.number != pull.number]
 
-    async def _learn(self, pull: Pull, trigger: HeadTrigger, by: Account) -> LearnedHead:
+    async def _learn(
+        self, pull: Pull, trigger: HeadTrigger, by: Account, told_at: datetime | None = None
+    ) -> LearnedHead:
         """Return the head with its pusher; a commit keeps the pusher it had first.
 
         It is fresh only if it was not the head before: a webhook may come late, or again.
@@ -165,7 +194,8 @@ class PullRequests(Service):
         fresh = trigger.may_be_fresh and not was_head
         known = await self._store.pulls.heads(pull.repo_id, pull.number)
         pusher = by if trigger.is_push else NOBODY
-        found = Head(pull.repo_id, pull.number, pull.head_sha, pusher, now)
+        since = head_since(pull, row, trigger, told_at)
+        found = Head(pull.repo_id, pull.number, pull.head_sha, pusher, now, since)
         for head in known:
             if head.sha == pull.head_sha:
                 # A commit that comes back counts as new: its time is now.
@@ -213,12 +243,13 @@ class PullRequests(Service):
         return StartRequest(evaluation, requester, source, runs, spent=spent)
 
     async def _evaluate(
-        self, repo: Repo, pull: Pull, at: PolicyAt, learned: LearnedHead
+        self, repo: Repo, pull: Pull, at: PolicyAt, learned: LearnedHead, *, shared: bool = False
     ) -> tuple[planning.Evaluation, Head]:
         """Select suites by the head's files, and decide whether the head is trusted.
 
         Trust costs calls. It is decided only if a suite depends on it, a person asks, or another
-        pull request has the same head. The head is returned with its pusher, if that was asked for.
+        pull request has the same head (``shared``). The head is returned with its pusher, if that
+        was asked for.
         """
         head = learned.head
         listed = await self.reader.files(repo, pull)
@@ -226,7 +257,7 @@ class PullRequests(Service):
         selection = await self._policies.checker.select(at.policy, listed, owner)
         trust = Trusted(True, Message("trust_unasked"), looked_at=False)
         wanted_suites = [at.policy.suites[name] for name in selection.selected]
-        asked = learned.trigger.asks_for_trust or bool(await self._others_at(pull))
+        asked = learned.trigger.asks_for_trust or shared
         protected = selection.protected
         if asked or wanted_suites:
             protected = await self.trust.protected_files(repo, pull, at, listed)
@@ -245,11 +276,17 @@ class PullRequests(Service):
         )
         return evaluation, head
 
-    async def _plan(self, evaluation: planning.Evaluation) -> Plan:
-        """Plan the difference between what should run at a head and what runs."""
+    async def _plan(
+        self, evaluation: planning.Evaluation, mistaken: Collection[RunId] = ()
+    ) -> Plan:
+        """Plan the difference between what should run at a head and what runs.
+
+        ``mistaken`` are runs that are given up.
+        """
         pull = evaluation.pull
+        at_head = await self._store.runs.at(pull.repo_id, pull.head_sha)
         present = planning.ExistingRuns(
-            at_head=await self._store.runs.at(pull.repo_id, pull.head_sha),
+            at_head=tuple(item for item in at_head if item.run.id not in mistaken),
             wanted=await self._store.runs.of_claimant(
                 pull.repo_id, planning.pr_source(pull.number)
             ),

@@ -36,11 +36,15 @@ class WorkflowRuns(Service):
     async def run_changed(self, event: WorkflowRunEvent) -> Plan:
         """Plan what an event of a workflow run changes."""
         run = await self._store.runs.of_actions_run(event.repo.id, event.run.id)
-        if run is None:
+        if run is None or run.mistaken:
             cancelled = await self._cancel_stray(event)
             found = await self._natives.seen(event.repo, event.run, Source.WEBHOOK)
             return replace(found, audit=(*found.audit, *cancelled))
         if event.run.attempt > run.actions_attempt:
+            if run.snapshot.native:
+                given_up = await self._natives.judge_anew(event.repo, run.sha)
+                if run.id in given_up.mistaken:
+                    return given_up
             return await self._adopt(event, run)
         if run.state is State.DONE:
             return await self._end_late(event, run)

@@ -1,11 +1,15 @@
 """Follows the Actions runs that GitHub starts by its own path filters."""
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from bot.core.messages import Message
-from bot.core.model.pulls import Pull
+from bot.core.model.ids import RunId, Sha
+from bot.core.model.pulls import Pull, PullAt
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import RunEvent, Source
+from bot.core.model.run_events import NativeRunUnclear, RunEvent, Source
+from bot.core.model.runs import Run
 from bot.core.model.views import GateDue
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning import attempts
@@ -14,14 +18,29 @@ from bot.core.planning.plan import Plan
 from bot.core.planning.pull_request import pr_source
 from bot.core.policy.models import Mode
 from bot.core.runs import native
+from bot.core.runs.attribution import Attribution, attribute, is_mistaken
 from bot.ports.errors import Transient
-from bot.services.workers import Service
+from bot.services.events.pull_reader import PullReader
+from bot.services.workers import Deps, Service
 
 _SOON_S = 1.0  # when to look again for the pull request
 
 
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """A base, the suites that follow a workflow there, and its open pull requests at a commit."""
+
+    at: attempts.PolicyAt
+    suites: tuple[str, ...]
+    pulls: tuple[Pull, ...]
+
+
 class Natives(Service):
-    """Finds the pull requests of an Actions run that the bot did not start."""
+    """Finds the pull requests of Actions runs that the bot did not start."""
+
+    def __init__(self, deps: Deps) -> None:
+        super().__init__(deps)
+        self._reader = PullReader(deps)
 
     async def seen(self, repo: Repo, seen: WorkflowRun, source: Source) -> Plan:
         """Plan the runs that follow an Actions run which no row follows yet.
@@ -31,20 +50,34 @@ class Natives(Service):
         if seen.event not in native.EVENTS:
             return Plan(repo=repo)
         known = await self._store.pulls.ever_at(repo.id, seen.head_sha)
-        pulls = native.pulls_of(seen, known)
-        base = pulls[0].base_ref if pulls else repo.default_branch
-        at = await self._policies.of(repo, base)
-        if not isinstance(at, attempts.PolicyAt) or at.policy.mode is not Mode.ON:
+        here = [item.pull for item in known if _is_here(item, seen.head_sha)]
+        bases = await self._bases(repo, seen, here)
+        if not bases:
             return Plan(repo=repo)
-        names = native.native_suites(at.policy, seen.path)
-        if not names:
-            return Plan(repo=repo)
-        here = any(pull.open and pull.head_sha == seen.head_sha for pull in known)
         if not here and source is Source.WEBHOOK:
             self._wait_for_pull(seen)
-        if not pulls:
-            return Plan(repo=repo)
-        return await self._adopt(repo, seen, (at, names, pulls), source)
+        found = await self._attribute(repo, seen, known)
+        at_head = await self._store.runs.at(repo.id, seen.head_sha)
+        runs = [item.run for item in at_head]
+        plans = [
+            self._doubt(seen, base, found, runs, source)
+            if found.doubted
+            else self._follow(seen, _only(base, found.pulls), runs, source)
+            for base in bases
+        ]
+        return replace(_joined(plans), repo=repo)
+
+    async def _bases(self, repo: Repo, seen: WorkflowRun, here: list[Pull]) -> list[_Base]:
+        """Return the bases with suites that follow the workflow."""
+        found = []
+        for ref in sorted({pull.base_ref for pull in here}) or [repo.default_branch]:
+            at = await self._policies.of(repo, ref)
+            if not isinstance(at, attempts.PolicyAt) or at.policy.mode is not Mode.ON:
+                continue
+            if names := native.native_suites(at.policy, seen.path):
+                own = tuple(pull for pull in here if pull.base_ref == ref)
+                found.append(_Base(at, names, own))
+        return found
 
     def _wait_for_pull(self, seen: WorkflowRun) -> None:
         """Raise ``Transient`` if the pull request's webhook may still be on its way."""
@@ -52,51 +85,139 @@ class Natives(Service):
         if young and seen.event != "push":  # most pushes belong to no pull request
             raise Transient("no pull request with this head is known yet", retry_after_s=_SOON_S)
 
-    async def _adopt(
-        self,
-        repo: Repo,
-        seen: WorkflowRun,
-        found: tuple[attempts.PolicyAt, tuple[str, ...], tuple[Pull, ...]],
-        source: Source,
-    ) -> Plan:
-        at, names, pulls = found
+    async def _attribute(
+        self, repo: Repo, seen: WorkflowRun, known: tuple[PullAt, ...]
+    ) -> Attribution:
+        """Return of which pull requests an Actions run is; if in doubt, GitHub tells their state.
+
+        Anything that can start a run changes the time of the pull request's last change.
+        """
+        found = attribute(seen, known)
+        if len(found.doubted) < 2:
+            return found
+        doubted = {pull.number for pull in found.doubted if pull.open}
+        asked = [
+            PullAt(await self._as_now(repo, item.pull), item.since, asked=True)
+            if item.pull.number in doubted
+            else item
+            for item in known
+        ]
+        return attribute(seen, asked)
+
+    async def _as_now(self, repo: Repo, pull: Pull) -> Pull:
+        answer = await self._github.pull(repo, pull.number)
+        return self._reader.newer(pull, answer).after(pull)
+
+    def _follow(self, seen: WorkflowRun, base: _Base, runs: list[Run], source: Source) -> Plan:
+        """Let the suites of a base follow an Actions run, if it is of a pull request there."""
         now = self._clock.now()
-        maker = attempts.AttemptMaker(now, self._new_id)
-        known = [item.run for item in await self._store.runs.at(repo.id, seen.head_sha)]
         new_runs: list[attempts.NewRun] = []
         told: list[RunEvent] = []
-        for name in names:
-            its = [run for run in known if run.suite == name]
-            request = _request(seen, at, name, pulls)
+        for name in base.suites if base.pulls else ():
+            its = [run for run in runs if run.suite == name]
+            request = _request(seen, base, name)
             same = [run for run in its if speaks_for(run, request.snapshot)]
             if not native.may_adopt(seen, same):
                 continue
-            run, claimants = maker.make(
-                replace(request, before=attempts.latest_runs(its).get(name))
-            )
+            before = attempts.latest_runs(its).get(name)
+            run, claimants = self._maker().make(replace(request, before=before))
             new_runs.append((run, claimants))
             told += [
                 RunEvent(run.id, source, now, what)
                 for what in (native.as_seen(seen), native.as_change(seen))
             ]
-        gate = GateDue(repo.id, seen.head_sha, pulls[0].number, name=at.policy.gate.name)
-        return Plan(
-            repo=repo,
-            new_runs=tuple(new_runs),
-            run_events=tuple(told),
-            gates=(gate,) if new_runs else (),
+        gates = tuple(_gate(base, seen.head_sha) for _ in new_runs[:1])
+        return Plan(new_runs=tuple(new_runs), run_events=tuple(told), gates=gates)
+
+    def _doubt(
+        self, seen: WorkflowRun, base: _Base, found: Attribution, runs: list[Run], source: Source
+    ) -> Plan:
+        """Tell the runs that wait for this Actions run that it may be of another base."""
+        if not set(found.doubted) & set(base.pulls):
+            return Plan()
+        frozen = {name: attempts.freeze(base.at, name, native.UNREQUESTED) for name in base.suites}
+        its = [run for run in runs if run.suite in frozen and speaks_for(run, frozen[run.suite])]
+        what, now = NativeRunUnclear(seen.id, found.why), self._clock.now()
+        told = (RunEvent(run.id, source, now, what) for run in its if native.is_waiting(run))
+        return Plan(run_events=tuple(told))
+
+    async def judge_anew(self, repo: Repo, sha: Sha, news: PullAt | None = None) -> Plan:
+        """Plan to give up the runs at a commit that follow what is not surely of their base.
+
+        ``news`` is what was just learned of a pull request with this head.
+        """
+        runs, followed = await self._store.runs.natives_at(repo.id, sha)
+        if not followed:
+            return Plan()
+        known = {item.pull.number: item for item in await self._store.pulls.ever_at(repo.id, sha)}
+        if news is not None:
+            known[news.pull.number] = news.after(known.get(news.pull.number))
+        wrong: dict[RunId, tuple[Run, Attribution]] = {}
+        for told in followed.values():
+            seen = native.as_it_was(told, sha)
+            found = await self._attribute(repo, seen, tuple(known.values()))
+            for run in (item.run for item in runs):
+                follows = run.actions_run_id == seen.id and not run.mistaken
+                if follows and is_mistaken(run, found):
+                    wrong[run.id] = (run, found)
+        pulls = [item.pull for item in known.values() if _is_here(item, sha)]
+        left = [item.run for item in runs if item.run.id not in wrong]
+        plans = [self._await_its_own(run, found, pulls, left) for run, found in wrong.values()]
+        return replace(_joined(plans), mistaken=tuple(wrong))
+
+    def _await_its_own(
+        self, run: Run, found: Attribution, pulls: list[Pull], others: list[Run]
+    ) -> Plan:
+        """Let a run wait for its base's own Actions run, where a mistaken one was followed."""
+        its = [pull for pull in pulls if pull.base_ref == run.snapshot.ref]
+        gate = GateDue(run.repo_id, run.sha, run.number or 0)
+        has_other = any(speaks_for(other, run.snapshot) for other in others)
+        if has_other or not its or run.snapshot.reason == native.UNREQUESTED:
+            return Plan(gates=(gate,))
+        request = replace(
+            attempts.next_attempt(run, Message("origin_mistaken")),
+            claims=tuple(attempts.Claim(pr_source(pull.number)) for pull in its),
         )
+        new, claimants = self._maker().make(request)
+        now = self._clock.now()
+        told: tuple[RunEvent, ...] = ()
+        if found.doubted and run.actions_run_id is not None:
+            unclear = NativeRunUnclear(run.actions_run_id, found.why)
+            told = (RunEvent(new.id, Source.RUNNER, now, unclear),)
+        return Plan(new_runs=((new, claimants),), run_events=told, gates=(gate,))
 
 
-def _request(
-    seen: WorkflowRun, at: attempts.PolicyAt, name: str, pulls: tuple[Pull, ...]
-) -> attempts.AttemptRequest:
+def _only(base: _Base, pulls: tuple[Pull, ...]) -> _Base:
+    return replace(base, pulls=tuple(pull for pull in base.pulls if pull in pulls))
+
+
+def _is_here(item: PullAt, sha: Sha) -> bool:
+    return item.pull.open and item.pull.head_sha == sha
+
+
+def _gate(base: _Base, sha: Sha) -> GateDue:
+    pull = base.pulls[0]
+    return GateDue(pull.repo_id, sha, pull.number, name=base.at.policy.gate.name)
+
+
+def _joined(plans: Iterable[Plan]) -> Plan:
+    """Return several plans for runs as one."""
+    plans = tuple(plans)
+    return Plan(
+        new_runs=tuple(chain.from_iterable(plan.new_runs for plan in plans)),
+        run_events=tuple(chain.from_iterable(plan.run_events for plan in plans)),
+        gates=tuple(chain.from_iterable(plan.gates for plan in plans)),
+    )
+
+
+def _request(seen: WorkflowRun, base: _Base, name: str) -> attempts.AttemptRequest:
     """Ask for a row of its own; the store takes a row that waits already instead."""
+    pull = base.pulls[0]
     return attempts.AttemptRequest(
-        repo_id=pulls[0].repo_id,
+        repo_id=pull.repo_id,
         sha=seen.head_sha,
-        number=pulls[0].number,
-        snapshot=attempts.freeze(at, name, native.UNREQUESTED),
+        number=pull.number,
+        snapshot=attempts.freeze(base.at, name, native.UNREQUESTED),
         origin=Message("origin_github", event=seen.event),
-        claims=tuple(attempts.Claim(pr_source(pull.number), auto=False) for pull in pulls),
+        claims=tuple(attempts.Claim(pr_source(item.number), auto=False) for item in base.pulls),
     )

@@ -18,6 +18,7 @@ from bot.ports.github import ActionsJob
 from bot.ports.rayjobs import Submitter
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.runs.ledger import Ledger
+from bot.services.runs.native import Natives
 from bot.services.workers import Deps, Service
 from bot.store.runs import ClaimedRun, SaveRun
 
@@ -34,6 +35,7 @@ class RunObserver(Service):
         self._ledger = ledger
         self._digesters = digesters
         self._rayjobs = rayjobs
+        self._natives = Natives(deps)
 
     async def read_end(self, claimed: ClaimedRun, repo: Repo, step: ReadEnd) -> None:
         """Read the Actions run: its end counts only as GitHub's API tells it."""
@@ -48,11 +50,11 @@ class RunObserver(Service):
         except Permanent as error:
             if error.status != 404:
                 raise
-            await self._ended(claimed, run, ev.WorkflowRunEnded(run.actions_attempt, _GONE))
+            await self._ended(claimed, repo, ev.WorkflowRunEnded(run.actions_attempt, _GONE))
             return
         asks = seen.conclusion == ev.APPROVAL and seen.attempt == run.actions_attempt
         if seen.status == "completed" and not asks:
-            await self._ended(claimed, run, await self._end(claimed, repo, seen.conclusion))
+            await self._ended(claimed, repo, await self._end(claimed, repo, seen.conclusion))
         else:
             await self._ledger.save(claimed, SaveRun(run, self._clock.now() + step.again))
 
@@ -69,9 +71,13 @@ class RunObserver(Service):
         jobs = await self._github.jobs(repo, run.actions_run_id, run.actions_attempt)
         return green_end(run, [JobEnd(job.name, job.labels, job.conclusion) for job in jobs])
 
-    async def _ended(self, claimed: ClaimedRun, run: Run, ended: ev.WorkflowRunEnded) -> None:
+    async def _ended(self, claimed: ClaimedRun, repo: Repo, ended: ev.WorkflowRunEnded) -> None:
         """Save the end; free the label's slot unless a detached RayJob holds it as its pool."""
-        now = self._clock.now()
+        run, now = claimed.run, self._clock.now()
+        if run.snapshot.native:  # before its result counts
+            given_up = await self._natives.judge_anew(repo, run.sha)
+            if given_up.mistaken:
+                await self._store.commit(given_up, now, done=None)
         label_is_pool = run.snapshot.suite.rayjob and run.snapshot.pool is None
         release = () if label_is_pool or run.label is None else (f"label:{run.label}",)
         run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, ended)

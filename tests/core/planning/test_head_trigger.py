@@ -1,14 +1,17 @@
 """What made us look at a head decides whether it is new, who pushed it, and why its runs start."""
 
+from dataclasses import replace
+from datetime import datetime
+
 import pytest
 
 from bot.core.github.events import PullRequestAction
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.people import NOBODY
-from bot.core.model.pulls import Head
-from bot.core.planning.head_trigger import HeadTrigger, LearnedHead
+from bot.core.model.pulls import Head, Pull
+from bot.core.planning.head_trigger import HeadTrigger, LearnedHead, head_since
 from tests.accounts import account
-from tests.core.building import SHA, at
+from tests.core.building import SHA, a_pull, at
 
 HEAD = Head(RepoId(7), 5, Sha(SHA), NOBODY, at())
 
@@ -54,3 +57,26 @@ def test_trust_is_asked_for_a_persons_request_and_before_a_dispatch() -> None:
 @pytest.mark.parametrize("action", PullRequestAction)
 def test_every_action_of_a_pull_request_is_a_trigger(action: PullRequestAction) -> None:
     assert HeadTrigger(action).value == action.value
+
+
+PULL = a_pull(created_at=at(-60), updated_at=at(0))
+BEFORE = replace(PULL, head_sha=Sha("f" * 40), updated_at=at(-30))
+
+
+@pytest.mark.parametrize(
+    ("row", "trigger", "told_at", "since"),
+    [
+        (None, HeadTrigger.OPENED, at(0), at(-60)),
+        (None, HeadTrigger.SYNCHRONIZE, at(0), at(-60)),
+        (PULL, HeadTrigger.EDITED, at(0), at(-60)),
+        (BEFORE, HeadTrigger.SYNCHRONIZE, at(0), at(-2)),
+        (BEFORE, HeadTrigger.SYNCHRONIZE, None, at(-30)),  # GitHub's answer may be of later
+        (BEFORE, HeadTrigger.FOUND_BY_LOOKING, at(0), at(-30)),
+        (replace(BEFORE, head_sha=SHA, open=False), HeadTrigger.REOPENED, at(0), at(-2)),
+        (replace(BEFORE, head_sha=SHA, open=False), HeadTrigger.EDITED, at(0), at(-30)),
+    ],
+)
+def test_a_commit_was_not_the_head_before(
+    row: Pull | None, trigger: HeadTrigger, told_at: datetime | None, since: datetime
+) -> None:
+    assert head_since(PULL, row, trigger, told_at) == since

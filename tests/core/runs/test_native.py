@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from bot.core.messages import Messages, quote
-from bot.core.model.ids import Sha
-from bot.core.model.pulls import Pull
 from bot.core.model.run_events import (
     JobChanged,
+    NativeRunUnclear,
     RunEvent,
     Source,
     VerdictReached,
@@ -18,7 +17,6 @@ from bot.core.model.run_events import (
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import SuiteSelection
 from bot.core.model.snapshot import Label
-from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.levels import Level
@@ -30,18 +28,18 @@ from bot.core.runs.native import (
     TO_APPROVE,
     WAITS,
     as_change,
+    as_it_was,
     as_seen,
+    is_waiting,
     may_adopt,
     native_suites,
-    pulls_of,
 )
-from bot.core.runs.steps import Bind, Dispatch, ReadEnd, SendCancel, Step, Wait
+from bot.core.runs.steps import Bind, Dispatch, End, ReadEnd, SendCancel, Step, Wait
 from tests.accounts import account
 from tests.core import views
 from tests.core.building import (
     LABEL,
     SHA,
-    a_pull,
     a_run,
     a_stop_request,
     at,
@@ -54,6 +52,7 @@ from tests.core.building import (
     with_changes,
 )
 from tests.core.policies import loaded
+from tests.core.runs.seen import SEEN
 from tests.core.runs.steps import INFRA, concludes, ends, reads_end, step_of, waits
 
 POLICY = loaded("""\
@@ -64,17 +63,8 @@ suites:
   unit: {workflow: unit.yml, runners: [npu-8]}
   own: {workflow: own.yml, runners: [npu-8], paths: ["own/**"], start: native}
 """)
-SEEN = WorkflowRun(
-    id=50,
-    attempt=1,
-    event="pull_request",
-    path=".github/workflows/own.yml",
-    head_sha=SHA,
-    status="in_progress",
-    html_url="https://x/50",
-    created_at=at(),
-)
 NATIVE = learned(as_seen(SEEN), at(1), Source.WEBHOOK)
+UNCLEAR = learned(NativeRunUnclear(51, quote("of #1 or #2")), at(2), Source.WEBHOOK)
 
 
 def native(run: Run) -> Run:
@@ -180,6 +170,16 @@ def job(status: str, minutes: float) -> RunEvent:
         ),
         ("started, not wanted", WAITING, (NATIVE,), 1, {"wanted": False}, ends(Outcome.SUPERSEDED)),
         ("started", WAITING, (NATIVE,), 1, {}, Bind(50, 1, "https://x/50", "pull_request")),
+        ("it can't be told of which it is", WAITING, (UNCLEAR,), 3, {}, waits(State.QUEUED)),
+        ("nor 2 min later", WAITING, (UNCLEAR,), 4, {}, ends(Outcome.BROKEN)),
+        (
+            "another one is surely its own",
+            WAITING,
+            (UNCLEAR, NATIVE),
+            4,
+            {},
+            Bind(50, 1, "https://x/50", "pull_request"),
+        ),
         ("run again", replace(WAITING, rerun_of=99), (), 1, {}, Dispatch(1)),
         ("no runner yet", BOUND, (), 5, {}, waits(State.WAITING_FOR_RUNNER)),
         ("no runner for a day", BOUND, (), 1440, {}, reads_end()),
@@ -220,7 +220,16 @@ def test_a_step(
     assert step_of(run, *known, at_min=at_min, **changes) == expected, claim
 
 
+def test_what_was_followed_is_known_as_it_was() -> None:
+    whole = replace(SEEN, head_repo_id=9, head_branch="topic", pulls=(5,))
+    told = as_seen(whole)
+    assert as_it_was(told, SHA) == replace(whole, status="", path="")
+    assert is_waiting(WAITING)
+    assert not is_waiting(BOUND)
+
+
 def test_it_says_what_it_waits_for() -> None:
+    assert step_of(WAITING, UNCLEAR, at_min=4) == End(Outcome.BROKEN, quote("of #1 or #2"))
     assert step_of(WAITING, at_min=1) == Wait(State.QUEUED, at(10), WAITS)
     assert step_of(BOUND, held(), at_min=3) == Wait(State.NEEDS_APPROVAL, at(8), TO_APPROVE)
     newer = learned(as_seen(replace(SEEN, id=51)), at(2), Source.POLL)
@@ -291,42 +300,3 @@ def test_the_gate_links_what_waits_for_an_approval_on_github() -> None:
     assert (check.conclusion, check.buttons) == ("action_required", ())
     assert check.title == "Waiting for an approval on GitHub: own and second"
     assert all(url in check.summary for url in urls)
-
-
-PULL = a_pull()  # number 5
-OTHER_SHA = Sha("f" * 40)
-OTHERS = replace(PULL, number=6, head_ref="theirs", base_ref="old")
-
-
-@pytest.mark.parametrize(
-    ("changes", "pulls", "found"),
-    [
-        ({}, (PULL,), [5]),
-        ({}, (PULL, replace(PULL, number=6)), [5, 6]),
-        ({}, (PULL, replace(PULL, number=6, base_ref="old")), []),
-        ({"event": "push"}, (PULL, replace(PULL, number=6, base_ref="old")), []),
-        ({"pulls": (6,)}, (PULL, replace(PULL, number=6, base_ref="old")), []),
-        ({"pulls": (6,)}, (PULL, replace(PULL, number=6)), [6]),
-        ({"head_repo_id": 9}, (PULL, replace(PULL, number=6, head_repo_id=9, base_ref="old")), [6]),
-        ({"head_branch": "mine"}, (replace(PULL, head_ref="mine"), OTHERS), [5]),
-        ({"head_branch": "theirs"}, (replace(PULL, head_ref="mine"), OTHERS), [6]),
-        ({}, (PULL, replace(PULL, number=6, based_at=at(0))), []),
-        ({}, (PULL, replace(PULL, number=6, based_at=at(0), updated_at=at(0), open=False)), []),
-        ({}, (PULL, replace(OTHERS, updated_at=at(0), open=False)), []),
-        ({}, (PULL, replace(OTHERS, updated_at=None, head_sha=OTHER_SHA)), []),
-        ({"created_at": None}, (PULL, replace(OTHERS, updated_at=at(-1), open=False)), []),
-        ({}, (PULL, replace(OTHERS, updated_at=at(-1), open=False)), [5]),
-        ({}, (PULL, replace(OTHERS, updated_at=at(-1), head_sha=OTHER_SHA)), [5]),
-        ({"event": "push"}, (PULL, replace(OTHERS, updated_at=at(0), open=False)), [5]),
-        ({"head_repo_id": 9}, (PULL,), []),
-        ({}, (replace(PULL, based_at=at(-1)),), [5]),
-        ({}, (replace(PULL, based_at=at(0)),), []),
-        ({"event": "push"}, (replace(PULL, based_at=at(0)),), [5]),
-        ({"created_at": None}, (replace(PULL, based_at=at(0)),), [5]),
-    ],
-)
-def test_an_actions_run_is_of_the_pull_requests_with_its_head_and_one_base(
-    changes: dict[str, Any], pulls: tuple[Pull, ...], found: list[int]
-) -> None:
-    seen = replace(SEEN, created_at=at(0))
-    assert [pull.number for pull in pulls_of(replace(seen, **changes), pulls)] == found

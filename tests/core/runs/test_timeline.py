@@ -17,6 +17,7 @@ from bot.core.model.run_events import (
     JobChanged,
     LogRead,
     NativeRunSeen,
+    NativeRunUnclear,
     NextAttemptMade,
     RayJobAnnounced,
     RayJobChanged,
@@ -98,6 +99,7 @@ def test_a_dispatch_is_told_once_and_what_has_no_line_is_not_told() -> None:
         (Dispatched(1, found=True), "dispatched:1", "found by its id after a lost answer"),
         (StartedByGitHub(1, "push"), "dispatched:1", "started by GitHub on push"),
         (NativeRunSeen(50, 1, "https://x/50", "push"), "native:50", ""),
+        (NativeRunUnclear(50, quote("of #1 or #2")), "unclear:50", "of #1 or #2"),
         (WorkflowRunChanged(2, "completed", "failure"), "actions:2:completed", ""),
         (
             WorkflowRunChanged(2, "completed", "action_required"),

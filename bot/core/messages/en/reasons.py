@@ -57,7 +57,13 @@ REASONS = {
     "selected_by_github": "GitHub started it by its own filters",
     "run_not_started": "GitHub has not started it: the workflow's own filters differ, it is "
     "disabled, or the pull request conflicts with its base",
+    "run_unclear": "GitHub does not say into which base its run merges: it can be of {pulls}. "
+    "Close all but one of them, then push again",
+    "run_unclear_pull": "#{number} into `{base}`",
+    "run_older": "GitHub's run can be older than the pull request's base: push again",
+    "run_mistaken": "its Actions run is of another base, or can be",
     "origin_github": "GitHub, on {event}",
+    "origin_mistaken": "GitHub's run followed so far is of another base, or can be",
     "refused_again": "GitHub does not run `{workflow}` again: its run is older than 30 days, "
     "ran 50 times, is going, or was deleted. GitHub said: {said}",
     "refused_no_workflow": "GitHub knows no workflow `{workflow}`: the file must lie in "

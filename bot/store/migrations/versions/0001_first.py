@@ -17,14 +17,14 @@ audit seq:counter* at:big who:text what:text allowed:bool rule:text repo_id:big?
 deliveries seq:counter* guid:text event:text action:text repo_id:big? subject:text received_at:big
   body:bytes? state:text tries:int=0 due:big note:text= LEASE
 firings repo_id:big* name:text* at:big* state:text sha:text note:text
-heads repo_id:big* number:big* sha:text* pusher:text pusher_id:big seen_at:big
+heads repo_id:big* number:big* sha:text* pusher:text pusher_id:big seen_at:big since:big?
 listed_logins repo_id:big* ref:text* login:text* account_id:big
 pauses resource:text* by:text reason:text until:big? at:big
 policies repo_id:big* ref:text* blob_sha:text text:text? read_at:big
 polls name:text* next_at:big
 pulls repo_id:big* number:big* head_sha:text head_repo_id:big? base_ref:text author:text
   author_id:big open:bool draft:bool changed_files:int updated_at:big? head_ref:text head_owner:text
-  head_owner_id:big head_name:text based_at:big?
+  head_owner_id:big head_name:text based_at:big? created_at:big?
 pushes repo_id:big* sha:text* branch:text* by:text by_id:big at:big
 queue_locks repo_id:big*
 replies comment_id:big* repo_id:big number:big head:text made_at:big receipt_missing:bool=false
@@ -34,8 +34,8 @@ runs id:text* repo_id:big sha:text suite:text essence:text attempt:int snapshot:
   created_at:big state:text outcome:text? why:text cause:text= origin:text number:big?
   not_before:big? dispatch_id:text? retries:int=0 retry:text= rerun_of:big? label:text?
   npus:int=0 forced:text= actions_run_id:big? actions_attempt:int actions_url:text
-  stop_request:text? queue_position:text? dispatched_at:big? started_at:big? ended_at:big? due:big?
-  pokes:int=0 LEASE
+  mistaken:bool=false stop_request:text? queue_position:text? dispatched_at:big? started_at:big?
+  ended_at:big? due:big? pokes:int=0 LEASE
 schedules repo_id:big* name:text* cron:text next:big
 selections repo_id:big* sha:text* number:big* policy_sha:text data:text
 tokens jti:text* until:big
