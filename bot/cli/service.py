@@ -28,15 +28,17 @@ def settings_or_exit(kind: type[Kind]) -> Kind:
 @contextmanager
 def exit_on_error() -> Iterator[None]:
     """Print one line if a process can't start, and exit with 2 or 3."""
-    from bot.ports.errors import ListenError, Transient  # noqa: PLC0415  not for every command
+    from bot.ports.errors import (  # noqa: PLC0415  not for every command
+        DatabaseTrouble,
+        ListenError,
+    )
 
     try:
         yield
     except ListenError as error:
         _leave(WRONG_USE, f"HOST, PORT: {error}")
-    except Transient as error:
-        what = str(error).partition("\n")[0].removeprefix("database: ")
-        _leave(UNREACHABLE, f"DATABASE_URL: the database can't be reached: {what}")
+    except DatabaseTrouble as error:
+        _leave(UNREACHABLE, f"DATABASE_URL: {error}: {error.why}")
 
 
 def _leave(status: int, line: str) -> NoReturn:

@@ -17,6 +17,17 @@ class Held(Transient):
     """Not sent, or refused, because of the other side's limits."""
 
 
+class DatabaseTrouble(Transient):
+    """The database can't be reached, or takes no writes."""
+
+    def __init__(self, problem: str, why: str) -> None:
+        super().__init__(f"the database {problem}")
+        self.problem = problem
+        """In words that may be shown: what follows "the database …"."""
+        self.why = why
+        """In the database's own words, for its operators."""
+
+
 class Silent(Transient):
     """Nothing came over an open connection for longer than its read timeout."""
 
@@ -50,6 +61,13 @@ class SubmitterRefused(Permanent):
     def is_of_token(self) -> bool:
         """Return True if it refused who calls: the token is missing or another one."""
         return self.status in {401, 403}
+
+
+def is_told(error: BaseException) -> bool:
+    """Return True if the log has a line already that says it, of a group for each of its errors."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_told, error.exceptions))
+    return isinstance(error, Transient) and error.is_told
 
 
 def is_soon_over(error: Exception) -> bool:

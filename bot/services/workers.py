@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from bot.core.messages import Messages
 from bot.core.planning.attempts import AttemptMaker
 from bot.ports.clock import Clock
+from bot.ports.errors import is_told
 from bot.ports.github import GitHub
 from bot.ports.wake import Topic, Wake
 from bot.services.policies import PolicyReader
@@ -138,7 +139,8 @@ class WorkerPool:
         try:
             return await loop.step()
         except Exception as error:  # noqa: BLE001  a loop goes on after any error
-            self._worker.failed(loop.name, error, self._log)
+            if not is_told(error):
+                self._worker.failed(loop.name, error, self._log)
             await self._clock.sleep(_PAUSE_S)
             return False
 

@@ -14,15 +14,16 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from bot.ports.errors import Transient
 from bot.ports.wake import Wake
+from bot.store.trouble import TroubleLog, is_outside, sqlstate
 
 Answer = TypeVar("Answer")
 NewId = Callable[[datetime], str]
 Insert = postgresql.Insert | sqlite.Insert
 
 # How long a statement waits for another process that writes to the same SQLite file.
-_BUSY_MS = 10_000
+# GitHub gives a webhook up after 10 s.
+_BUSY_MS = 5_000
 _READERS = 4
 # Connections of one process; 100 is PostgreSQL's default limit for all replicas together.
 _POOL = 8
@@ -85,28 +86,13 @@ def is_postgres(conn: AsyncConnection) -> bool:
     return conn.dialect.name == "postgresql"
 
 
-def _sqlstate(error: DBAPIError) -> str:
-    return str(getattr(error.orig, "sqlstate", ""))
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Raise ``Transient`` for a database that can't be reached or is busy."""
-    try:
-        yield
-    except (OperationalError, InterfaceError, PoolTimeoutError, OSError) as error:
-        raise Transient(f"database: {error}") from error
-    except DBAPIError as error:
-        if not error.connection_invalidated:
-            raise
-        raise Transient(f"database: {error}") from error
-
-
 class Database:
-    """Opens transactions; the one place where database errors become ``Transient``."""
+    """Opens transactions; the one place where database errors become ``DatabaseTrouble``."""
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.trouble = TroubleLog()
+        self._unreachable = refusals()
         self.transactions = 0
         """Write transactions committed so far."""
         if is_sqlite(url):
@@ -118,6 +104,20 @@ class Database:
             self._reader = self._writer.execution_options(isolation_level="AUTOCOMMIT")
             self._turn = asyncio.Semaphore(_POOL)
 
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Raise ``DatabaseTrouble`` for a database that can't be reached, or takes no writes."""
+        try:
+            yield
+        except (OperationalError, InterfaceError, PoolTimeoutError, OSError) as error:
+            raise self.trouble.failed(error) from error
+        except DBAPIError as error:
+            if not is_outside(error):
+                raise
+            raise self.trouble.failed(error) from error
+        except self._unreachable as error:  # the driver's own, of a connection that failed
+            raise self.trouble.failed(error) from error
+
     async def close(self) -> None:
         """Close every connection."""
         await self._writer.dispose()
@@ -126,18 +126,19 @@ class Database:
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """Open a connection for reading; on SQLite one snapshot."""
-        with _translated():
+        with self._translated():
             async with self._reader.connect() as conn:
                 yield conn
+        self.trouble.worked()
 
     async def write(self, work: Callable[[AsyncConnection], Awaitable[Answer]]) -> Answer:
         """Run ``work`` in one transaction and commit; a deadlock's victim is run again."""
         for tries_after in reversed(range(_TRIES)):
             try:
-                with _translated():
+                with self._translated():
                     return await self._once(work)
             except DBAPIError as error:
-                if tries_after == 0 or _sqlstate(error) not in {_DEADLOCK, _SERIALIZATION}:
+                if tries_after == 0 or sqlstate(error.orig) not in {_DEADLOCK, _SERIALIZATION}:
                     raise
         raise AssertionError
 
@@ -145,6 +146,7 @@ class Database:
         async with self._turn, self._writer.begin() as conn:
             answer = await work(conn)
         self.transactions += 1
+        self.trouble.wrote()
         return answer
 
 

@@ -1,20 +1,26 @@
 """How the database is doing: counts, its schema and its clock."""
 
+import asyncio
+import os
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Table, func, select, text
+from sqlalchemy import Table, delete, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
 from bot.core.runs.offline import OfflineLabel
-from bot.ports.errors import Transient
-from bot.store.database import Part, is_postgres
+from bot.ports.errors import DatabaseTrouble
+from bot.ports.wake import Wake
+from bot.store.database import Database, NewId, Part, insert, is_postgres
 from bot.store.migrate import head_revision, revision
 from bot.store.rows import OPEN_RUN
-from bot.store.tables import checks, deliveries, runs
+from bot.store.tables import checks, deliveries, probes, runs
 from bot.store.workflow_jobs import read_offline_labels
+
+_PROBE_HOLDS = timedelta(seconds=2)
+_PROBE_BYTES = 64 * 1024  # more than the free room of the pages that are there
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,12 @@ class Health:
 
 class HealthReads(Part):
     """Reads how the database is doing."""
+
+    def __init__(self, db: Database, wake: Wake, new_id: NewId) -> None:
+        super().__init__(db, wake, new_id)
+        self._probing = asyncio.Lock()
+        self._probed = ""
+        self._probed_at: datetime | None = None
 
     async def counts(self, now: datetime) -> Health:
         """Count rows. Done runs are not counted: there are too many."""
@@ -54,12 +66,30 @@ class HealthReads(Part):
             )
 
     async def migrated(self) -> bool:
-        """Return True if the database is reachable and has the newest schema."""
+        """Return True if the database has the newest schema."""
+        async with self._db.read() as conn:
+            return await revision(conn) == head_revision()
+
+    async def problem(self, now: datetime) -> str:
+        """Return what is wrong with the database, "" if it takes a write.
+
+        The answer holds for 2 s: anybody may ask.
+        """
+        async with self._probing:
+            if self._probed_at is None or not timedelta() <= now - self._probed_at < _PROBE_HOLDS:
+                self._probed = await self._probe(now)
+                self._probed_at = now
+        return self._probed
+
+    async def _probe(self, now: datetime) -> str:
+        """Write some pages, and give them back."""
+        row = {"id": self._new_id(now), "filler": os.urandom(_PROBE_BYTES)}
         try:
-            async with self._db.read() as conn:
-                return await revision(conn) == head_revision()
-        except Transient:
-            return False
+            await self._db.write(lambda conn: conn.execute(insert(conn, probes), row))
+            await self._db.write(lambda conn: conn.execute(delete(probes)))
+        except DatabaseTrouble as error:
+            return error.problem
+        return ""
 
     async def clock_skew_s(self, now: datetime) -> float:
         """Return database time minus ``now``, in seconds (0 for SQLite)."""

@@ -13,8 +13,9 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from bot.ports.errors import Transient
+from bot.ports.errors import DatabaseTrouble
 from bot.store.database import is_sqlite, refusals, sqlite_engine
+from bot.store.trouble import problem_of, why_of
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -50,13 +51,13 @@ async def revision(conn: AsyncConnection) -> str | None:
 async def migrate(url: str) -> None:
     """Bring the database to the newest schema, however many processes do so at once.
 
-    Raises ``Transient`` for a database that can't be opened or reached.
+    Raises ``DatabaseTrouble`` for a database that can't be opened or reached.
     """
     refused: tuple[type[Exception], ...] = (OSError, sqlite3.Error, *refusals())
     try:
         await (_migrate_sqlite(url) if is_sqlite(url) else _migrate_postgres(url))
     except refused as error:
-        raise Transient(f"database: {error}") from error
+        raise DatabaseTrouble(problem_of(error), why_of(error)) from error
 
 
 async def _upgrade(conn: AsyncConnection) -> None:

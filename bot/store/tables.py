@@ -365,6 +365,14 @@ firings = sa.Table(
     sa.Column("note", columns.Plain, nullable=False),
 )
 
+# Rows that are deleted at once: whether they can be written says if the database is full.
+probes = sa.Table(
+    "probes",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("filler", sa.LargeBinary, nullable=False),
+)
+
 polls = sa.Table(
     "polls",
     metadata,

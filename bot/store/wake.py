@@ -45,6 +45,7 @@ class PostgresWake(LocalWake):
         super().__init__()
         self._dsn = dsn
         self._outgoing: set[Topic] = set()
+        self._is_lost = False  # said in the log
         self._has_outgoing = asyncio.Event()
         self._all_sent = asyncio.Event()
         self._all_sent.set()
@@ -73,7 +74,9 @@ class PostgresWake(LocalWake):
             try:
                 await self._session(listening)
             except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-                log.warning("wake_connection_lost", reason=str(error), retry_s=_RECONNECT_S)
+                if not self._is_lost:
+                    log.warning("wake_connection_lost", reason=str(error), retry_s=_RECONNECT_S)
+                self._is_lost = True
             await asyncio.sleep(_RECONNECT_S)
 
     async def _session(self, listening: asyncio.Event) -> None:
@@ -84,6 +87,7 @@ class PostgresWake(LocalWake):
             conn.add_termination_listener(lambda _conn: self._has_outgoing.set())
             await conn.add_listener(_CHANNEL, self._on_notify)
             super().poke(*Topic)  # pokes may have been missed
+            self._is_lost = False
             listening.set()
             await self._notify(conn)
         finally:

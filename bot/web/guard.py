@@ -63,7 +63,8 @@ async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamRe
     try:
         return await handler(request)
     except Transient as error:  # its text may quote a query
-        get_log("web").warning("a request has to wait", path=request.path, why=str(error))
+        if not error.is_told:
+            get_log("web").warning("a request has to wait", path=request.path, why=str(error))
         return refuse(503, "not now: try again", {"Retry-After": str(_RETRY_AFTER_S)})
     except web.HTTPException as error:
         if error.status < 400:

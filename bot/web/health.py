@@ -9,7 +9,7 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from bot.ports.clock import Clock
-from bot.ports.errors import Transient
+from bot.ports.errors import DatabaseTrouble
 from bot.store import Store
 from bot.store.health import Health
 from bot.telemetry import Metrics
@@ -39,18 +39,30 @@ class Probes:
         return web.json_response({"stuck": list(stuck)}, status=503 if stuck else 200)
 
     async def readyz(self, _request: web.Request) -> web.Response:
-        """Answer 200 if the database is reachable and migrated, and its clock agrees.
+        """Answer 200 if the database is migrated and takes a write, and its clock agrees.
 
         Check nothing else: a probe that fails with GitHub or the submitter would stop webhooks, and
         GitHub never sends a delivery again by itself.
         """
-        if not await self._store.health.migrated():
-            return web.json_response({"error": "the database is not migrated"}, status=503)
-        skew_s = await self._store.health.clock_skew_s(self._clock.now())
-        if abs(skew_s) >= MAX_SKEW_S:
-            text = f"the database's clock differs by {skew_s:.1f} s from ours"
-            return web.json_response({"error": text}, status=503)
+        try:
+            problem = await self._problem()
+        except DatabaseTrouble as error:
+            problem = str(error)
+        if problem:
+            return web.json_response({"error": problem}, status=503)
         return web.json_response({"ready": True})
+
+    async def _problem(self) -> str:
+        """Return what is wrong with the database, "" for nothing."""
+        health, now = self._store.health, self._clock.now()
+        if not await health.migrated():
+            return "the database is not migrated"
+        if problem := await health.problem(now):
+            return f"the database {problem}"
+        skew_s = await health.clock_skew_s(now)
+        if abs(skew_s) >= MAX_SKEW_S:
+            return f"the database's clock differs by {skew_s:.1f} s from ours"
+        return ""
 
     async def metrics(self, _request: web.Request) -> web.Response:
         """Answer the metrics for Prometheus."""
@@ -108,7 +120,7 @@ class HealthPage:
     stuck: Callable[[], tuple[str, ...]]
 
     async def get(self, _request: web.Request) -> web.Response:
-        """Answer 200, or 503 if the database can't be reached; ``ok`` is the sum."""
+        """Answer 200, or 503 if the database can't be reached or written; ``ok`` is the sum."""
         problem, counts = await self._counted()
         submitter = await self._submitter()
         github, stuck = self.github(), self.stuck()
@@ -126,10 +138,13 @@ class HealthPage:
         return web.json_response(body, status=503 if problem else 200)
 
     async def _counted(self) -> tuple[str, Health | None]:
+        now = self.clock.now()
+        problem = await self.store.health.problem(now)
         try:
-            return "", await self.store.health.counts(self.clock.now())
-        except Transient:  # its text may quote a query
-            return "it can't be reached", None
+            counts = await self.store.health.counts(now)
+        except DatabaseTrouble as error:
+            return f"it {error.problem}", None
+        return problem and f"it {problem}", counts
 
     async def _submitter(self) -> dict[str, Any]:
         problem = await self.submitter() if self.submitter else ""

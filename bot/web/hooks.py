@@ -1,5 +1,6 @@
 """Takes webhooks: verifies the signature, stores the delivery, answers 202."""
 
+import asyncio
 import hashlib
 import hmac
 import re
@@ -22,10 +23,12 @@ from bot.core.github.payloads import parse
 from bot.core.model.deliveries import Delivery
 from bot.door import DOOR, RefusedBody, Sparing
 from bot.ports.clock import Clock
+from bot.ports.errors import DatabaseTrouble, is_told
 from bot.store import Store
 from bot.telemetry import Metrics, get_log
 
 MAX_BODY = 25 * 1024 * 1024  # GitHub's own cap for a payload
+_STORE_S = 8.0  # GitHub gives a webhook up after 10 s
 _GUID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _EVENT = re.compile(r"[a-z0-9_]{1,64}")  # an action is written alike
 _SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
@@ -37,6 +40,7 @@ class Refused:
 
     status: int
     reason: str
+    is_told: bool = False  # the log says it already
 
 
 _TOO_LARGE = Refused(413, "the body is larger than 25 MB")
@@ -65,7 +69,12 @@ class Hooks:
         if isinstance(read, Refused):
             return self._refuse(read)
         delivery, ignored = read
-        new = await self._store.deliveries.put(delivery, ignored=ignored)
+        try:
+            async with asyncio.timeout(_STORE_S):
+                new = await self._store.deliveries.put(delivery, ignored=ignored)
+        except (DatabaseTrouble, TimeoutError) as error:
+            why = str(error) or "the database takes too long"
+            return self._refuse(Refused(503, f"{why}: send it again", is_told(error)))
         result = "repeated" if not new else "ignored" if ignored else "stored"
         self._metrics.deliveries.labels(delivery.event, result).inc()
         return web.json_response({"result": result, "reason": ignored or ""}, status=202)
@@ -96,7 +105,8 @@ class Hooks:
 
     def _refuse(self, refused: Refused) -> web.Response:
         self._metrics.deliveries.labels("refused", str(refused.status)).inc()
-        self._warn("a webhook was refused", status=refused.status, why=refused.reason)
+        if not refused.is_told:
+            self._warn("a webhook was refused", status=refused.status, why=refused.reason)
         wait = {"Retry-After": "5"} if refused.status == 503 else None
         return web.json_response({"error": refused.reason}, status=refused.status, headers=wait)
 

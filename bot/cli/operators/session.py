@@ -16,12 +16,13 @@ from sqlalchemy.exc import ArgumentError
 from bot.adapters.clock import SystemClock
 from bot.cli.service import UNREACHABLE, WRONG_USE
 from bot.core.github.markdown import one_line
-from bot.ports.errors import Transient
+from bot.ports.errors import DatabaseTrouble
 from bot.services.operator import No, Operator
 from bot.settings import OperatorSettings, SettingsError, pages_of, read_settings
 from bot.store import Store
 from bot.store.database import refusals
 from bot.store.ids import ulid
+from bot.store.trouble import problem_of, why_of
 from bot.store.wake import open_wake
 from bot.telemetry import configure_logs
 
@@ -60,10 +61,8 @@ def operate(work: Callable[[OperatorSession], Awaitable[Answer]], *, who: str = 
         exit_with(WRONG_USE, *error.problems)
     except (ArgumentError, ModuleNotFoundError):  # its text may hold the password
         exit_with(WRONG_USE, f"DATABASE_URL can't be used: {_FORMS}")
-    except Transient as error:
-        # Without the query that SQLAlchemy adds.
-        why = str(error).partition("\n")[0].removeprefix("database: ")
-        exit_with(UNREACHABLE, f"the database can't be reached: {why}")
+    except DatabaseTrouble as error:
+        exit_with(UNREACHABLE, f"{error}: {error.why}")
 
 
 def exit_with(status: int, *lines: str) -> NoReturn:
@@ -119,6 +118,6 @@ async def _check(url: str) -> None:
         finally:
             await store.close()
     except refusals() as error:
-        raise Transient(f"database: {error}") from error
+        raise DatabaseTrouble(problem_of(error), why_of(error)) from error
     if not migrated:
         exit_with(UNREACHABLE, "the database is not at this version's schema: `ascend-ci migrate`")

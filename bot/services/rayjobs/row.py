@@ -110,7 +110,8 @@ class RayJobRow:
         try:
             rivals = await self._store.rayjobs.rivals(self.job, self._repo_id, elsewhere=elsewhere)
         except Transient as error:
-            self.log.warning("it is not known whether others name a RayJob", why=str(error))
+            if not error.is_told:
+                self.log.warning("it is not known whether others name a RayJob", why=str(error))
             return True
         if rivals and not self._is_contested:
             self._is_contested = True
@@ -144,7 +145,8 @@ class RayJobRow:
                 self._run_events = run_events + self._run_events
                 self._poke, self._progress = self._poke or poke, self._progress or progress
                 self.changed = True
-                self.log.warning("a RayJob could not be saved", why=str(error))
+                if not error.is_told:
+                    self.log.warning("a RayJob could not be saved", why=str(error))
                 return False
             if not held:
                 raise LeaseLost

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Self, assert_never
@@ -17,7 +17,7 @@ from bot.core.queue.state import Acquired, Blocked
 from bot.core.runs import reconcile, steps
 from bot.core.runs.offline import OfflineLabel
 from bot.core.runs.reconcile_input import ReconcileInput
-from bot.ports.errors import Permanent, Transient
+from bot.ports.errors import DatabaseTrouble, Permanent, Transient, is_told
 from bot.ports.rayjobs import Submitter
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.runs.claims import Claims
@@ -81,10 +81,18 @@ class RunReconciler(Service):
             self._steps.add(task)
             task.add_done_callback(self._steps.discard)
         if tasks:
-            done, _ = await asyncio.wait(tasks, timeout=PATIENCE_S)
-            for task in done:
-                task.result()
+            done, late = await asyncio.wait(tasks, timeout=PATIENCE_S)
+            for task in late:
+                task.add_done_callback(self._ended_late)
+            errors = [error for task in done if (error := task.exception())]
+            if errors:
+                raise errors[0] if len(errors) == 1 else BaseExceptionGroup("steps", errors)
         return bool(claimed)
+
+    def _ended_late(self, task: asyncio.Task[None]) -> None:
+        """Log the error of a step that nobody waited for."""
+        if not task.cancelled() and (error := task.exception()) and not is_told(error):
+            self._log.error("a long step raised", exc_info=error)
 
     async def _advance(self, claimed: ClaimedRun) -> None:
         told = {"run": claimed.run.id, "suite": claimed.run.suite, "sha": claimed.run.sha}
@@ -135,7 +143,8 @@ class RunReconciler(Service):
     async def _renew(self, claimed: ClaimedRun) -> None:
         while True:
             await self._clock.sleep(RENEW_S)
-            await self._store.runs.renew(claimed.lease, self._clock.now(), lease_s=LEASE_S)
+            with suppress(DatabaseTrouble):  # the lease may hold until it can be written again
+                await self._store.runs.renew(claimed.lease, self._clock.now(), lease_s=LEASE_S)
 
     async def _take(self, claimed: ClaimedRun) -> None:
         """Decide and carry out one step."""

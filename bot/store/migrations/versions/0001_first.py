@@ -22,6 +22,7 @@ listed_logins repo_id:big* ref:text* login:text* account_id:big
 pauses resource:text* by:text reason:text until:big? at:big
 policies repo_id:big* ref:text* blob_sha:text text:text? read_at:big
 polls name:text* next_at:big
+probes id:text* filler:bytes
 pulls repo_id:big* number:big* head_sha:text head_repo_id:big? base_ref:text author:text
   author_id:big open:bool draft:bool changed_files:int updated_at:big? head_ref:text head_owner:text
   head_owner_id:big head_name:text based_at:big? created_at:big?
