@@ -145,6 +145,11 @@ class Broken:
         return Plan(selection=row, gates=(GateDue(repo_id, sha, number),))
 
 
+def waiting_pulls(repo_id: RepoId) -> str:
+    """Return the name of the poll that plans the pull requests that wait on a policy."""
+    return f"policy:{repo_id}"
+
+
 class PolicyReader:
     """Reads policies through the store: an unchanged one costs no call."""
 
@@ -218,7 +223,11 @@ class PolicyReader:
             return row
         # A push and its pull request come together: the second uses what the first has read.
         async with self._lock(repo, ref):
-            return await self._fresh(repo, ref) or await self._read_anew(repo, ref)
+            row = await self._fresh(repo, ref)
+            if row is not None:
+                return row
+            before = await self._store.policies.get(repo.id, ref)
+            return await self._read_anew(repo, ref, before)
 
     def _lock(self, repo: Repo, ref: str) -> asyncio.Lock:
         return self._reading.setdefault((repo.id, ref), asyncio.Lock())
@@ -229,10 +238,12 @@ class PolicyReader:
         young = row and (now - row.read_at).total_seconds() < REREAD_AFTER_S
         return row if young else None
 
-    async def _read_anew(self, repo: Repo, ref: str) -> StoredPolicy:
+    async def _read_anew(self, repo: Repo, ref: str, before: StoredPolicy | None) -> StoredPolicy:
         now = self._clock.now()
         file = await self._github.file(repo, POLICY_PATH, ref)
         text = file.text.decode(errors="replace") if file else None
         row = StoredPolicy(repo.id, ref, file.blob_sha if file else "", text, now)
         await self._store.commit(Plan(repo=repo, policy=row), now, done=None)
+        if before is not None and before.text != text:
+            await self._store.polls.hurry(waiting_pulls(repo.id), now)
         return row

@@ -19,6 +19,7 @@ from bot.ports.errors import Permanent, Transient
 from bot.ports.logs import LogFiles
 from bot.ports.wake import Topic
 from bot.services.events.pull_request import PullRequests
+from bot.services.policies import waiting_pulls
 from bot.services.runs.native import Natives
 from bot.services.workers import Deps, Service
 from bot.store.health import Health
@@ -34,6 +35,9 @@ _STARTED_BEFORE = timedelta(minutes=10)  # GitHub may start its run so long befo
 _REDELIVER_EVERY_S = 3600.0
 _PRUNE_EVERY_S = 3600.0
 _PRUNE_AT_ONCE = 500
+# Each pull request costs some calls, and starts runs.
+_PLANNED_AT_ONCE = 4
+_NEXT_ONES = timedelta(seconds=2)
 _GAUGES_EVERY = timedelta(seconds=15)  # of each replica: it takes nine queries
 _ALARM_ONCE_S = 365 * 24 * 3600.0  # one alarm for each silence, however long it lasts
 
@@ -83,6 +87,8 @@ class Sweeper(Service):
                 await self._if_due(f"natives:{event}:{repo.id}", every_s, check)
         for repo in await self._store.repos.active():
             await self._if_due(f"heads:{repo.id}", 60 * poll_s, partial(self._compare_heads, repo))
+            check = partial(self._plan_waiting, repo)
+            await self._if_due(waiting_pulls(repo.id), 60 * poll_s, check)
         await self._if_due("prune", _PRUNE_EVERY_S, self._prune)
         if self._clock.now() >= self._gauges_due:
             await self._set_gauges()
@@ -186,6 +192,27 @@ class Sweeper(Service):
                     await self._commit(await self._pulls.plan_head(repo, full, trigger))
         for number in sorted(known.keys() - listed.keys()):
             await self._commit(await self._unlisted(repo, known[number]))
+        self._wake.poke(Topic.RUNNER, Topic.REPORTER)
+
+    async def _plan_waiting(self, repo: Repo) -> None:
+        """Plan the pull requests that a policy with errors kept waiting, some at a time."""
+        planned = 0
+        for known, row in await self._store.pulls.unplanned(repo.id):
+            policy = await self._policies.of(repo, known.base_ref)
+            if policy is None or (row is not None and policy.sha == row.policy_sha):
+                continue
+            if planned == _PLANNED_AT_ONCE:
+                soon = self._clock.now() + _NEXT_ONES
+                await self._store.polls.hurry(waiting_pulls(repo.id), soon)
+                break
+            planned += 1
+            try:
+                pull = await self._pulls.reader.pull(repo, known.number)
+                await self._commit(
+                    await self._pulls.plan_head(repo, pull, HeadTrigger.FOUND_BY_LOOKING)
+                )
+            except (Transient, Permanent) as error:  # the others need not wait for it
+                self._log.warning("a pull request waits", number=known.number, why=str(error))
         self._wake.poke(Topic.RUNNER, Topic.REPORTER)
 
     async def _unlisted(self, repo: Repo, known: Pull) -> Plan:

@@ -57,6 +57,27 @@ class Pulls(Reads):
         here = pulls.c.repo_id == repo_id
         return await self._all(Pull, pulls, here, pulls.c.open, order=[pulls.c.number])
 
+    async def unplanned(self, repo_id: RepoId) -> tuple[tuple[Pull, StoredSelection | None], ...]:
+        """Return the open pull requests of whose head it is not known what it needs, by number.
+
+        There is no selection, or one of a policy with errors.
+        """
+        here = pulls.c.repo_id == repo_id
+        its = (selections.c.repo_id == pulls.c.repo_id) & (selections.c.sha == pulls.c.head_sha)
+        of_open = select(selections.c.sha).join(pulls, its).where(here, pulls.c.open)
+        async with self._db.read() as conn:
+            found = await load_all(conn, Pull, pulls, here, pulls.c.open, order=[pulls.c.number])
+            chosen = await load_all(
+                conn,
+                StoredSelection,
+                selections,
+                selections.c.repo_id == repo_id,
+                selections.c.sha.in_(of_open),
+            )
+        rows = {(row.sha, row.number): row for row in chosen}
+        both = ((pull, rows.get((pull.head_sha, pull.number))) for pull in found)
+        return tuple((pull, row) for pull, row in both if row is None or row.data.policy_errors)
+
     async def heads(self, repo_id: RepoId, number: int) -> tuple[Head, ...]:
         """Return the commits that were its head, oldest first."""
         its = (heads.c.repo_id == repo_id) & (heads.c.number == number)

@@ -3,12 +3,13 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, false, func, select, update
+from sqlalchemy import ColumnElement, exists, false, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.repos import Repo, StoredPolicy
+from bot.store.columns import EPOCH
 from bot.store.database import Insert, insert
 from bot.store.rows import OPEN_RUN, Reads, values
 from bot.store.tables import policies, repos, runs
@@ -40,7 +41,7 @@ class Policies(Reads):
     """Reads policies."""
 
     async def get(self, repo_id: RepoId, ref: str) -> StoredPolicy | None:
-        """Return the policy of a branch as last read; None if it was dropped or never read."""
+        """Return the policy of a branch as last read; None if it was never read."""
         return await self._one(StoredPolicy, policies, repo_id=repo_id, ref=ref)
 
 
@@ -67,9 +68,9 @@ def _save_repo(query: Insert) -> Insert:
 
 
 async def forget_policy(conn: AsyncConnection, repo_id: RepoId, ref: str) -> None:
-    """Delete the policy of a branch."""
+    """Let the policy of a branch be read anew; the row says what there was."""
     here = (policies.c.repo_id == repo_id) & (policies.c.ref == ref)
-    await conn.execute(delete(policies).where(here))
+    await conn.execute(update(policies).where(here).values(read_at=EPOCH))
 
 
 async def save_installation(conn: AsyncConnection, changed: InstallationEvent) -> None:

@@ -23,6 +23,7 @@ from bot.core.policy.levels import Level
 from bot.core.policy.models import Mode, Tier
 from bot.core.policy.selection import Choice
 from bot.store import Store
+from bot.store.columns import EPOCH
 from bot.store.runs import SaveRun
 from tests.accounts import account
 from tests.store.building import NOW, REPO, SHA, after, put, run
@@ -180,7 +181,7 @@ async def test_a_policy_is_read_kept_and_forgotten(store: Store) -> None:
     assert await store.policies.get(REPO.id, "main") == policy
     assert await store.policies.get(REPO.id, "v0.1") == none
     await commit(store, forget_policy=(REPO.id, "main"))
-    assert await store.policies.get(REPO.id, "main") is None
+    assert await store.policies.get(REPO.id, "main") == replace(policy, read_at=EPOCH)
     assert await store.policies.get(REPO.id, "v0.1") == none
 
 

@@ -112,7 +112,11 @@ class CheckRuns(Service):
         builder = PlanBuilder()
         self._starts.start(request, fresh, builder, self._clock.now())
         await self._pulls.start_approved(request.evaluation, builder)
-        if builder.new_runs:
+        await self._pulls.plan_unplanned(request.evaluation, builder)
+        if builder.base and not builder.audit:
+            entry = self._entry(event, target.verb, "never planned", allowed=True)
+            builder.audit.append(replace(entry, number=request.evaluation.pull.number))
+        if builder.new_runs or builder.base:
             return self._started(event, request, builder)
         if names and not fresh:
             builder.said.append(self._messages("merged_click"))
@@ -129,7 +133,11 @@ class CheckRuns(Service):
         A push is another subject, so it may be handled at the same moment.
         """
         changes = builder.build(request.gate)
-        return replace(changes, repo=event.repo, pull=None, basis=request.evaluation.pull)
+        # A gate that has ended would leave its suite queued.
+        gate = RepublishCheck(event.repo.id, event.sha, None, "")
+        again = () if changes.new_runs else (gate,)
+        basis = request.evaluation.pull
+        return replace(changes, repo=event.repo, pull=None, basis=basis, republish=again)
 
     def _why_nothing(self, request: StartRequest) -> str:
         """Say why a click on the gate starts nothing: green, running, or waiting for approval."""

@@ -105,6 +105,7 @@ class IssueComments(Service):
             with builder.auditing(place):
                 command.carry_out(context, builder)
             await self._pulls.start_approved(context.evaluation, builder)
+        await self._pulls.plan_unplanned(context.evaluation, builder)
         plan = builder.build(context.head.gate)
         if not (builder.new_runs or builder.add_claimants or builder.approval or builder.base):
             plan = replace(plan, gates=())

@@ -305,11 +305,23 @@ class PullRequests(Service):
         ):
             return
         trust = Trusted(True, Message("trust_approved", by=builder.approval.by.login))
-        changes = await self._plan(replace(evaluation, trust=trust))
+        builder.base = await self._plan_besides(replace(evaluation, trust=trust), builder)
+        builder.run_ids += [run.id for run, _ in builder.base.new_runs]
+
+    async def _plan_besides(self, evaluation: planning.Evaluation, builder: PlanBuilder) -> Plan:
+        """Plan a head, without what the builder starts there already."""
+        changes = await self._plan(evaluation)
         named = {run.suite for run, _ in builder.new_runs}
         waiting = tuple(item for item in changes.new_runs if item[0].suite not in named)
-        builder.base = replace(changes, new_runs=waiting)
-        builder.run_ids += [run.id for run, _ in waiting]
+        return replace(changes, new_runs=waiting)
+
+    async def plan_unplanned(self, evaluation: planning.Evaluation, builder: PlanBuilder) -> None:
+        """Plan the head, too, if that was never done, or only by a policy with errors."""
+        row = await self.selection(evaluation.pull)
+        if builder.base or (row is not None and not row.data.policy_errors):
+            return
+        origin = Message("origin_found", sha=short(evaluation.pull.head_sha))
+        builder.base = await self._plan_besides(replace(evaluation, origin=origin), builder)
 
 
 def _out_of_order(event: PullRequestEvent, known: Pull) -> bool:

@@ -1,0 +1,67 @@
+"""A policy that could not be read or was broken, then mended: what waits on it goes on."""
+
+from bot.sim.model import Pull
+from tests.e2e.test_pull_events import new_policy, runs_of
+from tests.e2e.world import POLICY, World
+
+BROKEN = POLICY.replace("version: 1", "version: 1\nmoode: on")
+
+
+def gates(world: World, *pulls: Pull) -> list[str]:
+    found = [world.gate(pull.head_sha) for pull in pulls]
+    return [gate.conclusion or gate.status for gate in found]
+
+
+async def test_a_mended_policy_plans_every_pull_request_that_waits_on_it_some_at_a_time(
+    world: World,
+) -> None:
+    await new_policy(world, BROKEN)
+    pulls = [world.open_pull(path=f"verl/{number}.py") for number in range(6)]
+    await world.settle()
+    assert set(gates(world, *pulls)) == {"failure"}
+    await new_policy(world, POLICY)
+    await world.bot.step("sweeper")()
+    await world.settle()
+    begun = gates(world, *pulls).count("in_progress")
+    assert 0 < begun < 6
+    for _ in range(3):
+        await world.clock.advance(2)
+        await world.sweep()
+    assert set(gates(world, *pulls)) == {"in_progress"}
+    world.github.calls.clear()
+    await world.clock.advance(3601)
+    await world.sweep()
+    assert world.writes("GET /repos/{owner}/{repo}/pulls/{pull_number}/files") == 0
+
+
+async def test_a_click_and_a_command_plan_a_head_that_was_never_planned(world: World) -> None:
+    await new_policy(world, BROKEN)
+    clicked, asked, docs = (world.open_pull(path=path) for path in ("verl/a.py", "verl/b.py", "c"))
+    await world.settle()
+    world.github.deliveries.drop_if(lambda delivery: delivery.event == "pull_request")
+    unknown = world.open_pull(path="verl/d.py")
+    await world.settle()
+    world.github.deliveries.drop_if(None)
+    await new_policy(world, POLICY)
+    for pull in (clicked, docs):
+        gate = world.gate(pull.head_sha)
+        world.github.checks.rerun(gate, world.github.user("maintainer"))
+    for pull in (asked, unknown):
+        world.github.people.comment(pull, "maintainer", "/ascend-e2e status")
+    await world.settle()
+    assert gates(world, clicked, asked, docs, unknown) == [
+        "in_progress",
+        "in_progress",
+        "success",
+        "in_progress",
+    ]
+    assert world.gate(docs.head_sha).suite.status == "completed"
+    world.github.people.comment(unknown, "maintainer", "/ascend-e2e unit")
+    await world.settle()
+    for _ in range(3):
+        for run in world.github.runs():
+            if run.status != "completed":
+                world.github.actions.finish(run, "success")
+        await world.pass_time(61)
+    assert [len(runs_of(world, pull)) for pull in (clicked, asked, unknown)] == [1, 1, 1]
+    assert set(gates(world, clicked, asked, docs, unknown)) == {"success"}
