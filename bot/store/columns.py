@@ -33,6 +33,11 @@ _MICROSECOND = timedelta(microseconds=1)
 _ZLIB_LEVEL = 1
 
 
+def microseconds(at: datetime) -> int:
+    """Return a time as a column has it, for sums in SQL."""
+    return (at - EPOCH) // _MICROSECOND
+
+
 class Time(TypeDecorator[datetime]):
     """An aware UTC time as whole microseconds since 1970: exact, ordered, no time zone to lose."""
 
@@ -41,7 +46,7 @@ class Time(TypeDecorator[datetime]):
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
         """Return microseconds; a naive time raises ``TypeError``."""
-        return None if value is None else (value - EPOCH) // _MICROSECOND
+        return None if value is None else microseconds(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
         """Return the aware time."""

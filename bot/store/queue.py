@@ -6,19 +6,19 @@ Lock order everywhere: a repository's queue, then runs. On SQLite the single wri
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.messages import Message
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.queue import Alternatives, Need
 from bot.core.model.runs import Run, State
-from bot.core.queue.scheduler import acquire, order, runnable
+from bot.core.queue.scheduler import acquire, decide, order, runnable
 from bot.core.queue.state import Acquired, Answer, Blocked, PendingRun, QueueState
 from bot.core.queue.usage import Spent, spent
 from bot.ports.wake import Topic
 from bot.store.database import Part, insert
-from bot.store.queue_state import pending_of, read_queue_state, usages
+from bot.store.queue_state import pending_of, read_free_state, read_queue_state, usages
 from bot.store.rows import values
 from bot.store.run_rows import poke_runs
 from bot.store.tables import holds, queue, queue_locks, runs
@@ -50,8 +50,7 @@ class Queue(Part):
             if not await _is_open(conn, run.id):
                 return Blocked(Message("run_done")), False
             pending = await pending_of(conn, run, needs)
-            queue_state = _with(await read_queue_state(conn, run.repo_id, now), pending)
-            answer, others = acquire(queue_state, run.id)
+            answer, others = await _decide(conn, run, pending, now)
             await _enter(conn, run, pending, answer, now)
             await poke_runs(conn, others, now, first=True)
             return answer, bool(others)
@@ -60,6 +59,16 @@ class Queue(Part):
         if poked:
             self._wake.poke(Topic.RUNNER)
         return answer
+
+
+async def _decide(
+    conn: AsyncConnection, run: Run, pending: PendingRun, now: datetime
+) -> tuple[Answer, set[RunId]]:
+    """Decide by sums if they show that the run's first choice is free, else by the whole queue."""
+    free = await read_free_state(conn, pending, run.repo_id, now)
+    if free and (answer := decide(free, run.id)) == Acquired(0):
+        return answer, set()
+    return acquire(_with(await read_queue_state(conn, run.repo_id, now), pending), run.id)
 
 
 async def lock_queue(conn: AsyncConnection, repo_id: RepoId) -> None:
@@ -151,6 +160,8 @@ async def poke_waiting(
     conn: AsyncConnection, repo_id: RepoId, touched: set[str], now: datetime
 ) -> None:
     """Poke the runs that may start now, and the first runs that wait for these resources."""
+    if not await conn.scalar(select(exists().where(queue.c.repo_id == repo_id))):
+        return
     queue_state = await read_queue_state(conn, repo_id, now)
     waiting = [item.run_id for item in order(queue_state) if _resources(item.needs) & touched]
     await poke_runs(conn, set(waiting[:_POKED]), now)

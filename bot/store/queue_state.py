@@ -4,19 +4,21 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 from statistics import median
 
-from sqlalchemy import func, select
+from sqlalchemy import BigInteger, case, exists, func, literal, select, text, type_coerce
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.queue import Alternatives
 from bot.core.model.runs import Outcome, Rank, Run, State
 from bot.core.queue.state import Holder, Pause, PendingRun, QueueState, limits_of
-from bot.core.queue.usage import WINDOW, Usage, spent
-from bot.store.rows import load, load_all
+from bot.core.queue.usage import WINDOW, Spent, Usage, spent
+from bot.store.columns import microseconds
+from bot.store.rows import OPEN_RUN, load, load_all
 from bot.store.tables import claimants, holds, pauses, pulls, queue, runs, workflow_jobs
 
 _FORGOTTEN = timedelta(hours=24)  # a job whose end was not reported no longer occupies its label
 _USUAL_OF = 300  # latest successes that the suites' usual times are taken from
+_HOUR = timedelta(hours=1) // timedelta(microseconds=1)
 _USUAL_SINCE = timedelta(days=30)
 
 _author = func.coalesce(
@@ -39,6 +41,84 @@ async def read_queue_state(conn: AsyncConnection, repo_id: RepoId, now: datetime
         spent=spent(await usages(conn, repo_id, now), now),
         usual=await _usual(conn, repo_id, now),
     )
+
+
+async def read_free_state(
+    conn: AsyncConnection, pending: PendingRun, repo_id: RepoId, now: datetime
+) -> QueueState | None:
+    """Return a state for a run that waits alone; None if others wait.
+
+    It has sums in place of the runs that go, and counts all jobs as those of others: whatever a run
+    gets by it, it gets by the whole state. A repository with thousands of runs is read at the same
+    cost as one with few.
+    """
+    others = exists().where(queue.c.repo_id == repo_id, queue.c.run_id != pending.run_id)
+    if await conn.scalar(select(others)):
+        return None
+    names = {need.resource for needs in pending.needs for need in needs}
+    going = await conn.scalar(
+        select(func.count()).where(
+            runs.c.repo_id == repo_id,
+            runs.c.number == pending.number,
+            OPEN_RUN,
+            exists().where(holds.c.run_id == runs.c.id),
+        )
+    )
+    own = Holder(RunId(""), "", now, (), pending.number)
+    sums = Holder(RunId(""), "", now, await _sums(conn, repo_id, names))
+    return QueueState(
+        now=now,
+        waiting=(pending,),
+        holders=(sums, *[own] * (going or 0)),
+        occupied=await _jobs(conn, repo_id, names),
+        pauses=await load_all(conn, Pause, pauses),
+        spent=Spent(await hours_used(conn, repo_id, now)),
+    )
+
+
+async def _sums(
+    conn: AsyncConnection, repo_id: RepoId, names: set[str]
+) -> tuple[tuple[str, int], ...]:
+    """Return how much of each resource is held."""
+    query = (
+        select(holds.c.resource, func.sum(holds.c.amount))
+        .where(holds.c.repo_id == repo_id, holds.c.resource.in_(names))
+        .group_by(holds.c.resource)
+    )
+    return tuple((name, int(amount)) for name, amount in await conn.execute(query))
+
+
+async def _jobs(conn: AsyncConnection, repo_id: RepoId, names: set[str]) -> dict[str, int]:
+    """Count all jobs that run on each label, ours too."""
+    labels = [name.removeprefix("label:") for name in names if name.startswith("label:")]
+    query = (
+        select(workflow_jobs.c.label, func.count())
+        .where(
+            workflow_jobs.c.repo_id == repo_id,
+            workflow_jobs.c.label.in_(labels),
+            workflow_jobs.c.state == "in_progress",
+        )
+        .group_by(workflow_jobs.c.label)
+    )
+    return {f"label:{label}": count for label, count in await conn.execute(query)}
+
+
+async def hours_used(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> float:
+    """Return the NPU-hours of the last 24 hours, as ``spent`` adds them up."""
+    since = now - WINDOW
+    end, start = (
+        type_coerce(column, BigInteger) for column in (runs.c.ended_at, runs.c.started_at)
+    )
+    last, first = (literal(microseconds(at), BigInteger) for at in (now, since))
+    span = case((end < last, end), else_=last) - case((start > first, start), else_=first)
+    used = (runs.c.repo_id == repo_id) & text("npus > 0") & runs.c.started_at.is_not(None)
+    total = func.coalesce(func.sum(case((span > 0, span * runs.c.npus), else_=0)), 0)
+    parts = (
+        select(total).where(used, recent).scalar_subquery()
+        for recent in (runs.c.ended_at.is_(None), runs.c.ended_at > since)
+    )
+    found = (await conn.execute(select(*parts))).one()
+    return float(sum(found)) / _HOUR
 
 
 async def pending_of(conn: AsyncConnection, run: Run, needs: Alternatives) -> PendingRun:

@@ -180,6 +180,11 @@ runs = sa.Table(
     columns.due_index("runs"),
     sa.Index("runs_of_actions", "repo_id", "actions_run_id"),
     sa.Index("runs_ended", "ended_at"),
+    columns.partial_index("runs_of_pull", "repo_id", "number", where="state <> 'done'"),
+    # It has all that the NPU-hours of a repository need.
+    columns.partial_index(
+        "runs_used", "repo_id", "ended_at", "started_at", "npus", where="npus > 0"
+    ),
     postgresql_with={"fillfactor": 70},  # rows change often: room for an update on their page
 )
 
@@ -245,7 +250,8 @@ holds = sa.Table(
     sa.Column("resource", sa.Text, primary_key=True),
     sa.Column("amount", sa.Integer, nullable=False),
     sa.Column("since", columns.Time, nullable=False),
-    sa.Index("holds_repo", "repo_id"),
+    # It has all that the sums of a repository need.
+    sa.Index("holds_sums", "repo_id", "resource", "amount"),
 )
 
 queue = sa.Table(

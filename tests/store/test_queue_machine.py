@@ -21,7 +21,7 @@ from bot.ports.wake import Topic
 from bot.services.runs.runner import look_again
 from bot.services.workers import LEASE_S
 from bot.store import Store
-from bot.store.queue_state import read_queue_state
+from bot.store.queue_state import hours_used, read_queue_state
 from bot.store.run_rows import poke_runs
 from bot.store.runs import ClaimedRun, SaveRun
 from bot.store.tables import holds, queue, runs
@@ -67,7 +67,9 @@ class Day:
     async def queue_state(self) -> QueueState:
         """Return what decides now."""
         async with self.stores[0]._db.read() as conn:
-            return await read_queue_state(conn, REPO.id, self.now)
+            found = await read_queue_state(conn, REPO.id, self.now)
+            assert await hours_used(conn, REPO.id, self.now) == pytest.approx(found.spent.total)
+            return found
 
     async def arrive(self) -> None:
         """A run arrives, of one of four pull requests."""

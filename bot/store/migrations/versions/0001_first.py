@@ -73,6 +73,8 @@ replies_due replies due WHERE due IS NOT NULL
 runs_due runs due WHERE due IS NOT NULL
 runs_ended runs ended_at
 runs_of_actions runs repo_id actions_run_id
+runs_of_pull runs repo_id number WHERE state <> 'done'
+runs_used runs repo_id ended_at started_at npus WHERE npus > 0
 UNIQUE runs_open runs repo_id sha suite essence WHERE state <> 'done'
 workflow_jobs_at workflow_jobs at
 workflow_jobs_label workflow_jobs repo_id label state
@@ -83,7 +85,7 @@ checks_refused checks refusals WHERE refusals > 0
 checks_run checks run_id
 checks_touched checks touched_at
 claimants_source claimants source
-holds_repo holds repo_id
+holds_sums holds repo_id resource amount
 queue_repo queue repo_id
 rayjobs_due rayjobs due WHERE due IS NOT NULL
 rayjobs_job rayjobs job_id
