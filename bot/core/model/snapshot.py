@@ -82,6 +82,10 @@ class Snapshot:
         parts = [self.suite.essence.model_dump(mode="json"), self.ref, self.policy_ref]
         return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
+    def is_from(self, other: "Snapshot") -> bool:
+        """Return True if both are of one branch's policy, and of one branch's workflow."""
+        return (self.policy_ref, self.ref) == (other.policy_ref, other.ref)
+
     def npus_at(self, label: str | None) -> int:
         """Return NPUs a node: the suite's own, else the label's (the first one's by default)."""
         if self.suite.npus is not None:

@@ -105,8 +105,8 @@ class Starter:
 
     def _against_open(self, request: StartRequest, name: str) -> Refusal | None:
         """Refuse to join an open attempt that has other inputs, or may run on other labels."""
-        before = attempts.latest(request.runs).get(name)
-        if before is None or before.state is State.DONE:
+        before = _open_attempt(request, name)
+        if before is None:
             return None
         values = {"suite": code(name), "todo": self._end_first(request, before)}
         if request.settings:
@@ -224,6 +224,22 @@ def _frozen(request: StartRequest, name: str) -> Snapshot:
         altered = tuple(f"{key}={value}" for key, value in request.settings)
         frozen = replace(frozen, suite=suite, altered=altered)
     return frozen
+
+
+def _open_attempt(request: StartRequest, name: str) -> Run | None:
+    """Return the open attempt that a request would join, or would run beside with other inputs.
+
+    One of another base's policy goes on by itself.
+    """
+    frozen = attempts.freeze(request.evaluation.at, name, NOTHING)
+    found = [
+        run
+        for run in (item.run for item in request.runs if item.run.suite == name)
+        if run.state is not State.DONE and run.snapshot.is_from(frozen)
+    ]
+    if not request.settings:
+        found = [run for run in found if speaks_for(run, frozen)]
+    return max(found, key=lambda run: run.attempt, default=None)
 
 
 def _entry(request: StartRequest, name: str, rule: str, now: datetime) -> AuditEntry:

@@ -40,6 +40,7 @@ suites:
   own: {workflow: own.yml, runners: [npu-8], start: native}
 """)
 AT = PolicyAt(POLICY, "main", "p" * 40)
+WEAK = replace(AT, ref="weak")
 FILES = (ChangedFile("src/a.py"),)
 FULL = spent((Usage(100, at(-60), at()),), at())
 
@@ -105,9 +106,6 @@ def test_a_started_suite_is_the_next_attempt_of_the_person() -> None:
     assert builder.run_ids == [run.id]
     who = AuditEntry(at(), "bob", "start unit", True, "trust", REPO, 5, SHA)
     assert builder.audit == [replace(who, who_id=account("bob").id)]
-
-
-WEAK = replace(AT, ref="weak")
 
 
 def test_failed_jobs_of_another_policys_run_are_not_run_again_for_this_one() -> None:
@@ -177,6 +175,16 @@ def test_what_github_starts_continues_the_last_attempt_that_it_has_started() -> 
     assert (run.attempt, run.rerun_of) == (3, 99)
 
 
+def of_weak(**changes: Any) -> Run:
+    """Return an attempt by the policy of another base."""
+    return an_attempt(snapshot=freeze(WEAK, "unit", quote("")), **changes)
+
+
+def with_script(run: Run) -> Run:
+    suite = run.snapshot.suite.model_copy(update={"inputs": {"mode": "fast", "script": "x"}})
+    return replace(run, snapshot=replace(run.snapshot, suite=suite, altered=("script=x",)))
+
+
 REFUSED = [
     ("a level too low", a_request(level=Level.PULL), "unit", "trust", "needs triage permission"),
     ("another label", a_request(runner="npu-4"), "unit", "policy", "does not run on `npu-4`"),
@@ -215,6 +223,20 @@ REFUSED = [
         "unit",
         "policy",
         "is open on this commit, not for `npu-8` alone",
+    ),
+    (
+        "an open attempt on another label, and a later one of another base",
+        a_request(RUNNING, of_weak(attempt=2), runner="npu-8"),
+        "unit",
+        "policy",
+        "is open on this commit, not for `npu-8` alone",
+    ),
+    (
+        "an open attempt with inputs that a person set, and a later one of another base",
+        a_request(with_script(RUNNING), of_weak(attempt=2), settings=(("script", "tests/a.sh"),)),
+        "unit",
+        "policy",
+        "is open on this commit, with other inputs",
     ),
     (
         "no NPU-hours left",
@@ -260,6 +282,24 @@ def test_a_day_without_any_npu_hours_names_no_time() -> None:
 def test_the_same_label_as_the_open_attempts_joins_it() -> None:
     builder = started(a_request(RUNNING, runner="npu-16"))
     assert [claimant.run_id for claimant in builder.add_claimants] == ["BEFORE"]
+
+
+@pytest.mark.parametrize(
+    ("attempts", "asked"),
+    [
+        ((of_weak(state=State.RUNNING, outcome=None),), {"runner": "npu-8"}),
+        (
+            (of_weak(state=State.RUNNING, outcome=None),),
+            {"settings": (("script", "tests/a.sh"),)},
+        ),
+        ((with_script(RUNNING),), {"runner": "npu-8"}),
+    ],
+)
+def test_an_open_attempt_that_would_not_be_joined_refuses_nothing(
+    attempts: tuple[Run, ...], asked: dict[str, Any]
+) -> None:
+    builder = started(a_request(*attempts, **asked))
+    assert (len(builder.new_runs), builder.add_claimants, builder.refusals) == (1, [], 0)
 
 
 def test_a_maintainer_overrides_the_hours_of_the_day() -> None:
