@@ -190,7 +190,10 @@ class ScheduleRunner(Service):
             rank=Rank.NIGHTLY,
             origin=Message("origin_nightly", name=firing.name, at=firing.at),
         )
-        runs = await self._store.runs.at(repo.id, tip)
+        runs = firings.NightRuns(
+            at_head=await self._store.runs.at(repo.id, tip),
+            before=await self._store.runs.claimed_as(repo.id, firings.source_prefix(firing.name)),
+        )
         return firings.plan_firing(firing, commit, entry, runs, self._maker())
 
     def _tell(self, firing: firings.Firing) -> None:

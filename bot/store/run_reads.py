@@ -64,10 +64,14 @@ class RunReads(rows.Reads):
 
     async def pinned(self, repo_id: RepoId, number: int) -> tuple[RunClaimants, ...]:
         """Return the open runs that commands on a pull request pinned to earlier heads."""
-        its = claimants.c.source.startswith(f"pin:{number}:")
-        pins = select(claimants.c.run_id).where(its)
+        return await self.claimed_as(repo_id, f"pin:{number}:")
+
+    async def claimed_as(self, repo_id: RepoId, prefix: str) -> tuple[RunClaimants, ...]:
+        """Return the open runs that have a claimant whose source begins so."""
+        its = claimants.c.source.startswith(prefix, autoescape=True)
+        claimed = select(claimants.c.run_id).where(its)
         return await self._with_claimants(
-            runs.c.repo_id == repo_id, runs.c.id.in_(pins), runs.c.state != State.DONE
+            runs.c.repo_id == repo_id, runs.c.id.in_(claimed), runs.c.state != State.DONE
         )
 
     async def _with_claimants(self, *where: ColumnElement[bool]) -> tuple[RunClaimants, ...]:

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from bot.cli import main
 from bot.core.planning.schedule import Firing, FiringState, firing_source, latest_attempts
 from bot.sim.limits import Fault
+from tests.e2e.people import say
 from tests.e2e.world import POLICY, World
 
 TIMES = """
@@ -112,6 +113,25 @@ async def test_the_next_night_measures_the_same_commit_anew_and_joins_what_is_op
     summary = world.check("unit", sha).summary or ""
     assert "measures anew: attempt 1 passed on this very commit" in summary
     assert "ttempt 2 of" in summary
+
+
+async def test_a_night_that_still_waits_gives_way_to_the_next_one_at_a_newer_head(
+    world: World,
+) -> None:
+    old = await policy(world, NIGHTLY.replace("0 17 *", "0 17,20 *"))
+    holder = world.open_pull("maintainer", "docs/a.md")
+    await say(world, holder, "maintainer", "/ascend-e2e nightly-grpo")
+    await at_hour(world)
+    await end(world, "a2b3-8", "success")
+    new = world.github.people.push_branch("maintainer", {"verl/n.py": "1"})
+    await at_hour(world, 20)
+    await world.pass_time(10)
+    left = world.check("nightly-grpo", old)
+    assert left.conclusion == "cancelled"
+    assert left.title == f"Superseded: the next night of a2 runs at {new[:7]}"
+    assert world.check("nightly-grpo", new).status == "queued"
+    assert world.check("unit", old).conclusion == "success"
+    assert [run.inputs["sha"] for run in world.github.runs()] == [holder.head_sha, old, new]
 
 
 async def test_a_short_absence_is_caught_up_once_and_a_long_one_is_said(world: World) -> None:

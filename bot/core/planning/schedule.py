@@ -3,7 +3,7 @@
 A firing is a measurement: suites that passed on a commit run there again. Times are UTC.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -12,11 +12,11 @@ from cronsim import CronSim
 
 from bot.core.messages import Message
 from bot.core.messages.words import count, duration, listing
-from bot.core.model.ids import RepoId
+from bot.core.model.ids import RepoId, short
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.planning.attempts import AttemptMaker, latest
 from bot.core.planning.commits import Commit, start
-from bot.core.planning.plan import Plan, RunClaimants
+from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.policy.models import Nightly
 from bot.core.policy.selection import nightly_suites
 
@@ -59,7 +59,12 @@ class Firing:
 
 def firing_source(name: str, at: datetime) -> str:
     """Return the claimant of a firing."""
-    return f"nightly:{name}@{at:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{source_prefix(name)}{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def source_prefix(name: str) -> str:
+    """Return how the claimants of a schedule's firings begin."""
+    return f"nightly:{name}@"
 
 
 def next_time(cron: str, after: datetime) -> datetime:
@@ -155,21 +160,41 @@ def refuse(firing: Firing, why: str) -> FiringPlan:
     return plan_nothing(firing, FiringState.REFUSED, why)
 
 
+@dataclass(frozen=True, slots=True)
+class NightRuns:
+    """The attempts that a firing meets."""
+
+    at_head: tuple[RunClaimants, ...]
+    before: tuple[RunClaimants, ...] = ()  # open ones of the schedule's earlier firings
+
+
 def plan_firing(
-    firing: Firing,
-    commit: Commit,
-    entry: Nightly,
-    runs: tuple[RunClaimants, ...],
-    maker: AttemptMaker,
+    firing: Firing, commit: Commit, entry: Nightly, runs: NightRuns, maker: AttemptMaker
 ) -> FiringPlan:
-    """Plan a firing at the head of its branch; ``runs`` are all attempts there."""
-    before = latest(runs)
+    """Plan a firing at the head of its branch; what still waits at an older one gives way."""
+    before = latest(runs.at_head)
     names = nightly_suites(commit.at.policy, entry)
     reasons = {name: _reason(entry, before.get(name)) for name in names}
-    changes = start(commit, reasons, runs, lambda _run, _frozen: True, maker)
+    changes = start(commit, reasons, runs.at_head, lambda _run, _frozen: True, maker)
+    changes = replace(changes, drop_claimants=_given_up(firing, commit, names, runs.before))
     note = _joined(firing.note, _started(changes, before))
     return FiringPlan(
         replace(firing, state=FiringState.STARTED, sha=commit.sha, note=note), changes
+    )
+
+
+def _given_up(
+    firing: Firing, commit: Commit, names: Collection[str], before: tuple[RunClaimants, ...]
+) -> tuple[DropClaimant, ...]:
+    """Give up what earlier firings wait for at another head, and this one runs anew."""
+    why = Message("superseded_night", name=firing.name, sha=short(commit.sha))
+    return tuple(
+        DropClaimant(item.run.id, claimant.source, why)
+        for item in before
+        if item.run.suite in names and item.run.sha != commit.sha
+        if item.run.state is State.QUEUED
+        for claimant in item.claimants
+        if claimant.source.startswith(source_prefix(firing.name))
     )
 
 

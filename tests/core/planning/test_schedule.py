@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from typing import Any
 
 import pytest
 from cronsim import CronSim
@@ -10,15 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.messages import quote
-from bot.core.model.ids import RunId
+from bot.core.model.ids import RunId, Sha
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.commits import Commit
-from bot.core.planning.plan import RunClaimants
+from bot.core.planning.plan import DropClaimant, RunClaimants
 from bot.core.planning.schedule import (
     CATCH_UP,
     Firing,
     FiringState,
+    NightRuns,
     Schedule,
     due_firing,
     finished,
@@ -181,7 +183,7 @@ def test_a_time_that_a_clock_set_back_has_left_far_ahead_is_told() -> None:
 
 
 def test_a_firing_starts_its_suites_last_and_says_how_many() -> None:
-    plan = plan_firing(FIRING, a_commit(), ENTRY, (), maker())
+    plan = plan_firing(FIRING, a_commit(), ENTRY, NightRuns(()), maker())
     assert plan.firing == replace(
         FIRING, state=FiringState.STARTED, sha=SHA, note="2 suites started"
     )
@@ -202,7 +204,7 @@ def test_what_ran_on_the_commit_is_measured_anew_and_what_is_open_joined() -> No
         attempt("n-two", 1, None, "nightly:a2@yesterday"),
     )
     late = replace(FIRING, note="the service was away")
-    plan = plan_firing(late, a_commit(), ENTRY, before, maker())
+    plan = plan_firing(late, a_commit(), ENTRY, NightRuns(before), maker())
     ((run, _),) = plan.changes.new_runs
     assert (run.suite, run.attempt) == ("n-one", 3)
     assert run.snapshot.reason == (
@@ -217,17 +219,35 @@ def test_what_ran_on_the_commit_is_measured_anew_and_what_is_open_joined() -> No
 
 def test_a_red_attempt_is_not_said_to_have_passed() -> None:
     before = (attempt("n-one", 1, Outcome.FAILURE), attempt("n-two", 1, None))
-    plan = plan_firing(FIRING, a_commit(), ENTRY, before, maker())
+    plan = plan_firing(FIRING, a_commit(), ENTRY, NightRuns(before), maker())
     assert "attempt 1 ended on this very commit" in plan.changes.new_runs[0][0].snapshot.reason
-    alone = plan_firing(FIRING, a_commit(), ENTRY, before[1:] * 2, maker())
+    alone = plan_firing(FIRING, a_commit(), ENTRY, NightRuns(before[1:] * 2), maker())
     assert alone.firing.note == "1 suite started; joined an open attempt: n-two"
 
 
 def test_a_firing_that_only_joins_starts_nothing_of_its_own() -> None:
     before = (attempt("n-one", 1, None), attempt("n-two", 1, None))
-    plan = plan_firing(FIRING, a_commit(), ENTRY, before, maker())
+    plan = plan_firing(FIRING, a_commit(), ENTRY, NightRuns(before), maker())
     assert plan.changes.new_runs == ()
     assert plan.firing.note == "joined an open attempt: n-one and n-two"
+
+
+def at_head(item: RunClaimants, sha: Sha, **changes: Any) -> RunClaimants:
+    return replace(item, run=replace(item.run, sha=sha, **changes))
+
+
+def test_what_still_waits_at_an_older_head_gives_way() -> None:
+    old, night = Sha("c" * 40), "nightly:a2@2026-08-21T17:00:00Z"
+    waits = attempt("n-one", 1, None, night, "pr:5", "nightly:a2b@2026-08-21T17:00:00Z")
+    before = (
+        at_head(waits, old, state=State.QUEUED),
+        at_head(attempt("n-two", 1, None, night), old),  # it runs
+        at_head(attempt("other", 1, None, night), old, state=State.QUEUED),  # not in this one
+        at_head(attempt("n-two", 2, None, night), SHA, state=State.QUEUED),
+    )
+    plan = plan_firing(FIRING, a_commit(), ENTRY, NightRuns((), before), maker())
+    why = f"the next night of a2 runs at {SHA[:7]}"
+    assert plan.changes.drop_claimants == (DropClaimant(waits.run.id, night, quote(why)),)
 
 
 def test_a_firing_that_starts_nothing_keeps_its_reasons() -> None:

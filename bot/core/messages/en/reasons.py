@@ -107,6 +107,7 @@ REASONS = {
     "waits_failing": "GitHub fails since {since:%H:%M}: {error}",
     "waits_dispatch": "GitHub does not take the dispatch since {since:%H:%M}: {error}",
     "superseded_by": "superseded by {sha}",
+    "superseded_night": "the next night of {name} runs at {sha}",
     "origin_retry": "attempt {attempt}: {why}",
     "submitter_down": "submitter unreachable since {since:%H:%M}: {why}",
     "submitter_refuses": "the submitter refuses the bot's token since {since:%H:%M} ({why}): set "
