@@ -115,13 +115,15 @@ class Sweeper(Service):
 
     async def _list_dispatched(self, repo: Repo) -> None:
         """Learn the state of all dispatched runs from one list."""
-        live = {run.actions_run_id: run for run in await self._store.runs.dispatched(repo.id)}
+        runs = await self._store.runs.dispatched(repo.id)
+        live = {run.actions_run_id: run for run in runs if run.actions_run_id}
         times = [run.dispatched_at or run.created_at for run in live.values()]
         if not times:
             return
         listed = await self._github.dispatched_runs(repo, min(times) - _CLOCKS_DIFFER)
         now = self._clock.now()
         found = [_run_event(live[item.id], item, now) for item in listed if item.id in live]
+        found += await self._deleted(repo, live, listed)
         if found:
             await self._store.commit(Plan(run_events=tuple(found)), now, done=None)
             self._wake.poke(Topic.RUNNER)
@@ -136,12 +138,32 @@ class Sweeper(Service):
             repo, event, min(run.created_at for run in runs) - back
         )
         changed = [_run_event(bound[item.id], item, now) for item in listed if item.id in bound]
+        if event == EVENTS[0]:
+            changed += await self._deleted(repo, bound, listed)
         if changed:
             await self._store.commit(Plan(run_events=tuple(changed)), now, done=None)
         for item in listed:
             if item.head_sha in waiting and item.id not in bound:
                 await self._adopt(repo, item, waiting[item.head_sha])
         self._wake.poke(Topic.RUNNER)
+
+    async def _deleted(
+        self, repo: Repo, known: dict[int, Run], listed: tuple[WorkflowRun, ...]
+    ) -> list[RunEvent]:
+        """Return the end of each run that a list lacks and GitHub does not know any more."""
+        now, found = self._clock.now(), []
+        for run_id in known.keys() - {item.id for item in listed}:
+            run = known[run_id]
+            if now - (run.dispatched_at or run.created_at) < _SETTLED:
+                continue
+            try:
+                await self._github.actions_run(repo, run_id)
+            except Permanent as error:
+                if not error.is_gone:
+                    raise
+                over = WorkflowRunChanged(run.actions_attempt, "completed")
+                found.append(RunEvent(run.id, Source.POLL, now, over))
+        return found
 
     async def _adopt(self, repo: Repo, item: WorkflowRun, waiting: Run) -> None:
         """Adopt a workflow run that no row has, or that only a superseded row has."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot.core.model.ids import RepoId
 from bot.sim.model import Run
 from tests.e2e.call_budget import Budget
 from tests.e2e.native_suites import (
@@ -58,6 +59,8 @@ async def one_is_adopted_followed_and_gated(world: World) -> None:
     assert (shown.conclusion, shown.title) == ("success", "Passed in 1 min 30 s")
     assert stands(world, pull) == ("completed", "success", f"{SUITE} passed")
     assert dispatched(world) == []
+    spent = await world.bot.parts.store.queue.spent(RepoId(pull.repo.id), world.clock.now())
+    assert spent.total == 8 * 90 / 3600
     assert f"actions/runs/{run.id}" in (shown.summary or "")
     budget.assert_at_most(6)
 
@@ -280,6 +283,19 @@ async def a_lost_start_and_a_lost_end_are_found_by_the_lists(world: World) -> No
     await world.sweep()
     assert check(world, pull).conclusion == "success"
     assert stands(world, pull)[1] == "success"
+
+
+async def test_a_run_that_was_deleted_is_missed_in_the_list(githubs: World) -> None:
+    pull = pushed(githubs, path="npu/deleted.py")
+    await githubs.settle()
+    run = await started(githubs, pull)
+    await githubs.pass_time(200)
+    del githubs.github.state.runs[run.id]
+    for _ in range(2):
+        await githubs.sweep()
+        await githubs.pass_time(61)
+    assert "deleted" in (check(githubs, pull).title or "")
+    assert stands(githubs, pull)[1] == "failure"
 
 
 async def test_one_that_github_does_not_start_is_not_green_and_says_why(githubs: World) -> None:

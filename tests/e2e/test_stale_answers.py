@@ -132,3 +132,27 @@ async def test_a_newer_head_seen_at_the_dispatch_is_planned_at_once(world: World
     assert world.check("unit", old).conclusion == "cancelled"
     assert world.gate(old).conclusion == "cancelled"
     assert [run.inputs["sha"] for run in world.github.runs()] == [pull.head_sha]
+
+
+async def test_a_run_that_is_deleted_on_github_ends_as_its_webhook_said_or_soon(
+    world: World,
+) -> None:
+    told, unheard = world.open_pull(path="verl/a.py"), world.open_pull(path="verl/b.py")
+    await world.settle()
+    runs = {run.inputs["sha"]: run for run in world.github.runs()}
+    for run in runs.values():
+        world.github.actions.start(run)
+    await world.settle()
+    await world.pass_time(200)
+    world.github.actions.finish(runs[told.head_sha], "success")
+    for run in runs.values():
+        del world.github.state.runs[run.id]
+    await world.settle()
+    await world.pass_time(61)
+    assert world.gate(told.head_sha).conclusion == "success"
+    for _ in range(2):
+        await world.sweep()
+        await world.pass_time(61)
+    assert [run.inputs["sha"] for run in world.github.runs()] == [unheard.head_sha]
+    said = world.check("unit", unheard.head_sha).summary or ""
+    assert "attempt 1: it was not the change's fault" in said

@@ -3,9 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bot.core.model.run_events import JobChanged, RunEvent, WorkflowRunEnded
+from bot.core.model.run_events import (
+    JobChanged,
+    RunEvent,
+    Source,
+    WorkflowRunChanged,
+    WorkflowRunEnded,
+)
 from bot.core.model.runs import Run
 
+DELETED = "deleted"  # the conclusion of a run that GitHub no longer knows
 _FAILED = {"failure", "timed_out"}
 
 
@@ -30,6 +37,28 @@ def green_end(run: Run, jobs: Iterable[JobEnd]) -> WorkflowRunEnded:
 
 def told_end(run: Run, run_events: Iterable[RunEvent]) -> WorkflowRunEnded | None:
     """Return the end by what webhooks told of its jobs; None if they did not tell all."""
+    jobs = _told_jobs(run, run_events)
+    end = green_end(run, jobs)
+    untold = end.idle or any(job.conclusion is None for job in jobs)
+    return None if untold else end
+
+
+def deleted_end(run: Run, run_events: tuple[RunEvent, ...]) -> WorkflowRunEnded:
+    """Return the end of an Actions run that GitHub no longer knows, as webhooks told it before."""
+    told = (item.what for item in run_events if item.source is Source.WEBHOOK)
+    conclusions = [
+        what.conclusion
+        for what in told
+        if isinstance(what, WorkflowRunChanged)
+        if (what.attempt, what.status) == (run.actions_attempt, "completed")
+    ]
+    conclusion = next(filter(None, conclusions), DELETED)
+    if conclusion != "success" or run.snapshot.suite.rayjob:
+        return WorkflowRunEnded(run.actions_attempt, conclusion)
+    return green_end(run, _told_jobs(run, run_events))
+
+
+def _told_jobs(run: Run, run_events: Iterable[RunEvent]) -> list[JobEnd]:
     jobs: dict[int, JobEnd] = {}
     for item in run_events:
         what = item.what
@@ -37,6 +66,4 @@ def told_end(run: Run, run_events: Iterable[RunEvent]) -> WorkflowRunEnded | Non
             known = jobs.get(what.job_id)
             if known is None or known.conclusion is None:
                 jobs[what.job_id] = JobEnd(what.name, what.labels, what.conclusion)
-    end = green_end(run, jobs.values())
-    untold = end.idle or any(job.conclusion is None for job in jobs.values())
-    return None if untold else end
+    return list(jobs.values())

@@ -20,7 +20,6 @@ _ENDS = {
     "failure": (Outcome.FAILURE, Message("run_failed")),
     "timed_out": (Outcome.TIMED_OUT, Message("run_timed_out")),
     "skipped": (Outcome.BROKEN, Message("run_skipped")),
-    "neutral": (Outcome.BROKEN, Message("run_skipped")),
     "startup_failure": (Outcome.BROKEN, Message("run_startup")),
 }
 

@@ -55,6 +55,9 @@ class Ledger(Service):
         before, run = claimed.run, result.run
         seen = fold(run, (*claimed.run_events, *result.run_events))
         run = replace(run, started_at=run.started_at or seen.started_at)
+        if run.snapshot.native and run.started_at:  # GitHub placed it, and it uses NPUs
+            frozen = run.snapshot
+            run = replace(run, npus=frozen.suite.nodes * frozen.npus_at(run.label))
         changed = run.state is not before.state
         # Places in a long queue shift all the time, so a new place alone is only progress.
         queues = (run.queue_position is None) != (before.queue_position is None)

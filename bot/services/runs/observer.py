@@ -11,7 +11,7 @@ from bot.core.model.repos import Repo
 from bot.core.model.runs import Run, State
 from bot.core.rayjob.evidence import ActionsLog
 from bot.core.rayjob.record import NotOffered, RayJobRecord
-from bot.core.runs.jobs import JobEnd, green_end, told_end
+from bot.core.runs.jobs import JobEnd, deleted_end, green_end, told_end
 from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
 from bot.ports.errors import Permanent, SubmitterRefused, Transient
 from bot.ports.github import ActionsJob
@@ -21,8 +21,6 @@ from bot.services.runs.ledger import Ledger
 from bot.services.runs.native import Natives
 from bot.services.workers import Deps, Service
 from bot.store.runs import ClaimedRun, SaveRun
-
-_GONE = "deleted"  # the conclusion of a run that GitHub no longer knows
 
 
 class RunObserver(Service):
@@ -50,7 +48,7 @@ class RunObserver(Service):
         except Permanent as error:
             if error.status != 404:
                 raise
-            await self._ended(claimed, repo, ev.WorkflowRunEnded(run.actions_attempt, _GONE))
+            await self._ended(claimed, repo, deleted_end(run, claimed.run_events))
             return
         asks = seen.conclusion == ev.APPROVAL and seen.attempt == run.actions_attempt
         if seen.status == "completed" and not asks:

@@ -1,10 +1,18 @@
 """What the jobs of a green Actions run say, row by row."""
 
+from dataclasses import replace
+
 import pytest
 
-from bot.core.model.run_events import JobChanged, RunEvent, WorkflowRunEnded
-from bot.core.runs.jobs import JobEnd, green_end, told_end
-from tests.core.building import LABEL, at, dispatched, learned
+from bot.core.model.run_events import (
+    JobChanged,
+    RunEvent,
+    Source,
+    WorkflowRunChanged,
+    WorkflowRunEnded,
+)
+from bot.core.runs.jobs import JobEnd, deleted_end, green_end, told_end
+from tests.core.building import LABEL, at, dispatched, learned, with_changes
 
 RUN = dispatched()
 HOST = ("ubuntu-latest",)
@@ -61,3 +69,30 @@ def test_webhooks_tell_the_end_if_they_tell_all(
     events: tuple[RunEvent, ...], end: WorkflowRunEnded | None
 ) -> None:
     assert told_end(RUN, events) == end
+
+
+def over(conclusion: str | None, attempt: int = 1, source: Source = Source.WEBHOOK) -> RunEvent:
+    return learned(WorkflowRunChanged(attempt, "completed", conclusion), at(9), source)
+
+
+@pytest.mark.parametrize(
+    ("events", "end"),
+    [
+        ((), WorkflowRunEnded(1, "deleted")),
+        ((over(None),), WorkflowRunEnded(1, "deleted")),
+        ((over("failure", attempt=2),), WorkflowRunEnded(1, "deleted")),
+        ((over("failure", source=Source.POLL),), WorkflowRunEnded(1, "deleted")),
+        ((over("failure"),), WorkflowRunEnded(1, "failure")),
+        ((over("success"), *PASSED), WorkflowRunEnded(1, "success")),
+        ((over("success"), told(1, "queued")), WorkflowRunEnded(1, "success", idle=True)),
+    ],
+)
+def test_the_end_of_a_deleted_run_is_what_webhooks_told(
+    events: tuple[RunEvent, ...], end: WorkflowRunEnded
+) -> None:
+    assert deleted_end(RUN, events) == end
+
+
+def test_a_deleted_run_with_a_rayjob_is_judged_by_it() -> None:
+    run = replace(RUN, snapshot=with_changes(RUN.snapshot, rayjob=True))
+    assert deleted_end(run, (over("success"),)) == WorkflowRunEnded(1, "success")

@@ -270,3 +270,9 @@ def test_no_answer_is_never_green(observed: Observed, jobs: list[RayJob], minute
     assert jobs
     assert all(job.confirmed for job in jobs)
     assert by_submitter or (said and no_answer)
+
+
+def test_a_neutral_end_is_not_said_to_be_skipped() -> None:
+    told = judge(PLAIN, seen("neutral"), (), at(31))
+    assert isinstance(told, Decided)
+    assert told.why == "the Actions run ended with `neutral`"
