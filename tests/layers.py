@@ -106,7 +106,7 @@ def _bot(*names: str) -> frozenset[str]:
 
 
 _CORE = Layer(
-    bot=_bot("core"),
+    bot=_bot("core", "resources"),  # the shipped files are a part of the program
     third_party=frozenset({"yaml", "pydantic", "pydantic_core", "cronsim", "re2", "msgspec"}),
     stdlib=CALM,
     calm=True,
@@ -156,27 +156,26 @@ MOST_ENTRIES = {"bot/core": 14, "bot/services": 10}
 # The rooms of bot.core: which others each may import.
 ROOMS = {
     "commands": frozenset({"github", "messages", "model", "planning", "policy", "report"}),
-    "digest": frozenset[str](),
+    "digest": frozenset({"secrets"}),
     "explain": frozenset({"messages", "model", "planning", "policy"}),
-    "github": frozenset({"model"}),
+    "github": frozenset({"model", "secrets"}),
     "messages": frozenset[str](),
     "model": frozenset({"digest", "messages", "policy"}),
     "planning": frozenset({"github", "messages", "model", "policy", "queue"}),
     "policy": frozenset({"digest", "messages"}),
     "queue": frozenset({"messages", "model", "policy"}),
     "rayjob": frozenset({"model"}),
-    "report": frozenset(
-        {"digest", "explain", "github", "messages", "model", "planning", "policy", "runs"}
-    ),
+    "report": frozenset({"digest", "explain", "github", "messages", "model", "planning", "policy"})
+    | {"runs", "secrets"},
     "runs": frozenset({"digest", "github", "messages", "model", "policy", "rayjob"}),
+    "secrets": frozenset[str](),
     "workflows": frozenset({"policy"}),
 }
 
 
 def entries(folder: str) -> list[str]:
     """Return the files and folders of a package that a reader sees in it."""
-    hidden = {"__init__.py", "__pycache__"}
-    return sorted(path.name for path in (ROOT / folder).iterdir() if path.name not in hidden)
+    return sorted({p.name for p in (ROOT / folder).iterdir()} - {"__init__.py", "__pycache__"})
 
 
 def room_of(name: str) -> str:

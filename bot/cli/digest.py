@@ -11,7 +11,7 @@ from bot.cli.inputs import FILE
 from bot.core.digest.digester import Digester
 from bot.core.digest.result import Digest
 from bot.core.digest.signatures import load_signatures
-from bot.core.report.redaction import Redactor
+from bot.core.secrets.redaction import Redactor
 from bot.resources import text
 
 _CHUNK_BYTES = 256 * 1024
@@ -45,7 +45,7 @@ def command(file: str, *, as_json: bool, repo_roots: tuple[str, ...], infra_only
 
 def _read(stream: BinaryIO, repo_roots: Sequence[str]) -> Digest:
     signatures = load_signatures(text("signatures.yml"))
-    digester = Digester(signatures, repo_roots=repo_roots, redact=Redactor())
+    digester = Digester(signatures, repo_roots=repo_roots, redactor=Redactor())
     while chunk := stream.read(_CHUNK_BYTES):
         digester.feed(chunk)
     return digester.end()

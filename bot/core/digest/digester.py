@@ -1,12 +1,13 @@
 """The entry of the digester: feed it bytes, and ask it for a digest."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bot.core.digest.choose import Chosen, choose_cause
 from bot.core.digest.evidence import Kind, Weight
-from bot.core.digest.excerpt import bounded, excerpt_of, folded, numbered, redacted
+from bot.core.digest.excerpt import bounded, excerpt_of, folded, numbered, shortened
 from bot.core.digest.judge import Verdict, exception_name
 from bot.core.digest.places import Places, place_of, related
 from bot.core.digest.reader import Reader
@@ -14,17 +15,23 @@ from bot.core.digest.result import Digest, Location, Progress
 from bot.core.digest.scan import Scanner
 from bot.core.digest.shapes import parse
 from bot.core.digest.signatures import Signatures
+from bot.core.secrets.redaction import RedactingStream, Redactor, StreamState
 
 _Raw = bytes
 _MAX_ANNOTATIONS = 20
 _MAX_CODES = 12
 _MAX_TITLE = 120
 _MAX_CAUSE = 500
+_MAX_TAIL = 300
 
 
-def identity(text: str) -> str:
-    """Return the text unchanged: the redactor of a caller that needs none."""
-    return text
+@dataclass(slots=True)
+class DigestState:
+    """All that a digester knows of the part that it has read."""
+
+    scanner: Scanner
+    stream: StreamState
+    bytes: int = 0
 
 
 class Digester:
@@ -35,28 +42,33 @@ class Digester:
         signatures: Signatures,
         *,
         repo_roots: Sequence[str] = (),
-        redact: Callable[[str], str] = identity,
+        redactor: Redactor | None = None,
     ) -> None:
-        """Set it up; `repo_roots` are folder patterns."""
+        """Set it up; `repo_roots` are folder patterns.
+
+        Secrets are taken out before anything is read: what is kept of a log holds none.
+        """
         self._reader = Reader(signatures)
-        self._scanner = Scanner(signatures.prefilter, self._reader)
+        self._redactor = redactor
         self._places = Places(repo_roots)
-        self._redact = redact
+        self.go_on(DigestState(Scanner(signatures.prefilter, self._reader), StreamState()))
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes of the log; a chunk may end anywhere."""
-        self._scanner.feed(chunk)
+        self._state.bytes += len(chunk)
+        self._scanner.feed(chunk if self._stream is None else self._stream.feed(chunk))
 
     @property
-    def state(self) -> Scanner:
+    def state(self) -> DigestState:
         """Return all that was read so far."""
         self._scanner.flush()
-        return self._scanner
+        return self._state
 
-    def go_on(self, state: Scanner) -> None:
+    def go_on(self, state: DigestState) -> None:
         """Go on from the state of another digester with the same signatures."""
-        assert isinstance(state.sink, Reader)
-        self._scanner, self._reader = state, state.sink
+        assert isinstance(state.scanner.sink, Reader)
+        self._state, self._scanner, self._reader = state, state.scanner, state.scanner.sink
+        self._stream = RedactingStream(self._redactor, state.stream) if self._redactor else None
 
     @property
     def lines(self) -> int:
@@ -67,7 +79,7 @@ class Digester:
     @property
     def bytes(self) -> int:
         """Return the number of bytes so far."""
-        return self._scanner.bytes
+        return self._state.bytes
 
     @property
     def progress(self) -> Progress | None:
@@ -79,8 +91,11 @@ class Digester:
         """Return the digest of the log so far; the stream may continue afterwards."""
         self._scanner.flush()
         scanner = self._scanner
-        if scanner.unfinished:
+        rest = self._stream.rest if self._stream else b""
+        if rest or scanner.unfinished:
             scanner = copy.deepcopy(scanner, {id(self._reader.book): self._reader.book})
+            scanner.feed(rest)
+            scanner.flush()
             scanner.finish()
         reader: Any = scanner.sink
         tail = tuple(self._line(raw) for raw in scanner.tail)
@@ -89,9 +104,9 @@ class Digester:
             reader, choose_cause(reader, self._places, scanner.lines), tail, scanner.lines
         )
 
-    def _line(self, raw: _Raw) -> str:
-        text = [line.text for line in parse(0, raw)][-1]
-        return self._redact(text)[:300]
+    @staticmethod
+    def _line(raw: _Raw) -> str:
+        return [line.text for line in parse(0, raw)][-1][:_MAX_TAIL]
 
     def _digest(self, reader: Reader, choice: Chosen, tail: tuple[str, ...], lines: int) -> Digest:
         best, progress = choice.best, reader.clock.progress()
@@ -100,18 +115,18 @@ class Digester:
             return Digest(title="Nothing in this log failed", **whole)
         annotations = self._annotations(choice, best)
         chosen = excerpt_of(best, annotations[0].path if annotations else None, reader.noise)
-        excerpt = tuple(bounded(redacted(chosen, self._redact), best.no))
+        excerpt = tuple(bounded(shortened(chosen), best.no))
         told = next((v for v in related(best, choice.all) if v.failure.trace), best)
         return Digest(
             failure_class=best.failure_class,
             infra=choice.infra,
             codes=tuple(best.codes[:_MAX_CODES]),
             root_cause_line=best.no,
-            cause=self._redact(best.text)[:_MAX_CAUSE],
-            title=self._redact(_title(choice, best, annotations))[:_MAX_TITLE],
+            cause=best.text[:_MAX_CAUSE],
+            title=_title(choice, best, annotations)[:_MAX_TITLE],
             excerpt=numbered(excerpt),
             excerpt_lines=excerpt,
-            traceback=folded(best if best.failure.trace else told, self._redact),
+            traceback=folded(best if best.failure.trace else told),
             annotations=annotations,
             hint=choice.hint,
             **whole,
@@ -132,7 +147,7 @@ class Digester:
     def _annotation(self, verdict: Verdict, others: Sequence[Verdict]) -> Location | None:
         for told in (verdict, *related(verdict, others)):
             if place := place_of(told, self._places):
-                return Location(*place, self._redact(verdict.text)[:_MAX_CAUSE])
+                return Location(*place, verdict.text[:_MAX_CAUSE])
         return None
 
 

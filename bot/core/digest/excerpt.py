@@ -95,12 +95,9 @@ def bounded(lines: _Numbered, root: int) -> _Numbered:
     return lines
 
 
-def redacted(lines: _Numbered, redact: Callable[[str], str]) -> _Numbered:
-    """Redact the lines as one text, because a key spans lines; then shorten long lines."""
-    texts = redact("\n".join(text for _, text in lines)).split("\n")
-    if len(texts) != len(lines):
-        texts = [redact(text) for _, text in lines]
-    return [(no, text[:_MAX_CHARS]) for (no, _), text in zip(lines, texts, strict=True)]
+def shortened(lines: _Numbered) -> _Numbered:
+    """Shorten long lines."""
+    return [(no, text[:_MAX_CHARS]) for no, text in lines]
 
 
 def numbered(lines: Sequence[tuple[int, str]]) -> str:
@@ -116,9 +113,9 @@ def numbered(lines: Sequence[tuple[int, str]]) -> str:
     return "\n".join(printed)
 
 
-def folded(verdict: Verdict, redact: Callable[[str], str]) -> str:
+def folded(verdict: Verdict) -> str:
     """Print the whole traceback as far as it was kept, at most 16 kB."""
-    lines = redacted([t for t in verdict.failure.trace if not _CARETS.match(t[1])], redact)
+    lines = shortened([t for t in verdict.failure.trace if not _CARETS.match(t[1])])
     while lines and sum(len(text.encode()) + 10 for _, text in lines) > 16_000:
         del lines[: max(1, len(lines) // 8)]
     return numbered(lines)

@@ -9,23 +9,13 @@ import re
 from collections.abc import Iterable
 
 from bot.core.github.limits import TITLE_CHARS
+from bot.core.secrets.forms import ANSI, INVISIBLE
 
 SPACE = "\u200b"  # zero width: no eye sees it, and no mention survives it
 ELLIPSIS = "…"
 MAX_PLAIN = 2_000  # characters of a sentence: what is longer is a log and belongs in a block
 
-# ECMA-48: CSI, OSC (ended by BEL or ST), other two-character sequences.
-ANSI = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]|\x9b[0-?]*[@-~]"
-)
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-# Unicode's controls (Cc) and formats (Cf): direction marks make a line read as another.
-INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd"
-    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001"
-    "\U000e0020-\U000e007f]"
-)
 _LONE = re.compile("[\ud800-\udfff]")  # half a surrogate pair: no UTF-8 can hold it
 _SPACES = re.compile(r"\s+")
 _RUN = re.compile("`+")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 import msgspec
 
@@ -10,16 +11,20 @@ from bot.core.model.ids import RunId
 
 
 class ResumeState(msgspec.Struct):
-    """What is remembered of a log between watches and processes; lines are kept as hashes."""
+    """What is remembered of a log between watches and processes; all but `half` as hashes."""
 
     lines: int = 0
     seq: int = 0
     first: list[int] = []
     last: list[int] = []
     other: list[int] = []
-    status: list[str] = []
-    final: list[str] = []
-    half: str = ""
+    status: int | None = None
+    final: int | None = None
+    half: str = ""  # of a line; redacted where it is stored
+
+    def with_half(self, half: str) -> Self:
+        """Return the same with another half of a line."""
+        return msgspec.structs.replace(self, half=half)
 
 
 @dataclass(frozen=True, slots=True)

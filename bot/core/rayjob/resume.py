@@ -223,10 +223,10 @@ class Resume:
                 state.other = [*state.other, _hash(event.line)][-_REMEMBERED_OTHER:]
                 return True
             case StatusChange():
-                before, state.status = state.status, _words(event)
+                before, state.status = state.status, _hash("\n".join(_words(event)))
                 return before != state.status
             case Final():
-                ended, state.final = state.final, [event.status, event.message]
+                ended, state.final = state.final, _hash(f"{event.status}\n{event.message}")
                 return ended != state.final
             case _:
                 assert_never(event)

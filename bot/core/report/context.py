@@ -9,7 +9,7 @@ from bot.core.messages.words import short
 from bot.core.model.runs import Run
 from bot.core.model.views import Button
 from bot.core.planning.offers import line, start_line
-from bot.core.report.redaction import Redactor
+from bot.core.secrets.redaction import Redactor
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,11 @@ from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
-from bot.core.digest.digester import Digester
+from bot.core.digest.digester import Digester, DigestState
 from bot.core.digest.result import Digest, Progress, Unread
-from bot.core.digest.scan import Scanner
 from bot.core.digest.signatures import LogSign, Signatures, load_signatures
 from bot.core.model.runs import Run
-from bot.core.report.redaction import Redactor
+from bot.core.secrets.redaction import Redactor
 from bot.ports.sandbox import Done, Sandbox, Stopped
 
 _KEPT = 16  # compiled sets of signatures, of some hundred kB each; a policy has at most one
@@ -51,7 +50,7 @@ class DigestSpec:
     def digester(self, state: bytes) -> Digester:
         """Return a digester that goes on from a state; b"" begins."""
         book = _compiled(self.shipped, self.own)
-        made = Digester(book, repo_roots=self.repo_roots, redact=Redactor(self.redact))
+        made = Digester(book, repo_roots=self.repo_roots, redactor=Redactor(self.redact))
         if state:
             made.go_on(_Unpickler(BytesIO(state), book).load())
         return made
@@ -200,7 +199,7 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, name: str) -> Any:
         return self._book if name == "book" else self._book.prefilter
 
-    def load(self) -> Scanner:
+    def load(self) -> DigestState:
         found = super().load()
-        assert isinstance(found, Scanner)
+        assert isinstance(found, DigestState)
         return found

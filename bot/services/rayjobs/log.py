@@ -15,7 +15,7 @@ from bot.core.model.rayjobs import RayJob, ResumeState
 from bot.core.model.runs import Run
 from bot.core.rayjob.events import Event, Final, LogLine, RawText, StatusChange, WatchProblem
 from bot.core.rayjob.resume import Resume
-from bot.core.report.redaction import RedactingStream, Redactor
+from bot.core.secrets.redaction import STATE_BYTES, RedactingStream, Redactor
 from bot.ports.errors import Transient
 from bot.ports.logs import LogFile, LogFiles
 from bot.services.rayjobs.digesters import Digesters, LogDigest
@@ -63,9 +63,12 @@ class RayJobLog:
         try:
             log._file = await files.open(run.id, rayjob.job_id, keep=rayjob.log_bytes)
             log.resume = _resume(rayjob, log._file.length)
+            end = b""
             async for text in log._file.read():
                 log._take(text)
+                end = (end + text)[-STATE_BYTES:]
                 await log.read_on()
+            log._redacting.resume(end)
         except asyncio.CancelledError:
             await log.close()
             raise
@@ -108,15 +111,21 @@ class RayJobLog:
     async def _flush(self) -> Mark:
         async with self._lock:
             taken, size = len(self._waiting), self._waiting_bytes
-            mark = Mark(self.resume.state(), 0, self.lines, self._digest.progress)
+            resume = self.resume.state()
+            mark = Mark(None, 0, self.lines, self._digest.progress)
             if self._file is not None and taken:
                 await self._write(self._file, b"".join(self._waiting[:taken]))
                 del self._waiting[:taken]
                 self._waiting_bytes -= size
             if self._file is None:
                 # Without a file a restart has nothing to go on from: it begins anew.
-                return replace(mark, resume=None, problem=self.problem)
-            return replace(mark, log_bytes=self._file.length)
+                return replace(mark, problem=self.problem)
+            return replace(mark, log_bytes=self._file.length, resume=self._shown(resume))
+
+    def _shown(self, state: ResumeState) -> ResumeState:
+        """Return a resume state for the row: its half of a line is redacted as in its place."""
+        half = self._redacting.half(state.half.encode("utf-8", "replace")).decode()
+        return state.with_half(half)
 
     async def read_on(self) -> None:
         """Let the digest read what waits, if it is much."""
@@ -142,13 +151,16 @@ class RayJobLog:
 
     async def _write(self, file: LogFile, text: bytes) -> None:
         """Redact and store a text; a file that can't be written is closed, the digest goes on."""
-        redacted = await asyncio.to_thread(self._redacting.feed, text.decode())
+        redacted = await asyncio.to_thread(self._redacted, text)
         try:
-            await file.append(redacted.encode())
+            await file.append(redacted)
         except Transient as error:
             self.problem = str(error)
             self._file = None
             await file.close()
+
+    def _redacted(self, text: bytes) -> bytes:
+        return self._redacting.feed(text) + self._redacting.settle()
 
 
 async def finish_despite_cancel(work: Coroutine[Any, Any, _T]) -> _T:

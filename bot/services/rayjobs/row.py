@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.core.model.run_events import RayJobContested, RayJobLogLost, RunEvent, Source, What
 from bot.core.rayjob.words import FinalStatus
-from bot.core.report.redaction import Redactor
+from bot.core.secrets.redaction import Redactor
 from bot.ports.clock import Clock
 from bot.ports.errors import Transient
 from bot.services.rayjobs.log import Mark, finish_despite_cancel
@@ -17,6 +17,7 @@ from bot.store.rayjobs import ClaimedRayJob, SaveRayJob
 from bot.telemetry import Log, Metrics
 
 _MAX_MESSAGE_CHARS = 1000  # a message goes into a check run's summary
+_READ_CHARS = 4_000  # no cut divides a secret of which a part is shown
 
 
 class LeaseLost(Exception):  # noqa: N818  it is an end of reading, not an error
@@ -122,7 +123,8 @@ class RayJobRow:
 
     def shown(self, message: str) -> str:
         """Return a message from outside, cut and redacted for the row."""
-        return self._redact(message[:_MAX_MESSAGE_CHARS]).replace("\0", "\ufffd")
+        shown = self._redact(message[:_READ_CHARS])[:_MAX_MESSAGE_CHARS]
+        return shown.replace("\0", "\ufffd")
 
     async def keep(self) -> bool:
         """Save and prolong the lease."""

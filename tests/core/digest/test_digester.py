@@ -1,4 +1,4 @@
-from collections.abc import Callable
+import pickle
 
 import msgspec
 import pytest
@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from bot.core.digest.digester import Digester
 from bot.core.digest.result import MAX_JSON_BYTES, Digest, Location, Unread
+from bot.core.secrets.redaction import Redactor
 from tests.core.digest.corpus import signatures
 
 TRACE = b"""\
@@ -20,9 +21,8 @@ def read(
     log: bytes,
     *,
     roots: tuple[str, ...] = ("/verl",),
-    redact: Callable[[str], str] = str,
 ) -> Digest:
-    digester = Digester(signatures(), repo_roots=roots, redact=redact)
+    digester = Digester(signatures(), repo_roots=roots)
     digester.feed(log)
     return digester.end()
 
@@ -103,18 +103,50 @@ def test_foreign_code_is_never_annotated(path: bytes) -> None:
     assert not read(TRACE.replace(b"/verl/verl/a.py", path)).annotations
 
 
-def test_secrets_leave_every_text_even_over_lines() -> None:
-    def redact(text: str) -> str:
-        return text.replace("bad value", "***").replace("f\n    boom()", "*\n*")
-
-    digest = read(b"bad value\n" + TRACE, redact=redact)
-    assert "bad value" not in str(digest)
-    assert "boom()" not in digest.excerpt + digest.traceback
+BODY = [f"{n:02}{'bG9uZyBsaW5lIG9mIGEga2V5' * 3}"[:64] for n in range(24)]
+BEGIN, END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
 
 
-def test_a_redactor_that_joins_lines_is_asked_line_by_line() -> None:
-    digest = read(TRACE, redact=lambda text: text.replace("\n", "").replace("bad", "***"))
-    assert "ValueError: *** value" in digest.excerpt
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        # Its end is missing, and an error follows: the excerpt begins within the key.
+        (["start", BEGIN, *BODY, "RuntimeError: boom"], "***"),
+        # The head of the log is lost.
+        ([*BODY, END, "RuntimeError: boom"], "RuntimeError: boom"),
+        (
+            [BEGIN, *BODY[:9], "RuntimeError: boom", *BODY[9:], END, "RuntimeError: x"],
+            "RuntimeError: x",
+        ),
+        # A log that just stops: its tail.
+        (["start", BEGIN, *BODY], "***"),
+        # What is cut out of a line must not tell less than the line.
+        (
+            [
+                "Traceback (most recent call last):",
+                '  File "/verl/verl/a.py", line 3, in f',
+                "app.Password: hunter2hunter2",
+            ],
+            "app.Password: ***",
+        ),
+        (
+            [f"{'x' * 60} ghp_{'aB3' * 5}", f"{'dE5' * 7} then RuntimeError: boom"],
+            "*** then RuntimeError: boom",
+        ),
+    ],
+)
+def test_a_digest_holds_nothing_of_a_secret_whatever_it_quotes(log: list[str], cause: str) -> None:
+    text = "\n".join(log).encode()
+    for size in (len(text), 50):
+        digester = Digester(signatures(), repo_roots=("/verl",), redactor=Redactor())
+        for start in range(0, len(text), size):
+            digester.feed(text[start : start + size])
+        digest = digester.end()
+        kept = pickle.dumps(digester.state.scanner.tail) + msgspec.json.encode(digest)
+        assert not [piece for piece in (*BODY, "hunter2", "dE5dE5") if piece.encode() in kept]
+        assert digest.lines == len(log)
+        assert digest.bytes == len(text)
+        assert digest.cause == cause
 
 
 def test_several_failing_tests_give_several_annotations_once_each() -> None:

@@ -11,7 +11,7 @@ from bot.core.digest.digester import Digester
 from bot.core.digest.result import Digest, Unread
 from bot.core.digest.signatures import load_signatures
 from bot.core.policy.models import Log, Signature
-from bot.core.report.redaction import Redactor
+from bot.core.secrets.redaction import Redactor
 from bot.ports.sandbox import Sandbox, Stopped, StoppedBy
 from bot.services.rayjobs.digesters import CHEAP_BYTES, PIECE_BYTES, Digesters, LogBudget, LogDigest
 from tests.bench.training_log import lines
@@ -39,7 +39,7 @@ async def fed(log: LogDigest, text: bytes, chunk: int = 10_000) -> Digest:
 
 
 async def test_a_log_in_pieces_gives_the_digest_of_the_whole_even_if_a_worker_is_killed() -> None:
-    at_once = Digester(load_signatures(SHIPPED), redact=Redactor())
+    at_once = Digester(load_signatures(SHIPPED), redactor=Redactor())
     at_once.feed(HEALTHY)
     async with open_sandbox(CallLimits(processes=1)) as sandbox:
         log = digest_of(sandbox)

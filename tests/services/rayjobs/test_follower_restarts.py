@@ -160,6 +160,49 @@ async def test_what_a_killed_follower_read_is_taken_up_where_its_row_says(
     await is_read_whole(world)
 
 
+KEY = [f"{n:02}{'bG9uZyBsaW5lIG9mIGEga2V5' * 3}"[:64] for n in range(8)]
+WIDE = "x" * 50
+SECRET_EVENTS: list[Event] = [
+    *[log(line) for line in ("starting", "-----BEGIN RSA PRIVATE KEY-----", *KEY)],
+    log("-----END RSA PRIVATE KEY-----"),
+    log(f"{WIDE} ghp_aB3aB3aB3"),
+    log("aB3" * 9 + " and more"),
+    log("RuntimeError: boom"),
+    final("FAILED", "exit 1"),
+]
+
+
+@pytest.mark.parametrize(
+    "torn",
+    [
+        Watch(events=5, end="hang"),  # within a key
+        Watch(events=12, end="hang"),  # within a token
+        Watch(events=5, end="cut", torn=60, numbered=False),  # within a line of a key
+    ],
+)
+async def test_what_is_stored_of_a_secret_when_a_follower_is_killed_within_is_not_raw(
+    world: World, torn: Watch
+) -> None:
+    world.server.add(SECRET_EVENTS).watches = [torn, Watch(events=0, end="hang"), Watch()]
+    await world.seen()
+    mortal = Mortal(world.store)
+    async with world.follower("killed", store=mortal.store) as killed:
+        await killed.step()
+        await until_saved(world, torn.events or 0)
+        mortal.dead = True
+        stored = str(await world.row()).encode() + await world.log_text()
+    world.clock.advance(LEASE_S + 1)
+    world.server.release.set()
+    await finish(world, "next")
+    row, text = await world.row(), await world.log_text()
+    shown = stored + str(row).encode() + text
+    assert not [piece for piece in (*KEY, KEY[4][:20], "aB3aB3") if piece.encode() in shown]
+    assert (row.final, row.complete) == ("FAILED", True)
+    assert f"{WIDE} ***\n*** and more\nRuntimeError: boom\n".encode() in text
+    assert row.digest is not None
+    assert row.digest.cause == "RuntimeError: boom"
+
+
 @pytest.mark.parametrize("plan", PLANS)
 async def test_a_follower_that_hangs_can_not_harm_the_one_that_takes_over(
     world: World, plan: Watch

@@ -27,7 +27,7 @@ _PIECE_CHARS = 8  # so much of a secret that is left counts as shown
 
 def spelled(text: str) -> str:
     """Return a text with its shapes filled in, always in the same way."""
-    dice = random.Random(text)  # noqa: S311  no secret is made
+    dice = random.Random(text)
     return _SHAPE.sub(lambda found: "".join(dice.choices(_CHARS[found[1]], k=int(found[2]))), text)
 
 

@@ -11,12 +11,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bot.core.report.redaction import KEY_LINES, MARK, MAX_LINE_CHARS, RedactingStream, Redactor
-from bot.core.report.secret_forms import plain
+from bot.core.secrets.forms import plain
+from bot.core.secrets.looks import MARK
+from bot.core.secrets.redaction import BLOCK_LINES, MAX_LINE_BYTES, RedactingStream, Redactor
 
 SHA = "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432"
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxMjMifQ.c2lnbmF0dXJl-_x"
-KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\nq\n-----END RSA PRIVATE KEY-----"
+BEGIN, END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
+KEY = f"{BEGIN}\nMIIEpAIBAAKCAQEA\nq\n{END}"
+SHOWN_KEY = f"{BEGIN}\n{MARK}\n*\n{END}"
 
 SECRETS = [
     ("ghp_" + "aB3" * 12, MARK),
@@ -84,8 +87,8 @@ SECRETS = [
     ("pypi-AgEI" + "aB3_" * 8, MARK),
     ("AIza" + "aB3" * 12, MARK),
     ("AccountName=a;AccountKey=abc+/1==;x=1", f"AccountName=a;AccountKey={MARK}"),
-    (KEY, f"{MARK}\n{MARK}\n*\n{MARK}"),
-    (f"a {KEY} b token=abcdef", f"a {MARK}\n{MARK}\n*\n{MARK} b token={MARK}"),
+    (KEY, SHOWN_KEY),
+    (f"a {KEY} b token=abcdef", f"a {SHOWN_KEY} b token={MARK}"),
     ("k='" + KEY.replace("\n", "\\n") + "' z", f"k='{MARK}' z"),
 ]
 
@@ -181,7 +184,7 @@ def test_base64_of_a_configured_value_is_blanked_whatever_stands_before_it(befor
 def test_a_configured_value_over_two_lines_is_blanked_on_both(end: str) -> None:
     for at in range(1, len(VALUE)):
         made = Redactor((VALUE,))(f"{LINE}{VALUE[:at]}{end}{VALUE[at:]} y\nlast")
-        assert made.replace("*", "") == f"{LINE}\n y\nlast", at
+        assert made.replace("*", "") == f"{LINE}{end} y\nlast", at
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=6, max_size=40))
@@ -212,10 +215,78 @@ def test_a_token_that_a_terminal_has_broken_is_blanked_on_both_lines() -> None:
     assert Redactor()(short) == f"a {MARK}\nNext line"
 
 
-def test_a_secret_that_two_writes_break_is_blanked_in_the_second() -> None:
+@pytest.mark.parametrize("token", ["hunter2-and-more", "ghp_" + "aB3" * 12, JWT])
+@pytest.mark.parametrize(
+    "prefix", ["", "2026-01-02T03:04:05.1Z ", "\x1b[36m(Worker pid=7)\x1b[0m "]
+)
+def test_a_secret_that_two_writes_break_is_blanked_on_both(token: str, prefix: str) -> None:
+    """Its first line waits for the next one; where it can not wait, its end is blanked."""
+    first, rest = f"{prefix}{LINE}{token[:9]}", f"{prefix}{token[9:]} x\n"
     stream = RedactingStream(Redactor(("hunter2-and-more",)))
-    assert stream.feed(f"{LINE}hunter2-\n") == f"{LINE}hunter2-\n"
-    assert stream.feed("and-more x\n") == f"{MARK} x\n"
+    assert stream.feed(f"{first}\n".encode()) == b""
+    assert stream.feed(rest.encode()).decode() == f"{prefix}{LINE}***\n{prefix}*** x\n"
+    stream = RedactingStream(Redactor(("hunter2-and-more",)))
+    stream.feed(f"{first}\n".encode())
+    assert stream.settle().decode() == f"{prefix}{LINE}***\n"
+    assert stream.feed(rest.encode()).decode() == f"{prefix}*** x\n"
+
+
+def test_a_secret_over_three_lines_is_blanked_on_all() -> None:
+    token = "github_pat_" + "aB3dE" * 16 + "aB"
+    value = "-".join(map(str, range(1000, 1020)))
+    for secret in (token, value):
+        text = f"{LINE}{secret[:20]}\n{secret[20:70]}\n{secret[70:]} x"
+        assert Redactor((value,))(text) == f"{LINE}***\n***\n*** x"
+
+
+def test_what_only_begins_like_a_secret_stays_over_lines() -> None:
+    for first, rest in (
+        ("use hf_transfer", "and more"),
+        ("sk-", "learn"),
+        ("hunter2-an", "d then"),
+    ):
+        text = f"{LINE}{first}\n{rest}\nlast\n"
+        stream = RedactingStream(Redactor(("hunter2-and-more",)))
+        assert (stream.feed(text.encode()) + stream.end()).decode() == text
+    stream = RedactingStream(Redactor())
+    assert stream.feed(b"short sk-abc1\n") == b"short sk-abc1\n"
+    assert stream.settle() == b""
+
+
+def test_a_text_goes_on_in_the_state_that_the_text_before_it_left() -> None:
+    """A process died within a key, or within a token; only what it had written is known."""
+    for shown, rest, made in (
+        (f"cut\nx\n{BEGIN}\n***\n", "MIIEpAIBAAKCAQEA\n" + END, f"***\n{END}"),
+        (f"cut\n{BEGIN}\n***\n{END}\n", "MIIEpAIBAAKCAQEA", "MIIEpAIBAAKCAQEA"),
+        (f"cut\n{LINE}***\n", "aB3aB3aB3aB3aB3 x", "*** x"),
+        (f"cut\n{LINE}***\n", "AssertionError: no", "AssertionError: no"),
+        (f"cut\n{LINE}***\n", ": no", ": no"),
+        ("", "MIIEpAIBAAKCAQEA", "MIIEpAIBAAKCAQEA"),
+    ):
+        stream = RedactingStream(Redactor())
+        stream.resume(shown.encode())
+        assert (stream.feed(rest.encode()) + stream.end()).decode() == made
+
+
+def test_a_text_that_begins_within_a_key_shows_nothing_of_it() -> None:
+    body = "MIIEpAIBAAKCAQEAx1b2C3d4" * 3
+    assert Redactor()(f"{body}\n{body}\nqQ==\n{END}\nafter") == f"***\n***\n***\n{END}\nafter"
+    assert Redactor()(f"2026-01-02T03:04Z {body}\nafter it") == "2026-01-02T03:04Z ***\nafter it"
+    assert Redactor()(f"after\n{body}") == f"after\n{body}"
+    for checksum in ("0123456789abcdef" * 4, "0123456789ABCDEF" * 2):
+        assert Redactor()(checksum) == checksum
+
+
+def test_half_a_line_is_shown_as_its_place_in_the_text_allows() -> None:
+    stream = RedactingStream(Redactor())
+    assert stream.half(b"step ghp_aB3") == b"step ***"
+    assert stream.half(b"step 1") == b"step 1"
+    stream.feed(f"{BEGIN}\n".encode())
+    assert stream.half(b"MIIEpAIBA") == b"***"
+    assert stream.feed(b"MIIEpAIBA\nMII") == b"***\n"
+    assert stream.rest == b"***"
+    assert stream.feed(b"E\n") == b"***\n"
+    assert stream.rest == b""
 
 
 def test_more_values_than_can_be_looked_for_in_all_forms_are_still_taken_out() -> None:
@@ -245,31 +316,40 @@ def test_no_known_secret_survives(text: str) -> None:
 @settings(max_examples=200)
 def test_where_chunks_are_cut_does_not_matter(text: str, cuts: list[int]) -> None:
     stream = RedactingStream(Redactor(EXTRA))
-    bounds = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
-    pieces = [text[a:b] for a, b in pairwise(bounds)]
-    made = "".join(map(stream.feed, pieces)) + stream.end()
-    assert made == Redactor(EXTRA)(text)
+    raw = text.encode("utf-8", "replace")
+    bounds = [0, *sorted(min(cut, len(raw)) for cut in cuts), len(raw)]
+    pieces = [raw[a:b] for a, b in pairwise(bounds)]
+    made = b"".join(map(stream.feed, pieces)) + stream.end()
+    assert made.decode() == Redactor(EXTRA)(text)
+
+
+def test_a_secret_beside_bytes_that_are_no_text_is_taken_out() -> None:
+    stream = RedactingStream(Redactor())
+    assert (
+        stream.feed(b"\xff password=\xfe\xffhunter2 \xe4\n").decode()
+        == "\ufffd password=*** \ufffd\n"
+    )
 
 
 def test_a_line_without_end_is_given_out_at_a_space() -> None:
     stream = RedactingStream(Redactor())
-    secret = "ghp_" + "a1" * 18
-    made = stream.feed("x " * (MAX_LINE_CHARS // 2 - 9) + secret)
-    assert len(made) > MAX_LINE_CHARS // 2
-    assert (made + stream.feed("\n")).endswith(f"x {MARK}\n")
+    secret = b"ghp_" + b"a1" * 18
+    made = stream.feed(b"x " * (MAX_LINE_BYTES // 2 - 9) + secret)
+    assert len(made) > MAX_LINE_BYTES // 2
+    assert (made + stream.feed(b"\n")).endswith(b"x ***\n")
 
 
 def test_a_line_without_end_and_without_space_is_given_out_as_it_is() -> None:
     stream = RedactingStream(Redactor())
-    assert len(stream.feed("x" * (MAX_LINE_CHARS + 1))) == MAX_LINE_CHARS + 1
-    assert stream.end() == ""
+    assert len(stream.feed(b"x" * (MAX_LINE_BYTES + 1))) == MAX_LINE_BYTES + 1
+    assert stream.end() == b""
 
 
 def test_a_key_without_end_blanks_so_many_lines_and_no_more() -> None:
-    made = Redactor()("-----BEGIN PRIVATE KEY-----\n" + "line\n" * (KEY_LINES + 5))
+    made = Redactor()("-----BEGIN PRIVATE KEY-----\n" + "line\n" * (BLOCK_LINES + 5))
     lines = made.splitlines()
-    assert lines[:KEY_LINES] == [MARK] * KEY_LINES
-    assert lines[KEY_LINES:] == ["line"] * 6
+    assert lines[1 : BLOCK_LINES + 1] == [MARK] * BLOCK_LINES
+    assert lines[BLOCK_LINES + 1 :] == ["line"] * 5
 
 
 def test_many_keys_on_a_line_are_one_pass() -> None:
@@ -279,14 +359,14 @@ def test_many_keys_on_a_line_are_one_pass() -> None:
 
 def test_a_key_that_comes_line_by_line_is_blanked() -> None:
     stream = RedactingStream(Redactor())
-    made = [stream.feed(f"{line}\n") for line in (*KEY.splitlines(), "after")]
-    assert "".join(made) == f"{MARK}\n{MARK}\n*\n{MARK}\nafter\n"
+    made = [stream.feed(f"{line}\n".encode()) for line in (*KEY.splitlines(), "after")]
+    assert b"".join(made).decode() == f"{SHOWN_KEY}\nafter\n"
 
 
 def test_a_secret_across_two_chunks_is_taken_out() -> None:
     stream = RedactingStream(Redactor())
-    assert stream.feed("plain\nghp_" + "a1" * 9) == "plain\n"
-    assert stream.feed("a1" * 9 + "\nplain\n") == f"{MARK}\nplain\n"
+    assert stream.feed(b"plain\nghp_" + b"a1" * 9) == b"plain\n"
+    assert stream.feed(b"a1" * 9 + b"\nplain\n") == b"***\nplain\n"
 
 
 def test_a_replacement_that_completes_another_secret_is_seen() -> None:

@@ -1,4 +1,4 @@
-"""The forms in which a secret may be written: escaped, encoded, hidden, or over two lines."""
+"""The forms in which a secret may be written: escaped, encoded, or hidden."""
 
 import html
 import json
@@ -9,16 +9,21 @@ from urllib.parse import quote, quote_plus
 
 import re2
 
-from bot.core.github.markdown import ANSI, INVISIBLE
-
-# Where a terminal breaks a line: a narrower one is not seen in CI, and short lines are sentences.
-MIN_COLUMNS = 40
+# ECMA-48: CSI, OSC (ended by BEL or ST), other two-character sequences.
+ANSI = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]|\x9b[0-?]*[@-~]"
+)
+# Unicode's controls (Cc) and formats (Cf): direction marks make a line read as another.
+INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001"
+    "\U000e0020-\U000e007f]"
+)
 # Of all forms of a policy's values: beyond it a value is looked for only as it stands.
 _MOST_CHARS = 100_000
-_MOST_BROKEN_CHARS = 20_000
 _MIN_ENCODED = 6  # shorter base64 or hexadecimal text occurs by chance
 
-_END = r"(?:\r?\n)?"
 _PERCENT = re.compile(r"%[0-9A-F]{2}")
 # Escapes of JSON in ASCII. A quote and a backslash stay escaped: they would end the string.
 _ESCAPE = re.compile(r"\\u00((?!22|5[cC])[2-7][0-9A-Fa-f])|\\/")
@@ -30,24 +35,6 @@ HIDES = (
     r"\x{fff9}-\x{fffb}\x{110bd}\x{110cd}\x{13430}-\x{1343f}\x{1bca0}-\x{1bca3}"
     r"\x{1d173}-\x{1d17a}\x{e0001}\x{e0020}-\x{e007f}])+[^\x00-\x20\x7f]"
     r"|[^\x00-\x20\x7f]\x1b[!-?`-~]|\\u00[2-7][0-9A-Fa-f]|\\/"
-)
-
-
-def _fixed(prefix: str, chars: str, length: int) -> str:
-    """Return the pattern of a token of a known length that a line's end may break."""
-    return f"{_END.join(prefix)}(?:{_END}{chars}){{{length}}}"
-
-
-_WORD = "[A-Za-z0-9]"
-_TAIL = r"(?:\r?\n[A-Za-z0-9_.\-]{12,})+"
-BROKEN = (
-    *(_fixed(f"gh{kind}_", _WORD, 36) for kind in "pousr"),
-    _fixed("github_pat_", "[A-Za-z0-9_]", 82),
-    _fixed("hf_", _WORD, 34),
-    _fixed("glpat-", r"[A-Za-z0-9_\-]", 20),
-    _fixed("AKIA", "[A-Z0-9]", 16),
-    _fixed("ASIA", "[A-Z0-9]", 16),
-    rf"(?:eyJ|ghs_[0-9]+_)[A-Za-z0-9_.\-]{{6,}}{_TAIL}",
 )
 
 
@@ -71,13 +58,6 @@ def own_forms(values: list[str], least: int) -> list[str]:
         found.update(_encoded(value.encode("utf-8", "replace")))
     fit = [form for form in found if len(form) >= least and "\n" not in form]
     return [found[form] for form in sorted(fit, key=len, reverse=True)]
-
-
-def own_broken(values: list[str], least: int) -> list[str]:
-    """Return the patterns of a policy's values that a line's end may break."""
-    parts = [part for value in values for part in value.splitlines() if len(part) >= least]
-    fit = sum(map(len, parts)) <= _MOST_BROKEN_CHARS
-    return [_END.join(map(re2.escape, part)) for part in parts] if fit else []
 
 
 def _escaped(value: str) -> Iterator[str]:

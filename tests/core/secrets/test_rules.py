@@ -1,0 +1,75 @@
+"""The forms of `config/secrets.yml`, one by one, and secrets as logs print them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bot.core.secrets.patterns import patterns
+from bot.core.secrets.redaction import Redactor
+from bot.core.secrets.rules import SecretRule, shipped_rules
+from tests.core.secrets.planted import is_shown, look_alikes, planted, spelled
+
+RULES = shipped_rules().rules
+MOST_MISSED = 0.03
+MOST_FALSE = 1 / 10_000
+LOGS = os.environ.get("REAL_LOGS", "")  # a folder
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_form_finds_its_example_and_leaves_alone_what_looks_like_it(rule: SecretRule) -> None:
+    before, secret, after = _parts(spelled(rule.example))
+    for text in (f"{before}{secret}{after}", f"x\n\x1b[1m{before}{secret}{after}\ny"):
+        assert Redactor()(text) == text.replace(secret, "***")
+    for line in map(spelled, rule.stays):
+        assert Redactor()(line) == line
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_form_is_found_by_its_own_rule(rule: SecretRule) -> None:
+    """No other rule makes up for a broken one."""
+    before, secret, after = _parts(spelled(rule.example))
+    text = f"{before}{secret}{after}".encode()
+    own = patterns(()).rules[RULES.index(rule)]
+    assert any(word.encode() in text.lower() for word in own.words)
+    assert own.without(text).decode() == f"{before}***{after}"
+
+
+def test_no_two_forms_have_one_name() -> None:
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+def test_of_planted_secrets_hardly_one_is_missed() -> None:
+    missed = [text for text, secret in planted() if is_shown(secret, Redactor()(text))]
+    assert len(planted()) >= 150
+    assert len(missed) <= MOST_MISSED * len(planted()), missed
+
+
+@pytest.mark.parametrize("text", look_alikes())
+def test_what_looks_like_a_secret_and_is_none_stays(text: str) -> None:
+    assert Redactor()(text) == text
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        ROOT / "tests" / "core" / "digest" / "cases",
+        pytest.param(Path(LOGS), marks=pytest.mark.skipif(not LOGS, reason="REAL_LOGS is not set")),
+    ],
+)
+def test_of_real_logs_hardly_a_line_is_changed(folder: Path) -> None:
+    lines = [
+        line
+        for path in sorted(folder.rglob("*.log"))
+        for line in path.read_text("utf-8", "replace").split("\n")
+    ]
+    changed = [line for line in lines if Redactor()(line) != line]
+    assert len(lines) > 1_000
+    assert len(changed) <= MOST_FALSE * len(lines), changed
+
+
+def _parts(example: str) -> tuple[str, str, str]:
+    before, _, rest = example.partition("«")
+    secret, _, after = rest.partition("»")
+    return before, secret, after
