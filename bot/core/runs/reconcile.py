@@ -23,7 +23,8 @@ DISPATCH_FOR = timedelta(minutes=10)
 NO_RUNNER_AFTER = timedelta(hours=24)  # GitHub itself gives up a queued job after a day
 DOUBT_AFTER = timedelta(minutes=5)  # GitHub's own answer lags its webhook by seconds
 LOOK_EVERY = timedelta(seconds=15)  # for RayJobs: the submit job takes minutes to prepare
-_SLOW_LOOK = timedelta(minutes=1)  # in case no event comes
+_SAFETY_LOOK = timedelta(minutes=15)  # in case an event got lost
+_LOOK_IN_TROUBLE = timedelta(minutes=1)  # whether it is over
 
 
 def decide(given: ReconcileInput) -> steps.Step:
@@ -234,7 +235,21 @@ def _keep_running(
         return _look_for_evidence(given, verdict)
     if given.rayjobs_missing:
         return steps.FindRayJobs(now + LOOK_EVERY)
-    return steps.Wait(State.RUNNING, now + _SLOW_LOOK, given.submitter_down)
+    return steps.Wait(State.RUNNING, _next_look(given, observed), given.submitter_down)
+
+
+def _next_look(given: ReconcileInput, observed: Observed) -> datetime:
+    """Return when a running run is looked at if no event comes: when a limit may be reached.
+
+    Thousands may run for hours, so they are not looked at for nothing.
+    """
+    now = given.now
+    if given.submitter_down:
+        return now + _LOOK_IN_TROUBLE
+    looks = [now + _SAFETY_LOOK]
+    if not given.run.snapshot.native or observed.ended:
+        looks += [_time_limit(given, observed), _stall_limit(given) or now]
+    return min(look for look in looks if look > now)
 
 
 def _wait_for_runner(given: ReconcileInput) -> steps.Step:
@@ -259,21 +274,32 @@ def _limit(given: ReconcileInput, observed: Observed) -> steps.Step | None:
     run, now = given.run, given.now
     if _over_time(given, observed):
         return _at_time_limit(given, observed)
-    alive = [job for job in given.rayjobs if job.final is None]
-    lines = [job.last_line_at for job in alive if job.last_line_at]
-    stalled = timedelta(minutes=run.snapshot.suite.stall_minutes)
-    silent = any(job.silent_since for job in given.rayjobs)  # the job may still print lines
-    if lines and now - max(lines) >= stalled and not silent:
+    stalled_at = _stall_limit(given)
+    if stalled_at and now >= stalled_at:
         return steps.RequestStop(
             StopReason.STALL, Message("run_stalled", minutes=run.snapshot.suite.stall_minutes)
         )
     return None
 
 
+def _stall_limit(given: ReconcileInput) -> datetime | None:
+    """Return when the run has stalled if its RayJobs print nothing more; None: it can't be told."""
+    alive = [job for job in given.rayjobs if job.final is None]
+    lines = [job.last_line_at for job in alive if job.last_line_at]
+    silent = any(job.silent_since for job in given.rayjobs)  # the job may still print lines
+    if silent or not lines:
+        return None
+    return max(lines) + timedelta(minutes=given.run.snapshot.suite.stall_minutes)
+
+
 def _over_time(given: ReconcileInput, observed: Observed) -> bool:
+    return given.now >= _time_limit(given, observed)
+
+
+def _time_limit(given: ReconcileInput, observed: Observed) -> datetime:
     run = given.run
     started_at = observed.started_at or run.dispatched_at or run.created_at
-    return given.now - started_at >= timedelta(minutes=run.snapshot.suite.timeout_minutes)
+    return started_at + timedelta(minutes=run.snapshot.suite.timeout_minutes)
 
 
 def _at_time_limit(given: ReconcileInput, observed: Observed) -> steps.Step:

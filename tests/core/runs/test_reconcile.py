@@ -1,5 +1,7 @@
 """A run up to the end of its Actions run, and its limits: one row a case."""
 
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from bot.core.model.run_events import (
     RunEvent,
 )
 from bot.core.model.runs import Outcome, Run, State, StopReason
+from bot.core.policy.models import Start
 from bot.core.runs.offline import OfflineLabel
 from bot.core.runs.steps import Acquire, Dispatch, Search, Step, Wait
 from tests.core.building import (
@@ -26,6 +29,7 @@ from tests.core.building import (
     learned,
     started,
     told,
+    with_changes,
 )
 from tests.core.runs.steps import (
     PLAIN,
@@ -119,6 +123,7 @@ DISPATCHING = [
     row(ends(Outcome.SUPERSEDED), "nobody wants it", SENT, *lost(1, 4), at_min=1, wanted=False),
 ]
 
+NATIVE = replace(PLAIN, snapshot=with_changes(PLAIN.snapshot, start=Start.NATIVE))
 QUIET = a_rayjob(last_line_at=at(5))
 SILENT = a_rayjob(last_line_at=at(5), silent_since=at(6))
 OVER = a_rayjob("SUCCEEDED", last_line_at=at(5))
@@ -189,6 +194,26 @@ def test_a_step(
     run: Run, known: tuple[RunEvent, ...], at_min: float, changes: dict[str, Any], expected: Step
 ) -> None:
     assert step_of(run, *known, at_min=at_min, **changes) == expected
+
+
+@pytest.mark.parametrize(
+    ("run", "at_min", "changes", "until"),
+    [
+        pytest.param(PLAIN, 5, {}, at(20), id="no limit is near"),
+        pytest.param(PLAIN, 50, {}, at(60), id="the time limit"),
+        pytest.param(RAY, 6, {"rayjobs": (QUIET,)}, at(21), id="no line for 1 min"),
+        pytest.param(RAY, 20, {"rayjobs": (QUIET,)}, at(25), id="the stall limit"),
+        pytest.param(RAY, 26, {"rayjobs": (SILENT,)}, at(41), id="nobody knows of lines"),
+        pytest.param(RAY, 5, {"rayjobs": (QUIET,), "submitter_down": "x"}, at(6), id="trouble"),
+        pytest.param(NATIVE, 50, {}, at(65), id="GitHub's own limits"),
+    ],
+)
+def test_a_running_run_is_looked_at_when_a_limit_nears_or_after_15_min(
+    run: Run, at_min: float, changes: dict[str, Any], until: datetime
+) -> None:
+    step = step_of(run, started(), at_min=at_min, **changes)
+    assert isinstance(step, Wait)
+    assert (step.state, step.until) == (State.RUNNING, until)
 
 
 def test_waiting_says_why_and_until_when() -> None:
