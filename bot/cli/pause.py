@@ -43,9 +43,10 @@ def pause(  # noqa: PLR0913 - one parameter an option
     if listing:
         _list(as_json=as_json)
         return
-    if reason is None or by is None:
-        msg = "--reason and --by are needed: people who wait read who paused it and why"
-        raise click.UsageError(msg)
+    if reason is None:
+        raise click.UsageError("--reason is needed: people who wait read why")
+    if by is None:
+        raise click.UsageError("--by is needed: people who wait read who paused it")
     _pause(resource, Pause("", by, reason, *_times(until)), as_json=as_json)
 
 

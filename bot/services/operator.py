@@ -7,6 +7,7 @@ from datetime import datetime
 from bot.core.messages import Message
 from bot.core.model.ids import RunId
 from bot.core.model.people import Account
+from bot.core.model.queue import label_resource
 from bot.core.model.runs import Claimant, Run, State, StopReason, StopRequest
 from bot.core.model.views import GateDue
 from bot.core.planning.attempts import AttemptMaker, audit_of, next_attempt
@@ -163,10 +164,13 @@ class Operator:
 
         ``extra`` are policies that are not in the database: the server's own.
         """
-        if word.startswith(("label:", "pool:")):
+        if word.startswith("pool:"):
             return word
+        label = label_resource(word.removeprefix("label:"))
+        if word.startswith("label:"):
+            return label
         known = await self.known(extra)
-        found = [f"{kind}:{word}" for kind in ("label", "pool") if f"{kind}:{word}" in known]
+        found = [name for name in (label, f"pool:{word}") if name in known]
         if len(found) == 1:
             return found[0]
         if found:
@@ -179,12 +183,12 @@ class Operator:
         known = await self._store.pauses.known_resources()
         names = {pause.resource for pause in await self._store.pauses.in_force(self._clock.now())}
         for frozen in known.snapshots:
-            names |= {f"label:{label.name}" for label in frozen.labels}
+            names |= {label_resource(label.name) for label in frozen.labels}
             names |= {f"pool:{frozen.pool.name}"} if frozen.pool else set()
         for text in {*known.policies, *extra}:
             policy = load_policy(text.encode())
             if not isinstance(policy, PolicyErrors):
-                names |= {f"label:{name}" for name in policy.runners}
+                names |= set(map(label_resource, policy.runners))
                 names |= {f"pool:{name}" for name in policy.pools}
         return tuple(sorted(names - {ALL}))
 

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, case, exists, func, literal, select, text, ty
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId, RunId
-from bot.core.model.queue import Alternatives
+from bot.core.model.queue import Alternatives, label_resource
 from bot.core.model.runs import Outcome, Rank, Run, State
 from bot.core.queue.state import Holder, Pause, PendingRun, QueueState, limits_of
 from bot.core.queue.usage import WINDOW, Spent, Usage, spent
@@ -177,7 +177,7 @@ async def _occupied(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> di
         )
         .group_by(workflow_jobs.c.label)
     )
-    return {f"label:{label}": count for label, count in await conn.execute(query)}
+    return {label_resource(label): count for label, count in await conn.execute(query)}
 
 
 async def usages(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> tuple[Usage, ...]:

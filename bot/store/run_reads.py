@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import msgspec
-from sqlalchemy import ColumnElement, Text, cast, exists, or_, select, type_coerce
+from sqlalchemy import ColumnElement, Text, cast, exists, func, or_, select, type_coerce
 
 from bot.core.model.ids import RepoId, RunId, Sha
+from bot.core.model.queue import label_resource
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import NativeRunSeen, RunEvent
@@ -200,12 +201,12 @@ def _where(query: RunQuery) -> list[ColumnElement[bool]]:
     if query.state is not None:
         where.append(runs.c.state == query.state)
     if query.label is not None:
-        where.append((runs.c.label == query.label) | _waits_for(query.label))
+        where.append((func.lower(runs.c.label) == query.label.lower()) | _waits_for(query.label))
     return where
 
 
 def _waits_for(label: str) -> ColumnElement[bool]:
     """Return SQL for "the run waits for a label": a queue's needs are JSON text."""
-    named = msgspec.json.encode(f"label:{label}").decode()
+    named = msgspec.json.encode(label_resource(label)).decode()
     needs = type_coerce(queue.c.needs, Text).contains(named, autoescape=True)
     return exists().where(queue.c.run_id == runs.c.id, needs)

@@ -6,6 +6,7 @@ from sqlalchemy import ColumnElement, case, delete, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
+from bot.core.model.queue import label_resource
 from bot.core.model.runs import State
 from bot.core.runs.offline import OFFLINE_AFTER, JobSeen, JobState, OfflineLabel, offline
 from bot.ports.wake import Topic
@@ -82,7 +83,7 @@ async def _poke_waiting(
     if not await conn.scalar(select(waits & ~ours)):
         return False
     await lock_queue(conn, seen.repo_id)
-    await poke_waiting(conn, seen.repo_id, {f"label:{label}" for label in labels}, now)
+    await poke_waiting(conn, seen.repo_id, set(map(label_resource, labels)), now)
     return True
 
 
@@ -128,11 +129,11 @@ async def _offline_label(
     """Look at every repository of the owner: an organisation's runners serve all of them."""
     owner = select(repos.c.owner).where(repos.c.id == repo_id).scalar_subquery()
     shared = select(repos.c.id).where(repos.c.owner == owner)
-    here = (workflow_jobs.c.label == label) & workflow_jobs.c.repo_id.in_(shared)
+    here = (workflow_jobs.c.label == label.lower()) & workflow_jobs.c.repo_id.in_(shared)
     running = here & (workflow_jobs.c.state == _NAMES[JobState.IN_PROGRESS])
     busy = select(exists().where(running, workflow_jobs.c.at > now - _FORGOTTEN))
     began_at = await conn.scalar(select(func.max(workflow_jobs.c.at)).where(here, _began()))
-    ours = (runs.c.label == label) & runs.c.repo_id.in_(shared)
+    ours = (func.lower(runs.c.label) == label.lower()) & runs.c.repo_id.in_(shared)
     ours_at = await conn.scalar(select(func.max(runs.c.started_at)).where(ours))
     times = [at for at in (began_at, ours_at) if at]
     return offline(

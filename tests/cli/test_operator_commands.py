@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import pwd
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -67,7 +69,7 @@ async def fill(store: Store) -> None:
     done: dict[str, Any] = {"state": State.DONE, "outcome": "failure", "ended_at": NOW}
     pooled = snapshot("multi", pool=SnapshotPool("cluster", 32))
     made: tuple[Run, ...] = (
-        run("unit", id=LIVE, number=1, why="a reason\x1b[31m in red"),
+        run("unit", id=LIVE, number=1, label="npu-taken", why="a reason\x1b[31m in red"),
         run("multi", id=OVER, number=1, snapshot=pooled, **done),
     )
     await put(store, *made)
@@ -92,6 +94,7 @@ def test_runs_are_listed_by_what_is_asked(desk: Desk) -> None:
     assert ids("--repo", "Owner/Name", "--pr", "2") == [OTHER]
     assert ids("--repo", "owner/else") == []
     assert ids("--label", "nothing") == []
+    assert ids("--label", "NPU-TAKEN") == [LIVE]
 
 
 def test_a_table_is_one_line_a_run_and_nothing_in_it_acts(desk: Desk) -> None:
@@ -211,7 +214,7 @@ def test_a_pause_is_listed_and_resumed(desk: Desk) -> None:
 
 
 def test_what_was_done_is_told_as_json_alone(desk: Desk) -> None:
-    pause = desk.json("pause", "npu-8", "--reason", "upgrade")
+    pause = desk.json("pause", "NPU-8", "--reason", "upgrade")
     assert (pause["resource"], pause["by"], pause["until"]) == (
         "label:npu-8",
         "kim (command line)",
@@ -252,7 +255,7 @@ def test_a_second_pause_says_which_one_it_replaces(desk: Desk) -> None:
         (("cancel", LIVE, "--reason", " "), "must not be empty"),
         (("pause", "--reason", "x"), "name one label or pool"),
         (("pause", "npu-8", "--all", "--reason", "x"), "name one label or pool"),
-        (("pause", "npu-8"), "--reason and --by are needed"),
+        (("pause", "npu-8"), "--reason is needed: people who wait read why"),
         (("pause", "npu-8", "--reason", "x", "--until", "soon"), "'soon' is not a time"),
         (("pause", "npu-8", "--reason", "x", "--until", "2020-01-01T10:00Z"), "is past"),
         (("pause", "npu-9", "--reason", "x"), "label:npu-8"),
@@ -284,11 +287,28 @@ def test_the_servers_own_policy_is_known_as_well(desk: Desk, tmp_path: Path) -> 
     assert result.stdout.startswith("label:npu-16 is paused"), result.stderr
 
 
-@pytest.mark.parametrize("words", [("retry", LIVE), ("cancel", LIVE, "--reason", "x")])
-def test_nobody_writes_without_a_name(desk: Desk, words: tuple[str, ...]) -> None:
+def test_who_has_no_user_variable_writes_as_the_systems_user(desk: Desk) -> None:
+    said = desk.run("pause", "npu-8", "--reason", "x", user=None).stdout
+    assert f"by {pwd.getpwuid(os.geteuid()).pw_name} (command line)" in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("retry", LIVE),
+        ("cancel", LIVE, "--reason", "x"),
+        ("resume", "npu-8"),
+        ("pause", "npu-8", "--reason", "x"),
+    ],
+)
+def test_nobody_writes_without_a_name(
+    desk: Desk, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)  # as in a container
     result = desk.run(*words, user=None)
     assert result.exit_code == 2
     assert "--by" in result.stderr
+    assert not {"--reason", "empty"} & set(result.stderr.split())
 
 
 @pytest.fixture

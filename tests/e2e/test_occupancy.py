@@ -12,7 +12,7 @@ name: Other
 on: [pull_request]
 jobs:
   npu:
-    runs-on: {LABEL}
+    runs-on: {LABEL.upper()}  # GitHub does not tell capitals apart
     steps:
       - run: echo other
 """

@@ -27,10 +27,10 @@ GRANTS = (
     ("maintain", Level.MAINTAIN),
     ("push", Level.WRITE),
     ("triage", Level.TRIAGE),
-    ("pull", Level.PULL),
+    ("pull", Level.READ),
 )
 # For servers that do not send `user.permissions`.
-WORDS = {"admin": Level.ADMIN, "write": Level.WRITE, "read": Level.PULL}
+WORDS = {"admin": Level.ADMIN, "write": Level.WRITE, "read": Level.READ}
 
 
 def time(text: str) -> datetime:

@@ -1,5 +1,7 @@
 """Options that several operators' commands share, in a module that is quick to import."""
 
+import os
+import pwd
 import re
 from functools import partial
 
@@ -18,9 +20,26 @@ def _nonblank(_ctx: click.Context, _param: click.Parameter, value: str | None) -
 
 
 def _operator(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Return a name that nobody takes for an account on GitHub."""
-    name = _nonblank(ctx, param, one_line(value) if value else value)
-    return f"{name} (command line)" if name else name
+    """Return a name that nobody takes for an account on GitHub, None if there is none."""
+    found = _system_user() if value is None else value
+    if found is None:
+        return None
+    return f"{_nonblank(ctx, param, one_line(found))} (command line)"
+
+
+def _an_operator(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
+    name = _operator(ctx, param, value)
+    if name is None:
+        raise click.MissingParameter(ctx=ctx, param=param)
+    return name
+
+
+def _system_user() -> str | None:
+    """Return the name of the process's user; None where the system knows none."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # a container may run as any number
+        return None
 
 
 def _named(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
@@ -30,8 +49,8 @@ def _named(_ctx: click.Context, _param: click.Parameter, value: str | None) -> s
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_BY = "Your name, for check runs and the audit; default: $USER."
-by = click.option("--by", envvar="USER", required=True, callback=_operator, help=_BY)
+_BY = "Your name, for check runs and the audit; default: $USER, or the system's user."
+by = click.option("--by", envvar="USER", callback=_an_operator, help=_BY)
 by_or_none = click.option("--by", envvar="USER", callback=_operator, help=_BY)
 repo = click.option("--repo", metavar="O/N", callback=_named, help="Only this repository.")
 number = click.option("--pr", "number", type=click.IntRange(min=1), help="Only this pull request.")

@@ -90,7 +90,7 @@ def who(messages: Messages, item: Explanation) -> str:
     """Return who may start the suite by a command, or re-run a native suite, in words."""
     if item.level is None:
         return messages("who_nobody")
-    anybody = item.level is Level.PULL
+    anybody = item.level is Level.READ
     text = (
         messages("who_anybody")
         if anybody

@@ -4,6 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 
+def label_resource(label: str) -> str:
+    """Return a label as a resource: GitHub does not tell capitals apart."""
+    return f"label:{label.lower()}"
+
+
 @dataclass(frozen=True, slots=True)
 class Need:
     """An amount of a resource of the repository, which has ``capacity`` in all."""

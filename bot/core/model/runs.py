@@ -106,7 +106,8 @@ class Run:
         if self.mistaken or self.snapshot.altered or self.snapshot.essence != essence:
             return False
         own = {self.label} if self.label else {label.name for label in self.snapshot.labels}
-        return self.snapshot.native or not own.isdisjoint(labels)
+        ran_on = {label.lower() for label in own}
+        return self.snapshot.native or not ran_on.isdisjoint(map(str.lower, labels))
 
 
 @dataclass(frozen=True, slots=True)

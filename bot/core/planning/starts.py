@@ -56,10 +56,11 @@ class Starter:
         self._new_id = new_id
 
     def start(
-        self, request: StartRequest, names: list[str], builder: PlanBuilder, now: datetime
+        self, asked: StartRequest, names: list[str], builder: PlanBuilder, now: datetime
     ) -> None:
         """Start suites or join their open attempts; say which may not be started, and why."""
         for name in names:
+            request = _with_label(asked, name)
             answer, rule = self._decide(request, name, now)
             entry = _entry(request, name, rule, now)
             if isinstance(answer, Refusal):
@@ -172,6 +173,13 @@ class Starter:
     def again(self, candidate: RunClaimants, who: Account, now: datetime) -> attempts.NewRun:
         """Make the next attempt of a run that is of no pull request, with its own snapshot."""
         return attempts.AttemptMaker(now, self._new_id).make(rerun_request(candidate, who))
+
+
+def _with_label(request: StartRequest, name: str) -> StartRequest:
+    """Write the label that was asked for as the suite writes it: in capitals it is the same."""
+    suite, asked = request.evaluation.at.policy.suites.get(name), request.runner
+    labels = {label.lower(): label for label in suite.runners} if suite else {}
+    return replace(request, runner=labels.get(asked.lower(), asked)) if asked else request
 
 
 def _again(request: StartRequest, name: str, force: str = "") -> str:

@@ -13,17 +13,32 @@ from bot.core.policy import values as v
 from bot.core.policy.document import Path, Problem
 from bot.core.policy.errors import shown, suggest, unknown
 from bot.core.policy.globs import PatternError, compile_pattern, encode
+from bot.core.policy.levels import Level
 from bot.core.policy.models import Policy, Runner, Start, Suite, Tier, Trigger
 
 _WILD = frozenset("*?+[\\!")
+
+
+def spell_labels(data: Mapping[str, Any]) -> None:
+    """Write the labels of suites as ``runners`` does: GitHub does not tell capitals apart."""
+    known = {name.lower(): name for name in _mapping(data.get("runners"))}
+    for suite in _mapping(data.get("suites")).values():
+        labels = _mapping(suite).get("runners")
+        if isinstance(labels, list):
+            labels[:] = [known.get(str(label).lower(), label) for label in labels]
 
 
 def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield every error across keys of a policy given as plain values."""
     runners = _mapping(data.get("runners"))
     pools = _mapping(data.get("pools"))
+    first: dict[str, str] = {}
+    for name in runners:
+        known = first.setdefault(name.lower(), name)
+        if known != name:
+            yield Problem(("runners", name), Message("policy_label_again", label=shown(known)))
     for name in pools:
-        if name in runners:
+        if name.lower() in first:
             yield Problem(("pools", name), Message("policy_pool_label"))
     suites = _mapping(data.get("suites"))
     for key, suite in islice(suites.items(), v.MAX_ITEMS):
@@ -199,7 +214,7 @@ def warnings(policy: Policy) -> Iterator[Problem]:
     if not policy.suites:
         yield Problem((), Message("policy_no_suites"))
     for name in ("auto", "standard", "heavy"):
-        if getattr(policy.trust, name) == "pull":
+        if getattr(policy.trust, name) is Level.READ:
             yield Problem(("trust", name), Message("policy_pull"))
     for key, suite in policy.suites.items():
         yield from _suite_warnings(("suites", key), suite)

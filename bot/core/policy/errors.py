@@ -14,7 +14,7 @@ from bot.core.policy.models import Policy
 MAX_PROBLEMS = 200
 
 # Words of other systems, and the policy's words for them.
-_OTHER_WORDS = {"push": "write", "read": "pull", "owner": "admin", "none": "pull"}
+_OTHER_WORDS = {"owner": "admin", "none": "read"}
 
 
 def suggest(word: str, known: Iterable[str]) -> Message:

@@ -63,6 +63,7 @@ def check_policy(source: str | bytes) -> Checked:
     problems = document.problems[:MAX_PROBLEMS]
     policy = None
     if document.data is not None:
+        checks.spell_labels(document.data)
         try:
             policy = Policy.model_validate(document.data, context=Budget())
         except ValidationError as error:

@@ -73,7 +73,7 @@ def _grantable(level: Level) -> Level:
     return level
 
 
-_GRANTS = [level.value for level in Level if level is not Level.NONE]
+_GRANTS = [*(level.value for level in Level if level is not Level.NONE), "pull", "push"]
 
 Grant = Annotated[
     Level, AfterValidator(_grantable), WithJsonSchema({"type": "string", "enum": _GRANTS})

@@ -17,13 +17,16 @@ def limits_now(frozen: Snapshot, policy: Policy) -> Snapshot:
     A label or pool that the policy no longer names keeps its old limit. A limit that never applied
     to the run still does not apply.
     """
-    runners, pool = policy.runners, frozen.pool
+    runners = {name.lower(): runner for name, runner in policy.runners.items()}
+    pool = frozen.pool
     if pool is not None and pool.name in policy.pools:
         pool = replace(pool, npus=policy.pools[pool.name].npus)
     return replace(
         frozen,
         labels=tuple(
-            replace(item, slots=runners[item.name].slots) if item.name in runners else item
+            replace(item, slots=runners[name].slots)
+            if (name := item.name.lower()) in runners
+            else item
             for item in frozen.labels
         ),
         pool=pool,

@@ -7,6 +7,7 @@ from bot.core.digest.result import UNKNOWN, Digest
 from bot.core.github.limits import TITLE_CHARS
 from bot.core.github.markdown import title
 from bot.core.messages.words import about, between, capital, clock, duration, lower, number, ordinal
+from bot.core.model.queue import label_resource
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import Pace, title_of
@@ -15,7 +16,8 @@ from bot.core.report.digest import Pace, title_of
 def resource(run: Run) -> str:
     """Return the label or pool that the run waits for, without its kind."""
     name = run.queue_position.resource if run.queue_position else ""
-    return name.removeprefix("label:").removeprefix("pool:")
+    written = {label_resource(item.name): item.name for item in run.snapshot.labels}
+    return written.get(name, name.removeprefix("label:").removeprefix("pool:"))
 
 
 def where(run: Run) -> str:

@@ -51,9 +51,9 @@ def job_state(action: str, runner: str) -> JobState:
 
 
 def own_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the labels that may name self-hosted runners, each once."""
-    own = [label for label in labels if not label.lower().startswith(_HOSTED)]
-    return tuple(dict.fromkeys(label for label in own if label.lower() not in _ANY_RUNNER))
+    """Return the labels that may name self-hosted runners, each once and in small letters."""
+    own = [label for label in map(str.lower, labels) if not label.startswith(_HOSTED)]
+    return tuple(dict.fromkeys(label for label in own if label not in _ANY_RUNNER))
 
 
 def offline(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from bot.core.digest.result import Unread
 from bot.core.messages import NOTHING, Message
 from bot.core.model import run_events as ev
+from bot.core.model.queue import label_resource
 from bot.core.model.rayjobs import RayJob, unconfirmed
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Run, State
@@ -77,7 +78,7 @@ class RunObserver(Service):
             if given_up.mistaken:
                 await self._store.commit(given_up, now, done=None)
         label_is_pool = run.snapshot.suite.rayjob and run.snapshot.pool is None
-        release = () if label_is_pool or run.label is None else (f"label:{run.label}",)
+        release = () if label_is_pool or run.label is None else (label_resource(run.label),)
         run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, ended)
         await self._ledger.save(claimed, SaveRun(run, now, (run_event,), release=release))
 

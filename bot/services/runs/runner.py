@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Self, assert_never
 
 from bot.core.messages import NOTHING, Message
-from bot.core.model.queue import Need, QueuePosition
+from bot.core.model.queue import Need, QueuePosition, label_resource
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.snapshot import Snapshot
@@ -263,7 +263,7 @@ def needs_of(run: Run) -> tuple[tuple[Need, ...], ...]:
     frozen = run.snapshot
     needs: list[tuple[Need, ...]] = []
     for label in frozen.labels:
-        slot = Need(f"label:{label.name}", 1, label.slots)
+        slot = Need(label_resource(label.name), 1, label.slots)
         if frozen.pool is None:
             needs.append((slot,))
             continue

@@ -33,7 +33,7 @@ WRITES = {**user_json("ann"), "permissions": grants("push")}
         ("read", grants("pull", "triage"), Level.TRIAGE),
         ("write", grants("pull", "triage", "push"), Level.WRITE),
         ("admin", grants("pull", "triage", "push", "maintain", "admin"), Level.ADMIN),
-        ("read", grants("pull"), Level.PULL),
+        ("read", grants("pull"), Level.READ),
         ("none", grants(), Level.NONE),
     ],
 )
@@ -54,7 +54,7 @@ async def test_a_level_is_read_from_the_grants_not_the_word(
     [
         ({"permission": "admin", "user": user_json("ann")}, Level.ADMIN),
         ({"permission": "write", "user": user_json("ann")}, Level.WRITE),
-        ({"permission": "read", "user": user_json("ann")}, Level.PULL),
+        ({"permission": "read", "user": user_json("ann")}, Level.READ),
         ({"permission": "none", "user": user_json("ann")}, Level.NONE),
         ({"permission": "admin", "user": user_json("eve")}, Level.NONE),
         ({"permission": "admin", "user": None}, Level.NONE),
@@ -92,7 +92,7 @@ async def test_a_level_is_believed_for_a_minute(
     clock.advance(59)
     assert await client.permission(REPO, ANNE) is Level.WRITE
     clock.advance(1)
-    assert await client.permission(REPO, ANNE) is Level.PULL
+    assert await client.permission(REPO, ANNE) is Level.READ
 
 
 async def test_a_refused_question_is_no_level(client: GitHubClient, github: Scripted) -> None:

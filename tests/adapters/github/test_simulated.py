@@ -137,7 +137,7 @@ async def test_levels_and_teams(sim: SimGitHub, client: GitHubClient, repo: Repo
     sim.team("acme", "ci", {"max": "active", "tri": "pending"})
     assert await client.permission(repo, top) is Level.MAINTAIN
     assert await client.permission(repo, tri) is Level.TRIAGE
-    assert await client.permission(repo, Account(1, "nobody-at-all")) in (Level.NONE, Level.PULL)
+    assert await client.permission(repo, Account(1, "nobody-at-all")) in (Level.NONE, Level.READ)
     assert await client.in_team(repo, "ci", top)
     assert not await client.in_team(repo, "ci", tri)
 

@@ -43,7 +43,7 @@ SOURCE = (ChangedFile("src/a.py", "modified"),)
 TRUSTED = Trusted(True, quote("author and pusher may start runs here"))
 UNTRUSTED = Trusted(False, quote("the author may not start runs here"))
 WRITER = Person(account("bob"), Level.WRITE)
-READER = Person(account("eve"), Level.PULL)
+READER = Person(account("eve"), Level.READ)
 OLD_HEAD = Head(REPO, 5, OLD_SHA, account("ann"), at(-120))
 HEAD = Head(REPO, 5, SHA, account("ann"), at(-60))
 

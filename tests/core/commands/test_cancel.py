@@ -94,7 +94,7 @@ def test_a_person_without_the_level_stops_nothing(run: RunClaimants) -> None:
 
 
 def test_the_author_may_stop_their_own() -> None:
-    context = commented(person=Person(account("Ann"), Level.PULL), claimed=(UNIT,))
+    context = commented(person=Person(account("Ann"), Level.READ), claimed=(UNIT,))
     assert carried_out(f"{COMMAND} cancel", context).drop_claimants
 
 

@@ -96,7 +96,7 @@ def test_label_inputs_and_force_go_into_the_run() -> None:
     suites = {**policy.suites}
     suites["unit"] = suites["unit"].model_copy(update={"settable": {"script": "**"}})
     context = commented(policy=policy.model_copy(update={"suites": suites}))
-    builder = carried_out(f"{COMMAND} unit --runner npu-8 --set script=a.sh", context)
+    builder = carried_out(f"{COMMAND} unit --runner NPU-8 --set script=a.sh", context)
     ((run, _),) = builder.new_runs
     assert run.snapshot.suite.inputs["script"] == "a.sh"
     assert [label.name for label in run.snapshot.labels] == ["npu-8"]

@@ -168,7 +168,7 @@ def test_without_a_known_head_the_last_change_counts(
     ("suite", "who", "allowed"),
     [
         ("unit", requester(Level.TRIAGE), Allowed()),
-        ("unit", requester(Level.PULL), "needs triage permission here, and you have read."),
+        ("unit", requester(Level.READ), "needs triage permission here, and you have read."),
         ("unit", requester(Level.NONE), "you have no permission"),
         ("nightly", requester(Level.TRIAGE), "needs write permission"),
         ("nightly", requester(Level.NONE, listed=True), Allowed()),
@@ -176,7 +176,7 @@ def test_without_a_known_head_the_last_change_counts(
         ("unit", requester(Level.TRIAGE, trusted=False), "is not approved: starting `unit`"),
         (
             "unit",
-            requester(Level.PULL, trusted=False, listed=True),
+            requester(Level.READ, trusted=False, listed=True),
             "write permission here, and you have read.",
         ),
         ("unit", requester(Level.ADMIN, trusted=False, login="Ann"), "your own commit"),
@@ -205,7 +205,7 @@ def test_approving_needs_the_level_and_another_person() -> None:
     ("again", "told"), [(AGAIN, f"to comment `{AGAIN}`."), ("", "to press *Re-run*.")]
 )
 def test_somebody_with_the_level_can_be_asked_for_it(again: str, told: str) -> None:
-    text = text_of(may_start(SAY, POLICY, "unit", requester(Level.PULL), again))
+    text = text_of(may_start(SAY, POLICY, "unit", requester(Level.READ), again))
     assert text.endswith(f"Ask somebody with triage permission {told}")
 
 
@@ -213,7 +213,7 @@ def test_somebody_with_the_level_can_be_asked_for_it(again: str, told: str) -> N
     ("suite", "login", "level", "may"),
     [
         ("unit", "bob", Level.TRIAGE, True),
-        ("unit", "bob", Level.PULL, False),
+        ("unit", "bob", Level.READ, False),
         ("unit", "Ann", Level.NONE, True),
         ("nightly", "bob", Level.TRIAGE, False),
         ("gone", "bob", Level.WRITE, True),
@@ -267,8 +267,8 @@ NATIVE = {"start": Start.NATIVE}
         (None, False, False, "the commit is not trusted any more: why"),
         (None, False, True, None),
         (Person(account("bob"), Level.TRIAGE), True, False, None),
-        (Person(account("bob"), Level.PULL), True, False, "bob may not start this suite any more"),
-        (Person(account("bob"), Level.PULL), False, True, "bob may not start this suite any more"),
+        (Person(account("bob"), Level.READ), True, False, "bob may not start this suite any more"),
+        (Person(account("bob"), Level.READ), False, True, "bob may not start this suite any more"),
     ],
 )
 def test_what_waited_starts_while_its_commit_and_who_asked_for_it_may(

@@ -56,7 +56,7 @@ def test_author_and_pusher_both_need_the_level(author: Level, pusher: Level) -> 
             id="unknown pusher, own branch: who has write is not enough here",
         ),
         pytest.param(
-            (person("eve", Level.PULL), None),
+            (person("eve", Level.READ), None),
             {"fork": False},
             False,
             id="unknown pusher, own branch: the author still needs the level",
@@ -118,7 +118,7 @@ def test_trust_without_approval(
 )
 @pytest.mark.parametrize("protected", [(), (".github/workflows/x.yml",)])
 def test_approvals(given: Approval, rule: Trust, trusted: bool, protected: tuple[str, ...]) -> None:
-    people = (ANN, person("eve", Level.PULL))
+    people = (ANN, person("eve", Level.READ))
     assert judged(people, given, rule=rule, protected=protected).trusted is trusted
 
 
@@ -144,8 +144,8 @@ def test_a_deleted_fork_counts_as_a_fork() -> None:
 @pytest.mark.parametrize(
     ("people", "protected", "why"),
     [
-        ((person("a", Level.PULL), BOB), (), "the author may not start"),
-        ((ANN, person("b", Level.PULL)), (), "the pusher may not start"),
+        ((person("a", Level.READ), BOB), (), "the author may not start"),
+        ((ANN, person("b", Level.READ)), (), "the pusher may not start"),
         ((ANN, None), (), "does not show who pushed"),
         ((ANN, BOB), (".github/x.yml",), "`.github/x.yml`"),
     ],

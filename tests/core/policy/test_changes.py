@@ -56,7 +56,7 @@ def found(*edits: tuple[str, str]) -> tuple[Change, ...]:
     ("edit", "path", "values"),
     [
         (("auto: write", "auto: triage"), "trust.auto", ("write", "triage")),
-        (("standard: triage", "standard: pull"), "trust.standard", ("triage", "pull")),
+        (("standard: triage", "standard: pull"), "trust.standard", ("triage", "read")),
         (("heavy: write", "heavy: triage"), "trust.heavy", ("write", "triage")),
         (("approve: write", "approve: triage"), "trust.approve", ("write", "triage")),
         (("runs_per_pr: 4", "runs_per_pr: 5"), "limits.runs_per_pr", ("4", "5")),

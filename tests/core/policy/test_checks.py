@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot.core.policy.levels import Level
 from bot.core.policy.loading import check_policy
 from tests.core.policies import BASE, errors, loaded, with_suite
 
@@ -93,10 +94,38 @@ def test_what_holds_nothing_is_told_once_and_not_for_each_suite(
     assert at == path
 
 
-def test_a_pool_may_not_be_called_like_a_label() -> None:
-    assert errors(BASE.replace("cluster:", "npu-8:")) == [
-        ("pools.npu-8", 5, "is the name of a runner label too; rename the pool")
+@pytest.mark.parametrize(
+    ("level", "words"),
+    [
+        (Level.READ, ("read", "pull")),
+        (Level.TRIAGE, ("triage",)),
+        (Level.WRITE, ("write", "push")),
+        (Level.MAINTAIN, ("maintain",)),
+        (Level.ADMIN, ("admin",)),
+    ],
+)
+@pytest.mark.parametrize("key", ["auto", "standard", "heavy", "approve"])
+def test_a_level_is_written_as_githubs_pages_or_its_api_name_it(
+    level: Level, words: tuple[str, ...], key: str
+) -> None:
+    for word in words:
+        assert getattr(loaded(f"{BASE}trust: {{{key}: {word}}}\n").trust, key) is level
+
+
+@pytest.mark.parametrize("name", ["npu-8", "NPU-8"])
+def test_a_pool_may_not_be_called_like_a_label(name: str) -> None:
+    assert errors(BASE.replace("cluster:", f"{name}:")) == [
+        (f"pools.{name}", 5, "is the name of a runner label too; rename the pool")
     ]
+
+
+def test_a_label_is_the_same_in_capitals() -> None:
+    assert errors(BASE.replace("npu-16:", "NPU-8:")) == [
+        ("runners.NPU-8", 4, "is the label `npu-8` again: GitHub does not tell capitals apart")
+    ]
+    assert loaded(BASE.replace("[npu-8]", "[NPU-8]")).suites["unit"].runners == ("npu-8",)
+    text = BASE.replace("runners: [npu-8]", "runners: [npu-8, NPU-8]")
+    assert errors(text) == [("suites.unit.runners[1]", 9, "`npu-8` is listed twice")]
 
 
 def test_an_unknown_label_among_many_lists_ten() -> None:
@@ -176,8 +205,9 @@ def test_what_can_hardly_be_meant_is_a_warning(lines: list[str], path: str, word
     assert words in warning.message
 
 
-def test_a_policy_that_lets_anybody_spend_is_warned_about() -> None:
-    (warning,) = check_policy(BASE + "trust: {standard: pull}\n").warnings
+@pytest.mark.parametrize("word", ["read", "pull"])
+def test_a_policy_that_lets_anybody_spend_is_warned_about(word: str) -> None:
+    (warning,) = check_policy(BASE + f"trust: {{standard: {word}}}\n").warnings
     assert (warning.path, warning.line) == ("trust.standard", 10)
 
 

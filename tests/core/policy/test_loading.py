@@ -21,7 +21,7 @@ suites:
     triggers: [pull_requests]
     npus:
     npus: 4
-trust: {auto: push, heavy: none}
+trust: {auto: reader, heavy: none}
 nightly: [{suites: [unti]}]
 """
 
@@ -43,9 +43,9 @@ put it in quotes if it is a name; what starts a suite is called `triggers`
 line 11: suites.two words.triggers[0]: `pull_requests` is none of `pull_request`, `command`, \
 `nightly`, `push`; did you mean `pull_request`?
 line 13: suites.two words.npus: is written twice, first on line 12
-line 14: trust.auto: `push` is none of `pull`, `triage`, `write`, `maintain`, `admin`; \
-did you mean `write`?
-line 14: trust.heavy: `none` would let anybody; the lowest is `pull`
+line 14: trust.auto: `reader` is none of `read`, `triage`, `write`, `maintain`, `admin`; \
+did you mean `read`?
+line 14: trust.heavy: `none` would let anybody; the lowest is `read`
 line 15: nightly[0].suites[0]: unknown suite `unti`; known are `two words`"""
 
 

@@ -23,7 +23,7 @@ def policy(pools: str = "{cluster: {npus: 8}}") -> Policy:
     found = load_policy(
         f"""
 version: 1
-runners: {{a3: {{npus: 4, slots: 1}}}}
+runners: {{A3: {{npus: 4, slots: 1}}}}
 pools: {pools}
 limits: {{runs_per_pr: 1, npu_hours_per_day: 2000}}
 """.encode()

@@ -245,7 +245,7 @@ def test_an_infrastructures_failure_is_tried_again_as_others_are() -> None:
     assert step == ends(Outcome.FAILURE, retried=True)
 
 
-@pytest.mark.parametrize("level", [Level.PULL, Level.TRIAGE])
+@pytest.mark.parametrize("level", [Level.READ, Level.TRIAGE])
 def test_a_rerun_needs_the_tiers_level_and_no_approval(level: Level) -> None:
     asked = Requester(
         Person(account("ann"), level),

@@ -14,7 +14,7 @@ def ago(minutes: int) -> datetime:
 
 
 def test_labels_of_github_and_words_of_every_runner_are_not_ones_own() -> None:
-    labels = ("self-hosted", "Linux", "ubuntu-24.04", "macos-15", "linux-a3-8", "linux-a3-8")
+    labels = ("self-hosted", "Linux", "ubuntu-24.04", "macos-15", "linux-a3-8", "Linux-A3-8")
     assert own_labels(labels) == ("linux-a3-8",)
 
 

@@ -226,7 +226,7 @@ REPORTS = {
     "unknown_suite": "No suite {suite}. {guess}",
     # -- levels, as GitHub's pages name them -----------------------------------------------------
     "level_none": "no permission",
-    "level_pull": "read",
+    "level_read": "read",
     "level_triage": "triage",
     "level_write": "write",
     "level_maintain": "maintain",
