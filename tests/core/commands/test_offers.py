@@ -40,6 +40,7 @@ POLICY = loaded(
     + "  quiet: {workflow: q.yml, runners: [npu-8], triggers: [nightly]}\n"
     + "  reruns: {workflow: r.yml, runners: [npu-8]}\n"
     + "  own: {workflow: o.yml, runners: [npu-8], start: native}\n"
+    + "  wide: {workflow: w.yml, runners: [npu-8, npu-16], settable: {size: '*'}}\n"
     + "limits: {npu_hours_per_day: 10}\n"
 )
 MAINTAINER = Person(account("mia"), Level.MAINTAIN)
@@ -60,7 +61,8 @@ def spent(context: CommandContext) -> CommandContext:
 
 def going(*sources: str) -> CommandContext:
     """Return a context with an open attempt of a suite, which runs for these."""
-    run = a_run(state=State.RUNNING, label="npu-16")
+    frozen = freeze(PolicyAt(POLICY, "main", "p" * 40), "wide", NOTHING)
+    run = replace(a_run(state=State.RUNNING, label="npu-16", snapshot=frozen), suite="wide")
     item = RunClaimants(run, tuple(Claimant(run.id, source) for source in sources))
     context = heard()
     requests = {**context.requests, SHA: replace(context.head, runs=(item,))}
@@ -143,7 +145,7 @@ def test_a_cancel_is_offered_where_it_ends_the_open_attempt(
     option: str, sources: tuple[str, ...], *, ends: bool
 ) -> None:
     context = going(*sources)
-    lines = offered(carried_out(f"{COMMAND} unit {option}", context).said[-1])
+    lines = offered(carried_out(f"{COMMAND} wide {option}", context).said[-1])
     assert bool(lines) is ends
     for line in lines:
         assert follow(line, context).drop_claimants
@@ -159,6 +161,6 @@ def test_each_suite_that_is_offered_by_its_name_starts(
     context = heard(files=files)
     (said,) = carried_out(line, context).said
     names = re.findall(r"`([a-z]+)`", said.partition("ame ")[2])
-    assert names == ["unit", "heavy", "reruns"]
+    assert names == ["unit", "heavy", "reruns", "wide"]
     for name in names:
         assert started(follow(line.replace(COMMAND, f"{COMMAND} run {name}"), context)) == [name]
