@@ -30,6 +30,7 @@ from bot.ports.rayjobs import Submitter
 from bot.ports.sandbox import Sandbox
 from bot.ports.wake import Topic, Wake
 from bot.services.events.check_run import CheckRuns
+from bot.services.events.grants import GrantsWatch
 from bot.services.events.inbox import EventHandlers, Inbox
 from bot.services.events.issue_comment import IssueComments
 from bot.services.events.merge_group import MergeGroups
@@ -185,6 +186,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
         LoopSpec("due", deps.wake_due, None),
         LoopSpec("sweeper", sweeper.step, None),
         LoopSpec("schedules", schedules.step, None),
+        LoopSpec("grants", GrantsWatch(deps, parts.heard.lacks).step, None),
     ]
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(runner)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from bot.core.github.grants import Grants
 from bot.core.model.ids import Sha
 from bot.core.model.people import Account
 from bot.core.model.pulls import Pull
@@ -175,6 +176,12 @@ class GitHub(Protocol):
 
     async def react(self, repo: Repo, comment_id: int, content: str) -> bool:
         """Add a reaction; False if GitHub does not take it now."""
+
+    async def app_grants(self) -> Grants:
+        """Return the permissions and events that the app asks for."""
+
+    async def installation_grants(self, repo: Repo) -> Grants:
+        """Return the permissions and events that the repository's owner granted the app."""
 
     async def deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:
         """List the app's deliveries since (GitHub keeps three days)."""

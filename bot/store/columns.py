@@ -205,9 +205,9 @@ def published() -> tuple[Column[object], ...]:
     )
 
 
-def github_id(name: str) -> Column[int]:
+def github_id(name: str, *of: ForeignKey) -> Column[int]:
     """Return a column of the primary key that holds a number of GitHub's."""
-    return Column(name, BigInteger, primary_key=True, autoincrement=False)
+    return Column(name, BigInteger, *of, primary_key=True, autoincrement=False)
 
 
 def account(name: str, *, key: bool = False) -> tuple[Column[Any], Column[int]]:

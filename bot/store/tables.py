@@ -16,6 +16,7 @@ from bot.core.queue.state import RunLimits
 from bot.store import columns
 
 metadata = sa.MetaData()
+_USED = ("repo_id", "ended_at", "started_at", "npus")  # all that NPU-hours need
 
 deliveries = sa.Table(
     "deliveries",
@@ -181,10 +182,7 @@ runs = sa.Table(
     sa.Index("runs_of_actions", "repo_id", "actions_run_id"),
     sa.Index("runs_ended", "ended_at"),
     columns.partial_index("runs_of_pull", "repo_id", "number", where="state <> 'done'"),
-    # It has all that the NPU-hours of a repository need.
-    columns.partial_index(
-        "runs_used", "repo_id", "ended_at", "started_at", "npus", where="npus > 0"
-    ),
+    columns.partial_index("runs_used", *_USED, where="npus > 0"),
     postgresql_with={"fillfactor": 70},  # rows change often: room for an update on their page
 )
 
@@ -250,7 +248,6 @@ holds = sa.Table(
     sa.Column("resource", sa.Text, primary_key=True),
     sa.Column("amount", sa.Integer, nullable=False),
     sa.Column("since", columns.Time, nullable=False),
-    # It has all that the sums of a repository need.
     sa.Index("holds_sums", "repo_id", "resource", "amount"),
 )
 
@@ -339,13 +336,7 @@ replies = sa.Table(
 reply_runs = sa.Table(
     "reply_runs",
     metadata,
-    sa.Column(
-        "comment_id",
-        sa.BigInteger,
-        sa.ForeignKey("replies.comment_id", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-    ),
+    columns.github_id("comment_id", sa.ForeignKey("replies.comment_id", ondelete="CASCADE")),
     sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),  # in the reply
     sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
     sa.Index("reply_runs_run", "run_id"),

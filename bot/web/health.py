@@ -83,6 +83,7 @@ class GitHubHeard:
         self._well_at: datetime | None = None
         self._failed_at: datetime | None = None
         self._failure = ""
+        self._lacking: list[dict[str, str]] = []
 
     def called(self, operation: str, status: int, seconds: float) -> None:
         """Note a call; status 0 if no answer came."""
@@ -94,6 +95,10 @@ class GitHubHeard:
             self._failure = f"{operation}: {status or 'no answer'}"
         self._then(operation, status, seconds)
 
+    def lacks(self, lacking: list[dict[str, str]]) -> None:
+        """Note the permissions and events that the app lacks, each with its feature."""
+        self._lacking = lacking
+
     def state(self) -> dict[str, Any]:
         """Return the state as JSON; ``ok`` is None before the first call."""
         known = [at for at in (self._well_at, self._failed_at) if at]
@@ -102,6 +107,7 @@ class GitHubHeard:
         return {
             "ok": False if failing else well,
             "failing": failing,
+            "lacking": self._lacking,
             "last_success_at": iso(self._well_at),
             "last_failure_at": iso(self._failed_at),
             "last_failure": self._failure,

@@ -67,6 +67,29 @@ async def test_what_fails_for_a_while_is_a_line_at_its_begin_and_one_at_its_end(
     assert begin["why"].startswith(f"{operation}: ")
 
 
+async def test_what_the_app_lacks_on_github_is_named_at_the_start_and_daily(world: World) -> None:
+    app = world.github.state.the_app()
+    for hours, lacks in (
+        (0, []),
+        (1, []),
+        (24, ["event workflow_job", "permission checks: write"]),
+    ):
+        await world.clock.advance(hours * 3600)
+        if hours == 1:
+            app.events.remove("workflow_job")
+            app.permissions["checks"] = "read"
+        with lines_of_the_bot() as lines:
+            await world.bot.step("grants")()
+        told = world.bot.parts.heard.state()["lacking"]
+        assert sorted(item["lacks"] for item in told) == lacks
+        assert sorted(line["lacks"] for line in lines) == lacks
+    by_name = {item["lacks"]: item["feature"] for item in told}
+    assert by_name["permission checks: write"] == "check runs and the gate"
+    await world.restart()
+    await world.bot.step("grants")()
+    assert len(world.bot.parts.heard.state()["lacking"]) == 2
+
+
 async def test_a_dispatch_that_github_does_not_take_is_told_by_its_check_run(
     world: World,
 ) -> None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from bot.core.github.grants import Grants
 from bot.core.model.ids import Sha
 from bot.core.model.people import NOBODY, Account
 from bot.core.model.pulls import Pull
@@ -63,6 +64,11 @@ def pull(repo: Repo, data: Json) -> Pull:
         head_name=(head_repo.get("name") or "") if head_repo else "",
         created_at=optional_time(data.get("created_at")),
     )
+
+
+def grants(data: Json) -> Grants:
+    """Read what an app asks for, or what its installation has."""
+    return Grants(dict(data["permissions"]), frozenset(data["events"]))
 
 
 def account(user: Json | None) -> Account:

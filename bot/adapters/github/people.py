@@ -5,6 +5,7 @@ from dataclasses import replace
 from bot.adapters.github import decode
 from bot.adapters.github.api import Api, get
 from bot.adapters.github.channel import ORDINARY, Call
+from bot.core.github.grants import Grants
 from bot.core.model.ids import Sha
 from bot.core.model.people import NOBODY, Account
 from bot.core.model.pulls import Pull
@@ -94,6 +95,15 @@ class PeopleCalls(Api):
             elif exc.status != NOT_FOUND:
                 raise
             return False
+
+    async def app_grants(self) -> Grants:
+        """Return the permissions and events that the app asks for."""
+        return await self._app.call(Call("app", "GET", "/app", {}, repeat=True), decode.grants)
+
+    async def installation_grants(self, repo: Repo) -> Grants:
+        """Return the permissions and events that the repository's owner granted the app."""
+        call = get(repo, "installation", "/repos/{owner}/{repo}/installation")
+        return await self._app.call(call, decode.grants)
 
     async def app_account(self, repo: Repo) -> Account:
         """Return the account under which the app acts; asked for once."""
