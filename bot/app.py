@@ -1,10 +1,7 @@
 """The wiring: the parts of a process, its start and its end."""
 
 import asyncio
-import os
-import secrets
 import signal
-import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -134,7 +131,7 @@ async def open_parts(
             on_call=heard.called,
         )
         rayjobs = await _submitter(stack, settings)
-        owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"  # of leases
+        owner = await stack.enter_async_context(store.instance(settings.replica_name))
         loop = Worker(owner, metrics, strict=strict)
         sandbox = await stack.enter_async_context(open_sandbox())
         outside = (metrics, issuer, heard, sandbox, PolicyChecker(sandbox))

@@ -60,6 +60,7 @@ class Settings(BaseSettings):
     submitter_url: Url | None = None
     submitter_token: SecretStr | None = None
     database_url: Database = DEFAULT_DATABASE
+    replica_name: str = ""
     data_dir: Path = Path("ascend-ci-data")
     public_url: Url | None = None
     host: str = "127.0.0.1"

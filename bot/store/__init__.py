@@ -5,6 +5,7 @@ leaves this package.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -18,6 +19,7 @@ from bot.store.deliveries import Deliveries, finish_delivery
 from bot.store.due import read_due
 from bot.store.health import HealthReads
 from bot.store.ids import ulid
+from bot.store.instance import open_instance
 from bot.store.leases import Lease
 from bot.store.logins import ListedLogins
 from bot.store.migrate import migrate
@@ -72,6 +74,13 @@ class Store:
         db = Database(url)
         async with db.read():
             return cls(db, wake or LocalWake(), new_id)
+
+    def instance(self, name: str) -> AbstractAsyncContextManager[str]:
+        """Free what dead predecessors leased, and enter with the owner of this process's leases.
+
+        ``name`` is this replica's, the same after each start; "": it has none.
+        """
+        return open_instance(self._db, name)
 
     @property
     def transactions(self) -> int:

@@ -87,6 +87,32 @@ async def test_what_a_killed_process_held_is_claimed_when_its_lease_ends(
     assert len(await store.deliveries.claim("me", after(30), lease_s=30, limit=9)) == 1
 
 
+async def freed(store: Store) -> int:
+    """Return how many runs nobody leases."""
+    return len(await store.runs.claim("test", NOW, lease_s=0, limit=9))
+
+
+async def test_a_starting_process_frees_what_its_dead_predecessor_leased(store: Store) -> None:
+    for life in range(2):
+        async with store.instance("replica-0") as owner:
+            assert await freed(store) == life
+            await put(store, run())
+            assert len(await store.runs.claim(owner, NOW, lease_s=30, limit=9)) == 1
+
+
+async def test_a_starting_process_frees_nothing_that_a_living_one_leased(
+    store: Store, store_factory: StoreFactory
+) -> None:
+    await put(store, run())
+    twin = await store_factory()
+    async with store.instance("replica-0") as owner:
+        assert len(await store.runs.claim(owner, NOW, lease_s=30, limit=9)) == 1
+        for name in ("replica-1", "replica-0", "replica_0", ""):
+            async with twin.instance(name) as other:
+                assert await freed(store) == 0
+                assert other != owner
+
+
 async def test_a_cancelled_write_leaves_the_store_usable(store: Store) -> None:
     for _ in range(20):
         writing = asyncio.create_task(put(store, run("gone")))
