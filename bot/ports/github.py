@@ -134,13 +134,10 @@ class GitHub(Protocol):
     ) -> tuple[WorkflowRun, ...]:
         """List dispatched runs of a workflow created since, newest first."""
 
-    async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[WorkflowRun, ...]:
-        """List the repository's dispatched runs created since: the safety net."""
-
     async def started_runs(
-        self, repo: Repo, event: str, since: datetime
+        self, repo: Repo, event: str, since: datetime, until: datetime | None = None
     ) -> tuple[WorkflowRun, ...]:
-        """List the repository's runs of an event created since, newest first."""
+        """List the newest 1,000 of the repository's runs of an event created in this time."""
 
     async def actions_run(self, repo: Repo, run_id: int) -> WorkflowRun:
         """Read one run: the source of truth at its end."""

@@ -8,30 +8,28 @@ from functools import partial
 from bot.core.messages import Message
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import RunEvent, Source, WorkflowRunChanged
-from bot.core.model.runs import Outcome, Run
-from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.audit import audited
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.planning.plan import Plan
-from bot.core.runs.native import EVENTS, LATE_PULL
+from bot.core.runs.native import EVENTS
 from bot.ports.errors import Permanent, Transient
 from bot.ports.logs import LogFiles
 from bot.ports.wake import Topic
 from bot.services.events.pull_request import PullRequests
 from bot.services.policies import waiting_pulls
+from bot.services.runs.lists import RunLists
 from bot.services.runs.native import Natives
 from bot.services.workers import Deps, Service
 from bot.store.health import Health
 from bot.telemetry import bound_context, get_log
 
-_KEPT_BY_GITHUB = timedelta(days=3)  # how long it keeps deliveries; the first look goes back so far
+_AT_START = ("runs:", "natives:", "deliveries")  # polls that a process makes when it starts
+_LOOKED_BACK = "deliveries:looked"
+_KEPT_BY_GITHUB = timedelta(days=3)  # how long it keeps deliveries
 _LOOK_BACK = timedelta(hours=2)
 _LOOK_BACK_EVERY = timedelta(minutes=5)  # most looks at deliveries are at the newest alone
 _NEWEST = timedelta(minutes=2)
 _SETTLED = timedelta(seconds=20)  # GitHub gives up a delivery after 10 s
-_CLOCKS_DIFFER = timedelta(seconds=60)
-_STARTED_BEFORE = timedelta(minutes=10)  # GitHub may start its run so long before our row is made
 _REDELIVER_EVERY_S = 3600.0
 _PRUNE_EVERY_S = 3600.0
 _PRUNE_AT_ONCE = 500
@@ -65,9 +63,10 @@ class Sweeper(Service):
         super().__init__(deps)
         self._logs = logs
         self._pulls = pulls
-        self._natives = natives
+        self._lists = RunLists(deps, natives)
         self._options = options
-        self._looked_back_at: datetime | None = None
+        self._started = False
+        self._looked_back = False  # by this process
         self._resting = frozenset[str]()
         self._gauges_due = datetime.min.replace(tzinfo=UTC)
         self._log = get_log("sweeper")
@@ -75,16 +74,19 @@ class Sweeper(Service):
     async def step(self) -> bool:
         """Do the checks that are due; always return False, for the loop to pause."""
         poll_s = self._options.poll_s
+        if not self._started:  # what ended meanwhile should not wait for the next poll
+            await self._store.polls.hurry_all(_AT_START, self._clock.now())
+            self._started = True
         self._resting = await self._store.polls.resting(self._clock.now())
-        await self._if_due("deliveries", poll_s / 3, self._redeliver_lost)
         for repo in await self._store.repos.with_dispatched_runs():
-            await self._if_due(f"runs:{repo.id}", poll_s, partial(self._list_dispatched, repo))
+            await self._if_due(f"runs:{repo.id}", poll_s, partial(self._lists.dispatched, repo))
         for repo, runs in await self._store.runs.native():
             for event in EVENTS:
                 # Few runs are of a push or of `pull_request_target`: they are listed less often.
                 every_s = poll_s if event == EVENTS[0] else 5 * poll_s
-                check = partial(self._list_native, repo, runs, event)
+                check = partial(self._lists.native, repo, runs, event)
                 await self._if_due(f"natives:{event}:{repo.id}", every_s, check)
+        await self._if_due("deliveries", poll_s / 3, self._redeliver_lost)
         for repo in await self._store.repos.active():
             await self._if_due(f"heads:{repo.id}", 60 * poll_s, partial(self._compare_heads, repo))
             check = partial(self._plan_waiting, repo)
@@ -113,72 +115,10 @@ class Sweeper(Service):
         except Exception as error:  # noqa: BLE001  one broken check must not stop the others
             self._worker.failed("sweeper", error, self._log)
 
-    async def _list_dispatched(self, repo: Repo) -> None:
-        """Learn the state of all dispatched runs from one list."""
-        runs = await self._store.runs.dispatched(repo.id)
-        live = {run.actions_run_id: run for run in runs if run.actions_run_id}
-        times = [run.dispatched_at or run.created_at for run in live.values()]
-        if not times:
-            return
-        listed = await self._github.dispatched_runs(repo, min(times) - _CLOCKS_DIFFER)
-        now = self._clock.now()
-        found = [_run_event(live[item.id], item, now) for item in listed if item.id in live]
-        found += await self._deleted(repo, live, listed)
-        if found:
-            await self._store.commit(Plan(run_events=tuple(found)), now, done=None)
-            self._wake.poke(Topic.RUNNER)
-
-    async def _list_native(self, repo: Repo, runs: tuple[Run, ...], event: str) -> None:
-        """Learn the state of native runs, and find those whose webhook was lost."""
-        now = self._clock.now()
-        bound = {run.actions_run_id: run for run in runs if run.actions_run_id}
-        waiting = {run.sha: run for run in runs if not (run.actions_run_id or run.rerun_of)}
-        back = _LOOK_BACK if waiting else _STARTED_BEFORE
-        listed = await self._github.started_runs(
-            repo, event, min(run.created_at for run in runs) - back
-        )
-        changed = [_run_event(bound[item.id], item, now) for item in listed if item.id in bound]
-        if event == EVENTS[0]:
-            changed += await self._deleted(repo, bound, listed)
-        if changed:
-            await self._store.commit(Plan(run_events=tuple(changed)), now, done=None)
-        for item in listed:
-            if item.head_sha in waiting and item.id not in bound:
-                await self._adopt(repo, item, waiting[item.head_sha])
-        self._wake.poke(Topic.RUNNER)
-
-    async def _deleted(
-        self, repo: Repo, known: dict[int, Run], listed: tuple[WorkflowRun, ...]
-    ) -> list[RunEvent]:
-        """Return the end of each run that a list lacks and GitHub does not know any more."""
-        now, found = self._clock.now(), []
-        for run_id in known.keys() - {item.id for item in listed}:
-            run = known[run_id]
-            if now - (run.dispatched_at or run.created_at) < _SETTLED:
-                continue
-            try:
-                await self._github.actions_run(repo, run_id)
-            except Permanent as error:
-                if not error.is_gone:
-                    raise
-                over = WorkflowRunChanged(run.actions_attempt, "completed")
-                found.append(RunEvent(run.id, Source.POLL, now, over))
-        return found
-
-    async def _adopt(self, repo: Repo, item: WorkflowRun, waiting: Run) -> None:
-        """Adopt a workflow run that no row has, or that only a superseded row has."""
-        now = self._clock.now()
-        known = await self._store.runs.of_actions_run(repo.id, item.id)
-        if known is not None:
-            came_back = known.outcome is Outcome.SUPERSEDED and item.conclusion != "cancelled"
-            if not came_back or now - waiting.created_at < LATE_PULL:
-                return
-        await self._commit(await self._natives.seen(repo, item, Source.POLL))
-
     async def _redeliver_lost(self) -> None:
         """Ask GitHub to redeliver what it could not deliver: it does not retry by itself."""
         now = self._clock.now()
-        back = self._look_back(now)
+        back = await self._look_back(now)
         listed = await self._github.deliveries(now - back)
         lost = {  # oldest first: the newest event of an installation has to come last
             item.guid: item.id
@@ -194,13 +134,16 @@ class Sweeper(Service):
                 await self._github.redeliver(delivery_id)
                 self._log.warning("a lost delivery is sent again", delivery=guid)
         if back > _NEWEST:
-            self._looked_back_at = now
+            await self._store.polls.note(_LOOKED_BACK, now)
+            self._looked_back = True
 
-    def _look_back(self, now: datetime) -> timedelta:
-        """Return how far to look back: at first over all that GitHub keeps."""
-        if self._looked_back_at is None:
-            return _KEPT_BY_GITHUB
-        return _LOOK_BACK if now - self._looked_back_at >= _LOOK_BACK_EVERY else _NEWEST
+    async def _look_back(self, now: datetime) -> timedelta:
+        """Return how far to look back: mostly at the newest, at times from before the last look."""
+        last = await self._store.polls.noted(_LOOKED_BACK)
+        since = _KEPT_BY_GITHUB if last is None else now - last
+        if self._looked_back and since < _LOOK_BACK_EVERY:
+            return _NEWEST
+        return min(since + _LOOK_BACK, _KEPT_BY_GITHUB)
 
     async def _compare_heads(self, repo: Repo) -> None:
         """Compare GitHub's open pull requests with our rows, and plan what differs."""
@@ -297,15 +240,6 @@ class Sweeper(Service):
                     label=offline.label,
                     since=offline.since.isoformat(),
                 )
-
-
-def _run_event(run: Run, item: WorkflowRun, now: datetime) -> RunEvent:
-    """Return the state of a listed run; if GitHub has a newer attempt, this one has ended."""
-    status = item.status if item.status in {"in_progress", "completed"} else "queued"
-    if item.attempt > run.actions_attempt:
-        status = "completed"
-    changed = WorkflowRunChanged(run.actions_attempt, status, item.conclusion)
-    return RunEvent(run.id, Source.POLL, now, changed)
 
 
 def _wait_after(tries: int) -> timedelta:

@@ -299,6 +299,7 @@ class State:
     folder: Path
     lag_s: float = 1.5  # within the 1-3 s that GitHub's lists were seen to trail
     url: str = "http://127.0.0.1"
+    most_listed: int = 1000  # runs that a filtered list shows
     users: dict[str, User] = field(default_factory=dict)
     repos: dict[int, Repo] = field(default_factory=dict)
     installations: dict[int, Installation] = field(default_factory=dict)

@@ -9,8 +9,6 @@ from bot.sim.model import Job, Run, Workflow
 from bot.sim.server import Answer, Call, Routes, paged
 from bot.sim.shapes import job_json, run_json
 
-MAX_FILTERED = 1000
-
 ACTIONS = "/repos/{owner}/{repo}/actions"
 RUN = f"{ACTIONS}/runs/{{run_id}}"
 WORKFLOW = f"{ACTIONS}/workflows/{{workflow_id}}"
@@ -42,13 +40,13 @@ def _run(call: Call) -> Run:
 
 
 def _fits(call: Call, shown: dict[str, Any]) -> bool:
-    """Return True if a run fits the query; of the ranges of `created` only `>=` is known."""
+    """Return True if a run fits the query; `created` may be `>=SINCE` or `SINCE..UNTIL`."""
     query = call.query
     if query.get("status", shown["status"]) not in {shown["status"], shown["conclusion"]}:
         return False
-    since = query.get("created", ">=").removeprefix(">=")  # times in one form sort as text
-    young: bool = shown["created_at"] >= since
-    return young and query.get("event", shown["event"]) == shown["event"]
+    since, _, until = query.get("created", ">=").removeprefix(">=").partition("..")
+    inside: bool = since <= shown["created_at"] <= (until or "9")  # in one form they sort as text
+    return inside and query.get("event", shown["event"]) == shown["event"]
 
 
 def _list(call: Call, workflow: Workflow | None) -> Answer:
@@ -59,7 +57,7 @@ def _list(call: Call, workflow: Workflow | None) -> Answer:
         if workflow is None or run.workflow is workflow
     ]
     shown = [look for look in looks if look is not None and _fits(call, look)]
-    return paged(call, shown[:MAX_FILTERED], "workflow_runs")
+    return paged(call, shown[: call.state.most_listed], "workflow_runs")
 
 
 @ROUTES.on("GET", f"{ACTIONS}/runs", "actions")

@@ -7,6 +7,7 @@ from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RunId
+from bot.core.model.run_events import RunEvent, WorkflowRunChanged
 from bot.core.model.runs import State
 from bot.core.planning.plan import Plan
 from bot.ports.wake import Topic
@@ -90,15 +91,21 @@ async def _change_runs(conn: AsyncConnection, plan: Plan, now: datetime) -> dict
         await run_rows.give_up_mistaken(conn, run_id, now)
     for run_id, stop_request in plan.stop_requests:
         await run_rows.request_stop(conn, placed.get(run_id, run_id), stop_request, now)
-    moved = (
+    moved = tuple(
         replace(event, run_id=placed.get(event.run_id, event.run_id)) for event in plan.run_events
     )
-    poked = await run_rows.add_run_events(conn, tuple(moved))
+    poked = await run_rows.add_run_events(conn, moved)
+    ended = poked & {event.run_id for event in moved if _tells_end(event)}
     if plan.installation is not None:
         poked |= await repos.open_runs_without_access(conn, plan.installation)
         await check_rows.retry_refused(conn, plan.installation, now)
-    await run_rows.poke_runs(conn, poked, now)
+    await run_rows.poke_runs(conn, poked - ended, now)
+    await run_rows.poke_runs(conn, ended, now, first=True)
     return placed
+
+
+def _tells_end(event: RunEvent) -> bool:
+    return isinstance(event.what, WorkflowRunChanged) and event.what.status == "completed"
 
 
 def _known_runs(plan: Plan) -> set[RunId]:

@@ -1,8 +1,8 @@
-"""Polls: each happens once in its interval, whatever the number of replicas."""
+"""Polls: each happens once in its interval, whatever the number of replicas or of restarts."""
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import select, update
+from sqlalchemy import or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.database import Part, insert
@@ -22,6 +22,28 @@ class Polls(Part):
         """Let a poll be due then, if it would be later."""
         change = update(polls).where(polls.c.name == name, polls.c.next_at > at)
         await self._db.write(lambda conn: conn.execute(change.values(next_at=at)))
+
+    async def hurry_all(self, beginnings: tuple[str, ...], now: datetime) -> None:
+        """Make the polls due whose names begin so."""
+        named = or_(*(polls.c.name.startswith(word, autoescape=True) for word in beginnings))
+        change = update(polls).where(named, polls.c.next_at > now).values(next_at=now)
+        await self._db.write(lambda conn: conn.execute(change))
+
+    async def note(self, name: str, at: datetime) -> None:
+        """Remember a time, such as that of the last look, also for the next process."""
+
+        async def work(conn: AsyncConnection) -> None:
+            row = insert(conn, polls).values(name=name, next_at=at)
+            again = row.on_conflict_do_update(index_elements=["name"], set_={"next_at": at})
+            await conn.execute(again)
+
+        await self._db.write(work)
+
+    async def noted(self, name: str) -> datetime | None:
+        """Return a remembered time, None if there is none."""
+        query = select(polls.c.next_at).where(polls.c.name == name)
+        async with self._db.read() as conn:
+            return (await conn.scalars(query)).first()
 
     async def take(self, name: str, now: datetime, *, every_s: float) -> bool:
         """Take the poll and return True if it is due and no other replica took it."""

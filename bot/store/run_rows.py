@@ -194,7 +194,7 @@ async def poke_runs(
 ) -> None:
     """Make open runs due and count the poke; an overdue run keeps its due time.
 
-    ``first``: the runs may start, so they come before runs that only update their position.
+    ``first``: the runs may start or end, so they come before runs that only look again.
     """
     if run_ids:
         await conn.execute(_poke(first=first), {"poked": list(run_ids), "poked_at": now})

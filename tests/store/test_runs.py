@@ -146,6 +146,19 @@ async def test_a_renewed_lease_lasts_longer(store: Store) -> None:
     assert len(await claims(store, 50)) == 1
 
 
+async def test_a_run_that_may_have_ended_comes_before_those_that_are_only_due(
+    store: Store,
+) -> None:
+    await put(store, run("goes-on"), run("ended"))
+    for claimed in await claims(store):
+        assert await save(store, claimed, due=after(60))
+    ended = claimed.run.id
+    over = RunEvent(ended, Source.POLL, after(90), WorkflowRunChanged(1, "completed"))
+    assert await store.commit(Plan(run_events=(over,)), after(90), done=None)
+    first, _ = await claims(store, 90)
+    assert first.run.id == ended
+
+
 async def test_a_poke_during_a_claim_keeps_the_run_due(store: Store) -> None:
     claimed = await one(store)
     run_event = RunEvent(claimed.run.id, Source.WEBHOOK, NOW, WorkflowRunChanged(1, "completed"))

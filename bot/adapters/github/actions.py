@@ -43,16 +43,15 @@ class ActionsCalls(Api):
         call = get(repo, "runs_of_workflow", url, workflow=workflow, created=_created(since))
         return await self._list(repo, call, "workflow_runs", decode.actions_run)
 
-    async def dispatched_runs(self, repo: Repo, since: datetime) -> tuple[WorkflowRun, ...]:
-        """Return the repository's dispatched runs created since then, to find lost ones."""
-        return await self.started_runs(repo, "workflow_dispatch", since)
-
     async def started_runs(
-        self, repo: Repo, event: str, since: datetime
+        self, repo: Repo, event: str, since: datetime, until: datetime | None = None
     ) -> tuple[WorkflowRun, ...]:
-        """Return the repository's runs of an event created since then, newest first."""
+        """Return the repository's runs of an event created in this time, newest first.
+
+        GitHub shows the newest 1,000.
+        """
         url = "/repos/{owner}/{repo}/actions/runs{?event,created}&per_page=100"
-        call = get(repo, "started_runs", url, event=event, created=_created(since))
+        call = get(repo, "started_runs", url, event=event, created=_created(since, until))
         return await self._list(repo, call, "workflow_runs", decode.actions_run)
 
     async def actions_run(self, repo: Repo, run_id: int) -> WorkflowRun:
@@ -113,6 +112,7 @@ class ActionsCalls(Api):
         await self._read(repo, call, as_is)
 
 
-def _created(since: datetime) -> str:
-    """Return the filter for runs created since then, in whole seconds."""
-    return f">={since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+def _created(since: datetime, until: datetime | None = None) -> str:
+    """Return the filter for runs created in this time, in whole seconds."""
+    first, *last = (f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" for at in (since, until) if at)
+    return f"{first}..{last[0]}" if last else f">={first}"

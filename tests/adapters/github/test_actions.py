@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -83,9 +84,11 @@ async def test_dispatched_runs_of_a_repository_are_one_list(
 ) -> None:
     run = run_json(conclusion=None, status="in_progress", actor=None, triggering_actor=None)
     github.on("GET", f"{R}/actions/runs", Reply(body={"total_count": 1, "workflow_runs": [run]}))
-    (found,) = await client.dispatched_runs(REPO, NOW)
+    (found,) = await client.started_runs(REPO, "workflow_dispatch", NOW)
     assert (found.status, found.conclusion, found.actor) == ("in_progress", None, NOBODY)
-    assert github.requests()[0].query["created"] == ">=2026-11-30T12:00:00Z"
+    await client.started_runs(REPO, "workflow_dispatch", NOW, NOW + timedelta(hours=1))
+    asked = [request.query["created"] for request in github.requests()]
+    assert asked == [">=2026-11-30T12:00:00Z", "2026-11-30T12:00:00Z..2026-11-30T13:00:00Z"]
 
 
 async def test_a_run_tells_its_attempt_and_who_started_it(

@@ -196,9 +196,12 @@ async def test_a_run_from_dispatch_to_its_log(
     since = sim.state.clock.now() - timedelta(minutes=1)
     started = await client.dispatch(repo, "e2e.yml", "main", INPUTS)
     assert started is not None
-    (listed,) = await client.dispatched_runs(repo, since)
+    event, later = "workflow_dispatch", since + timedelta(hours=1)
+    (listed,) = await client.started_runs(repo, event, since)
     assert (listed.id, listed.display_title) == (started.id, "suite 01ABC")
-    assert await client.dispatched_runs(repo, since + timedelta(hours=1)) == ()
+    assert await client.started_runs(repo, event, later) == ()
+    assert await client.started_runs(repo, event, since, since) == ()
+    assert await client.started_runs(repo, event, since, later) == (listed,)
 
     (job,) = await client.jobs(repo, started.id, 1)
     assert (job.status, job.runner, job.labels) == ("queued", "", ("linux-aarch64-a3-8",))

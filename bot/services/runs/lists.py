@@ -1,0 +1,137 @@
+"""Learns from GitHub's lists how runs go, and finds those whose webhook was lost."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from cachetools import LRUCache
+
+from bot.core.model.ids import RunId
+from bot.core.model.repos import Repo
+from bot.core.model.run_events import RunEvent, Source, WorkflowRunChanged
+from bot.core.model.runs import Outcome, Run
+from bot.core.model.workflow_runs import WorkflowRun
+from bot.core.planning.audit import audited
+from bot.core.planning.plan import Plan
+from bot.core.runs.native import LATE_PULL
+from bot.ports.errors import Permanent
+from bot.ports.wake import Topic
+from bot.services.runs.native import Natives
+from bot.services.workers import Deps, Service
+
+_LISTED_AFTER = timedelta(seconds=20)  # lists lag 1 to 3 s, and more under load
+_CLOCKS_DIFFER = timedelta(seconds=60)
+_STARTED_BEFORE = timedelta(minutes=10)  # GitHub may start its run so long before our row is made
+_LOOK_BACK = timedelta(hours=2)
+# One list shows the newest 1,000 runs in ten pages: so much of the budget may go into older ones.
+_MOST_LISTS = 5
+_MOST_ASKED = 20
+_REMEMBERED = 10_000  # runs
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class RunLists(Service):
+    """Stores what lists of workflow runs tell, as webhooks would have told it."""
+
+    def __init__(self, deps: Deps, natives: Natives) -> None:
+        super().__init__(deps)
+        self._natives = natives
+        # The event that started each run, as far as GitHub told.
+        self._events: LRUCache[RunId, str] = LRUCache(_REMEMBERED)
+        # When each run that no list showed was read.
+        self._asked: LRUCache[RunId, datetime] = LRUCache(_REMEMBERED)
+
+    async def dispatched(self, repo: Repo) -> None:
+        """Learn the state of all dispatched runs."""
+        runs = await self._store.runs.dispatched(repo.id)
+        live = {run.actions_run_id: run for run in runs if run.actions_run_id}
+        times = [run.dispatched_at or run.created_at for run in runs]
+        if times:
+            since = min(times) - _CLOCKS_DIFFER
+            await self._learn(repo, live, await self._list(repo, "workflow_dispatch", since, live))
+
+    async def native(self, repo: Repo, runs: tuple[Run, ...], event: str) -> None:
+        """Learn the state of native runs, and find those whose webhook was lost."""
+        bound = {
+            run.actions_run_id: run
+            for run in runs
+            if run.actions_run_id and self._events.get(run.id, event) == event
+        }
+        waiting = {run.sha: run for run in runs if not (run.actions_run_id or run.rerun_of)}
+        back = _LOOK_BACK if waiting else _STARTED_BEFORE
+        since = min(run.created_at for run in runs) - back
+        listed = await self._list(repo, event, since, bound)
+        await self._learn(repo, bound, listed)
+        for item in listed:
+            if item.head_sha in waiting and item.id not in bound:
+                await self._adopt(repo, item, waiting[item.head_sha])
+        self._wake.poke(Topic.RUNNER)
+
+    async def _list(
+        self, repo: Repo, event: str, since: datetime, live: Mapping[int, Run]
+    ) -> tuple[WorkflowRun, ...]:
+        """List an event's runs, by older and older windows until all live ones were shown."""
+        found: dict[int, WorkflowRun] = {}
+        until: datetime | None = None
+        for _ in range(_MOST_LISTS):
+            window = await self._github.started_runs(repo, event, since, until)
+            fresh = [item for item in window if item.id not in found]
+            found |= {item.id: item for item in fresh}
+            self._events.update({live[key].id: event for key in live.keys() & found.keys()})
+            times = [item.created_at for item in fresh if item.created_at]
+            if not times or live.keys() <= found.keys():
+                break
+            until = min(times)
+        return tuple(found.values())
+
+    async def _learn(
+        self, repo: Repo, live: Mapping[int, Run], listed: Iterable[WorkflowRun]
+    ) -> None:
+        """Store the states of live runs; some of those that no list shows are asked for singly."""
+        now = self._clock.now()
+        shown = {item.id: item for item in listed}
+        found = [_run_event(run, shown[key], now) for key, run in live.items() if key in shown]
+        rest = [
+            run
+            for key, run in live.items()
+            if key not in shown and now - (run.dispatched_at or run.created_at) >= _LISTED_AFTER
+        ]
+        for run in sorted(rest, key=lambda run: self._asked.get(run.id, _NEVER))[:_MOST_ASKED]:
+            found.append(await self._ask(repo, run))
+            self._asked[run.id] = now
+        if found:
+            await self._store.commit(Plan(run_events=tuple(found)), now, done=None)
+            self._wake.poke(Topic.RUNNER)
+
+    async def _ask(self, repo: Repo, run: Run) -> RunEvent:
+        """Read the state of one run; one that GitHub no longer knows has ended."""
+        assert run.actions_run_id is not None
+        now = self._clock.now()
+        try:
+            seen = await self._github.actions_run(repo, run.actions_run_id)
+        except Permanent as error:
+            if not error.is_gone:
+                raise
+            over = WorkflowRunChanged(run.actions_attempt, "completed")
+            return RunEvent(run.id, Source.POLL, now, over)
+        self._events[run.id] = seen.event
+        return _run_event(run, seen, now)
+
+    async def _adopt(self, repo: Repo, item: WorkflowRun, waiting: Run) -> None:
+        """Adopt a workflow run that no row has, or that only a superseded row has."""
+        now = self._clock.now()
+        known = await self._store.runs.of_actions_run(repo.id, item.id)
+        if known is not None:
+            came_back = known.outcome is Outcome.SUPERSEDED and item.conclusion != "cancelled"
+            if not came_back or now - waiting.created_at < LATE_PULL:
+                return
+        seen = await self._natives.seen(repo, item, Source.POLL)
+        await self._store.commit(audited(seen, now, None), now, done=None)
+
+
+def _run_event(run: Run, item: WorkflowRun, now: datetime) -> RunEvent:
+    """Return the state of a listed run; if GitHub has a newer attempt, this one has ended."""
+    status = item.status if item.status in {"in_progress", "completed"} else "queued"
+    if item.attempt > run.actions_attempt:
+        status = "completed"
+    changed = WorkflowRunChanged(run.actions_attempt, status, item.conclusion)
+    return RunEvent(run.id, Source.POLL, now, changed)
