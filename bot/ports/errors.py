@@ -32,6 +32,10 @@ class Silent(Transient):
     """Nothing came over an open connection for longer than its read timeout."""
 
 
+class LogMissing(Transient):
+    """The log of a job is not there: not yet, or never, if its runner was lost."""
+
+
 class Lost(Transient):
     """Sent, but no answer came: it may or may not have happened. Look for it by our id first."""
 

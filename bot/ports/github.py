@@ -55,6 +55,7 @@ class ActionsJob:
     started_at: datetime | None
     completed_at: datetime | None
     failed_step: str = ""
+    check_id: int = 0  # of its check run
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,9 @@ class GitHub(Protocol):
 
     def job_log(self, repo: Repo, job_id: int) -> AsyncGenerator[bytes, None]:
         """Stream the log of a completed job."""
+
+    async def annotations(self, repo: Repo, check_id: int) -> tuple[str, ...]:
+        """Read what the annotations of a job's check run say."""
 
     async def cancel(self, repo: Repo, run_id: int) -> bool:
         """Ask to cancel; False when it can't be cancelled (409)."""

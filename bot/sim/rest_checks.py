@@ -46,6 +46,15 @@ def _fits(query: Mapping[str, str], shown: dict[str, Any]) -> bool:
     return all(query.get(key, value) == value for key, value in found.items())
 
 
+@ROUTES.on("GET", f"{REPO}/check-runs/{{check_run_id}}/annotations", "checks")
+async def _annotations(call: Call) -> Answer:
+    """List the annotations of a check run, of whichever app it is."""
+    run = _run(call)
+    blank = dict.fromkeys(("start_column", "end_column", "title", "raw_details"))
+    blank["blob_href"] = f"{call.state.url}/{call.repo.full_name}/blob/{run.suite.head_sha}"
+    return paged(call, [blank | annotation for annotation in run.annotations])
+
+
 @ROUTES.on("GET", f"{REPO}/commits/{{ref:.+}}/check-runs", "checks")
 async def _for_ref(call: Call) -> Answer:
     """List the check runs as they were `lag_s` ago, newest first."""

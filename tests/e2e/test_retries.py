@@ -1,5 +1,6 @@
 """What is tried again by itself: the infrastructure's failures, and only those."""
 
+from bot.sim.model import Run
 from tests.e2e.world import POLICY, World
 
 HCCL = """
@@ -10,7 +11,22 @@ EI0006: [PID: 4021] 2026-11-30-18:07:20.444.436 Getting socket times out. Reason
 DISK = "OSError: [Errno 28] No space left on device\n"
 
 
-POLICY_TEXT = POLICY.replace("slots: 2", "slots: 4").replace(
+LOST = (
+    "The self-hosted runner: a2-7 lost communication with the server. Verify the machine is running"
+    " and has a healthy network connection."
+)
+
+
+def lose_runner(world: World, run: Run) -> None:
+    """Let GitHub lose the runner: no log is ever stored, an annotation tells why."""
+    for job in run.jobs:
+        world.github.fault("404", "GET", f"*/jobs/{job.id}/logs", times=99)
+        assert job.check is not None
+        place = {"path": ".github", "start_line": 1, "end_line": 1, "annotation_level": "failure"}
+        job.check.annotations.append({**place, "message": LOST})
+
+
+POLICY_TEXT = POLICY.replace("slots: 2", "slots: 5").replace(
     "timeout_minutes: 60", 'timeout_minutes: 60\n    env_paths: ["verl/env/**"]'
 )
 
@@ -26,6 +42,7 @@ async def test_an_infrastructure_failure_is_tried_again_once_and_nothing_else_is
         "verl/change.py": "ValueError: the batch does not divide\n",
         "verl/env/image.py": DISK,  # the change may have filled it
         "verl/cancelled.py": HCCL,
+        "verl/lost.py": "",
     }
     pulls = {path: world.open_pull(path=path) for path in logs}
     await world.settle()
@@ -34,10 +51,17 @@ async def test_an_infrastructure_failure_is_tried_again_once_and_nothing_else_is
     for pull in pulls.values():
         world.github.actions.start(runs[pull.head_sha])
     await world.settle()
+    lose_runner(world, runs[pulls["verl/lost.py"].head_sha])
     for path, pull in pulls.items():
         world.github.actions.finish(runs[pull.head_sha], "failure", log=logs[path])
     await world.pass_time(10)
-    infra = pulls.pop("verl/infra.py")
+    infra, lost = pulls.pop("verl/infra.py"), pulls.pop("verl/lost.py")
+    checks = world.github.check_runs(lost.head_sha)
+    [told] = [check for check in checks if (check.title or "").startswith("CI runner lost")]
+    assert "retrying (2 of 2)" in str(told.title)
+    again = {run.inputs["sha"]: run for run in world.github.runs()[5:]}
+    assert again.keys() == {infra.head_sha, lost.head_sha}
+    world.github.actions.finish(again[lost.head_sha], "success")
     first, second = (
         check for check in world.github.check_runs(infra.head_sha) if check.name == "Ascend / unit"
     )
@@ -45,11 +69,11 @@ async def test_an_infrastructure_failure_is_tried_again_once_and_nothing_else_is
     assert "retrying (2 of 2)" in (first.title or "")
     assert second.status != "completed"
     assert world.gate(infra.head_sha).status == "in_progress"
-    await world.finish("failure", HCCL)
+    world.github.actions.finish(again[infra.head_sha], "failure", log=HCCL)
     await world.pass_time(10)
     assert "retrying" not in (world.check("unit", infra.head_sha).title or "")
     assert world.gate(infra.head_sha).conclusion == "failure"
-    assert [run.inputs["sha"] for run in world.github.runs()][4:] == [infra.head_sha]
+    assert len(world.github.runs()) == 7
     ends = {path: world.check("unit", pull.head_sha).conclusion for path, pull in pulls.items()}
     assert ends == {
         "verl/change.py": "failure",

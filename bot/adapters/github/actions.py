@@ -9,7 +9,7 @@ from bot.adapters.github.api import Api, get, named
 from bot.adapters.github.channel import Call, as_is
 from bot.core.model.repos import Repo
 from bot.core.model.workflow_runs import WorkflowRun
-from bot.ports.errors import Permanent, Transient
+from bot.ports.errors import LogMissing, Permanent
 from bot.ports.github import ActionsJob
 
 RUN = "/repos/{owner}/{repo}/actions/runs/{id}"
@@ -71,7 +71,7 @@ class ActionsCalls(Api):
         return await self._list(repo, call, "jobs", decode.actions_job)
 
     async def job_log(self, repo: Repo, job_id: int) -> AsyncGenerator[bytes, None]:
-        """Stream the log of a completed job; ``Transient`` while it does not exist.
+        """Stream the log of a completed job; ``LogMissing`` while it does not exist.
 
         A log may contain any bytes, not only UTF-8. Close the stream if you leave it early.
         """
@@ -83,8 +83,14 @@ class ActionsCalls(Api):
                     yield chunk
         except Permanent as exc:
             if exc.status == 404:
-                raise Transient(str(exc), retry_after_s=LOG_RETRY_S) from exc
+                raise LogMissing(str(exc), retry_after_s=LOG_RETRY_S) from exc
             raise
+
+    async def annotations(self, repo: Repo, check_id: int) -> tuple[str, ...]:
+        """Return what the annotations of a job's check run say."""
+        url = "/repos/{owner}/{repo}/check-runs/{id}/annotations?per_page=100"
+        call = get(repo, "annotations", url, id=check_id)
+        return await self._list(repo, call, "", lambda data: data.get("message") or "")
 
     async def cancel(self, repo: Repo, run_id: int) -> bool:
         """Ask GitHub to cancel a run; return False if it can't be cancelled (409)."""

@@ -3,7 +3,7 @@
 from contextlib import aclosing
 from dataclasses import replace
 
-from bot.core.digest.result import Unread
+from bot.core.digest.result import Digest, Unread
 from bot.core.messages import NOTHING, Message
 from bot.core.model import run_events as ev
 from bot.core.model.queue import label_resource
@@ -14,7 +14,7 @@ from bot.core.rayjob.evidence import ActionsLog
 from bot.core.rayjob.record import NotOffered, RayJobRecord
 from bot.core.runs.jobs import JobEnd, deleted_end, green_end, told_end
 from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
-from bot.ports.errors import Permanent, SubmitterRefused, Transient
+from bot.ports.errors import LogMissing, Permanent, SubmitterRefused, Transient
 from bot.ports.github import ActionsJob
 from bot.ports.rayjobs import Submitter
 from bot.services.rayjobs.digesters import Digesters
@@ -22,6 +22,8 @@ from bot.services.runs.ledger import Ledger
 from bot.services.runs.native import Natives
 from bot.services.workers import Deps, Service
 from bot.store.runs import ClaimedRun, SaveRun
+
+_SAID = 2_000  # characters of an annotation: GitHub's own are shorter
 
 
 class RunObserver(Service):
@@ -192,16 +194,33 @@ class RunObserver(Service):
             return ev.LogRead(run.actions_attempt, problem=Message("log_no_job")), None
         log = self._digesters.of(run)
         markers = ActionsLog()
-        async with aclosing(self._github.job_log(repo, job.id)) as chunks:
-            async for chunk in chunks:
-                log.feed(chunk)
-                markers.feed(chunk)
-                await log.read()
-                if log.unread is Unread.SIZE:
-                    break
+        try:
+            async with aclosing(self._github.job_log(repo, job.id)) as chunks:
+                async for chunk in chunks:
+                    log.feed(chunk)
+                    markers.feed(chunk)
+                    await log.read()
+                    if log.unread is Unread.SIZE:
+                        break
+        except LogMissing:
+            lost = await self._digest_of_lost(run, repo, job)
+            if lost is None:
+                raise
+            return ev.LogRead(run.actions_attempt, digest=lost), None
         said = markers.end()
         final = said.final.value if said.final else None
         return ev.LogRead(run.actions_attempt, final, await log.digest()), said.job_id
+
+    async def _digest_of_lost(self, run: Run, repo: Repo, job: ActionsJob) -> Digest | None:
+        """Return what the annotations of a job without a log say, if its runner was lost."""
+        try:
+            said = await self._github.annotations(repo, job.check_id)
+        except Permanent:
+            return None
+        log = self._digesters.of(run)
+        log.feed("".join(f"##[error]{text[:_SAID]}\n" for text in said).encode())
+        digest = await log.digest()
+        return digest if digest.failure_class == "runner_lost" else None
 
 
 def _telling(jobs: tuple[ActionsJob, ...]) -> ActionsJob | None:
