@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from cachetools import LRUCache
-
 from bot.core.model.ids import RunId
 from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent, Source, WorkflowRunChanged
@@ -35,10 +33,8 @@ class RunLists(Service):
     def __init__(self, deps: Deps, natives: Natives) -> None:
         super().__init__(deps)
         self._natives = natives
-        # The event that started each run, as far as GitHub told.
-        self._events: LRUCache[RunId, str] = LRUCache(_REMEMBERED)
-        # When each run that no list showed was read.
-        self._asked: LRUCache[RunId, datetime] = LRUCache(_REMEMBERED)
+        self._events: dict[RunId, str] = {}  # that started each run, as far as GitHub told
+        self._asked: dict[RunId, datetime] = {}  # runs that no list showed, and when each was read
 
     async def dispatched(self, repo: Repo) -> None:
         """Learn the state of all dispatched runs."""
@@ -88,6 +84,9 @@ class RunLists(Service):
     ) -> None:
         """Store the states of live runs; some of those that no list shows are asked for singly."""
         now = self._clock.now()
+        for remembered in (self._events, self._asked):
+            if len(remembered) > _REMEMBERED:
+                remembered.clear()
         shown = {item.id: item for item in listed}
         found = [_run_event(run, shown[key], now) for key, run in live.items() if key in shown]
         rest = [
