@@ -67,6 +67,32 @@ async def test_every_line_is_kept_once_and_the_end_is_believed(cluster: Cluster)
         assert jobs[name].watched == len(watches), name
 
 
+SILENT = {  # how the workflow ends, and the job, while its stream stays open and says nothing
+    "a failed workflow": ("failure", "FAILED", "failure"),
+    "a green workflow, a failed job": ("success", "FAILED", "failure"),
+    "a green workflow, a good job": ("success", "SUCCEEDED", "success"),
+}
+
+
+async def test_a_silent_stream_of_a_job_that_ended_holds_nothing_up(cluster: Cluster) -> None:
+    world = cluster.world
+    begun = await cluster.begin_each(SILENT)
+    jobs = [
+        cluster.add(run, [RUNNING, log("a")], job_id=f"rj-{number}", watches=[Watch(end="hang")])
+        for number, (_, run) in enumerate(begun.values())
+    ]
+    await world.until(lambda: all(job.watched for job in jobs), every_s=1)
+    for job, (_, run), (workflow, word, _) in zip(
+        jobs, begun.values(), SILENT.values(), strict=True
+    ):
+        job.state, job.ended_at = word, "2026-01-01T00:00:00Z"
+        world.github.actions.finish(run, workflow)
+    began_at = world.clock.now()
+    for (pull, _), (_, _, conclusion) in zip(begun.values(), SILENT.values(), strict=True):
+        assert (await cluster.ended(pull, every_s=4)).conclusion == conclusion
+    assert (world.clock.now() - began_at).total_seconds() <= 60 + 40
+
+
 async def test_half_a_line_that_never_comes_again_is_kept_as_half(cluster: Cluster) -> None:
     pull, run = await cluster.begin()
     watches = [

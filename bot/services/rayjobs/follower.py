@@ -115,6 +115,7 @@ class _Reading:
         self._outside = outside
         self._clock = row.clock
         self._job_log: RayJobLog | None = None
+        self._reader: RayJobReader | None = None
         self._log = row.log
 
     async def run(self) -> None:
@@ -148,7 +149,8 @@ class _Reading:
             self._outside.logs, self._outside.digesters, run, self._claimed.rayjob
         )
         rayjobs = self._outside.rayjobs
-        await RayJobReader(self._claimed, self._row, job_log, rayjobs).read()
+        self._reader = RayJobReader(self._claimed, self._row, job_log, rayjobs)
+        await self._reader.read()
         return job_log
 
     async def _finish(self, job_log: RayJobLog, digest: Digest) -> None:
@@ -162,13 +164,16 @@ class _Reading:
     async def _keep(self, group: asyncio.TaskGroup) -> None:
         """Save changes every few seconds, and prolong the lease even without changes.
 
-        Reading for the digest may wait for its turn; it does not hold up a save.
+        Reading for the digest may wait for its turn, and the submitter may take its time; neither
+        holds up a save.
         """
-        reading: asyncio.Task[None] | None = None
+        reading = heeding = group.create_task(asyncio.sleep(0))
         while True:
             await self._clock.sleep(SAVE_S)
-            if self._job_log and (reading is None or reading.done()):
+            if self._job_log and reading.done():
                 reading = group.create_task(self._job_log.catch_up())
+            if self._reader and heeding.done():
+                heeding = group.create_task(self._reader.heed_silence())
             if self._row.changed:
                 await self._mark()
             elif self._clock.now() - self._row.saved_at < _RENEW_AFTER:

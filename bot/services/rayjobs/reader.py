@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import assert_never
 
 from bot.core.model.run_events import RayJobChanged, RayJobForeign, RayJobUnrecorded
@@ -33,6 +34,10 @@ _HELD_OPEN_S = 20.0
 # Watches for the rest of the log of a job whose end is known by its record.
 _REST_WATCHES = 3
 _HTTP_NOT_FOUND = 404
+_ASK_AFTER = timedelta(seconds=60)  # of silence on an open stream: the job may have ended
+# The log of a job that has ended is at hand: a stream of it that says nothing for so long is left,
+# and so is the next one. Both and the way to them take 30 s at most.
+_REST_AFTER, _REST_OPEN = timedelta(seconds=15), timedelta(seconds=5)
 _WAY = {"new": 0, "initializing": 1, "pending": 1, "running": 2, "complete": 3}
 _unseen = "the submitter tells neither a final nor the job's state"
 
@@ -68,6 +73,8 @@ class RayJobReader:
         self._news = False  # the last watch brought something
         self._ours = row.job.confirmed  # the log may be read
         self._recordless = False  # the submitter has no call for a job's state
+        self._patience: asyncio.Timeout | None = None  # with the open stream
+        self._heard_at = self._opened_at = self._asked_at = self._clock.now()
         self._fruitless = 0
         self._waits = 0
         self._rest = 0
@@ -80,7 +87,7 @@ class RayJobReader:
             await self._look()
         while not self._stop:
             # Then only the rest of the log is wanted; a job does not go on after STOPPED.
-            ended = self._row.ended or self._row.job.final == FinalStatus.STOPPED
+            ended = self._has_ended
             if self._ours:
                 await self._watch()
             if self._stop or (ended and self._rest_is_read()):
@@ -89,30 +96,54 @@ class RayJobReader:
             if not self._stop:
                 await self._wait()
 
+    @property
+    def _has_ended(self) -> bool:
+        return self._row.ended or self._row.job.final == FinalStatus.STOPPED
+
+    async def heed_silence(self) -> None:
+        """Ask for the state of a job whose open stream is silent; leave that of one that ended."""
+        now = self._clock.now()
+        if self._patience is None:
+            return
+        if not self._has_ended and now - max(self._heard_at, self._asked_at) >= _ASK_AFTER:
+            self._asked_at = now
+            await self._look()
+        silent, opened = now - self._heard_at >= _REST_AFTER, now - self._opened_at >= _REST_OPEN
+        if self._has_ended and silent and opened and self._patience is not None:
+            self._patience.reschedule(0)
+
     async def _watch(self) -> None:
         """Read one watch until it ends or breaks."""
         decoder, resume = StreamDecoder(), self._job_log.resume
         self._cut, self._news = None, False
-        began_at = self._clock.now()
+        self._opened_at = self._clock.now()
         resume.connected()
         try:
-            async with aclosing(self._rayjobs.watch(self._job_id, after=resume.after)) as chunks:
-                async for chunk in chunks:
-                    await self._take_chunk(decoder, chunk)
-                    if self._stop:
-                        break
+            async with asyncio.timeout(None) as self._patience:
+                await self._read_stream(decoder, resume.after)
+        except TimeoutError:
+            self._log.info("a silent stream of a job that has ended was left")
         except (Transient, SubmitterRefused) as error:
             self._cut = error
         finally:  # also on a cancel: the lines that were read count
+            self._patience = None
             events, half = decoder.end()
             self._take(resume.take(events))
             self._take(resume.disconnected(half))
-        held_open_s = (self._clock.now() - began_at).total_seconds()
+        held_open_s = (self._clock.now() - self._opened_at).total_seconds()
         held_open = held_open_s >= _HELD_OPEN_S or isinstance(self._cut, Silent)
         self._fruitless = 0 if self._news or held_open else self._fruitless + 1
         self._waits = 0 if self._news else self._waits
         if self._cut is not None:
             self._log.info("a watch broke off", why=str(self._cut), lines=self._job_log.lines)
+
+    async def _read_stream(self, decoder: StreamDecoder, after: int) -> None:
+        async with aclosing(self._rayjobs.watch(self._job_id, after=after)) as chunks:
+            async for chunk in chunks:
+                self._heard_at = self._clock.now()
+                await self._take_chunk(decoder, chunk)
+                if self._stop:
+                    return
 
     async def _take_chunk(self, decoder: StreamDecoder, chunk: bytes) -> None:
         for start in range(0, len(chunk), _PIECE_BYTES):
