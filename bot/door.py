@@ -6,9 +6,11 @@ in while somebody holds a thousand connections open.
 """
 
 import asyncio
+import ctypes
 import errno
 import resource
 import socket
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +27,9 @@ REPORT_S = 60.0
 UNREAD_MS = 120_000  # a client that reads nothing for so long is gone
 PROBES = ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 15), (socket.TCP_KEEPCNT, 4))
 MOST_DESCRIPTORS = 65536
+M_MMAP_THRESHOLD = -3  # malloc.h
+LARGE_BYTES = 1024 * 1024  # above what is read from a socket at once
+READ_BYTES = 64 * 1024  # from a socket at once; asyncio's 256 KiB wait unread for each stranger
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 Say = Callable[..., object]
@@ -80,12 +85,14 @@ class Connection(asyncio.Protocol):
         self.is_serving = False  # a handler runs
         self.is_vouched = False  # its caller proved who they are
         self.held = 0  # bytes of its body
+        self.last = b""  # of the bytes that came
         self.reading_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Let it in, and perhaps another one out."""
         self.transport = cast("asyncio.Transport", transport)
         self.peer = _peer(transport)
+        cast("Any", transport).max_size = READ_BYTES
         self.expect_head()
         if self._door.came(self):
             self._inner.connection_made(transport)
@@ -103,6 +110,7 @@ class Connection(asyncio.Protocol):
         """Hand bytes on; the first ones of a request start its time."""
         if not self.is_serving and self._timer is None:
             self.expect_head()
+        self.last = (self.last + data[-4:])[-4:]
         self._inner.data_received(data)
 
     def eof_received(self) -> bool | None:
@@ -213,6 +221,10 @@ class Door:
             one.is_serving = False
             self._held -= one.held
             one.held = 0
+            # The rest of a packet may be half of another request, for which nothing more comes.
+            is_rest = request.body_exists or one.last != b"\r\n\r\n"
+            if is_rest and not one.is_vouched and one in self._peers.get(one.peer, {}):
+                one.expect_head()
 
     def vouch(self, request: web.Request) -> None:
         """Note that a caller proved who they are: their connection stays."""
@@ -222,7 +234,7 @@ class Door:
 
     async def read(
         self, request: web.Request, most: int, each: Callable[[bytes], object] = len
-    ) -> bytes:
+    ) -> bytearray:
         """Read a body of at most so many bytes, and call `each` with its pieces.
 
         Raise `RefusedBody`: 413 too large, 408 too slow, 503 too many at once, 400 broken.
@@ -230,29 +242,34 @@ class Door:
         if (request.content_length or 0) > most:
             raise RefusedBody(413, f"the body is larger than {most} bytes")
         body = bytearray()
+        is_whole = False
         try:
             async with asyncio.timeout(self.limits.body_s):
                 async for chunk in request.content.iter_any():
                     if len(body) + len(chunk) > most:
                         raise RefusedBody(413, f"the body is larger than {most} bytes")
-                    self._hold(request, len(chunk))
                     body += chunk
+                    self._hold(request, sys.getsizeof(body))
                     each(chunk)
+            is_whole = True
         except TimeoutError as error:
             raise RefusedBody(408, "the body came too slowly") from error
         except (web.RequestPayloadError, ConnectionError) as error:  # broken chunks, or a hang-up
             raise RefusedBody(400, "the body did not come whole") from error
-        return bytes(body)
+        finally:
+            if not is_whole:
+                body.clear()  # the error's traceback keeps this frame until the next collection
+        return body
 
     def _hold(self, request: web.Request, size: int) -> None:
-        """Account for bytes in memory; the body that has taken longest gives way."""
+        """Account for a body that takes so much memory; the one that takes longest gives way."""
         one = self._of(request)
         if one is None:
             return
         if not one.held:
             one.reading_since = time.monotonic()
-        one.held += size
-        self._held += size
+        self._held += size - one.held
+        one.held = size
         while self._held > self.limits.body_bytes:
             holding = [other for other in self._by_transport.values() if other.held]
             others = [other for other in holding if other.rank < 3 and other is not one]
@@ -298,6 +315,7 @@ class GuardedRunner(web.AppRunner):
     async def setup(self) -> None:
         """Make it ready; the loop tells the door when descriptors are used up."""
         await super().setup()
+        _give_memory_back()
         asyncio.get_running_loop().set_exception_handler(self._door.on_loop_error)
 
     @property
@@ -305,6 +323,16 @@ class GuardedRunner(web.AppRunner):
         """Return what makes the protocols of sockets."""
         made = super().server
         return None if made is None else self._door.guarding(made)
+
+
+def _give_memory_back() -> None:
+    """Let the C library return each large buffer to the system once it is freed (glibc).
+
+    By itself it learns from freed bodies to keep the next ones, which then never go.
+    """
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
 def room_for_connections() -> int:

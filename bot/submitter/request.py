@@ -57,7 +57,7 @@ class JobRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             msgspec.structs.force_setattr(self, "worker_replicas", int(self.worker_replicas))
 
 
-def decode_request(body: bytes) -> JobRequest:
+def decode_request(body: bytes | bytearray) -> JobRequest:
     """Decode and check a body; raise `RefusedError` (400) that names the error."""
     try:
         request = msgspec.json.decode(body, type=JobRequest)

@@ -101,7 +101,7 @@ class Hooks:
         if not any(right):
             return _UNSIGNED
         door.vouch(request)
-        return body
+        return bytes(body)
 
     def _refuse(self, refused: Refused) -> web.Response:
         self._metrics.deliveries.labels("refused", str(refused.status)).inc()
