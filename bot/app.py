@@ -56,7 +56,7 @@ from bot.web.announcements import RayJobAnnouncements
 from bot.web.api import RUN, AuditApi, RunsApi, api_app
 from bot.web.explain import PULL, ExplainApi
 from bot.web.guard import Guard
-from bot.web.health import GitHubHeard, HealthPage, Probes
+from bot.web.health import GitHubHeard, HealthPage, Probes, root
 from bot.web.hooks import Hooks
 
 _INBOXES = 2  # loops of one kind, so that one slow delivery or step does not delay the others
@@ -213,6 +213,7 @@ def make_web(parts: Parts, loops: WorkerPool) -> web.Application:
     app[DOOR] = door
     app.add_routes(
         [
+            web.get("/", root),
             web.post("/webhook", hooks.post),
             web.get("/healthz", probes.healthz),
             web.get("/readyz", probes.readyz),

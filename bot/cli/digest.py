@@ -1,6 +1,7 @@
 """`ascend-ci digest`: show why a log failed, on any machine, without the service."""
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from typing import BinaryIO, cast
@@ -15,6 +16,14 @@ from bot.core.secrets.redaction import Redactor
 from bot.resources import text
 
 _CHUNK_BYTES = 256 * 1024
+# A frame that may be the repository's own: an absolute path outside of Python's libraries.
+_FRAME = re.compile(
+    r'File "/(?![^"]*/(?:site-packages|dist-packages|lib/python[\d.]*)/)[^"]+", line'
+)
+_NO_ROOT = (
+    "\n--repo-root DIR names the line in the repository: DIR is the folder of the checkout on the"
+    " machine that wrote the log."
+)
 
 
 @click.command()
@@ -39,6 +48,8 @@ def command(file: str, *, as_json: bool, repo_roots: tuple[str, ...], infra_only
         click.echo(json.dumps(_as_json(digest), indent=2, ensure_ascii=False))
     else:
         _print(digest)
+        if not (digest.annotations or repo_roots) and _FRAME.search(digest.excerpt):
+            click.echo(_NO_ROOT)
     if infra_only and not digest.infra:
         sys.exit(1)
 

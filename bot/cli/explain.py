@@ -16,7 +16,9 @@ from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, select, sui
 @click.command()
 @click.option("--policy", type=FILE, required=True, help="The policy, like .github/ascend-ci.yml.")
 @click.option(
-    "--files-from", type=FILE, help="Changed files, one path per line; -: standard input."
+    "--files-from",
+    type=FILE,
+    help="Changed files, one path per line, or as `git -z` lists them; -: standard input.",
 )
 @click.option("--suite", "words", multiple=True, help="A suite or a glob; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

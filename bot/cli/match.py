@@ -18,7 +18,7 @@ _UNBOUND = 10_000  # columns
     type=FILE,
     default="-",
     show_default="standard input",
-    help="Changed files, one path per line.",
+    help="Changed files, one path per line, or as `git -z` lists them.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(policy: str, files_from: str, *, as_json: bool) -> None:

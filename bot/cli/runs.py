@@ -1,5 +1,6 @@
 """``ascend-ci runs``, ``show``, ``cancel`` and ``retry``: see runs, stop them, start them again."""
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 ID_CHARS = 16  # a time and 30 random bits, enough for `show`, `cancel` and `retry`
 
 
+def _run_id(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"[0-9A-Za-z]{4,40}", value):
+        raise click.BadParameter("must be the id of a run, or its first characters")
+    return value
+
+
 @click.command("runs")
 @click.option(
     "--state", type=click.Choice([item.value for item in State]), help="Only runs in this state."
@@ -27,13 +34,20 @@ ID_CHARS = 16  # a time and 30 random bits, enough for `show`, `cancel` and `ret
 @options.repo
 @click.option("--label", help="Only runs on this runner label, or waiting for it.")
 @options.limit
+@click.option(
+    "--before",
+    metavar="RUN",
+    callback=_run_id,
+    help="Only runs made before this one: the next page.",
+)
 @options.as_json
-def runs(
+def runs(  # noqa: PLR0913 - one parameter an option
     state: str | None,
     number: int | None,
     repo: str | None,
     label: str | None,
     limit: int,
+    before: str | None,
     *,
     as_json: bool,
 ) -> None:
@@ -44,7 +58,9 @@ def runs(
     from bot.web.answers import run_json  # noqa: PLC0415
 
     wanted = State(state) if state else None
-    query = RunQuery(repo=repo, number=number, state=wanted, label=label, limit=limit)
+    query = RunQuery(
+        repo=repo, number=number, state=wanted, label=label, before=before, limit=limit
+    )
     found, now = operate(lambda session: session.with_time(session.store.runs.search(query)))
     if as_json:
         print_json({"runs": [run_json(item) for item in found]})

@@ -26,6 +26,7 @@ class RunQuery:
     number: int | None = None
     state: State | None = None
     label: str | None = None  # taken, or one that it waits for
+    before: str | None = None  # made before the run with this id, or whose id begins so
     limit: int = 50
 
 
@@ -200,6 +201,8 @@ def _where(query: RunQuery) -> list[ColumnElement[bool]]:
         where.append((runs.c.number == query.number) | claimed)
     if query.state is not None:
         where.append(runs.c.state == query.state)
+    if query.before is not None:
+        where.append(runs.c.id < query.before.upper())
     if query.label is not None:
         where.append((func.lower(runs.c.label) == query.label.lower()) | _waits_for(query.label))
     return where

@@ -39,6 +39,7 @@ _OF_RUNS: dict[str, _Check] = {
     ),
     "pr": _NUMBER,
     "state": (list(State).__contains__, f"must be one of {', '.join(State)}"),
+    "before": (re.compile(r"[0-9A-Za-z]{4,40}").fullmatch, "must be the id of a run"),
     "limit": _LIMIT,
 }
 
@@ -57,7 +58,7 @@ class RunsApi:
         self._store = store
 
     async def list(self, request: web.Request) -> web.Response:
-        """Answer runs, newest first, filtered by ``repo sha pr state limit``."""
+        """Answer runs, newest first, filtered by ``repo sha pr state before limit``."""
         given = request.query
         if flaws := _flaws(given, _OF_RUNS):
             return refuse(400, flaws)
@@ -66,6 +67,7 @@ class RunsApi:
             sha=Sha(given["sha"].lower()) if given.get("sha") else None,
             number=int(given["pr"]) if "pr" in given else None,
             state=State(given["state"]) if "state" in given else None,
+            before=given.get("before"),
             limit=int(given.get("limit", 50)),
         )
         found = await self._store.runs.search(query)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.metadata import version
 from typing import Any
 
 from aiohttp import web
@@ -19,6 +20,20 @@ MAX_SKEW_S = 2.0  # leases compare the times of several processes
 OnCall = Callable[[str, int, float], None]
 # Normal answers: GitHub knows no such thing, or a write came too late.
 _ORDINARY = frozenset({404, 409, 410, 422})
+
+
+async def root(_request: web.Request) -> web.Response:
+    """Answer what this is, for somebody who opens the address in a browser."""
+    told = {
+        "name": "ascend-ci",
+        "what": "governs CI on Ascend NPUs: a GitHub App",
+        "version": version("ascend-ci"),
+        "documentation": "README.md and config/docs in the sources",
+        "health": "/healthz",
+        "ready": "/readyz",
+        "api": "/api/v1",
+    }
+    return web.json_response(told)
 
 
 class Probes:

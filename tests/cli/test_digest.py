@@ -25,6 +25,25 @@ def log(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize(
+    ("folder", "options", "asked"),
+    [
+        (b"/home/me/src", [], True),
+        (b"/home/me/src", ["--repo-root", "/home/me/src"], False),
+        (b"/__w/verl/verl", [], False),  # a runner's folder is known
+        (b"/usr/lib/python3.11/site-packages", [], False),
+    ],
+)
+def test_the_folder_that_would_name_the_line_is_asked_for(
+    folder: bytes, options: list[str], *, asked: bool
+) -> None:
+    log = LOG.replace(b"/__w/verl/verl", folder)
+    said = CliRunner().invoke(command, [*options, "-"], input=log).stdout
+    assert ("--repo-root DIR names the line in the repository" in said) is asked
+    rooted = CliRunner().invoke(command, ["--repo-root", folder.decode(), "-"], input=log).stdout
+    assert ("verl/a.py:3" in rooted) or not asked
+
+
 def test_json_has_every_key_of_the_contract_and_nothing_else_on_stdout(log: str) -> None:
     result = CliRunner().invoke(command, ["--json", "--repo-root", "/__w/*/*", log])
     answer = json.loads(result.stdout)

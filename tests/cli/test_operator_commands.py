@@ -89,6 +89,8 @@ def test_runs_are_listed_by_what_is_asked(desk: Desk) -> None:
 
     assert ids() == [OTHER, OVER, LIVE]
     assert ids("--limit", "1") == [OTHER]
+    assert ids("--limit", "1", "--before", OTHER) == [OVER]
+    assert ids("--before", OVER.lower()) == [LIVE]
     assert ids("--pr", "1") == [OVER, LIVE]
     assert ids("--state", "done") == [OVER]
     assert ids("--repo", "Owner/Name", "--pr", "2") == [OTHER]
@@ -250,6 +252,7 @@ def test_a_second_pause_says_which_one_it_replaces(desk: Desk) -> None:
         (("runs", "--state", "lost"), "lost"),
         (("runs", "--repo", "name"), "OWNER/NAME"),
         (("runs", "--limit", "0"), "--limit"),
+        (("runs", "--before", "%"), "the id of a run"),
         (("cancel", LIVE), "--reason"),
         (("cancel", "--reason", "x"), "RUN"),
         (("cancel", LIVE, "--reason", " "), "must not be empty"),

@@ -79,6 +79,8 @@ async def test_runs_are_listed_by_what_people_know_of_them(store: Store) -> None
     cases: list[tuple[RunQuery, list[Run]]] = [
         (RunQuery(), [three, two, one]),
         (RunQuery(limit=1), [three]),
+        (RunQuery(limit=1, before=three.id), [two]),
+        (RunQuery(before=two.id), [one]),
         (RunQuery(repo="owner/name"), [two, one]),
         (RunQuery(repo="octo/OTHER"), [three]),
         (RunQuery(repo="8"), [three]),

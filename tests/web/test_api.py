@@ -121,6 +121,7 @@ async def test_what_can_not_be_asked_is_refused_with_the_reason(server: WebServe
         "/api/v1/runs?state=open": (400, "state: must be one of needs_approval, queued,"),
         "/api/v1/runs?limit=0": (400, "limit: must be a number from 1 to 200"),
         "/api/v1/runs?limit=201": (400, "limit: must"),
+        "/api/v1/runs?before=%25": (400, "before: must be the id of a run"),
         "/api/v1/runs?repository=owner/name": (400, "repository: is none of repo, sha,"),
         "/api/v1/runs?pr=a&limit=b": (400, "pr: must be a number; limit: must"),
         f"/api/v1/runs/{one.id}0": (404, "no such run"),
@@ -132,9 +133,9 @@ async def test_what_can_not_be_asked_is_refused_with_the_reason(server: WebServe
         answer = await server.get(path)
         assert (answer.status, list(answer.data)) == (status, ["error"]), path
         assert words in answer.data["error"], path
-    good = ("?limit=200", "?repo=8", "?repo=OWNER/name&pr=2", "")
+    good = ("?limit=200", "?repo=8", "?repo=OWNER/name&pr=2", "", f"?before={one.id}")
     found = [(await server.get(f"/api/v1/runs{query}")).data["runs"] for query in good]
-    assert [len(runs) for runs in found] == [1, 0, 0, 1]
+    assert [len(runs) for runs in found] == [1, 0, 0, 1, 0]
 
 
 async def test_only_who_may_read_reads(tmp_path: Path, sqlite_template: SqliteTemplate) -> None:

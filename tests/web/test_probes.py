@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,15 @@ from bot.store import Store
 from bot.telemetry import Metrics
 from bot.web.health import Probes
 from tests.web.server import WebServer
+
+
+async def test_the_root_says_what_answers_here(server: WebServer) -> None:
+    answer = await server.get("/")
+    assert (answer.status, answer.data["name"]) == (200, "ascend-ci")
+    assert answer.data["version"] == version("ascend-ci")
+    assert "config/docs" in answer.data["documentation"]
+    for path in (answer.data["health"], answer.data["ready"]):
+        assert (await server.get(path)).status == 200
 
 
 async def test_a_new_bot_is_alive_and_tells_what_waits(server: WebServer) -> None:
