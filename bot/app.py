@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator
+from concurrent.futures import Executor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -100,18 +101,23 @@ class Parts:
 
 @asynccontextmanager
 async def open_parts(
-    settings: Settings, *, clock: Clock | None = None, strict: bool = False
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    strict: bool = False,
+    executor: Executor | None = None,
 ) -> AsyncIterator[Parts]:
     """Open everything that a process talks to; migrate the database first.
 
-    Tests pass their own ``clock``. With ``strict`` a loop raises instead of logging.
+    Tests pass their own ``clock``, and the ``executor`` of SQLite's transactions. With ``strict``
+    a loop raises instead of logging.
     """
     await migrate(settings.database_url)
     clock = clock or SystemClock()
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         wake = await stack.enter_async_context(open_wake(settings.database_url))
-        store = await Store.open(settings.database_url, wake=wake)
+        store = await Store.open(settings.database_url, wake=wake, executor=executor)
         stack.push_async_callback(store.close)
         session = await stack.enter_async_context(aiohttp.ClientSession(trust_env=True))
         outages = Outages(clock)

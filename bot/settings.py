@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 Kind = TypeVar("Kind", bound=BaseSettings)
 
-DEFAULT_DATABASE = "sqlite+aiosqlite:///ascend-ci.db"
+DEFAULT_DATABASE = "sqlite:///ascend-ci.db"
 
 
 class SettingsError(Exception):
@@ -23,13 +23,14 @@ class SettingsError(Exception):
 
 Url = Annotated[HttpUrl, AfterValidator(lambda url: str(url).rstrip("/"))]
 
-_SQLITE, _POSTGRES = "sqlite+aiosqlite:///", "postgresql+asyncpg://"
+_SQLITE, _POSTGRES = "sqlite:///", "postgresql+asyncpg://"
+_SQLITE_BY_DRIVER = "sqlite+aiosqlite:///"  # as URLs for SQLAlchemy often are; no driver is needed
 
 
 def _openable(url: str) -> str:
     """Refuse an unusable database URL; the message omits it, because it may have a password."""
-    if url.startswith(_SQLITE):
-        folder = Path(url.removeprefix(_SQLITE).partition("?")[0]).parent
+    if url.startswith((_SQLITE, _SQLITE_BY_DRIVER)):
+        folder = Path(url.partition(":///")[2].partition("?")[0]).parent
         if not folder.is_dir():
             raise ValueError(f"there is no folder {folder} for the database's file")
     elif not url.startswith(_POSTGRES):

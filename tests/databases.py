@@ -14,12 +14,11 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
-from sqlalchemy.dialects.sqlite.aiosqlite import SQLiteDialect_aiosqlite
-from sqlalchemy.util import LRUCache, await_only
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.util import LRUCache
 
 from bot.store import migrate
 from bot.store.tables import metadata
-from tests.sqlite_at_once import AtOnce
 
 # Each test opens engines of its own; the text of a statement need be made only once a process.
 _STATEMENTS: LRUCache[Any, Any] = LRUCache(2000)
@@ -40,18 +39,10 @@ class _Alike:
         engine._compiled_cache = _STATEMENTS
 
 
-class SharingSqlite(_Alike, SQLiteDialect_aiosqlite):
+class SharingSqlite(_Alike, SQLiteDialect_pysqlite):
     """SQLite's dialect, its statements compiled once a process."""
 
     supports_statement_cache = True
-    at_once = False
-    """Whether connections do without the driver's thread."""
-
-    def connect(self, *where: Any, **how: Any) -> Any:
-        """Open a connection, of whichever kind is wanted now."""
-        if self.at_once:
-            return await_only(AtOnce.open(self.loaded_dbapi, *where, **how))
-        return super().connect(*where, **how)
 
 
 class SharingPostgres(_Alike, PGDialect_asyncpg):
@@ -60,7 +51,7 @@ class SharingPostgres(_Alike, PGDialect_asyncpg):
     supports_statement_cache = True
 
 
-registry.register("sqlite.aiosqlite", __name__, "SharingSqlite")
+registry.register("sqlite.pysqlite", __name__, "SharingSqlite")
 registry.register("postgresql.asyncpg", __name__, "SharingPostgres")
 
 
@@ -124,7 +115,7 @@ class SqliteTemplate:
 
 
 def _sqlite_url(file: Path) -> str:
-    return f"sqlite+aiosqlite:///{file}"
+    return f"sqlite:///{file}"
 
 
 class PostgresServer:

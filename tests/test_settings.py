@@ -124,9 +124,10 @@ def test_a_slash_at_the_end_of_an_address_is_dropped() -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("mysql://user:secret@x/y", "must be sqlite+aiosqlite:///FILE or postgresql+asyncpg://"),
+        ("mysql://user:secret@x/y", "must be sqlite:///FILE or postgresql+asyncpg://"),
+        ("sqlite:////nope/x.db", "there is no folder /nope for the database's file"),
         ("sqlite+aiosqlite:////nope/x.db", "there is no folder /nope for the database's file"),
-        ("", "must be sqlite+aiosqlite:///FILE"),
+        ("", "must be sqlite:///FILE"),
     ],
 )
 def test_a_database_that_is_none_of_ours_is_refused_without_its_password(

@@ -237,14 +237,20 @@ def _written_at(folder: Path) -> float:
 
 
 async def _opened(work: Callable[[], _T], close: Callable[[_T], None]) -> _T:
-    """Open in a thread; if the caller was cancelled meanwhile, close the file first."""
+    """Open in a thread; if the caller is cancelled meanwhile, the file is closed once it is open.
+
+    The caller does not wait for that: a second cancel would end the wait, and lose the file.
+    """
     opening = asyncio.get_running_loop().run_in_executor(None, _translating()(work))
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
-        await asyncio.wait({opening})
-        if opening.exception() is None:
-            close(opening.result())
+
+        def close_again(done: asyncio.Future[_T]) -> None:
+            if done.exception() is None:
+                close(done.result())
+
+        opening.add_done_callback(close_again)
         raise
 
 

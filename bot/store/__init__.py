@@ -5,16 +5,15 @@ leaves this package.
 """
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.planning.plan import Plan
 from bot.ports.wake import Topic, Wake
 from bot.store.audit import Audit
 from bot.store.checks import Checks
-from bot.store.database import Database, NewId
+from bot.store.database import Database, DbConnection, NewId
 from bot.store.deliveries import Deliveries, finish_delivery
 from bot.store.due import read_due
 from bot.store.health import HealthReads
@@ -68,12 +67,20 @@ class Store:
 
     @classmethod
     async def open(
-        cls, url: str, *, wake: Wake | None = None, new_id: Callable[[datetime], str] = ulid
+        cls,
+        url: str,
+        *,
+        wake: Wake | None = None,
+        new_id: Callable[[datetime], str] = ulid,
+        executor: Executor | None = None,
     ) -> "Store":
-        """Open a migrated database; raises ``Transient`` when it can't be reached."""
-        db = Database(url)
-        async with db.read():
-            return cls(db, wake or LocalWake(), new_id)
+        """Open a migrated database; raises ``Transient`` when it can't be reached.
+
+        ``executor`` runs SQLite's transactions; without one they have threads of their own.
+        """
+        db = Database(url, executor)
+        await db.read(_nothing)
+        return cls(db, wake or LocalWake(), new_id)
 
     def instance(self, name: str) -> AbstractAsyncContextManager[str]:
         """Free what dead predecessors leased, and enter with the owner of this process's leases.
@@ -89,8 +96,7 @@ class Store:
 
     async def due(self, now: datetime) -> tuple[Topic, ...]:
         """Return the topics whose loops would claim something now."""
-        async with self._db.read() as conn:
-            return await read_due(conn, now)
+        return await self._db.read(lambda conn: read_due(conn, now))
 
     async def commit(
         self, plan: Plan, now: datetime, *, done: Lease | None, note: str = ""
@@ -101,7 +107,7 @@ class Store:
         was decided on has another head. ``done`` None: the plan is not from a delivery.
         """
 
-        async def work(conn: AsyncConnection) -> bool:
+        async def work(conn: DbConnection) -> bool:
             if plan.basis is not None and not await is_head(conn, plan.basis):
                 return False
             if done is not None and not await finish_delivery(conn, done, note):
@@ -125,3 +131,7 @@ class Store:
         """Store what waits, then close every connection."""
         await self.deliveries.close()
         await self._db.close()
+
+
+async def _nothing(_conn: DbConnection) -> None:
+    """Find out whether the database can be reached."""

@@ -3,14 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, func, select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import ColumnElement, Select, bindparam, delete, exists, func, select
 
 from bot.core.model.ids import RepoId
 from bot.core.model.people import Account
 from bot.core.planning.plan import BY_ITSELF, AuditEntry
-from bot.store.database import insert
+from bot.store.database import DbConnection, insert
 from bot.store.rows import Reads, in_repo, load, values
 from bot.store.tables import audit, repos
 
@@ -55,9 +56,12 @@ class Audit(Reads):
             .order_by(audit.c.at.desc(), audit.c.seq.desc())
             .limit(query.limit)
         )
-        async with self._db.read() as conn:
-            found = (await conn.execute(chosen)).mappings().all()
-        return tuple(Audited(load(AuditEntry, row), row["repo"]) for row in found)
+
+        async def work(conn: DbConnection) -> tuple[Audited, ...]:
+            found = (await conn.execute(chosen)).mappings()
+            return tuple(Audited(load(AuditEntry, row), row["repo"]) for row in found)
+
+        return await self._db.read(work)
 
     async def prune(self, before: datetime, *, limit: int) -> int:
         """Delete decisions older than ``before``, ``limit`` at most; return how many."""
@@ -66,16 +70,27 @@ class Audit(Reads):
         return (await self._db.write(lambda conn: conn.execute(gone))).rowcount
 
 
-async def add_audit(conn: AsyncConnection, entries: Iterable[AuditEntry]) -> None:
+async def add_audit(conn: DbConnection, entries: Iterable[AuditEntry]) -> None:
     """Write decisions. The bot's own decision about a commit is written only once."""
     for entry in entries:
         if entry.who != BY_ITSELF or not await _is_written(conn, entry):
             await conn.execute(insert(conn, audit), values(entry))
 
 
-async def _is_written(conn: AsyncConnection, entry: AuditEntry) -> bool:
-    same = [audit.c[name] == getattr(entry, name) for name in _SAME]  # None: IS NULL
-    return bool(await conn.scalar(select(exists().where(*same))))
+async def _is_written(conn: DbConnection, entry: AuditEntry) -> bool:
+    same = {name: getattr(entry, name) for name in _SAME}
+    unknown = frozenset(name for name in _SAME if same[name] is None)
+    return bool(await conn.scalar(_written(unknown), same))
+
+
+@cache
+def _written(unknown: frozenset[str]) -> Select[Any]:
+    """Return the query whether there is such an entry; the ``unknown`` columns are NULL."""
+    same = [
+        audit.c[name].is_(None) if name in unknown else audit.c[name] == bindparam(name)
+        for name in _SAME
+    ]
+    return select(exists().where(*same))
 
 
 def _where(query: AuditQuery) -> list[ColumnElement[bool]]:

@@ -1,18 +1,20 @@
 """Making and bumping check and reply rows, inside the transactions of others."""
 
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, func, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import ColumnElement, Select, Update, case, func, select, update
+from sqlalchemy.sql.dml import ReturningInsert
 
 from bot.core.github.events import InstallationEvent
-from bot.core.model.ids import RunId
+from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.runs import Run, State
 from bot.core.model.views import GateDue, Proposal, Reply
 from bot.core.planning.plan import RepublishCheck
-from bot.store.database import NewId, insert
-from bot.store.leases import FREE
+from bot.store.database import DbConnection, Insert, NewId, insert
+from bot.store.leases import FREE, Lease, held_parameters, still_held
+from bot.store.prepared import prepared
 from bot.store.rows import moment
 from bot.store.tables import checks, pulls, replies, reply_runs, repos, runs
 
@@ -22,7 +24,7 @@ _GATE = "ascend-ci"  # the name of a gate whose policy can't be read
 _INHERITED = ("repo_id", "sha", "name", "run_id", "number", "closed")
 
 
-async def add_run_check(conn: AsyncConnection, run: Run, now: datetime) -> None:
+async def add_run_check(conn: DbConnection, run: Run, now: datetime) -> None:
     """Make a run's check row, due now; its external id is the run's own."""
     named = {"run_id": run.id, "name": f"Ascend / {run.suite}", "number": run.number or 0}
     await conn.execute(insert(conn, checks), _row(run, run.id, now) | named)
@@ -33,29 +35,30 @@ def _row(its: Run | GateDue | Proposal, external_id: str, now: datetime) -> dict
     return {"external_id": external_id, **where, "due": now, "touched_at": now}
 
 
-async def touch_gate(conn: AsyncConnection, gate: GateDue, now: datetime, new_id: NewId) -> None:
+async def touch_gate(conn: DbConnection, gate: GateDue, now: datetime, new_id: NewId) -> None:
     """Make the gate of a commit, or bump it if it exists.
 
     A closed gate is never made.
     """
-    current = (checks.c.repo_id == gate.repo_id) & (checks.c.sha == gate.sha) & _gate_row()
-    change = update(checks).where(current).values({**_bumped(now), **_gate_values(gate)})
+    current = _gate_at(gate.repo_id, gate.sha)
     if gate.closed:
         await _close_gate(conn, current, gate, now)
         return
     row = {**_row(gate, new_id(now), now), "name": _GATE, **_gate_values(gate)}
-    made = await conn.execute(
-        insert(conn, checks)
-        .on_conflict_do_nothing(index_elements=["repo_id", "sha"], index_where=_gate_row())
-        .returning(checks.c.external_id),
-        row,
-    )
+    made = await conn.execute(_put_gate(insert(conn, checks)), row)
     if made.first() is None:
+        change = update(checks).where(current).values({**_bumped(now), **_gate_values(gate)})
         await conn.execute(change)
 
 
+@cache
+def _put_gate(query: Insert) -> ReturningInsert[Any]:
+    one = query.on_conflict_do_nothing(index_elements=["repo_id", "sha"], index_where=_gate_row())
+    return one.returning(checks.c.external_id)
+
+
 async def _close_gate(
-    conn: AsyncConnection, current: ColumnElement[bool], gate: GateDue, now: datetime
+    conn: DbConnection, current: ColumnElement[bool], gate: GateDue, now: datetime
 ) -> None:
     """Close the gate of a commit that a pull request left; with another one it is looked at anew.
 
@@ -71,11 +74,15 @@ async def _close_gate(
     await conn.execute(change)
 
 
-async def add_proposal(conn: AsyncConnection, proposal: Proposal, now: datetime) -> None:
+async def add_proposal(conn: DbConnection, proposal: Proposal, now: datetime) -> None:
     """Make the check of a proposed policy, due now; the same proposal is shown once."""
     named = {"name": f"{proposal.gate} policy", "number": proposal.number, "proposal": proposal}
     row = _row(proposal, proposal.key, now) | named
     await conn.execute(insert(conn, checks).on_conflict_do_nothing(), row)
+
+
+def _gate_at(repo_id: RepoId, sha: Sha) -> ColumnElement[bool]:
+    return (checks.c.repo_id == repo_id) & (checks.c.sha == sha) & _gate_row()
 
 
 def _gate_row() -> ColumnElement[bool]:
@@ -102,25 +109,48 @@ def _bumped(now: datetime) -> dict[str, Any]:
     }
 
 
-async def bump_state(conn: AsyncConnection, run: Run, now: datetime) -> None:
+async def bump_state(conn: DbConnection, run: Run, now: datetime) -> None:
     """Show a run's new state at once; its commit's gate too when the run ended, else with time."""
-    shown = (checks.c.run_id == run.id) & checks.c.retired_at.is_(None)
-    gate = (checks.c.repo_id == run.repo_id) & (checks.c.sha == run.sha) & _gate_row()
-    await conn.execute(update(checks).where(shown).values(_bumped(now)))
+    await conn.execute(*_bump_run(run.id, now))
     sums_up = run.outcome or run.state is State.NEEDS_APPROVAL  # the gate's own conclusion
-    if sums_up:
-        await conn.execute(update(checks).where(gate).values(_bumped(now)))
-    else:
-        await _bump_later(conn, gate, now)
+    bump = _bump_gate if sums_up else _bump_gate_later
+    await conn.execute(*bump(run.repo_id, run.sha, now))
 
 
-async def bump_progress(conn: AsyncConnection, run_id: str, now: datetime) -> None:
+@prepared
+def _bump_run(run_id: RunId, now: datetime) -> Update:
+    return update(checks).where(_of_run(run_id)).values(_bumped(now))
+
+
+def _of_run(run_id: RunId) -> ColumnElement[bool]:
+    return (checks.c.run_id == run_id) & checks.c.retired_at.is_(None)
+
+
+@prepared
+def _bump_gate(repo_id: RepoId, sha: Sha, now: datetime) -> Update:
+    return update(checks).where(_gate_at(repo_id, sha)).values(_bumped(now))
+
+
+@prepared
+def _bump_gate_later(repo_id: RepoId, sha: Sha, now: datetime) -> Update:
+    return _bump_later(_gate_at(repo_id, sha), now)
+
+
+@prepared
+def _bump_run_later(run_id: RunId, now: datetime) -> Update:
+    return _bump_later(_of_run(run_id), now)
+
+
+async def bump_progress(conn: DbConnection, run_id: RunId, now: datetime) -> None:
     """Make a run's progress due when its interval allows; an earlier due time stays."""
-    await _bump_later(conn, (checks.c.run_id == run_id) & checks.c.retired_at.is_(None), now)
+    await conn.execute(*_bump_run_later(run_id, now))
 
 
-async def _bump_later(conn: AsyncConnection, row: ColumnElement[bool], now: datetime) -> None:
-    """Show a row anew when its interval allows; what GitHub refuses waits for a new state."""
+def _bump_later(row: ColumnElement[bool], now: datetime) -> Update:
+    """Return the update that shows a row anew when its interval allows.
+
+    What GitHub refuses waits for a new state.
+    """
     tried = checks.c.due.is_not(None) | (checks.c.refusals == 0)
     interval = case((checks.c.progress_from > now, checks.c.progress_from), else_=moment(now))
     change = {
@@ -128,27 +158,34 @@ async def _bump_later(conn: AsyncConnection, row: ColumnElement[bool], now: date
         "due": func.coalesce(checks.c.due, interval),
         "touched_at": now,
     }
-    await conn.execute(update(checks).where(row, tried).values(change))
+    return update(checks).where(row, tried).values(change)
 
 
-async def bump_links(
-    conn: AsyncConnection, row: ColumnElement[bool], github_id: int, now: datetime
-) -> None:
+async def bump_links(conn: DbConnection, lease: Lease, github_id: int, now: datetime) -> None:
     """Link a run's new check run: in replies at once, in its gate when the interval allows.
 
     Call it before the row gets its id: a row that has this id is linked already.
     """
-    new = (row, checks.c.github_id.is_distinct_from(github_id), checks.c.run_id.is_not(None))
-    found = (await conn.execute(select(checks).where(*new))).mappings().first()
+    query, asked = _not_linked(github_id)
+    held = held_parameters(lease, lease.key)
+    found = (await conn.execute(query, {**asked, **held})).first()
     if found is None:
         return
-    await _bump_listing(conn, found["run_id"], now)
-    gate = (checks.c.repo_id == found["repo_id"]) & (checks.c.sha == found["sha"]) & _gate_row()
-    await _bump_later(conn, gate, now)
+    run_id, repo_id, sha = found
+    await _bump_listing(conn, run_id, now)
+    await conn.execute(*_bump_gate_later(repo_id, sha, now))
+
+
+@prepared
+def _not_linked(github_id: int) -> Select[Any]:
+    """Return the query of the run of a leased row that does not have GitHub's id yet."""
+    new = checks.c.github_id.is_distinct_from(github_id) & checks.c.run_id.is_not(None)
+    mine = still_held(checks, checks.c.external_id)
+    return select(checks.c.run_id, checks.c.repo_id, checks.c.sha).where(mine, new)
 
 
 async def replace_check(
-    conn: AsyncConnection, where: ColumnElement[bool], now: datetime, new_id: NewId, remark: str
+    conn: DbConnection, where: ColumnElement[bool], now: datetime, new_id: NewId, remark: str
 ) -> None:
     """Retire a check: a new row with a new external id takes its place, due now."""
     retire = (
@@ -164,7 +201,7 @@ async def replace_check(
 
 
 async def republish_check(
-    conn: AsyncConnection, republish: RepublishCheck, now: datetime, new_id: NewId
+    conn: DbConnection, republish: RepublishCheck, now: datetime, new_id: NewId
 ) -> None:
     """Publish an ended check again; GitHub shows an open one correctly.
 
@@ -184,7 +221,7 @@ def _of_latest_attempt(run_id: RunId) -> ColumnElement[bool]:
     return checks.c.run_id == latest.scalar_subquery()
 
 
-async def retry_refused(conn: AsyncConnection, changed: InstallationEvent, now: datetime) -> None:
+async def retry_refused(conn: DbConnection, changed: InstallationEvent, now: datetime) -> None:
     """Show at once what was refused: the suspended installation may have been the reason."""
     ours = select(repos.c.id).where(
         repos.c.active, repos.c.installation_id == changed.installation_id
@@ -194,7 +231,7 @@ async def retry_refused(conn: AsyncConnection, changed: InstallationEvent, now: 
         await conn.execute(update(table).where(refused).values(refusals=0, due=now))
 
 
-async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:
+async def put_reply(conn: DbConnection, reply: Reply, now: datetime) -> None:
     """Make a reply, or change its text; it is due now."""
     due = {"head": reply.head, "receipt_missing": reply.receipt_missing, "due": now}
     where = {"comment_id": reply.comment_id, "repo_id": reply.repo_id, "number": reply.number}
@@ -217,7 +254,7 @@ async def put_reply(conn: AsyncConnection, reply: Reply, now: datetime) -> None:
 
 
 async def bump_replies(
-    conn: AsyncConnection, run_id: str, successor: str | None, now: datetime
+    conn: DbConnection, run_id: str, successor: str | None, now: datetime
 ) -> None:
     """Show a run's end in the replies that list it; its successor takes its row there."""
     await _bump_listing(conn, run_id, now)
@@ -227,10 +264,12 @@ async def bump_replies(
         )
 
 
-async def _bump_listing(conn: AsyncConnection, run_id: str, now: datetime) -> None:
+async def _bump_listing(conn: DbConnection, run_id: str, now: datetime) -> None:
+    await conn.execute(*_bump_replies_of(run_id, now))
+
+
+@prepared
+def _bump_replies_of(run_id: str, now: datetime) -> Update:
     listing = select(reply_runs.c.comment_id).where(reply_runs.c.run_id == run_id)
-    await conn.execute(
-        update(replies)
-        .where(replies.c.comment_id.in_(listing))
-        .values(want_version=replies.c.want_version + 1, due=now)
-    )
+    changed = {"want_version": replies.c.want_version + 1, "due": now}
+    return update(replies).where(replies.c.comment_id.in_(listing)).values(changed)

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, RowMapping, Select, case, exists, select, tuple_
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Column, ColumnElement, RowMapping, Select, case, exists, select, tuple_
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RepoId, RunId, Sha
@@ -22,9 +21,11 @@ from bot.core.model.views import GateView, Proposal, SuiteView
 from bot.core.planning.shared import weigh
 from bot.ports.wake import Topic
 from bot.store.check_rows import bump_links, replace_check
+from bot.store.database import DbConnection
 from bot.store.leases import Lease, claim_parameters, claim_statement, held, lease_of
+from bot.store.prepared import prepared
 from bot.store.published import Published, due_now
-from bot.store.rows import load_all, load_by_run, load_repos, load_runs, moment, shas_in
+from bot.store.rows import load_by_run, load_found, load_repos, moment, oldest_first, runs_of_ids
 from bot.store.tables import approvals, checks, pulls, rayjobs, repos, run_events, runs, selections
 
 Item = TypeVar("Item")
@@ -101,7 +102,7 @@ class Checks(Published):
         """Claim due checks: gates and ends first, then creations, then progress."""
         asked = claim_parameters(owner, now, lease_s=lease_s, limit=limit)
 
-        async def work(conn: AsyncConnection) -> tuple[DueCheck, ...]:
+        async def work(conn: DbConnection) -> tuple[DueCheck, ...]:
             rows = (await conn.execute(_claim(), asked)).mappings().all()
             rows = sorted(rows, key=lambda row: (row["due"], row["external_id"]))
             return tuple(sorted(await _due_checks(conn, rows), key=_rank))
@@ -133,8 +134,8 @@ class Checks(Published):
             progress_from=now + PROGRESS_EVERY,
         )
 
-        async def work(conn: AsyncConnection) -> None:
-            await bump_links(conn, self._key(lease) & held(checks, lease), github_id, now)
+        async def work(conn: DbConnection) -> None:
+            await bump_links(conn, lease, github_id, now)
             await conn.execute(change)
 
         await self._db.write(work)
@@ -153,8 +154,8 @@ class Checks(Published):
             .order_by(checks.c.retired_at.is_not(None), checks.c.touched_at.desc())
             .limit(1)
         )
-        async with self._db.read() as conn:
-            return await conn.scalar(query)
+        number: int | None = await self._db.read(lambda conn: conn.scalar(query))
+        return number
 
 
 def _rank(due: DueCheck) -> int:
@@ -164,7 +165,7 @@ def _rank(due: DueCheck) -> int:
     return 1 if due.github_id is None else 2
 
 
-async def _due_checks(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tuple[DueCheck, ...]:
+async def _due_checks(conn: DbConnection, rows: Sequence[RowMapping]) -> tuple[DueCheck, ...]:
     if not rows:
         return ()
     known = await load_repos(conn, {row["repo_id"] for row in rows})
@@ -191,27 +192,30 @@ async def _due_checks(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tupl
     )
 
 
-async def _suite_views(conn: AsyncConnection, run_ids: set[str]) -> dict[str, SuiteView]:
+async def _suite_views(conn: DbConnection, run_ids: set[str]) -> dict[str, SuiteView]:
     if not run_ids:
         return {}
     story = await load_by_run(conn, RunEvent, run_events, run_ids)
     jobs = await load_by_run(conn, RayJob, rayjobs, run_ids)
     return {
         run.id: SuiteView(run, story.get(run.id, ()), jobs.get(run.id, ()))
-        for run in await load_runs(conn, runs.c.id.in_(run_ids))
+        for run in await load_found(conn, Run, *runs_of_ids(tuple(run_ids)))
     }
 
 
-async def check_ids(conn: AsyncConnection, run_ids: Iterable[str]) -> dict[str, int]:
+async def check_ids(conn: DbConnection, run_ids: Iterable[str]) -> dict[str, int]:
     """Return GitHub's id of the check run that shows each run, where there is one."""
-    found = await conn.execute(
-        select(checks.c.run_id, checks.c.github_id).where(
-            checks.c.run_id.in_(list(run_ids)),
-            checks.c.retired_at.is_(None),
-            checks.c.github_id.is_not(None),
-        )
-    )
+    found = (await conn.execute(*_shown(tuple(run_ids)))).all()
     return {row.run_id: row.github_id for row in found}
+
+
+@prepared
+def _shown(run_ids: Sequence[str]) -> Select[Any]:
+    return select(checks.c.run_id, checks.c.github_id).where(
+        checks.c.run_id.in_(run_ids),
+        checks.c.retired_at.is_(None),
+        checks.c.github_id.is_not(None),
+    )
 
 
 def _grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> dict[Any, tuple[Item, ...]]:
@@ -222,20 +226,16 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> dict[Any
 
 
 async def _gate_views(
-    conn: AsyncConnection, rows: Sequence[RowMapping], known: Mapping[RepoId, Repo]
+    conn: DbConnection, rows: Sequence[RowMapping], known: Mapping[RepoId, Repo]
 ) -> dict[str, GateView]:
     """Load the rows behind the gates of many commits, with one query for each table."""
     if not rows:
         return {}
-    commits: set[Commit] = {(row["repo_id"], row["sha"]) for row in rows}
-    here = [tuple(commit) for commit in commits]
-    at_head = tuple_(pulls.c.repo_id, pulls.c.head_sha).in_(here)
-    heads = await load_all(conn, Pull, pulls, at_head, pulls.c.open, order=[pulls.c.number])
-    here_chosen, by_number = shas_in(selections, commits), [selections.c.number]
-    chosen = await load_all(conn, StoredSelection, selections, here_chosen, order=by_number)
-    found = await load_runs(conn, shas_in(runs, commits))
-    by_time, approved_here = [approvals.c.at, approvals.c.by_id], shas_in(approvals, commits)
-    granted = await load_all(conn, Approval, approvals, approved_here, order=by_time)
+    commits: list[Commit] = list({(row["repo_id"], row["sha"]) for row in rows})
+    heads = await load_found(conn, Pull, *_heads_at(commits))
+    chosen = await load_found(conn, StoredSelection, *_selections_at(commits))
+    found = await load_found(conn, Run, *_runs_at(commits))
+    granted = await load_found(conn, Approval, *_approvals_at(commits))
     shown = await check_ids(conn, (run.id for run in found))
     pulls_at = _grouped(heads, lambda pull: (pull.repo_id, pull.head_sha))
     selected = _grouped(chosen, _commit)
@@ -258,6 +258,33 @@ async def _gate_views(
         )
 
     return {row["external_id"]: view(row) for row in rows}
+
+
+def _at(repo_id: Column[Any], sha: Column[Any], commits: Sequence[Commit]) -> ColumnElement[bool]:
+    return tuple_(repo_id, sha).in_(commits)
+
+
+@prepared
+def _heads_at(commits: Sequence[Commit]) -> Select[Any]:
+    here = _at(pulls.c.repo_id, pulls.c.head_sha, commits)
+    return select(pulls).where(here, pulls.c.open).order_by(pulls.c.number)
+
+
+@prepared
+def _selections_at(commits: Sequence[Commit]) -> Select[Any]:
+    here = _at(selections.c.repo_id, selections.c.sha, commits)
+    return select(selections).where(here).order_by(selections.c.number)
+
+
+@prepared
+def _runs_at(commits: Sequence[Commit]) -> Select[Any]:
+    return oldest_first(_at(runs.c.repo_id, runs.c.sha, commits))
+
+
+@prepared
+def _approvals_at(commits: Sequence[Commit]) -> Select[Any]:
+    here = _at(approvals.c.repo_id, approvals.c.sha, commits)
+    return select(approvals).where(here).order_by(approvals.c.at, approvals.c.by_id)
 
 
 def _commit(item: Run | StoredSelection | Approval) -> Commit:

@@ -1,30 +1,32 @@
 """Engines and transactions: one writer beside readers on SQLite, a pool on PostgreSQL."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import sqlite3
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Connection, Table, event
+from sqlalchemy import Connection, Executable, Row, ScalarResult, Select, Table
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import Dialect, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from bot.ports.wake import Wake
+from bot.store.sqlite import Rows, SqliteFile
 from bot.store.trouble import TroubleLog, is_outside, sqlstate
 
 Answer = TypeVar("Answer")
+Found = TypeVar("Found")
 NewId = Callable[[datetime], str]
 Insert = postgresql.Insert | sqlite.Insert
+Query = Select[*tuple[Any, ...]]
+AnyRow = Row[*tuple[Any, ...]]
 
-# How long a statement waits for another process that writes to the same SQLite file.
-# GitHub gives a webhook up after 10 s.
-_BUSY_MS = 5_000
-_READERS = 4
 # Connections of one process; 100 is PostgreSQL's default limit for all replicas together.
 _POOL = 8
 # A deadlock's victim is run again: the other one has gone on by then.
@@ -37,8 +39,8 @@ def refusals() -> tuple[type[Exception], ...]:
     try:
         import asyncpg  # type: ignore[import-untyped]  # noqa: PLC0415  an extra
     except ModuleNotFoundError:
-        return (DBAPIError,)
-    return (DBAPIError, asyncpg.PostgresError)
+        return (DBAPIError, sqlite3.Error)
+    return (DBAPIError, sqlite3.Error, asyncpg.PostgresError)
 
 
 def is_sqlite(url: str) -> bool:
@@ -46,32 +48,30 @@ def is_sqlite(url: str) -> bool:
     return make_url(url).get_backend_name() == "sqlite"
 
 
-def sqlite_engine(url: str, *, begin: str, connections: int) -> AsyncEngine:
-    """Return an engine whose transactions open with ``begin``.
+class DbConnection(Protocol):
+    """A connection, as a transaction's work sees it."""
 
-    The driver opens none by itself (``isolation_level`` None): it would open too late for a
-    reader's snapshot, and as a reader before a write.
-    """
-    engine = create_async_engine(
-        url, pool_size=connections, max_overflow=0, pool_reset_on_return=None, pool_timeout=30
-    )
+    @property
+    def dialect(self) -> Dialect:
+        """Return the database's dialect."""
 
-    def on_connect(connection: Any, _record: object) -> None:
-        connection.isolation_level = None
-        cursor = connection.cursor()
-        for pragma in (f"busy_timeout={_BUSY_MS}", "synchronous=FULL", "foreign_keys=ON"):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
+    async def execute(self, statement: Executable, parameters: Any = None) -> Rows:
+        """Execute a statement; its rows must be read inside the transaction."""
 
-    def on_begin(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+    async def scalar(self, statement: Executable, parameters: Any = None) -> Any:
+        """Return the first column of the first row, None without a row."""
 
-    event.listen(engine.sync_engine, "connect", on_connect)
-    event.listen(engine.sync_engine, "begin", on_begin)
-    return engine
+    async def scalars(self, statement: Executable, parameters: Any = None) -> ScalarResult[Any]:
+        """Return the first column of each row."""
+
+    async def run_sync(self, work: Callable[[Connection], Found]) -> Found:
+        """Give SQLAlchemy's connection to work that does not await."""
 
 
-def insert(conn: AsyncConnection, table: Table) -> Insert:
+Work = Callable[[DbConnection], Coroutine[Any, Any, Answer]]
+
+
+def insert(conn: DbConnection, table: Table) -> Insert:
     """Return an insert that knows ``ON CONFLICT``, in the database's own dialect."""
     return _insert(table, postgres=is_postgres(conn))
 
@@ -81,28 +81,56 @@ def _insert(table: Table, *, postgres: bool) -> Insert:
     return postgresql.insert(table) if postgres else sqlite.insert(table)
 
 
-def is_postgres(conn: AsyncConnection) -> bool:
+def is_postgres(conn: DbConnection) -> bool:
     """Return True if the database can lock single rows."""
     return conn.dialect.name == "postgresql"
 
 
-class Database:
-    """Opens transactions; the one place where database errors become ``DatabaseTrouble``."""
+async def all_rows(
+    conn: DbConnection, query: Select[*tuple[Any, ...]]
+) -> tuple[Row[*tuple[Any, ...]], ...]:
+    """Return the rows of a query."""
+    return tuple(await conn.execute(query))
+
+
+async def all_scalars(
+    conn: DbConnection, query: Query, parameters: dict[str, Any] | None = None
+) -> tuple[Any, ...]:
+    """Return the first column of each row of a query."""
+    return tuple(await conn.scalars(query, parameters))
+
+
+class _PostgresPool:
+    """Connections to a server."""
 
     def __init__(self, url: str) -> None:
+        self._engine = create_async_engine(url, pool_size=_POOL, max_overflow=0)
+        self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._turn = asyncio.Semaphore(_POOL)
+
+    async def read(self, work: Work[Answer]) -> Answer:
+        async with self._reader.connect() as conn:
+            return await work(conn)
+
+    async def write(self, work: Work[Answer]) -> Answer:
+        async with self._turn, self._engine.begin() as conn:
+            return await work(conn)
+
+    async def close(self) -> None:
+        await self._engine.dispose()
+
+
+class Database:
+    """Runs transactions; the one place where database errors become ``DatabaseTrouble``."""
+
+    def __init__(self, url: str, executor: Executor | None = None) -> None:
+        """``executor`` runs SQLite's transactions; without one they have threads of their own."""
         self.url = url
         self.trouble = TroubleLog()
         self._unreachable = refusals()
         self.transactions = 0
         """Write transactions committed so far."""
-        if is_sqlite(url):
-            self._writer = sqlite_engine(url, begin="BEGIN IMMEDIATE", connections=1)
-            self._reader = sqlite_engine(url, begin="BEGIN", connections=_READERS)
-            self._turn: asyncio.Semaphore = asyncio.Semaphore(1)
-        else:
-            self._writer = create_async_engine(url, pool_size=_POOL, max_overflow=0)
-            self._reader = self._writer.execution_options(isolation_level="AUTOCOMMIT")
-            self._turn = asyncio.Semaphore(_POOL)
+        self._opened = SqliteFile(url, executor) if is_sqlite(url) else _PostgresPool(url)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -120,34 +148,29 @@ class Database:
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._writer.dispose()
-        await self._reader.dispose()
+        await self._opened.close()
 
-    @asynccontextmanager
-    async def read(self) -> AsyncIterator[AsyncConnection]:
-        """Open a connection for reading; on SQLite one snapshot."""
+    async def read(self, work: Work[Answer]) -> Answer:
+        """Run ``work`` that only reads; on SQLite it sees one snapshot."""
         with self._translated():
-            async with self._reader.connect() as conn:
-                yield conn
+            answer = await self._opened.read(work)
         self.trouble.worked()
+        return answer
 
-    async def write(self, work: Callable[[AsyncConnection], Awaitable[Answer]]) -> Answer:
+    async def write(self, work: Work[Answer]) -> Answer:
         """Run ``work`` in one transaction and commit; a deadlock's victim is run again."""
         for tries_after in reversed(range(_TRIES)):
             try:
                 with self._translated():
-                    return await self._once(work)
+                    answer = await self._opened.write(work)
             except DBAPIError as error:
                 if tries_after == 0 or sqlstate(error.orig) not in {_DEADLOCK, _SERIALIZATION}:
                     raise
+            else:
+                self.transactions += 1
+                self.trouble.wrote()
+                return answer
         raise AssertionError
-
-    async def _once(self, work: Callable[[AsyncConnection], Awaitable[Answer]]) -> Answer:
-        async with self._turn, self._writer.begin() as conn:
-            answer = await work(conn)
-        self.transactions += 1
-        self.trouble.wrote()
-        return answer
 
 
 class Part:

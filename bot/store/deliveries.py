@@ -5,14 +5,13 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Update, exists, func, select, text, tuple_, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.deliveries import Delivery
 from bot.ports.wake import Topic, Wake
 from bot.store import leases
 from bot.store.columns import EPOCH
-from bot.store.database import Database, NewId, Part, is_postgres
+from bot.store.database import Database, DbConnection, NewId, Part, is_postgres
 from bot.store.group_commit import GroupCommit
 from bot.store.rows import load
 from bot.store.tables import deliveries
@@ -95,7 +94,7 @@ class Deliveries(Part):
         """Claim the oldest due delivery of up to ``limit`` subjects without a claimed one."""
         asked = leases.claim_parameters(owner, now, lease_s=lease_s, limit=limit)
 
-        async def work(conn: AsyncConnection) -> tuple[tuple[leases.Lease, Delivery], ...]:
+        async def work(conn: DbConnection) -> tuple[tuple[leases.Lease, Delivery], ...]:
             if is_postgres(conn):
                 await conn.execute(select(func.pg_advisory_xact_lock(_CLAIM_LOCK)))
             rows = (await conn.execute(_claim(), asked)).mappings().all()
@@ -126,15 +125,18 @@ class Deliveries(Part):
     async def known_guids(self, guids: tuple[str, ...]) -> frozenset[str]:
         """Return those of the deliveries that are stored."""
         known: set[str] = set()
-        async with self._db.read() as conn:
+
+        async def work(conn: DbConnection) -> frozenset[str]:
             for start in range(0, len(guids), _CHUNK):
                 part = guids[start : start + _CHUNK]
                 query = select(deliveries.c.guid).where(deliveries.c.guid.in_(part))
                 known.update(await conn.scalars(query))
-        return frozenset(known)
+            return frozenset(known)
+
+        return await self._db.read(work)
 
 
-async def finish_delivery(conn: AsyncConnection, lease: leases.Lease, note: str) -> bool:
+async def finish_delivery(conn: DbConnection, lease: leases.Lease, note: str) -> bool:
     """Mark a claimed delivery done, and drop its body; False: the lease was lost."""
     row = {"state": "done", "note": note, "body": None, **leases.FREE}
     done = await conn.execute(_finish(), {**row, **leases.held_parameters(lease, int(lease.key))})

@@ -5,10 +5,10 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import Select, select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.ports.wake import Topic
 from bot.store.checks import due_checks
+from bot.store.database import DbConnection
 from bot.store.deliveries import due_deliveries
 from bot.store.leases import AT
 from bot.store.rayjobs import due_rayjobs
@@ -30,7 +30,7 @@ def _statement() -> Select[Any]:
     return select(*(there.label(topic) for topic, there in found.items()))
 
 
-async def read_due(conn: AsyncConnection, now: datetime) -> tuple[Topic, ...]:
+async def read_due(conn: DbConnection, now: datetime) -> tuple[Topic, ...]:
     """Return the topics whose loops would claim something now."""
     row = (await conn.execute(_statement(), {AT.key: now})).mappings().one()
     return tuple(topic for topic in Topic if row[topic])

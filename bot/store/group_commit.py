@@ -6,11 +6,10 @@ from functools import cache
 from typing import Any
 
 import structlog
-from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningInsert
 
 from bot.ports.errors import Transient
-from bot.store.database import Database, Insert, insert
+from bot.store.database import Database, DbConnection, Insert, insert
 from bot.store.tables import deliveries
 
 log = structlog.get_logger()
@@ -69,7 +68,7 @@ class GroupCommit:
                 _fail([waiting], error)
 
     async def _store(self, batch: list[_Waiting]) -> None:
-        async def work(conn: AsyncConnection) -> set[str]:
+        async def work(conn: DbConnection) -> set[str]:
             query = _put(insert(conn, deliveries))
             return set(await conn.scalars(query, [waiting.row for waiting in batch]))
 

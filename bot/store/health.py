@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Table, delete, func, select, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
 from bot.core.runs.offline import OfflineLabel
 from bot.ports.errors import DatabaseTrouble
 from bot.ports.wake import Wake
-from bot.store.database import Database, NewId, Part, insert, is_postgres
+from bot.store.database import Database, DbConnection, NewId, Part, insert, is_sqlite
 from bot.store.migrate import head_revision, revision
 from bot.store.rows import OPEN_RUN
 from bot.store.tables import checks, deliveries, probes, runs
@@ -48,27 +47,11 @@ class HealthReads(Part):
 
     async def counts(self, now: datetime) -> Health:
         """Count rows. Done runs are not counted: there are too many."""
-        async with self._db.read() as conn:
-            waiting = text("state = 'new'")
-            oldest = await conn.scalar(select(func.min(deliveries.c.received_at)).where(waiting))
-            states = await conn.execute(
-                select(runs.c.state, func.count()).where(OPEN_RUN).group_by(runs.c.state)
-            )
-            return Health(
-                deliveries_waiting=await _count(conn, deliveries, waiting),
-                deliveries_parked=await _count(conn, deliveries, text("state = 'parked'")),
-                oldest_delivery_s=(now - oldest).total_seconds() if oldest else None,
-                runs_by_state={str(state): count for state, count in states},
-                checks_behind=await _count(conn, checks, checks.c.due <= now),
-                checks_refused=await _count(conn, checks, text("refusals > 0")),
-                last_delivery_at=await conn.scalar(select(func.max(deliveries.c.received_at))),
-                offline=await read_offline_labels(conn, now),
-            )
+        return await self._db.read(lambda conn: _health(conn, now))
 
     async def migrated(self) -> bool:
         """Return True if the database has the newest schema."""
-        async with self._db.read() as conn:
-            return await revision(conn) == head_revision()
+        return await self._db.read(revision) == head_revision()
 
     async def problem(self, now: datetime) -> str:
         """Return what is wrong with the database, "" if it takes a write.
@@ -93,12 +76,29 @@ class HealthReads(Part):
 
     async def clock_skew_s(self, now: datetime) -> float:
         """Return database time minus ``now``, in seconds (0 for SQLite)."""
-        async with self._db.read() as conn:
-            if not is_postgres(conn):
-                return 0.0
-            there = await conn.scalar(text("SELECT clock_timestamp()"))
+        if is_sqlite(self._db.url):
+            return 0.0
+        there = await self._db.read(lambda conn: conn.scalar(text("SELECT clock_timestamp()")))
         return float((there - now).total_seconds())
 
 
-async def _count(conn: AsyncConnection, table: Table, where: Any) -> int:
+async def _health(conn: DbConnection, now: datetime) -> Health:
+    waiting = text("state = 'new'")
+    oldest = await conn.scalar(select(func.min(deliveries.c.received_at)).where(waiting))
+    states = await conn.execute(
+        select(runs.c.state, func.count()).where(OPEN_RUN).group_by(runs.c.state)
+    )
+    return Health(
+        deliveries_waiting=await _count(conn, deliveries, waiting),
+        deliveries_parked=await _count(conn, deliveries, text("state = 'parked'")),
+        oldest_delivery_s=(now - oldest).total_seconds() if oldest else None,
+        runs_by_state={str(state): count for state, count in states},
+        checks_behind=await _count(conn, checks, checks.c.due <= now),
+        checks_refused=await _count(conn, checks, text("refusals > 0")),
+        last_delivery_at=await conn.scalar(select(func.max(deliveries.c.received_at))),
+        offline=await read_offline_labels(conn, now),
+    )
+
+
+async def _count(conn: DbConnection, table: Table, where: Any) -> int:
     return int(await conn.scalar(select(func.count()).select_from(table).where(where)) or 0)

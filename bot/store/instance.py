@@ -17,7 +17,7 @@ from sqlalchemy import text, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from bot.store.database import Database, is_sqlite
+from bot.store.database import Database, DbConnection, is_sqlite
 from bot.store.leases import FREE
 from bot.store.tables import metadata
 
@@ -72,7 +72,7 @@ async def _is_mine(conn: AsyncConnection, name: str) -> bool:
 async def _free(db: Database, owners: str) -> None:
     """Free the rows that owners with this beginning leased ("": any owner)."""
 
-    async def work(conn: AsyncConnection) -> None:
+    async def work(conn: DbConnection) -> None:
         for table in _LEASED:
             theirs = table.c.lease_owner.startswith(owners, autoescape=True)
             leased = table.c.lease_owner != ""

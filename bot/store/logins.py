@@ -1,10 +1,9 @@
 """The accounts that the logins of policies stood for when they were first read."""
 
 from sqlalchemy import delete, select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
-from bot.store.database import Part, insert
+from bot.store.database import DbConnection, Part, all_rows, insert
 from bot.store.tables import listed_logins
 
 
@@ -15,8 +14,7 @@ class ListedLogins(Part):
         """Return the number of each login; 0 for one that nobody had."""
         here = (listed_logins.c.repo_id == repo_id) & (listed_logins.c.ref == ref)
         query = select(listed_logins.c.login, listed_logins.c.account_id).where(here)
-        async with self._db.read() as conn:
-            rows = (await conn.execute(query)).all()
+        rows = await self._db.read(lambda conn: all_rows(conn, query))
         return {row.login: row.account_id for row in rows}
 
     async def elsewhere(self, repo_id: RepoId, ref: str) -> dict[str, dict[str, int]]:
@@ -24,9 +22,8 @@ class ListedLogins(Part):
         others = (listed_logins.c.repo_id == repo_id) & (listed_logins.c.ref != ref)
         query = select(listed_logins).where(others).order_by(listed_logins.c.ref)
         found: dict[str, dict[str, int]] = {}
-        async with self._db.read() as conn:
-            for row in await conn.execute(query):
-                found.setdefault(row.ref, {})[row.login] = row.account_id
+        for row in await self._db.read(lambda conn: all_rows(conn, query)):
+            found.setdefault(row.ref, {})[row.login] = row.account_id
         return found
 
     async def bind(
@@ -40,7 +37,7 @@ class ListedLogins(Part):
         here = (listed_logins.c.repo_id == repo_id) & (listed_logins.c.ref == ref)
         gone = delete(listed_logins).where(here, listed_logins.c.login.not_in(listed))
 
-        async def work(conn: AsyncConnection) -> None:
+        async def work(conn: DbConnection) -> None:
             await conn.execute(gone)
             if rows:
                 await conn.execute(insert(conn, listed_logins).on_conflict_do_nothing(), rows)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from bot.ports.errors import DatabaseTrouble
-from bot.store.database import is_sqlite, refusals, sqlite_engine
+from bot.store.database import DbConnection, is_sqlite, refusals
+from bot.store.sqlite import SqliteFile
 from bot.store.trouble import problem_of, why_of
 
 if TYPE_CHECKING:
@@ -41,11 +42,15 @@ def head_revision() -> str | None:
     return ScriptDirectory.from_config(_config()).get_current_head()
 
 
-async def revision(conn: AsyncConnection) -> str | None:
+async def revision(conn: DbConnection) -> str | None:
     """Return the database's revision; None before the first migration."""
+    return await conn.run_sync(_revision)
+
+
+def _revision(connection: Connection) -> str | None:
     from alembic.migration import MigrationContext  # noqa: PLC0415  as above
 
-    return await conn.run_sync(lambda it: MigrationContext.configure(it).get_current_revision())
+    return MigrationContext.configure(connection).get_current_revision()
 
 
 async def migrate(url: str) -> None:
@@ -60,17 +65,14 @@ async def migrate(url: str) -> None:
         raise DatabaseTrouble(problem_of(error), why_of(error)) from error
 
 
-async def _upgrade(conn: AsyncConnection) -> None:
+def _upgrade(connection: Connection) -> None:
     """Run the migrations that the database lacks; mostly there are none."""
     from alembic import command  # noqa: PLC0415  as above
 
-    def run(connection: Connection) -> None:
+    if _revision(connection) != head_revision():
         config = _config()
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
-
-    if await revision(conn) != head_revision():
-        await conn.run_sync(run)
 
 
 @asynccontextmanager
@@ -90,12 +92,11 @@ async def _migrate_sqlite(url: str) -> None:
     async with _file_lock(database.with_name(database.name + ".lock")):
         await asyncio.to_thread(_switch_to_wal, database)
         _keep_private(database)
-        engine = sqlite_engine(url, begin="BEGIN IMMEDIATE", connections=1)
+        file = SqliteFile(url)
         try:
-            async with engine.begin() as conn:
-                await _upgrade(conn)
+            await file.write(lambda conn: conn.run_sync(_upgrade))
         finally:
-            await engine.dispose()
+            await file.close()
 
 
 def _switch_to_wal(database: Path) -> None:
@@ -117,6 +118,6 @@ async def _migrate_postgres(url: str) -> None:
     try:
         async with engine.begin() as conn:
             await conn.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _BOOT_LOCK})
-            await _upgrade(conn)
+            await conn.run_sync(_upgrade)
     finally:
         await engine.dispose()

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import delete, select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
 from bot.core.model.snapshot import Snapshot
@@ -12,9 +11,9 @@ from bot.core.planning.plan import AuditEntry
 from bot.core.queue.state import Pause
 from bot.ports.wake import Topic
 from bot.store.audit import add_audit
-from bot.store.database import Part, insert
+from bot.store.database import DbConnection, insert
 from bot.store.queue import lock_queue, poke_waiting
-from bot.store.rows import load, load_all, load_runs, values
+from bot.store.rows import Reads, load, load_runs, values
 from bot.store.tables import pauses, policies, queue, runs
 
 ALL = "all"
@@ -29,19 +28,18 @@ class KnownResources:
     snapshots: tuple[Snapshot, ...]
 
 
-class Pauses(Part):
+class Pauses(Reads):
     """Starts, ends and lists pauses."""
 
     async def in_force(self, now: datetime) -> tuple[Pause, ...]:
         """Return the pauses in force, oldest first."""
-        async with self._db.read() as conn:
-            found = await load_all(conn, Pause, pauses)
+        found = await self._all(Pause, pauses)
         return tuple(sorted((item for item in found if item.holds(now)), key=lambda item: item.at))
 
     async def start(self, pause: Pause, entry: AuditEntry) -> Pause | None:
         """Write a pause in place of the one on its resource, and return that one."""
 
-        async def work(conn: AsyncConnection) -> Pause | None:
+        async def work(conn: DbConnection) -> Pause | None:
             before = await _take_out(conn, pause.resource, pause.at)
             await conn.execute(insert(conn, pauses), values(pause))
             await add_audit(conn, (entry,))
@@ -55,7 +53,7 @@ class Pauses(Part):
     async def end(self, resource: str, entry: AuditEntry) -> Pause | None:
         """End the pause of a resource and poke the runs that wait there; None: there was none."""
 
-        async def work(conn: AsyncConnection) -> Pause | None:
+        async def work(conn: DbConnection) -> Pause | None:
             before = await _take_out(conn, resource, entry.at)
             if before is not None:
                 await add_audit(conn, (entry,))
@@ -69,16 +67,18 @@ class Pauses(Part):
 
     async def known_resources(self) -> KnownResources:
         """Return the policies and snapshots that name labels and pools."""
-        async with self._db.read() as conn:
-            texts = await conn.scalars(select(policies.c.text).where(policies.c.text.is_not(None)))
-            latest = select(runs.c.id).order_by(runs.c.id.desc()).limit(_LATEST)
+        read = select(policies.c.text).where(policies.c.text.is_not(None))
+        latest = select(runs.c.id).order_by(runs.c.id.desc()).limit(_LATEST)
+
+        async def work(conn: DbConnection) -> KnownResources:
+            texts = tuple(str(text) for text in await conn.scalars(read))
             found = await load_runs(conn, runs.c.id.in_(latest))
-        return KnownResources(
-            tuple(str(text) for text in texts), tuple(run.snapshot for run in found)
-        )
+            return KnownResources(texts, tuple(run.snapshot for run in found))
+
+        return await self._db.read(work)
 
 
-async def _take_out(conn: AsyncConnection, resource: str, now: datetime) -> Pause | None:
+async def _take_out(conn: DbConnection, resource: str, now: datetime) -> Pause | None:
     """Delete a resource's pause, and every one that has run out; return it if it was in force."""
     over = pauses.c.until <= now
     query = delete(pauses).where((pauses.c.resource == resource) | over).returning(*pauses.c)
@@ -86,7 +86,7 @@ async def _take_out(conn: AsyncConnection, resource: str, now: datetime) -> Paus
     return next((item for item in gone if item.resource == resource and item.holds(now)), None)
 
 
-async def _poke(conn: AsyncConnection, resource: str, now: datetime) -> None:
+async def _poke(conn: DbConnection, resource: str, now: datetime) -> None:
     """Poke the runs that wait for a resource, in every repository that uses its name."""
     waiting = select(queue.c.repo_id, queue.c.needs).order_by(queue.c.repo_id)
     wanted: dict[RepoId, set[str]] = {}

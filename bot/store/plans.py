@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RunId
 from bot.core.model.run_events import RunEvent, WorkflowRunChanged
@@ -13,13 +12,13 @@ from bot.core.planning.plan import Plan
 from bot.ports.wake import Topic
 from bot.store import check_rows, repos, run_rows
 from bot.store.audit import add_audit
-from bot.store.database import NewId, insert
+from bot.store.database import DbConnection, NewId, insert
 from bot.store.pulls import restate, save_head, save_pull
 from bot.store.rows import upsert, values
 from bot.store.tables import approvals, policies, pushes, runs, selections
 
 
-async def write_plan(conn: AsyncConnection, plan: Plan, now: datetime, new_id: NewId) -> None:
+async def write_plan(conn: DbConnection, plan: Plan, now: datetime, new_id: NewId) -> None:
     """Write a plan inside a transaction; the caller pokes its topics after the commit.
 
     Raise ``Transient`` if a run that the plan joins was superseded since the plan read it.
@@ -47,7 +46,7 @@ def topics(plan: Plan) -> tuple[Topic, ...]:
     return tuple(topic for topic, wanted in chosen if wanted)
 
 
-async def _save_records(conn: AsyncConnection, plan: Plan) -> None:
+async def _save_records(conn: DbConnection, plan: Plan) -> None:
     """Write the state that GitHub reported; the newest report counts."""
     if plan.repo is not None:
         await repos.save_repo(conn, plan.repo)
@@ -73,7 +72,7 @@ async def _save_records(conn: AsyncConnection, plan: Plan) -> None:
         await repos.forget_policy(conn, *plan.forget_policy)
 
 
-async def _change_runs(conn: AsyncConnection, plan: Plan, now: datetime) -> dict[RunId, RunId]:
+async def _change_runs(conn: DbConnection, plan: Plan, now: datetime) -> dict[RunId, RunId]:
     """Change runs; return for each new run its own id, or that of the open run it joined."""
     known = await run_rows.lock_runs(conn, _known_runs(plan))
     await run_rows.refuse_superseded(conn, {claimant.run_id for claimant in plan.add_claimants})
@@ -120,9 +119,7 @@ def _known_runs(plan: Plan) -> set[RunId]:
     }
 
 
-async def _force(
-    conn: AsyncConnection, plan: Plan, placed: dict[RunId, RunId], now: datetime
-) -> None:
+async def _force(conn: DbConnection, plan: Plan, placed: dict[RunId, RunId], now: datetime) -> None:
     """Lift the limits for runs that wait, also for those that a new one has met, and poke them."""
     met = ((placed[run.id], run.forced) for run, _ in plan.new_runs if placed[run.id] != run.id)
     for run_id, who in (*plan.forced, *met):

@@ -3,9 +3,8 @@
 from datetime import datetime, timedelta
 
 from sqlalchemy import or_, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.store.database import Part, insert
+from bot.store.database import DbConnection, Part, all_scalars, insert
 from bot.store.tables import polls
 
 
@@ -15,8 +14,7 @@ class Polls(Part):
     async def resting(self, now: datetime) -> frozenset[str]:
         """Return the polls that are not due: one read, so that idle replicas write nothing."""
         query = select(polls.c.name).where(polls.c.next_at > now)
-        async with self._db.read() as conn:
-            return frozenset(await conn.scalars(query))
+        return frozenset(await self._db.read(lambda conn: all_scalars(conn, query)))
 
     async def hurry(self, name: str, at: datetime) -> None:
         """Let a poll be due then, if it would be later."""
@@ -32,7 +30,7 @@ class Polls(Part):
     async def note(self, name: str, at: datetime) -> None:
         """Remember a time, such as that of the last look, also for the next process."""
 
-        async def work(conn: AsyncConnection) -> None:
+        async def work(conn: DbConnection) -> None:
             row = insert(conn, polls).values(name=name, next_at=at)
             again = row.on_conflict_do_update(index_elements=["name"], set_={"next_at": at})
             await conn.execute(again)
@@ -42,15 +40,15 @@ class Polls(Part):
     async def noted(self, name: str) -> datetime | None:
         """Return a remembered time, None if there is none."""
         query = select(polls.c.next_at).where(polls.c.name == name)
-        async with self._db.read() as conn:
-            return (await conn.scalars(query)).first()
+        found = await self._db.read(lambda conn: all_scalars(conn, query))
+        return found[0] if found else None
 
     async def take(self, name: str, now: datetime, *, every_s: float) -> bool:
         """Take the poll and return True if it is due and no other replica took it."""
         following = now + timedelta(seconds=every_s)
         turn = update(polls).where(polls.c.name == name, polls.c.next_at <= now)
 
-        async def work(conn: AsyncConnection) -> bool:
+        async def work(conn: DbConnection) -> bool:
             if (await conn.execute(turn.values(next_at=following))).rowcount == 1:
                 return True
             first = insert(conn, polls).values(name=name, next_at=following)

@@ -3,10 +3,9 @@
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, FromClause, Table, delete, exists, select, tuple_
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import tables as t
-from bot.store.database import Database
+from bot.store.database import Database, DbConnection
 from bot.store.rows import OPEN_RUN
 
 
@@ -16,7 +15,7 @@ async def prune_old(db: Database, before: datetime, *, limit: int) -> int:
     At most ``limit`` rows of each kind, so that nobody waits long; returns how many.
     """
 
-    async def work(conn: AsyncConnection) -> int:
+    async def work(conn: DbConnection) -> int:
         gone = 0
         for table, is_old in _old(before):
             keys = tuple_(*table.primary_key)
@@ -77,7 +76,7 @@ def _has_work() -> ColumnElement[bool]:
     return pulls | exists().where(t.runs.c.repo_id == t.policies.c.repo_id, OPEN_RUN)
 
 
-async def _prune_checks(conn: AsyncConnection, before: datetime, limit: int) -> int:
+async def _prune_checks(conn: DbConnection, before: datetime, limit: int) -> int:
     """Delete settled gates and selections of commits that are no open head and have no runs."""
     checks, pulls, runs, selections = t.checks, t.pulls, t.runs, t.selections
     is_head = exists().where(

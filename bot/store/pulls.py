@@ -1,10 +1,10 @@
 """Pull requests with their heads, selections and approvals."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from sqlalchemy import case, func, select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Select, case, func, select
 
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.people import NOBODY, Account
@@ -13,9 +13,10 @@ from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.runs import Run
 from bot.core.model.selections import StoredSelection
 from bot.core.planning.plan import Restated
-from bot.store.database import insert
-from bot.store.rows import Reads, load, load_all, load_runs, upsert, values
-from bot.store.tables import approvals, heads, policies, pulls, pushes, repos, runs, selections
+from bot.store.database import DbConnection, Insert, insert
+from bot.store.prepared import prepared
+from bot.store.rows import Reads, load, load_all, load_found, runs_at, upsert, values
+from bot.store.tables import approvals, heads, policies, pulls, pushes, repos, selections
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +39,18 @@ class Pulls(Reads):
 
     async def at(self, repo_id: RepoId, sha: Sha) -> tuple[Pull, ...]:
         """Return the open pull requests that have this head, by number."""
-        here = (pulls.c.repo_id == repo_id) & (pulls.c.head_sha == sha)
-        return await self._all(Pull, pulls, here, pulls.c.open, order=[pulls.c.number])
+        return await self._found(Pull, *_open_at(repo_id, sha))
 
     async def ever_at(self, repo_id: RepoId, sha: Sha) -> tuple[PullAt, ...]:
         """Return the pull requests, open or not, that have or had this head, by number."""
-        had = (heads.c.repo_id == repo_id) & (heads.c.sha == sha)
-        here = (pulls.c.head_sha == sha) | pulls.c.number.in_(select(heads.c.number).where(had))
-        async with self._db.read() as conn:
-            found = await load_all(
-                conn, Pull, pulls, pulls.c.repo_id == repo_id, here, order=[pulls.c.number]
-            )
-            since = {head.number: head.since for head in await load_all(conn, Head, heads, had)}
-        return tuple(PullAt(pull, since.get(pull.number)) for pull in found)
+
+        async def work(conn: DbConnection) -> tuple[PullAt, ...]:
+            found = await load_found(conn, Pull, *_ever_at(repo_id, sha))
+            had = await load_found(conn, Head, *_heads_at(repo_id, sha))
+            since = {head.number: head.since for head in had}
+            return tuple(PullAt(pull, since.get(pull.number)) for pull in found)
+
+        return await self._db.read(work)
 
     async def open(self, repo_id: RepoId) -> tuple[Pull, ...]:
         """Return the pull requests believed open, by number."""
@@ -65,7 +65,8 @@ class Pulls(Reads):
         here = pulls.c.repo_id == repo_id
         its = (selections.c.repo_id == pulls.c.repo_id) & (selections.c.sha == pulls.c.head_sha)
         of_open = select(selections.c.sha).join(pulls, its).where(here, pulls.c.open)
-        async with self._db.read() as conn:
+
+        async def work(conn: DbConnection) -> tuple[tuple[Pull, StoredSelection | None], ...]:
             found = await load_all(conn, Pull, pulls, here, pulls.c.open, order=[pulls.c.number])
             chosen = await load_all(
                 conn,
@@ -74,14 +75,15 @@ class Pulls(Reads):
                 selections.c.repo_id == repo_id,
                 selections.c.sha.in_(of_open),
             )
-        rows = {(row.sha, row.number): row for row in chosen}
-        both = ((pull, rows.get((pull.head_sha, pull.number))) for pull in found)
-        return tuple((pull, row) for pull, row in both if row is None or row.data.policy_errors)
+            rows = {(row.sha, row.number): row for row in chosen}
+            both = ((pull, rows.get((pull.head_sha, pull.number))) for pull in found)
+            return tuple((pull, row) for pull, row in both if row is None or row.data.policy_errors)
+
+        return await self._db.read(work)
 
     async def heads(self, repo_id: RepoId, number: int) -> tuple[Head, ...]:
         """Return the commits that were its head, oldest first."""
-        its = (heads.c.repo_id == repo_id) & (heads.c.number == number)
-        return await self._all(Head, heads, its, order=[heads.c.seen_at, heads.c.sha])
+        return await self._found(Head, *_heads_of(repo_id, number))
 
     async def pusher(self, repo_id: RepoId, branch: str, sha: Sha) -> Account:
         """Return who pushed a commit to a branch of the repository; nobody: no webhook told."""
@@ -93,40 +95,92 @@ class Pulls(Reads):
 
         These are all pull requests that have or had it as their head.
         """
-        here = (heads.c.repo_id == pulls.c.repo_id) & (heads.c.number == pulls.c.number)
-        pushed = select(pushes.c.by_id).where(pushes.c.repo_id == repo_id, pushes.c.sha == sha)
-        query = (
-            select(pulls.c.author_id, heads.c.pusher_id)
-            .join_from(pulls, heads, here & (heads.c.sha == sha), isouter=True)
-            .where(pulls.c.repo_id == repo_id)
-            .where((pulls.c.head_sha == sha) | heads.c.sha.is_not(None))
-        )
-        async with self._db.read() as conn:
-            rows = [*await conn.execute(query), *await conn.execute(pushed)]
-        return frozenset(Account(number) for row in rows for number in row if number)
+
+        async def work(conn: DbConnection) -> frozenset[Account]:
+            rows = [
+                *await conn.execute(*_authors(repo_id, sha)),
+                *await conn.execute(*_pushers(repo_id, sha)),
+            ]
+            return frozenset(Account(number) for row in rows for number in row if number)
+
+        return await self._db.read(work)
 
     async def approvals(self, repo_id: RepoId, sha: Sha) -> tuple[Approval, ...]:
         """Return the approvals of a commit, oldest first."""
-        here = (approvals.c.repo_id == repo_id) & (approvals.c.sha == sha)
-        return await self._all(Approval, approvals, here, order=[approvals.c.at, approvals.c.by_id])
+        return await self._found(Approval, *_approvals_of(repo_id, sha))
 
     async def selections(self, repo_id: RepoId, sha: Sha) -> tuple[StoredSelection, ...]:
         """Return the selections at a commit, one for each pull request."""
-        here = (selections.c.repo_id == repo_id) & (selections.c.sha == sha)
-        return await self._all(StoredSelection, selections, here, order=[selections.c.number])
+        return await self._found(StoredSelection, *_selections_at(repo_id, sha))
 
     async def story(self, full_name: str, number: int) -> PullStory | None:
         """Return a pull request by its repository's name now; None if there is none."""
         named = func.lower(repos.c.owner + "/" + repos.c.name) == full_name.lower()
-        async with self._db.read() as conn:
+
+        async def work(conn: DbConnection) -> PullStory | None:
             for repo in await load_all(conn, Repo, repos, named):
                 it = (pulls.c.repo_id == repo.id) & (pulls.c.number == number)
                 for pull in await load_all(conn, Pull, pulls, it):
                     return await _story(conn, repo, pull)
-        return None
+            return None
+
+        return await self._db.read(work)
 
 
-async def _story(conn: AsyncConnection, repo: Repo, pull: Pull) -> PullStory:
+@prepared
+def _open_at(repo_id: RepoId, sha: Sha) -> Select[Any]:
+    here = (pulls.c.repo_id == repo_id) & (pulls.c.head_sha == sha)
+    return select(pulls).where(here, pulls.c.open).order_by(pulls.c.number)
+
+
+@prepared
+def _ever_at(repo_id: RepoId, sha: Sha) -> Select[Any]:
+    had = select(heads.c.number).where(heads.c.repo_id == repo_id, heads.c.sha == sha)
+    here = (pulls.c.head_sha == sha) | pulls.c.number.in_(had)
+    return select(pulls).where(pulls.c.repo_id == repo_id, here).order_by(pulls.c.number)
+
+
+@prepared
+def _heads_at(repo_id: RepoId, sha: Sha) -> Select[Any]:
+    return select(heads).where(heads.c.repo_id == repo_id, heads.c.sha == sha)
+
+
+@prepared
+def _heads_of(repo_id: RepoId, number: int) -> Select[Any]:
+    its = (heads.c.repo_id == repo_id) & (heads.c.number == number)
+    return select(heads).where(its).order_by(heads.c.seen_at, heads.c.sha)
+
+
+@prepared
+def _authors(repo_id: RepoId, sha: Sha) -> Select[Any]:
+    """Return the query of the authors of a commit's pull requests, with who pushed it to them."""
+    here = (heads.c.repo_id == pulls.c.repo_id) & (heads.c.number == pulls.c.number)
+    return (
+        select(pulls.c.author_id, heads.c.pusher_id)
+        .join_from(pulls, heads, here & (heads.c.sha == sha), isouter=True)
+        .where(pulls.c.repo_id == repo_id)
+        .where((pulls.c.head_sha == sha) | heads.c.sha.is_not(None))
+    )
+
+
+@prepared
+def _pushers(repo_id: RepoId, sha: Sha) -> Select[Any]:
+    return select(pushes.c.by_id).where(pushes.c.repo_id == repo_id, pushes.c.sha == sha)
+
+
+@prepared
+def _approvals_of(repo_id: RepoId, sha: Sha) -> Select[Any]:
+    here = (approvals.c.repo_id == repo_id) & (approvals.c.sha == sha)
+    return select(approvals).where(here).order_by(approvals.c.at, approvals.c.by_id)
+
+
+@prepared
+def _selections_at(repo_id: RepoId, sha: Sha) -> Select[Any]:
+    here = (selections.c.repo_id == repo_id) & (selections.c.sha == sha)
+    return select(selections).where(here).order_by(selections.c.number)
+
+
+async def _story(conn: DbConnection, repo: Repo, pull: Pull) -> PullStory:
     chosen = await load_all(
         conn,
         StoredSelection,
@@ -139,41 +193,49 @@ async def _story(conn: AsyncConnection, repo: Repo, pull: Pull) -> PullStory:
     ref = selection.data.policy_ref if selection else ""
     where = (policies.c.repo_id == repo.id) & (policies.c.ref == ref)
     stored = await load_all(conn, StoredPolicy, policies, where)
-    at_head = await load_runs(conn, runs.c.repo_id == repo.id, runs.c.sha == pull.head_sha)
+    at_head = await load_found(conn, Run, *runs_at(repo.id, pull.head_sha))
     return PullStory(repo, pull, selection, stored[0].text if stored else None, at_head)
 
 
-async def is_head(conn: AsyncConnection, basis: Pull) -> bool:
+async def is_head(conn: DbConnection, basis: Pull) -> bool:
     """Return True unless a pull request's row tells of a later head or base, or of its close.
 
     Its row is locked until the commit. Without a row its webhook has not come yet, or was lost.
     """
-    same = (pulls.c.repo_id == basis.repo_id) & (pulls.c.number == basis.number)
-    query = select(pulls.c.open, pulls.c.head_sha, pulls.c.base_ref, pulls.c.updated_at)
-    found = (await conn.execute(query.where(same).with_for_update())).first()
+    found = (await conn.execute(*_locked_head(basis.repo_id, basis.number))).first()
     if found is None or tuple(found)[:3] == (True, basis.head_sha, basis.base_ref):
         return True
     seen, told = found.updated_at, basis.updated_at
     return seen is not None and told is not None and seen < told
 
 
-async def save_pull(conn: AsyncConnection, pull: Pull) -> None:
+@prepared
+def _locked_head(repo_id: RepoId, number: int) -> Select[Any]:
+    same = (pulls.c.repo_id == repo_id) & (pulls.c.number == number)
+    query = select(pulls.c.open, pulls.c.head_sha, pulls.c.base_ref, pulls.c.updated_at)
+    return query.where(same).with_for_update()
+
+
+async def save_pull(conn: DbConnection, pull: Pull) -> None:
     """Write a pull request; where its base is another one now, the time of that is kept."""
-    query = insert(conn, pulls).values(values(pull))
+    row = values(pull)
+    await conn.execute(_save_pull(insert(conn, pulls), tuple(row)), row)
+
+
+@cache
+def _save_pull(query: Insert, names: tuple[str, ...]) -> Insert:
     new = query.excluded
-    changed: dict[str, Any] = {name: new[name] for name in values(pull)}
+    changed: dict[str, Any] = {name: new[name] for name in names}
     moved = pulls.c.base_ref != new.base_ref
     changed["based_at"] = case(
         (moved, new.updated_at), else_=func.coalesce(new.based_at, pulls.c.based_at)
     )
     # A deleted fork is told no more, and is the one that it was.
     changed["head_repo_id"] = func.coalesce(new.head_repo_id, pulls.c.head_repo_id)
-    await conn.execute(
-        query.on_conflict_do_update(index_elements=["repo_id", "number"], set_=changed)
-    )
+    return query.on_conflict_do_update(index_elements=["repo_id", "number"], set_=changed)
 
 
-async def restate(conn: AsyncConnection, restated: Restated) -> None:
+async def restate(conn: DbConnection, restated: Restated) -> None:
     """Write a selection that changed, unless it was made anew since it was read."""
     read = restated.read
     here = (selections.c.repo_id == read.repo_id) & (selections.c.sha == read.sha)
@@ -183,24 +245,30 @@ async def restate(conn: AsyncConnection, restated: Restated) -> None:
         await upsert(conn, selections, restated.now)
 
 
-async def save_head(conn: AsyncConnection, head: Head) -> None:
+async def save_head(conn: DbConnection, head: Head) -> None:
     """Write a head.
 
     If it is the newest head already, it only gains a pusher. An older head that is pushed again
     becomes the newest. A known pusher stays when a head without one is seen.
     """
-    newest = await conn.scalar(
-        select(heads.c.sha)
-        .where(heads.c.repo_id == head.repo_id, heads.c.number == head.number)
-        .order_by(heads.c.seen_at.desc(), heads.c.sha.desc())
-        .limit(1)
-    )
-    query = insert(conn, heads)
+    newest = await conn.scalar(*_newest_head(head.repo_id, head.number))
+    query = _save_head(insert(conn, heads), comes_back=newest != head.sha)
+    await conn.execute(query, values(head))
+
+
+@prepared
+def _newest_head(repo_id: RepoId, number: int) -> Select[Any]:
+    its = (heads.c.repo_id == repo_id) & (heads.c.number == number)
+    newest = (heads.c.seen_at.desc(), heads.c.sha.desc())
+    return select(heads.c.sha).where(its).order_by(*newest).limit(1)
+
+
+@cache
+def _save_head(query: Insert, *, comes_back: bool) -> Insert:
     known, added = query.excluded.pusher_id == 0, query.excluded
     changed: dict[str, Any] = {
         name: case((known, heads.c[name]), else_=added[name]) for name in ("pusher", "pusher_id")
     }
-    if newest != head.sha:
+    if comes_back:
         changed["seen_at"] = query.excluded.seen_at
-    query = query.on_conflict_do_update(index_elements=["repo_id", "number", "sha"], set_=changed)
-    await conn.execute(query, values(head))
+    return query.on_conflict_do_update(index_elements=["repo_id", "number", "sha"], set_=changed)

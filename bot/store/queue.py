@@ -3,11 +3,13 @@
 Lock order everywhere: a repository's queue, then runs. On SQLite the single writer is the lock.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import delete, exists, select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Delete, Select, delete, exists, select
+from sqlalchemy.sql.dml import ReturningDelete
 
 from bot.core.messages import Message
 from bot.core.model.ids import RepoId, RunId
@@ -17,7 +19,8 @@ from bot.core.queue.scheduler import acquire, decide, order, runnable
 from bot.core.queue.state import Acquired, Answer, Blocked, PendingRun, QueueState
 from bot.core.queue.usage import Spent, spent
 from bot.ports.wake import Topic
-from bot.store.database import Part, insert
+from bot.store.database import DbConnection, Part, insert
+from bot.store.prepared import prepared
 from bot.store.queue_state import pending_of, read_free_state, read_queue_state, usages
 from bot.store.rows import values
 from bot.store.run_rows import poke_runs
@@ -33,8 +36,7 @@ class Queue(Part):
 
     async def spent(self, repo_id: RepoId, now: datetime) -> Spent:
         """Return the NPU-hours that a repository used in the last 24 hours."""
-        async with self._db.read() as conn:
-            return spent(await usages(conn, repo_id, now), now)
+        return spent(await self._db.read(lambda conn: usages(conn, repo_id, now)), now)
 
     async def acquire(self, run: Run, needs: Alternatives, now: datetime) -> Answer:
         """Acquire the first alternative that is free for the run; else it waits in the queue.
@@ -42,7 +44,7 @@ class Queue(Part):
         A run that holds an alternative already keeps it.
         """
 
-        async def work(conn: AsyncConnection) -> tuple[Answer, bool]:
+        async def work(conn: DbConnection) -> tuple[Answer, bool]:
             await lock_queue(conn, run.repo_id)
             held = await _held(conn, run.id, needs)
             if held is not None:
@@ -62,7 +64,7 @@ class Queue(Part):
 
 
 async def _decide(
-    conn: AsyncConnection, run: Run, pending: PendingRun, now: datetime
+    conn: DbConnection, run: Run, pending: PendingRun, now: datetime
 ) -> tuple[Answer, set[RunId]]:
     """Decide by sums if they show that the run's first choice is free, else by the whole queue."""
     free = await read_free_state(conn, pending, run.repo_id, now)
@@ -71,27 +73,35 @@ async def _decide(
     return acquire(_with(await read_queue_state(conn, run.repo_id, now), pending), run.id)
 
 
-async def lock_queue(conn: AsyncConnection, repo_id: RepoId) -> None:
+async def lock_queue(conn: DbConnection, repo_id: RepoId) -> None:
     """Lock a repository's queue; make the row that is locked if it does not exist yet.
 
     One lock for all resources: the next run depends on every run that waits.
     """
-    locking = (
-        select(queue_locks.c.repo_id).where(queue_locks.c.repo_id == repo_id).with_for_update()
-    )
-    if (await conn.execute(locking)).first() is None:
+    if (await conn.execute(*_locked(repo_id))).first() is None:
         row = {"repo_id": repo_id}
         await conn.execute(insert(conn, queue_locks).on_conflict_do_nothing(), row)
-        await conn.execute(locking)
+        await conn.execute(*_locked(repo_id))
 
 
-async def _held(conn: AsyncConnection, run_id: RunId, needs: Alternatives) -> int | None:
+@prepared
+def _locked(repo_id: RepoId) -> Select[Any]:
+    own = queue_locks.c.repo_id == repo_id
+    return select(queue_locks.c.repo_id).where(own).with_for_update()
+
+
+async def _held(conn: DbConnection, run_id: RunId, needs: Alternatives) -> int | None:
     """Return the alternative that the run holds already."""
-    own = set(await conn.scalars(select(holds.c.resource).where(holds.c.run_id == run_id)))
+    own = set(await conn.scalars(*_resources_of(run_id)))
     for choice, alternative in enumerate(needs):
         if alternative and own >= {need.resource for need in alternative}:
             return choice
     return None
+
+
+@prepared
+def _resources_of(run_id: RunId) -> Select[Any]:
+    return select(holds.c.resource).where(holds.c.run_id == run_id)
 
 
 def _with(queue_state: QueueState, pending: PendingRun) -> QueueState:
@@ -99,17 +109,22 @@ def _with(queue_state: QueueState, pending: PendingRun) -> QueueState:
     return replace(queue_state, waiting=(*others, pending))
 
 
-async def _is_open(conn: AsyncConnection, run_id: RunId) -> bool:
+async def _is_open(conn: DbConnection, run_id: RunId) -> bool:
     """Lock the run and return True if it is open: a done run acquires nothing."""
+    return (await conn.execute(*_locked_open_run(run_id))).first() is not None
+
+
+@prepared
+def _locked_open_run(run_id: RunId) -> Select[Any]:
     query = select(runs.c.id).where(runs.c.id == run_id, runs.c.state != State.DONE)
-    return (await conn.execute(query.with_for_update())).first() is not None
+    return query.with_for_update()
 
 
 async def _enter(
-    conn: AsyncConnection, run: Run, pending: PendingRun, answer: Answer, now: datetime
+    conn: DbConnection, run: Run, pending: PendingRun, answer: Answer, now: datetime
 ) -> None:
     """Write what the run holds now, or its place in the queue."""
-    await conn.execute(delete(queue).where(queue.c.run_id == run.id))
+    await conn.execute(*_leave(run.id))
     if isinstance(answer, Acquired):
         await _hold(conn, run, pending.needs[answer.choice], now)
     else:
@@ -117,7 +132,12 @@ async def _enter(
         await conn.execute(insert(conn, queue), row)
 
 
-async def _hold(conn: AsyncConnection, run: Run, needs: tuple[Need, ...], now: datetime) -> None:
+@prepared
+def _leave(run_id: RunId) -> Delete:
+    return delete(queue).where(queue.c.run_id == run_id)
+
+
+async def _hold(conn: DbConnection, run: Run, needs: tuple[Need, ...], now: datetime) -> None:
     rows = [
         {
             "run_id": run.id,
@@ -133,23 +153,36 @@ async def _hold(conn: AsyncConnection, run: Run, needs: tuple[Need, ...], now: d
 
 
 async def release(
-    conn: AsyncConnection,
+    conn: DbConnection,
     repo_id: RepoId,
     run_id: RunId,
     resources: tuple[str, ...] | None,
     now: datetime,
 ) -> None:
     """Release resources (None: all, and the place in the queue) and poke runs that wait."""
-    where = holds.c.run_id == run_id
-    if resources is not None:
-        where &= holds.c.resource.in_(resources)
-    touched = set(await conn.scalars(delete(holds).where(where).returning(holds.c.resource)))
+    giving = _release_all(run_id) if resources is None else _release(run_id, resources)
+    touched = set(await conn.scalars(*giving))
     if resources is None:
-        leaving = delete(queue).where(queue.c.run_id == run_id).returning(queue.c.needs)
-        for needs in await conn.scalars(leaving):
+        for needs in await conn.scalars(*_give_up_place(run_id)):
             touched |= _resources(needs)
     if touched:
         await poke_waiting(conn, repo_id, touched, now)
+
+
+@prepared
+def _release_all(run_id: RunId) -> ReturningDelete[Any]:
+    return delete(holds).where(holds.c.run_id == run_id).returning(holds.c.resource)
+
+
+@prepared
+def _release(run_id: RunId, resources: Sequence[str]) -> ReturningDelete[Any]:
+    these = (holds.c.run_id == run_id) & holds.c.resource.in_(resources)
+    return delete(holds).where(these).returning(holds.c.resource)
+
+
+@prepared
+def _give_up_place(run_id: RunId) -> ReturningDelete[Any]:
+    return delete(queue).where(queue.c.run_id == run_id).returning(queue.c.needs)
 
 
 def _resources(needs: Alternatives) -> set[str]:
@@ -157,7 +190,7 @@ def _resources(needs: Alternatives) -> set[str]:
 
 
 async def poke_waiting(
-    conn: AsyncConnection, repo_id: RepoId, touched: set[str], now: datetime
+    conn: DbConnection, repo_id: RepoId, touched: set[str], now: datetime
 ) -> None:
     """Poke the runs that may start now, and the first runs that wait for these resources."""
     if not await conn.scalar(select(exists().where(queue.c.repo_id == repo_id))):

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from statistics import median
 
 from sqlalchemy import BigInteger, case, exists, func, literal, select, text, type_coerce
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.queue import Alternatives, label_resource
@@ -13,6 +12,7 @@ from bot.core.model.runs import Outcome, Rank, Run, State
 from bot.core.queue.state import Holder, Pause, PendingRun, QueueState, limits_of
 from bot.core.queue.usage import WINDOW, Spent, Usage, spent
 from bot.store.columns import microseconds
+from bot.store.database import DbConnection
 from bot.store.rows import OPEN_RUN, load, load_all
 from bot.store.tables import claimants, holds, pauses, pulls, queue, runs, workflow_jobs
 
@@ -29,7 +29,7 @@ _author = func.coalesce(
 )
 
 
-async def read_queue_state(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> QueueState:
+async def read_queue_state(conn: DbConnection, repo_id: RepoId, now: datetime) -> QueueState:
     """Return the runs that hold resources and that wait in a repository, and their limits."""
     waiting = await load_all(conn, PendingRun, queue, queue.c.repo_id == repo_id)
     return QueueState(
@@ -44,7 +44,7 @@ async def read_queue_state(conn: AsyncConnection, repo_id: RepoId, now: datetime
 
 
 async def read_free_state(
-    conn: AsyncConnection, pending: PendingRun, repo_id: RepoId, now: datetime
+    conn: DbConnection, pending: PendingRun, repo_id: RepoId, now: datetime
 ) -> QueueState | None:
     """Return a state for a run that waits alone; None if others wait.
 
@@ -77,7 +77,7 @@ async def read_free_state(
 
 
 async def _sums(
-    conn: AsyncConnection, repo_id: RepoId, names: set[str]
+    conn: DbConnection, repo_id: RepoId, names: set[str]
 ) -> tuple[tuple[str, int], ...]:
     """Return how much of each resource is held."""
     query = (
@@ -88,7 +88,7 @@ async def _sums(
     return tuple((name, int(amount)) for name, amount in await conn.execute(query))
 
 
-async def _jobs(conn: AsyncConnection, repo_id: RepoId, names: set[str]) -> dict[str, int]:
+async def _jobs(conn: DbConnection, repo_id: RepoId, names: set[str]) -> dict[str, int]:
     """Count all jobs that run on each label, ours too."""
     labels = [name.removeprefix("label:") for name in names if name.startswith("label:")]
     query = (
@@ -103,7 +103,7 @@ async def _jobs(conn: AsyncConnection, repo_id: RepoId, names: set[str]) -> dict
     return {f"label:{label}": count for label, count in await conn.execute(query)}
 
 
-async def hours_used(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> float:
+async def hours_used(conn: DbConnection, repo_id: RepoId, now: datetime) -> float:
     """Return the NPU-hours of the last 24 hours, as ``spent`` adds them up."""
     since = now - WINDOW
     end, start = (
@@ -121,7 +121,7 @@ async def hours_used(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> f
     return float(sum(found)) / _HOUR
 
 
-async def pending_of(conn: AsyncConnection, run: Run, needs: Alternatives) -> PendingRun:
+async def pending_of(conn: DbConnection, run: Run, needs: Alternatives) -> PendingRun:
     """Return a run as a pending one; its class is the best of its claimants."""
     rank = await conn.scalar(select(func.min(claimants.c.rank)).where(claimants.c.run_id == run.id))
     author = await conn.scalar(select(_author).where(runs.c.id == run.id))
@@ -137,7 +137,7 @@ async def pending_of(conn: AsyncConnection, run: Run, needs: Alternatives) -> Pe
     )
 
 
-async def _holders(conn: AsyncConnection, repo_id: RepoId) -> tuple[Holder, ...]:
+async def _holders(conn: DbConnection, repo_id: RepoId) -> tuple[Holder, ...]:
     query = (
         select(
             holds.c.run_id,
@@ -160,7 +160,7 @@ async def _holders(conn: AsyncConnection, repo_id: RepoId) -> tuple[Holder, ...]
     return tuple(found.values())
 
 
-async def _occupied(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> dict[str, int]:
+async def _occupied(conn: DbConnection, repo_id: RepoId, now: datetime) -> dict[str, int]:
     """Count the jobs of others that run on each label."""
     ours = (
         select(runs.c.actions_run_id)
@@ -180,7 +180,7 @@ async def _occupied(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> di
     return {label_resource(label): count for label, count in await conn.execute(query)}
 
 
-async def usages(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> tuple[Usage, ...]:
+async def usages(conn: DbConnection, repo_id: RepoId, now: datetime) -> tuple[Usage, ...]:
     """Return the runs that used NPUs within the last 24 hours."""
     recent = (runs.c.state != State.DONE) | (runs.c.ended_at > now - WINDOW)
     query = select(
@@ -189,7 +189,7 @@ async def usages(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> tuple
     return tuple(load(Usage, row) for row in (await conn.execute(query)).mappings())
 
 
-async def _usual(conn: AsyncConnection, repo_id: RepoId, now: datetime) -> dict[str, timedelta]:
+async def _usual(conn: DbConnection, repo_id: RepoId, now: datetime) -> dict[str, timedelta]:
     """Return each suite's usual time: the median of its latest successes."""
     query = (
         select(runs.c.suite, runs.c.started_at, runs.c.ended_at)

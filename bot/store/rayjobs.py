@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import RowMapping, Select, exists, or_, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RepoId, RunId
@@ -17,7 +16,7 @@ from bot.core.model.runs import Run
 from bot.ports.wake import Topic
 from bot.store import leases
 from bot.store.check_rows import bump_progress
-from bot.store.database import Part
+from bot.store.database import DbConnection, Part, all_scalars
 from bot.store.rows import OPEN_RUN, load, load_repos, load_runs, values
 from bot.store.run_rows import add_run_events, poke_runs
 from bot.store.tables import rayjobs, runs
@@ -74,7 +73,7 @@ class RayJobs(Part):
         """Claim due RayJobs that are not complete and whose run is not done, longest due first."""
         asked = leases.claim_parameters(owner, now, lease_s=lease_s, limit=limit)
 
-        async def work(conn: AsyncConnection) -> tuple[ClaimedRayJob, ...]:
+        async def work(conn: DbConnection) -> tuple[ClaimedRayJob, ...]:
             rows = (await conn.execute(_claim(), asked)).mappings().all()
             if not rows:
                 return ()
@@ -102,8 +101,7 @@ class RayJobs(Part):
             .where(rayjobs.c.job_id == of.job_id, runs.c.id != of.run_id)
             .where(foreign if elsewhere else or_(foreign, OPEN_RUN))
         )
-        async with self._db.read() as conn:
-            return tuple(await conn.scalars(query))
+        return await self._db.read(lambda conn: all_scalars(conn, query))
 
     async def save(self, lease: leases.Lease, save: SaveRayJob, now: datetime) -> bool:
         """Write it, fenced; False: the lease was lost or the run is done: stop reading."""
@@ -112,7 +110,7 @@ class RayJobs(Part):
             return False
         changed = {name: value for name, value in values(job).items() if name not in _KEYS}
 
-        async def work(conn: AsyncConnection) -> bool:
+        async def work(conn: DbConnection) -> bool:
             open_run = select(runs.c.id).where(runs.c.id == job.run_id, OPEN_RUN)
             if (await conn.execute(open_run.with_for_update())).first() is None:
                 return False

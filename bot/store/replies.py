@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, Select, exists, select
-from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RunId
@@ -15,6 +14,7 @@ from bot.core.model.repos import Repo
 from bot.core.model.runs import Run
 from bot.core.model.views import Reply
 from bot.store.checks import check_ids
+from bot.store.database import DbConnection
 from bot.store.leases import Lease, claim_parameters, claim_statement, lease_of
 from bot.store.published import Published, due_now
 from bot.store.rows import load_repos, load_runs, moment
@@ -63,8 +63,7 @@ class Replies(Published):
     async def exists(self, comment_id: int) -> bool:
         """Return True if a comment has its reply, shown or not."""
         query = select(replies.c.comment_id).where(replies.c.comment_id == comment_id)
-        async with self._db.read() as conn:
-            return await conn.scalar(query) is not None
+        return await self._db.read(lambda conn: conn.scalar(query)) is not None
 
     async def shown(
         self,
@@ -91,7 +90,7 @@ class Replies(Published):
         """Claim due replies, longest due first."""
         asked = claim_parameters(owner, now, lease_s=lease_s, limit=limit)
 
-        async def work(conn: AsyncConnection) -> tuple[DueReply, ...]:
+        async def work(conn: DbConnection) -> tuple[DueReply, ...]:
             rows = (await conn.execute(_claim(), asked)).mappings().all()
             rows = sorted(rows, key=lambda row: (row["due"], row["comment_id"]))
             return await _due_replies(conn, rows)
@@ -99,7 +98,7 @@ class Replies(Published):
         return await self._db.write(work)
 
 
-async def _due_replies(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tuple[DueReply, ...]:
+async def _due_replies(conn: DbConnection, rows: Sequence[RowMapping]) -> tuple[DueReply, ...]:
     if not rows:
         return ()
     known = await load_repos(conn, {row["repo_id"] for row in rows})
@@ -126,7 +125,7 @@ async def _due_replies(conn: AsyncConnection, rows: Sequence[RowMapping]) -> tup
     return tuple(due(row) for row in rows)
 
 
-async def _listed(conn: AsyncConnection, comment_ids: list[int]) -> dict[int, list[RunId]]:
+async def _listed(conn: DbConnection, comment_ids: list[int]) -> dict[int, list[RunId]]:
     """Return the runs that each reply lists, in its order."""
     found = await conn.execute(
         select(reply_runs.c.comment_id, reply_runs.c.run_id)

@@ -4,13 +4,12 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, exists, false, func, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.store.columns import EPOCH
-from bot.store.database import Insert, insert
+from bot.store.database import DbConnection, Insert, insert
 from bot.store.rows import OPEN_RUN, Reads, values
 from bot.store.tables import policies, repos, runs
 
@@ -45,7 +44,7 @@ class Policies(Reads):
         return await self._one(StoredPolicy, policies, repo_id=repo_id, ref=ref)
 
 
-async def save_repo(conn: AsyncConnection, repo: Repo) -> None:
+async def save_repo(conn: DbConnection, repo: Repo) -> None:
     """Write a repository. A payload without an installation does not remove the stored one.
 
     An inactive repository becomes active again with another installation: a payload of the old
@@ -67,13 +66,13 @@ def _save_repo(query: Insert) -> Insert:
     return query.on_conflict_do_update(index_elements=["id"], set_=changed)
 
 
-async def forget_policy(conn: AsyncConnection, repo_id: RepoId, ref: str) -> None:
+async def forget_policy(conn: DbConnection, repo_id: RepoId, ref: str) -> None:
     """Let the policy of a branch be read anew; the row says what there was."""
     here = (policies.c.repo_id == repo_id) & (policies.c.ref == ref)
     await conn.execute(update(policies).where(here).values(read_at=EPOCH))
 
 
-async def save_installation(conn: AsyncConnection, changed: InstallationEvent) -> None:
+async def save_installation(conn: DbConnection, changed: InstallationEvent) -> None:
     """Write whether an installation's repositories may be called.
 
     A repository that was removed belongs to no installation: it does not come back with the
@@ -88,7 +87,7 @@ async def save_installation(conn: AsyncConnection, changed: InstallationEvent) -
         await conn.execute(update(repos).where(repos.c.id.in_(named)).values(change))
 
 
-async def open_runs_without_access(conn: AsyncConnection, changed: InstallationEvent) -> set[RunId]:
+async def open_runs_without_access(conn: DbConnection, changed: InstallationEvent) -> set[RunId]:
     """Return the open runs of an installation's repositories that may not be called now."""
     lost = select(repos.c.id).where(
         ~repos.c.active,

@@ -1,13 +1,12 @@
 """Turns rows into values and back: a column has the name of its field."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar, get_type_hints
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.people import Account
@@ -15,7 +14,8 @@ from bot.core.model.repos import Repo
 from bot.core.model.runs import Claimant, Run
 from bot.core.planning.plan import RunClaimants
 from bot.store.columns import Time
-from bot.store.database import Insert, Part, insert
+from bot.store.database import DbConnection, Insert, Part, insert
+from bot.store.prepared import prepared
 from bot.store.tables import claimants, repos, runs
 
 Value = TypeVar("Value")
@@ -56,7 +56,7 @@ def values(value: Any) -> dict[str, Any]:
     return row
 
 
-async def upsert(conn: AsyncConnection, table: sa.Table, value: Any) -> None:
+async def upsert(conn: DbConnection, table: sa.Table, value: Any) -> None:
     """Write a dataclass's row, or replace the one that has its primary key."""
     await conn.execute(_upsert(insert(conn, table), value.__class__), values(value))
 
@@ -68,8 +68,10 @@ def _upsert(base: Insert, kind: type) -> Insert:
     return base.on_conflict_do_update(index_elements=keys, set_=changed)
 
 
-def moment(time: datetime | None) -> sa.BindParameter[datetime | None]:
+def moment(time: datetime | None) -> sa.ColumnElement[datetime | None]:
     """Return a time for SQL where no column beside it tells how it is stored."""
+    if isinstance(time, sa.BindParameter):  # of a prepared statement
+        return sa.type_coerce(time, Time())
     return sa.literal(time, Time())
 
 
@@ -79,7 +81,7 @@ def shas_in(table: sa.Table, wanted: Iterable[tuple[RepoId, Sha]]) -> sa.ColumnE
 
 
 async def load_all(
-    conn: AsyncConnection,
+    conn: DbConnection,
     kind: type[Value],
     table: sa.Table,
     *where: sa.ColumnElement[bool],
@@ -88,6 +90,13 @@ async def load_all(
     """Load the values of a table's rows."""
     found = await conn.execute(sa.select(table).where(*where).order_by(*order))
     return tuple(load(kind, row) for row in found.mappings())
+
+
+async def load_found(
+    conn: DbConnection, kind: type[Value], query: sa.Select[Any], parameters: dict[str, Any]
+) -> tuple[Value, ...]:
+    """Load the values of the rows that a prepared query finds."""
+    return tuple(load(kind, row) for row in (await conn.execute(query, parameters)).mappings())
 
 
 @cache
@@ -106,30 +115,58 @@ class Reads(Part):
         *where: sa.ColumnElement[bool],
         order: Iterable[sa.ColumnElement[Any]] = (),
     ) -> tuple[Value, ...]:
-        async with self._db.read() as conn:
-            return await load_all(conn, kind, table, *where, order=order)
+        return await self._db.read(lambda conn: load_all(conn, kind, table, *where, order=order))
+
+    async def _found(
+        self, kind: type[Value], query: sa.Select[Any], parameters: dict[str, Any]
+    ) -> tuple[Value, ...]:
+        return await self._db.read(lambda conn: load_found(conn, kind, query, parameters))
 
     async def _one(self, kind: type[Value], table: sa.Table, **key: object) -> Value | None:
         """Load the row that has this key; its query is made once, for it is asked all the time."""
-        async with self._db.read() as conn:
+
+        async def work(conn: DbConnection) -> Value | None:
             row = (await conn.execute(_having(table, tuple(key)), key)).mappings().first()
-        return None if row is None else load(kind, row)
+            return None if row is None else load(kind, row)
+
+        return await self._db.read(work)
 
 
-async def load_runs(conn: AsyncConnection, *where: sa.ColumnElement[bool]) -> tuple[Run, ...]:
+def oldest_first(*where: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Return the query of runs, oldest first."""
+    return sa.select(runs).where(*where).order_by(runs.c.created_at, runs.c.attempt, runs.c.id)
+
+
+async def load_runs(conn: DbConnection, *where: sa.ColumnElement[bool]) -> tuple[Run, ...]:
     """Load runs, oldest first."""
-    return await load_all(
-        conn, Run, runs, *where, order=(runs.c.created_at, runs.c.attempt, runs.c.id)
-    )
+    return await load_found(conn, Run, oldest_first(*where), {})
 
 
-async def load_repos(conn: AsyncConnection, ids: Iterable[RepoId]) -> dict[RepoId, Repo]:
+@prepared
+def runs_of_ids(ids: Sequence[str]) -> sa.Select[Any]:
+    """Return the query of runs by their ids, oldest first."""
+    return oldest_first(runs.c.id.in_(ids))
+
+
+@prepared
+def runs_at(repo_id: RepoId, sha: Sha) -> sa.Select[Any]:
+    """Return the query of a commit's runs, oldest first."""
+    return oldest_first(runs.c.repo_id == repo_id, runs.c.sha == sha)
+
+
+async def load_repos(conn: DbConnection, ids: Iterable[RepoId]) -> dict[RepoId, Repo]:
     """Load repositories by their ids."""
-    return {repo.id: repo for repo in await load_all(conn, Repo, repos, repos.c.id.in_(ids))}
+    found = await load_found(conn, Repo, *_repos_of(tuple(ids)))
+    return {repo.id: repo for repo in found}
+
+
+@prepared
+def _repos_of(ids: Sequence[RepoId]) -> sa.Select[Any]:
+    return sa.select(repos).where(repos.c.id.in_(ids))
 
 
 async def load_by_run(
-    conn: AsyncConnection, kind: type[Value], table: sa.Table, run_ids: Iterable[str]
+    conn: DbConnection, kind: type[Value], table: sa.Table, run_ids: Iterable[str]
 ) -> dict[str, tuple[Value, ...]]:
     """Load the rows of many runs in one query, grouped by run, in a steady order."""
     grouped: dict[str, list[Value]] = {}
@@ -147,13 +184,13 @@ def _of_runs(table: sa.Table) -> sa.Select[Any]:
 
 
 async def load_claimants(
-    conn: AsyncConnection, run_ids: Iterable[str]
+    conn: DbConnection, run_ids: Iterable[str]
 ) -> dict[str, tuple[Claimant, ...]]:
     """Load the claimants of many runs."""
     return await load_by_run(conn, Claimant, claimants, run_ids)
 
 
-async def with_claimants(conn: AsyncConnection, found: tuple[Run, ...]) -> tuple[RunClaimants, ...]:
+async def with_claimants(conn: DbConnection, found: tuple[Run, ...]) -> tuple[RunClaimants, ...]:
     """Return runs with their claimants."""
     grouped = await load_claimants(conn, (run.id for run in found))
     return tuple(RunClaimants(run, grouped.get(run.id, ())) for run in found)

@@ -1,9 +1,10 @@
 """Finds runs for events, operators and pages."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Text, cast, exists, func, or_, select, type_coerce
+from sqlalchemy import ColumnElement, Select, Text, cast, exists, func, or_, select, type_coerce
 
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.queue import label_resource
@@ -13,6 +14,8 @@ from bot.core.model.run_events import NativeRunSeen, RunEvent
 from bot.core.model.runs import Claimant, Run, State
 from bot.core.planning.plan import RunClaimants
 from bot.store import rows
+from bot.store.database import DbConnection, all_scalars
+from bot.store.prepared import prepared
 from bot.store.repos import was_dispatched
 from bot.store.tables import checks, claimants, queue, rayjobs, repos, run_events, runs
 
@@ -54,15 +57,11 @@ class RunReads(rows.Reads):
 
     async def at(self, repo_id: RepoId, sha: Sha) -> tuple[RunClaimants, ...]:
         """Return every attempt of every suite at a commit, oldest first."""
-        return await self._with_claimants(runs.c.repo_id == repo_id, runs.c.sha == sha)
+        return await self._with_claimants(*rows.runs_at(repo_id, sha))
 
     async def of_claimant(self, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
         """Return the open runs that have this claimant."""
-        return await self._with_claimants(
-            runs.c.repo_id == repo_id,
-            runs.c.id.in_(select(claimants.c.run_id).where(claimants.c.source == source)),
-            runs.c.state != State.DONE,
-        )
+        return await self._with_claimants(*_open_of_claimant(repo_id, source))
 
     async def pinned(self, repo_id: RepoId, number: int) -> tuple[RunClaimants, ...]:
         """Return the open runs that commands on a pull request pinned to earlier heads."""
@@ -72,33 +71,38 @@ class RunReads(rows.Reads):
         """Return the open runs that have a claimant whose source begins so."""
         its = claimants.c.source.startswith(prefix, autoescape=True)
         claimed = select(claimants.c.run_id).where(its)
-        return await self._with_claimants(
-            runs.c.repo_id == repo_id, runs.c.id.in_(claimed), runs.c.state != State.DONE
-        )
+        here = (runs.c.repo_id == repo_id) & runs.c.id.in_(claimed) & (runs.c.state != State.DONE)
+        return await self._with_claimants(rows.oldest_first(here), {})
 
-    async def _with_claimants(self, *where: ColumnElement[bool]) -> tuple[RunClaimants, ...]:
-        async with self._db.read() as conn:
-            return await rows.with_claimants(conn, await rows.load_runs(conn, *where))
+    async def _with_claimants(
+        self, query: Select[Any], parameters: dict[str, Any]
+    ) -> tuple[RunClaimants, ...]:
+        async def work(conn: DbConnection) -> tuple[RunClaimants, ...]:
+            found = await rows.load_found(conn, Run, query, parameters)
+            return await rows.with_claimants(conn, found)
+
+        return await self._db.read(work)
 
     async def dispatched(self, repo_id: RepoId) -> tuple[Run, ...]:
         """Return the open runs of a repository that were dispatched, oldest first."""
-        async with self._db.read() as conn:
-            return await rows.load_runs(
-                conn, runs.c.repo_id == repo_id, runs.c.state != State.DONE, was_dispatched()
-            )
+        where = (runs.c.repo_id == repo_id, runs.c.state != State.DONE, was_dispatched())
+        return await self._db.read(lambda conn: rows.load_runs(conn, *where))
 
     async def native(self) -> tuple[tuple[Repo, tuple[Run, ...]], ...]:
         """Return the open runs that GitHub starts by itself, by active repository."""
         # No text and no input can look so: an input's value is a text.
         native = cast(runs.c.snapshot, Text).contains('"start":"native","inputs":{')
-        async with self._db.read() as conn:
+
+        async def work(conn: DbConnection) -> tuple[tuple[Repo, tuple[Run, ...]], ...]:
             found = await rows.load_runs(conn, runs.c.state != State.DONE, native)
             ids = {run.repo_id for run in found}
             known = await rows.load_all(conn, Repo, repos, repos.c.active, repos.c.id.in_(ids))
-        return tuple(
-            (repo, tuple(run for run in found if run.repo_id == repo.id))
-            for repo in sorted(known, key=lambda repo: repo.id)
-        )
+            return tuple(
+                (repo, tuple(run for run in found if run.repo_id == repo.id))
+                for repo in sorted(known, key=lambda repo: repo.id)
+            )
+
+        return await self._db.read(work)
 
     async def natives_at(
         self, repo_id: RepoId, sha: Sha
@@ -107,31 +111,20 @@ class RunReads(rows.Reads):
 
         Both are empty where no attempt follows one.
         """
-        here = (runs.c.repo_id == repo_id) & (runs.c.sha == sha)
-        query = (
-            select(run_events.c.what)
-            .join(runs, runs.c.id == run_events.c.run_id)
-            .where(here, run_events.c.key.startswith("native:"))
-        )
-        async with self._db.read() as conn:
-            seen = {what.actions_run_id: what for what in await conn.scalars(query)}
+        query, asked = _native_runs_seen(repo_id, sha)
+        found = await self._db.read(lambda conn: all_scalars(conn, query, asked))
+        seen = {what.actions_run_id: what for what in found}
         return (await self.at(repo_id, sha), seen) if seen else ((), seen)
 
     async def of_actions_run(self, repo_id: RepoId, actions_run_id: int) -> Run | None:
         """Return our latest attempt that is part of this Actions run."""
-        here = (runs.c.repo_id == repo_id) & (runs.c.actions_run_id == actions_run_id)
-        newest = (runs.c.mistaken, runs.c.actions_attempt.desc(), runs.c.attempt.desc())
-        return next(iter(await self._all(Run, runs, here, order=newest)), None)
+        return next(iter(await self._found(Run, *_of_actions_run(repo_id, actions_run_id))), None)
 
     async def of_actions_attempt(
         self, repo_id: RepoId, actions_run_id: int, actions_attempt: int
     ) -> Run | None:
         """Return our attempt that is this attempt of an Actions run."""
-        return await self._last(
-            runs.c.repo_id == repo_id,
-            runs.c.actions_run_id == actions_run_id,
-            runs.c.actions_attempt == actions_attempt,
-        )
+        return await self._last(*_of_actions_attempt(repo_id, actions_run_id, actions_attempt))
 
     async def get(self, run_id: RunId) -> Run | None:
         """Return the run as it is stored now."""
@@ -139,54 +132,86 @@ class RunReads(rows.Reads):
 
     async def of_dispatch(self, dispatch_id: str) -> Run | None:
         """Return the run that was dispatched with this id of ours."""
-        return await self._last(runs.c.dispatch_id == dispatch_id)
+        return await self._last(*_of_dispatch(dispatch_id))
 
     async def of_check(self, repo_id: RepoId, external_id: str) -> Run | None:
         """Return the run that a check run of ours shows; None for a gate or a foreign check."""
-        shown = select(checks.c.run_id).where(
-            checks.c.external_id == external_id, checks.c.repo_id == repo_id
-        )
-        return await self._last(runs.c.id.in_(shown))
+        return await self._last(*_of_check(repo_id, external_id))
 
-    async def _last(self, *where: ColumnElement[bool]) -> Run | None:
-        async with self._db.read() as conn:
-            found = await rows.load_runs(conn, *where)
+    async def _last(self, query: Select[Any], parameters: dict[str, Any]) -> Run | None:
+        found = await self._found(Run, query, parameters)
         return found[-1] if found else None
 
     async def search(self, query: RunQuery) -> tuple[ListedRun, ...]:
         """Return runs, newest first: ids grow with time and are the table's own order."""
         chosen = select(runs).where(*_where(query)).order_by(runs.c.id.desc()).limit(query.limit)
-        async with self._db.read() as conn:
+
+        async def work(conn: DbConnection) -> tuple[ListedRun, ...]:
             found = [rows.load(Run, row) for row in (await conn.execute(chosen)).mappings()]
             known = await rows.load_repos(conn, {run.repo_id for run in found})
-        return tuple(ListedRun(run, known.get(run.repo_id)) for run in found)
+            return tuple(ListedRun(run, known.get(run.repo_id)) for run in found)
+
+        return await self._db.read(work)
 
     async def ids_from(self, start: str, *, limit: int) -> tuple[RunId, ...]:
         """Return the runs whose id, or the id of their dispatch, begins with ``start``."""
         columns = (runs.c.id, runs.c.dispatch_id)
         begins = or_(*(column.startswith(start, autoescape=True) for column in columns))
         query = select(runs.c.id).where(begins).order_by(runs.c.id.desc()).limit(limit)
-        async with self._db.read() as conn:
-            return tuple(RunId(run_id) for run_id in await conn.scalars(query))
+        found = await self._db.read(lambda conn: all_scalars(conn, query))
+        return tuple(RunId(run_id) for run_id in found)
 
     async def story(self, run_id: RunId) -> RunStory | None:
         """Return a run with its claimants, events and RayJobs; None if there is none."""
-        async with self._db.read() as conn:
-            found = await rows.load_runs(conn, runs.c.id == run_id)
-            if not found:
-                return None
-            [run] = found
-            known = await rows.load_repos(conn, {run.repo_id})
-            claiming = await rows.load_claimants(conn, [run_id])
-            events = await rows.load_by_run(conn, RunEvent, run_events, [run_id])
-            jobs = await rows.load_by_run(conn, RayJob, rayjobs, [run_id])
-        return RunStory(
-            run,
-            known.get(run.repo_id),
-            claiming.get(run_id, ()),
-            events.get(run_id, ()),
-            jobs.get(run_id, ()),
-        )
+        return await self._db.read(lambda conn: _story(conn, run_id))
+
+
+@prepared
+def _open_of_claimant(repo_id: RepoId, source: str) -> Select[Any]:
+    its = select(claimants.c.run_id).where(claimants.c.source == source)
+    return rows.oldest_first(
+        runs.c.repo_id == repo_id, runs.c.id.in_(its), runs.c.state != State.DONE
+    )
+
+
+@prepared
+def _native_runs_seen(repo_id: RepoId, sha: Sha) -> Select[Any]:
+    here = (runs.c.repo_id == repo_id) & (runs.c.sha == sha)
+    return (
+        select(run_events.c.what)
+        .join(runs, runs.c.id == run_events.c.run_id)
+        .where(here, run_events.c.key.startswith("native:"))
+    )
+
+
+@prepared
+def _of_actions_run(repo_id: RepoId, actions_run_id: int) -> Select[Any]:
+    """Return the query of our attempts that are part of an Actions run, latest first."""
+    here = (runs.c.repo_id == repo_id) & (runs.c.actions_run_id == actions_run_id)
+    newest = (runs.c.mistaken, runs.c.actions_attempt.desc(), runs.c.attempt.desc())
+    return select(runs).where(here).order_by(*newest)
+
+
+@prepared
+def _of_actions_attempt(repo_id: RepoId, actions_run_id: int, attempt: int) -> Select[Any]:
+    return rows.oldest_first(
+        runs.c.repo_id == repo_id,
+        runs.c.actions_run_id == actions_run_id,
+        runs.c.actions_attempt == attempt,
+    )
+
+
+@prepared
+def _of_dispatch(dispatch_id: str) -> Select[Any]:
+    return rows.oldest_first(runs.c.dispatch_id == dispatch_id)
+
+
+@prepared
+def _of_check(repo_id: RepoId, external_id: str) -> Select[Any]:
+    shown = select(checks.c.run_id).where(
+        checks.c.external_id == external_id, checks.c.repo_id == repo_id
+    )
+    return rows.oldest_first(runs.c.id.in_(shown))
 
 
 def _where(query: RunQuery) -> list[ColumnElement[bool]]:
@@ -213,3 +238,21 @@ def _waits_for(label: str) -> ColumnElement[bool]:
     named = msgspec.json.encode(label_resource(label)).decode()
     needs = type_coerce(queue.c.needs, Text).contains(named, autoescape=True)
     return exists().where(queue.c.run_id == runs.c.id, needs)
+
+
+async def _story(conn: DbConnection, run_id: RunId) -> RunStory | None:
+    found = await rows.load_found(conn, Run, *rows.runs_of_ids((run_id,)))
+    if not found:
+        return None
+    [run] = found
+    known = await rows.load_repos(conn, {run.repo_id})
+    claiming = await rows.load_claimants(conn, [run_id])
+    events = await rows.load_by_run(conn, RunEvent, run_events, [run_id])
+    jobs = await rows.load_by_run(conn, RayJob, rayjobs, [run_id])
+    return RunStory(
+        run,
+        known.get(run.repo_id),
+        claiming.get(run_id, ()),
+        events.get(run_id, ()),
+        jobs.get(run_id, ()),
+    )

@@ -1,11 +1,12 @@
 """Changing runs' rows inside a transaction: making, claiming, stopping and poking them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import cache
+from typing import Any
 
-from sqlalchemy import Executable, Update, bindparam, case, delete, func, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Executable, Select, Update, bindparam, case, delete, func, select, update
+from sqlalchemy.sql.dml import ReturningInsert
 
 from bot.core.messages import Message
 from bot.core.model.ids import RunId
@@ -16,8 +17,9 @@ from bot.core.planning.plan import DropClaimant
 from bot.ports.errors import Transient
 from bot.store.check_rows import add_run_check, bump_state
 from bot.store.columns import Time
-from bot.store.database import insert
+from bot.store.database import DbConnection, Insert, insert
 from bot.store.leases import FREE
+from bot.store.prepared import prepared
 from bot.store.rows import load, values
 from bot.store.tables import claimants, rayjobs, run_events, runs
 
@@ -25,34 +27,42 @@ from bot.store.tables import claimants, rayjobs, run_events, runs
 _TRIES = 20
 
 
-async def lock_runs(conn: AsyncConnection, run_ids: set[RunId]) -> set[RunId]:
+async def lock_runs(conn: DbConnection, run_ids: set[RunId]) -> set[RunId]:
     """Lock runs in the order of their ids, so that two transactions can't wait for each other.
 
     Returns those that there are: others were pruned since they were read.
     """
     if not run_ids:
         return set()
+    return {RunId(run_id) for run_id in await conn.scalars(*_locked(tuple(run_ids)))}
+
+
+@prepared
+def _locked(run_ids: Sequence[RunId]) -> Select[Any]:
     query = select(runs.c.id).where(runs.c.id.in_(run_ids)).order_by(runs.c.id)
-    return {RunId(run_id) for run_id in await conn.scalars(query.with_for_update())}
+    return query.with_for_update()
 
 
-async def refuse_superseded(conn: AsyncConnection, run_ids: set[RunId]) -> None:
+async def refuse_superseded(conn: DbConnection, run_ids: set[RunId]) -> None:
     """Raise ``Transient`` if one of these locked runs ended superseded: nobody would start anew."""
-    ended = (runs.c.state == State.DONE) & (runs.c.outcome == Outcome.SUPERSEDED)
-    if run_ids and (await conn.scalar(select(runs.c.id).where(runs.c.id.in_(run_ids), ended))):
+    if run_ids and (await conn.scalar(*_superseded(tuple(run_ids)))):
         msg = "a run that should go on was superseded meanwhile"
         raise Transient(msg)
 
 
-async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:
+@prepared
+def _superseded(run_ids: Sequence[RunId]) -> Select[Any]:
+    ended = (runs.c.state == State.DONE) & (runs.c.outcome == Outcome.SUPERSEDED)
+    return select(runs.c.id).where(runs.c.id.in_(run_ids), ended)
+
+
+async def place_run(conn: DbConnection, run: Run, now: datetime) -> RunId:
     """Insert a run, due now, or return the open run of its (repository, SHA, suite, essence)."""
     same = (runs.c.repo_id == run.repo_id) & (runs.c.sha == run.sha) & (runs.c.suite == run.suite)
     attempt, essence = run.attempt, run.snapshot.essence
     for _ in range(_TRIES):
         row = {**values(run), "essence": essence, "attempt": attempt, "due": now}
-        made = await conn.execute(
-            insert(conn, runs).on_conflict_do_nothing().returning(runs.c.id), row
-        )
+        made = await conn.execute(_put_run(insert(conn, runs)), row)
         if made.first() is not None:
             await add_run_check(conn, run, now)
             return run.id
@@ -66,19 +76,26 @@ async def place_run(conn: AsyncConnection, run: Run, now: datetime) -> RunId:
     raise RuntimeError(f"run {run.id} ({run.suite}) finds no place")
 
 
-async def add_claimants(conn: AsyncConnection, added: list[Claimant], now: datetime) -> None:
+@cache
+def _put_run(query: Insert) -> ReturningInsert[Any]:
+    return query.on_conflict_do_nothing().returning(runs.c.id)
+
+
+async def add_claimants(conn: DbConnection, added: list[Claimant], now: datetime) -> None:
     """Add claimants and poke their runs. A run that had lost its last claimant goes on."""
     if not added:
         return
-    await conn.execute(_put_claimant(conn), [values(claimant) for claimant in added])
+    await conn.execute(
+        _put_claimant(insert(conn, claimants)), [values(claimant) for claimant in added]
+    )
     run_ids = {claimant.run_id for claimant in added}
     await _clear_supersede(conn, run_ids)
     await poke_runs(conn, run_ids, now)
 
 
-def _put_claimant(conn: AsyncConnection) -> Executable:
+@cache
+def _put_claimant(new: Insert) -> Executable:
     """Return the insert of a claimant; a known one may become a person's or gain rank."""
-    new = insert(conn, claimants)
     added, persons = new.excluded, claimants.c.auto & ~new.excluded.auto
     more = {
         "auto": claimants.c.auto & added.auto,
@@ -89,18 +106,12 @@ def _put_claimant(conn: AsyncConnection) -> Executable:
     return new.on_conflict_do_update(index_elements=["run_id", "source"], set_=more)
 
 
-async def _clear_supersede(conn: AsyncConnection, run_ids: set[RunId]) -> None:
+async def _clear_supersede(conn: DbConnection, run_ids: set[RunId]) -> None:
     """Clear the request to supersede of runs that were not dispatched yet.
 
     The lease is taken away too: a runner that has read the request must not end the run.
     """
-    found = await conn.execute(
-        select(runs.c.id, runs.c.stop_request).where(
-            runs.c.id.in_(run_ids),
-            runs.c.stop_request.is_not(None),
-            runs.c.state.in_([State.NEEDS_APPROVAL, State.QUEUED]),
-        )
-    )
+    found = await conn.execute(*_stopped_early(tuple(run_ids)))
     cleared = [
         run_id for run_id, stop_request in found if stop_request.kind is StopReason.SUPERSEDE
     ]
@@ -112,7 +123,16 @@ async def _clear_supersede(conn: AsyncConnection, run_ids: set[RunId]) -> None:
         )
 
 
-async def drop_claimant(conn: AsyncConnection, drop: DropClaimant, now: datetime) -> None:
+@prepared
+def _stopped_early(run_ids: Sequence[RunId]) -> Select[Any]:
+    return select(runs.c.id, runs.c.stop_request).where(
+        runs.c.id.in_(run_ids),
+        runs.c.stop_request.is_not(None),
+        runs.c.state.in_([State.NEEDS_APPROVAL, State.QUEUED]),
+    )
+
+
+async def drop_claimant(conn: DbConnection, drop: DropClaimant, now: datetime) -> None:
     """Delete a claimant of a run; without claimants the run is superseded."""
     its, own = claimants.c.run_id == drop.run_id, claimants.c.source == drop.source
     others = await conn.scalar(select(func.count()).where(its, ~own))
@@ -125,14 +145,14 @@ async def drop_claimant(conn: AsyncConnection, drop: DropClaimant, now: datetime
         await request_stop(conn, drop.run_id, stop_request, now)
 
 
-async def set_apart(conn: AsyncConnection, run_ids: Collection[RunId]) -> None:
+async def set_apart(conn: DbConnection, run_ids: Collection[RunId]) -> None:
     """Mark runs as mistaken; another one may be open in the place of each."""
     if run_ids:
         change = update(runs).where(runs.c.id.in_(run_ids))
         await conn.execute(change.values(mistaken=True, essence=runs.c.id))
 
 
-async def give_up_mistaken(conn: AsyncConnection, run_id: RunId, now: datetime) -> None:
+async def give_up_mistaken(conn: DbConnection, run_id: RunId, now: datetime) -> None:
     """Supersede a mistaken run, also one that has ended: its result was another base's."""
     why = Message("run_mistaken")
     await conn.execute(delete(claimants).where(claimants.c.run_id == run_id))
@@ -150,7 +170,7 @@ async def give_up_mistaken(conn: AsyncConnection, run_id: RunId, now: datetime) 
 
 
 async def request_stop(
-    conn: AsyncConnection, run_id: RunId, stop_request: StopRequest, now: datetime
+    conn: DbConnection, run_id: RunId, stop_request: StopRequest, now: datetime
 ) -> None:
     """Write a stop request unless an earlier one counts, and poke the run."""
     await conn.execute(
@@ -165,32 +185,45 @@ async def request_stop(
 
 
 async def stop_request_to_keep(
-    conn: AsyncConnection, run_id: RunId, stop_request: StopRequest
+    conn: DbConnection, run_id: RunId, stop_request: StopRequest
 ) -> StopRequest:
     """Return the stop request that counts: the first, but any other before one to supersede.
 
     A superseded run can get a new claimant, so it must still be possible to cancel it.
     """
-    query = select(runs.c.stop_request).where(runs.c.id == run_id).with_for_update()
-    first: StopRequest | None = await conn.scalar(query)
+    first: StopRequest | None = await conn.scalar(*_locked_stop_request(run_id))
     return first if first and first.kind is not StopReason.SUPERSEDE else stop_request
 
 
-async def add_run_events(conn: AsyncConnection, added: tuple[RunEvent, ...]) -> set[RunId]:
+@prepared
+def _locked_stop_request(run_id: RunId) -> Select[Any]:
+    return select(runs.c.stop_request).where(runs.c.id == run_id).with_for_update()
+
+
+async def add_run_events(conn: DbConnection, added: tuple[RunEvent, ...]) -> set[RunId]:
     """Add new events of stored runs; return the runs that got one."""
     if not added:
         return set()
     run_ids = {one.run_id for one in added}
-    run_ids = set(await conn.scalars(select(runs.c.id).where(runs.c.id.in_(run_ids))))
+    run_ids = set(await conn.scalars(*_stored(tuple(run_ids))))
     rows = [{**values(one), "key": one.key} for one in added if one.run_id in run_ids]
     if not rows:
         return set()
-    query = insert(conn, run_events).on_conflict_do_nothing().returning(run_events.c.run_id)
-    return set(await conn.scalars(query, rows))
+    return set(await conn.scalars(_put_event(insert(conn, run_events)), rows))
+
+
+@prepared
+def _stored(run_ids: Sequence[RunId]) -> Select[Any]:
+    return select(runs.c.id).where(runs.c.id.in_(run_ids))
+
+
+@cache
+def _put_event(query: Insert) -> ReturningInsert[Any]:
+    return query.on_conflict_do_nothing().returning(run_events.c.run_id)
 
 
 async def poke_runs(
-    conn: AsyncConnection, run_ids: set[RunId], now: datetime, *, first: bool = False
+    conn: DbConnection, run_ids: set[RunId], now: datetime, *, first: bool = False
 ) -> None:
     """Make open runs due and count the poke; an overdue run keeps its due time.
 
@@ -211,7 +244,7 @@ def _poke(*, first: bool) -> Update:
     )
 
 
-async def add_rayjobs(conn: AsyncConnection, seen: tuple[RayJob, ...], now: datetime) -> None:
+async def add_rayjobs(conn: DbConnection, seen: tuple[RayJob, ...], now: datetime) -> None:
     """Add new RayJobs, due now; known ones do not change.
 
     Another run that names one of them has to prove it anew: its lease ends, so that its reader

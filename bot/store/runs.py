@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Update, bindparam, case, exists, func, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RunId
@@ -19,6 +18,7 @@ from bot.store import leases, run_rows
 from bot.store.audit import add_audit
 from bot.store.check_rows import bump_progress, bump_replies, bump_state
 from bot.store.columns import Time
+from bot.store.database import DbConnection
 from bot.store.queue import lock_queue, release
 from bot.store.rows import load, load_by_run, load_claimants, values
 from bot.store.run_reads import RunReads
@@ -88,7 +88,7 @@ class Runs(RunReads):
         """Claim due runs, longest due first."""
         asked = leases.claim_parameters(owner, now, lease_s=lease_s, limit=limit)
 
-        async def work(conn: AsyncConnection) -> tuple[ClaimedRun, ...]:
+        async def work(conn: DbConnection) -> tuple[ClaimedRun, ...]:
             rows = (await conn.execute(_claim(), asked)).mappings().all()
             ids = [row["id"] for row in rows]
             if not ids:
@@ -116,7 +116,7 @@ class Runs(RunReads):
         due again, and its runner then sees the claimant.
         """
 
-        async def work(conn: AsyncConnection) -> bool:
+        async def work(conn: DbConnection) -> bool:
             if save.release_all or save.release:  # before the run, as ``Queue.acquire`` does
                 await lock_queue(conn, save.run.repo_id)
             if await _claimed_meanwhile(conn, lease, save):
@@ -138,7 +138,7 @@ class Runs(RunReads):
     ) -> bool:
         """Write the run and events before a call, and keep the lease; False: the lease was lost."""
 
-        async def work(conn: AsyncConnection) -> bool:
+        async def work(conn: DbConnection) -> bool:
             if not await _write(conn, lease, run):
                 return False
             await run_rows.add_run_events(conn, run_events)
@@ -162,7 +162,7 @@ def _ours(lease: leases.Lease, run: Run) -> ColumnElement[bool]:
     return (runs.c.id == run.id) & (runs.c.id == lease.key) & leases.held(runs, lease)
 
 
-async def _write(conn: AsyncConnection, lease: leases.Lease, run: Run, **back: Any) -> bool:
+async def _write(conn: DbConnection, lease: leases.Lease, run: Run, **back: Any) -> bool:
     """Write a run's row and what gives it ``back``; False: the lease was lost."""
     row = {name: value for name, value in values(run).items() if name not in _FIXED}
     stop = row.pop("stop_request")
@@ -197,7 +197,7 @@ def _written(*, chosen: bool, back: bool) -> Update:
     return change.values(due=due)
 
 
-async def _claimed_meanwhile(conn: AsyncConnection, lease: leases.Lease, save: SaveRun) -> bool:
+async def _claimed_meanwhile(conn: DbConnection, lease: leases.Lease, save: SaveRun) -> bool:
     if save.run.outcome is not Outcome.SUPERSEDED or save.retry is not None:
         return False
     query = select(runs.c.id).where(
@@ -208,12 +208,12 @@ async def _claimed_meanwhile(conn: AsyncConnection, lease: leases.Lease, save: S
     return (await conn.execute(query.with_for_update())).first() is not None
 
 
-async def _return_unchanged(conn: AsyncConnection, lease: leases.Lease, now: datetime) -> None:
+async def _return_unchanged(conn: DbConnection, lease: leases.Lease, now: datetime) -> None:
     await conn.execute(update(runs).where(runs.c.id == lease.key).values(due=now, **leases.FREE))
 
 
 async def _write_back(
-    conn: AsyncConnection, lease: leases.Lease, save: SaveRun, now: datetime
+    conn: DbConnection, lease: leases.Lease, save: SaveRun, now: datetime
 ) -> bool:
     """Write the row and give the lease back; a poke since the claim keeps it due."""
     over = save.run.state is State.DONE and save.due is None
@@ -221,7 +221,7 @@ async def _write_back(
     return await _write(conn, lease, save.run, pokes_then=lease.pokes, **due, **leases.FREE)
 
 
-async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> None:
+async def _consequences(conn: DbConnection, save: SaveRun, now: datetime) -> None:
     """Write the other rows of a save: events, RayJobs, holds, the retry, checks and replies."""
     run = save.run
     await run_rows.add_run_events(conn, save.run_events)
@@ -243,7 +243,7 @@ async def _consequences(conn: AsyncConnection, save: SaveRun, now: datetime) -> 
         await bump_progress(conn, run.id, now)
 
 
-async def _retry(conn: AsyncConnection, run_id: RunId, retry: Run, now: datetime) -> RunId:
+async def _retry(conn: DbConnection, run_id: RunId, retry: Run, now: datetime) -> RunId:
     """Insert the next attempt with the claimants of the last; an open run gets them instead."""
     placed = await run_rows.place_run(conn, retry, now)
     wanted = await load_claimants(conn, [run_id])

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, delete, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
 from bot.core.planning.schedule import Firing, FiringState, Schedule, ScheduleChange, firing_source
 from bot.store.audit import add_audit
-from bot.store.database import Part, insert
+from bot.store.database import DbConnection, Part, insert
 from bot.store.plans import topics, write_plan
 from bot.store.rows import load, load_all, load_repos, load_runs, values, with_claimants
 from bot.store.tables import claimants, firings, policies, repos, runs, schedules
@@ -49,10 +48,17 @@ class Schedules(Part):
 
     async def by_repo(self) -> tuple[RepoSchedules, ...]:
         """Return every active repository with its policy and its schedules, by id."""
-        async with self._db.read() as conn:
-            found = await load_all(conn, Repo, repos, repos.c.active)
-            stored = await load_all(conn, StoredPolicy, policies)
-            times = await load_all(conn, Schedule, schedules)
+
+        async def work(
+            conn: DbConnection,
+        ) -> tuple[tuple[Repo, ...], tuple[StoredPolicy, ...], tuple[Schedule, ...]]:
+            return (
+                await load_all(conn, Repo, repos, repos.c.active),
+                await load_all(conn, StoredPolicy, policies),
+                await load_all(conn, Schedule, schedules),
+            )
+
+        found, stored, times = await self._db.read(work)
         known = {(row.repo_id, row.ref): row for row in stored}
         by_repo: defaultdict[RepoId, list[Schedule]] = defaultdict(list)
         for row in times:
@@ -68,7 +74,7 @@ class Schedules(Part):
         A row that another replica has written meanwhile stays: both read the same policy.
         """
 
-        async def work(conn: AsyncConnection) -> None:
+        async def work(conn: DbConnection) -> None:
             for row in change.drop:
                 await conn.execute(delete(schedules).where(_same(row)))
             for row in change.put:
@@ -94,17 +100,20 @@ class Schedules(Part):
 
     async def due(self, now: datetime) -> SchedulesDue:
         """Return the schedules and firings that should start now, longest due first."""
-        async with self._db.read() as conn:
+
+        async def work(conn: DbConnection) -> SchedulesDue:
             found = await load_all(conn, Schedule, schedules, schedules.c.next <= now)
             asked = await load_all(conn, Firing, firings, firings.c.state == FiringState.ASKED)
             if not (found or asked):
                 return SchedulesDue()
             ids = {row.repo_id for row in found} | {row.repo_id for row in asked}
             known = await load_repos(conn, ids)
-        return SchedulesDue(
-            tuple((known[row.repo_id], row) for row in sorted(found, key=lambda row: row.next)),
-            tuple((known[row.repo_id], row) for row in sorted(asked, key=lambda row: row.at)),
-        )
+            return SchedulesDue(
+                tuple((known[row.repo_id], row) for row in sorted(found, key=lambda row: row.next)),
+                tuple((known[row.repo_id], row) for row in sorted(asked, key=lambda row: row.at)),
+            )
+
+        return await self._db.read(work)
 
     async def fire(
         self, seen: Schedule, then: datetime, firing: Firing, plan: Plan, now: datetime
@@ -115,7 +124,7 @@ class Schedules(Part):
         """
         move = update(schedules).where(_same(seen), schedules.c.next == seen.next).values(next=then)
 
-        async def work(conn: AsyncConnection) -> bool:
+        async def work(conn: DbConnection) -> bool:
             if (await conn.execute(move)).rowcount == 0:
                 return False
             query = insert(conn, firings).values(values(firing))
@@ -134,7 +143,7 @@ class Schedules(Part):
     async def fire_asked(self, firing: Firing, plan: Plan, now: datetime) -> bool:
         """Start a firing that was asked for; False: another replica was first."""
 
-        async def work(conn: AsyncConnection) -> bool:
+        async def work(conn: DbConnection) -> bool:
             if not await _save(conn, firing, FiringState.ASKED):
                 return False
             await write_plan(conn, plan, now, self._new_id)
@@ -149,7 +158,8 @@ class Schedules(Part):
 
     async def open_firings(self) -> tuple[tuple[Firing, tuple[RunClaimants, ...]], ...]:
         """Return the firings that are not done, with all runs that they ever claimed."""
-        async with self._db.read() as conn:
+
+        async def work(conn: DbConnection) -> tuple[tuple[Firing, tuple[RunClaimants, ...]], ...]:
             found = await load_all(conn, Firing, firings, firings.c.state == FiringState.STARTED)
             return tuple(
                 [
@@ -161,28 +171,21 @@ class Schedules(Part):
                 ]
             )
 
+        return await self._db.read(work)
+
     async def settle(self, firing: Firing) -> None:
         """Write that a started firing is done."""
         await self._db.write(lambda conn: _save(conn, firing, FiringState.STARTED))
 
     async def listing(self, *, each: int) -> tuple[ScheduleListing, ...]:
         """Return every schedule with its last firings, ``each`` at most, by repository and name."""
-        async with self._db.read() as conn:
-            known = {repo.id: repo for repo in await load_all(conn, Repo, repos)}
-            times = await load_all(conn, Schedule, schedules)
-            listed = []
-            for row in times:
-                mine = (firings.c.repo_id == row.repo_id) & (firings.c.name == row.name)
-                query = select(firings).where(mine).order_by(firings.c.at.desc()).limit(each)
-                found = (await conn.execute(query)).mappings()
-                last = tuple(load(Firing, item) for item in found)
-                listed.append(ScheduleListing(known[row.repo_id], row, last))
+        listed = await self._db.read(lambda conn: _listed(conn, each))
         return tuple(sorted(listed, key=lambda item: (item.repo.full_name, item.schedule.name)))
 
     async def ask(self, firing: Firing, entry: AuditEntry) -> None:
         """Ask the service to fire now; two requests in one second count once."""
 
-        async def work(conn: AsyncConnection) -> None:
+        async def work(conn: DbConnection) -> None:
             query = insert(conn, firings).values(values(firing)).on_conflict_do_nothing()
             await conn.execute(query)
             await add_audit(conn, (entry,))
@@ -191,8 +194,7 @@ class Schedules(Part):
 
     async def runs_of(self, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
         """Return all runs that a firing ever claimed, oldest first."""
-        async with self._db.read() as conn:
-            return await _runs_of(conn, repo_id, source)
+        return await self._db.read(lambda conn: _runs_of(conn, repo_id, source))
 
     async def prune(self, before: datetime) -> None:
         """Delete older firings, except those whose runs go on."""
@@ -200,13 +202,24 @@ class Schedules(Part):
         await self._db.write(lambda conn: conn.execute(old))
 
 
-async def _runs_of(conn: AsyncConnection, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
+async def _listed(conn: DbConnection, each: int) -> list[ScheduleListing]:
+    known = {repo.id: repo for repo in await load_all(conn, Repo, repos)}
+    listed = []
+    for row in await load_all(conn, Schedule, schedules):
+        mine = (firings.c.repo_id == row.repo_id) & (firings.c.name == row.name)
+        query = select(firings).where(mine).order_by(firings.c.at.desc()).limit(each)
+        last = tuple(load(Firing, item) for item in (await conn.execute(query)).mappings())
+        listed.append(ScheduleListing(known[row.repo_id], row, last))
+    return listed
+
+
+async def _runs_of(conn: DbConnection, repo_id: RepoId, source: str) -> tuple[RunClaimants, ...]:
     ids = select(claimants.c.run_id).where(claimants.c.source == source)
     found = await load_runs(conn, runs.c.repo_id == repo_id, runs.c.id.in_(ids))
     return await with_claimants(conn, found)
 
 
-async def _save(conn: AsyncConnection, firing: Firing, before: FiringState) -> bool:
+async def _save(conn: DbConnection, firing: Firing, before: FiringState) -> bool:
     """Write a firing that was in the state ``before``; False: its state has changed."""
     mine = (firings.c.repo_id == firing.repo_id) & (firings.c.name == firing.name)
     change = update(firings).where(mine, firings.c.at == firing.at, firings.c.state == before)

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import delete, func, select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import State
 from bot.ports.oidc import Denial, Why
 from bot.ports.wake import Topic
-from bot.store.database import Part, insert
+from bot.store.database import DbConnection, Part, insert
 from bot.store.run_rows import add_rayjobs, add_run_events, poke_runs
 from bot.store.tables import rayjobs, runs, tokens
 
@@ -47,7 +46,7 @@ class Tokens(Part):
         token has proved another one, or the run is done.
         """
 
-        async def work(conn: AsyncConnection) -> Accepted | Denial:
+        async def work(conn: DbConnection) -> Accepted | Denial:
             return await _add(conn, announced, now)
 
         answer = await self._db.write(work)
@@ -61,7 +60,7 @@ class Tokens(Part):
         await self._db.write(lambda conn: conn.execute(over))
 
 
-async def _add(conn: AsyncConnection, announced: Announced, now: datetime) -> Accepted | Denial:
+async def _add(conn: DbConnection, announced: Announced, now: datetime) -> Accepted | Denial:
     job = announced.rayjob
     lock = select(runs.c.state).where(runs.c.id == job.run_id).with_for_update()
     state = await conn.scalar(lock)

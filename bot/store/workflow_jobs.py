@@ -1,16 +1,19 @@
 """Jobs of GitHub Actions by runner label: which labels are occupied, and which look offline."""
 
 from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, case, delete, exists, func, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import ColumnElement, Select, Update, case, delete, exists, func, select, update
+from sqlalchemy.sql.dml import ReturningInsert
 
 from bot.core.model.ids import RepoId
 from bot.core.model.queue import label_resource
 from bot.core.model.runs import State
 from bot.core.runs.offline import OFFLINE_AFTER, JobSeen, JobState, OfflineLabel, offline
 from bot.ports.wake import Topic
-from bot.store.database import Part, insert
+from bot.store.database import DbConnection, Insert, Part, insert
+from bot.store.prepared import prepared
 from bot.store.queue import lock_queue, poke_waiting
 from bot.store.rows import OPEN_RUN
 from bot.store.tables import holds, queue, repos, runs, workflow_jobs
@@ -43,8 +46,9 @@ class WorkflowJobs(Part):
         """Return the label if it looks offline to a run that waits for it since then."""
         if now - waits_since < OFFLINE_AFTER:
             return None
-        async with self._db.read() as conn:
-            return await _offline_label(conn, repo_id, label, waits_since, now)
+        return await self._db.read(
+            lambda conn: _offline_label(conn, repo_id, label, waits_since, now)
+        )
 
     async def prune(self, now: datetime) -> None:
         """Delete jobs without news for two days."""
@@ -52,7 +56,7 @@ class WorkflowJobs(Part):
         await self._db.write(lambda conn: conn.execute(old))
 
 
-async def _put(conn: AsyncConnection, seen: JobSeen) -> list[str]:
+async def _put(conn: DbConnection, seen: JobSeen) -> list[str]:
     """Write one row a label; return the labels on which the job has moved."""
     rows = [
         {
@@ -65,31 +69,44 @@ async def _put(conn: AsyncConnection, seen: JobSeen) -> list[str]:
         }
         for label in sorted(seen.labels)
     ]
-    base = insert(conn, workflow_jobs)
-    query = base.on_conflict_do_update(
+    query = _put_job(insert(conn, workflow_jobs), seen.state)
+    return [label for row in rows for label in await conn.scalars(query, row)]
+
+
+@cache
+def _put_job(base: Insert, state: JobState) -> ReturningInsert[Any]:
+    """Return the insert of a job; a known one moves to a later state only."""
+    return base.on_conflict_do_update(
         index_elements=["job_id", "label"],
         set_={"state": base.excluded.state, "at": base.excluded.at},
-        where=seen.state.value > _RANK,
+        where=state.value > _RANK,
     ).returning(workflow_jobs.c.label)
-    return [label for row in rows for label in await conn.scalars(query.values(row))]
 
 
-async def _poke_waiting(
-    conn: AsyncConnection, seen: JobSeen, labels: set[str], now: datetime
-) -> bool:
+async def _poke_waiting(conn: DbConnection, seen: JobSeen, labels: set[str], now: datetime) -> bool:
     """Poke waiting runs, if there are any; a job of our own run releases nothing yet."""
-    waits = exists().where(queue.c.repo_id == seen.repo_id)
-    ours = exists().where(holds.c.run_id == runs.c.id, runs.c.actions_run_id == seen.actions_run_id)
-    if not await conn.scalar(select(waits & ~ours)):
+    if not await conn.scalar(*_waits_for_others(seen.repo_id, seen.actions_run_id)):
         return False
     await lock_queue(conn, seen.repo_id)
     await poke_waiting(conn, seen.repo_id, set(map(label_resource, labels)), now)
     return True
 
 
-async def end_jobs(conn: AsyncConnection, repo_id: RepoId, actions_run_id: int) -> None:
+@prepared
+def _waits_for_others(repo_id: RepoId, actions_run_id: int) -> Select[Any]:
+    waits = exists().where(queue.c.repo_id == repo_id)
+    ours = exists().where(holds.c.run_id == runs.c.id, runs.c.actions_run_id == actions_run_id)
+    return select(waits & ~ours)
+
+
+async def end_jobs(conn: DbConnection, repo_id: RepoId, actions_run_id: int) -> None:
     """Mark every job of an ended Actions run as completed."""
-    await conn.execute(
+    await conn.execute(*_end_jobs(repo_id, actions_run_id))
+
+
+@prepared
+def _end_jobs(repo_id: RepoId, actions_run_id: int) -> Update:
+    return (
         update(workflow_jobs)
         .where(
             workflow_jobs.c.repo_id == repo_id,
@@ -101,7 +118,7 @@ async def end_jobs(conn: AsyncConnection, repo_id: RepoId, actions_run_id: int) 
 
 
 async def read_offline_labels(
-    conn: AsyncConnection, now: datetime
+    conn: DbConnection, now: datetime
 ) -> tuple[tuple[RepoId, OfflineLabel], ...]:
     """Return the labels that look offline, each once a repository."""
     waiting = (
@@ -124,7 +141,7 @@ async def read_offline_labels(
 
 
 async def _offline_label(
-    conn: AsyncConnection, repo_id: RepoId, label: str, since: datetime, now: datetime
+    conn: DbConnection, repo_id: RepoId, label: str, since: datetime, now: datetime
 ) -> OfflineLabel | None:
     """Look at every repository of the owner: an organisation's runners serve all of them."""
     owner = select(repos.c.owner).where(repos.c.id == repo_id).scalar_subquery()

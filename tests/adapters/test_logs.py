@@ -191,18 +191,25 @@ async def test_a_missing_log_is_a_transient(logs: StoredLogs) -> None:
 
 async def test_a_file_that_opens_after_its_caller_was_cancelled_is_closed(tmp_path: Path) -> None:
     begun, go = threading.Event(), threading.Event()
-    files: list[FileIO] = []
 
     def slow() -> FileIO:
         begun.set()
         go.wait()
-        files.append(FileIO(tmp_path / "late", "w"))
-        return files[0]
+        return FileIO(tmp_path / "late", "w")
 
-    opening = asyncio.create_task(_opened(slow, FileIO.close))
+    closed = asyncio.Event()
+
+    def close(file: FileIO) -> None:
+        file.close()
+        closed.set()
+
+    opening = asyncio.create_task(_opened(slow, close))
     await asyncio.to_thread(begun.wait)
-    opening.cancel()
+    for _ in range(2):  # the second one while the first is carried out
+        opening.cancel()
+        await asyncio.sleep(0)
     go.set()
     await asyncio.wait([opening])
     assert opening.cancelled()
-    assert files[0].closed
+    async with asyncio.timeout(10):
+        await closed.wait()

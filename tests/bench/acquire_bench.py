@@ -13,7 +13,6 @@ from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy import insert
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.queue import Need
@@ -21,6 +20,7 @@ from bot.core.model.runs import Run, State
 from bot.core.policy.models import Limits
 from bot.core.queue.state import Acquired
 from bot.store import Store, migrate
+from bot.store.database import DbConnection
 from bot.store.rows import values
 from bot.store.runs import SaveRun
 from bot.store.tables import holds, runs, workflow_jobs
@@ -36,7 +36,7 @@ async def main() -> None:
     """Print the figures."""
     for size in SIZES:
         with tempfile.TemporaryDirectory() as folder:
-            url = f"sqlite+aiosqlite:///{Path(folder) / 'bot.db'}"
+            url = f"sqlite:///{Path(folder) / 'bot.db'}"
             await migrate(url)
             store = await Store.open(url)
             await hold(store, size)
@@ -96,7 +96,7 @@ async def hold(store: Store, size: int, first: int = 0) -> None:
         for n in range(first, first + size)
     ]  # fmt: skip
 
-    async def work(conn: AsyncConnection) -> None:
+    async def work(conn: DbConnection) -> None:
         for table, new in ((runs, rows), (holds, places), (workflow_jobs, jobs)):
             await conn.execute(insert(table), new)
 

@@ -197,7 +197,7 @@ async def main(runs: int) -> None:
     """Print the figures."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     with tempfile.TemporaryDirectory() as folder:
-        url = f"sqlite+aiosqlite:///{folder}/bot.db"
+        url = f"sqlite:///{folder}/bot.db"
         await migrate(url)
         async with open_world(Path(folder), url) as world:
             world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": MANY})

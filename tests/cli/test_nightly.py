@@ -140,5 +140,5 @@ def test_a_name_of_two_repositories_needs_one_named(url: str) -> None:
 
 
 def test_a_database_that_is_not_there_is_said(tmp_path: Path) -> None:
-    answer = nightly(f"sqlite+aiosqlite:///{tmp_path}/none.db", "list")
+    answer = nightly(f"sqlite:///{tmp_path}/none.db", "list")
     assert (answer.exit_code, answer.stdout) == (3, "")

@@ -322,10 +322,10 @@ def unreachable(tmp_path: Path) -> Iterator[dict[str, str]]:
     empty = tmp_path / "empty.db"
     empty.touch()
     yield {
-        "there is no database": f"sqlite+aiosqlite:///{tmp_path / 'none.db'}",
+        "there is no database": f"sqlite:///{tmp_path / 'none.db'}",
         "can't be reached": "postgresql+asyncpg://me:secret@127.0.0.1:9/x",
-        "file is not a database": f"sqlite+aiosqlite:///{broken}",
-        "ascend-ci migrate": f"sqlite+aiosqlite:///{empty}",
+        "file is not a database": f"sqlite:///{broken}",
+        "ascend-ci migrate": f"sqlite:///{empty}",
     }
     assert not (tmp_path / "none.db").exists()
 

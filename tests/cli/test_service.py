@@ -37,6 +37,6 @@ def test_a_port_in_use_is_said_in_a_line(tmp_path: Path) -> None:
 
 def test_a_database_that_is_away_is_said_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "junk.db").write_text("no database")
-    ended = start("migrate", tmp_path, DATABASE_URL="sqlite+aiosqlite:///junk.db")
+    ended = start("migrate", tmp_path, DATABASE_URL="sqlite:///junk.db")
     assert ended.returncode == 3
     assert ended.stderr == ("DATABASE_URL: the database can't be reached: file is not a database\n")

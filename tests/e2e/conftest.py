@@ -7,7 +7,7 @@ import pytest
 import stamina
 import structlog
 
-from tests.databases import SharingSqlite, SqliteTemplate
+from tests.databases import SqliteTemplate
 from tests.e2e.cluster import ONE_TRY, Cluster
 from tests.e2e.world import World, open_world
 from tests.submitter.faulty_submitter import FaultySubmitter
@@ -26,14 +26,6 @@ def _retries_do_not_wait() -> Iterator[None]:
     """Let calls be tried again at once: those waits are of the machine's time, not the world's."""
     with stamina.set_testing(True, attempts=3, cap=True):
         yield
-
-
-@pytest.fixture(autouse=True)
-def _statements_at_once() -> Iterator[None]:
-    """Do without SQLite's threads: the real driver is the subject of the store's own tests."""
-    SharingSqlite.at_once = True
-    yield
-    SharingSqlite.at_once = False
 
 
 @pytest.fixture

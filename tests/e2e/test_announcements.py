@@ -69,8 +69,8 @@ async def rayjobs(world: World, dispatched: str) -> tuple[RayJob, ...]:
 
 
 async def tokens_kept(world: World) -> int:
-    async with world.bot.parts.store._db.read() as conn:
-        return int(await conn.scalar(select(func.count()).select_from(tokens)) or 0)
+    query = select(func.count()).select_from(tokens)
+    return int(await world.bot.parts.store._db.read(lambda conn: conn.scalar(query)))
 
 
 def signed(world: World, run: Run, key: Any, algorithm: str, kid: str = KEY_ID) -> str:

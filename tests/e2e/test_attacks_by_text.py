@@ -7,6 +7,7 @@ from sqlalchemy import select
 from bot.core.model.ids import RepoId
 from bot.core.model.people import Account
 from bot.sim.model import Pull, User
+from bot.store.database import all_scalars
 from bot.store.tables import deliveries
 from tests.e2e.people import (
     last_sent,
@@ -236,8 +237,9 @@ async def test_a_storm_of_comments_is_told_once_and_dropped(world: World) -> Non
 
 
 async def stored(world: World) -> list[bytes]:
-    async with world.bot.parts.store._db.read() as conn:
-        return [body for body in await conn.scalars(select(deliveries.c.body)) if body]
+    query = select(deliveries.c.body)
+    found = await world.bot.parts.store._db.read(lambda conn: all_scalars(conn, query))
+    return [body for body in found if body]
 
 
 async def test_what_people_write_beside_commands_is_stored_nowhere(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from bot.sim.model import Pull, Run
@@ -162,6 +163,5 @@ async def offline(world: World) -> list[dict[str, Any]]:
 
 
 async def kept(world: World) -> int:
-    async with world.bot.parts.store._db.read() as conn:
-        found = await conn.exec_driver_sql("SELECT count(*) FROM workflow_jobs")
-        return int(found.scalar() or 0)
+    query = text("SELECT count(*) FROM workflow_jobs")
+    return int(await world.bot.parts.store._db.read(lambda conn: conn.scalar(query)))

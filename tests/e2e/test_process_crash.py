@@ -108,7 +108,7 @@ def _settings(folder: Path, github: SimGitHub) -> dict[str, str]:
         "GITHUB_PRIVATE_KEY": str(app.private_key),
         "GITHUB_WEBHOOK_SECRET": app.secret,
         "GITHUB_API_URL": github.url,
-        "DATABASE_URL": f"sqlite+aiosqlite:///{folder / 'bot.db'}",
+        "DATABASE_URL": f"sqlite:///{folder / 'bot.db'}",
         "DATA_DIR": str(folder / "data"),
         "PORT": "0",
         "POLL_SECONDS": "1",

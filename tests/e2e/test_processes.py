@@ -13,7 +13,7 @@ async def test_wrong_settings_are_said_at_once_and_leave_with_2(tmp_path: Path) 
         "GITHUB_PRIVATE_KEY": private,
         "GITHUB_WEBHOOK_SECRET": "",
         "GITHUB_API_URL": "http://127.0.0.1:9",
-        "DATABASE_URL": f"sqlite+aiosqlite:///{tmp_path / 'bot.db'}",
+        "DATABASE_URL": f"sqlite:///{tmp_path / 'bot.db'}",
         "DATA_DIR": str(tmp_path / "data"),
         "PORT": "-1",
     }

@@ -95,8 +95,7 @@ async def test_a_place_taken_by_a_bot_that_died_is_used_once(world: World) -> No
     await world.restart()
     await world.pass_time(LEASE_S + 1)
     assert started(world) == [pull.head_sha]
-    async with world.bot.parts.store._db.read() as conn:
-        assert await conn.scalar(select(func.count()).select_from(holds)) == 1
+    assert await held(world) == 1
 
 
 @pytest.mark.both_databases
@@ -126,8 +125,8 @@ async def test_two_replicas_at_once_take_no_slot_twice_and_show_each_check_once(
 
 async def held(world: World) -> int:
     """Count the places that are held."""
-    async with world.bot.parts.store._db.read() as conn:
-        return await conn.scalar(select(func.count()).select_from(holds)) or 0
+    query = select(func.count()).select_from(holds)
+    return int(await world.bot.parts.store._db.read(lambda conn: conn.scalar(query)))
 
 
 async def test_who_cannot_start_now_holds_no_place_and_heeds_a_pause(world: World) -> None:

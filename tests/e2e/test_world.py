@@ -1,23 +1,24 @@
-"""The harness itself: what it calls a kill is one."""
+"""The harness itself: what it calls a kill is one. SQLite leaves no transaction open."""
 
 import asyncio
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.ports.errors import Transient
+from bot.store.database import DbConnection
+from tests.conftest import BOTH
 from tests.e2e.world import World
 
 
-@pytest.mark.both_databases
+@pytest.mark.parametrize("database_kind", [BOTH[1]], indirect=True)
 async def test_a_dropped_bot_lets_go_of_the_database_and_commits_nothing(
     world: World,
 ) -> None:
     store = world.bot.parts.store
     begun, go_on = asyncio.Event(), asyncio.Event()
 
-    async def work(conn: AsyncConnection) -> None:
+    async def work(conn: DbConnection) -> None:
         await conn.execute(text("UPDATE repos SET name = 'half'"))
         begun.set()
         await go_on.wait()

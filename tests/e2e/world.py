@@ -18,6 +18,7 @@ from bot.settings import Settings
 from bot.sim import ManualClock, SimGitHub, SimOptions
 from bot.sim.model import CheckRun, Pull, Run
 from tests.core.commands.commenting import offered
+from tests.e2e.at_once import AtOnce
 from tests.e2e.database_connections import ConnectionsInUse
 from tests.github.validator import Validator
 from tests.submitter.conftest import TOKEN
@@ -262,7 +263,7 @@ async def _start(
 ) -> Bot:
     stack = AsyncExitStack()
     parts = await stack.enter_async_context(
-        open_parts(settings, clock=BotClock(clock), strict=True)
+        open_parts(settings, clock=BotClock(clock), strict=True, executor=AtOnce())
     )
     connections = ConnectionsInUse()
     connections.watch(parts.store)

@@ -122,7 +122,7 @@ def settings(folder: Path, github: SimGitHub, database_url: str) -> dict[str, st
 @contextmanager
 def _database(options: Options, folder: Path) -> Iterator[str]:
     if options.database == "sqlite":
-        yield f"sqlite+aiosqlite:///{folder / 'bot.db'}"
+        yield f"sqlite:///{folder / 'bot.db'}"
         return
     server = PostgresServer(quick_folder())
     try:

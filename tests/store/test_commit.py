@@ -15,6 +15,7 @@ from bot.ports.errors import Transient
 from bot.ports.wake import Topic
 from bot.store import Store
 from bot.store.audit import AuditQuery
+from bot.store.database import all_rows
 from bot.store.leases import Lease
 from bot.store.runs import ClaimedRun, SaveRun
 from bot.store.tables import audit
@@ -246,10 +247,10 @@ async def test_a_lost_delivery_lease_writes_nothing(store: Store) -> None:
 async def test_audit_entries_are_written(store: Store) -> None:
     entry = AuditEntry(NOW, "ann", "approve", allowed=False, rule="trust.approve", sha=SHA)
     await commit(store, audit=(entry, replace(entry, who="bob\x00")))
-    async with store._db.read() as conn:
-        found = (await conn.execute(select(audit).order_by(audit.c.seq))).mappings().all()
-    assert [row["who"] for row in found] == ["ann", "bob\ufffd"]
-    assert (found[0]["at"], found[0]["allowed"]) == (NOW, False)
+    query = select(audit).order_by(audit.c.seq)
+    found = await store._db.read(lambda conn: all_rows(conn, query))
+    assert [row.who for row in found] == ["ann", "bob\ufffd"]
+    assert (found[0].at, found[0].allowed) == (NOW, False)
 
 
 async def test_a_commit_pokes_those_it_has_work_for(store_factory: StoreFactory) -> None:

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.core.model.ids import RepoId
 from bot.core.model.queue import Need, QueuePosition
 from bot.core.model.runs import Run
 from bot.core.queue.state import Acquired, Answer, Blocked
 from bot.store import Store
+from bot.store.database import DbConnection
 from bot.store.queue import lock_queue, release
 from bot.store.runs import SaveRun
 from bot.store.tables import holds
@@ -47,7 +47,7 @@ async def poked(store: Store) -> list[str]:
 async def give_back(store: Store, item: Run, *names: str) -> None:
     """Give back these places; without a name all of them and the place in the queue."""
 
-    async def work(conn: AsyncConnection) -> None:
+    async def work(conn: DbConnection) -> None:
         await lock_queue(conn, item.repo_id)
         await release(conn, item.repo_id, item.id, names or None, NOW)
 
@@ -64,8 +64,8 @@ async def test_a_resource_is_held_once_however_often_it_is_acquired(store: Store
     (first,) = await runs(store, 1)
     assert await store.queue.acquire(first, ((SLOT,),), NOW) == Acquired(0)
     assert await store.queue.acquire(first, ((SLOT,),), NOW) == Acquired(0)
-    async with store._db.read() as conn:
-        assert await conn.scalar(select(func.count()).select_from(holds)) == 1
+    query = select(func.count()).select_from(holds)
+    assert await store._db.read(lambda conn: conn.scalar(query)) == 1
 
 
 async def test_a_full_resource_queues_behind_its_holders(store: Store) -> None:
@@ -90,8 +90,8 @@ async def test_an_alternative_is_taken_whole_or_not_at_all(store: Store) -> None
     assert await store.queue.acquire(first, ((POOL,),), NOW) == Acquired(0)
     wide = Need("pool:cluster", amount=32, capacity=32)
     assert standing(await store.queue.acquire(second, ((OTHER_SLOT, wide),), NOW)) == ("cluster", 1)
-    async with store._db.read() as conn:
-        assert await conn.scalar(select(func.sum(holds.c.amount))) == POOL.amount
+    query = select(func.sum(holds.c.amount))
+    assert await store._db.read(lambda conn: conn.scalar(query)) == POOL.amount
 
 
 async def test_nothing_to_need_is_always_taken(store: Store) -> None:
@@ -176,8 +176,8 @@ async def test_a_late_runner_takes_nothing_for_a_done_run(store: Store) -> None:
 
 
 async def used(store: Store) -> int:
-    async with store._db.read() as conn:
-        return int(await conn.scalar(select(func.coalesce(func.sum(holds.c.amount), 0))) or 0)
+    query = select(func.coalesce(func.sum(holds.c.amount), 0))
+    return int(await store._db.read(lambda conn: conn.scalar(query)))
 
 
 async def test_holds_never_exceed_the_capacity_whoever_takes_at_once(

@@ -34,7 +34,7 @@ sys.exit(max(os.waitpid(pid, 0)[1] for pid in booting) != 0)
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return the URL of a database without a schema."""
     if request.param == "sqlite":
-        return f"sqlite+aiosqlite:///{tmp_path / 'empty.db'}"
+        return f"sqlite:///{tmp_path / 'empty.db'}"
     server: PostgresServer = request.getfixturevalue("postgres_server")
     return server.empty()
 
@@ -45,8 +45,7 @@ def _differences(connection: Connection) -> list[object]:
 
 @pytest.mark.both_databases
 async def test_the_newest_migration_is_what_the_tables_say(store: Store) -> None:
-    async with store._db.read() as conn:
-        assert await conn.run_sync(_differences) == []
+    assert await store._db.read(lambda conn: conn.run_sync(_differences)) == []
 
 
 async def test_a_database_is_migrated_after_the_migration_and_not_before(empty_url: str) -> None:

@@ -11,6 +11,7 @@ from bot.core.model.snapshot import SnapshotPool
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.queue.state import Acquired, Blocked, Pause
 from bot.store import Store
+from bot.store.database import all_scalars
 from bot.store.pauses import KnownResources
 from bot.store.tables import audit
 from tests.store.building import NOW, REPO, after, put, run, snapshot
@@ -55,9 +56,9 @@ async def test_only_what_was_done_is_audited(store: Store) -> None:
     await store.pauses.start(PAUSE, entry("pause label:a3"))
     assert await store.pauses.end("label:a2", entry("resume label:a2")) is None
     await store.pauses.end("label:a3", entry("resume label:a3"))
-    async with store._db.read() as conn:
-        found = list(await conn.scalars(select(audit.c.what).order_by(audit.c.seq)))
-    assert found == ["pause label:a3", "resume label:a3"]
+    query = select(audit.c.what).order_by(audit.c.seq)
+    found = await store._db.read(lambda conn: all_scalars(conn, query))
+    assert found == ("pause label:a3", "resume label:a3")
 
 
 @pytest.mark.both_databases

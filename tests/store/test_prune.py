@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import select
@@ -17,6 +18,7 @@ from bot.core.planning.plan import Plan
 from bot.core.policy.levels import Level
 from bot.store import Store
 from bot.store import tables as t
+from bot.store.database import all_rows
 from bot.store.runs import SaveRun
 from tests.accounts import account
 from tests.store.building import NOW, REPO, SHA, after, delivery, done, put, run
@@ -144,7 +146,5 @@ async def test_what_nobody_works_on_is_pruned_whole(store: Store) -> None:
     assert suites
     while await store.prune(after(1), limit=50):
         pass
-    async with store._db.read() as conn:
-        tables = (t.pulls, t.heads, t.approvals, t.pushes, t.policies, t.replies, t.runs)
-        left = {one.name: len((await conn.execute(select(one))).all()) for one in tables}
-    assert not any(left.values()), left
+    for table in (t.pulls, t.heads, t.approvals, t.pushes, t.policies, t.replies, t.runs):
+        assert not await store._db.read(partial(all_rows, query=select(table))), table.name

@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Select, select
 
 from bot.core.model.ids import RunId, Sha
 from bot.core.model.pulls import Pull
@@ -21,6 +22,7 @@ from bot.ports.wake import Topic
 from bot.services.runs.runner import look_again
 from bot.services.workers import LEASE_S
 from bot.store import Store
+from bot.store.database import DbConnection, all_scalars
 from bot.store.queue_state import hours_used, read_queue_state
 from bot.store.run_rows import poke_runs
 from bot.store.runs import ClaimedRun, SaveRun
@@ -66,10 +68,13 @@ class Day:
 
     async def queue_state(self) -> QueueState:
         """Return what decides now."""
-        async with self.stores[0]._db.read() as conn:
+
+        async def work(conn: DbConnection) -> QueueState:
             found = await read_queue_state(conn, REPO.id, self.now)
             assert await hours_used(conn, REPO.id, self.now) == pytest.approx(found.spent.total)
             return found
+
+        return await self.stores[0]._db.read(work)
 
     async def arrive(self) -> None:
         """A run arrives, of one of four pull requests."""
@@ -230,21 +235,20 @@ class Day:
         for holder in queue_state.holders:
             used.update(dict(holder.amounts))
         assert all(used[name] <= capacity for name, capacity in SLOTS.items()), used
-        async with self.stores[0]._db.read() as conn:
-            busy = (runs.c.due <= self.now) | (runs.c.lease_until > self.now)
-            acting = set(await conn.scalars(select(runs.c.id).where(busy)))
-            over = select(runs.c.id).where(runs.c.state == State.DONE)
-            for table in (holds, queue):
-                assert (
-                    await conn.scalars(select(table.c.run_id).where(table.c.run_id.in_(over)))
-                ).all() == []
+        busy = (runs.c.due <= self.now) | (runs.c.lease_until > self.now)
+        acting = await self._ids(select(runs.c.id).where(busy))
+        over = select(runs.c.id).where(runs.c.state == State.DONE)
+        for table in (holds, queue):
+            assert not await self._ids(select(table.c.run_id).where(table.c.run_id.in_(over)))
         assert runnable(queue_state).keys() <= acting
 
     async def check_settled(self) -> None:
         """Every run that may start has started, unless a dead replica still holds its lease."""
-        async with self.stores[0]._db.read() as conn:
-            leased = set(await conn.scalars(select(runs.c.id).where(runs.c.lease_until > self.now)))
+        leased = await self._ids(select(runs.c.id).where(runs.c.lease_until > self.now))
         assert runnable(await self.queue_state()).keys() <= leased
+
+    async def _ids(self, query: Select[Any]) -> set[str]:
+        return set(await self.stores[0]._db.read(lambda conn: all_scalars(conn, query)))
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -35,8 +35,8 @@ def why(answer: Accepted | Denial) -> Why | bool:
 
 
 async def remembered(store: Store) -> int:
-    async with store._db.read() as conn:
-        return int(await conn.scalar(select(func.count()).select_from(tokens)) or 0)
+    query = select(func.count()).select_from(tokens)
+    return int(await store._db.read(lambda conn: conn.scalar(query)))
 
 
 @pytest.mark.both_databases

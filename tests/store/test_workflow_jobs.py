@@ -8,6 +8,7 @@ from sqlalchemy import select
 
 from bot.core.runs.offline import JobSeen, JobState
 from bot.store import Store
+from bot.store.database import all_rows
 from bot.store.tables import workflow_jobs
 from tests.store.building import NOW, REPO, after
 
@@ -18,8 +19,7 @@ TIMES = {JobState.QUEUED: NOW, JobState.IN_PROGRESS: after(10), JobState.COMPLET
 async def rows(store: Store, job_id: int) -> list[tuple[str, str, datetime]]:
     table = workflow_jobs.c
     query = select(table.label, table.state, table.at).where(table.job_id == job_id)
-    async with store._db.read() as conn:
-        found = (await conn.execute(query.order_by(table.label))).all()
+    found = await store._db.read(lambda conn: all_rows(conn, query.order_by(table.label)))
     return [(label, state, at) for label, state, at in found]
 
 

@@ -19,6 +19,7 @@ from bot.services.workers import WorkerPool
 from bot.settings import Settings
 from bot.sim import ManualClock
 from bot.sim.auth import key_pair
+from bot.store.database import all_rows
 from bot.store.tables import deliveries
 
 SECRETS = ("first-secret", "second-secret")
@@ -67,9 +68,9 @@ class WebServer:
 
     async def rows(self) -> list[dict[str, Any]]:
         """Return what is stored, oldest first."""
-        async with self.parts.store._db.read() as conn:
-            found = await conn.execute(select(deliveries).order_by(deliveries.c.seq))
-            return [dict(row) for row in found.mappings()]
+        query = select(deliveries).order_by(deliveries.c.seq)
+        found = await self.parts.store._db.read(lambda conn: all_rows(conn, query))
+        return [dict(row._mapping) for row in found]
 
 
 def signed(body: bytes, secret: str = SECRETS[0]) -> dict[str, str]:

@@ -80,7 +80,7 @@ def test_every_metric_is_written_somewhere() -> None:
 async def test_a_database_without_a_schema_is_not_ready_and_no_server_error(
     tmp_path: Path,
 ) -> None:
-    store = await Store.open(f"sqlite+aiosqlite:///{tmp_path / 'empty.db'}")
+    store = await Store.open(f"sqlite:///{tmp_path / 'empty.db'}")
     probes = Probes(store, Metrics(), ManualClock(), tuple)
     app = web.Application()
     app.router.add_get("/readyz", probes.readyz)

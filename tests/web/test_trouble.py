@@ -8,11 +8,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import asyncpg  # type: ignore[import-untyped]
 import pytest
-from sqlalchemy import make_url
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import make_url, text
 from structlog.testing import capture_logs
 
-from bot.store.database import Database
+from bot.store.database import Database, DbConnection
 from bot.store.trouble import TroubleLog
 from tests.web.server import WebServer
 from tests.web.test_hooks import PUSH
@@ -25,8 +24,8 @@ def database(server: WebServer) -> Database:
 
 
 async def statement(server: WebServer, words: str) -> None:
-    async def work(conn: AsyncConnection) -> None:
-        await conn.exec_driver_sql(words)
+    async def work(conn: DbConnection) -> None:
+        await conn.execute(text(words))
 
     await database(server).write(work)
 
@@ -35,9 +34,8 @@ async def statement(server: WebServer, words: str) -> None:
 async def full(server: WebServer) -> AsyncIterator[None]:
     """Let the file grow no more, and use up its free pages."""
     await statement(server, "PRAGMA max_page_count = 1")  # SQLite takes the present size
-    async with database(server).read() as conn:
-        free = (await conn.exec_driver_sql("PRAGMA freelist_count")).scalar()
-    assert free == 0
+    count = text("PRAGMA freelist_count")
+    assert await database(server).read(lambda conn: conn.scalar(count)) == 0
     yield
     await statement(server, "PRAGMA max_page_count = 100000")
 

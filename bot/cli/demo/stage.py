@@ -143,7 +143,7 @@ def _settings(top: Path, github: SimGitHub, given: dict[str, str]) -> Settings:
             **given,
             "github_writes_per_second": 5,  # this GitHub has no limit that would ask for less
             "dashboard": "public",  # on loopback, with nothing in it but the demo
-            "database_url": f"sqlite+aiosqlite:///{top / 'ascend-ci.db'}",
+            "database_url": f"sqlite:///{top / 'ascend-ci.db'}",
             "data_dir": top / "data",
             "poll_seconds": 2,
         }

@@ -28,7 +28,7 @@ from bot.telemetry import configure_logs
 
 NO = 1
 
-_FORMS = "sqlite+aiosqlite:///FILE, or postgresql+asyncpg://… with its driver installed"
+_FORMS = "sqlite:///FILE, or postgresql+asyncpg://… with its driver installed"
 
 Answer = TypeVar("Answer")
 

@@ -143,13 +143,12 @@ class World:
             return await self.row()
 
     async def row(self) -> RayJob:
-        async with self.store._db.read() as conn:
-            [job] = await load_all(conn, RayJob, rayjobs_table)
+        [job] = await self.store._db.read(lambda conn: load_all(conn, RayJob, rayjobs_table))
         return job
 
     async def run_events(self) -> list[RunEvent]:
-        async with self.store._db.read() as conn:
-            return list(await load_all(conn, RunEvent, facts_table))
+        found = await self.store._db.read(lambda conn: load_all(conn, RunEvent, facts_table))
+        return list(found)
 
     async def texts(self) -> list[str]:
         return [line_of(run_event.what) for run_event in await self.run_events()]
