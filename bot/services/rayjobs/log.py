@@ -61,10 +61,10 @@ class RayJobLog:
         """
         log = cls(run, digesters.of(run), Resume())
         try:
-            log._file = await files.open(run.id, rayjob.job_id, keep=rayjob.log_bytes)
-            log.resume = _resume(rayjob, log._file.length)
+            file = await log._open(files, run, rayjob, rayjob.log_bytes)
+            log.resume = _resume(rayjob, file.length)
             end = b""
-            async for text in log._file.read():
+            async for text in file.read():
                 log._take(text)
                 end = (end + text)[-STATE_BYTES:]
                 await log.read_on()
@@ -84,10 +84,22 @@ class RayJobLog:
         """Replace a damaged file; go on without a file if none can be opened."""
         log = cls(run, digesters.of(run), Resume())
         try:
-            log._file = await files.open(run.id, rayjob.job_id, keep=0)
+            await log._open(files, run, rayjob, 0)
+        except asyncio.CancelledError:
+            await log.close()
+            raise
         except Transient:
             log.problem = str(why)
         return log
+
+    async def _open(self, files: LogFiles, run: Run, rayjob: RayJob, keep: int) -> LogFile:
+        """Open the file, and know it: a cancel meanwhile must not leave it open."""
+
+        async def opened() -> LogFile:
+            self._file = await files.open(run.id, rayjob.job_id, keep=keep)
+            return self._file
+
+        return await finish_despite_cancel(opened())
 
     @property
     def is_full(self) -> bool:

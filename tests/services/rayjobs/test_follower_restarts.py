@@ -368,3 +368,29 @@ async def stopped_half_way(world: World) -> None:
     async with world.follower("stopped") as stopped:
         await stopped.step()
         await until_saved(world, 5)
+
+
+class SlowToOpen(StoredLogs):
+    """Opens a file, and takes its time to say so."""
+
+    opened: StoredLog
+
+    async def open(self, run_id: RunId, job_id: str, *, keep: int) -> StoredLog:
+        self.opened = await super().open(run_id, job_id, keep=keep)
+        await asyncio.sleep(0.05)
+        return self.opened
+
+
+async def test_a_file_whose_opening_is_cancelled_is_closed(tmp_path: Path) -> None:
+    logs, it = SlowToOpen(tmp_path), run()
+    digesters = Digesters(SHIPPED, ScriptedSandbox())
+    opening = asyncio.create_task(
+        RayJobLog.restore(logs, digesters, it, RayJob(JOB, it.id, "workflow", confirmed=True))
+    )
+    async with asyncio.timeout(HANG_S):
+        while not hasattr(logs, "opened"):  # noqa: ASYNC110  the port tells nobody
+            await asyncio.sleep(0.001)
+    opening.cancel()
+    await asyncio.wait({opening})
+    with pytest.raises(ValueError, match="closed"):
+        await logs.opened.append(b"x")
