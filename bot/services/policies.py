@@ -210,6 +210,14 @@ class PolicyReader:
         found = await self.read(row) if row else None
         return found.policy if isinstance(found, PolicyAt) else None
 
+    async def gate_name(self, repo: Repo) -> str | None:
+        """Return the gate's name, without any call; None if no policy is known."""
+        row = await self._store.policies.get(repo.id, repo.default_branch)
+        found = await self.read(row) if row else None
+        if found is None:
+            return None
+        return found.policy.gate.name if isinstance(found, PolicyAt) else ""
+
     async def pushed(self, repo: Repo, branch: str) -> None:
         """Forget a branch's policy: the runs of its push need the new one."""
         forget = Plan(forget_policy=(repo.id, branch))

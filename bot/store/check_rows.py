@@ -21,7 +21,7 @@ from bot.store.tables import checks, pulls, replies, reply_runs, repos, runs
 _GATE = "ascend-ci"  # the name of a gate whose policy can't be read
 
 # What a replaced row hands on to its successor.
-_INHERITED = ("repo_id", "sha", "name", "run_id", "number", "closed")
+_INHERITED = ("repo_id", "sha", "name", "run_id", "number", "closed", "unknown")
 
 
 async def add_run_check(conn: DbConnection, run: Run, now: datetime) -> None:
@@ -85,6 +85,13 @@ def _gate_at(repo_id: RepoId, sha: Sha) -> ColumnElement[bool]:
     return (checks.c.repo_id == repo_id) & (checks.c.sha == sha) & _gate_row()
 
 
+def unknown_gates(repo_id: RepoId) -> Select[Any]:
+    """Return the query of the commits whose gates say that it is not known what they need."""
+    return select(checks.c.sha).where(
+        checks.c.repo_id == repo_id, checks.c.unknown != "", _gate_row()
+    )
+
+
 def _gate_row() -> ColumnElement[bool]:
     return _no_run() & checks.c.retired_at.is_(None)
 
@@ -96,7 +103,8 @@ def _no_run() -> ColumnElement[bool]:
 
 def _gate_values(gate: GateDue) -> dict[str, Any]:
     known = {"number": gate.number, "name": gate.name}
-    return {"closed": gate.closed} | {name: value for name, value in known.items() if value}
+    said = {"closed": gate.closed, "unknown": gate.unknown}
+    return said | {name: value for name, value in known.items() if value}
 
 
 def _bumped(now: datetime) -> dict[str, Any]:

@@ -254,6 +254,7 @@ async def _gate_views(
             check_ids={run.id: shown[run.id] for run in at if run.id in shown},
             approvals=approved.get(commit, ()),
             closed=row["closed"],
+            unknown=row["unknown"],
             overruled=weighed.overruled,
         )
 

@@ -13,10 +13,11 @@ from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.runs import Run
 from bot.core.model.selections import StoredSelection
 from bot.core.planning.plan import Restated
+from bot.store.check_rows import unknown_gates
 from bot.store.database import DbConnection, Insert, insert
 from bot.store.prepared import prepared
 from bot.store.rows import Reads, load, load_all, load_found, runs_at, upsert, values
-from bot.store.tables import approvals, heads, policies, pulls, pushes, repos, selections
+from bot.store.tables import approvals, checks, heads, policies, pulls, pushes, repos, selections
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Pulls(Reads):
     async def unplanned(self, repo_id: RepoId) -> tuple[tuple[Pull, StoredSelection | None], ...]:
         """Return the open pull requests of whose head it is not known what it needs, by number.
 
-        There is no selection, or one of a policy with errors.
+        There is no selection, one of a policy with errors, or one that may be old (None, too).
         """
         here = pulls.c.repo_id == repo_id
         its = (selections.c.repo_id == pulls.c.repo_id) & (selections.c.sha == pulls.c.head_sha)
@@ -75,11 +76,17 @@ class Pulls(Reads):
                 selections.c.repo_id == repo_id,
                 selections.c.sha.in_(of_open),
             )
-            rows = {(row.sha, row.number): row for row in chosen}
+            unknown = set(await conn.scalars(unknown_gates(repo_id)))
+            rows = {(row.sha, row.number): row for row in chosen if row.sha not in unknown}
             both = ((pull, rows.get((pull.head_sha, pull.number))) for pull in found)
             return tuple((pull, row) for pull, row in both if row is None or row.data.policy_errors)
 
         return await self._db.read(work)
+
+    async def is_unknown(self, repo_id: RepoId, sha: Sha) -> bool:
+        """Return True if the gate of a commit says that it is not known what it needs."""
+        query = unknown_gates(repo_id).where(checks.c.sha == sha)
+        return await self._db.read(lambda conn: conn.scalar(query)) is not None
 
     async def heads(self, repo_id: RepoId, number: int) -> tuple[Head, ...]:
         """Return the commits that were its head, oldest first."""

@@ -304,6 +304,7 @@ checks = sa.Table(
     sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id", ondelete="CASCADE")),  # None: the gate
     sa.Column("number", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("closed", columns.Sentence, nullable=False, server_default=""),
+    sa.Column("unknown", columns.Sentence, nullable=False, server_default=""),
     sa.Column("proposal", columns.Packed(Proposal)),  # of a policy; None: a run's check or the gate
     sa.Column("remark", columns.Plain, nullable=False, server_default=""),
     sa.Column("ended", sa.Boolean, nullable=False, server_default=sa.false()),
@@ -362,9 +363,8 @@ firings = sa.Table(
     sa.Column("note", columns.Plain, nullable=False),
 )
 
-# Rows that are deleted at once: whether they can be written says if the database is full.
 probes = sa.Table(
-    "probes",
+    "probes",  # rows that are deleted at once: can they be written?
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("filler", sa.LargeBinary, nullable=False),

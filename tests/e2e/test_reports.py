@@ -101,6 +101,29 @@ async def test_a_refused_reply_and_a_refused_reaction_come_later(world: World) -
     assert [one.content for one in comment.reactions] == ["eyes"]
 
 
+async def test_a_look_that_github_refuses_shows_at_once_a_gate_that_says_what_is_unknown(
+    world: World,
+) -> None:
+    docs = world.open_pull(path="docs/a.md")
+    world.github.people.push_branch("maintainer", {"c": "1"}, "other")
+    await world.settle()
+    assert shown(world, docs)[0] == "success"
+    for status, base in (("403", "other"), ("404", "main"), ("500", "other")):
+        refused = world.github.fault(status, "GET", "*/pulls/*/files", times=99)
+        pull = world.open_pull("stranger", path=f"verl/{status}.py")
+        world.github.people.retarget(docs, base)
+        await world.settle()
+        assert refused.hits, status
+        for one in (pull, docs):
+            gate = world.gate(one.head_sha)
+            assert gate.status == "in_progress", status
+            assert f"does not say what has changed: pull_files: {status}" in str(gate.summary)
+        world.github.faults.clear()
+        await world.pass_time(60)
+        assert shown(world, pull) == ["action_required", None], status
+        assert shown(world, docs)[0] == "success", status
+
+
 async def test_what_github_shows_already_costs_no_call_not_even_after_a_restart(
     world: World,
 ) -> None:
@@ -117,3 +140,23 @@ async def test_what_github_shows_already_costs_no_call_not_even_after_a_restart(
             await world.bot.parts.store.commit(Plan(gates=(gate,)), world.clock.now(), done=None)
         await world.settle()
         world.github.calls.assert_at_most(0)
+
+
+async def test_what_stays_refused_is_planned_by_a_command_or_by_the_next_look(world: World) -> None:
+    pulls = [world.open_pull(path=f"docs/{number}.md") for number in range(2)]
+    world.github.people.push_branch("maintainer", {"c": "1"}, "other")
+    await world.settle()
+    world.github.fault("403", "GET", "*/pulls/*/files", times=99)
+    for pull in pulls:
+        world.github.people.retarget(pull, "other")
+    for _ in range(10):
+        await world.pass_time(300)
+    health = await world.bot.parts.store.health.counts(world.clock.now())
+    assert health.deliveries_parked == 2
+    world.github.faults.clear()
+    world.github.people.comment(pulls[0], "maintainer", "/ascend-e2e status")
+    await world.settle()
+    assert [shown(world, pull)[0] for pull in pulls] == ["success", "in_progress"]
+    await world.clock.advance(3601)
+    await world.sweep()
+    assert shown(world, pulls[1])[0] == "success"

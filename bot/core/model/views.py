@@ -78,6 +78,7 @@ class GateDue:
     number: int
     closed: Message = NOTHING  # why the pull request left it: an open gate without one is cancelled
     name: str = ""  # as the policy has it; "" leaves the one it has
+    unknown: Message = NOTHING  # why it can't be judged now
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ class GateView:
     check_ids: dict[str, int]  # run id -> GitHub's check run id, where shown
     approvals: tuple[Approval, ...]
     closed: Message  # why this SHA is no head any more, "" while it is
+    unknown: Message = NOTHING  # why it can't be judged now
     overruled: tuple[Pull, ...] = ()  # of ``pulls``: not trusted, so they do not count
 
     @property

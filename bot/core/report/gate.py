@@ -24,7 +24,7 @@ from bot.core.report.standing import (
 from bot.core.report.words import row_state
 
 # The gate lists no suites for these reasons.
-_QUIET = frozenset({GateReason.CLOSED, GateReason.POLICY, GateReason.LOOKING})
+_QUIET = frozenset({GateReason.CLOSED, GateReason.POLICY, GateReason.UNKNOWN, GateReason.LOOKING})
 
 
 def gate_check(view: GateView, ctx: Context, now: datetime) -> CheckWrite:
@@ -59,6 +59,8 @@ def _sections(
     """Return the sections: first the next step, then the suites, the approvals and the policy."""
     if stand.kind is GateReason.POLICY:
         return _policy_errors(writer, view, now)
+    if stand.kind is GateReason.UNKNOWN:
+        return [f"{capital(writer.prose(view.unknown))}. {writer.text('gate_unknown_why')}"]
     if stand.kind is GateReason.LOOKING:
         return [writer.text("gate_looking_why")]
     if stand.kind is GateReason.CLOSED:

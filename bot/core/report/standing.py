@@ -29,6 +29,7 @@ class GateReason(StrEnum):
 
     CLOSED = "closed"
     POLICY = "policy"
+    UNKNOWN = "unknown"
     LOOKING = "looking"
     DRY_RUN = "dry_run"
     NONE = "none"
@@ -44,6 +45,7 @@ class GateReason(StrEnum):
 CONCLUSIONS: dict[GateReason, str | None] = {
     GateReason.CLOSED: "cancelled",
     GateReason.POLICY: "failure",
+    GateReason.UNKNOWN: None,
     GateReason.LOOKING: None,
     GateReason.DRY_RUN: "neutral",  # meant for trying out: it is not to be required then
     GateReason.NONE: "success",
@@ -132,6 +134,8 @@ def standing(view: GateView) -> Standing:
 def _kind(view: GateView, lines: tuple[SuiteLine, ...]) -> GateReason:
     if view.closed:
         return GateReason.CLOSED
+    if view.unknown:
+        return GateReason.UNKNOWN
     if view.policy_errors:
         return GateReason.POLICY
     if not view.selections:

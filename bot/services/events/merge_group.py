@@ -7,14 +7,16 @@ from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Rank
 from bot.core.model.selections import SelectionDetails, StoredSelection
+from bot.core.model.views import GateDue
 from bot.core.planning import merge_group as groups
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.plan import Plan
 from bot.core.policy.models import Mode, Trigger
-from bot.ports.errors import Permanent
+from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ChangedFiles
 from bot.services.events.pull_reader import PullReader
+from bot.services.events.unknown_gate import UnknownGate
 from bot.services.policies import Broken
 from bot.services.workers import Deps, Service
 
@@ -27,6 +29,7 @@ class MergeGroups(Service):
     def __init__(self, deps: Deps) -> None:
         super().__init__(deps)
         self._reader = PullReader(deps)
+        self._unknown = UnknownGate(deps)
 
     async def changed(self, event: MergeGroupEvent) -> Plan:
         """Plan what an event of the merge queue changes; the last one may come first."""
@@ -36,7 +39,12 @@ class MergeGroups(Service):
             return await self._destroyed(event, row)
         if row and row.is_over:
             return Plan(repo=event.repo)
-        return await self._checks_requested(event)
+        try:
+            return await self._checks_requested(event)
+        except (Transient, Permanent) as error:
+            gate = GateDue(event.repo.id, event.head_sha, 0)
+            await self._unknown.show(event.repo, gate, error)
+            raise
 
     async def _destroyed(self, event: MergeGroupEvent, row: StoredSelection | None) -> Plan:
         if row is None and await self._policy(event) is None:

@@ -20,8 +20,10 @@ from bot.core.planning.plan import DropClaimant, Plan, Restated
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.starts import StartRequest
 from bot.core.planning.trust import Authorship, Person, Trusted
+from bot.ports.errors import Permanent, Transient
 from bot.services.events.policy_change import PolicyChanges
 from bot.services.events.pull_reader import HeadMoved, PullReader
+from bot.services.events.unknown_gate import UnknownGate
 from bot.services.policies import Broken
 from bot.services.runs.native import Natives
 from bot.services.trust import TrustJudge
@@ -48,6 +50,7 @@ class PullRequests(Service):
         self._policy_changes = policy_changes
         self.trust = TrustJudge(deps)
         self.reader = PullReader(deps)
+        self._unknown = UnknownGate(deps)
         self._natives = Natives(deps)
 
     async def changed(self, event: PullRequestEvent) -> Plan:
@@ -86,6 +89,10 @@ class PullRequests(Service):
             return (await self.judge_head(repo, pull, trigger, sender, told_at=told_at))[0]
         except HeadMoved as moved:
             return await self._plan_moved(repo, pull, moved.pull)
+        except (Transient, Permanent) as error:
+            gate = GateDue(pull.repo_id, pull.head_sha, pull.number)
+            await self._unknown.show(repo, gate, error)
+            raise
 
     async def _plan_moved(self, repo: Repo, old: Pull, pull: Pull) -> Plan:
         """Plan for a head that was seen before its webhook; the old one needs nothing more."""
@@ -317,8 +324,10 @@ class PullRequests(Service):
 
     async def plan_unplanned(self, evaluation: planning.Evaluation, builder: PlanBuilder) -> None:
         """Plan the head, too, if that was never done, or only by a policy with errors."""
-        row = await self.selection(evaluation.pull)
-        if builder.base or (row is not None and not row.data.policy_errors):
+        pull = evaluation.pull
+        row = await self.selection(pull)
+        sure = not await self._store.pulls.is_unknown(pull.repo_id, pull.head_sha)
+        if builder.base or (row is not None and sure and not row.data.policy_errors):
             return
         origin = Message("origin_found", sha=short(evaluation.pull.head_sha))
         builder.base = await self._plan_besides(replace(evaluation, origin=origin), builder)

@@ -142,7 +142,7 @@ FAMILIES: dict[str, Iterable[str]] = {
         "ready_for_review",
         "closed",
     ),
-    "gate_": ("none", "draft", "policy", "looking"),
+    "gate_": ("none", "draft", "policy", "looking", "unknown"),
     "policy_stopped_": StoppedBy,
     "unread_": Unread,
     "wrong_unknown_": ("key", "label", "pool", "suite"),

@@ -216,6 +216,7 @@ GATES: dict[str, GateView] = {
     "none": s.gate(s.selection(s.OFF, s.OFF)),
     "none-optional": s.gate(s.selection(s.chosen(required=False), s.OFF)),
     "looking": s.gate(),
+    "unknown": replace(s.gate(), unknown=Message("gate_unanswered", error="pull_files: 403 no")),
     "approval": s.gate(
         s.selection(s.chosen(), s.UNIT, s.HEAVY, trusted=False, trust_reason=AUTHOR)
     ),

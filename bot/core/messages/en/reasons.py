@@ -178,6 +178,7 @@ REASONS = {
     "waits_paused": "{what} is paused by {by}{until}: {reason}",
     "drop_gone": "the pull request is gone",
     "drop_closed": "the pull request was closed",
+    "gate_unanswered": "GitHub does not say what has changed: {error}",
     "github_refuses": "GitHub refuses: {error}",
     "run_app_removed": "the app was removed from this repository",
     "cancelled_by_person": "cancelled by {by}",

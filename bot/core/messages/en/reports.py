@@ -150,6 +150,8 @@ REPORTS = {
     "gate_none_why": "{files}, none matches a suite's paths ({suites} looked at).",
     "gate_none_optional": "{files}; no suite that is selected counts for this check.",
     "gate_explain": "{command} shows why.",
+    "gate_unknown": "It is not known yet what has to run",
+    "gate_unknown_why": "It is asked again, less and less often, and every hour at last.",
     "gate_looking": "Looking at the changed files",
     "gate_looking_why": "What has to run is decided within seconds.",
     "gate_approval": "Waiting for a maintainer: {suites} for {sha}",

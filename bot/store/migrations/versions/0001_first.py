@@ -42,7 +42,7 @@ selections repo_id:big* sha:text* number:big* policy_sha:text data:text
 tokens jti:text* until:big
 workflow_jobs job_id:big* label:text* repo_id:big actions_run_id:big state:text at:big
 checks external_id:text* repo_id:big sha:text name:text run_id:text?>runs.id number:big=0
-  closed:text= proposal:text? remark:text= ended:bool=false shown:text=
+  closed:text= unknown:text= proposal:text? remark:text= ended:bool=false shown:text=
   urgent_version:int=1 progress_from:big? touched_at:big retired_at:big? REPORT
 claimants run_id:text*>runs.id source:text* auto:bool by:text by_id:big rank:int=3
 holds run_id:text*>runs.id repo_id:big resource:text* amount:int since:big
