@@ -162,7 +162,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     settings, deps = parts.settings, parts.deps
     pulls = PullRequests(deps, PolicyChanges(deps, _default(settings)))
     natives = Natives(deps)
-    digesters = Digesters(resources.text("signatures.yml"), parts.sandbox)
+    digesters = Digesters(resources.text("signatures.yml"), parts.sandbox, parts.clock)
     handlers = EventHandlers(
         pull_requests=pulls,
         issue_comments=IssueComments(deps, pulls),

@@ -1,6 +1,5 @@
 """`ascend-ci digest`: show why a log failed, on any machine, without the service."""
 
-import json
 import re
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from bot.cli.inputs import FILE
 from bot.core.digest.digester import Digester
 from bot.core.digest.result import Digest
 from bot.core.digest.signatures import load_signatures
+from bot.core.github.markdown import clean
 from bot.core.secrets.redaction import Redactor
 from bot.resources import text
 
@@ -45,7 +45,9 @@ def command(file: str, *, as_json: bool, repo_roots: tuple[str, ...], infra_only
     with click.open_file(file, "rb") as stream:
         digest = _read(cast("BinaryIO", stream), repo_roots)
     if as_json:
-        click.echo(json.dumps(_as_json(digest), indent=2, ensure_ascii=False))
+        from bot.cli.operators.printing import print_json  # noqa: PLC0415  rich
+
+        print_json(_as_json(digest))
     else:
         _print(digest)
         if not (digest.annotations or repo_roots) and _FRAME.search(digest.excerpt):
@@ -85,21 +87,21 @@ def _as_json(digest: Digest) -> dict[str, object]:
 
 def _print(digest: Digest) -> None:
     """Print for a person: class, cause, the lines around it with their numbers, hint."""
-    from rich.console import Console  # noqa: PLC0415 - `--json` does without
+    from rich.console import Console  # noqa: PLC0415 - takes long to import
     from rich.text import Text  # noqa: PLC0415 - as above
 
     console = Console(soft_wrap=True, highlight=False)
-    console.print(Text(digest.title, style="bold"))
+    console.print(Text(clean(digest.title), style="bold"))
     if digest.root_cause_line is not None:
         retry = "infrastructure, a retry may help" if digest.infra else "a retry would not help"
         console.print(Text(f"{digest.failure_class} ({retry})"))
         codes = f" [{', '.join(digest.codes)}]" if digest.codes else ""
-        console.print(Text(f"\nline {digest.root_cause_line}: {digest.cause}{codes}\n"))
+        console.print(Text(f"\nline {digest.root_cause_line}: {clean(digest.cause)}{codes}\n"))
     for number, line in digest.excerpt_lines:
         style = "bold" if number == digest.root_cause_line else "dim"
-        console.print(Text(f"{number:>8}  {line}", style=style))
+        console.print(Text(f"{number:>8}  {clean(line)}", style=style))
     for annotation in digest.annotations:
-        console.print(Text(f"\n{annotation.path}:{annotation.line}", style="cyan"))
+        console.print(Text(f"\n{clean(annotation.path)}:{annotation.line}", style="cyan"))
     if digest.hint:
         console.print(Text(f"\n{digest.hint}"))
     lines = f"{digest.lines} line" if digest.lines == 1 else f"{digest.lines} lines"

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import Any
 
@@ -17,6 +17,7 @@ from bot.telemetry import Metrics
 from bot.web.answers import iso
 
 MAX_SKEW_S = 2.0  # leases compare the times of several processes
+_RENDER_AFTER = timedelta(seconds=1)  # metrics may be open to strangers, and cost milliseconds
 OnCall = Callable[[str, int, float], None]
 # Normal answers: GitHub knows no such thing, or a write came too late.
 _ORDINARY = frozenset({404, 409, 410, 422})
@@ -47,6 +48,8 @@ class Probes:
         self._metrics = metrics
         self._clock = clock
         self._stuck = stuck
+        self._rendered = b""
+        self._rendered_at: datetime | None = None
 
     async def healthz(self, _request: web.Request) -> web.Response:
         """Answer 200 while every loop makes progress."""
@@ -81,8 +84,10 @@ class Probes:
 
     async def metrics(self, _request: web.Request) -> web.Response:
         """Answer the metrics for Prometheus."""
-        body = generate_latest(self._metrics.registry)
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+        now = self._clock.now()
+        if self._rendered_at is None or now - self._rendered_at >= _RENDER_AFTER:
+            self._rendered, self._rendered_at = generate_latest(self._metrics.registry), now
+        return web.Response(body=self._rendered, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 class GitHubHeard:

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
+from bot.adapters.clock import SystemClock
 from bot.adapters.sandbox.pool import open_sandbox
 from bot.core.digest.digester import Digester
 from bot.core.digest.signatures import load_signatures
@@ -17,7 +18,7 @@ from bot.core.policy.loading import check_policy
 from bot.ports.sandbox import Sandbox
 from bot.resources import text
 from bot.services.policies import PolicyChecker
-from bot.services.rayjobs.digesters import DigestSpec, LogBudget, LogDigest
+from bot.services.rayjobs.digesters import DigestSpec, LogBudget, LogDigest, LogShare
 
 _TICK_S = 0.005
 _CHUNK_BYTES = 64 * 1024
@@ -72,7 +73,9 @@ async def _log_here(_sandbox: Sandbox) -> None:
 
 
 async def _log_away(sandbox: Sandbox) -> None:
-    log = LogDigest(DigestSpec(SHIPPED, "[]", (), ()), sandbox, "log", LogBudget())
+    log = LogDigest(
+        DigestSpec(SHIPPED, "[]", (), ()), sandbox, "log", LogShare(LogBudget(), SystemClock())
+    )
     for start in range(0, len(LOG), _CHUNK_BYTES):
         log.feed(LOG[start : start + _CHUNK_BYTES])
         await log.read()

@@ -67,6 +67,16 @@ def test_json_has_every_key_of_the_contract_and_nothing_else_on_stdout(log: str)
     assert "hunter2" not in result.stdout
 
 
+@pytest.mark.parametrize("options", [["--json"], []])
+def test_nothing_of_a_log_acts_on_the_terminal_of_who_reads_its_digest(options: list[str]) -> None:
+    """Whoever runs may print anything: U+009B begins a command, U+202E turns the text around."""
+    raw = "ValueError: bad \x9b2J \u202e \u2066 \x1b[2J 中文\n".encode()
+    shown = CliRunner().invoke(command, [*options, "-"], input=raw).stdout
+    assert "bad" in shown
+    assert "中文" in shown
+    assert not set(shown) & set("\x9b\x1b\u202e\u2066")
+
+
 def test_a_log_on_standard_input_without_a_cause_has_no_annotation() -> None:
     result = CliRunner().invoke(command, ["--json", "-"], input=b"")
     answer = json.loads(result.stdout)

@@ -4,11 +4,14 @@ import asyncio
 import re
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 import bot
 from bot.ports.wake import Topic
@@ -57,6 +60,32 @@ async def test_metrics_count_deliveries_by_event_and_result(server: WebServer) -
         assert response.headers["Content-Type"].startswith("text/plain")
     assert 'event="sponsorship",result="ignored"' in text
     assert 'event="sponsorship",result="repeated"' in text
+
+
+async def test_metrics_are_rendered_once_a_second_however_often_they_are_asked_for() -> None:
+    clock, metrics, asked = ManualClock(), Metrics(), list[int]()
+    metrics.registry.register(Counted(asked))
+    store: Any = None
+    probes = Probes(store, metrics, clock, tuple)
+    request: Any = None
+    asked.clear()
+    for _ in range(5):
+        await probes.metrics(request)
+    assert len(asked) == 1
+    await clock.advance(1)
+    await probes.metrics(request)
+    assert len(asked) == 2
+
+
+class Counted(Collector):
+    """A collector that notes when it is read."""
+
+    def __init__(self, asked: list[int]) -> None:
+        self._asked = asked
+
+    def collect(self) -> list[Metric]:
+        self._asked.append(1)
+        return []
 
 
 def test_no_metric_names_a_repository() -> None:

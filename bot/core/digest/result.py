@@ -36,6 +36,7 @@ class Unread(StrEnum):
 
     TIME = "time"  # it took more processor time than a log may
     MEMORY = "memory"
+    BUSY = "busy"  # all logs took too much processor time, and it most
     DIED = "died"  # the process that read it was ended from outside
     SIZE = "size"
 

@@ -94,11 +94,18 @@ class Patterns:
                 at = end
         return b"".join((*out, data[at:]))
 
-    def redacted(self, text: bytes) -> bytes:
-        """Redact lines, without what spans them."""
-        return self._changed(self.any, self._changed(_HIDES, text, self._shown), self._without)
+    def redacted(self, text: bytes, without: Callable[[bytes], bytes]) -> bytes:
+        """Redact lines, without what spans them; `without` is called for those with secrets."""
 
-    def _changed(self, pattern: Any, text: bytes, change: Callable[[bytes], bytes]) -> bytes:
+        def shown(line: bytes) -> bytes:
+            """Return a line without what hides a secret, if it hides one."""
+            bare = _plain(line)
+            return without(bare) if self.any.search(bare) else line
+
+        return self._changed(self.any, self._changed(_HIDES, text, shown), without)
+
+    @staticmethod
+    def _changed(pattern: Any, text: bytes, change: Callable[[bytes], bytes]) -> bytes:
         """Change the lines in which a pattern finds something."""
         out, at = [], 0
         while found := pattern.search(text, at):
@@ -110,12 +117,8 @@ class Patterns:
             at = end
         return b"".join((*out, text[at:])) if out else text
 
-    def _shown(self, line: bytes) -> bytes:
-        """Return a line without what hides a secret, if it hides one."""
-        shown = _plain(line)
-        return self._without(shown) if self.any.search(shown) else line
-
-    def _without(self, line: bytes) -> bytes:
+    def without(self, line: bytes) -> bytes:
+        """Return a line without its secrets."""
         once = self._pass(line)
         # A replacement may complete another secret: `AK=token=@host`.
         return once if once == line else self._pass(once)

@@ -45,6 +45,7 @@ def compiled(pattern: str) -> Any:
     return re2.compile(pattern, options())
 
 
+_MARK = MARK.encode()
 LOG_START = compiled(_LOG)
 _LINE_END = compiled(rf"\r?\n{_LOG}")
 _REST = compiled(f"{_CHAR}+")
@@ -68,7 +69,8 @@ class _Token:
         if alone is None or alone.end() < len(part):
             whole = self.pattern.match(part + rest)
             return max(0, whole.end() - len(part)) if whole else 0
-        goes_on = len(rest) >= _REST_CHARS and looks_random(rest.decode())
+        is_path = rest.startswith(b"/")
+        goes_on = not is_path and len(rest) >= _REST_CHARS and looks_random(rest.decode())
         return len(rest) if goes_on else 0
 
 
@@ -86,7 +88,7 @@ class Seams:
         self._own = [part for part in parts if fit and len(part) >= len(MARK)]
         begins = "|".join(re2.escape(token.begin.decode()) for token in self._tokens)
         # Whoever died between two lines left only the mark of the first.
-        mark = _Token(MARK.encode(), compiled(re2.escape(MARK)), None)
+        mark = _Token(_MARK, compiled(re2.escape(MARK)), None)
         self._tokens.append(mark)
         values = [_beginnings(part.decode()) for part in self._own]
         divided = [
@@ -145,6 +147,8 @@ class Seams:
 
     def _token_parts(self, data: bytes, begin: int, end: int) -> list[Span]:
         part, parts = data[begin:end], [(begin, end)]
+        if part == _MARK and data[begin - 1 : begin] == b"*":
+            return []  # a line of asterisks
         while len(parts) <= _MOST_LINES and (next_ := _LINE_END.match(data, end)):
             rest = _REST.match(data, next_.end())
             text = rest.group() if rest else b""

@@ -8,7 +8,9 @@ here.
 import asyncio
 import json
 import pickle
+from collections import defaultdict
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import lru_cache
 from io import BytesIO
 from typing import Any
@@ -18,6 +20,7 @@ from bot.core.digest.result import Digest, Progress, Unread
 from bot.core.digest.signatures import LogSign, Signatures, load_signatures
 from bot.core.model.runs import Run
 from bot.core.secrets.redaction import Redactor
+from bot.ports.clock import Clock
 from bot.ports.sandbox import Done, Sandbox, Stopped
 
 _KEPT = 16  # compiled sets of signatures, of some hundred kB each; a policy has at most one
@@ -27,6 +30,7 @@ CHEAP_BYTES = 8 * 1024
 PIECE_BYTES = 64 * 1024
 _MOST_PIECE_BYTES = 2 * 1024 * 1024
 _QUICK_S, _SLOW_S = 0.05, 0.3
+_MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,40 @@ class LogBudget:
     cpu_s: float = 20.0
     """A healthy log of 2 GB, or 16 MB of the worst one."""
     bytes: int = 1 << 30
+    all_cpu_s: float = 60.0
+    """Of all logs of this process together in a minute: half of what two workers have."""
+    own_cpu_s: float = 0.5
+    """Of one log in a minute that it may always use: 50 MB of a healthy one."""
+    dear_cpu_s: float = 5.0
+    """Of one log: when all have used up a minute, a log beyond it is read no further."""
+
+
+class LogShare:
+    """Shares the processor time among all logs: many dear ones take nothing from the others."""
+
+    def __init__(self, budget: LogBudget, clock: Clock) -> None:
+        self.budget = budget
+        self.clock = clock
+        self._ends_at = clock.now()
+        self._spent: defaultdict[str, float] = defaultdict(float)  # seconds of this minute
+
+    def spend(self, owner: str, seconds: float) -> None:
+        """Count what a log took."""
+        self._begin()
+        self._spent[owner] += seconds
+
+    def wait_s(self, owner: str) -> float:
+        """Return how long a log has to wait: until the next minute, if all used up this one."""
+        self._begin()
+        budget = self.budget
+        if sum(self._spent.values()) < budget.all_cpu_s or self._spent[owner] < budget.own_cpu_s:
+            return 0.0
+        return (self._ends_at - self.clock.now()).total_seconds()
+
+    def _begin(self) -> None:
+        if (now := self.clock.now()) >= self._ends_at:
+            self._ends_at = now + _MINUTE
+            self._spent.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +97,21 @@ class DigestSpec:
 class Digesters:
     """Makes the digests of runs' logs."""
 
-    def __init__(self, shipped: str, sandbox: Sandbox, budget: LogBudget | None = None) -> None:
+    def __init__(
+        self, shipped: str, sandbox: Sandbox, clock: Clock, budget: LogBudget | None = None
+    ) -> None:
         """``shipped`` is the text of ``config/signatures.yml``."""
         _compiled(shipped, "[]")
         self._shipped = shipped
         self._sandbox = sandbox
-        self._budget = budget or LogBudget()
+        self._share = LogShare(budget or LogBudget(), clock)
 
     def of(self, run: Run) -> "LogDigest":
         """Return the digest of a log of this run, before its first byte."""
         log = run.snapshot.log
         own = json.dumps([signature.as_json() for signature in log.signatures])
         spec = DigestSpec(self._shipped, own, log.repo_roots, log.redact)
-        return LogDigest(spec, self._sandbox, f"log {run.id}", self._budget)
+        return LogDigest(spec, self._sandbox, f"log {run.id}", self._share)
 
 
 @dataclass(slots=True)
@@ -81,7 +121,7 @@ class LogDigest:
     spec: DigestSpec
     sandbox: Sandbox
     owner: str
-    budget: LogBudget
+    share: LogShare
     unread: Unread | None = None  # why the rest of the log is not read
     _progress: Progress | None = None
     _bytes: int = 0  # of the log so far
@@ -94,7 +134,7 @@ class LogDigest:
     def feed(self, text: bytes) -> None:
         """Take the next bytes; never waits."""
         self._bytes += len(text)
-        if self._bytes > self.budget.bytes:
+        if self._bytes > self.share.budget.bytes:
             self.unread = self.unread or Unread.SIZE
         if self.unread is None:
             self._waiting += text
@@ -136,6 +176,7 @@ class LogDigest:
 
     async def _read_piece(self) -> None:
         async with self._turn:
+            await self._wait_for_share()
             text = bytes(self._waiting[: self._piece])
             if not text:
                 return
@@ -147,10 +188,20 @@ class LogDigest:
                 self.unread = Unread(answer.why)
             del self._waiting[: len(text) if self.unread is None else None]
 
+    async def _wait_for_share(self) -> None:
+        """Wait if all logs took too much time, and this one more than its share."""
+        while wait_s := self.share.wait_s(self.owner):
+            if self._seconds >= self.share.budget.dear_cpu_s:
+                self.unread = Unread.BUSY
+                self._waiting.clear()
+                return
+            await self.share.clock.sleep(wait_s)
+
     def _count(self, seconds: float) -> None:
         """Count what a piece took; the next one is larger if it was quick."""
         self._seconds += seconds
-        if self._seconds > self.budget.cpu_s:
+        self.share.spend(self.owner, seconds)
+        if self._seconds > self.share.budget.cpu_s:
             self.unread = Unread.TIME
         if seconds < _QUICK_S:
             self._piece = min(2 * self._piece, _MOST_PIECE_BYTES)

@@ -59,14 +59,14 @@ def test_what_looks_like_a_secret_and_is_none_stays(text: str) -> None:
     ],
 )
 def test_of_real_logs_hardly_a_line_is_changed(folder: Path) -> None:
-    lines = [
-        line
-        for path in sorted(folder.rglob("*.log"))
-        for line in path.read_text("utf-8", "replace").split("\n")
-    ]
-    changed = [line for line in lines if Redactor()(line) != line]
-    assert len(lines) > 1_000
-    assert len(changed) <= MOST_FALSE * len(lines), changed
+    lines, changed = 0, []
+    for path in sorted(folder.rglob("*.log")):
+        text = path.read_text("utf-8", "replace")
+        both = zip(text.split("\n"), Redactor()(text).split("\n"), strict=True)
+        changed += [raw for raw, shown in both if raw != shown]
+        lines += text.count("\n") + 1
+    assert lines > 1_000
+    assert len(changed) <= MOST_FALSE * lines, changed
 
 
 def _parts(example: str) -> tuple[str, str, str]:

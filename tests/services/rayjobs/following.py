@@ -116,7 +116,8 @@ class World:
             policies=unasked,
             messages=unasked,
         )
-        return JobFollower(deps, self.rayjobs, self.logs, Digesters(SHIPPED, ScriptedSandbox()))
+        digesters = Digesters(SHIPPED, ScriptedSandbox(), self.clock)
+        return JobFollower(deps, self.rayjobs, self.logs, digesters)
 
     async def seen(self, **fields: Any) -> None:
         """Let the runner see the RayJob."""

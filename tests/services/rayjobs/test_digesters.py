@@ -1,22 +1,32 @@
 """A log is read in pieces elsewhere, and comes out as if it were read at once."""
 
+import asyncio
 import os
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TypeVar, TypeVarTuple
 
 import pytest
 
 from bot import resources
+from bot.adapters.clock import SystemClock
 from bot.adapters.sandbox.pool import CallLimits, open_sandbox
 from bot.core.digest.digester import Digester
 from bot.core.digest.result import Digest, Unread
 from bot.core.digest.signatures import load_signatures
 from bot.core.policy.models import Log, Signature
 from bot.core.secrets.redaction import Redactor
-from bot.ports.sandbox import Sandbox, Stopped, StoppedBy
+from bot.ports.clock import Clock
+from bot.ports.sandbox import Done, Sandbox, Stopped, StoppedBy
 from bot.services.rayjobs.digesters import CHEAP_BYTES, PIECE_BYTES, Digesters, LogBudget, LogDigest
 from tests.bench.training_log import lines
 from tests.services.scripted_sandbox import ScriptedSandbox
-from tests.store.building import run
+from tests.store.building import NOW, run
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 SHIPPED = resources.text("signatures.yml")
 FAILED = b"RuntimeError: NPU out of memory. Tried to allocate 4.64 GiB\n"
@@ -24,11 +34,14 @@ HEALTHY = "\n".join(lines(3 * PIECE_BYTES)).encode() + b"\n"
 
 
 def digest_of(
-    sandbox: Sandbox, budget: LogBudget | None = None, log: Log | None = None
+    sandbox: Sandbox,
+    budget: LogBudget | None = None,
+    log: Log | None = None,
+    clock: Clock | None = None,
 ) -> LogDigest:
     item = run("unit")
     item = replace(item, snapshot=replace(item.snapshot, log=log or item.snapshot.log))
-    return Digesters(SHIPPED, sandbox, budget).of(item)
+    return Digesters(SHIPPED, sandbox, clock or SystemClock(), budget).of(item)
 
 
 async def fed(log: LogDigest, text: bytes, chunk: int = 10_000) -> Digest:
@@ -99,3 +112,58 @@ async def test_a_slow_log_is_read_in_small_pieces_and_a_quick_one_in_large_ones(
     sandbox = ScriptedSandbox(0.01, 0.4)
     await fed(digest_of(sandbox), b"x" * PIECE_BYTES * 4)
     assert [name for _, name in sandbox.calls] == ["_read"] * 3 + ["_conclude"]
+
+
+class NamingClock:
+    """A clock that passes while somebody sleeps, and knows who did."""
+
+    def __init__(self) -> None:
+        self.time = NOW
+        self.slept: Counter[str] = Counter()
+
+    def now(self) -> datetime:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.slept[task.get_name()] += 1
+        self.time += timedelta(seconds=seconds)
+        await asyncio.sleep(0)
+
+
+class PricedSandbox(ScriptedSandbox):
+    """A dear piece takes 0.4 s, the most that we know of, and another 0.01 s."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+        self.minutes: Counter[datetime] = Counter()  # hundredths of a second of each
+
+    async def run(self, owner: str, work: Callable[[*Ts], T], *args: *Ts) -> Done[T] | Stopped:
+        await asyncio.sleep(0)
+        price = 40 if any(isinstance(arg, bytes) and b"dear" in arg for arg in args) else 1
+        self.minutes[self._clock.now()] += price
+        self._ends = [price / 100]
+        return await super().run(owner, work, *args)
+
+
+async def test_many_dear_logs_at_once_take_no_time_from_an_honest_one() -> None:
+    clock = NamingClock()
+    sandbox = PricedSandbox(clock)
+    digesters = Digesters(SHIPPED, sandbox, clock)
+    flooding = []
+    for _ in range(40):
+        log = digesters.of(run("dear"))
+        log.feed(FAILED + b"dear\n" * (15 * PIECE_BYTES // 5))
+        flooding.append(asyncio.create_task(log.digest(), name="dear"))
+    reading = fed(digesters.of(run("honest")), HEALTHY)
+    honest = await asyncio.create_task(reading, name="honest")
+    assert (honest.unread, honest.failure_class) == (None, "oom_device")
+    cut = await asyncio.gather(*flooding)
+    assert set(clock.slept) == {"dear"}
+    assert Unread.BUSY in {one.unread for one in cut}
+    assert {one.failure_class for one in cut} == {"oom_device"}
+    budget = LogBudget()
+    most = budget.all_cpu_s + 41 * (budget.own_cpu_s + 0.4)
+    assert max(sandbox.minutes.values()) / 100 <= most

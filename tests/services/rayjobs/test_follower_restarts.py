@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import literal_column, update
 
+from bot.adapters.clock import SystemClock
 from bot.adapters.logs import StoredLog, StoredLogs
 from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
@@ -243,7 +244,7 @@ async def test_a_follower_stopped_while_it_reads_its_file_gives_that_back(tmp_pa
     files, item = EndlessFiles(tmp_path), run("unit")
     job = RayJob(JOB, item.id, "log", confirmed=True)
     opening = asyncio.create_task(
-        RayJobLog.restore(files, Digesters(SHIPPED, ScriptedSandbox()), item, job)
+        RayJobLog.restore(files, Digesters(SHIPPED, ScriptedSandbox(), SystemClock()), item, job)
     )
     await files.file.reading.wait()
     opening.cancel()
@@ -383,7 +384,7 @@ class SlowToOpen(StoredLogs):
 
 async def test_a_file_whose_opening_is_cancelled_is_closed(tmp_path: Path) -> None:
     logs, it = SlowToOpen(tmp_path), run()
-    digesters = Digesters(SHIPPED, ScriptedSandbox())
+    digesters = Digesters(SHIPPED, ScriptedSandbox(), SystemClock())
     opening = asyncio.create_task(
         RayJobLog.restore(logs, digesters, it, RayJob(JOB, it.id, "workflow", confirmed=True))
     )

@@ -73,6 +73,8 @@ REPORTS = {
     "than one log may.",
     "unread_memory": "The log is only partly read ({lines}): reading it takes more memory than one "
     "log may.",
+    "unread_busy": "The log is only partly read ({lines}): many logs took much processor time at "
+    "once, and this one took more than its share.",
     "unread_size": "The log is only partly read ({lines}): it is larger than one log may be.",
     "unread_died": "The log is only partly read ({lines}): the process that reads it was ended "
     "from outside, twice. What the rest says is not known.",
