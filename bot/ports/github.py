@@ -178,6 +178,9 @@ class GitHub(Protocol):
     async def react(self, repo: Repo, comment_id: int, content: str) -> bool:
         """Add a reaction; False if GitHub does not take it now."""
 
+    def share(self, replicas: int) -> None:
+        """Pace writes as one of so many processes of the bot."""
+
     async def app_grants(self) -> Grants:
         """Return the permissions and events that the app asks for."""
 

@@ -21,6 +21,7 @@ from bot.services.runs.lists import RunLists
 from bot.services.runs.native import Natives
 from bot.services.workers import Deps, Service
 from bot.store.health import Health
+from bot.store.polls import living
 from bot.telemetry import bound_context, get_log
 
 _AT_START = ("runs:", "natives:", "deliveries")  # polls that a process makes when it starts
@@ -36,6 +37,7 @@ _PRUNE_AT_ONCE = 500
 # Each pull request costs some calls, and starts runs.
 _PLANNED_AT_ONCE = 4
 _NEXT_ONES = timedelta(seconds=2)
+_ANNOUNCE_EVERY = timedelta(seconds=20)  # for the others, who share the pace of writes
 _GAUGES_EVERY = timedelta(seconds=15)  # of each replica: it takes nine queries
 _ALARM_ONCE_S = 365 * 24 * 3600.0  # one alarm for each silence, however long it lasts
 
@@ -68,6 +70,7 @@ class Sweeper(Service):
         self._started = False
         self._looked_back = False  # by this process
         self._resting = frozenset[str]()
+        self._announce_at = datetime.min.replace(tzinfo=UTC)
         self._gauges_due = datetime.min.replace(tzinfo=UTC)
         self._log = get_log("sweeper")
 
@@ -77,7 +80,8 @@ class Sweeper(Service):
         if not self._started:  # what ended meanwhile should not wait for the next poll
             await self._store.polls.hurry_all(_AT_START, self._clock.now())
             self._started = True
-        self._resting = await self._store.polls.resting(self._clock.now())
+        self._resting = await self._store.polls.resting(await self._announced())
+        self._github.share(max(living(self._resting), 1))
         for repo in await self._store.repos.with_dispatched_runs():
             await self._if_due(f"runs:{repo.id}", poll_s, partial(self._lists.dispatched, repo))
         for repo, runs in await self._store.runs.native():
@@ -95,6 +99,14 @@ class Sweeper(Service):
         if self._clock.now() >= self._gauges_due:
             await self._set_gauges()
         return False
+
+    async def _announced(self) -> datetime:
+        """Return the time, at which this process is known to live."""
+        now = self._clock.now()
+        if now >= self._announce_at:
+            self._announce_at = now + _ANNOUNCE_EVERY
+            await self._store.polls.announce(self._worker.owner, now)
+        return now
 
     async def _if_due(
         self, name: str, every_s: float, check: Callable[[], Awaitable[None]]
@@ -201,6 +213,7 @@ class Sweeper(Service):
         await self._store.tokens.prune(self._clock.now())
         await self._store.workflow_jobs.prune(self._clock.now())
         await self._store.schedules.prune(before)
+        await self._store.polls.prune(before)
         await self._logs.prune(before)
         while await self._store.prune(before, limit=_PRUNE_AT_ONCE):
             await self._clock.sleep(0.05)  # let others write

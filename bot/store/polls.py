@@ -2,10 +2,18 @@
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import delete, or_, select, update
 
 from bot.store.database import DbConnection, Part, all_scalars, insert
 from bot.store.tables import polls
+
+_REPLICA = "replica:"
+_LIVES_FOR = timedelta(minutes=1)
+
+
+def living(resting: frozenset[str]) -> int:
+    """Return how many replicas the names of resting polls tell of."""
+    return sum(name.startswith(_REPLICA) for name in resting)
 
 
 class Polls(Part):
@@ -36,6 +44,15 @@ class Polls(Part):
             await conn.execute(again)
 
         await self._db.write(work)
+
+    async def announce(self, owner: str, now: datetime) -> None:
+        """Note that a replica lives: ``living`` counts it for a minute."""
+        await self.note(f"{_REPLICA}{owner}", now + _LIVES_FOR)
+
+    async def prune(self, before: datetime) -> None:
+        """Forget the replicas that lived last before then."""
+        gone = polls.c.name.startswith(_REPLICA) & (polls.c.next_at < before)
+        await self._db.write(lambda conn: conn.execute(delete(polls).where(gone)))
 
     async def noted(self, name: str) -> datetime | None:
         """Return a remembered time, None if there is none."""

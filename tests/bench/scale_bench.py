@@ -112,6 +112,9 @@ class AtOnce:
     async def deliveries(self, _since: datetime) -> tuple[()]:
         return ()
 
+    def share(self, _replicas: int) -> None:
+        return None
+
     async def actions_run(self, _repo: Repo, run_id: int) -> WorkflowRun:
         self.calls += 1
         return self.runs[run_id]

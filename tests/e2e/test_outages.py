@@ -8,7 +8,7 @@ import pytest
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
-from tests.e2e.world import World
+from tests.e2e.world import World, start_bot
 
 OTHERS = ("run moved", "stamina.retry_scheduled")  # the second is off in the service
 
@@ -88,6 +88,18 @@ async def test_what_the_app_lacks_on_github_is_named_at_the_start_and_daily(worl
     await world.restart()
     await world.bot.step("grants")()
     assert len(world.bot.parts.heard.state()["lacking"]) == 2
+
+
+async def test_replicas_know_of_each_other_and_share_the_pace_of_writes(world: World) -> None:
+    world.bots.append(await start_bot(world))
+    for _ in range(2):
+        for bot in world.bots:
+            await bot.step("sweeper")()
+    assert [bot.parts.github.replicas for bot in world.bots] == [2, 2]
+    await world.bots.pop().close()
+    await world.clock.advance(61)
+    await world.sweep()
+    assert world.bot.parts.github.replicas == 1
 
 
 async def test_a_dispatch_that_github_does_not_take_is_told_by_its_check_run(

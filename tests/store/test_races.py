@@ -8,6 +8,7 @@ import pytest
 
 from bot.core.planning.plan import Plan
 from bot.store import Store
+from bot.store.polls import living
 from tests.conftest import StoreFactory
 from tests.store.building import NOW, REPO, SHA, after, claimant, delivery, put, run
 
@@ -71,6 +72,19 @@ async def test_a_poll_is_taken_once_whoever_asks(store_factory: StoreFactory) ->
         assert sum(await asyncio.gather(*asked)) == expected
     assert await stores[1].polls.resting(after(119)) == {"list"}
     assert await stores[1].polls.resting(after(120)) == frozenset()
+
+
+async def test_replicas_count_each_other_for_a_minute_and_are_forgotten_later(
+    store_factory: StoreFactory,
+) -> None:
+    stores = [await store_factory(), await store_factory()]
+    for number, one in enumerate(stores):
+        await one.polls.announce(f"replica {number}", after(number))
+    counted = [living(await stores[0].polls.resting(after(at))) for at in (2, 60, 61)]
+    assert counted == [2, 1, 0]
+    await stores[1].polls.prune(after(61))
+    found = [await stores[0].polls.noted(f"replica:replica {number}") for number in range(2)]
+    assert found == [None, after(61)]
 
 
 async def test_what_a_killed_process_held_is_claimed_when_its_lease_ends(

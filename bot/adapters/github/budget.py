@@ -113,11 +113,17 @@ class WritePace:
     def __init__(self, clock: Clock, rate_per_s: float) -> None:
         """Allow ``rate_per_s`` writes a second after a burst; GitHub advises one."""
         self._clock = clock
-        self._rate_per_s = rate_per_s
-        self._tokens = BURST
+        self._whole_per_s = self._rate_per_s = rate_per_s
+        self._tokens = self._burst = BURST
         self._filled_at = clock.now()
         self._line: list[tuple[Priority, int]] = []
         self._numbers = count()
+
+    def share(self, replicas: int) -> None:
+        """Allow this process its part of the rate and of the burst: GitHub's limit is for all."""
+        self._rate_per_s = self._whole_per_s / replicas
+        self._burst = max(BURST / replicas, 1.0)
+        self._tokens = min(self._tokens, self._burst)
 
     async def take(self, priority: Priority) -> None:
         """Wait for a turn; raise ``Held`` if it takes longer than allowed."""
@@ -137,7 +143,7 @@ class WritePace:
         """Return the seconds until there is a token for every earlier write and for this one."""
         now = self._clock.now()
         passed = max((now - self._filled_at).total_seconds(), 0.0)
-        self._tokens = min(BURST, self._tokens + passed * self._rate_per_s)
+        self._tokens = min(self._burst, self._tokens + passed * self._rate_per_s)
         self._filled_at = now
         missing = bisect_left(self._line, ticket) + 1 - self._tokens
         # A clock has microseconds, so a rest below a millisecond is rounding.

@@ -106,6 +106,10 @@ class Channel:
             CACHE_BYTES, getsizeof=lambda cached: len(cached.response.body) + 2000
         )
 
+    def share(self, replicas: int) -> None:
+        """Pace writes as one of so many processes."""
+        self._pace.share(replicas)
+
     async def call(self, call: Call, read: Callable[[Any], T]) -> T:
         """Make a call and decode its answer; raise ``Transient`` (``Lost``) or ``Permanent``."""
         with self._watched(call):
