@@ -243,11 +243,12 @@ def make_api(parts: Parts, loops: WorkerPool) -> web.Application:
     submitter = SubmitterHealth(parts.rayjobs, clock).down if parts.rayjobs else None
     health = HealthPage(store, clock, parts.heard.state, submitter, loops.ages_s, loops.stuck)
     announcer = Announcements(parts.deps, parts.issuer, submitter=parts.rayjobs is not None)
-    runs = RunsApi(store)
+    announcements, runs = RayJobAnnouncements(announcer), RunsApi(store)
     explain = ExplainApi(store, parts.checker.policy, _default(settings))
     return api_app(
         [
-            web.post(f"/runs/{RUN}/rayjobs", RayJobAnnouncements(announcer).post),
+            web.post(f"/runs/{RUN}/rayjobs", announcements.post),
+            web.post("/rayjobs", announcements.post),
             web.get("/runs", guard(runs.list)),
             web.get(f"/runs/{RUN}", guard(runs.show)),
             web.get("/audit", guard(AuditApi(store, clock).list)),

@@ -42,18 +42,21 @@ class Actions:
         """Start a run as the dispatch call does. Its `head_sha` is the dispatched ref's tip."""
         return self._begin(repo, self.workflows.order(repo, key, body, by))
 
-    def native(self, pull: Pull, file: str, by: User | None = None, *, held: bool = False) -> Run:
-        """Start a workflow for a pull request as GitHub itself would on `pull_request`.
+    def native(
+        self, pull: Pull, file: str, *, held: bool = False, event: str = "pull_request"
+    ) -> Run:
+        """Start a workflow for a pull request as GitHub itself would, on `pull_request` or another.
 
         A `held` run is of an author who is new here. It is `completed` with `action_required` and
         has no jobs until a person approves it.
         """
         repo = pull.repo
         workflow = self.workflows.find(repo, file)
-        source = (repo.git.read(pull.head_sha, workflow.path) or b"").decode("utf-8", "replace")
-        who = by or pull.author
-        ref = f"refs/pull/{pull.number}/merge"
-        start = Start(workflow, "pull_request", ref, pull.head_sha, source, who, {}, pull)
+        target = event == "pull_request_target"  # it runs the workflow as the base has it
+        at = pull.base_sha if target else pull.head_sha
+        source = (repo.git.read(at, workflow.path) or b"").decode("utf-8", "replace")
+        ref = f"refs/heads/{pull.base_ref}" if target else f"refs/pull/{pull.number}/merge"
+        start = Start(workflow, event, ref, pull.head_sha, source, pull.author, {}, pull)
         return self._begin(repo, start, held=held)
 
     def approve(self, run: Run) -> None:

@@ -198,6 +198,7 @@ def _of_actions_attempt(repo_id: RepoId, actions_run_id: int, attempt: int) -> S
         runs.c.repo_id == repo_id,
         runs.c.actions_run_id == actions_run_id,
         runs.c.actions_attempt == attempt,
+        ~runs.c.mistaken,
     )
 
 

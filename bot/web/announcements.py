@@ -23,7 +23,7 @@ class _Body(msgspec.Struct):
 class Announcer(Protocol):
     """Takes announcements of RayJobs."""
 
-    async def announce(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Denial:
+    async def announce(self, dispatch_id: str | None, token: str, job_id: str) -> Accepted | Denial:
         """Take a RayJob's id from the workflow that submitted it; raises ``Transient``."""
 
 
@@ -49,7 +49,7 @@ class RayJobAnnouncements:
         if job_id is None:
             return refuse(400, 'the body must be {"job_id": "…"}, with the id of a RayJob')
         try:
-            dispatch_id = request.match_info["id"]
+            dispatch_id = request.match_info.get("id")  # None: GitHub started the workflow
             answer = await self._announcer.announce(dispatch_id, token, job_id)
         except IssuerSilent as error:
             return refuse(503, str(error), {"Retry-After": "5"})

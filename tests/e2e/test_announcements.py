@@ -13,6 +13,7 @@ from bot.sim.auth import KEY_ID
 from bot.sim.model import Run
 from bot.store.tables import tokens
 from tests.e2e.cluster import GOOD, JOB, RUNNING, Cluster
+from tests.e2e.native_suites import FILE, NATIVE_POLICY, check, natives, pushed, started
 from tests.e2e.world import World
 from tests.submit.conftest import run as run_helper
 from tests.submitter.faulty_submitter import Watch
@@ -40,8 +41,9 @@ def token(world: World, run: Run, **changed: Any) -> str:
 
 
 async def announce(world: World, path_id: str, proof: str, job_id: str = JOB) -> Said:
-    """Post as the helper does."""
-    url = f"{bot_url(world)}/api/v1/runs/{path_id}/rayjobs"
+    """Post as the helper does; without an id where GitHub has started the workflow."""
+    of_run = f"runs/{path_id}/" if path_id else ""
+    url = f"{bot_url(world)}/api/v1/{of_run}rayjobs"
     headers = {"Authorization": f"Bearer {proof}"} if proof else {}
     async with (
         aiohttp.ClientSession() as http,
@@ -206,6 +208,37 @@ async def test_an_announced_rayjob_of_another_run_makes_nothing_green(cluster: C
     assert check.conclusion != "success"
     [job] = await rayjobs(world, dispatch_id(run))
     assert (job.confirmed, job.final) == (False, None)
+
+
+async def test_a_workflow_that_github_started_announces_its_rayjob_without_an_id(
+    cluster: Cluster,
+) -> None:
+    world = cluster.world
+    policy = NATIVE_POLICY.replace("start: native\n", "start: native\n    rayjob: true\n", 1)
+    await natives(world, policy)
+    bots = await begin(world, "multi/b.py")
+    pull = pushed(world, path="npu/ray.py")
+    await world.settle()
+    run = world.github.actions.native(pull, FILE)
+    world.github.actions.start(run)
+    early = await announce(world, "", token(world, run))
+    await world.settle()
+    other = await started(world, pushed(world, path="other/a.py"), "npu_other.yml")
+    assert early.status == 409
+    for one, changes, code, why in (
+        (run, {"repository_id": "999"}, 403, "not known here"),
+        (run, {"run_id": "1"}, 409, "not known here yet"),
+        (run, {"workflow_ref": f"octo/project/.github/workflows/{FILE}x@main"}, 403, "workflow"),
+        (other, {}, 403, "`rayjob: true`"),
+        (bots, {}, 403, "with its id"),
+    ):
+        said = await announce(world, "", token(world, one, **changes))
+        assert (said.status, why in said.data["error"]) == (code, True), why
+    cluster.add(run, GOOD, state="SUCCEEDED")
+    assert (await announce(world, "", token(world, run))).status == 202
+    await cluster.finish(run)
+    await world.until(lambda: check(world, pull).status == "completed", every_s=15)
+    assert check(world, pull).conclusion == "success"
 
 
 async def test_the_helper_of_the_workflows_announces_what_it_submitted(cluster: Cluster) -> None:

@@ -1,5 +1,9 @@
 """Attacks on whose a native run is: GitHub does not say into which base it merges."""
 
+from dataclasses import replace
+
+from bot.core.model.ids import RepoId, Sha
+from bot.core.planning.plan import Plan
 from bot.sim import NewPull
 from bot.sim.model import Pull, Run
 from tests.e2e.native_suites import FILE, check, ended, natives
@@ -57,21 +61,45 @@ async def deliver_runs_first(world: World) -> None:
 async def test_a_run_that_is_told_before_its_pull_request_is_given_up(world: World) -> None:
     await two_bases(world)
     mine = opened(world, "npu/opened.py")
-    await stands(world, QUIET - 120)  # GitHub is slow to start its run
+    await stands(world, QUIET)
     world.github.deliveries.hold()
     theirs = second(world, mine)
     run = runs_before_it_is_told(world, theirs)
     await deliver_runs_first(world)
     assert gate(world, mine) != GREEN
-    world.github.people.close(theirs)
-    await stands(world)
     world.github.actions.rerun(run, mine.author)
     world.github.actions.start(run)
     await ended(world, run)
+    assert await followed(world, run) == ["old"]
+    assert gate(world, mine) != GREEN
+    world.github.people.close(theirs)
+    await stands(world)
     await world.sweep()
     assert gate(world, mine) != GREEN
-    await ended(world, await started_by_github(world, mine), "failure", "ValueError: x\n")
-    assert gate(world, mine) == RED
+    await ended(world, await started_by_github(world, mine))
+    assert gate(world, mine) == GREEN
+    await unharmed(world)
+
+
+async def followed(world: World, run: Run) -> list[str]:
+    """Return the bases that the run's result counts for."""
+    runs = await world.bot.parts.store.runs.at(RepoId(run.repo.id), Sha(run.head_sha))
+    its = [item.run for item in runs if item.run.actions_run_id == run.id]
+    return [one.snapshot.ref for one in its if not one.mistaken]
+
+
+async def test_a_run_is_judged_again_at_its_end(world: World) -> None:
+    await two_bases(world)
+    mine = opened(world, "npu/end.py")
+    run = await started_by_github(world, mine)
+    known = await world.bot.parts.store.pulls.get(RepoId(run.repo.id), mine.number)
+    assert known is not None
+    # Both were stored at one moment, and neither knew of the other.
+    other = replace(known, number=99, base_ref="old")
+    await world.bot.parts.store.commit(Plan(pull=other), world.clock.now(), done=None)
+    await ended(world, run)
+    assert gate(world, mine) != GREEN
+    assert await followed(world, run) == []
     await unharmed(world)
 
 
@@ -108,7 +136,9 @@ async def test_a_second_pull_request_of_the_branch_does_not_block_the_first(worl
     world.github.people.reopen(theirs)
     await stands(world)
     assert gate(world, mine) == RUNS
-    await ended(world, await started_by_github(world, theirs))
+    theirs_run = await started_by_github(world, theirs)
+    world.github.people.label(mine, "later")
+    await ended(world, theirs_run)
     assert gate(world, mine) == GREEN  # nothing happened to the first one that could start it
     await unharmed(world)
 

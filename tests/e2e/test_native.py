@@ -43,6 +43,7 @@ async def test_one_is_adopted_followed_gated_and_costs_few_calls(githubs: World)
     await a_failure_is_digested_and_points_into_the_diff(githubs)
     await a_run_told_before_its_pull_request_is_adopted_within_seconds(githubs)
     await one_that_our_filters_do_not_select_is_not_required(githubs)
+    await one_that_runs_as_the_base_has_it_is_followed_too(githubs)
 
 
 async def one_is_adopted_followed_and_gated(world: World) -> None:
@@ -101,6 +102,18 @@ async def one_that_our_filters_do_not_select_is_not_required(world: World) -> No
     assert check(world, pull).conclusion == "failure"
     assert "GitHub started it by its own filters" in (check(world, pull).summary or "")
     assert stands(world, pull)[:2] == ("completed", "success")
+
+
+async def one_that_runs_as_the_base_has_it_is_followed_too(world: World) -> None:
+    pull = pushed(world, "stranger", "npu/target.py", fork=True)
+    await world.settle()
+    run = world.github.actions.native(pull, FILE, event="pull_request_target")
+    world.github.actions.start(run)
+    await world.settle()
+    assert stands(world, pull)[0] == "in_progress"
+    await ended(world, run)
+    assert check(world, pull).conclusion == "success"
+    assert stands(world, pull)[1] == "success"
 
 
 async def test_one_is_run_again_by_clicks_commands_the_actions_tab_and_for_the_infrastructure(

@@ -94,6 +94,20 @@ async def test_a_pull_request_is_the_one_last_seen(store: Store) -> None:
 
 
 @pytest.mark.both_databases
+async def test_a_pull_request_keeps_the_time_of_its_base(store: Store) -> None:
+    for pull, based_at in (
+        (PULL, None),
+        (replace(PULL, base_ref="old", updated_at=after(1)), after(1)),
+        (replace(PULL, base_ref="old", updated_at=after(2)), after(1)),
+        (replace(PULL, base_ref="old", updated_at=after(3), based_at=after(3)), after(3)),
+    ):
+        await commit(store, pull=pull)
+        known = await store.pulls.get(REPO.id, 1)
+        assert known is not None
+        assert known.based_at == based_at
+
+
+@pytest.mark.both_databases
 async def test_pulls_at_a_commit_are_the_open_ones(store: Store) -> None:
     closed, second = replace(PULL, number=2, open=False), replace(PULL, number=3)
     for pull in (second, closed, PULL, replace(PULL, number=4, head_sha=OTHER)):

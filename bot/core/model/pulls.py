@@ -90,6 +90,7 @@ class PullAt:
     pull: Pull
     since: datetime | None = None  # as in Head, of this commit
     asked: bool = False  # its row is what GitHub has just told
+    was_quiet: bool = False  # when the run began that is looked at, nothing had happened to it
 
     def after(self, before: "PullAt | None") -> "PullAt":
         """Return it with what is known from before."""

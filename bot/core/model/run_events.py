@@ -102,6 +102,7 @@ class NativeRunSeen(_What, frozen=True):
     head_repo_id: int | None = None
     head_branch: str = ""
     pulls: tuple[int, ...] = ()
+    quiet: tuple[int, ...] = ()  # pull requests to which nothing had happened
 
 
 class NativeRunUnclear(_What, frozen=True):

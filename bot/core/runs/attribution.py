@@ -23,6 +23,7 @@ class Attribution:
     pulls: tuple[Pull, ...] = ()  # open with its commit as their head, and surely its own
     bases: frozenset[str] = frozenset()  # into which it may merge; "": into an earlier one of them
     doubted: tuple[Pull, ...] = ()  # it is of one of these, and of which can't be told
+    quiet: tuple[int, ...] = ()  # pull requests that it is not of, as nothing happened to them
 
     @property
     def why(self) -> Message:
@@ -43,17 +44,21 @@ def attribute(seen: WorkflowRun, known: Iterable[PullAt]) -> Attribution:
         here = (item.pull for item in known if _is_here(seen, item.pull))
         return Attribution(tuple(pull for pull in here if _is_from(seen, pull)))
     possible = [item for item in known if _may_be_of(seen, item)]
+    quiet: tuple[int, ...] = ()
     if len(_bases(seen, possible)) > 1:
-        possible = [item for item in possible if not _is_quiet(seen, item)] or possible
+        active = [item for item in possible if not _is_quiet(seen, item)]
+        if active:
+            quiet = tuple(item.pull.number for item in possible if item not in active)
+            possible = active
     bases, pulls = _bases(seen, possible), tuple(item.pull for item in possible)
     if len(bases) > 1 or "" in bases:
-        return Attribution(bases=bases, doubted=pulls)
+        return Attribution(bases=bases, doubted=pulls, quiet=quiet)
     own = tuple(
         pull
         for pull in pulls
         if _is_here(seen, pull) and (not seen.pulls or pull.number in seen.pulls)
     )
-    return Attribution(own, bases)
+    return Attribution(own, bases, quiet=quiet)
 
 
 def is_mistaken(run: Run, found: Attribution) -> bool:
@@ -96,8 +101,13 @@ def _is_older(seen: WorkflowRun, pull: Pull) -> bool:
 
 
 def _is_quiet(seen: WorkflowRun, item: PullAt) -> bool:
-    """Return True if nothing happened to a pull request that could start the run."""
+    """Return True if nothing happened to a pull request that could start the run.
+
+    What was quiet when the run began stays so, whatever happens to it later.
+    """
     changed = item.pull.updated_at
-    if not (item.asked and changed and seen.created_at):
+    if not (changed and seen.created_at):
         return False
-    return seen.created_at - changed > STARTS_WITHIN
+    if seen.created_at - changed > STARTS_WITHIN:
+        return item.asked or item.was_quiet
+    return item.was_quiet and changed > seen.created_at

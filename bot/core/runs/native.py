@@ -34,7 +34,7 @@ _NOT_STARTED = Message("run_not_started")
 _FOLDER = ".github/workflows/"
 
 
-def as_seen(seen: WorkflowRun) -> NativeRunSeen:
+def as_seen(seen: WorkflowRun, quiet: tuple[int, ...] = ()) -> NativeRunSeen:
     """Return the event that lets a run follow this Actions run."""
     return NativeRunSeen(
         actions_run_id=seen.id,
@@ -45,6 +45,7 @@ def as_seen(seen: WorkflowRun) -> NativeRunSeen:
         head_repo_id=seen.head_repo_id,
         head_branch=seen.head_branch,
         pulls=seen.pulls,
+        quiet=quiet,
     )
 
 

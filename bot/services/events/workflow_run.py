@@ -41,10 +41,6 @@ class WorkflowRuns(Service):
             found = await self._natives.seen(event.repo, event.run, Source.WEBHOOK)
             return replace(found, audit=(*found.audit, *cancelled))
         if event.run.attempt > run.actions_attempt:
-            if run.snapshot.native:
-                given_up = await self._natives.judge_anew(event.repo, run.sha)
-                if run.id in given_up.mistaken:
-                    return given_up
             return await self._adopt(event, run)
         if run.state is State.DONE:
             return await self._end_late(event, run)

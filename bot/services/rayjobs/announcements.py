@@ -26,18 +26,24 @@ class Announcements(Service):
         self._submitter = submitter
         self._log = get_log("announcements")
 
-    async def announce(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Denial:
-        """Add a RayJob that its workflow announces; raise ``Transient`` if it can't be checked."""
+    async def announce(self, dispatch_id: str | None, token: str, job_id: str) -> Accepted | Denial:
+        """Add a RayJob that its workflow announces; raise ``Transient`` if it can't be checked.
+
+        Without ``dispatch_id`` GitHub has started the workflow, and its token says which run it is.
+        """
         answer = await self._answer(dispatch_id, token, job_id)
         if isinstance(answer, Accepted):
             self._log.info("a RayJob was announced", dispatch=dispatch_id, new=answer.new)
         return answer
 
-    async def _answer(self, dispatch_id: str, token: str, job_id: str) -> Accepted | Denial:
+    async def _answer(self, dispatch_id: str | None, token: str, job_id: str) -> Accepted | Denial:
         proof = await self._prover.prove(token)
         if isinstance(proof, Denial):
             return proof
-        run = await self._speaker(dispatch_id, proof)
+        if dispatch_id is None:
+            run = await self._native(proof)
+        else:
+            run = await self._speaker(dispatch_id, proof)
         if isinstance(run, Denial):
             return run
         now = self._clock.now()
@@ -71,8 +77,25 @@ class Announcements(Service):
         )
         return speaker or _not_yet
 
+    async def _native(self, proof: Proof) -> Run | Denial:
+        """Return the run that follows the Actions run which sent the token."""
+        if await self._store.repos.get(proof.repo_id) is None:
+            return Denial(Why.MISMATCH, "the token is of a repository that is not known here")
+        run = await self._store.runs.of_actions_attempt(
+            proof.repo_id, proof.actions_run_id, proof.actions_attempt
+        )
+        if run is None:
+            return _not_yet
+        if not run.snapshot.native:
+            return Denial(Why.MISMATCH, "the bot started this run: announce it with its id")
+        path = f"{proof.repository}/.github/workflows/{run.snapshot.suite.workflow}@"
+        if not proof.workflow_ref.startswith(path):
+            return Denial(Why.MISMATCH, "the token is not of the suite's workflow")
+        return run if run.snapshot.suite.rayjob else _no_rayjob
+
 
 _unknown = Denial(Why.MISMATCH, "nothing was dispatched from here with this id")
+_no_rayjob = Denial(Why.MISMATCH, "the policy does not say `rayjob: true` for this suite")
 _over = Denial(Why.OVER, "the run ended before it was known which Actions run it is")
 _not_yet = Denial(Why.NOT_YET, "this run attempt is not known here yet: ask again in a moment")
 
@@ -89,7 +112,7 @@ def _mismatch(run: Run, proof: Proof) -> Denial | None:
     if proof.workflow_ref != workflow_ref:
         return Denial(Why.MISMATCH, f"the token is not of the workflow {path} on {ref}")
     if not run.snapshot.suite.rayjob:
-        return Denial(Why.MISMATCH, "the policy does not say `rayjob: true` for this suite")
+        return _no_rayjob
     if run.actions_run_id is None:
         return _over if run.state is State.DONE else _not_yet
     if proof.actions_run_id != run.actions_run_id:

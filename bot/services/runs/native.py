@@ -19,7 +19,7 @@ from bot.core.planning.pull_request import pr_source
 from bot.core.policy.models import Mode
 from bot.core.runs import native
 from bot.core.runs.attribution import Attribution, attribute, is_mistaken
-from bot.ports.errors import Transient
+from bot.ports.errors import Permanent, Transient
 from bot.services.events.pull_reader import PullReader
 from bot.services.workers import Deps, Service
 
@@ -33,6 +33,7 @@ class _Base:
     at: attempts.PolicyAt
     suites: tuple[str, ...]
     pulls: tuple[Pull, ...]
+    quiet: tuple[int, ...] = ()  # pull requests that the workflow run is not of
 
 
 class Natives(Service):
@@ -62,7 +63,7 @@ class Natives(Service):
         plans = [
             self._doubt(seen, base, found, runs, source)
             if found.doubted
-            else self._follow(seen, _only(base, found.pulls), runs, source)
+            else self._follow(seen, _only(base, found), runs, source)
             for base in bases
         ]
         return replace(_joined(plans), repo=repo)
@@ -97,7 +98,7 @@ class Natives(Service):
             return found
         doubted = {pull.number for pull in found.doubted if pull.open}
         asked = [
-            PullAt(await self._as_now(repo, item.pull), item.since, asked=True)
+            replace(item, pull=await self._as_now(repo, item.pull), asked=True)
             if item.pull.number in doubted
             else item
             for item in known
@@ -105,7 +106,12 @@ class Natives(Service):
         return attribute(seen, asked)
 
     async def _as_now(self, repo: Repo, pull: Pull) -> Pull:
-        answer = await self._github.pull(repo, pull.number)
+        try:
+            answer = await self._github.pull(repo, pull.number)
+        except Permanent as error:
+            if not error.is_gone:
+                raise
+            return pull
         return self._reader.newer(pull, answer).after(pull)
 
     def _follow(self, seen: WorkflowRun, base: _Base, runs: list[Run], source: Source) -> Plan:
@@ -124,7 +130,7 @@ class Natives(Service):
             new_runs.append((run, claimants))
             told += [
                 RunEvent(run.id, source, now, what)
-                for what in (native.as_seen(seen), native.as_change(seen))
+                for what in (native.as_seen(seen, base.quiet), native.as_change(seen))
             ]
         gates = tuple(_gate(base, seen.head_sha) for _ in new_runs[:1])
         return Plan(new_runs=tuple(new_runs), run_events=tuple(told), gates=gates)
@@ -155,7 +161,8 @@ class Natives(Service):
         wrong: dict[RunId, tuple[Run, Attribution]] = {}
         for told in followed.values():
             seen = native.as_it_was(told, sha)
-            found = await self._attribute(repo, seen, tuple(known.values()))
+            then = (replace(item, was_quiet=number in told.quiet) for number, item in known.items())
+            found = await self._attribute(repo, seen, tuple(then))
             for run in (item.run for item in runs):
                 follows = run.actions_run_id == seen.id and not run.mistaken
                 if follows and is_mistaken(run, found):
@@ -187,8 +194,9 @@ class Natives(Service):
         return Plan(new_runs=((new, claimants),), run_events=told, gates=(gate,))
 
 
-def _only(base: _Base, pulls: tuple[Pull, ...]) -> _Base:
-    return replace(base, pulls=tuple(pull for pull in base.pulls if pull in pulls))
+def _only(base: _Base, found: Attribution) -> _Base:
+    its = tuple(pull for pull in base.pulls if pull in found.pulls)
+    return replace(base, pulls=its, quiet=found.quiet)
 
 
 def _is_here(item: PullAt, sha: Sha) -> bool:

@@ -60,6 +60,10 @@ def item(pull: Pull, *, since: float | None = None, asked: bool = False) -> Pull
     return PullAt(pull, None if since is None else at(since), asked)
 
 
+def was_quiet(changed: float) -> PullAt:
+    return PullAt(replace(PULL, updated_at=at(changed)), was_quiet=True)
+
+
 QUIET = replace(PULL, updated_at=at(-10) - timedelta(seconds=1))
 
 
@@ -80,6 +84,9 @@ QUIET = replace(PULL, updated_at=at(-10) - timedelta(seconds=1))
             (item(QUIET, asked=True), item(replace(OLD, updated_at=at(-11)), asked=True)),
             [],
         ),
+        ("it was quiet then", (was_quiet(1), item(OLD)), [6]),
+        ("it was quiet then, and still is", (was_quiet(-11), item(OLD)), [6]),
+        ("it was not: the answer was an old one", (was_quiet(-1), item(OLD)), []),
         ("it does not matter to one alone", (item(QUIET, asked=True),), [5]),
     ],
 )
@@ -87,6 +94,14 @@ def test_a_run_is_of_no_pull_request_that_can_not_have_started_it(
     claim: str, known: tuple[PullAt, ...], found: list[int]
 ) -> None:
     assert [pull.number for pull in attribute(SEEN, known).pulls] == found, claim
+
+
+def test_what_was_quiet_is_remembered() -> None:
+    asked = (item(QUIET, asked=True), item(OLD, asked=True))
+    assert attribute(SEEN, asked).quiet == (5,)
+    assert attribute(SEEN, asked[:1]).quiet == ()
+    no_time = (item(replace(QUIET, updated_at=None), asked=True), item(OLD, asked=True))
+    assert attribute(SEEN, no_time).quiet == ()
 
 
 def test_people_are_told_why_it_follows_nobody_and_what_to_do() -> None:
