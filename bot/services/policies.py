@@ -27,7 +27,7 @@ from bot.core.policy.selection import (
     touches_protected,
 )
 from bot.ports.clock import Clock
-from bot.ports.github import ChangedFiles, GitHub
+from bot.ports.github import ChangedFiles, FileText, GitHub
 from bot.ports.sandbox import Done, Sandbox, StoppedBy
 from bot.store import Store
 
@@ -145,6 +145,9 @@ class Broken:
         return Plan(selection=row, gates=(GateDue(repo_id, sha, number),))
 
 
+_ASK_AGAIN_S = (2.0, 5.0)  # a server of GitHub may not have a push's files yet
+
+
 def waiting_pulls(repo_id: RepoId) -> str:
     """Return the name of the poll that plans the pull requests that wait on a policy."""
     return f"policy:{repo_id}"
@@ -246,9 +249,20 @@ class PolicyReader:
         young = row and (now - row.read_at).total_seconds() < REREAD_AFTER_S
         return row if young else None
 
+    async def _asked_again(self, repo: Repo, ref: str) -> FileText | None:
+        """Return the policy file of a branch that had one; None if it is gone for sure."""
+        for wait_s in _ASK_AGAIN_S:
+            await self._clock.sleep(wait_s)
+            file = await self._github.file(repo, POLICY_PATH, ref)
+            if file is not None:
+                return file
+        return None
+
     async def _read_anew(self, repo: Repo, ref: str, before: StoredPolicy | None) -> StoredPolicy:
         now = self._clock.now()
         file = await self._github.file(repo, POLICY_PATH, ref)
+        if file is None and before is not None and before.text is not None:
+            file = await self._asked_again(repo, ref)
         text = file.text.decode(errors="replace") if file else None
         row = StoredPolicy(repo.id, ref, file.blob_sha if file else "", text, now)
         await self._store.commit(Plan(repo=repo, policy=row), now, done=None)

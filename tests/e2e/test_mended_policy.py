@@ -65,3 +65,16 @@ async def test_a_click_and_a_command_plan_a_head_that_was_never_planned(world: W
         await world.pass_time(61)
     assert [len(runs_of(world, pull)) for pull in (clicked, asked, unknown)] == [1, 1, 1]
     assert set(gates(world, clicked, asked, docs, unknown)) == {"success"}
+
+
+async def test_a_policy_that_was_there_is_asked_for_again_before_it_counts_as_gone(
+    world: World,
+) -> None:
+    first = world.open_pull()
+    await world.settle()
+    assert gates(world, first) == ["in_progress"]
+    world.github.fault("404", "GET", "*/contents/*ascend-ci.yml", times=2)
+    world.github.people.push_branch("maintainer", {"c": "1"})
+    pull = world.open_pull(path="verl/b.py")
+    await world.settle()
+    assert gates(world, pull) == ["in_progress"]
