@@ -179,7 +179,7 @@ def _written(*, chosen: bool, back: bool) -> Update:
     """Return the update of a run's row under its lease.
 
     A stop request that came meanwhile stays, unless one was ``chosen``. A poke since the claim
-    keeps a run due that is given ``back``.
+    keeps a run due that is given ``back``; with a next step at once it keeps its place.
     """
     stop: Any = bindparam("stop", type_=runs.c.stop_request.type)
     change = update(runs).where(
@@ -191,10 +191,9 @@ def _written(*, chosen: bool, back: bool) -> Update:
     if not back:
         return change
     poked = runs.c.pokes != bindparam("pokes_then")
-    due = case(
-        (poked, bindparam("due_if_poked", type_=Time())), else_=bindparam("due_then", type_=Time())
-    )
-    return change.values(due=due)
+    now, then = bindparam("due_if_poked", type_=Time()), bindparam("due_then", type_=Time())
+    at_once = (then <= now) & (runs.c.due < then)
+    return change.values(due=case((poked, now), (at_once, runs.c.due), else_=then))
 
 
 async def _claimed_meanwhile(conn: DbConnection, lease: leases.Lease, save: SaveRun) -> bool:

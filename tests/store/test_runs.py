@@ -146,6 +146,16 @@ async def test_a_renewed_lease_lasts_longer(store: Store) -> None:
     assert len(await claims(store, 50)) == 1
 
 
+async def test_a_run_with_a_next_step_at_once_keeps_its_place(store: Store) -> None:
+    await put(store, run("a"), run("b"))
+    for claimed in await claims(store):
+        assert await save(store, claimed, due=after(10))
+    (first,) = await store.runs.claim("me", after(50), lease_s=30, limit=1)
+    assert await store.runs.save(first.lease, SaveRun(first.run, after(50)), after(50))
+    (again,) = await store.runs.claim("me", after(50), lease_s=30, limit=1)
+    assert again.run.id == first.run.id
+
+
 async def test_a_run_that_may_have_ended_comes_before_those_that_are_only_due(
     store: Store,
 ) -> None:
