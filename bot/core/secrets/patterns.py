@@ -148,11 +148,7 @@ def patterns(values: tuple[str, ...]) -> Patterns:
     hints = [one for rule in shipped.rules for one in _hints(rule)]
     hints += [re2.escape(block.hint) for block in shipped.blocks]
     exact = [f"(?-i:{one})" for one in (*own, seams.hint)]
-    rules = (
-        *(Rule(re2.compile(form), _whole) for form in own),
-        *map(_shipped, shipped.rules),
-        *_key_rules(shipped.keys),
-    )
+    rules = (*(Rule(re2.compile(form), _whole) for form in own), *_shared_rules())
     return Patterns(
         rules,
         *_by_word(rules),
@@ -161,6 +157,13 @@ def patterns(values: tuple[str, ...]) -> Patterns:
         compiled("(?i)" + "|".join((*exact, *hints, *keys))),
         compiled("|".join(f"(?:{one})" for one in found)),
     )
+
+
+@lru_cache(maxsize=1)
+def _shared_rules() -> tuple[Rule, ...]:
+    """Compile the shipped rules once: whatever a policy's values are, they are the same."""
+    shipped = shipped_rules()
+    return (*map(_shipped, shipped.rules), *_key_rules(shipped.keys))
 
 
 def _by_word(rules: Sequence[Rule]) -> tuple[Any, tuple[tuple[int, ...], ...]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import re2
@@ -45,6 +46,8 @@ def compiled(pattern: str) -> Any:
     return re2.compile(pattern, options())
 
 
+_shared = lru_cache(maxsize=256)(compiled)  # those of shipped rules: the same for each policy
+
 _MARK = MARK.encode()
 LOG_START = compiled(_LOG)
 _LINE_END = compiled(rf"\r?\n{_LOG}")
@@ -79,7 +82,7 @@ class Seams:
 
     def __init__(self, rules: Sequence[SecretRule], own: Sequence[str]) -> None:
         self._tokens = [
-            _Token(begin.encode(), compiled(rule.match), rule.chars)
+            _Token(begin.encode(), _shared(rule.match), rule.chars)
             for rule in rules
             for begin in rule.begins
         ]
