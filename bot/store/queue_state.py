@@ -16,7 +16,7 @@ from bot.store.database import DbConnection
 from bot.store.rows import OPEN_RUN, load, load_all
 from bot.store.tables import claimants, holds, pauses, pulls, queue, runs, workflow_jobs
 
-_FORGOTTEN = timedelta(hours=24)  # a job whose end was not reported no longer occupies its label
+FORGOTTEN = timedelta(hours=24)  # a job whose end was not reported no longer occupies its label
 _USUAL_OF = 300  # latest successes that the suites' usual times are taken from
 _HOUR = timedelta(hours=1) // timedelta(microseconds=1)
 _USUAL_SINCE = timedelta(days=30)
@@ -172,7 +172,7 @@ async def _occupied(conn: DbConnection, repo_id: RepoId, now: datetime) -> dict[
         .where(
             workflow_jobs.c.repo_id == repo_id,
             workflow_jobs.c.state == "in_progress",
-            workflow_jobs.c.at > now - _FORGOTTEN,
+            workflow_jobs.c.at > now - FORGOTTEN,
             workflow_jobs.c.actions_run_id.not_in(ours),
         )
         .group_by(workflow_jobs.c.label)

@@ -15,11 +15,11 @@ from bot.ports.wake import Topic
 from bot.store.database import DbConnection, Insert, Part, insert
 from bot.store.prepared import prepared
 from bot.store.queue import lock_queue, poke_waiting
+from bot.store.queue_state import FORGOTTEN
 from bot.store.rows import OPEN_RUN
 from bot.store.tables import holds, queue, repos, runs, workflow_jobs
 
 KEPT = timedelta(hours=48)
-_FORGOTTEN = timedelta(hours=24)  # a job whose end was not reported keeps no label busy
 _NAMES = {state: state.name.lower() for state in JobState}
 _RANK = case({name: state.value for state, name in _NAMES.items()}, value=workflow_jobs.c.state)
 
@@ -148,7 +148,7 @@ async def _offline_label(
     shared = select(repos.c.id).where(repos.c.owner == owner)
     here = (workflow_jobs.c.label == label.lower()) & workflow_jobs.c.repo_id.in_(shared)
     running = here & (workflow_jobs.c.state == _NAMES[JobState.IN_PROGRESS])
-    busy = select(exists().where(running, workflow_jobs.c.at > now - _FORGOTTEN))
+    busy = select(exists().where(running, workflow_jobs.c.at > now - FORGOTTEN))
     began_at = await conn.scalar(select(func.max(workflow_jobs.c.at)).where(here, _began()))
     ours = (func.lower(runs.c.label) == label.lower()) & runs.c.repo_id.in_(shared)
     ours_at = await conn.scalar(select(func.max(runs.c.started_at)).where(ours))

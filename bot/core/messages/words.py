@@ -69,11 +69,6 @@ def listing(items: Sequence[str], limit: int = 3) -> str:
     return f"{', '.join(shown)} and {last}" if last else ", ".join(shown)
 
 
-def short(sha: str) -> str:
-    """Return a commit's short name."""
-    return sha[:7]
-
-
 def lower(sentence: str) -> str:
     """Return a sentence fit to follow a colon; names keep their capital."""
     return f"the {sentence[4:]}" if sentence.startswith("The ") else sentence

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from bot.core.github import markdown
 from bot.core.messages import Field, Messages
-from bot.core.messages.words import short
+from bot.core.model.ids import short
 from bot.core.model.runs import Run
 from bot.core.model.views import Button
 from bot.core.planning.offers import line, start_line

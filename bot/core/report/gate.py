@@ -5,8 +5,9 @@ from datetime import datetime
 
 from bot.core.github.limits import TEXT_BYTES
 from bot.core.github.markdown import table
-from bot.core.messages.words import capital, clock, listing, number, short
+from bot.core.messages.words import capital, clock, listing, number
 from bot.core.model.command import SHA_CHARS
+from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
 from bot.core.model.selections import Cost
 from bot.core.model.views import Button, CheckWrite, GateView

@@ -1,6 +1,7 @@
 """The title of the gate. On a phone people read nothing else."""
 
-from bot.core.messages.words import capital, listing, short
+from bot.core.messages.words import capital, listing
+from bot.core.model.ids import short
 from bot.core.model.runs import Outcome
 from bot.core.model.views import GateView
 from bot.core.report.context import MarkdownWriter

@@ -189,7 +189,7 @@ def _line(view: GateView, found: list[_Selected], attempts: list[Run]) -> SuiteL
         if native and _is_rewritten(choices)
         else SuiteState.OPEN
         if native and run is None  # silence is never green, whatever the rest says
-        else _stand(view, choices, run, auto=auto and not _needs_command(choices, attempts)),
+        else _stand(choices, run, auto=auto and not _needs_command(choices, attempts)),
     )
 
 
@@ -216,9 +216,7 @@ def _trusted(choices: list[SelectionDetails]) -> bool:
     return any(data.trusted for data in choices)  # an approval may not count: of one's own commit
 
 
-def _stand(
-    view: GateView, choices: list[SelectionDetails], run: Run | None, *, auto: bool
-) -> SuiteState:
+def _stand(choices: list[SelectionDetails], run: Run | None, *, auto: bool) -> SuiteState:
     if run and run.state is State.DONE:
         return SuiteState.GREEN if run.outcome is Outcome.SUCCESS else SuiteState.RED
     approved = _trusted(choices)
