@@ -29,6 +29,13 @@ def lose_runner(world: World, run: Run) -> None:
 POLICY_TEXT = POLICY.replace("slots: 2", "slots: 5").replace(
     "timeout_minutes: 60", 'timeout_minutes: 60\n    env_paths: ["verl/env/**"]'
 )
+LOGS = {
+    "verl/infra.py": HCCL,
+    "verl/change.py": "ValueError: the batch does not divide\n",
+    "verl/env/image.py": DISK,  # the change may have filled it
+    "verl/cancelled.py": HCCL,
+    "verl/lost.py": "",
+}
 
 
 async def test_an_infrastructure_failure_is_tried_again_once_and_nothing_else_is(
@@ -37,14 +44,7 @@ async def test_an_infrastructure_failure_is_tried_again_once_and_nothing_else_is
     people = world.github.people
     people.push_branch("maintainer", {".github/ascend-ci.yml": POLICY_TEXT})
     await world.settle()
-    logs = {
-        "verl/infra.py": HCCL,
-        "verl/change.py": "ValueError: the batch does not divide\n",
-        "verl/env/image.py": DISK,  # the change may have filled it
-        "verl/cancelled.py": HCCL,
-        "verl/lost.py": "",
-    }
-    pulls = {path: world.open_pull(path=path) for path in logs}
+    pulls = {path: world.open_pull(path=path) for path in LOGS}
     await world.settle()
     people.comment(pulls["verl/cancelled.py"], "maintainer", "/ascend-e2e cancel")
     runs = {run.inputs["sha"]: run for run in world.github.runs()}
@@ -53,7 +53,7 @@ async def test_an_infrastructure_failure_is_tried_again_once_and_nothing_else_is
     await world.settle()
     lose_runner(world, runs[pulls["verl/lost.py"].head_sha])
     for path, pull in pulls.items():
-        world.github.actions.finish(runs[pull.head_sha], "failure", log=logs[path])
+        world.github.actions.finish(runs[pull.head_sha], "failure", log=LOGS[path])
     await world.pass_time(10)
     infra, lost = pulls.pop("verl/infra.py"), pulls.pop("verl/lost.py")
     checks = world.github.check_runs(lost.head_sha)
