@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from bot.submitter.backend import Limits
-from bot.submitter.callers import Callers, Repositories, digest_of, kept_digest
+from bot.submitter.callers import Callers, DamagedError, Repositories, digest_of, kept_digest
 from bot.submitter.jobs import Backend
 from bot.submitter.local import LocalBackend
 from bot.submitter.ray import RayBackend
@@ -125,10 +125,14 @@ def command(**given: Any) -> None:
     its own: they can read each other's environment and files. It is not for code of strangers.
     """
     options = _Options(**given)
-    digest = _digest(options)
+    try:
+        digest = _digest(options)
+        known = Repositories(options.data_dir / "repositories.json")
+    except DamagedError as error:
+        raise click.ClickException(str(error)) from error
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
-        asyncio.run(_serve(_backend(options), options, digest))
+        asyncio.run(_serve(_backend(options), options, digest, known))
     except BlockingIOError as error:
         used = f"another submitter uses {options.data_dir}: name another folder with --data-dir"
         raise click.UsageError(used) from error
@@ -162,7 +166,7 @@ def _uids(text: str | None) -> range:
     return range(int(found[1]), int(found[2]) + 1)
 
 
-async def _serve(backend: Backend[Any], given: _Options, digest: str) -> None:
+async def _serve(backend: Backend[Any], given: _Options, digest: str, known: Repositories) -> None:
     import aiohttp  # noqa: PLC0415  seconds of imports, for a service that starts
 
     from bot.adapters.clock import SystemClock  # noqa: PLC0415
@@ -172,7 +176,6 @@ async def _serve(backend: Backend[Any], given: _Options, digest: str) -> None:
         url = given.oidc_issuer.rstrip("/")
         issuer = OidcIssuer(session, url, given.oidc_audience, SystemClock())
         given.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        known = Repositories(given.data_dir / "repositories.json")
         prover = issuer if given.workflow else None
         callers = Callers(digest, prover, frozenset(given.workflow), known)
         names = frozenset({"localhost", "127.0.0.1", "[::1]", given.host, *given.allow_host})

@@ -5,7 +5,7 @@ A workflow may submit, see and stop only what is of its own repository, run and 
 
 import hashlib
 import hmac
-import os
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +47,13 @@ class Caller:
         ) == (job.repository, job.github_run_id, job.github_run_attempt)
 
 
+class DamagedError(Exception):
+    """A file of the service can't be read; nothing in it can be guessed."""
+
+    def __init__(self, path: Path, advice: str) -> None:
+        super().__init__(f"{path} is damaged: {advice}")
+
+
 class Repositories:
     """Keeps in a file which repository a name was when it called first, by GitHub's number.
 
@@ -54,11 +61,15 @@ class Repositories:
     """
 
     def __init__(self, path: Path) -> None:
-        """Set it up; raise `msgspec.DecodeError` if the file is damaged."""
+        """Set it up; raise `DamagedError` if the file is damaged."""
         self._path = path
         self._known: dict[str, int] = {}
         if path.exists():
-            self._known = msgspec.json.decode(path.read_bytes(), type=dict[str, int])
+            try:
+                self._known = msgspec.json.decode(path.read_bytes(), type=dict[str, int])
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                advice = "restore it, or remove it to bind the names of repositories anew"
+                raise DamagedError(path, advice) from error
 
     def is_same(self, proof: Proof) -> bool:
         """Return True if the repository is the one that its name was before, or is new."""
@@ -120,11 +131,12 @@ def kept_digest(path: Path) -> tuple[str, str | None]:
 
     Only the digest is kept: a job that reads the service's files learns no token from it.
     """
-    try:
-        return path.read_text().strip(), None
-    except FileNotFoundError:
-        token = secrets.token_urlsafe(32)
+    if path.exists():
+        digest = path.read_text(errors="replace").strip()
+        if re.fullmatch("[0-9a-f]{64}", digest) is None:
+            raise DamagedError(path, "remove it for a new token")
+        return digest, None
+    token = secrets.token_urlsafe(32)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(digest_of(token))
+    write_atomically(path, digest_of(token))
     return digest_of(token), token

@@ -31,11 +31,17 @@ def utc_now() -> str:
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file; a reader sees the old or the new text, also after a crash."""
     fresh = path.with_name(path.name + ".new")
-    with fresh.open("w", encoding="utf-8") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    with os.fdopen(os.open(fresh, flags, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # else a crash can bring the old file back, or none
+    finally:
+        os.close(folder)
 
 
 class Lines:

@@ -247,7 +247,7 @@ class Backend(ABC, Generic[RecordT]):
         for path in self._root.glob("*/job.json"):
             try:
                 record = msgspec.json.decode(path.read_bytes(), type=self._kind)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, UnicodeDecodeError):
                 log.exception("unreadable record left alone: %s", path)
                 continue
             if _days_since_end(path.parent) > self._limits.keep_days:
@@ -374,8 +374,8 @@ def read_state(folder: Path) -> JobState:
     """Read the state of a job from its files."""
     try:
         state = msgspec.json.decode((folder / "state.json").read_bytes(), type=JobState)
-    except FileNotFoundError:
-        state = FIRST_STATE
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        state = FIRST_STATE  # the events tell the end
     if state.ended_at is not None:
         return state
     # `final` is written just before the file, and a client may have read it already.

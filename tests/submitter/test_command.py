@@ -56,6 +56,17 @@ def test_a_port_that_is_taken_is_said_in_one_line(tmp_path: Path) -> None:
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"a/b": "c"}'])
+@pytest.mark.parametrize("name", ["repositories.json", "token.sha256"])
+def test_a_damaged_file_is_said_in_one_line(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    result = CliRunner().invoke(command, ["--data-dir", str(tmp_path), "--port", "0"])
+    told = result.output.splitlines()
+    assert (result.exit_code, len(told)) == (1, 1 if name == "token.sha256" else 3)
+    assert f"{tmp_path / name} is damaged" in told[-1]
+    assert (tmp_path / name).read_text() == text
+
+
 def test_a_data_folder_in_use_is_said_with_the_option_for_another(tmp_path: Path) -> None:
     (tmp_path / "jobs").mkdir()
     with (tmp_path / "jobs" / ".lock").open("w") as lock:
