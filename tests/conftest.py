@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from bot.ports.wake import Wake
 from bot.store import Store
@@ -28,6 +29,14 @@ def pytest_collection_finish() -> None:
     """Look from now on, past all that was loaded."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    """Undo what a command that ran in this process made of the logs."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
 
 
 @pytest.fixture(scope="session")

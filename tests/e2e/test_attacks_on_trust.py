@@ -17,7 +17,7 @@ async def test_a_push_is_not_approved_by_its_pusher_before_its_webhook_came(worl
         await stands(world)
         reply = world.github.comments(pull)[-1]
         assert "your own commit" in reply
-        assert paste("approve", sha) in reply
+        assert paste(verb, sha) in reply
         await waits(world, pull)
     assert "your own commit" in await say(world, pull, "writer", "/ascend-e2e approve")
     assert world.github.runs() == []
