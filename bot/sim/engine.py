@@ -182,6 +182,13 @@ class Engine:
             spec.problems.append(f"job {spec.key}: {error}")
             return spec.name, []
 
+    def wants(self, job: Job, spec: JobSpec, *, cancelled: bool = False) -> bool:
+        """Return True if the job's `if` lets it run, after the jobs that it needs."""
+        contexts = self._job_contexts(job, spec)
+        is_fine = all(need["result"] == "success" for need in contexts["needs"].values())
+        status = "cancelled" if cancelled else "success" if is_fine else "failure"
+        return condition(spec.condition, Scope(contexts, status))
+
     async def _run(self, run: Run, stopping: Stopping) -> None:
         file = parse(run.source)
         name, displace = self._group_of(run, file)
@@ -253,13 +260,9 @@ class Engine:
 
     async def _execute(self, job: Job, file: WorkflowFile, stopping: Stopping) -> None:
         spec = file.jobs[job.key]
-        contexts = self._job_contexts(job, spec)
         problems = list(spec.problems)
-        results = [need["result"] for need in contexts["needs"].values()]
-        status = "success" if all(one == "success" for one in results) else "failure"
         try:
-            cancelled = "cancelled" if stopping.asked.is_set() else status
-            wanted = condition(spec.condition, Scope(contexts, cancelled))
+            wanted = self.wants(job, spec, cancelled=stopping.asked.is_set())
         except ExpressionError as error:
             problems.append(f"job {job.key}: {error}")
             wanted = True
@@ -268,11 +271,9 @@ class Engine:
         elif not wanted or stopping.forced.is_set():
             self._progress.finished(job, "cancelled" if stopping.asked.is_set() else "skipped")
         else:
-            await self._on_runner(job, file, contexts, stopping)
+            await self._on_runner(job, file, stopping)
 
-    async def _on_runner(
-        self, job: Job, file: WorkflowFile, contexts: dict[str, Any], stopping: Stopping
-    ) -> None:
+    async def _on_runner(self, job: Job, file: WorkflowFile, stopping: Stopping) -> None:
         waiting = self.runners.acquire(job.labels)
         runner = await (waiting if stopping.asked.is_set() else _unless_stopped(waiting, stopping))
         if runner is None:
@@ -282,7 +283,7 @@ class Engine:
         assert isinstance(runner, Runner)
         try:
             self._progress.started(job, runner.id, runner.name)
-            work = self._work(job, file, contexts, stopping)
+            work = self._work(job, file, stopping)
             conclusion = await JobRunner(work).run()
         finally:
             job.oidc_secret = None
@@ -300,9 +301,9 @@ class Engine:
         contexts["github"]["job"] = job.key
         return contexts | {"needs": needs}
 
-    def _work(
-        self, job: Job, file: WorkflowFile, contexts: dict[str, Any], stopping: Stopping
-    ) -> Work:
+    def _work(self, job: Job, file: WorkflowFile, stopping: Stopping) -> Work:
+        spec = file.jobs[job.key]
+        contexts = self._job_contexts(job, spec)
         folder = self._state.folder / "jobs" / str(job.id)
         folder.mkdir(parents=True, exist_ok=True)
         github = contexts["github"]
@@ -314,7 +315,6 @@ class Engine:
         }
         variables |= {"CI": "true", "GITHUB_ACTIONS": "true"} | self.options.env
         variables["GITHUB_EVENT_PATH"] = str(folder / "event.json")
-        spec = file.jobs[job.key]
         if _may_sign(spec.permissions if spec.permissions is not None else file.permissions):
             job.oidc_secret = secrets.token_hex(16)
             variables["ACTIONS_ID_TOKEN_REQUEST_TOKEN"] = job.oidc_secret

@@ -53,12 +53,23 @@ def test_an_empty_folder_gets_every_file(tmp_path: Path, paths: list[str]) -> No
     assert {POLICY, MULTINODE, HELPER, TRAINING} <= set(paths)
 
 
+def test_it_says_how_to_let_nobody_but_the_app_start_the_workflows(tmp_path: Path) -> None:
+    said = init(tmp_path, "--yes").stderr
+    assert "gh variable set ASCEND_CI_ACTOR --body '<app-slug>[bot]'" in said
+
+
 def test_a_second_run_changes_nothing(tmp_path: Path, paths: list[str]) -> None:
     init(tmp_path, "--yes")
-    before = {path: (tmp_path / path).stat() for path in paths}
+
+    def written() -> list[tuple[int, int]]:
+        return [
+            (one.st_ino, one.st_ctime_ns) for one in (tmp_path.joinpath(p).stat() for p in paths)
+        ]
+
+    before = written()
     for options in (["--yes"], ["--force"], []):
         assert statuses(tmp_path, *options) == dict.fromkeys(paths, "same")
-    assert {path: (tmp_path / path).stat() for path in paths} == before
+    assert written() == before
 
 
 def test_the_helper_is_the_packages_own_byte_for_byte(tmp_path: Path) -> None:

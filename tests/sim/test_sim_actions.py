@@ -257,6 +257,32 @@ async def test_a_lost_answer_leaves_the_run_behind(github: SimGitHub, api: Clien
     assert len(github.runs()) == 1
 
 
+async def test_a_job_whose_condition_fails_is_skipped_and_so_is_a_run_of_such_jobs(
+    github: SimGitHub, api: Client, inbox: Inbox
+) -> None:
+    jobs = """jobs:
+  mine: {runs-on: npu, if: "github.actor == vars.ACTOR", steps: [{run: x}]}
+  more: {runs-on: npu, if: "inputs.level == 'high'", steps: [{run: x}]}
+"""
+    guarded = WORKFLOW.partition("jobs:")[0] + jobs
+    github.people.push_branch("mia", {".github/workflows/e2e.yml": guarded}, branch=None)
+    skipped = github.state.runs[await _dispatch(api)]
+    assert (skipped.status, skipped.conclusion) == ("completed", "skipped")
+    assert [(job.conclusion, job.log) for job in skipped.jobs] == [("skipped", [])] * 2
+    await github.deliveries.idle()
+    names = [name for name in inbox.names() if name.startswith("workflow_")]
+    assert names == [
+        "workflow_run.requested",
+        *["workflow_job.queued"] * 2,
+        *["workflow_job.completed"] * 2,
+        "workflow_run.completed",
+    ]
+    run = github.state.runs[await _dispatch(api, inputs=INPUTS | {"level": "high"})]
+    github.actions.finish(run)
+    assert [job.conclusion for job in run.jobs] == ["skipped", "success"]
+    assert run.conclusion == "success"
+
+
 async def test_scripts_belong_to_scripted_simulations(clock: ManualClock) -> None:
     async with SimGitHub(clock) as other:
         other.create_app()

@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 
 from bot.cli.init.templates import wanted
 from bot.sim import NewPull, RunnerOptions, SimGitHub, SimOptions
-from bot.sim.model import Run
+from bot.sim.model import Run, User
 from tests.submitter.conftest import TOKEN
 
 LABEL = "linux-aarch64-a2b3-8"
@@ -35,7 +35,13 @@ class Site:
         return self.folder / "shared"
 
     def begin(
-        self, workflow: str, text: str, files: dict[str, str] | None = None, /, **more: str
+        self,
+        workflow: str,
+        text: str,
+        files: dict[str, str] | None = None,
+        by: User | None = None,
+        /,
+        **more: str,
     ) -> Run:
         """Dispatch a workflow as the bot does, for a fork's pull request with this script."""
         new = NewPull(title="Change", fork=True)
@@ -51,12 +57,11 @@ class Site:
             "data": "",
             **more,
         }
-        repo, by = self.github.state.repo(), self.github.user("mia")
-        body = {"ref": "main", "inputs": inputs}
-        return self.github.actions.dispatch(repo, workflow, body, by)
+        repo, body = self.github.state.repo(), {"ref": "main", "inputs": inputs}
+        return self.github.actions.dispatch(repo, workflow, body, by or self.github.user("mia"))
 
-    async def run(self, workflow: str, text: str, **more: str) -> Run:
-        run = self.begin(workflow, text, **more)
+    async def run(self, workflow: str, text: str, by: User | None = None, /, **more: str) -> Run:
+        run = self.begin(workflow, text, None, by, **more)
         await self.github.engine.wait(run)
         return run
 

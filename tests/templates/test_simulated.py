@@ -71,6 +71,32 @@ async def test_a_workflow_needs_no_secret_where_the_submitter_takes_its_oidc_tok
     assert run.conclusion == "success", log(run)
 
 
+@pytest.mark.parametrize(
+    ("workflow", "inputs"),
+    [
+        ("ascend_multinode.yml", {**SIZES, "detach": "false"}),
+        ("ascend_nightly.yml", {"job": "gspo-qwen3-8b"}),
+    ],
+)
+async def test_where_the_apps_account_is_named_a_workflow_runs_nothing_for_anybody_else(
+    site: Site, workflow: str, inputs: dict[str, str]
+) -> None:
+    run = await site.run(workflow, "echo trained\n", **inputs)
+    assert run.conclusion == "success", log(run)
+    assert "##[warning]Everybody with write may start this workflow" in log(run)
+    app = site.github.create_app(None).bot
+    assert app is not None
+    site.github.state.repo().vars["ASCEND_CI_ACTOR"] = app.login
+    for person in ("mia", "bob"):
+        run = await site.run(workflow, "echo trained\n", site.github.user(person), **inputs)
+        assert [(job.conclusion, job.log) for job in run.jobs] == [("skipped", [])]
+        assert run.conclusion == "skipped"
+    run = await site.run(workflow, "echo trained\n", app, **inputs)
+    assert run.conclusion == "success", log(run)
+    assert "trained" in log(run)
+    assert "Everybody with write" not in log(run)
+
+
 async def test_a_detached_rayjob_is_announced_and_clears_up_itself(site: Site) -> None:
     go = site.folder / "go"
     script = f"until [ -e {go} ]; do sleep 0.01; done; pwd > {go}; touch {go}.done\n"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.sim.expressions import Scope, interpolate
+from bot.sim.expressions import Scope, condition, interpolate
 from bot.sim.workflow import parse
 from tests.templates.standin import SCRIPTS, TEMPLATES
 from tests.templates.trust import faults, powers
@@ -92,6 +92,19 @@ def test_only_the_bot_starts_a_workflow_where_its_account_is_named(
     scope = Scope({"github": {"actor": actor}, "vars": {"ASCEND_CI_ACTOR": named} if named else {}})
     for job in read(path)["jobs"].values():
         assert interpolate(job["if"], scope) == runs
+
+
+@EACH
+@pytest.mark.parametrize(("named", "warns"), [("", True), ("the-app[bot]", False)])
+def test_a_workflow_that_anybody_with_write_may_start_says_so_in_its_log_first(
+    path: Path, named: str, warns: bool
+) -> None:
+    scope = Scope({"vars": {"ASCEND_CI_ACTOR": named} if named else {}})
+    for job in read(path)["jobs"].values():
+        step = job["steps"][0]
+        assert step["run"].startswith('echo "::warning title=')
+        assert "ASCEND_CI_ACTOR" in step["run"]
+        assert condition(step["if"], scope) is warns
 
 
 def test_a_step_that_executes_the_commit_would_be_found() -> None:

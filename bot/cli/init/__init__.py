@@ -20,7 +20,9 @@ _NEXT = """\
 Next: set labels and `slots` in .github/ascend-ci.yml to what your runners can hold, set the
 repository variables that the workflows read (ASCEND_CI_URL, SUBMITTER_URL, ASCEND_CI_STAGING_DIR),
 check the policy with `ascend-ci check-policy .github/ascend-ci.yml`, and commit it all to the
-default branch.\
+default branch. Everybody with write can start the workflows by hand until the variable
+ASCEND_CI_ACTOR names the account of your app (its page is https://github.com/apps/<app-slug>):
+  gh variable set ASCEND_CI_ACTOR --body '<app-slug>[bot]'\
 """
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
