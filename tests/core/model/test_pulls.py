@@ -15,6 +15,12 @@ def test_the_time_of_a_new_base_is_kept() -> None:
     assert moved.after(replace(PULL, based_at=at(-1))).based_at == at(0)
 
 
+def test_reports_differ_by_what_decides_about_runs() -> None:
+    for change in ({"head_sha": "b" * 40}, {"open": False}, {"draft": True}, {"base_ref": "old"}):
+        assert PULL.differs(replace(PULL, **change))
+    assert not PULL.differs(replace(PULL, updated_at=at(2), changed_files=9))
+
+
 def test_a_deleted_fork_is_the_one_that_it_was() -> None:
     gone = replace(PULL, head_repo_id=None)
     assert gone.after(replace(PULL, head_repo_id=9)).head_repo_id == 9
