@@ -27,6 +27,10 @@ NOT_FOR_STRANGERS = (
     "local: each job is a process on this machine, not for code of strangers; "
     "ray: a job of an existing Ray cluster."
 )
+AS_ROOT = (
+    "WARNING: all jobs run as root on this machine: give --job-uids, or start as a user without "
+    "rights; never for code of strangers"
+)
 NO_HTTP = "--ray-address (RAY_ADDRESS) must be the dashboard's, as http://HOST:8265"
 
 _say = partial(click.echo, err=True)
@@ -123,6 +127,7 @@ def command(**given: Any) -> None:
 
     With the backend `local` the jobs run as the user of the service, unless --job-uids gives each
     its own: they can read each other's environment and files. It is not for code of strangers.
+    As root without --job-uids the jobs are root, too; a line at the start warns of it.
     """
     options = _Options(**given)
     try:
@@ -151,6 +156,8 @@ def _backend(options: _Options) -> Backend[Any]:
     if folder is not None and not folder.is_dir():
         raise click.UsageError(f"--workdir {workdir} is no folder")
     uids = _uids(options.job_uids)
+    if os.geteuid() == 0 and not uids:
+        _say(AS_ROOT)
     return LocalBackend(options.data_dir, workdir=folder, limits=limits, uids=uids)
 
 

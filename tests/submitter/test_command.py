@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import socket
 from pathlib import Path
 
@@ -45,15 +46,26 @@ def test_two_tokens_are_wrong_use(tmp_path: Path) -> None:
     assert (result.exit_code, "not both" in result.output) == (2, True)
 
 
-def test_a_port_that_is_taken_is_said_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give jobs users of their own")
+@pytest.mark.parametrize(
+    ("options", "warns"),
+    [([], True), (["--job-uids", "61000-61009"], False), (["--backend", "ray"], False)],
+)
+def test_who_starts_it_as_root_is_warned_that_jobs_run_as_root_and_a_taken_port_is_one_line(
+    tmp_path: Path, options: list[str], *, warns: bool
+) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        argv = ["--data-dir", str(tmp_path), "--port", str(taken.getsockname()[1])]
+        argv = ["--data-dir", str(tmp_path), "--port", str(taken.getsockname()[1]), *options]
         result = CliRunner().invoke(command, argv)
     assert result.exit_code == 1
     assert "cannot serve" in result.output
     assert "Traceback" not in result.output
+    told = [line for line in result.output.splitlines() if line.startswith("WARNING")]
+    assert [("run as root" in line, "--job-uids" in line) for line in told] == [
+        (True, True)
+    ] * warns
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"a/b": "c"}'])
