@@ -31,6 +31,7 @@ from bot.services.events.check_run import CheckRuns
 from bot.services.events.grants import GrantsWatch
 from bot.services.events.inbox import EventHandlers, Inbox
 from bot.services.events.issue_comment import IssueComments
+from bot.services.events.long_lists import LongLists
 from bot.services.events.merge_group import MergeGroups
 from bot.services.events.policy_change import PolicyChanges
 from bot.services.events.pull_request import PullRequests
@@ -83,6 +84,7 @@ class Parts:
     heard: GitHubHeard
     sandbox: Sandbox
     checker: PolicyChecker
+    long_lists: LongLists
 
     def new_id(self) -> str:
         """Return a new ULID."""
@@ -96,7 +98,7 @@ class Parts:
             self.store, self.github, self.clock, checker=self.checker, default=default
         )
         shared = (self.store, self.github, self.clock, self.wake, self.loop, self.new_id)
-        return Deps(*shared, policies, Messages())
+        return Deps(*shared, policies, Messages(), self.long_lists)
 
 
 @asynccontextmanager
@@ -140,7 +142,7 @@ async def open_parts(
         owner = await stack.enter_async_context(store.instance(settings.replica_name))
         loop = Worker(owner, metrics, strict=strict)
         sandbox = await stack.enter_async_context(open_sandbox())
-        outside = (metrics, issuer, heard, sandbox, PolicyChecker(sandbox))
+        outside = (metrics, issuer, heard, sandbox, PolicyChecker(sandbox), LongLists(clock))
         yield Parts(settings, store, github, rayjobs, wake, clock, loop, *outside)
 
 

@@ -22,10 +22,14 @@ from bot.core.policy.selection import ChangedFile
 
 @dataclass(frozen=True, slots=True)
 class ChangedFiles:
-    """The files of a pull request; ``truncated``: more than GitHub lists (3,000)."""
+    """The files of a pull request; ``truncated``: more than GitHub lists (3,000).
+
+    ``often``: not read, because who wants it had too many long lists read.
+    """
 
     files: tuple[ChangedFile, ...]
     truncated: bool = False
+    often: bool = False
     heads: frozenset[str] = frozenset()  # the heads that the list names; empty: it names none
 
     def is_of(self, head: str, count: int) -> bool:

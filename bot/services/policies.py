@@ -13,7 +13,7 @@ from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.selections import SelectionDetails, StoredSelection
 from bot.core.model.views import GateDue
 from bot.core.planning.attempts import PolicyAt
-from bot.core.planning.commits import DEAR, select_unlisted
+from bot.core.planning.commits import DEAR, OFTEN, select_unlisted
 from bot.core.planning.plan import Plan
 from bot.core.policy.changes import Before, Comparison, compare
 from bot.core.policy.loading import WHOLE_FILE, Checked, PolicyError, PolicyErrors, check_policy
@@ -83,13 +83,14 @@ class PolicyChecker:
         If that takes too much, every suite with paths is selected.
         """
         work = partial(select, truncated=listed.truncated, trigger=trigger)
-        if select_cost(policy, listed.files) <= self._cheap_selection:
-            return work(policy, listed.files)
-        answer = await self._sandbox.run(owner, work, policy, listed.files)
-        if isinstance(answer, Done):
-            return answer.value
+        if not listed.often:
+            if select_cost(policy, listed.files) <= self._cheap_selection:
+                return work(policy, listed.files)
+            answer = await self._sandbox.run(owner, work, policy, listed.files)
+            if isinstance(answer, Done):
+                return answer.value
         protected = touches_protected(listed.files, POLICY_PATH, truncated=listed.truncated)
-        found = select_unlisted(policy, trigger, DEAR)
+        found = select_unlisted(policy, trigger, OFTEN if listed.often else DEAR)
         return replace(found, protected=protected, truncated=listed.truncated)
 
     async def _of(

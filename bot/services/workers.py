@@ -11,6 +11,7 @@ from bot.ports.clock import Clock
 from bot.ports.errors import is_told
 from bot.ports.github import GitHub
 from bot.ports.wake import Topic, Wake
+from bot.services.events.long_lists import LongLists
 from bot.services.policies import PolicyReader
 from bot.store import Store
 from bot.telemetry import Log, Metrics, get_log
@@ -51,6 +52,7 @@ class Deps:
     new_id: Callable[[], str]  # an id that sorts by its time
     policies: PolicyReader
     messages: Messages
+    long_lists: LongLists
 
     async def wake_due(self) -> bool:
         """Wake the loops that have due rows: one read instead of a claim of each idle loop."""
@@ -70,6 +72,7 @@ class Service:
         self._new_id = deps.new_id
         self._policies = deps.policies
         self._messages = deps.messages
+        self._long_lists = deps.long_lists
 
     def _maker(self) -> AttemptMaker:
         """Return a maker of attempts that begin now."""

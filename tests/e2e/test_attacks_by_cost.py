@@ -5,8 +5,10 @@ from dataclasses import replace
 
 from bot.app import Parts
 from bot.ports.sandbox import StoppedBy
+from bot.services.events.long_lists import LongLists
 from bot.services.policies import CHEAP_SELECTION, PolicyChecker
-from tests.e2e.people import stands, unharmed
+from bot.sim import NewPull
+from tests.e2e.people import say, stands, started, unharmed
 from tests.e2e.world import GATE, POLICY, World
 from tests.services.scripted_sandbox import ScriptedSandbox
 
@@ -111,4 +113,37 @@ async def test_a_dear_log_is_partly_read_and_no_other_run_waits_for_it(world: Wo
     assert "The log is only partly read" in str(check.summary)
     assert "more processor time than one log may" in str(check.summary)
     assert [name for _, name in sandbox.calls] == ["_read", "_read", "_conclude"]
+    await unharmed(world)
+
+
+async def test_a_long_list_of_files_that_a_stranger_has_read_without_end_leaves_calls_for_others(
+    world: World,
+) -> None:
+    world.wrap = lambda parts: replace(parts, long_lists=LongLists(parts.clock, 12))
+    await world.restart()
+    files = {f"docs/{n}.md": "1" for n in range(401)}
+    theirs = world.github.people.open_pull("stranger", files, NewPull(fork=True))
+    await stands(world)
+
+    def pages() -> int:
+        return sum(call.route.endswith("/files") for call in world.github.calls)
+
+    read = pages()
+    for number in range(3):
+        world.github.people.push(theirs, {"docs/0.md": f"{number}"}, by="stranger")
+        await stands(world)
+        await say(world, theirs, "stranger", "/ascend-e2e explain")
+    assert pages() - read <= 5
+    gate = world.gate(theirs.head_sha)
+    assert gate.conclusion == "action_required"
+    assert "had long lists of files read too often" in str(gate.summary)
+    good = world.open_pull("writer")
+    await world.settle()
+    assert started(world) == [good.head_sha]
+    told = await say(world, theirs, "maintainer", "/ascend-e2e explain unit")
+    assert "none of 401 changed files matches" in told
+    await world.pass_time(3600)
+    world.github.people.push(theirs, {"docs/0.md": "later"}, by="stranger")
+    await stands(world)
+    assert world.gate(theirs.head_sha).conclusion == "success"
     await unharmed(world)

@@ -19,6 +19,7 @@ SOURCES = ("group:", "push:", "nightly:")
 
 UNLISTED = Message("selected_unlisted")
 DEAR = Message("selected_dear")
+OFTEN = Message("selected_often")
 
 # After a force-push back to a commit, these results of it count again.
 _COUNTS_AGAIN = {Outcome.SUCCESS, Outcome.FAILURE, Outcome.TIMED_OUT}

@@ -5,6 +5,7 @@ For some seconds after a push a server of GitHub may answer with what it knew be
 
 from datetime import timedelta
 
+from bot.core.model.people import NOBODY, Account
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.ports.errors import Transient
@@ -50,14 +51,23 @@ class PullReader(Service):
     def _is_old(self, pull: Pull, age: timedelta) -> bool:
         return pull.updated_at is not None and self._clock.now() - pull.updated_at > age
 
-    async def files(self, repo: Repo, pull: Pull) -> ChangedFiles:
-        """Return the files of a pull request's head.
+    async def listed(self, repo: Repo, pull: Pull, by: Account) -> ChangedFiles:
+        """Return GitHub's list of files, if ``by`` did not have too many long ones read.
+
+        Nobody (the service itself) has all that it needs.
+        """
+        if not self._long_lists.may_read(by, pull.changed_files):
+            return ChangedFiles((), truncated=True, often=True)
+        return await self._github.pull_files(repo, pull.number, pull.changed_files)
+
+    async def files(self, repo: Repo, pull: Pull, by: Account = NOBODY) -> ChangedFiles:
+        """Return the files of a pull request's head; ``by`` is who made us look.
 
         A list counts if it has as many files as the pull request, and names this head. Raise
         ``Transient`` for any other list: ``HeadMoved`` if there is a newer head. A list that does
         not fit 10 minutes later counts as truncated.
         """
-        listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
+        listed = await self.listed(repo, pull, by)
         if listed.truncated or listed.is_of(pull.head_sha, pull.changed_files):
             return listed
         now = self.newer(pull, await self._github.pull(repo, pull.number))

@@ -128,7 +128,7 @@ class PullRequests(Service):
             drops = await self._claims_of_former_heads(pull)
             changes = policy.plan(pull.repo_id, pull.head_sha, pull.number)
             changes = replace(changes, pull=pull, drop_claimants=drops)
-            listed = await self._github.pull_files(repo, pull.number, pull.changed_files)
+            listed = await self.reader.listed(repo, pull, learned.by or pull.author)
             files = listed.files
         else:
             evaluation, head = await self._evaluate(
@@ -259,7 +259,10 @@ class PullRequests(Service):
         was asked for.
         """
         head = learned.head
-        listed = await self.reader.files(repo, pull)
+        by_itself = learned.trigger is HeadTrigger.DISPATCH
+        listed = await self.reader.files(
+            repo, pull, NOBODY if by_itself else learned.by or pull.author
+        )
         owner = f"pull {repo.id}/{pull.number}"
         selection = await self._policies.checker.select(at.policy, listed, owner)
         trust = Trusted(True, Message("trust_unasked"), looked_at=False)

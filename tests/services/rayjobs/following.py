@@ -115,6 +115,7 @@ class World:
             new_id=lambda: ulid(self.clock.now()),
             policies=unasked,
             messages=unasked,
+            long_lists=unasked,
         )
         digesters = Digesters(SHIPPED, ScriptedSandbox(), self.clock)
         return JobFollower(deps, self.rayjobs, self.logs, digesters)

@@ -160,6 +160,8 @@ REASONS = {
     "selected_many": "more than {most:,} files changed, so all paths count as touched",
     "selected_dear": "comparing the changed files with all `paths` takes more processor time or "
     "memory than it may, so all paths count as touched",
+    "selected_often": "somebody had long lists of files read too often in the last hour, so all "
+    "paths count as touched",
     "by_nothing": "nothing",
     "selected_trigger": "not started by `{trigger}`, only by {others}",
     "selected_file": "{path} matches {glob}",
