@@ -91,7 +91,9 @@ async def followed(world: World, run: Run) -> list[str]:
 async def test_a_run_is_judged_again_at_its_end(world: World) -> None:
     await two_bases(world)
     mine = opened(world, "npu/end.py")
+    await world.settle()
     run = await started_by_github(world, mine)
+    assert await followed(world, run) == ["main"]
     known = await world.bot.parts.store.pulls.get(RepoId(run.repo.id), mine.number)
     assert known is not None
     # Both were stored at one moment, and neither knew of the other.
