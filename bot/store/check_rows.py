@@ -4,7 +4,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Update, case, func, select, update
+from sqlalchemy import ColumnElement, Select, Update, case, func, select, text, update
 from sqlalchemy.sql.dml import ReturningInsert
 
 from bot.core.github.events import InstallationEvent
@@ -16,7 +16,7 @@ from bot.store.database import DbConnection, Insert, NewId, insert
 from bot.store.leases import FREE, Lease, held_parameters, still_held
 from bot.store.prepared import prepared
 from bot.store.rows import moment
-from bot.store.tables import checks, pulls, replies, reply_runs, repos, runs
+from bot.store.tables import IS_UNKNOWN, checks, pulls, replies, reply_runs, repos, runs
 
 _GATE = "ascend-ci"  # the name of a gate whose policy can't be read
 
@@ -87,9 +87,7 @@ def _gate_at(repo_id: RepoId, sha: Sha) -> ColumnElement[bool]:
 
 def unknown_gates(repo_id: RepoId) -> Select[Any]:
     """Return the query of the commits whose gates say that it is not known what they need."""
-    return select(checks.c.sha).where(
-        checks.c.repo_id == repo_id, checks.c.unknown != "", _gate_row()
-    )
+    return select(checks.c.sha).where(checks.c.repo_id == repo_id, text(IS_UNKNOWN), _gate_row())
 
 
 def _gate_row() -> ColumnElement[bool]:

@@ -14,7 +14,7 @@ from bot.core.model.runs import Run
 from bot.core.model.selections import StoredSelection
 from bot.core.planning.plan import Restated
 from bot.store.check_rows import unknown_gates
-from bot.store.database import DbConnection, Insert, insert
+from bot.store.database import DbConnection, Insert, all_scalars, insert
 from bot.store.prepared import prepared
 from bot.store.rows import Reads, load, load_all, load_found, runs_at, upsert, values
 from bot.store.tables import approvals, checks, heads, policies, pulls, pushes, repos, selections
@@ -88,6 +88,15 @@ class Pulls(Reads):
         query = unknown_gates(repo_id).where(checks.c.sha == sha)
         return await self._db.read(lambda conn: conn.scalar(query)) is not None
 
+    async def former_heads(self, pull: Pull) -> frozenset[Sha]:
+        """Return the commits whose gates still show them as the head, other than the head.
+
+        One is the head as last seen; GitHub did not let us judge the others.
+        """
+        query, asked = _heads_shown(pull.repo_id, pull.number)
+        shown = await self._db.read(lambda conn: all_scalars(conn, query, asked))
+        return frozenset(shown) - {pull.head_sha}
+
     async def heads(self, repo_id: RepoId, number: int) -> tuple[Head, ...]:
         """Return the commits that were its head, oldest first."""
         return await self._found(Head, *_heads_of(repo_id, number))
@@ -138,6 +147,13 @@ class Pulls(Reads):
 def _open_at(repo_id: RepoId, sha: Sha) -> Select[Any]:
     here = (pulls.c.repo_id == repo_id) & (pulls.c.head_sha == sha)
     return select(pulls).where(here, pulls.c.open).order_by(pulls.c.number)
+
+
+@prepared
+def _heads_shown(repo_id: RepoId, number: int) -> Select[Any]:
+    here = (pulls.c.repo_id == repo_id) & (pulls.c.number == number)
+    unread = unknown_gates(repo_id).where(checks.c.number == number, checks.c.closed == "")
+    return select(pulls.c.head_sha).where(here).union_all(unread)
 
 
 @prepared

@@ -293,6 +293,7 @@ workflow_jobs = sa.Table(
 )
 
 _IS_GATE = "run_id IS NULL AND proposal IS NULL AND retired_at IS NULL"
+IS_UNKNOWN = "unknown <> ''"  # the gate of a commit that GitHub does not let us judge
 
 checks = sa.Table(
     "checks",
@@ -318,6 +319,7 @@ checks = sa.Table(
     sa.Index("checks_run", "run_id"),
     sa.Index("checks_touched", "touched_at"),
     columns.due_index("checks"),
+    columns.partial_index("checks_unknown", "repo_id", "number", where=IS_UNKNOWN),
     columns.partial_index("checks_refused", "refusals", where="refusals > 0"),
 )
 

@@ -184,3 +184,11 @@ async def test_a_groups_gate_is_never_silent(queue: World) -> None:
         pull = queue.github.people.open_pull("maintainer", {path: title})
         group = await enqueue(queue, pull)
         assert seen(queue, group["head_sha"]) == (conclusion, title)
+    refused = queue.github.fault("403", "GET", "*/pulls/*/files", times=99)
+    pull = queue.github.people.open_pull("maintainer", {"README.md": "unread"})
+    group = await enqueue(queue, pull)
+    assert refused.hits
+    assert seen(queue, group["head_sha"]) == (None, "It is not known yet what has to run")
+    queue.github.faults.clear()
+    await queue.pass_time(10)
+    assert seen(queue, group["head_sha"])[0] == "success"

@@ -149,11 +149,21 @@ async def test_what_stays_refused_is_planned_by_a_command_or_by_the_next_look(wo
     world.github.fault("403", "GET", "*/pulls/*/files", times=99)
     for pull in pulls:
         world.github.people.retarget(pull, "other")
+    left, ended = (world.open_pull(path=f"docs/{name}.md") for name in ("left", "ended"))
     for _ in range(10):
         await world.pass_time(300)
     health = await world.bot.parts.store.health.counts(world.clock.now())
-    assert health.deliveries_parked == 2
+    assert health.deliveries_parked == 4
     world.github.faults.clear()
+    unread = [left.head_sha, ended.head_sha]
+    assert {world.gate(sha).status for sha in unread} == {"in_progress"}
+    world.github.people.push(left, {"docs/b.md": "1"})
+    world.github.deliveries.drop_if(lambda one: one.event == "pull_request")
+    world.github.people.push(ended, {"docs/b.md": "2"})
+    world.github.deliveries.drop_if(None)
+    world.github.people.close(ended)
+    await world.settle()
+    assert {world.gate(sha).conclusion for sha in unread} == {"cancelled"}
     world.github.people.comment(pulls[0], "maintainer", "/ascend-e2e status")
     await world.settle()
     assert [shown(world, pull)[0] for pull in pulls] == ["success", "in_progress"]

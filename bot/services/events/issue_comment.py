@@ -110,7 +110,7 @@ class IssueComments(Service):
         if not (builder.new_runs or builder.add_claimants or builder.approval or builder.base):
             plan = replace(plan, gates=())
         if builder.base:
-            former = await self._pulls.gates_of_former_head(context.pull)
+            former = await self._pulls.former_gates(context.pull)
             plan = replace(plan, gates=(*plan.gates, *former))
         # Without a plan the row stays as it was: a new head is still to be looked at.
         return _answer(context.event, builder, replace(plan, head=context.heads[-1]))

@@ -73,7 +73,8 @@ class PullRequests(Service):
     async def closed(self, repo: Repo, pull: Pull, why: Message = _CLOSED) -> Plan:
         """Stop what runs for a closed pull request only."""
         wanted = await self._store.runs.of_claimant(repo.id, planning.pr_source(pull.number))
-        return replace(planning.plan_closed(pull, wanted, why), repo=repo)
+        plan, former = planning.plan_closed(pull, wanted, why), await self.former_gates(pull)
+        return replace(plan, repo=repo, gates=(*plan.gates, *former))
 
     async def plan_head(
         self,
@@ -88,18 +89,17 @@ class PullRequests(Service):
         try:
             return (await self.judge_head(repo, pull, trigger, sender, told_at=told_at))[0]
         except HeadMoved as moved:
-            return await self._plan_moved(repo, pull, moved.pull)
+            return await self._plan_moved(repo, moved.pull)
         except (Transient, Permanent) as error:
             gate = GateDue(pull.repo_id, pull.head_sha, pull.number)
             await self._unknown.show(repo, gate, error)
             raise
 
-    async def _plan_moved(self, repo: Repo, old: Pull, pull: Pull) -> Plan:
-        """Plan for a head that was seen before its webhook; the old one needs nothing more."""
+    async def _plan_moved(self, repo: Repo, pull: Pull) -> Plan:
+        """Plan for a head that was seen before its webhook."""
         if not pull.open:
             return await self.closed(repo, pull)
-        plan, _ = await self.judge_head(repo, pull, HeadTrigger.FOUND_BY_LOOKING)
-        return replace(plan, gates=(*plan.gates, planning.gate_of_former_head(old.head_sha, pull)))
+        return (await self.judge_head(repo, pull, HeadTrigger.FOUND_BY_LOOKING))[0]
 
     async def judge_head(
         self,
@@ -136,7 +136,7 @@ class PullRequests(Service):
             )
             changes = await self._plan(evaluation, given_up.mistaken)
             files = evaluation.files
-        former = await self.gates_of_former_head(pull)
+        former = await self.former_gates(pull)
         plan = replace(
             changes,
             repo=repo,
@@ -176,12 +176,10 @@ class PullRequests(Service):
         found = await self._store.pulls.selections(pull.repo_id, pull.head_sha)
         return next((row for row in found if row.number == pull.number), None)
 
-    async def gates_of_former_head(self, pull: Pull) -> tuple[GateDue, ...]:
-        """Return the gate of the former head, if the pull request has a new head."""
-        known = await self._store.pulls.get(pull.repo_id, pull.number)
-        if known is None or known.head_sha == pull.head_sha:
-            return ()
-        return (planning.gate_of_former_head(known.head_sha, pull),)
+    async def former_gates(self, pull: Pull) -> tuple[GateDue, ...]:
+        """Return the gates of the commits that were the head, closed."""
+        former = await self._store.pulls.former_heads(pull)
+        return tuple(planning.gate_of_former_head(sha, pull) for sha in sorted(former))
 
     async def _others_at(self, pull: Pull) -> list[Pull]:
         """Return the other open pull requests with the same head."""
