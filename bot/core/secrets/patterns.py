@@ -132,7 +132,7 @@ class Patterns:
 
 
 def _plain(text: bytes) -> bytes:
-    return plain(text.decode()).encode()
+    return plain(text.decode(errors="replace")).encode()  # its first character may be cut
 
 
 @lru_cache(maxsize=64)

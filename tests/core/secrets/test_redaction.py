@@ -121,6 +121,7 @@ INNOCENT = [
     "x | docker login -u me --password-stdin; ALL_PASS=false sig=short npm_config_cache",
     "passed: login with a password works",
     "the task-force asks sk-learn for a signature=short",
+    "中" * 1_000 + "\nzero\u200bwidth",  # what is kept of the first line begins inside a character
     "EI0006: Getting socket times out. Reason: HCCL_CONNECT_TIMEOUT",
     "",
 ]
