@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Connection, Executable, Row, ScalarResult, Select, Table
+from sqlalchemy import CompoundSelect, Connection, Executable, Row, ScalarResult, Select, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 Found = TypeVar("Found")
 NewId = Callable[[datetime], str]
 Insert = postgresql.Insert | sqlite.Insert
-Query = Select[*tuple[Any, ...]]
+Query = Select[*tuple[Any, ...]] | CompoundSelect[*tuple[Any, ...]]
 AnyRow = Row[*tuple[Any, ...]]
 
 # Connections of one process; 100 is PostgreSQL's default limit for all replicas together.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, case, func, select
+from sqlalchemy import CompoundSelect, Select, case, func, select
 
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.people import NOBODY, Account
@@ -150,7 +150,7 @@ def _open_at(repo_id: RepoId, sha: Sha) -> Select[Any]:
 
 
 @prepared
-def _heads_shown(repo_id: RepoId, number: int) -> Select[Any]:
+def _heads_shown(repo_id: RepoId, number: int) -> CompoundSelect[Any]:
     here = (pulls.c.repo_id == repo_id) & (pulls.c.number == number)
     unread = unknown_gates(repo_id).where(checks.c.number == number, checks.c.closed == "")
     return select(pulls.c.head_sha).where(here).union_all(unread)
