@@ -5,7 +5,7 @@ races; of each statement once, for PostgreSQL is strict about types; and of one 
 """
 
 import gc
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,15 @@ from tests.databases import PostgresServer, SqliteTemplate, quick_folder
 StoreFactory = Callable[..., Awaitable[Store]]
 
 BOTH = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Start one worker more than there are cores: a test that waits for a process leaves one free.
+
+    `optionalhook`: pytest-xdist may be switched off.
+    """
+    return (yield) + 1
 
 
 def pytest_sessionstart() -> None:

@@ -32,55 +32,73 @@ PAIRS: list[tuple[State, Outcome | None]] = [
 ]
 
 
-def digests(text: str) -> st.SearchStrategy[Digest | None]:
-    """Return digests that hold a text wherever a log's own words can stand."""
-    words = st.sampled_from(["", text])
-    lines = st.sampled_from([(), (text,) * 30])
-    return st.none() | st.builds(
-        Digest,
-        failure_class=st.sampled_from(["unknown", "oom_device", text]),
-        infra=st.booleans(),
-        codes=lines,
-        root_cause_line=st.none() | st.integers(1),
-        cause=words,
-        title=words,
-        excerpt_lines=lines.map(lambda found: tuple(enumerate(found))),
-        traceback=words,
-        annotations=lines.map(lambda found: tuple(Location(line, 1, line) for line in found)),
-        hint=words,
-        lines=st.integers(0),
-        progress=st.none() | st.builds(Progress, st.integers(0), metrics=st.just({text: 1.5})),
-        tail=lines,
+# No text is in a strategy: each example would make it anew, with a repr as long as the text.
+COUNTS = st.integers(0)
+FLAGS = st.booleans()
+THREE = st.integers(0, 2)
+
+
+def drawn_digest(draw: st.DrawFn, text: str) -> Digest | None:
+    """Draw a digest that holds a text wherever a log's own words can stand."""
+
+    def words() -> str:
+        return text if draw(FLAGS) else ""
+
+    def lines() -> tuple[str, ...]:
+        return (text,) * 30 if draw(FLAGS) else ()
+
+    if draw(FLAGS):
+        return None
+    return Digest(
+        failure_class=("unknown", "oom_device", text)[draw(THREE)],
+        infra=draw(FLAGS),
+        codes=lines(),
+        root_cause_line=1 + draw(COUNTS) if draw(FLAGS) else None,
+        cause=words(),
+        title=words(),
+        excerpt_lines=tuple(enumerate(lines())),
+        traceback=words(),
+        annotations=tuple(Location(f"{line}.py", 1, line) for line in lines()),
+        hint=words(),
+        lines=draw(COUNTS),
+        progress=Progress(draw(COUNTS), metrics={text: 1.5}) if draw(FLAGS) else None,
+        tail=lines(),
     )
+
+
+PAIR = st.sampled_from(PAIRS)
+STOP_REASON = st.sampled_from([None, *StopReason])
+TWENTY = st.integers(0, 20)
+JOBS = st.integers(0, 3)
 
 
 @st.composite
 def views(draw: st.DrawFn) -> SuiteView:
     text = draw(LONG)
-    state, outcome = draw(st.sampled_from(PAIRS))
-    stop_request = draw(st.sampled_from([None, *StopReason]))
+    state, outcome = draw(PAIR)
+    stop_request = draw(STOP_REASON)
     run = s.live(
         state=state,
         outcome=outcome,
-        why=draw(st.sampled_from(["", text])),
+        why=text if draw(FLAGS) else "",
         origin=text,
-        label=draw(st.sampled_from([None, text])),
-        queue_position=draw(st.sampled_from([None, QueuePosition(text, 3)])),
-        stop_request=s.stop_request(stop_request, draw(st.sampled_from(["", text])), text)
+        label=text if draw(FLAGS) else None,
+        queue_position=QueuePosition(text, 3) if draw(FLAGS) else None,
+        stop_request=s.stop_request(stop_request, text if draw(FLAGS) else "", text)
         if stop_request
         else None,
-        started_at=draw(st.sampled_from([None, s.at("14:03")])),
+        started_at=s.at("14:03") if draw(FLAGS) else None,
         snapshot=with_changes(s.SNAPSHOT, title=text, reason=text),
-        actions_url=draw(st.sampled_from(["", f"https://x/{text[:99]}", f"javascript:{text[:9]}"])),
+        actions_url=("", f"https://x/{text[:99]}", f"javascript:{text[:9]}")[draw(THREE)],
     )
-    digest = draw(digests(text))
+    digest = drawn_digest(draw, text)
     run_events = tuple(
         s.run_event("14:25", what)
-        for n in range(draw(st.integers(0, 20)))
+        for n in range(draw(TWENTY))
         for what in (LogRead(n, problem=quote(text)), RayJobLogLost(f"j-{n}", text))
     )
     job = s.rayjob(digest=digest, message=text, status=text, silent_since=s.NOW)
-    return s.suite(run, *run_events, jobs=(job,) * draw(st.integers(0, 3)))
+    return s.suite(run, *run_events, jobs=(job,) * draw(JOBS))
 
 
 def assert_within_limits(check: CheckWrite) -> None:
