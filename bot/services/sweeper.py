@@ -6,13 +6,14 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from bot.core.messages import Message
+from bot.core.model.ids import RepoId
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.planning.audit import audited
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.planning.plan import Plan
 from bot.core.runs.native import EVENTS
-from bot.ports.errors import Permanent, Transient
+from bot.ports.errors import DatabaseTrouble, Held, Permanent, Transient
 from bot.ports.logs import LogFiles
 from bot.ports.wake import Topic
 from bot.services.events.pull_request import PullRequests
@@ -37,6 +38,7 @@ _PRUNE_AT_ONCE = 500
 # Each pull request costs some calls, and starts runs.
 _PLANNED_AT_ONCE = 4
 _NEXT_ONES = timedelta(seconds=2)
+_REFUSED_FOR = timedelta(minutes=10)
 _ANNOUNCE_EVERY = timedelta(seconds=20)  # for the others, who share the pace of writes
 _GAUGES_EVERY = timedelta(seconds=15)  # of each replica: it takes nine queries
 _ALARM_ONCE_S = 365 * 24 * 3600.0  # one alarm for each silence, however long it lasts
@@ -70,6 +72,7 @@ class Sweeper(Service):
         self._started = False
         self._looked_back = False  # by this process
         self._resting = frozenset[str]()
+        self._refused: dict[tuple[RepoId, int], datetime] = {}  # pull requests, until when
         self._announce_at = datetime.min.replace(tzinfo=UTC)
         self._gauges_due = datetime.min.replace(tzinfo=UTC)
         self._log = get_log("sweeper")
@@ -163,44 +166,74 @@ class Sweeper(Service):
         listed = {pull.number: pull for pull in await self._github.open_pulls(repo)}
         for number, pull in listed.items():
             if not _is_head(known.get(number), pull):
-                full = await self._pulls.reader.pull(repo, number)  # lists lack the number of files
-                if not _is_head(known.get(number), full):
-                    trigger = HeadTrigger.FOUND_BY_LOOKING
-                    await self._commit(await self._pulls.plan_head(repo, full, trigger))
+                await self._apart(number, self._compare_head(repo, number, known.get(number)))
         for number in sorted(known.keys() - listed.keys()):
-            await self._commit(await self._unlisted(repo, known[number]))
+            await self._apart(number, self._unlisted(repo, known[number]))
         self._wake.poke(Topic.RUNNER, Topic.REPORTER)
 
+    async def _apart(self, number: int, work: Awaitable[None]) -> bool:
+        """Do what one pull request needs; False: GitHub refuses it, and others do not wait for it.
+
+        Anybody can open one whose files GitHub never lists.
+        """
+        try:
+            await work
+        except (Held, DatabaseTrouble):  # it holds for all
+            raise
+        except (Transient, Permanent) as error:
+            self._log.warning("a pull request waits", number=number, why=str(error))
+            return False
+        return True
+
+    async def _compare_head(self, repo: Repo, number: int, known: Pull | None) -> None:
+        pull = await self._pulls.reader.pull(repo, number)  # lists lack the number of files
+        if not _is_head(known, pull):
+            await self._plan(repo, pull)
+
+    async def _plan(self, repo: Repo, pull: Pull) -> None:
+        trigger = HeadTrigger.FOUND_BY_LOOKING
+        await self._commit(await self._pulls.plan_head(repo, pull, trigger))
+
     async def _plan_waiting(self, repo: Repo) -> None:
-        """Plan the pull requests that a policy with errors kept waiting, some at a time."""
-        planned = 0
+        """Plan the pull requests that a policy with errors kept waiting, some at a time.
+
+        One that GitHub refuses is left out for some minutes, so that the next ones have their turn.
+        """
+        planned, now = 0, self._clock.now()
+        self._refused = {key: until for key, until in self._refused.items() if now < until}
         for known, row in await self._store.pulls.unplanned(repo.id):
+            if (repo.id, known.number) in self._refused:
+                continue
             policy = await self._policies.of(repo, known.base_ref)
             if policy is None or (row is not None and policy.sha == row.policy_sha):
                 continue
             if planned == _PLANNED_AT_ONCE:
-                soon = self._clock.now() + _NEXT_ONES
-                await self._store.polls.hurry(waiting_pulls(repo.id), soon)
+                await self._store.polls.hurry(waiting_pulls(repo.id), now + _NEXT_ONES)
                 break
             planned += 1
             try:
-                pull = await self._pulls.reader.pull(repo, known.number)
-                await self._commit(
-                    await self._pulls.plan_head(repo, pull, HeadTrigger.FOUND_BY_LOOKING)
-                )
-            except (Transient, Permanent) as error:  # the others need not wait for it
-                self._log.warning("a pull request waits", number=known.number, why=str(error))
+                if not await self._apart(known.number, self._plan_anew(repo, known.number)):
+                    self._refused[repo.id, known.number] = now + _REFUSED_FOR
+            except Held as error:
+                later = now + timedelta(seconds=error.retry_after_s or 0)
+                await self._store.polls.hurry(waiting_pulls(repo.id), later + _NEXT_ONES)
+                raise
         self._wake.poke(Topic.RUNNER, Topic.REPORTER)
 
-    async def _unlisted(self, repo: Repo, known: Pull) -> Plan:
-        """Plan the end of a pull request that GitHub no longer lists as open."""
+    async def _plan_anew(self, repo: Repo, number: int) -> None:
+        await self._plan(repo, await self._pulls.reader.pull(repo, number))
+
+    async def _unlisted(self, repo: Repo, known: Pull) -> None:
+        """End a pull request that GitHub no longer lists as open."""
         try:
             pull = await self._pulls.reader.pull(repo, known.number)
         except Permanent as error:
             if not error.is_gone:
                 raise
-            return await self._pulls.closed(repo, known, Message("drop_gone"))
-        return Plan() if pull.open else await self._pulls.closed(repo, pull)
+            await self._commit(await self._pulls.closed(repo, known, Message("drop_gone")))
+            return
+        if not pull.open:
+            await self._commit(await self._pulls.closed(repo, pull))
 
     async def _commit(self, changes: Plan) -> None:
         """Commit a plan with its audit."""

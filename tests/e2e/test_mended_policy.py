@@ -78,3 +78,31 @@ async def test_a_policy_that_was_there_is_asked_for_again_before_it_counts_as_go
     pull = world.open_pull(path="verl/b.py")
     await world.settle()
     assert gates(world, pull) == ["in_progress"]
+
+
+async def test_pull_requests_whose_files_github_never_lists_hold_up_no_others(
+    world: World,
+) -> None:
+    await new_policy(world, BROKEN)
+    dear = [world.open_pull("stranger", f"verl/{number}.py") for number in range(4)]
+    good = world.open_pull(path="verl/good.py")
+    await world.settle()
+    for pull in dear:
+        world.github.fault("422", "GET", f"*/pulls/{pull.number}/files", times=1000)
+    limit = world.github.fault("secondary", "GET", f"*/pulls/{good.number}/files")
+    await new_policy(world, POLICY)
+    for wait_s in (2, 2, 2, 62):
+        await world.clock.advance(wait_s)
+        await world.sweep()
+    assert limit.hits == 1
+    assert gates(world, good) == ["in_progress"]
+    world.github.deliveries.drop_if(lambda delivery: delivery.event == "pull_request")
+    before = world.open_pull("stranger", "verl/before.py")
+    lost = world.open_pull(path="verl/lost.py")
+    after = world.open_pull("stranger", "verl/after.py")
+    for pull in (before, after):
+        world.github.fault("422", "GET", f"*/pulls/{pull.number}/files", times=1000)
+    await world.settle()
+    await world.clock.advance(3601)
+    await world.sweep()
+    assert gates(world, lost) == ["in_progress"]
