@@ -14,7 +14,13 @@ class Transient(Exception):  # noqa: N818  it is what STYLE's word for it says, 
 
 
 class Held(Transient):
-    """Not sent, or refused, because of the other side's limits."""
+    """Not sent, or refused, because of the other side's limits.
+
+    The log has a line for each limit that was met; that calls wait for it, and for the pace of
+    writes, is no trouble of their own.
+    """
+
+    is_told = True
 
 
 class DatabaseTrouble(Transient):

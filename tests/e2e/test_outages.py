@@ -134,3 +134,12 @@ async def test_a_run_whose_reads_fail_before_its_dispatch_says_so(world: World) 
     await world.pass_time(61)
     assert "GitHub fails" not in str(world.check("unit", pull.head_sha).summary)
     assert world.only_run().status == "queued"
+
+
+async def test_what_waits_for_the_pace_of_writes_makes_no_line(world: World) -> None:
+    with lines_of_the_bot() as lines:
+        for number in range(8):
+            world.open_pull(path=f"verl/{number}.py")
+        await world.settle()
+        await world.pass_time(61)
+    assert lines == []
