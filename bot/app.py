@@ -243,7 +243,8 @@ def make_api(parts: Parts, loops: WorkerPool) -> web.Application:
     token = settings.dashboard_token
     guard = Guard(settings.dashboard, token.get_secret_value() if token else None)
     submitter = SubmitterHealth(parts.rayjobs, clock).down if parts.rayjobs else None
-    health = HealthPage(store, clock, parts.heard.state, submitter, loops.ages_s, loops.stuck)
+    logs = StoredLogs(settings.data_dir).problem
+    health = HealthPage(store, clock, parts.heard.state, submitter, logs, loops.ages_s, loops.stuck)
     announcer = Announcements(parts.deps, parts.issuer, submitter=parts.rayjobs is not None)
     announcements, runs = RayJobAnnouncements(announcer), RunsApi(store)
     explain = ExplainApi(store, parts.checker.policy, _default(settings))

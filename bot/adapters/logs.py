@@ -13,11 +13,12 @@ import shutil
 import struct
 import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import ParamSpec, TypeVar
 
 from bot.core.model.ids import RunId
@@ -60,7 +61,7 @@ class StoredLogs:
     async def open(self, run_id: RunId, job_id: str, *, keep: int) -> "StoredLog":
         """Open for appending after the first `keep` bytes; see the port."""
         path = self._path(run_id, job_id)
-        return StoredLog(*await _opened(lambda: _begin(path, keep), lambda begun: begun[0].close()))
+        return StoredLog(*await _opened(lambda: _begin(path, keep), lambda begun: _close(begun[0])))
 
     async def read(
         self, run_id: RunId, job_id: str, *, upto: int, from_line: int = 1
@@ -81,6 +82,20 @@ class StoredLogs:
     async def remove(self, run_id: RunId) -> None:
         """Delete the logs of one run."""
         await _in_thread(shutil.rmtree, self._folder / _name(run_id), ignore_errors=True)
+
+    async def problem(self) -> str:
+        """Return why no log can be written now, "" if one can."""
+        try:
+            await _in_thread(self._probe)
+        except Transient as error:
+            return str(error)
+        return ""
+
+    def _probe(self) -> None:
+        """Reserve room for one append, in a file that goes again."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=self._folder) as file:
+            os.posix_fallocate(file.fileno(), 0, _MEMBER_BYTES)
 
     def _path(self, run_id: RunId, job_id: str) -> Path:
         return self._folder / _name(run_id) / f"{_name(job_id)}.log.gz"
@@ -122,7 +137,7 @@ class StoredLog:
 
     async def close(self) -> None:
         """Release the file."""
-        self._file.close()
+        _close(self._file)
 
     def _write(self, text: bytes) -> int:
         """Write after the valid bytes, over the remains of a failed append."""
@@ -145,7 +160,7 @@ def _begin(path: Path, keep: int) -> tuple[FileIO, int]:
         kept = _copy(path, keep, file)
         fresh.replace(path)
     except OSError:
-        file.close()
+        _close(file)
         fresh.unlink(missing_ok=True)
         raise
     return file, kept
@@ -158,6 +173,15 @@ def _copy(path: Path, keep: int, target: FileIO) -> int:
         while piece := source.read(min(_MEMBER_BYTES, keep - target.tell())):
             _write_all(target, piece)
     return target.tell()
+
+
+def _close(file: FileIO) -> None:
+    """Close a file; a network file system tells only now that it has no room for the last write.
+
+    The reader of such a log finds it damaged.
+    """
+    with suppress(OSError):
+        file.close()
 
 
 def _write_all(file: FileIO, data: bytes) -> None:

@@ -142,6 +142,7 @@ class HealthPage:
     clock: Clock
     github: Callable[[], dict[str, Any]]
     submitter: Callable[[], Awaitable[str]] | None  # why it is down, "" if it is up
+    logs: Callable[[], Awaitable[str]]  # why none can be written, "" if one can
     loops: Callable[[], dict[str, float]]  # seconds since the last round of each loop
     stuck: Callable[[], tuple[str, ...]]
 
@@ -149,14 +150,15 @@ class HealthPage:
         """Answer 200, or 503 if the database can't be reached or written; ``ok`` is the sum."""
         problem, counts = await self._counted()
         submitter = await self._submitter()
-        github, stuck = self.github(), self.stuck()
-        bad = problem or submitter["problem"] or stuck or github["ok"] is False
+        logs, github, stuck = await self.logs(), self.github(), self.stuck()
+        bad = problem or submitter["problem"] or logs or stuck or github["ok"] is False
         delivery_at = counts.last_delivery_at if counts else None
         body = {
             "ok": not bad,
             "database": {"ok": not problem, "problem": problem},
             "github": {**github, "last_delivery_at": iso(delivery_at)},
             "submitter": submitter,
+            "logs": {"ok": not logs, "problem": logs},
             "loops": {name: round(age_s, 1) for name, age_s in self.loops().items()},
             "loops_stuck": list(stuck),
             **(_waiting(counts) if counts else {}),

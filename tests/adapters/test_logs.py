@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
+from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -182,6 +183,28 @@ async def test_a_folder_that_can_not_be_written_is_a_transient(tmp_path: Path) -
     (tmp_path / "logs").write_text("a file is in the way")
     with pytest.raises(Transient, match="the log file can't be used"):
         await StoredLogs(tmp_path).open(RUN, JOB, keep=0)
+    assert await StoredLogs(tmp_path).problem() == "the log file can't be used: File exists"
+
+
+async def test_without_room_a_write_fails_what_was_written_stays_and_the_problem_has_a_name(
+    logs: StoredLogs, tmp_path: Path
+) -> None:
+    file = await logs.open(RUN, JOB, keep=0)
+    await file.append(b"one\n")
+    before, most = getrlimit(RLIMIT_FSIZE)
+    setrlimit(RLIMIT_FSIZE, (4096, most))  # as a disk with so much room for each file
+    try:
+        with pytest.raises(Transient, match="File too large"):
+            await file.append(os.urandom(9000))
+        assert await logs.problem() == "the log file can't be used: File too large"
+    finally:
+        setrlimit(RLIMIT_FSIZE, (before, most))
+    assert await text_of(logs.read(RUN, JOB, upto=file.length)) == b"one\n"
+    await file.append(b"two\n")
+    await file.close()
+    assert await text_of(logs.read(RUN, JOB, upto=file.length)) == b"one\ntwo\n"
+    assert await logs.problem() == ""
+    assert [path.name for path in (tmp_path / "logs").iterdir()] == [RUN]
 
 
 async def test_a_missing_log_is_a_transient(logs: StoredLogs) -> None:

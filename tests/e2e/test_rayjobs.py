@@ -50,6 +50,20 @@ async def test_a_broken_stream_loses_no_end_good_or_bad_and_doubles_no_line(
         assert jobs[name].watched >= len(watches), name
 
 
+async def test_without_room_for_its_log_a_run_ends_right_and_its_check_run_says_so(
+    cluster: Cluster,
+) -> None:
+    folder = cluster.world.settings.data_dir
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "logs").write_text("nothing can be written below a file\n")
+    pull, run = await cluster.begin()
+    cluster.add(run, GOOD, state="SUCCEEDED")
+    await cluster.finish(run)
+    check = await cluster.ended(pull)
+    assert check.conclusion == "success"
+    assert "its log is cut off: the log file can't be used:" in f"{check.summary}{check.text}"
+
+
 async def test_what_tells_no_end_of_its_own_rayjob_is_never_green(cluster: Cluster) -> None:
     endless, nameless, others = "a stream without an end", "no RayJob", "another run's RayJob"
     begun = await cluster.begin_each((endless, nameless, others))

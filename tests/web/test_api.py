@@ -179,6 +179,7 @@ async def test_health_names_every_dependency(server: WebServer) -> None:
     assert health["database"] == {"ok": True, "problem": ""}
     assert health["github"]["ok"] is None
     assert health["submitter"] == {"configured": False, "ok": True, "problem": ""}
+    assert health["logs"] == {"ok": True, "problem": ""}
     assert health["runs"] == {one.state.value: 1}
     assert (health["deliveries_parked"], health["checks_refused"]) == (0, 0)
     await server.parts.store._db.write(lambda conn: conn.execute(text("DROP TABLE deliveries")))
@@ -192,14 +193,17 @@ async def test_health_is_bad_while_a_dependency_is(server: WebServer) -> None:
     heard = GitHubHeard(
         clock, lambda operation, status, _: calls.append(f"{operation} {status}"), tuple
     )
-    down, since = "", {"inbox": 1.25}
+    down, full, since = "", "", {"inbox": 1.25}
     stuck: tuple[str, ...] = ()
 
     async def submitter() -> str:
         return down
 
+    async def logs() -> str:
+        return full
+
     page = HealthPage(
-        server.parts.store, clock, heard.state, submitter, lambda: since, lambda: stuck
+        server.parts.store, clock, heard.state, submitter, logs, lambda: since, lambda: stuck
     )
     app = web.Application()
     app.router.add_get("/", page.get)
@@ -224,7 +228,10 @@ async def test_health_is_bad_while_a_dependency_is(server: WebServer) -> None:
         down = "submitter unreachable since 04:00"
         bad = await ask()
         assert (bad["ok"], bad["submitter"]["problem"]) == (False, down)
-        down, stuck = "", ("runner-1",)
+        down, full = "", "No space left on device"
+        bad = await ask()
+        assert (bad["ok"], bad["logs"]) == (False, {"ok": False, "problem": full})
+        full, stuck = "", ("runner-1",)
         assert (await ask())["ok"] is False
     assert calls == ["POST /a 201", "GET /a 404", "GET /a 0", "GET /a 304"]
 

@@ -215,7 +215,7 @@ class RayJobContested(_What, frozen=True):
 
 
 class RayJobLogLost(_What, frozen=True):
-    """The log of a RayJob can't be kept."""
+    """The log of a RayJob can't be kept from here on."""
 
     form = "log:{job_id}"
     job_id: str

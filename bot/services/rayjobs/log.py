@@ -34,7 +34,7 @@ class Mark:
     log_bytes: int
     lines: int
     progress: Progress | None
-    problem: str = ""  # why there is no file
+    problem: str = ""  # why the file holds no more
 
 
 class RayJobLog:
@@ -47,6 +47,7 @@ class RayJobLog:
         self._digest = digest
         self._redacting = RedactingStream(Redactor(run.snapshot.log.redact))
         self._file: LogFile | None = None
+        self._kept = 0  # stored bytes of a file that can't be written any more
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
         self._lock = asyncio.Lock()
@@ -57,11 +58,14 @@ class RayJobLog:
     ) -> "RayJobLog":
         """Go on after the part that the row says is stored; begin anew if it is lost.
 
-        Beginning anew means a watch from the first line, where the submitter offers one.
+        Beginning anew means a watch from the first line, where the submitter offers one. Without a
+        file that can be written it begins anew, too, and leaves the stored part as it is.
         """
         log = cls(run, digesters.of(run), Resume())
+        file = await log._open(files, run, rayjob, rayjob.log_bytes)
+        if file is None:
+            return log
         try:
-            file = await log._open(files, run, rayjob, rayjob.log_bytes)
             log.resume = _resume(rayjob, file.length)
             end = b""
             async for text in file.read():
@@ -72,34 +76,30 @@ class RayJobLog:
         except asyncio.CancelledError:
             await log.close()
             raise
-        except Transient as error:
+        except Transient:  # the file is damaged
             await log.close()
-            return await cls._anew(files, digesters, run, rayjob, error)
-        return log
-
-    @classmethod
-    async def _anew(
-        cls, files: LogFiles, digesters: Digesters, run: Run, rayjob: RayJob, why: Transient
-    ) -> "RayJobLog":
-        """Replace a damaged file; go on without a file if none can be opened."""
-        log = cls(run, digesters.of(run), Resume())
-        try:
+            log = cls(run, digesters.of(run), Resume())
             await log._open(files, run, rayjob, 0)
-        except asyncio.CancelledError:
-            await log.close()
-            raise
-        except Transient:
-            log.problem = str(why)
         return log
 
-    async def _open(self, files: LogFiles, run: Run, rayjob: RayJob, keep: int) -> LogFile:
-        """Open the file, and know it: a cancel meanwhile must not leave it open."""
+    async def _open(self, files: LogFiles, run: Run, rayjob: RayJob, keep: int) -> LogFile | None:
+        """Open the file, and know it: a cancel meanwhile must not leave it open.
+
+        Return None, and note the problem, if it can't be opened.
+        """
 
         async def opened() -> LogFile:
             self._file = await files.open(run.id, rayjob.job_id, keep=keep)
             return self._file
 
-        return await finish_despite_cancel(opened())
+        try:
+            return await finish_despite_cancel(opened())
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+        except Transient as error:
+            self.problem, self._kept = str(error), keep
+            return None
 
     @property
     def is_full(self) -> bool:
@@ -130,8 +130,8 @@ class RayJobLog:
                 del self._waiting[:taken]
                 self._waiting_bytes -= size
             if self._file is None:
-                # Without a file a restart has nothing to go on from: it begins anew.
-                return replace(mark, problem=self.problem)
+                # What was stored stays; without a resume state a restart begins anew.
+                return replace(mark, log_bytes=self._kept, problem=self.problem)
             return replace(mark, log_bytes=self._file.length, resume=self._shown(resume))
 
     def _shown(self, state: ResumeState) -> ResumeState:
@@ -167,7 +167,7 @@ class RayJobLog:
         try:
             await file.append(redacted)
         except Transient as error:
-            self.problem = str(error)
+            self.problem, self._kept = str(error), file.length
             self._file = None
             await file.close()
 

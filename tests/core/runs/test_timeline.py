@@ -131,7 +131,7 @@ def test_a_dispatch_is_told_once_and_what_has_no_line_is_not_told() -> None:
             "rayjob:j-1:contested",
             "RayJob `j-1` is named by another run, too: not read until its owner is proven",
         ),
-        (RayJobLogLost("j-1", "disk full"), "log:j-1", "its log is not kept: disk full"),
+        (RayJobLogLost("j-1", "disk full"), "log:j-1", "its log is cut off: disk full"),
         (CancelSent(), "cancel", "asked GitHub to cancel"),
         (ForceCancelSent(), "force-cancel", "asked GitHub to cancel by force"),
         (

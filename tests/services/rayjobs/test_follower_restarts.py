@@ -1,4 +1,4 @@
-"""Followers that die, stop, lose their lease, their file or their room: no line lost or doubled."""
+"""Followers that die, stop, lose their lease, or their file: no line lost or doubled."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -57,9 +57,6 @@ PLANS = [
 ]
 
 
-FULL = "the log file can't be used: No space left on device"
-
-
 class Mortal(RayJobs):
     """The real rows, as a follower sees them that dies, hangs or has no database for a while."""
 
@@ -78,16 +75,6 @@ class Mortal(RayJobs):
             reason = "database: away"
             raise Transient(reason)
         return await super().save(lease, save, now)
-
-
-class FullDisk(StoredLogs):
-    """Real files on a disk that has room for nothing."""
-
-    async def open(self, run_id: RunId, job_id: str, *, keep: int) -> StoredLog:
-        file = await super().open(run_id, job_id, keep=keep)
-        file._file.close()
-        file._file = FileIO("/dev/full", "r+")
-        return file
 
 
 class Endless(StoredLog):
@@ -305,29 +292,6 @@ async def test_a_resume_state_of_another_version_is_no_trap(world: World) -> Non
     await world.store._db.write(lambda conn: conn.execute(other))
     await finish(world, "next")
     await is_read_whole(world)
-
-
-async def test_a_full_disk_costs_the_file_and_not_the_digest(world: World) -> None:
-    world.logs = FullDisk(world.folder)
-    world.server.add(EVENTS)
-    await world.seen()
-    await finish(world, "only")
-    row = await world.row()
-    assert (row.final, row.complete, row.log_bytes) == ("FAILED", True, 0)
-    assert row.digest == digest_of(ALL)
-    assert f"its log is not kept: {FULL}" in await world.texts()
-
-
-async def test_after_a_full_disk_the_next_follower_reads_anew(world: World) -> None:
-    good, world.logs = world.logs, FullDisk(world.folder)
-    await stopped_half_way(world)
-    row = await world.row()
-    assert (row.lines, row.log_bytes, row.resume) == (5, 0, None)
-    world.logs = good
-    await finish(world, "next")
-    row = await world.row()
-    assert row.digest == digest_of(ALL)
-    assert await world.log_text() == ALL
 
 
 async def test_a_database_that_is_away_delays_the_end_only(world: World) -> None:

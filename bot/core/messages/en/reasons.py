@@ -97,7 +97,7 @@ REASONS = {
     "line_unrecorded": "RayJob `{job}` taken as ours: the submitter keeps no records",
     "line_contested": "RayJob `{job}` is named by another run, too: not read until its owner is "
     "proven",
-    "line_log_lost": "its log is not kept: {problem}",
+    "line_log_lost": "its log is cut off: {problem}",
     "line_not_deleted": "deleting the RayJobs failed: {problem}",
     "line_deleted": "RayJobs deleted",
     "line_cancel": "asked GitHub to cancel",
