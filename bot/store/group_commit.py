@@ -10,12 +10,16 @@ from sqlalchemy.sql.dml import ReturningInsert
 
 from bot.ports.errors import Transient
 from bot.store.database import Database, DbConnection, Insert, insert
+from bot.store.sqlite import SqliteConnection
 from bot.store.tables import deliveries
 
 log = structlog.get_logger()
 
 # A batch's rows travel as parameters; both databases take about 32,000 in a statement.
 _BATCH = 500
+# Senders that were told together send again within milliseconds. Their next deliveries share one
+# transaction if it waits for them, instead of a small one beside a large one each time.
+_GATHER_S = 0.004
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class GroupCommit:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._waiting: list[_Waiting] = []
+        self._is_crowded = False  # the last transaction held more than one
         self._task: asyncio.Task[None] | None = None
 
     async def add(self, row: dict[str, Any]) -> bool:
@@ -47,7 +52,10 @@ class GroupCommit:
 
     async def _drain(self) -> None:
         while self._waiting:
+            if self._is_crowded:
+                await asyncio.sleep(_GATHER_S)
             batch, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
+            self._is_crowded = len(batch) > 1
             try:
                 await self._store(batch)
             except Transient as error:
@@ -68,21 +76,34 @@ class GroupCommit:
                 _fail([waiting], error)
 
     async def _store(self, batch: list[_Waiting]) -> None:
-        async def work(conn: DbConnection) -> set[str]:
-            query = _put(insert(conn, deliveries))
-            return set(await conn.scalars(query, [waiting.row for waiting in batch]))
-
-        fresh = await self._db.write(work)
-        for waiting in batch:
-            guid = waiting.row["guid"]
+        rows = [waiting.row for waiting in batch]
+        fresh = await self._db.write(lambda conn: _insert(conn, rows))
+        for waiting, is_fresh in zip(batch, fresh, strict=True):
             if not waiting.told.done():
-                waiting.told.set_result(guid in fresh)
-            fresh.discard(guid)
+                waiting.told.set_result(is_fresh)
+
+
+async def _insert(conn: DbConnection, rows: list[dict[str, Any]]) -> list[bool]:
+    """Insert rows; return for each one whether its guid was new."""
+    table = insert(conn, deliveries)
+    if isinstance(conn, SqliteConnection):
+        return [changed == 1 for changed in conn.execute_each(_put(table), rows)]
+    fresh = set(await conn.scalars(_put_returning(table), rows))
+    told = []
+    for row in rows:
+        told.append(row["guid"] in fresh)
+        fresh.discard(row["guid"])  # a second row of this guid was not stored
+    return told
 
 
 @cache
-def _put(query: Insert) -> ReturningInsert[Any]:
-    return query.on_conflict_do_nothing(index_elements=["guid"]).returning(deliveries.c.guid)
+def _put(query: Insert) -> Insert:
+    return query.on_conflict_do_nothing(index_elements=["guid"])
+
+
+@cache
+def _put_returning(query: Insert) -> ReturningInsert[Any]:
+    return _put(query).returning(deliveries.c.guid)
 
 
 def _fail(batch: list[_Waiting], error: Exception) -> None:

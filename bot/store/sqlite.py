@@ -4,8 +4,10 @@ The loop never waits for the disk, and hands a transaction over once instead of 
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import sqlite3
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import cache
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -16,8 +18,11 @@ from sqlalchemy import (
     ScalarResult,
     create_engine,
 )
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect, make_url
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
+from sqlalchemy.sql import Insert
 
 Answer = TypeVar("Answer")
 Found = TypeVar("Found")
@@ -72,9 +77,43 @@ class SqliteConnection:
         """Return the first column of each row."""
         return self._connection.scalars(statement, parameters)
 
+    def execute_each(self, statement: Insert, rows: Sequence[dict[str, Any]]) -> list[int]:
+        """Execute a statement for each row; return how many rows it changed each time.
+
+        The rows go straight to the driver: SQLAlchemy takes longer for one than SQLite.
+        """
+        sql, encoders = _compiled(statement, tuple(rows[0]))
+        driver: Any = self._connection.connection.dbapi_connection
+        cursor = driver.cursor()
+        try:
+            return [
+                cursor.execute(sql, [encode(row[name]) for name, encode in encoders]).rowcount
+                for row in rows
+            ]
+        except sqlite3.Error as error:
+            raise DBAPIError.instance(sql, None, error, sqlite3.Error) from error
+
     async def run_sync(self, work: Callable[[Connection], Found]) -> Found:
         """Give the connection to work that does not await."""
         return work(self._connection)
+
+
+@cache
+def _compiled(
+    statement: Insert, names: tuple[str, ...]
+) -> tuple[str, tuple[tuple[str, Callable[[Any], Any]], ...]]:
+    """Return a statement as the driver takes it, and how the value of each column is stored."""
+    dialect = sqlite.dialect()
+    compiled: Any = statement.compile(dialect=dialect, column_keys=names)
+    encoders = (
+        compiled.binds[name].type.bind_processor(dialect) or _as_it_is
+        for name in compiled.positiontup
+    )
+    return str(compiled), tuple(zip(compiled.positiontup, encoders, strict=True))
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 class _Lane:
