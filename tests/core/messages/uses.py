@@ -24,11 +24,14 @@ class Use:
     more: bool  # fields come from a mapping, too
 
 
-def sources() -> Iterator[tuple[Path, ast.Module]]:
-    """Yield every module of the product but the tables."""
-    for path in sorted(ROOT.rglob("*.py")):
-        if path.parent.parent.name != "messages":
-            yield path, ast.parse(path.read_text())
+@cache
+def sources() -> tuple[tuple[Path, ast.Module], ...]:
+    """Return every module of the product but the tables."""
+    return tuple(
+        (path, ast.parse(path.read_text()))
+        for path in sorted(ROOT.rglob("*.py"))
+        if path.parent.parent.name != "messages"
+    )
 
 
 @cache
