@@ -18,8 +18,6 @@ from tests.e2e.world import World
 from tests.submit.conftest import run as run_helper
 from tests.submitter.faulty_submitter import Watch
 
-STRANGER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-
 
 @dataclass(frozen=True)
 class Said:
@@ -108,13 +106,14 @@ async def test_nobody_but_the_dispatched_workflow_names_its_rayjob(cluster: Clus
         ({"run_attempt": "2"}, 409, "not known here yet"),
     ]
     cases = [(ours, token(world, run, **claims), code, why) for claims, code, why in forged]
+    stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     cases += [
         (ours, "", 401, "OIDC token"),
         (ours, "rubbish", 403, "no JSON web token"),
         (ours, signed(world, run, "", "none"), 403, "RS256"),
         (ours, signed(world, run, "k" * 64, "HS256"), 403, "RS256"),
-        (ours, signed(world, run, STRANGER, "RS256"), 403, "signature"),
-        (ours, signed(world, run, STRANGER, "RS256", "k-2"), 403, "does not publish"),
+        (ours, signed(world, run, stranger, "RS256"), 403, "signature"),
+        (ours, signed(world, run, stranger, "RS256", "k-2"), 403, "does not publish"),
         (theirs, token(world, run), 403, "another run of this workflow"),
         ("01NOBODY", token(world, run), 403, "nothing was dispatched"),
         (dispatch_id(unit), token(world, unit), 403, "rayjob: true"),

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from tests.templates.standin import SCRIPTS, Bash
 
@@ -95,6 +94,11 @@ GRPO_SETS = {
 
 def overrides(bash: Bash) -> dict[str, object]:
     """Return what Hydra itself reads from the one call of the training."""
+    # It takes half a second to load, which no other worker of the tests shall pay.
+    from hydra.core.override_parser.overrides_parser import (  # noqa: PLC0415
+        OverridesParser,
+    )
+
     (call,) = bash.calls()
     assert call[:2] == ["-m", "verl.trainer.main_ppo"]
     parsed = OverridesParser.create().parse_overrides(call[2:])
