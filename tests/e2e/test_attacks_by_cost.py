@@ -147,3 +147,19 @@ async def test_a_long_list_of_files_that_a_stranger_has_read_without_end_leaves_
     await stands(world)
     assert world.gate(theirs.head_sha).conclusion == "success"
     await unharmed(world)
+
+
+async def test_a_list_of_files_that_github_never_makes_is_asked_for_more_and_more_seldom(
+    world: World,
+) -> None:
+    theirs = world.github.people.open_pull("stranger", {"verl/a.py": "1"}, NewPull(fork=True))
+    fault = world.github.fault("500", "GET", f"*/pulls/{theirs.number}/files", times=1000)
+    await world.settle()
+    for _ in range(30):
+        await world.pass_time(4)
+    assert fault.hits <= 40
+    asked = fault.hits
+    world.github.faults.clear()
+    await world.pass_time(60)  # half of what it has waited for
+    assert (world.gate(theirs.head_sha).conclusion, asked > 20) == ("action_required", True)
+    await unharmed(world)

@@ -25,6 +25,7 @@ from bot.telemetry import bind_context, get_log
 
 BATCH = 8
 MAX_TRIES = 8  # a delivery that failed so often is parked and listed in health
+_SHORTEST_WAIT_S = 2
 _LONGEST_WAIT_S = 300
 
 
@@ -69,7 +70,7 @@ class Inbox(Service):
                 log.warning("a delivery lost its lease or its head moved; it is handled anew")
         except Transient as error:  # GitHub's failure does not count against the delivery
             wait_s = error.retry_after_s
-            due = self._due(2 ** min(delivery.tries + 1, 6) if wait_s is None else wait_s)
+            due = self._due(self._patience_s(delivery) if wait_s is None else wait_s)
             await self._store.deliveries.retry(
                 lease, due=due, note=str(error), park=False, counts=False
             )
@@ -89,6 +90,14 @@ class Inbox(Service):
             park=park,
             counts=True,
         )
+
+    def _patience_s(self, delivery: Delivery) -> float:
+        """Return the wait for what GitHub may never answer: half of the time that it took so far.
+
+        Anybody can open a pull request whose list of files GitHub fails to make.
+        """
+        age = self._clock.now() - delivery.received_at
+        return max(age.total_seconds() / 2, _SHORTEST_WAIT_S)
 
     def _due(self, seconds: float) -> datetime:
         return self._clock.now() + timedelta(seconds=min(seconds, _LONGEST_WAIT_S))
