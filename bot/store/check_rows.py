@@ -115,11 +115,11 @@ def _bumped(now: datetime) -> dict[str, Any]:
     }
 
 
-async def bump_state(conn: DbConnection, run: Run, now: datetime) -> None:
-    """Show a run's new state at once; its commit's gate too when the run ended, else with time."""
+async def bump_state(conn: DbConnection, run: Run, now: datetime, *, news: bool = False) -> None:
+    """Show a run's new state at once; its commit's gate too at its end or with ``news``."""
     await conn.execute(*_bump_run(run.id, now))
     sums_up = run.outcome or run.state is State.NEEDS_APPROVAL  # the gate's own conclusion
-    bump = _bump_gate if sums_up else _bump_gate_later
+    bump = _bump_gate if sums_up or news else _bump_gate_later
     await conn.execute(*bump(run.repo_id, run.sha, now))
 
 

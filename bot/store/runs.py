@@ -57,6 +57,7 @@ class SaveRun:
     audit: tuple[AuditEntry, ...] = ()
     show: bool = False  # the check run and the gate changed
     was_done: bool = False  # before this: what it left is being cleaned up
+    news: bool = False  # with `show`: the gate's table shows it at once, too
     progress: bool = False  # only the progress changed: shown when its interval allows
 
     @property
@@ -237,7 +238,7 @@ async def _consequences(conn: DbConnection, save: SaveRun, now: datetime) -> Non
         await conn.execute(update(rayjobs).where(rayjobs.c.run_id == run.id).values(due=None))
         await bump_replies(conn, run.id, successor, now)
     if save.show or save.ends:
-        await bump_state(conn, run, now)
+        await bump_state(conn, run, now, news=save.news)
     elif save.progress:
         await bump_progress(conn, run.id, now)
 

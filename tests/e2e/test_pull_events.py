@@ -299,12 +299,15 @@ async def test_a_push_waits_a_moment_for_further_ones_but_its_check_does_not(
         # The check run may be there first: its reason is shown as soon as it is known.
         for loop in ("inbox", "reporter", "runner", "reporter"):
             await world.bot.step(loop)()
+        await world.pass_time(2)  # writes are paced
         shas.append(pull.head_sha)
         check = world.check("unit", pull.head_sha)
         assert (check.status, check.title) == (
             "queued",
             "Queued: waiting a moment for further pushes",
         )
+        table = str(world.gate(pull.head_sha).summary)
+        assert "queued: waiting a moment for further pushes" in table
         await world.settle()
         await world.pass_time(40)
         assert len(world.github.runs()) == 1

@@ -62,9 +62,11 @@ class Ledger(Service):
         # Places in a long queue shift all the time, so a new place alone is only progress.
         queues = (run.queue_position is None) != (before.queue_position is None)
         told = changed and run.state in _SHOWN_AT_ONCE
-        at_once = told or queues or _is_news(run, before) or result.show
+        news = _is_news(run, before)
+        at_once = told or queues or news or result.show
         moved = run.why != before.why or run.queue_position != before.queue_position
-        await self._save(claimed, replace(result, run=run, show=at_once, progress=changed or moved))
+        shown = replace(result, run=run, show=at_once, news=news, progress=changed or moved)
+        await self._save(claimed, shown)
 
     async def wait(self, claimed: ClaimedRun, step: Wait) -> None:
         """Save that there is nothing to do until then."""
