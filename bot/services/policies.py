@@ -20,6 +20,7 @@ from bot.core.policy.loading import WHOLE_FILE, Checked, PolicyError, PolicyErro
 from bot.core.policy.models import Policy, Trigger
 from bot.core.policy.selection import (
     POLICY_PATH,
+    POLICY_TWIN,
     Selection,
     lists_branch,
     select,
@@ -266,7 +267,26 @@ class PolicyReader:
             file = await self._asked_again(repo, ref)
         text = file.text.decode(errors="replace") if file else None
         row = StoredPolicy(repo.id, ref, file.blob_sha if file else "", text, now)
-        await self._store.commit(Plan(repo=repo, policy=row), now, done=None)
+        gone = before is not None and before.text is not None and text is None
+        gates = await self._gates_without(repo, ref) if gone else ()
+        await self._store.commit(Plan(repo=repo, policy=row, gates=gates), now, done=None)
         if before is not None and before.text != text:
             await self._store.polls.hurry(waiting_pulls(repo.id), now)
         return row
+
+    async def _gates_without(self, repo: Repo, ref: str) -> tuple[GateDue, ...]:
+        """Return the gates that a missing policy opens: of the pull requests that it judged."""
+        if self._default is not None:
+            return ()
+        twin = await self._github.file(repo, POLICY_TWIN, ref)
+        where = {"ref": ref, "path": POLICY_PATH}
+        why = (
+            Message("gate_policy_renamed", **where, twin=POLICY_TWIN)
+            if twin
+            else Message("gate_policy_gone", **where)
+        )
+        return tuple(
+            GateDue(repo.id, pull.head_sha, pull.number, unknown=why)
+            for pull in await self._store.pulls.open(repo.id)
+            if ref in (pull.base_ref, repo.default_branch)
+        )

@@ -76,8 +76,24 @@ async def test_a_policy_that_was_there_is_asked_for_again_before_it_counts_as_go
     world.github.fault("404", "GET", "*/contents/*ascend-ci.yml", times=2)
     world.github.people.push_branch("maintainer", {"c": "1"})
     pull = world.open_pull(path="verl/b.py")
+    green = world.open_pull(path="docs/a.md")
     await world.settle()
-    assert gates(world, pull) == ["in_progress"]
+    assert gates(world, pull, green) == ["in_progress", "success"]
+    world.github.fault("404", "GET", "*/contents/*ascend-ci.yml", times=99)
+    for twin in ("", ".github/ascend-ci.yaml"):
+        world.github.people.push_branch("maintainer", {twin or "c": "2"})
+        await world.settle()
+        await world.pass_time(10)
+        assert gates(world, pull, green) == ["in_progress", "in_progress"]
+        said = str(world.gate(green.head_sha).summary)
+        assert "`main` has no `.github/ascend-ci.yml` any more" in said
+        assert ("rename `.github/ascend-ci.yaml`" in said) == bool(twin)
+        world.github.faults.clear()
+        world.github.people.push_branch("maintainer", {"d": twin or "3"})
+        await world.settle()
+        await world.sweep()
+        assert gates(world, pull, green) == ["in_progress", "success"]
+        world.github.fault("404", "GET", "*/contents/*ascend-ci.yml", times=99)
 
 
 async def test_pull_requests_whose_files_github_never_lists_hold_up_no_others(

@@ -180,6 +180,9 @@ REASONS = {
     "waits_paused": "{what} is paused by {by}{until}: {reason}",
     "drop_gone": "the pull request is gone",
     "drop_closed": "the pull request was closed",
+    "gate_policy_gone": "`{ref}` has no `{path}` any more: put it back, or no longer require this "
+    "check",
+    "gate_policy_renamed": "`{ref}` has no `{path}` any more: rename `{twin}`",
     "gate_unanswered": "GitHub does not say what has changed: {error}",
     "github_refuses": "GitHub refuses: {error}",
     "run_app_removed": "the app was removed from this repository",
