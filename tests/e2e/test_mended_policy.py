@@ -113,6 +113,7 @@ async def test_pull_requests_whose_files_github_never_lists_hold_up_no_others(
     assert limit.hits == 1
     assert gates(world, good) == ["in_progress"]
     world.github.deliveries.drop_if(lambda delivery: delivery.event == "pull_request")
+    world.github.fault("500", "GET", "/app/hook/deliveries*", times=1000)
     before = world.open_pull("stranger", "verl/before.py")
     lost = world.open_pull(path="verl/lost.py")
     after = world.open_pull("stranger", "verl/after.py")
