@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from bot.core.github.events import InstallationState
 from bot.core.github.grants import Grants
 from bot.core.model.ids import Sha
 from bot.core.model.people import Account
@@ -190,6 +191,9 @@ class GitHub(Protocol):
 
     async def installation_grants(self, repo: Repo) -> Grants:
         """Return the permissions and events that the repository's owner granted the app."""
+
+    async def installation_state(self, installation_id: int) -> InstallationState:
+        """Return what an installation is now."""
 
     async def deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:
         """List the app's deliveries since (GitHub keeps three days)."""

@@ -18,6 +18,14 @@ async def _get_app(call: Call) -> Answer:
     return Answer(app_json(call.state, call.state.the_app()))
 
 
+@ROUTES.on("GET", "/app/installations/{installation_id}", who="app")
+async def _get_installation(call: Call) -> Answer:
+    installation = call.state.installations.get(call.number("installation_id"))
+    if installation is None:
+        raise not_found()
+    return Answer(installation_json(call.state, installation))
+
+
 @ROUTES.on("POST", "/app/installations/{installation_id}/access_tokens", who="app")
 async def _create_token(call: Call) -> Answer:
     installation = call.state.installations.get(call.number("installation_id"))

@@ -78,13 +78,13 @@ async def save_installation(conn: DbConnection, changed: InstallationEvent) -> N
     A repository that was removed belongs to no installation: it does not come back with the
     others.
     """
-    ours = repos.c.installation_id == changed.installation_id
-    if changed.active is not None:
-        await conn.execute(update(repos).where(ours).values(active=changed.active))
     for named, active in ((changed.gone, False), (changed.back, True)):
         number = changed.installation_id if active else None
         change: dict[str, Any] = {"active": active, "installation_id": number}
         await conn.execute(update(repos).where(repos.c.id.in_(named)).values(change))
+    if changed.active is not None:
+        ours = repos.c.installation_id == changed.installation_id
+        await conn.execute(update(repos).where(ours).values(active=changed.active))
 
 
 async def open_runs_without_access(conn: DbConnection, changed: InstallationEvent) -> set[RunId]:

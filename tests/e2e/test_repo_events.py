@@ -155,7 +155,9 @@ async def test_a_renamed_repository_goes_on_and_a_push_makes_its_policy_count_at
 async def test_a_suspended_installation_ends_its_runs_and_is_not_called(world: World) -> None:
     pulls = [await begun(world, f"verl/{number}.py") for number in range(3)]
     (installation,) = world.github.state.installations.values()
-    world.github.deliveries.sent.clear()  # the installing came before the bot
+    # The installing came before the bot, so it is asked for again, after the suspension.
+    (installing,) = [one for one in world.github.deliveries.sent if one.event == "installation"]
+    world.github.deliveries.sent[:] = [installing]
     world.github.deliveries.hold()
     world.github.people.push(pulls[0], {"verl/0.py": "late"})
     late = world.github.deliveries.pending
@@ -170,6 +172,7 @@ async def test_a_suspended_installation_ends_its_runs_and_is_not_called(world: W
         await world.pass_time(61)
         await world.sweep()
     assert all(call.route.startswith("/app/") for call in world.github.calls.counted())
+    assert installing.guid in [one.guid for one in world.github.deliveries.sent if one.redelivery]
     health = await world.bot.parts.store.health.counts(world.clock.now())
     assert health.runs_by_state == {}
     world.github.suspend(installation, suspended=False)

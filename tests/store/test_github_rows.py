@@ -81,6 +81,10 @@ async def test_repositories_taken_from_an_installation_are_not_active(store: Sto
     assert await store.repos.active() == ()
     await commit(store, installation=InstallationEvent(70, back=(REPO.id,)))
     assert await store.repos.active() == (REPO,)
+    await commit(store, installation=InstallationEvent(70, active=False, back=(other.id,)))
+    assert await store.repos.active() == ()
+    await commit(store, installation=InstallationEvent(70, active=True))
+    assert await store.repos.active() == (other, REPO)
 
 
 @pytest.mark.both_databases

@@ -5,6 +5,7 @@ from dataclasses import replace
 from bot.adapters.github import decode
 from bot.adapters.github.api import Api, get
 from bot.adapters.github.channel import ORDINARY, Call
+from bot.core.github.events import InstallationState
 from bot.core.github.grants import Grants
 from bot.core.model.ids import Sha
 from bot.core.model.people import NOBODY, Account
@@ -104,6 +105,18 @@ class PeopleCalls(Api):
         """Return the permissions and events that the repository's owner granted the app."""
         call = get(repo, "installation", "/repos/{owner}/{repo}/installation")
         return await self._app.call(call, decode.grants)
+
+    async def installation_state(self, installation_id: int) -> InstallationState:
+        """Return what an installation is now."""
+        url = "/app/installations/{id}"
+        call = Call("installation", "GET", url, {"id": installation_id}, repeat=True)
+        try:
+            suspended_at = await self._app.call(call, lambda data: data["suspended_at"])
+        except Permanent as exc:
+            if exc.is_gone:
+                return InstallationState.GONE
+            raise
+        return InstallationState.SUSPENDED if suspended_at else InstallationState.ACTIVE
 
     async def app_account(self, repo: Repo) -> Account:
         """Return the account under which the app acts; asked for once."""

@@ -170,6 +170,14 @@ class RepositoryEvent:
     repo: Repo
 
 
+class InstallationState(StrEnum):
+    """What an installation is now, whatever its events said before."""
+
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    GONE = "gone"
+
+
 @dataclass(frozen=True, slots=True)
 class InstallationEvent:
     """The app was installed, suspended or removed, or given and taken repositories."""

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.adapters.github import GitHubClient
 from bot.adapters.github.auth import AppCredentials
+from bot.core.github.events import InstallationState
 from bot.ports.errors import Permanent, Transient
 from tests.adapters.github.support import (
     NOW,
@@ -178,3 +179,18 @@ async def test_a_token_that_was_replaced_meanwhile_is_kept(pem: str, clock: Hand
     first = await credentials.header()
     credentials.forget("Bearer older")
     assert await credentials.header() is first
+
+
+@pytest.mark.parametrize(
+    ("reply", "state"),
+    [
+        (Reply(body={"suspended_at": None}), InstallationState.ACTIVE),
+        (Reply(body={"suspended_at": "2026-01-01T00:00:00Z"}), InstallationState.SUSPENDED),
+        (Reply(404), InstallationState.GONE),
+    ],
+)
+async def test_an_installation_is_what_github_says_now(
+    client: GitHubClient, github: Scripted, reply: Reply, state: InstallationState
+) -> None:
+    github.on("GET", "/app/installations/70", reply)
+    assert await client.installation_state(70) is state
