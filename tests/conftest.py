@@ -37,7 +37,7 @@ def pytest_sessionstart() -> None:
 def pytest_collection_finish() -> None:
     """Look from now on, past all that was loaded.
 
-    Look seldom: a test leaves little, and looking took a fifth of the time of end-to-end tests.
+    Look seldom: a test leaves little, and looking takes 4 % or more of the end-to-end tests.
     """
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
