@@ -111,6 +111,9 @@ class RayJobReader:
         silent, opened = now - self._heard_at >= _REST_AFTER, now - self._opened_at >= _REST_OPEN
         if self._has_ended and silent and opened and self._patience is not None:
             self._patience.reschedule(0)
+            self._patience = (
+                None  # it can't be set again, and the stream may take its time to close
+            )
 
     async def _watch(self) -> None:
         """Read one watch until it ends or breaks."""
