@@ -255,6 +255,9 @@ async def test_jobs_that_ended_long_ago_are_forgotten_while_the_service_runs(
         for job in (old, new):
             await service.events(job)
             assert (await service.state(job))["ended_at"] is not None
+            written = tmp_path / "data" / "jobs" / job / "state.json"  # the last, after the events
+            while json.loads(written.read_bytes())["ended_at"] is None:  # noqa: ASYNC110  another process
+                await asyncio.sleep(0.01)
         os.utime(tmp_path / "data" / "jobs" / old / "events.ndjson", (0, 0))
         os.utime(tmp_path / "data" / "jobs" / living / "events.ndjson", (0, 0))
         await backend.prune()
