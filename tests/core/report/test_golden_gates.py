@@ -1,0 +1,112 @@
+"""Every kind of gate as it reads."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.core.messages import TABLES, Message
+from bot.core.model.ids import RunId
+from bot.core.model.runs import Outcome, State, StopReason
+from bot.core.model.views import GateView
+from bot.core.policy.levels import Level
+from bot.core.policy.models import Mode, Tier
+from bot.core.report.gate import gate_check
+from tests.core import views as s
+from tests.core.commands.commenting import offered
+from tests.core.report.goldens import golden, show_check
+
+AUTHOR = "the author may not start runs here"
+PROTECTED = (
+    "it changes `.github/x.yml`, which needs an author and a pusher who maintain this repository,"
+    " or an approval"
+)
+ONE = s.selection(s.chosen(), s.UNIT, s.HEAVY, s.OFF)
+GREEN = s.done(Outcome.SUCCESS, "The RayJob succeeded, as its stream says.")
+RED = s.done(Outcome.FAILURE, "The RayJob ended FAILED")
+
+GATES: dict[str, GateView] = {
+    "none": s.gate(s.selection(s.OFF, s.OFF)),
+    "none-optional": s.gate(s.selection(s.chosen(required=False), s.OFF)),
+    "looking": s.gate(),
+    "unknown": replace(s.gate(), unknown=Message("gate_unanswered", error="pull_files: 403 no")),
+    "approval": s.gate(
+        s.selection(s.chosen(), s.UNIT, s.HEAVY, trusted=False, trust_reason=AUTHOR)
+    ),
+    "approval-optional": s.gate(
+        s.selection(s.chosen(required=False), trusted=False, trust_reason=AUTHOR)
+    ),
+    "approval-protected": s.gate(
+        s.selection(s.chosen(), trusted=False, trust_reason=PROTECTED, approve=Level.MAINTAIN)
+    ),
+    "approval-run": s.gate(
+        s.selection(s.chosen(), trusted=False, trust_reason="", policy_ref=""),
+        runs=(s.run(state=State.NEEDS_APPROVAL),),
+        check_ids={},
+    ),
+    "approved": s.gate(
+        s.selection(s.chosen()),
+        runs=(s.run(state=State.NEEDS_APPROVAL),),
+        approvals=(s.APPROVAL,),
+    ),
+    "draft": s.gate(s.selection(s.chosen(), draft=True)),
+    "command": s.gate(
+        s.selection(s.chosen(auto=False, tier=Tier.HEAVY), s.chosen("b", auto=False))
+    ),
+    "dry-run": s.gate(s.selection(s.chosen(), s.UNIT, s.HEAVY, mode=Mode.DRY_RUN, trusted=False)),
+    "dry-run-nothing": s.gate(s.selection(s.OFF, mode=Mode.DRY_RUN)),
+    "policy": s.gate(
+        policy_errors=("line 3, suites.a.paths: `[` is not closed @bob", "line 9: unknown key"),
+    ),
+    "closed": s.gate(ONE, closed="superseded by 0a1b2c3"),
+    "running": s.gate(ONE, runs=(GREEN, s.other("npu-unit", s.QUEUED))),
+    "passed": s.gate(ONE, runs=(GREEN, s.other("npu-unit", GREEN))),
+    "passed-one": s.gate(s.selection(s.chosen()), runs=(GREEN,)),
+    "failed-one": s.gate(ONE, runs=(RED, s.other("npu-unit", GREEN))),
+    "failed-two": s.gate(
+        ONE, runs=(RED, s.other("npu-unit", RED)), pulls=(s.PULL, replace(s.PULL, number=7014))
+    ),
+    "failed-cancelled": s.gate(
+        s.selection(s.chosen()),
+        runs=(
+            s.done(
+                Outcome.CANCELLED,
+                "cancelled by carol",
+                stop_request=s.stop_request(StopReason.CANCEL, "carol"),
+            ),
+        ),
+    ),
+    "failed-cancelled-github": s.gate(
+        s.selection(s.chosen()), runs=(s.done(Outcome.CANCELLED, "cancelled on GitHub"),)
+    ),
+    "failed-broken": s.gate(
+        s.selection(s.chosen()), runs=(s.done(Outcome.BROKEN, "no runner took the job"),)
+    ),
+    "failed-no-outcome": s.gate(s.selection(s.chosen()), runs=(s.live(state=State.DONE),)),
+    "retried": s.gate(
+        s.selection(s.chosen()),
+        runs=(RED, replace(s.live(), attempt=2, id=RunId("01J6"))),
+    ),
+}
+
+
+def _texts(language: str) -> dict[str, str]:
+    ctx = replace(s.CTX, language=language)
+    return {name: show_check(gate_check(view, ctx, s.NOW)) for name, view in GATES.items()}
+
+
+@pytest.mark.parametrize("language", TABLES)
+def test_each_gate_reads_as_its_golden_file(language: str) -> None:
+    said, made = golden("gates", language, _texts(language))
+    assert made == said
+
+
+@pytest.mark.parametrize("language", TABLES)
+def test_each_command_of_a_gate_can_be_typed(language: str) -> None:
+    lines = [line for text in _texts(language).values() for line in offered(text)]
+    assert len(lines) > 20
+
+
+def test_no_gate_shouts_or_shows_pictures() -> None:
+    made = "".join(_texts("en").values())
+    assert "!" not in made
+    assert not [char for char in made if ord(char) > 0x2FFF]
