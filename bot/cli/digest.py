@@ -9,7 +9,7 @@ import click
 
 from bot.cli.inputs import FILE
 from bot.core.digest.digester import Digester
-from bot.core.digest.result import Digest
+from bot.core.digest.result import Digest, Found
 from bot.core.digest.signatures import load_signatures
 from bot.core.github.markdown import clean
 from bot.core.secrets.redaction import Redactor
@@ -93,7 +93,9 @@ def _print(digest: Digest) -> None:
     console = Console(soft_wrap=True, highlight=False)
     console.print(Text(clean(digest.title), style="bold"))
     if digest.root_cause_line is not None:
-        retry = "infrastructure, a retry may help" if digest.infra else "a retry would not help"
+        retry = "a retry may help" if digest.infra else "a retry would not help"
+        if digest.infra and digest.found is not Found.NOTHING:
+            retry = f"infrastructure, {retry}"
         console.print(Text(f"{digest.failure_class} ({retry})"))
         codes = f" [{', '.join(digest.codes)}]" if digest.codes else ""
         console.print(Text(f"\nline {digest.root_cause_line}: {clean(digest.cause)}{codes}\n"))
@@ -102,6 +104,8 @@ def _print(digest: Digest) -> None:
         console.print(Text(f"{number:>8}  {clean(line)}", style=style))
     for annotation in digest.annotations:
         console.print(Text(f"\n{clean(annotation.path)}:{annotation.line}", style="cyan"))
+    if digest.found is Found.NOTHING and digest.root_cause_line is not None:
+        console.print(Text("\nThe log stops without an error: its end may be lost."))
     if digest.hint:
         console.print(Text(f"\n{digest.hint}"))
     lines = f"{digest.lines} line" if digest.lines == 1 else f"{digest.lines} lines"

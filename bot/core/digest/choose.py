@@ -29,22 +29,6 @@ _QUIET = re.compile(  # the last line of `pytest -q`, and of unittest
     r"^\d+ passed(?:, \d+ (?:skipped|deselected|xpassed|xfailed|warnings?|rerun))* in [\d.:]+"
     r"|^OK(?: \(.{1,80}\))?$"
 )
-_STATUS_HINTS = {
-    "oom_host": "Killed without evidence why: out-of-memory killer, eviction, or a force kill.",
-    "code_failure": "The process died of a signal: native crash; run it with faulthandler.",
-    "environment": "The process could not run: shared memory, a missing or not executable tool.",
-    "timeout_hang": "The time limit ended it: look at the last step and its time.",
-    "config_error": "pytest found nothing to run: look at its arguments.",
-}
-_HINTS = {
-    "code_failure": "The code under test failed: the deepest frame of the repository is the place.",
-    "test_assertion": "A test's own assertion failed: compare the values.",
-    "dependency_install": "A package did not build: the compiler's first error says why.",
-    "environment": "The card was occupied before the job began: free it and retry.",
-    "timeout_hang": "Something did not answer in time: look for what stopped.",
-}
-_NO_HINT = "Nothing in the log says why."
-_SILENT_HINT = "Nothing in this log failed, it just stops: if the run failed, its end was lost."
 
 
 @dataclass(slots=True)
@@ -54,7 +38,6 @@ class Chosen:
     best: Verdict | None
     infra: bool
     all: list[Verdict]
-    hint: str = ""
 
 
 def choose_cause(reader: Reader, places: Places, last_line: int) -> Chosen:
@@ -75,18 +58,7 @@ def choose_cause(reader: Reader, places: Places, last_line: int) -> Chosen:
     best = best or _status(reader) or said or _silence(reader, last_line)
     if best is not None:
         refine(best, verdicts, reader, places)
-    return Chosen(best, _infra(best, alive, reader), alive, _hint(best))
-
-
-def _hint(best: Verdict | None) -> str:
-    if best is None:
-        return ""
-    if best.signature is not None and best.failure_class == best.signature.failure_class:
-        return best.signature.hint
-    if best.silent:
-        return _SILENT_HINT
-    table = _STATUS_HINTS if best.failure.kind is Kind.STATUS else _HINTS
-    return table.get(best.failure_class, _NO_HINT)
+    return Chosen(best, _infra(best, alive, reader), alive)
 
 
 def _merged(verdicts: list[Verdict]) -> list[Verdict]:

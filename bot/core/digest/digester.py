@@ -6,23 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.core.digest.choose import Chosen, choose_cause
+from bot.core.digest.ending import last_told, told_lines
 from bot.core.digest.evidence import Kind, Weight
 from bot.core.digest.excerpt import bounded, excerpt_of, folded, numbered, shortened
+from bot.core.digest.hints import hint_of
 from bot.core.digest.judge import Verdict, exception_name
 from bot.core.digest.places import Places, place_of, related
 from bot.core.digest.reader import Reader
-from bot.core.digest.result import Digest, Location, Progress
+from bot.core.digest.result import UNKNOWN, Digest, Found, Location, Progress
 from bot.core.digest.scan import Scanner
-from bot.core.digest.shapes import parse
 from bot.core.digest.signatures import Signatures
 from bot.core.secrets.redaction import RedactingStream, Redactor, StreamState
 
-_Raw = bytes
 _MAX_ANNOTATIONS = 20
 _MAX_CODES = 12
 _MAX_TITLE = 120
 _MAX_CAUSE = 500
-_MAX_TAIL = 300
 
 
 @dataclass(slots=True)
@@ -98,19 +97,16 @@ class Digester:
             scanner.flush()
             scanner.finish()
         reader: Any = scanner.sink
-        tail = tuple(self._line(raw) for raw in scanner.tail)
-        reader.last_text = next((text for text in reversed(tail) if text.strip()), "")
+        tail = told_lines(reader.step_end) or told_lines(scanner.tail)
+        reader.last_text = last_told(tail)
         return self._digest(
             reader, choose_cause(reader, self._places, scanner.lines), tail, scanner.lines
         )
 
-    @staticmethod
-    def _line(raw: _Raw) -> str:
-        return [line.text for line in parse(0, raw)][-1][:_MAX_TAIL]
-
     def _digest(self, reader: Reader, choice: Chosen, tail: tuple[str, ...], lines: int) -> Digest:
         best, progress = choice.best, reader.clock.progress()
         whole: Any = {"lines": lines, "bytes": self.bytes, "progress": progress, "tail": tail}
+        whole |= {"last": reader.last_text, "found": _found(best)}
         if best is None:
             return Digest(title="Nothing in this log failed", **whole)
         annotations = self._annotations(choice, best)
@@ -123,12 +119,12 @@ class Digester:
             codes=tuple(best.codes[:_MAX_CODES]),
             root_cause_line=best.no,
             cause=best.text[:_MAX_CAUSE],
-            title=_title(choice, best, annotations)[:_MAX_TITLE],
+            title=(_title(choice, best, annotations) or reader.last_text or best.text)[:_MAX_TITLE],
             excerpt=numbered(excerpt),
             excerpt_lines=excerpt,
             traceback=folded(best if best.failure.trace else told),
             annotations=annotations,
-            hint=choice.hint,
+            hint=hint_of(best, has_place=bool(annotations)),
             **whole,
         )
 
@@ -151,8 +147,18 @@ class Digester:
         return None
 
 
+def _found(best: Verdict | None) -> Found:
+    if best is None or best.silent:
+        return Found.NOTHING
+    if best.failure.kind is Kind.STATUS and best.failure_class == UNKNOWN:
+        return Found.EXIT_CODE
+    return Found.CAUSE
+
+
 def _title(choice: Chosen, best: Verdict, annotations: Sequence[Location]) -> str:
-    """Return the title: the failure, and its place if the change is at fault."""
+    """Return the failure, and its place if the change is at fault; "" for a bare exit code."""
+    if _found(best) is Found.EXIT_CODE:
+        return ""  # the last line of the job tells more
     short = best.signature.title if best.signature is not None else ""
     what = short or (annotations[0].message if annotations else best.text)
     name = exception_name(best.failure.links[best.link].text)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+from bot.core.digest.ending import STEP_LINES
 from bot.core.digest.evidence import MAX_TEXT, Board, Failure, Kind, Status, codes_in
 from bot.core.digest.progress import ProgressClock
 from bot.core.digest.pytests import ENDED, PytestReport, verdict
@@ -15,6 +16,7 @@ _FOLLOW = 12  # lines read after an important one: messages, codes, causes
 _FOLLOW_TRACE = 120
 _FOLLOW_REPORT = 400
 _MAX_SERVERS = 64
+_CONTEXT = 3  # lines before an important one
 _CONTEXT_BYTES = 800
 _MUCH, _REPEATS, _NOTHING = "much", "repeats", "nothing"  # the possible meanings of a line
 _MINOR = frozenset({Role.STATUS, Role.WRAPPER, Role.SECONDARY})
@@ -45,6 +47,7 @@ _SERVED = re.compile(r'"(?:GET|POST) (?!/health|/metrics|/ping)\S+ HTTP/[\d.]+" 
 _NOTHING_RAN = re.compile(r"^=+ (?:\d+ deselected|no tests ran)")
 _STATUS = "Status message: "  # Ray's client logs the end of a job as information
 _WELL = ("Cleaning up orphan processes", "[rayjob final] SUCCEEDED", "Complete job name")
+_EXITED = "Process completed with exit code"
 _INFO = frozenset({"INFO", "DEBUG"})
 
 
@@ -80,14 +83,15 @@ class Reader:
         self._told: set[bytes] = set()  # shapes of lines that only repeat a failure
         self._means = _MUCH  # the meaning of the current line
         self._fresh: list[Failure] = []  # failures whose next two lines are kept
-        self._before: Callable[[], list[tuple[int, bytes]]] = list
+        self.step_end: list[bytes] = []  # the last lines of the failing step
+        self._before: Callable[[int], list[tuple[int, bytes]]] = lambda _: []
 
     @property
     def spoke(self) -> bool:
         """Return True if the job printed anything of its own, judged by the watcher's lines."""
         return not self._watched or self._watched[1] - self._watched[0] + 1 > self._watched[2]
 
-    def follow(self, before: Callable[[], list[tuple[int, bytes]]]) -> None:
+    def follow(self, before: Callable[[int], list[tuple[int, bytes]]]) -> None:
         """Remember the function that returns the lines before the current one."""
         self._before = before
 
@@ -261,8 +265,8 @@ class Reader:
         for code, text in exit_codes(line.text):
             codes.append(text)
             self.board.status(Status(line.no, code, text[:MAX_TEXT], self.segment, line.wall))
-        if line.tag == "error" and self.failed_segment is None:
-            self.failed_segment = self.segment
+        if line.tag == "error":
+            self._fail_step(line)
         match = _CANN.match(line.text)
         if match and _is_cann(match):
             failure = self._failure(line, Kind.CANN, None)
@@ -276,6 +280,15 @@ class Reader:
             self._keep(self._failure(line, Kind.LINE, None), line)
         elif not codes and not line.tag:
             self._means = _NOTHING
+
+    def _fail_step(self, line: Line) -> None:
+        """Remember the failing step, and its end: up to its first error, or to its exit."""
+        if self.failed_segment is None:
+            self.failed_segment = self.segment
+        elif self.failed_segment != self.segment or not line.text.startswith(_EXITED):
+            return
+        before = [raw for _, raw in self._before(STEP_LINES)]
+        self.step_end = [*before, line.text.encode("utf-8", "replace")]
 
     def _signed(self, line: Line, signature: LogSign) -> None:
         if signature.clears is not None:
@@ -296,7 +309,7 @@ class Reader:
                 self._keep(self._failure(line, Kind.LINE, signature), line)
 
     def _kill(self, line: Line, signature: LogSign) -> None:
-        if any(_THROUGHPUT.search(raw) for _, raw in self._before()):
+        if any(_THROUGHPUT.search(raw) for _, raw in self._before(_CONTEXT)):
             self.clock.seen(line.no, line.wall)
         self.board.kill(self._failure(line, Kind.LINE, signature))
         self._claimant(line.no, 2)
@@ -312,7 +325,7 @@ class Reader:
             kind, line.stream, self.segment, signature=signature, wall=line.wall, level=line.level
         )
         failure.link.no, failure.link.text = line.no, line.text[:MAX_TEXT]
-        failure.before = [(no, raw[:_CONTEXT_BYTES]) for no, raw in self._before()[-2:]]
+        failure.before = [(no, raw[:_CONTEXT_BYTES]) for no, raw in self._before(_CONTEXT)[-2:]]
         failure.repeated, failure.weak = (
             line.repeated,
             line.level == "WARNING" or line.tag == "warning",

@@ -41,12 +41,21 @@ class Unread(StrEnum):
     SIZE = "size"
 
 
+class Found(StrEnum):
+    """What a digest knows of a failure."""
+
+    CAUSE = "cause"
+    EXIT_CODE = "exit_code"  # only that a command failed
+    NOTHING = "nothing"  # the log stops without an error, or ends well
+
+
 class Digest(msgspec.Struct, frozen=True, kw_only=True):
     """The one cause of a log, its class, and the few lines that a person needs.
 
     `root_cause_line` and the numbers in `excerpt_lines` count lines of the raw log from 1.
     `infra` means that a retry is worth its cost. `bytes` counts the whole log, `lines` the part
-    that was read: all of it if `unread` is None.
+    that was read: all of it if `unread` is None. `tail` holds the last lines that say something,
+    of the failed step if the log shows one; `last` is the last one that the job itself printed.
     """
 
     failure_class: str = msgspec.field(default=UNKNOWN, name="class")
@@ -64,6 +73,8 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
     progress: Progress | None = None
     tail: tuple[str, ...] = ()
+    last: str = ""
+    found: Found = Found.CAUSE
     unread: Unread | None = None
 
     def of_part(self, unread: Unread | None, all_bytes: int) -> Self:

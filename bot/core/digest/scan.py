@@ -10,7 +10,7 @@ from typing import Any, Protocol
 MAX_LINE = 128 * 1024  # of a longer line this much of its head and of its tail is kept
 _BATCH = 64 * 1024  # small chunks are joined up to this size
 _BEFORE = 3  # lines of context before an important one
-TAIL_LINES = 20
+TAIL_LINES = 40
 _KEPT_BYTES = 2_000  # of a line of the context or of the tail
 _NOWHERE = (b"", 0, 0)
 
@@ -20,8 +20,8 @@ class Sink(Protocol):
 
     until: int
 
-    def follow(self, before: Callable[[], list[tuple[int, bytes]]]) -> None:
-        """Accept a function that returns the lines before the current one."""
+    def follow(self, before: Callable[[int], list[tuple[int, bytes]]]) -> None:
+        """Accept a function that returns that many lines before the current one."""
 
     def read(self, no: int, raw: bytes) -> None:
         """Receive an important line."""
@@ -40,7 +40,6 @@ class Scanner:
         self._pending: list[bytes] = []
         self._pending_bytes = 0
         self._partial = Partial()
-        self._recent: deque[bytes] = deque(maxlen=_BEFORE)
         self._at = _NOWHERE
         sink.follow(self.before)
 
@@ -82,12 +81,10 @@ class Scanner:
         if line := self._partial.take():
             self._region(line + b"\n", 0, len(line) + 1)
 
-    def before(self) -> list[tuple[int, bytes]]:
-        """Return up to three lines before the current one, with their numbers."""
-        found = _backwards(*self._at, _BEFORE)
-        older = list(self._recent)
-        while len(found) < _BEFORE and older:
-            found.append(older.pop())
+    def before(self, most: int = _BEFORE) -> list[tuple[int, bytes]]:
+        """Return up to ``most`` lines before the current one, with their numbers."""
+        found = _backwards(*self._at, most)
+        found += list(self.tail)[::-1][: most - len(found)]
         return [(self.lines - 1 - i, line) for i, line in enumerate(found)][::-1]
 
     def _region(self, data: bytes, start: int, end: int) -> None:
@@ -121,9 +118,7 @@ class Scanner:
 
     def _keep(self, data: bytes, start: int, end: int) -> None:
         """Remember the last lines of a region, for context and for the tail."""
-        last = _backwards(data, start, end, TAIL_LINES)[::-1]
-        self.tail.extend(last)
-        self._recent.extend(last[-_BEFORE:])
+        self.tail.extend(_backwards(data, start, end, TAIL_LINES)[::-1])
 
 
 def _backwards(data: bytes, start: int, end: int, most: int) -> list[bytes]:

@@ -17,14 +17,14 @@ class Lines:
         self.until = 0
         self.read_lines: list[tuple[int, bytes]] = []
         self.befores: list[list[tuple[int, bytes]]] = []
-        self._before: Callable[[], list[tuple[int, bytes]]] = list
+        self._before: Callable[[int], list[tuple[int, bytes]]] = lambda _: []
 
-    def follow(self, before: Callable[[], list[tuple[int, bytes]]]) -> None:
+    def follow(self, before: Callable[[int], list[tuple[int, bytes]]]) -> None:
         self._before = before
 
     def read(self, no: int, raw: bytes) -> None:
         self.read_lines.append((no, raw))
-        self.befores.append(self._before())
+        self.befores.append(self._before(3))
         if raw.startswith(b"want "):
             self.until = no + int(raw[5:6])
 
@@ -85,9 +85,9 @@ def test_lines_before_reach_back_over_a_flush() -> None:
     assert sink.befores == [[(2, b"2"), (3, b"3"), (4, b"4")]]
 
 
-def test_the_tail_keeps_the_last_twenty_lines() -> None:
+def test_the_tail_keeps_the_last_forty_lines() -> None:
     scanner, _ = scan(b"".join(b"%d\n" % i for i in range(50)))
-    assert list(scanner.tail) == [b"%d" % i for i in range(30, 50)]
+    assert list(scanner.tail) == [b"%d" % i for i in range(10, 50)]
 
 
 def test_an_overlong_line_keeps_head_and_tail() -> None:
