@@ -8,6 +8,7 @@ in while somebody holds a thousand connections open.
 import asyncio
 import ctypes
 import errno
+import logging
 import resource
 import socket
 import sys
@@ -18,6 +19,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import Any, cast
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 HEAD_S = 10.0  # GitHub gives a webhook up after 10 s
 BODY_S = 10.0
@@ -154,6 +156,7 @@ class Door:
         self.limits = limits
         self._say = Sparing(say)
         self._say_exhausted = Sparing(say)
+        self._say_malformed = Sparing(say)
         self._peers: dict[str, dict[Connection, None]] = {}  # in the order of their coming
         self._by_transport: dict[Any, Connection] = {}
         self._held = 0
@@ -295,6 +298,17 @@ class Door:
             self.left(one)
             one.close()
 
+    def is_news(self, record: logging.LogRecord) -> bool:
+        """Return False for a line of aiohttp about a request that it can't read: it says so here.
+
+        Anybody can send a million of them, each of which would be a traceback.
+        """
+        error = record.exc_info[1] if record.exc_info else None
+        if not isinstance(error, HttpProcessingError):
+            return True
+        self._say_malformed("a request can't be read", why=type(error).__name__)
+        return False
+
 
 DOOR: web.AppKey[Door] = web.AppKey("door", Door)
 
@@ -308,9 +322,12 @@ class GuardedRunner(web.AppRunner):
 
     def __init__(self, app: web.Application, **more: Any) -> None:
         more |= {"keepalive_timeout": KEEP_S, "lingering_time": LINGER_S}
-        more |= {"auto_decompress": False}
-        super().__init__(app, access_log=None, **more)
         self._door = app[DOOR]
+        logger = logging.Logger("bot.door")  # of this service alone: it has a filter
+        logger.parent = logging.getLogger()
+        logger.addFilter(self._door.is_news)
+        more |= {"auto_decompress": False, "logger": logger}
+        super().__init__(app, access_log=None, **more)
 
     async def setup(self) -> None:
         """Make it ready; the loop tells the door when descriptors are used up."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import gzip
 import logging
@@ -237,6 +238,30 @@ async def test_a_lack_of_descriptors_is_said_once_and_idle_connections_go(
         assert caplog.records == []
         loop.call_exception_handler({"message": "something else"})
         assert "something else" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n",
+        b"GET / HTTP/1.1\r\nA: " + b"a" * 9000,
+        b"GET /" + b"a" * 9000,
+        b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        b"\x16\x03\x01\0\0",
+    ],
+    ids=["many headers", "a long header", "a long path", "a wrong length", "TLS"],
+)
+async def test_requests_that_cant_be_read_do_not_fill_the_log(
+    sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened() as service:
+        for _ in range(10):
+            reader, _ = await service.connect(sent)
+            with contextlib.suppress(ConnectionError):  # the rest of what was sent is not read
+                await reader.read()
+        assert caplog.text == ""
+        assert len(service.said) <= 1
+        assert await service.get() == b"200"
 
 
 def test_what_is_left_unsaid_is_counted() -> None:
