@@ -8,8 +8,6 @@ import asyncio
 import fcntl
 import logging
 import os
-import re
-import secrets
 import shutil
 import time
 from abc import ABC, abstractmethod
@@ -23,7 +21,7 @@ import msgspec
 from bot.submitter.backend import JobState, JobView, Limits
 from bot.submitter.event_file import END_WORDS, utc_now, write_atomically
 from bot.submitter.patches import DEADLINE_PATH, accepted, value_at
-from bot.submitter.request import JobRequest, RefusedError
+from bot.submitter.request import JobRequest, RefusedError, new_id
 from bot.submitter.watches import Watches, whole_end
 
 log = logging.getLogger(__name__)
@@ -143,8 +141,16 @@ class Backend(ABC, Generic[RecordT]):
         """Return the fields that only this backend's record has."""
 
     @abstractmethod
-    def _begin(self, job: Job[RecordT]) -> None:
-        """Start a stored job."""
+    def _begin(self, job: Job[RecordT], request: JobRequest) -> None:
+        """Start a stored job that was just asked for."""
+
+    def _kept(self, request: JobRequest) -> JobRequest:
+        """Return the part of a request that is stored."""
+        return request
+
+    def _is_of(self, record: RecordT, request: JobRequest) -> bool:
+        """Return True if a stored job was asked for by such a request."""
+        return record.request == request
 
     async def problem(self) -> str | None:
         """Return why new jobs can't run at present; `None` if they can."""
@@ -166,7 +172,7 @@ class Backend(ABC, Generic[RecordT]):
             if len(self._live()) >= self._limits.live_jobs:
                 raise RefusedError(429, f"{self._limits.live_jobs} jobs are alive already")
             job = await self._add(self._record(request, key, repository_id))
-            self._begin(job)
+            self._begin(job, request)
             log.info("job accepted: %s", job.record.job_id)
             return job.record.job_id, True
 
@@ -223,10 +229,13 @@ class Backend(ABC, Generic[RecordT]):
         for job in list(self._jobs.values()):
             age = await asyncio.to_thread(_days_since_end, job.folder) if job.end else 0.0
             if age > self._limits.keep_days:
-                del self._jobs[job.record.job_id]
-                if (key := _key_of(job.record)) is not None:
-                    del self._keys[key]
-                await asyncio.to_thread(shutil.rmtree, job.folder)
+                await self._remove(job)
+
+    async def _remove(self, job: Job[RecordT]) -> None:
+        del self._jobs[job.record.job_id]
+        if (key := _key_of(job.record)) is not None:
+            del self._keys[key]
+        await asyncio.to_thread(shutil.rmtree, job.folder)
 
     def _lock(self) -> None:
         self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -271,7 +280,7 @@ class Backend(ABC, Generic[RecordT]):
             job_id=job_id,
             key=key,
             created_at=utc_now(),
-            request=request,
+            request=self._kept(request),
             repository_id=repository_id,
             note=accepted(request.template_patches, self.used),
             deadline_s=value_at(DEADLINE_PATH, request.template_patches),
@@ -282,7 +291,7 @@ class Backend(ABC, Generic[RecordT]):
 
     def _same(self, job: Job[RecordT], request: JobRequest) -> str:
         """Return the job that a key has started; refuse the key for another body."""
-        if request != job.record.request:
+        if not self._is_of(job.record, request):
             reason = f"this Idempotency-Key started {job.record.job_id} with another body"
             raise RefusedError(422, reason)
         return job.record.job_id
@@ -331,13 +340,6 @@ def _key_of(record: Record) -> _Key | None:
     if record.key is None:
         return None
     return _key(record.request, record.repository_id, record.key)
-
-
-def new_id(request: JobRequest) -> str:
-    """Return a new job id that contains its run."""
-    parts = ["rj", request.github_run_id, request.github_run_attempt, request.name_suffix]
-    name = "-".join(part for part in parts if part).lower()
-    return f"{re.sub(r'[^a-z0-9]+', '-', name)[:80]}-{secrets.token_hex(4)}"
 
 
 def words(request: JobRequest) -> list[str]:

@@ -1,14 +1,17 @@
 """The `local` backend: a job is a process group on this machine with its own supervisor.
 
-Everything important is in files, one folder for each job (see `supervise`). So the service may be
-killed at any moment. After a restart it reads the folders, and starts a supervisor for each job
-without an end.
+Everything important but the environment of a job is in files, one folder for each job (see
+`supervise`). So the service may be killed at any moment. After a restart it reads the folders, and
+starts a supervisor for each job without an end. An environment may hold secrets, and other jobs can
+read the files: it goes to the supervisor by an inherited descriptor.
 """
 
 import asyncio
 import contextlib
 import ctypes
 import fcntl
+import hashlib
+import json
 import logging
 import os
 import sys
@@ -17,10 +20,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bot.submitter.backend import JobState, Limits
 from bot.submitter.jobs import Backend, Job, Record, environment, words
 from bot.submitter.patches import DEADLINE_PATH
 from bot.submitter.request import JobRequest, RefusedError
+from bot.submitter.supervise import ENV_FD
 
 log = logging.getLogger(__name__)
 
@@ -49,8 +55,11 @@ class Supervisors:
     def __init__(self) -> None:
         self._pids: dict[Path, int] = {}
 
-    def start(self, folder: Path) -> None:
-        """Start a supervisor in its own session; no pipe connects it to this process."""
+    def start(self, folder: Path, env: Mapping[str, str] | None) -> None:
+        """Start a supervisor in its own session; no pipe connects it to this process.
+
+        `env` is what the job gets, `None` if it has begun before.
+        """
         argv = [sys.executable, "-I", "-S", "-c", START, str(ROOT), str(folder)]
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         actions: list[Any] = [
@@ -58,10 +67,17 @@ class Supervisors:
             (os.POSIX_SPAWN_OPEN, 1, str(folder / "supervisor.log"), flags, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
-        environ = {"LANG": "C.UTF-8"}
-        self._pids[folder] = os.posix_spawn(
-            sys.executable, argv, environ, file_actions=actions, setsid=True
-        )
+        handed = os.memfd_create("environment")
+        try:
+            with os.fdopen(os.dup(handed), "wb") as file:
+                file.write(json.dumps(env).encode())
+            actions.append((os.POSIX_SPAWN_DUP2, handed, ENV_FD))
+            environ = {"LANG": "C.UTF-8"}
+            self._pids[folder] = os.posix_spawn(
+                sys.executable, argv, environ, file_actions=actions, setsid=True
+            )
+        finally:
+            os.close(handed)
 
     def reap(self) -> None:
         """Forget the supervisors that have ended."""
@@ -88,9 +104,9 @@ class LocalRecord(Record, frozen=True, kw_only=True):
     """The record of a local job, with the fields that its supervisor needs."""
 
     argv: list[str]
-    env: dict[str, str]
     cwd: str
     grace_s: float
+    env_sha256: str = ""  # of the variables in the request, which are not kept
     uid: int | None = None  # the job's own user; None: that of the service
 
 
@@ -119,6 +135,7 @@ class LocalBackend(Backend[LocalRecord]):
         self._uids = deque(uids)  # the one used longest ago is the first
         self._supervisors = Supervisors()
         self._watchdog: asyncio.Task[None] | None = None
+        self._envs: dict[str, dict[str, str]] = {}  # of jobs that have not begun, by their id
 
     async def start(self) -> None:
         """Read the jobs of the previous process, and continue those without an end."""
@@ -127,7 +144,7 @@ class LocalBackend(Backend[LocalRecord]):
         for folder in (self._root.parent, self._root) if self._uids else ():
             folder.chmod(0o711)  # jobs pass through to their own folder, and can list nothing
         for job in self._live():
-            await self._settle(job)
+            await (self._remove(job) if self._lost_its_env(job) else self._settle(job))
         self._watchdog = asyncio.create_task(self._watch_supervisors())
 
     async def close(self, *, stop_jobs: bool) -> None:
@@ -160,9 +177,27 @@ class LocalBackend(Backend[LocalRecord]):
             self._supervisors.reap()
             was_alive = self._supervisors.is_alive(job.folder)
             await job.view()  # after is_alive: a supervisor writes the end before it exits
+            if _has_begun(job):
+                self._envs.pop(job.record.job_id, None)
             if job.end is None and not was_alive and not self._supervisors.is_alive(job.folder):
-                self._supervisors.start(job.folder)
+                self._start(job)
         return job.end
+
+    def _lost_its_env(self, job: Job[LocalRecord]) -> bool:
+        """Return True for a job that the service died before it began: nobody was told its id.
+
+        Whoever submits it again gets a new one.
+        """
+        if _has_begun(job) or self._supervisors.is_alive(job.folder):
+            return False
+        return job.record.env_sha256 != _env_digest(job.record.job_id, {})
+
+    def _start(self, job: Job[LocalRecord]) -> None:
+        """Start a supervisor; with the environment, unless the job has begun before."""
+        env = self._envs.get(job.record.job_id)
+        if env is None and not _has_begun(job):  # it was asked for with no variables
+            env = self._job_env(job.record.request, job.record)
+        self._supervisors.start(job.folder, env)
 
     async def _watch_supervisors(self) -> None:
         while True:
@@ -174,23 +209,31 @@ class LocalBackend(Backend[LocalRecord]):
                 log.exception("watchdog failed, goes on")
             await asyncio.sleep(WATCHDOG_S)
 
-    def _begin(self, job: Job[LocalRecord]) -> None:
+    def _kept(self, request: JobRequest) -> JobRequest:
+        return msgspec.structs.replace(request, env={})
+
+    def _is_of(self, record: LocalRecord, request: JobRequest) -> bool:
+        same_env = record.env_sha256 == _env_digest(record.job_id, request.env)
+        return same_env and record.request == self._kept(request)
+
+    def _begin(self, job: Job[LocalRecord], request: JobRequest) -> None:
+        self._envs[job.record.job_id] = self._job_env(request, job.record)
         if job.record.uid is not None:
             job.folder.chmod(0o711)
             os.chown(job.folder / "work", job.record.uid, job.record.uid)
-        self._supervisors.start(job.folder)
+        self._start(job)
 
     def _own_fields(self, request: JobRequest, job_id: str) -> dict[str, Any]:
-        work = str(self._root / job_id / "work")
-        uid = self._free_uid()
-        own = {} if uid is None else {"HOME": work, "TMPDIR": work}
         return {
             "argv": words(request),
-            "env": self._job_env(request, job_id) | own,
-            "cwd": str(self._workdir or work),
+            "cwd": str(self._workdir or self._work(job_id)),
             "grace_s": self._limits.grace_s,
-            "uid": uid,
+            "uid": self._free_uid(),
+            "env_sha256": _env_digest(job_id, request.env),
         }
+
+    def _work(self, job_id: str) -> Path:
+        return self._root / job_id / "work"
 
     def _free_uid(self) -> int | None:
         """Return a user that no living job has; `None` if jobs run as the service's user."""
@@ -203,11 +246,23 @@ class LocalBackend(Backend[LocalRecord]):
             raise RefusedError(429, f"{len(self._uids)} jobs are alive already, one for each user")
         return None
 
-    def _job_env(self, request: JobRequest, job_id: str) -> dict[str, str]:
+    def _job_env(self, request: JobRequest, record: LocalRecord) -> dict[str, str]:
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         # RAYJOB_ID comes last: the processes that a job leaves behind are found by it.
-        own = {**environment(request), **self._environ, **request.env, "RAYJOB_ID": job_id}
-        return {**inherited, **own}
+        own = {**environment(request), **self._environ, **request.env, "RAYJOB_ID": record.job_id}
+        work = str(self._work(record.job_id))
+        home = {} if record.uid is None else {"HOME": work, "TMPDIR": work}
+        return {**inherited, **own, **home}
+
+
+def _has_begun(job: Job[LocalRecord]) -> bool:
+    """Return True if a supervisor has written of the job: it had the environment."""
+    return (job.folder / "events.ndjson").stat().st_size > 0
+
+
+def _env_digest(job_id: str, env: Mapping[str, str]) -> str:
+    """Return what tells variables from others without telling them."""
+    return hashlib.sha256(json.dumps([job_id, sorted(env.items())]).encode()).hexdigest()
 
 
 def _hide_memory() -> None:

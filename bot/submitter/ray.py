@@ -56,7 +56,7 @@ class RayBackend(Backend[RayRecord]):
         for job in self._live():
             await job.view()
             if job.end is None:
-                self._begin(job)
+                self._begin(job, job.record.request)
 
     async def close(self, *, stop_jobs: bool) -> None:
         """End watches and stop following; stop the jobs if asked."""
@@ -91,7 +91,7 @@ class RayBackend(Backend[RayRecord]):
             await asyncio.wait(tasks, timeout=STOP_S * self._pace)
         return [job.record.job_id for job in jobs if job.end is None]
 
-    def _begin(self, job: Job[RayRecord]) -> None:
+    def _begin(self, job: Job[RayRecord], _request: JobRequest) -> None:
         """Follow a job: its follower submits it, even if the cluster comes back late."""
         job_id = job.record.job_id
         follower = self._followers[job_id] = RayFollower(self._api, job, self._pace)

@@ -1,6 +1,7 @@
 """The body of `POST /api/v1/rayjobs`: decode it strictly, and name the error."""
 
 import re
+import secrets
 from typing import Any
 
 import msgspec
@@ -67,6 +68,13 @@ def decode_request(body: bytes | bytearray) -> JobRequest:
     if flaw:
         raise RefusedError(400, flaw)
     return request
+
+
+def new_id(request: JobRequest) -> str:
+    """Return a new job id that contains its run."""
+    parts = ["rj", request.github_run_id, request.github_run_attempt, request.name_suffix]
+    name = "-".join(part for part in parts if part).lower()
+    return f"{re.sub(r'[^a-z0-9]+', '-', name)[:80]}-{secrets.token_hex(4)}"
 
 
 def _flaw(request: JobRequest) -> str | None:

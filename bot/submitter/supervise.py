@@ -5,7 +5,8 @@ and gets its exit code (`local` starts it for a JOB_DIR). It is safe to start it
 one finds the lock held and exits. If the first supervisor has died, the next one ends the rest of
 the job and writes the missing end. Files in JOB_DIR: `job.json` (what to run), `events.ndjson`
 (every event), `state.json` (the latest status), `lock` (held by the supervisor), `stop` (exists
-once a stop was asked for).
+once a stop was asked for). The job's environment comes by the descriptor `ENV_FD`: other jobs can
+read the files.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ from typing import Any
 
 from bot.submitter.event_file import CHUNK_BYTES, JobFiles, Lines
 
+ENV_FD = 3  # inherited: a file without a name
 DRAIN_S = 1.0  # the time to read output after the job and its strays have ended
 FULL_S = 1.0  # the pause before a write that a full disk refused is repeated
 STOP_POLL_S = 0.2  # to look for `stop`: a file reaches the right process, a pid may not
@@ -74,9 +76,10 @@ def _kill_all_of(uid: int) -> None:
 class Supervisor:
     """Starts a job's process group and stays until its end is written."""
 
-    def __init__(self, folder: Path, wake_fd: int) -> None:
+    def __init__(self, folder: Path, wake_fd: int, env: dict[str, str] | None) -> None:
         self._folder = folder
         self._wake_fd = wake_fd
+        self._env = env
         self._job: dict[str, Any] = json.loads((folder / "job.json").read_bytes())
         self._files = JobFiles(folder, self._job["max_log_bytes"])
         self._events = self._files.events
@@ -104,11 +107,14 @@ class Supervisor:
         if (self._folder / "stop").exists():
             self._finish("STOPPED", "stopped before it started")
             return
+        if self._env is None:
+            self._finish("FAILED", "its environment was lost before it started")
+            return
         self._status("PENDING", "starting", "PENDING", "Initializing")
         try:
             process = subprocess.Popen(  # noqa: S603 - running the given script is the purpose
                 self._job["argv"],
-                env=self._job["env"],
+                env=self._env,
                 cwd=self._job["cwd"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -251,11 +257,14 @@ def _catch_signals() -> int:
 def main(path: str) -> int:
     """Supervise the job in a folder; return 0 if another process already does."""
     folder = Path(path)
+    with os.fdopen(ENV_FD, "rb") as handed:
+        handed.seek(0)
+        env = json.load(handed)
     wake_fd = _catch_signals()
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return 0
-    Supervisor(folder, wake_fd).run()
+    Supervisor(folder, wake_fd, env).run()
     return 0

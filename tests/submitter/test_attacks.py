@@ -218,6 +218,14 @@ async def test_a_predictable_key_is_not_taken_beforehand_by_another_run(proving:
     assert BODY["github_run_id"] == "77"
 
 
+async def test_the_environment_of_a_job_stands_in_no_file(service: Service, tmp_path: Path) -> None:
+    job = await service.post("echo ${#SECRET}; sleep 60", env={"SECRET": "of-the-neighbour"})
+    await service.until_line(job, "16")
+    found = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {"job.json", "state.json"} <= {path.name for path in found}
+    assert [path for path in found if b"of-the-neighbour" in path.read_bytes()] == []
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may run jobs as other users")
 async def test_a_job_of_its_own_user_reads_nothing_of_its_neighbours_nor_of_the_service(
     http: aiohttp.ClientSession,

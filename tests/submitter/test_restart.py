@@ -8,7 +8,7 @@ import os
 import signal
 from pathlib import Path
 
-from tests.submitter.conftest import Process, lines, pids_with
+from tests.submitter.conftest import Process, Service, lines, pids_with
 
 SLOW = "echo on; until [ -e {gate} ]; do sleep .05; done; seq 1 500; exit 5"
 
@@ -95,19 +95,38 @@ async def test_a_killed_supervisor_ends_its_job_as_failed_and_leaves_nothing(
     assert service.sleepers() == []
 
 
+async def died_before_it_began(process: Process, job: str) -> Service:
+    """Kill the service, make a job as if it had never started, and start the service again."""
+    await process.end(signal.SIGKILL)
+    await no_supervisor(process.folder)
+    folder = process.folder / "data" / "jobs" / job
+    (folder / "events.ndjson").write_bytes(b"")
+    (folder / "state.json").unlink()
+    return await process.start()
+
+
 async def test_a_job_written_down_but_never_started_starts_after_the_restart(
     process: Process,
 ) -> None:
     service = await process.start()
     job = await service.post("echo ran")
     await service.events(job)
-    await process.end(signal.SIGKILL)
-    await no_supervisor(process.folder)
-    folder = process.folder / "data" / "jobs" / job
-    (folder / "events.ndjson").write_bytes(b"")
-    (folder / "state.json").unlink()
-    service = await process.start()
+    service = await died_before_it_began(process, job)
     assert lines(await service.events(job)) == ["ran"]
+
+
+async def test_a_job_whose_environment_was_lost_before_it_started_is_new_when_it_comes_again(
+    process: Process,
+) -> None:
+    service = await process.start()
+    body = service.body("echo $SECRET", env={"SECRET": "of-the-job"})
+    _, first = await service.try_post(body, key="k")
+    await service.events(first["job_id"])
+    assert (await service.try_post({**body, "env": {"SECRET": "other"}}, key="k"))[0] == 422
+    service = await died_before_it_began(process, first["job_id"])
+    status, second = await service.try_post(body, key="k")
+    assert (status, second["job_id"] != first["job_id"]) == (201, True)
+    assert lines(await service.events(second["job_id"])) == ["of-the-job"]
 
 
 async def test_a_line_torn_by_a_crash_is_dropped_and_the_numbers_go_on(process: Process) -> None:
