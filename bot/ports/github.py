@@ -195,6 +195,9 @@ class GitHub(Protocol):
     async def installation_state(self, installation_id: int) -> InstallationState:
         """Return what an installation is now."""
 
+    async def installation_of(self, repo: Repo) -> int | None:
+        """Return the installation that has a repository now; None: the app may not call it."""
+
     async def deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:
         """List the app's deliveries since (GitHub keeps three days)."""
 

@@ -51,6 +51,7 @@ class Installation:
     account: User
     created_at: datetime
     suspended: bool = False
+    without: set[int] = field(default_factory=set)  # repositories that were taken out
 
 
 @dataclass(slots=True)
@@ -382,7 +383,7 @@ class State:
     def installation_for(self, repo: Repo) -> Installation | None:
         """Return the app's installation on a repository's owner."""
         found = (one for one in self.installations.values() if one.account is repo.owner)
-        return next(found, None)
+        return next((one for one in found if repo.id not in one.without), None)
 
     def seen(self, past: list[tuple[datetime, dict[str, Any]]]) -> dict[str, Any] | None:
         """Return an object as lists show it: as it was `lag_s` ago, `None` if not there yet."""

@@ -152,6 +152,12 @@ async def test_a_renamed_repository_goes_on_and_a_push_makes_its_policy_count_at
     assert len(runs_of(world, await begun(world, "src/c.py"))) == 1
 
 
+def only_as_app(world: World) -> bool:
+    """Return True if only the app itself has called, not an installation of it."""
+    routes = {call.route for call in world.github.calls.counted()}
+    return all(route.startswith("/app/") or route.endswith("/installation") for route in routes)
+
+
 async def test_a_suspended_installation_ends_its_runs_and_is_not_called(world: World) -> None:
     pulls = [await begun(world, f"verl/{number}.py") for number in range(3)]
     (installation,) = world.github.state.installations.values()
@@ -171,7 +177,7 @@ async def test_a_suspended_installation_ends_its_runs_and_is_not_called(world: W
     for _ in range(3):
         await world.pass_time(61)
         await world.sweep()
-    assert all(call.route.startswith("/app/") for call in world.github.calls.counted())
+    assert only_as_app(world)
     assert installing.guid in [one.guid for one in world.github.deliveries.sent if one.redelivery]
     health = await world.bot.parts.store.health.counts(world.clock.now())
     assert health.runs_by_state == {}
@@ -189,6 +195,7 @@ def removed(world: World, *numbers: int) -> None:
     """Take repositories out of the installation."""
     state = world.github.state
     (installation,) = state.installations.values()
+    installation.without |= set(numbers)
     repo: Any = {"node_id": "R_x", "name": "x", "full_name": "octo/x", "private": False}
     body: dict[str, Any] = {
         "action": "removed",
@@ -212,9 +219,22 @@ async def test_a_repository_taken_out_ends_its_runs_and_stays_out(world: World) 
     world.github.calls.clear()
     await world.pass_time(3601)
     await world.sweep()
-    assert all(call.route.startswith("/app/") for call in world.github.calls.counted())
+    assert only_as_app(world)
     health = await world.bot.parts.store.health.counts(world.clock.now())
     assert health.runs_by_state == {}
+
+
+async def test_a_removal_that_comes_again_after_its_repository_is_back_stops_nothing(
+    world: World,
+) -> None:
+    await begun(world, "verl/a.py")
+    (installation,) = world.github.state.installations.values()
+    removed(world, world.github.state.repo().id)
+    installation.without.clear()  # it is given again, before that is told or after
+    await world.settle()
+    health = await world.bot.parts.store.health.counts(world.clock.now())
+    assert health.runs_by_state != {}
+    assert len(runs_of(world, await begun(world, "verl/b.py"))) == 1
 
 
 async def test_reports_refused_before_the_word_of_a_suspension_are_shown_after_it(

@@ -118,6 +118,16 @@ class PeopleCalls(Api):
             raise
         return InstallationState.SUSPENDED if suspended_at else InstallationState.ACTIVE
 
+    async def installation_of(self, repo: Repo) -> int | None:
+        """Return the installation that has a repository now; None if there is none."""
+        call = get(repo, "installation", "/repos/{owner}/{repo}/installation")
+        try:
+            return await self._app.call(call, lambda data: int(data["id"]))
+        except Permanent as exc:
+            if exc.is_gone:
+                return None
+            raise
+
     async def app_account(self, repo: Repo) -> Account:
         """Return the account under which the app acts; asked for once."""
         if self._account is None:

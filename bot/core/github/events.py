@@ -186,6 +186,7 @@ class InstallationEvent:
     active: bool | None = None  # whether any may be called; None: only those below change
     gone: tuple[RepoId, ...] = ()
     back: tuple[RepoId, ...] = ()
+    deleted: bool = False  # what is gone never comes back
 
 
 Event = (

@@ -314,7 +314,7 @@ def _merge_group(payload: Payload, _app_id: int | None) -> Event | Ignored:
 def _repository(payload: Payload, _app_id: int | None) -> Event | Ignored:
     repo = _repo(payload)
     if _text(payload, "action") == "deleted":
-        return e.InstallationEvent(repo.installation_id or 0, gone=(repo.id,))
+        return e.InstallationEvent(repo.installation_id or 0, gone=(repo.id,), deleted=True)
     return e.RepositoryEvent(repo)
 
 

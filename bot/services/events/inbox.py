@@ -131,6 +131,6 @@ class Inbox(Service):
             case e.WorkflowJobEvent():
                 return await handlers.workflow_runs.job_changed(event)
             case e.RepositoryEvent() | e.InstallationEvent():
-                return await plan_installation(self._github, event)
+                return await plan_installation(self._github, self._store, event)
             case _:
                 assert_never(event)
