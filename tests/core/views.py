@@ -227,7 +227,7 @@ def gate(*selections: StoredSelection, runs: tuple[Run, ...] = (), **changes: An
         runs=runs,
         check_ids={"01J5": 4711},
         approvals=(),
-        closed=quote(""),
+        closed=quote(changes.pop("closed", "")),
     )
     return replace(made, **changes)
 

@@ -9,6 +9,8 @@ from bot.sim.model import Pull
 from tests.e2e.people import replay
 from tests.e2e.world import POLICY, World
 
+MISTAKES = "2 policy errors, the first: main, line 1: runners: runners is required"
+UNANSWERED = "Waiting for GitHub: it did not say what this change needs"
 PLAIN = POLICY.replace("rayjob: true", "rayjob: false").replace("slots: 2", "slots: 4")
 
 
@@ -60,7 +62,7 @@ async def test_a_group_takes_the_results_of_its_very_files_over_and_else_runs_it
     group = people.merge_group(pull, "writer")
     await queue.settle()
     sha = group["head_sha"]
-    title = f"Same tree as {pull.head_sha[:7]}: 2 suites passed there"
+    title = f"Same files as {pull.head_sha[:7]}: 2 suites passed there"
     assert seen(queue, sha) == ("success", title)
     assert "passed on `" in (queue.gate(sha).summary or "")
     assert len(queue.github.runs()) == before
@@ -71,7 +73,7 @@ async def test_a_group_takes_the_results_of_its_very_files_over_and_else_runs_it
     group = people.merge_group(pull, "writer")
     await queue.settle()
     sha = group["head_sha"]
-    assert seen(queue, sha) == (None, "1 of 2 suites passed, 1 not finished")
+    assert seen(queue, sha) == (None, "Queued: multinode, 1 passed")
     assert queue.github.check("Ascend / unit", sha) is None
     await end_all(queue, "success")
     assert seen(queue, sha) == ("success", "2 suites passed")
@@ -137,7 +139,7 @@ async def one_given_up_in_mid_run_before_another(queue: World, pull: Pull) -> No
     await queue.pass_time(10)
     assert queue.check("unit", sha).conclusion == "cancelled"
     assert seen(queue, sha) == ("cancelled", "The pull request left the merge queue")
-    assert "Nothing runs for this merge group any more." in (queue.gate(sha).summary or "")
+    assert "Nothing more runs for this merge group." in (queue.gate(sha).summary or "")
     await queue.pass_time(120)
     before = len(queue.github.runs())
     queue.github.people.rerun_check(queue.check("unit", sha).id, "writer")
@@ -152,7 +154,7 @@ async def one_given_up_in_mid_run_before_another(queue: World, pull: Pull) -> No
 async def what_fails_may_be_run_again(queue: World, pull: Pull) -> None:
     sha = (await enqueue(queue, pull))["head_sha"]
     await end_all(queue, "failure")
-    assert seen(queue, sha) == ("failure", "unit failed")
+    assert seen(queue, sha) == ("failure", "unit failed: ValueError: x")
     assert "Re-run what is not green: button above." in (queue.gate(sha).summary or "")
     await queue.pass_time(120)
     before = len(queue.github.runs())
@@ -175,9 +177,9 @@ async def test_a_groups_gate_is_never_silent(queue: World) -> None:
     heavy = PLAIN.replace("tier: heavy", "tier: heavy\n    required: true")
     for policy, path, conclusion, title in (
         (PLAIN, "README.md", "success", "No Ascend suite needed"),
-        ("version: 1\nsuites: 3\n", "verl/a.py", "failure", "The policy has errors"),
+        ("version: 1\nsuites: 3\n", "verl/a.py", "failure", MISTAKES),
         (f"{PLAIN}mode: dry_run\n", "verl/a.py", "neutral", "Dry run: would run unit"),
-        (heavy, "nightly/a.py", None, "nightly-grpo is not finished"),
+        (heavy, "nightly/a.py", None, "Queued: nightly-grpo"),
     ):
         queue.github.people.push_branch("maintainer", {".github/ascend-ci.yml": policy})
         await queue.settle()
@@ -188,7 +190,10 @@ async def test_a_groups_gate_is_never_silent(queue: World) -> None:
     pull = queue.github.people.open_pull("maintainer", {"README.md": "unread"})
     group = await enqueue(queue, pull)
     assert refused.hits
-    assert seen(queue, group["head_sha"]) == (None, "It is not known yet what has to run")
+    assert seen(queue, group["head_sha"]) == (
+        None,
+        UNANSWERED,
+    )
     queue.github.faults.clear()
     await queue.pass_time(10)
     assert seen(queue, group["head_sha"])[0] == "success"

@@ -50,7 +50,7 @@ async def one_is_adopted_followed_and_gated(world: World) -> None:
     pull = pushed(world, path="npu/adopted.py")
     await world.settle()
     assert check(world, pull).title == "Queued: waiting for GitHub to start it"
-    assert stands(world, pull) == ("in_progress", None, f"{SUITE} is not finished")
+    assert stands(world, pull) == ("in_progress", None, f"Waiting for GitHub to start {SUITE}")
     budget = Budget(world)
     run = await started(world, pull)
     await world.pass_time(60)
@@ -78,7 +78,7 @@ async def a_failure_is_digested_and_points_into_the_diff(world: World) -> None:
     assert [(item["path"], item["start_line"]) for item in shown.annotations] == [
         ("npu/digested.py", 1)
     ]
-    assert stands(world, pull) == ("completed", "failure", f"{SUITE} failed")
+    assert stands(world, pull) == ("completed", "failure", f"{SUITE} failed: x")
     assert dispatched(world) == []
     budget.assert_at_most(6 + GATE_CALLS)
 

@@ -155,7 +155,7 @@ async def test_a_draft_starts_nothing_and_a_running_suite_of_one_goes_on(world: 
     await world.settle()
     assert not any(run.cancelled for run in world.github.runs())
     assert shown(world, queued) == ("cancelled", "action_required")
-    assert world.gate(queued.head_sha).title == "Draft: nothing started"
+    assert world.gate(queued.head_sha).title == "Draft, not started: unit"
     first, second = world.github.runs()
     await end(world, first)
     assert shown(world, running) == ("success", "success")
@@ -164,14 +164,14 @@ async def test_a_draft_starts_nothing_and_a_running_suite_of_one_goes_on(world: 
     world.github.people.push(queued, {"verl/2.py": "more"})
     await world.settle()
     assert runs_of(world, queued) == []
-    assert world.gate(queued.head_sha).title == "Draft: nothing started"
+    assert world.gate(queued.head_sha).title == "Draft, not started: unit"
     world.github.people.ready(queued)
     await world.settle()
     await world.finish("success")
     assert shown(world, queued) == ("success", "success")
     new = world.github.people.open_pull("maintainer", {"verl/n.py": "1"}, NewPull(draft=True))
     await world.settle()
-    assert world.gate(new.head_sha).title == "Draft: nothing started"
+    assert world.gate(new.head_sha).title == "Draft, not started: unit"
     world.github.people.ready(new)
     await world.settle()
     assert len(runs_of(world, new)) == 1

@@ -1,5 +1,6 @@
 """A sentence as a value: rows keep which one it is, a report says it in the reader's language."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Self
@@ -10,6 +11,7 @@ Field = str | int | float | datetime | tuple[str, ...]
 """What a sentence can hold; a `Message` is a `str`, so one may stand inside another."""
 
 _MORE = " | "  # between the form for one and the form for more
+_JOINED = re.compile(r"\{(\w+)\}(?=[;:,.)；：，。）])")  # fields after which a sentence goes on
 
 
 class Message(str):
@@ -45,7 +47,14 @@ def fill(table: Mapping[str, str], key: str, fields: Mapping[str, Field]) -> str
     if _MORE in text:
         one, more = text.split(_MORE)
         text = one if fields["n"] == 1 else more
-    return text.format(**{name: _said(table, value) for name, value in fields.items()})
+    joined = set(_JOINED.findall(text))
+    said = {name: _said(table, value) for name, value in fields.items()}
+    return text.format(**{name: _open(it) if name in joined else it for name, it in said.items()})
+
+
+def _open(value: Field) -> Field:
+    """Return a text without its full stop: the sentence that holds it goes on."""
+    return value.rstrip(".。") if isinstance(value, str) else value
 
 
 def _said(table: Mapping[str, str], value: Field) -> Field:

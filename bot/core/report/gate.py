@@ -4,15 +4,16 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from bot.core.github.limits import TEXT_BYTES
-from bot.core.github.markdown import table
+from bot.core.github.markdown import table, title
 from bot.core.messages.words import capital, clock, listing, number
 from bot.core.model.command import SHA_CHARS
 from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
 from bot.core.model.selections import Cost
 from bot.core.model.views import Button, CheckWrite, GateView
+from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter, sentences
-from bot.core.report.gate_title import gate_title
+from bot.core.report.gate_title import TITLE_CHARS, gate_title
 from bot.core.report.sections import Rows, Section, compose
 from bot.core.report.standing import (
     CONCLUSIONS,
@@ -24,6 +25,15 @@ from bot.core.report.standing import (
 )
 from bot.core.report.words import row_state
 
+# What to do about a closed gate; its title says why it is closed.
+_CLOSED = {
+    "superseded_by": "gate_closed_newer",
+    "drop_closed": "gate_closed_reopen",
+    "group_merged": "gate_closed_merged",
+    "group_invalidated": "gate_closed_group",
+    "group_dequeued": "gate_closed_group",
+    "group_given_up": "gate_closed_group",
+}
 # The gate lists no suites for these reasons.
 _QUIET = frozenset({GateReason.CLOSED, GateReason.POLICY, GateReason.UNKNOWN, GateReason.LOOKING})
 
@@ -39,7 +49,7 @@ def gate_check(view: GateView, ctx: Context, now: datetime) -> CheckWrite:
         external_id=ctx.external_id,
         status="completed" if conclusion else "in_progress",
         conclusion=conclusion,
-        title=writer.fit_title(gate_title(writer, view, stand)),
+        title=title(gate_title(writer, view, stand, now), TITLE_CHARS),
         summary=compose(_sections(writer, view, stand, now), TEXT_BYTES),
         completed_at=now if conclusion else None,
         buttons=_buttons(writer, stand) if conclusion else (),
@@ -61,12 +71,13 @@ def _sections(
     if stand.kind is GateReason.POLICY:
         return _policy_errors(writer, view, now)
     if stand.kind is GateReason.UNKNOWN:
-        return [f"{capital(writer.prose(view.unknown))}. {writer.text('gate_unknown_why')}"]
+        why = f"{capital(writer.prose(view.unknown))}."
+        asks = view.unknown.key == "gate_unanswered"
+        return [sentences(why, writer.text("gate_unknown_why") if asks else "")]
     if stand.kind is GateReason.LOOKING:
         return [writer.text("gate_looking_why")]
     if stand.kind is GateReason.CLOSED:
-        why = writer.text("gate_closed_group" if _of_group(view) else "gate_closed_why")
-        return [f"{capital(writer.prose(view.closed))}. {why}"]
+        return [writer.text(_CLOSED.get(view.closed.key, "gate_closed_why"))]
     dry = stand.kind is GateReason.DRY_RUN
     shown = tuple(filter(_shown, stand.lines))
     waiting = shown if dry else stand.at(SuiteState.APPROVAL)
@@ -79,7 +90,7 @@ def _sections(
         _approval(writer, view, stand),
         _suites(writer, view, others, now),
         _todo(writer, view, stand),
-        _heavy(writer, stand),
+        _heavy(writer, view, stand),
         _footer(writer, view, now),
     ]
 
@@ -97,7 +108,8 @@ def _shown(line: SuiteLine) -> bool:
 def _policy_errors(writer: MarkdownWriter, view: GateView, now: datetime) -> list[Section]:
     lines = tuple(f"- {writer.prose(error)}" for error in view.policy_errors)
     rows = Rows("", lines, lambda left: writer.text("more_lines", count=left))
-    return [writer.text("gate_policy_why"), rows, _footer(writer, view, now)]
+    why = writer.text("gate_policy_why", path=writer.code(POLICY_PATH))
+    return [why, rows, writer.text("gate_policy_todo"), _footer(writer, view, now)]
 
 
 def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
@@ -110,7 +122,13 @@ def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     else:
         looked = max(len(item.data.suites) for item in view.selections)
         text = writer.text("gate_none_why", files=files, suites=writer.count("suite", looked))
-    return sentences(text, writer.text("gate_explain", command=writer.command("explain")))
+    return sentences(text, _explain(writer, view))
+
+
+def _explain(writer: MarkdownWriter, view: GateView) -> str:
+    if _of_group(view):
+        return ""
+    return writer.text("gate_explain", command=writer.command("explain"))
 
 
 def _files(writer: MarkdownWriter, view: GateView) -> str:
@@ -231,10 +249,16 @@ def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     return text
 
 
-def _heavy(writer: MarkdownWriter, stand: Standing) -> Section:
-    """List the suites that only a command starts, with costs, and runs that do not count."""
+def _heavy(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
+    """List the suites that only a command starts, with costs, and runs that do not count.
+
+    In a dry run, and for a merge group, no command starts anything.
+    """
+    commanded = not (_of_group(view) or stand.kind is GateReason.DRY_RUN)
     by_command = [
-        line for line in stand.lines if line.heavy and line.by_command and not _shown(line)
+        line
+        for line in stand.lines
+        if commanded and line.heavy and line.by_command and not _shown(line)
     ]
     parts = []
     if by_command:

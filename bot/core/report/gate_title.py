@@ -1,41 +1,67 @@
 """The title of the gate. On a phone people read nothing else."""
 
-from bot.core.messages.words import capital, listing
+from collections.abc import Iterable
+from datetime import datetime
+
+from bot.core.messages.words import capital, clock, listing, lower
 from bot.core.model.ids import short
-from bot.core.model.runs import Outcome
+from bot.core.model.runs import Outcome, Run
 from bot.core.model.views import GateView
 from bot.core.report.context import MarkdownWriter
+from bot.core.report.open_suites import Phase, open_phases
 from bot.core.report.standing import GateReason, Standing, SuiteLine, SuiteState
+from bot.core.report.words import resource, where
 
+TITLE_CHARS = 120  # what a phone shows
+# Reasons that add nothing to "failed".
+_SAY_NOTHING = frozenset({"run_failed", "run_timed_out"})
+# The title of a gate that can't be judged; its summary has the whole reason.
+_UNKNOWN = {
+    "gate_unanswered": "gate_unanswered_title",
+    "gate_policy_gone": "gate_policy_gone_title",
+    "gate_policy_renamed": "gate_policy_renamed_title",
+}
 _ONE_RED = {
-    Outcome.CANCELLED: "gate_cancelled_one",
-    Outcome.BROKEN: "gate_broken_one",
-    Outcome.TIMED_OUT: "gate_timed_out_one",
+    Outcome.FAILURE: ("gate_failed_one", "gate_failed_one_why"),
+    Outcome.TIMED_OUT: ("gate_timed_out_one", "gate_timed_out_one_why"),
+    Outcome.CANCELLED: ("gate_cancelled_one", ""),  # the reason says "cancelled" again
+    Outcome.BROKEN: ("gate_broken_one", "gate_broken_one_why"),
 }
 
 
-def gate_title(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
+def gate_title(writer: MarkdownWriter, view: GateView, stand: Standing, now: datetime) -> str:
     """Return the state of the gate in a few words."""
     match stand.kind:
-        case GateReason.CLOSED:
-            return capital(writer.words(view.closed))
-        case GateReason.DRY_RUN:
-            lines = tuple(line for line in stand.lines if line.auto)
-            key = "gate_dry_run" if lines else "gate_dry_run_none"
-            return writer.text(key, suites=_names(writer, lines))
         case GateReason.FAILED:
             return _failed(writer, stand)
         case GateReason.APPROVAL:
             suites = writer.count("suite", len(stand.at(SuiteState.APPROVAL)))
             return writer.text("gate_approval", suites=suites, sha=short(view.sha))
-        case GateReason.COMMAND | GateReason.GITHUB:
+        case GateReason.DRAFT | GateReason.COMMAND | GateReason.GITHUB:
             names = _names(writer, _at(stand, SuiteState(stand.kind.value)))
-            key = "gate_command" if stand.kind is GateReason.COMMAND else "gate_github"
-            return writer.text(key, suites=names)
+            return writer.text(f"gate_{stand.kind}", suites=names)
         case GateReason.RUNNING:
-            return _running(writer, stand)
+            return _running(writer, stand, now)
         case GateReason.PASSED:
             return _passed(writer, stand)
+        case _:
+            return _without_suites(writer, view, stand)
+
+
+def _without_suites(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
+    """Return the title of a gate that no suite decides."""
+    match stand.kind:
+        case GateReason.CLOSED:
+            return capital(writer.words(view.closed))
+        case GateReason.UNKNOWN:
+            return writer.text(_UNKNOWN[view.unknown.key], **view.unknown.fields)
+        case GateReason.POLICY:
+            first = writer.words(view.policy_errors[0])
+            return writer.text("gate_policy", n=len(view.policy_errors), error=first)
+        case GateReason.DRY_RUN:
+            lines = tuple(line for line in stand.lines if line.auto)
+            key = "gate_dry_run" if lines else "gate_dry_run_none"
+            return writer.text(key, suites=_names(writer, lines))
         case _:
             return writer.text(f"gate_{stand.kind}")
 
@@ -44,28 +70,78 @@ def _at(stand: Standing, where: SuiteState) -> tuple[SuiteLine, ...]:
     return tuple(line for line in stand.required if line.stand is where)
 
 
-def _names(writer: MarkdownWriter, lines: tuple[SuiteLine, ...]) -> str:
+def _names(writer: MarkdownWriter, lines: Iterable[SuiteLine]) -> str:
     return writer.words(listing([line.suite for line in lines]))
 
 
 def _failed(writer: MarkdownWriter, stand: Standing) -> str:
     red = _at(stand, SuiteState.RED)
-    if len(red) > 1 or red[0].run is None:
+    if len(red) > 1:
         suites = writer.count("suite", len(stand.required))
         return writer.text("gate_failed", red=len(red), suites=suites, names=_names(writer, red))
-    run, suite = red[0].run, writer.words(red[0].suite)
+    (run,) = (line.run for line in red)
+    assert run is not None  # only a run is red
+    suite = writer.words(run.suite)
     if run.outcome is Outcome.CANCELLED and run.stop_request and run.stop_request.by:
         return writer.text("gate_cancelled_by", suite=suite, by=writer.words(run.stop_request.by))
-    key = _ONE_RED.get(run.outcome, "gate_failed_one") if run.outcome else "gate_broken_one"
+    key, with_why = _ONE_RED[run.outcome or Outcome.BROKEN]
+    why = _cause(writer, run)
+    if why and with_why:
+        return writer.text(with_why, suite=suite, why=why)
     return writer.text(key, suite=suite)
 
 
-def _running(writer: MarkdownWriter, stand: Standing) -> str:
-    green, total = len(_at(stand, SuiteState.GREEN)), len(stand.required)
-    if total == 1:
-        return writer.text("gate_running_one", suite=writer.words(stand.required[0].suite))
-    still = writer.text("gate_open", count=total - green)
-    return writer.text("gate_running", green=green, suites=writer.count("suite", total), open=still)
+def _cause(writer: MarkdownWriter, run: Run) -> str:
+    if run.why.key in _SAY_NOTHING and not run.cause:
+        return ""
+    return lower(writer.words(run.cause or run.why))
+
+
+def _running(writer: MarkdownWriter, stand: Standing, now: datetime) -> str:
+    """Return what the suites that have not ended do; those that are furthest come first."""
+    found = open_phases(_at(stand, SuiteState.OPEN))
+    (first, lines), *rest = found.items()
+    title = _phase(writer, first, lines, now)
+    passed = len(_at(stand, SuiteState.GREEN))
+    counts = [(phase.short, len(more)) for phase, more in rest]
+    for name, many in [*counts, ("passed", passed)]:
+        if many:
+            title = writer.text("gate_and", first=title, more=writer.text(f"gate_n_{name}", n=many))
+    return title
+
+
+def _phase(writer: MarkdownWriter, phase: Phase, lines: list[SuiteLine], now: datetime) -> str:
+    """Return what suites do, and of a single one since when or what for."""
+    names = _names(writer, lines)
+    run = lines[0].run
+    if phase is Phase.WAITING:
+        return _waiting(writer, names, lines)
+    if run and len(lines) == 1 and (more := _detail(writer, phase, run, now)):
+        return writer.text("gate_detail", said=writer.text(f"gate_{phase}", names=names), more=more)
+    return writer.text(f"gate_{phase}", names=names)
+
+
+def _waiting(writer: MarkdownWriter, names: str, lines: list[SuiteLine]) -> str:
+    """Return the reason for which suites wait, if it is one for all."""
+    reasons = {writer.words(line.run.why) for line in lines if line.run}
+    if len(reasons) > 1:
+        return writer.text("gate_waiting", why=names)
+    text = writer.text("gate_waiting", why=reasons.pop())
+    if len(lines) == 1:
+        return text
+    return writer.text("gate_detail", said=text, more=writer.count("suite", len(lines)))
+
+
+def _detail(writer: MarkdownWriter, phase: Phase, run: Run, now: datetime) -> str:
+    if phase is Phase.NOW and run.why:
+        return writer.words(run.why)
+    if phase is Phase.NOW and run.started_at:
+        return writer.text("gate_since", at=clock(run.started_at, now))
+    if phase is Phase.RUNNER:
+        return writer.words(run.label or where(run))
+    if phase is Phase.QUEUED and run.queue_position:
+        return writer.text("gate_for", resource=writer.words(resource(run)))
+    return ""
 
 
 def _passed(writer: MarkdownWriter, stand: Standing) -> str:

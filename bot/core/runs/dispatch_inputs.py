@@ -1,5 +1,6 @@
 """The inputs that a dispatch sends, and the reason if GitHub refuses it."""
 
+from bot.core.github.answers import in_words
 from bot.core.messages import Message
 from bot.core.model.runs import Run
 
@@ -36,7 +37,7 @@ def _fill(value: str, places: dict[str, str]) -> str:
 def refusal(run: Run, status: int | None, message: str) -> Message:
     """Return why GitHub did not start the workflow, and what to do."""
     key = "refused_again" if run.snapshot.native else _refused(status, message)
-    said = message.strip() or str(status)
+    said = in_words(message) or str(status)
     fields = {"workflow": run.snapshot.suite.workflow, "ref": run.snapshot.ref, "said": said}
     return Message(key, **fields)
 

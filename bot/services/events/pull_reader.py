@@ -5,6 +5,7 @@ For some seconds after a push a server of GitHub may answer with what it knew be
 
 from datetime import timedelta
 
+from bot.core.messages.words import count
 from bot.core.model.people import NOBODY, Account
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
@@ -20,7 +21,7 @@ class HeadMoved(Transient):
     """A pull request has another head now than the one that was asked for."""
 
     def __init__(self, pull: Pull) -> None:
-        msg = f"the head of pull request {pull.number} moved"
+        msg = f"#{pull.number} has a newer head"
         super().__init__(msg)
         self.pull = pull
 
@@ -45,7 +46,7 @@ class PullReader(Service):
             return known
         same_second = answer.updated_at == known.updated_at
         if same_second and answer.head_sha != known.head_sha and not self._is_old(answer, _LAG):
-            raise Transient(f"GitHub tells two heads of pull request {answer.number}")
+            raise Transient(f"GitHub names two heads of #{answer.number}")
         return answer
 
     def _is_old(self, pull: Pull, age: timedelta) -> bool:
@@ -78,7 +79,9 @@ class PullReader(Service):
             return listed
         if self._is_old(pull, _NO_LAG):  # by its webhook: a comment renews what GitHub answers
             return ChangedFiles(listed.files, truncated=True)
+        if listed.heads - {pull.head_sha}:
+            raise Transient(f"GitHub still lists the files of an older head of #{pull.number}")
         raise Transient(
-            f"GitHub lists {len(listed.files)} files of pull request {pull.number},"
-            f" which has {now.changed_files}, or those of another head"
+            f"GitHub lists {count(len(listed.files), 'file')} of #{pull.number}, which changes"
+            f" {now.changed_files:,}"
         )

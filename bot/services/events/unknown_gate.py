@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from bot.core.github.answers import in_words
 from bot.core.messages import Message
 from bot.core.model.repos import Repo
 from bot.core.model.views import GateDue
@@ -19,7 +20,7 @@ class UnknownGate(Service):
         name = await self._policies.gate_name(repo)
         if name is None or isinstance(error, DatabaseTrouble):
             return
-        why = Message("gate_unanswered", error=str(error))
+        why = Message("gate_unanswered", error=in_words(str(error)))
         plan = Plan(repo=repo, gates=(replace(gate, name=name, unknown=why),))
         await self._store.commit(plan, self._clock.now(), done=None)
         self._wake.poke(Topic.REPORTER)

@@ -6,6 +6,7 @@ After a lost answer the run is looked for before it is dispatched again.
 from dataclasses import replace
 from datetime import timedelta
 
+from bot.core.github.answers import in_words
 from bot.core.messages import NOTHING, Message, quote
 from bot.core.model import run_events as ev
 from bot.core.model.people import NOBODY
@@ -201,5 +202,5 @@ class Dispatcher(Service):
 
 def _failed(run: Run, error: Transient) -> Run:
     """Return a run whose dispatch failed; its check run says since when, in GitHub's words."""
-    since, words = run.dispatched_at or run.created_at, str(error).removeprefix("dispatch: ")
+    since, words = run.dispatched_at or run.created_at, in_words(str(error))
     return replace(run, why=Message("waits_dispatch", since=since, error=words))

@@ -4,6 +4,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from bot.core.digest.result import Digest, Unread
+from bot.core.github.answers import in_words
 from bot.core.messages import NOTHING, Message
 from bot.core.model import run_events as ev
 from bot.core.model.queue import label_resource
@@ -97,7 +98,7 @@ class RunObserver(Service):
         try:
             found = await self._rayjobs.of_workflow(run.actions_run_id, run.actions_attempt)
         except (Transient, SubmitterRefused) as error:
-            why = Message("submitter_fails", error=str(error))
+            why = Message("submitter_fails", error=in_words(str(error)))
             await self._ledger.save(claimed, SaveRun(replace(run, why=why), step.then))
             return
         records = () if isinstance(found, NotOffered) else found
@@ -177,7 +178,9 @@ class RunObserver(Service):
             jobs = await self._github.jobs(repo, run.actions_run_id, run.actions_attempt)
             read, job_id = await self._log_of(run, repo, _telling(jobs))
         except Permanent as error:
-            read = ev.LogRead(run.actions_attempt, problem=Message("log_refused", error=str(error)))
+            read = ev.LogRead(
+                run.actions_attempt, problem=Message("log_refused", error=in_words(str(error)))
+            )
         now = self._clock.now()
         known = {job.job_id for job in claimed.rayjobs}
         new: tuple[RayJob, ...] = ()

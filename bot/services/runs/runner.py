@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Self, assert_never
 
+from bot.core.github.answers import in_words
 from bot.core.messages import NOTHING, Message
 from bot.core.model.queue import Need, QueuePosition, label_resource
 from bot.core.model.repos import Repo
@@ -108,7 +109,9 @@ class RunReconciler(Service):
             await self._later(claimed, self._why_to_wait(claimed.run, error), wait)
         except Permanent as error:
             log.error("a step was refused", why=str(error), status=error.status)
-            await self._later(claimed, Message("github_refuses", error=str(error)), _REFUSED_AGAIN)
+            await self._later(
+                claimed, Message("github_refuses", error=in_words(str(error))), _REFUSED_AGAIN
+            )
         except Exception as error:  # noqa: BLE001  one broken run must not stop the others
             self._worker.failed("runner", error, log)
             await self._later(claimed, claimed.run.why, _REFUSED_AGAIN)
@@ -118,7 +121,9 @@ class RunReconciler(Service):
         if not error.is_told:
             return run.why
         known = run.why.fields.get("since") if run.why.key == "waits_failing" else None
-        return Message("waits_failing", since=known or self._clock.now(), error=str(error))
+        return Message(
+            "waits_failing", since=known or self._clock.now(), error=in_words(str(error))
+        )
 
     async def _later(self, claimed: ClaimedRun, why: Message, wait: timedelta) -> None:
         """Take the step again after a while; a run that did not start holds no place till then."""

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+from bot.core.github.answers import in_words
 from bot.core.messages import NOTHING, Message
 from bot.ports.clock import Clock
 from bot.ports.errors import SubmitterRefused, Transient
@@ -29,7 +30,7 @@ class SubmitterHealth:
             self._down_since = (self._down_since or now) if self._error else None
         if self._error is None or self._down_since is None:
             return NOTHING
-        return Message(_key(self._error), since=self._down_since, why=str(self._error))
+        return Message(_key(self._error), since=self._down_since, why=in_words(str(self._error)))
 
 
 def _key(error: Transient | SubmitterRefused) -> str:

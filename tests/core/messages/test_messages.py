@@ -19,6 +19,8 @@ from bot.core.model.runs import Outcome, State
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.policy import changes
 from bot.core.policy.levels import Level
+from bot.core.report.open_suites import Phase
+from bot.core.report.standing import GateReason
 from bot.ports.sandbox import StoppedBy
 from tests.core.messages.uses import Use, placeholders, uses, words
 
@@ -120,6 +122,7 @@ def test_another_language_says_in_english_what_it_lacks() -> None:
 
 
 BUTTONS = ("approve", "rerun_failed", "rerun")
+GATE_KINDS = {"none", "looking", "draft", "command", "github"}
 NAMED_TRIGGERS = {HeadTrigger.SYNCHRONIZE, HeadTrigger.FOUND_BY_LOOKING, HeadTrigger.REQUEST}
 
 # Keys whose end is a value. Each value has its sentence, but those that have words of their own.
@@ -142,7 +145,8 @@ FAMILIES: dict[str, Iterable[str]] = {
         "ready_for_review",
         "closed",
     ),
-    "gate_": ("none", "draft", "policy", "looking", "unknown"),
+    "gate_": (*(kind for kind in GateReason if kind in GATE_KINDS), *Phase),
+    "gate_n_": ("passed", *(phase.short for phase in Phase)),
     "policy_stopped_": StoppedBy,
     "unread_": Unread,
     "wrong_unknown_": ("key", "label", "pool", "suite"),

@@ -177,7 +177,7 @@ def test_a_base_whose_own_policy_does_not_count_is_named_once() -> None:
 def test_a_pull_request_that_does_not_count_is_named() -> None:
     others = tuple(replace(s.PULL, number=number) for number in (8, 9))
     view = s.gate(ONE, pulls=(*others, s.PULL), overruled=others)
-    said = "Not counted: #8 and #9 (the same commit, which nobody trusts there)."
+    said = "Not counted: #8 and #9 (the same commit, but nobody trusts it there)."
     assert said in gate_check(view, s.CTX, s.NOW).summary
 
 

@@ -1,12 +1,14 @@
 """Every kind of gate as it reads."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from bot.core.messages import TABLES, Message
 from bot.core.model.ids import RunId
-from bot.core.model.runs import Outcome, State, StopReason
+from bot.core.model.runs import Outcome, Run, State, StopReason
+from bot.core.model.selections import MergeGroup
 from bot.core.model.views import GateView
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Mode, Tier
@@ -23,6 +25,25 @@ PROTECTED = (
 ONE = s.selection(s.chosen(), s.UNIT, s.HEAVY, s.OFF)
 GREEN = s.done(Outcome.SUCCESS, "The RayJob succeeded, as its stream says.")
 RED = s.done(Outcome.FAILURE, "The RayJob ended FAILED")
+
+HOURS = Message("waits_until", why=Message("waits_hours", spent="2,004", limit="2,000"), at="16:56")
+PAUSED = Message(
+    "waits_paused",
+    what="linux-aarch64-a3-16",
+    by="carol",
+    until=Message("paused_until", at="18:00"),
+    reason="new drivers",
+)
+FAILING = Message("waits_dispatch", since=s.at("14:02"), error="502 Bad Gateway")
+NO_RUNNER = s.live(
+    state=State.WAITING_FOR_RUNNER,
+    why=Message("waits_offline", label="linux-aarch64-a3-16", since="12:10"),
+)
+
+
+def unit(**changes: Any) -> Run:
+    return s.other("npu-unit", s.run(**changes))
+
 
 GATES: dict[str, GateView] = {
     "none": s.gate(s.selection(s.OFF, s.OFF)),
@@ -54,11 +75,80 @@ GATES: dict[str, GateView] = {
     ),
     "dry-run": s.gate(s.selection(s.chosen(), s.UNIT, s.HEAVY, mode=Mode.DRY_RUN, trusted=False)),
     "dry-run-nothing": s.gate(s.selection(s.OFF, mode=Mode.DRY_RUN)),
+    "closed-pull-request": s.gate(ONE, closed=Message("drop_closed")),
+    "closed-group-dequeued": s.gate(ONE, closed=Message("group_dequeued")),
+    "closed-group-merged": s.gate(ONE, closed=Message("group_merged")),
+    "unknown-policy-gone": replace(
+        s.gate(),
+        unknown=Message("gate_policy_gone", ref="main", path=".github/ascend-ci.yml"),
+    ),
+    "unknown-policy-renamed": replace(
+        s.gate(),
+        unknown=Message(
+            "gate_policy_renamed",
+            ref="main",
+            path=".github/ascend-ci.yml",
+            twin=".github/ascend-ci.yaml",
+        ),
+    ),
+    "policy-one": s.gate(
+        policy_errors=("`main` line 8: suites.unit.path: unknown key `path`",),
+    ),
     "policy": s.gate(
         policy_errors=("line 3, suites.a.paths: `[` is not closed @bob", "line 9: unknown key"),
     ),
-    "closed": s.gate(ONE, closed="superseded by 0a1b2c3"),
+    "closed": s.gate(ONE, closed=Message("superseded_by", sha="0a1b2c3")),
     "running": s.gate(ONE, runs=(GREEN, s.other("npu-unit", s.QUEUED))),
+    "running-two": s.gate(
+        ONE, runs=(s.live(), s.other("npu-unit", s.live(state=State.WAITING_FOR_RUNNER)))
+    ),
+    "running-step-and-queued": s.gate(ONE, runs=(s.live(), s.other("npu-unit", s.QUEUED))),
+    "running-silent": s.gate(
+        s.selection(s.chosen()), runs=(s.live(why="submitter unreachable since 14:41"),)
+    ),
+    "not-started-yet": s.gate(ONE),
+    "starting-fails": s.gate(
+        s.selection(s.chosen()),
+        runs=(
+            s.run(
+                state=State.DISPATCHING,
+                why=Message("waits_dispatch", since=s.at("14:02"), error="500 Server Error"),
+            ),
+        ),
+    ),
+    "starting": s.gate(ONE, runs=(GREEN, s.other("npu-unit", s.run(state=State.DISPATCHING)))),
+    "waiting-for-runner": s.gate(
+        s.selection(s.chosen()), runs=(s.live(state=State.WAITING_FOR_RUNNER, started_at=None),)
+    ),
+    "queued": s.gate(s.selection(s.chosen()), runs=(s.QUEUED,)),
+    "queued-two": s.gate(ONE, runs=(s.QUEUED, s.other("npu-unit", s.QUEUED))),
+    "waiting-npu-hours": s.gate(s.selection(s.chosen()), runs=(s.run(why=HOURS),)),
+    "waiting-no-npu-hours": s.gate(
+        s.selection(s.chosen()), runs=(s.run(why=Message("waits_no_hours")),)
+    ),
+    "waiting-paused": s.gate(s.selection(s.chosen()), runs=(s.run(why=PAUSED),)),
+    "waiting-offline": s.gate(s.selection(s.chosen()), runs=(NO_RUNNER,)),
+    "waiting-runs-of-pull": s.gate(
+        ONE,
+        runs=(s.live(), s.other("npu-unit", s.run(why=Message("waits_per_pull", n=1, most=1)))),
+    ),
+    "waiting-different": s.gate(
+        ONE, runs=(s.run(why=PAUSED), s.other("npu-unit", s.run(why=HOURS)))
+    ),
+    "waiting-two": s.gate(ONE, runs=(s.run(why=PAUSED), unit(why=PAUSED))),
+    "by-github": s.gate(
+        s.selection(s.chosen(native=True, auto=False)),
+        runs=(s.run(why=Message("waits_github")),),
+    ),
+    "cancelling": s.gate(s.selection(s.chosen()), runs=(s.live(state=State.CANCELLING),)),
+    "finishing": s.gate(s.selection(s.chosen()), runs=(s.live(state=State.FINISHING),)),
+    "draft-one-passed": s.gate(s.selection(s.chosen(), s.UNIT, draft=True), runs=(GREEN,)),
+    "dry-run-heavy": s.gate(s.selection(s.HEAVY, mode=Mode.DRY_RUN)),
+    "group": s.gate(
+        s.selection(s.chosen(), s.HEAVY, group=MergeGroup(7013)), runs=(RED,), pulls=()
+    ),
+    "group-none": s.gate(s.selection(s.OFF, group=MergeGroup(7013)), pulls=()),
+    "same-files": s.gate(s.selection(s.chosen(passed_at="1a2b3c4d5e6f"))),
     "passed": s.gate(ONE, runs=(GREEN, s.other("npu-unit", GREEN))),
     "passed-one": s.gate(s.selection(s.chosen()), runs=(GREEN,)),
     "failed-one": s.gate(ONE, runs=(RED, s.other("npu-unit", GREEN))),

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from bot.core.messages import Message
 from bot.core.model.ids import Sha
 from bot.core.model.runs import Outcome
 from bot.core.model.selections import MergeGroup, StoredSelection, SuiteSelection
@@ -28,8 +29,8 @@ def of_group(*suites: SuiteSelection, over_at: datetime | None = None) -> Stored
 @pytest.mark.parametrize(
     ("view", "title"),
     [
-        (s.gate(of_group(HERE)), "Same tree as 1a2b3c4: 1 suite passed there"),
-        (s.gate(of_group(HERE, UNIT_HERE)), "Same tree as 1a2b3c4: 2 suites passed there"),
+        (s.gate(of_group(HERE)), "Same files as 1a2b3c4: 1 suite passed there"),
+        (s.gate(of_group(HERE, UNIT_HERE)), "Same files as 1a2b3c4: 2 suites passed there"),
         (s.gate(of_group(HERE, s.UNIT), runs=(s.other("npu-unit", PASSED),)), "2 suites passed"),
         (s.gate(of_group(HERE), runs=(PASSED,)), "multinode-ppo passed"),
     ],
@@ -43,7 +44,7 @@ def test_a_suite_that_passed_elsewhere_names_the_commit() -> None:
     view = s.gate(of_group(HERE, s.UNIT))
     check = gate_check(view, s.CTX, s.NOW)
     assert "passed on `1a2b3c4`, which has the same files" in check.summary
-    assert check.title == "1 of 2 suites passed, 1 not finished"
+    assert check.title == "Starting: npu-unit, 1 passed"
 
 
 def test_what_runs_here_counts_before_what_passed_elsewhere() -> None:
@@ -58,11 +59,11 @@ def test_a_groups_gate_asks_for_no_comment() -> None:
 
 
 def test_a_group_that_was_given_up_says_so() -> None:
-    view = s.gate(of_group(s.chosen()), closed="the pull request left the merge queue")
+    view = s.gate(of_group(s.chosen()), closed=Message("group_dequeued"))
     check = gate_check(view, s.CTX, s.NOW)
     assert (check.conclusion, check.title) == ("cancelled", "The pull request left the merge queue")
     assert check.summary == (
-        "The pull request left the merge queue. Nothing runs for this merge group any more."
+        "Nothing more runs for this merge group. To merge, add the pull request to the queue again."
     )
 
 

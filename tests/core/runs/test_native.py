@@ -285,7 +285,7 @@ def test_the_gate_waits_for_what_github_has_not_started() -> None:
     for changes in ({}, {"draft": True}, {"trusted": False}):
         view = views.gate(views.selection(OWN, **changes))
         check = gate_check(view, CTX, views.NOW)
-        assert (check.status, check.title) == ("in_progress", "own is not finished")
+        assert (check.status, check.title) == ("in_progress", "Waiting for GitHub to start own")
         assert "waiting for GitHub to start it" in check.summary
 
 
