@@ -171,6 +171,9 @@ GATES: dict[str, GateView] = {
     "failed-broken": s.gate(
         s.selection(s.chosen()), runs=(s.done(Outcome.BROKEN, "no runner took the job"),)
     ),
+    "failed-no-cause": s.gate(
+        s.selection(s.chosen()), runs=(s.done(Outcome.FAILURE, Message("run_failed")),)
+    ),
     "failed-no-outcome": s.gate(s.selection(s.chosen()), runs=(s.live(state=State.DONE),)),
     "retried": s.gate(
         s.selection(s.chosen()),
