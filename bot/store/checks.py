@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, ColumnElement, RowMapping, Select, case, exists, select, tuple_
+from sqlalchemy import Column, ColumnElement, RowMapping, Select, case, exists, select
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RepoId, RunId, Sha
@@ -30,6 +30,8 @@ from bot.store.tables import approvals, checks, pulls, rayjobs, repos, run_event
 
 Item = TypeVar("Item")
 Commit = tuple[RepoId, Sha]
+Repos = Sequence[RepoId]
+Shas = Sequence[Sha]
 
 # Progress of a run is shown at most so often.
 PROGRESS_EVERY = timedelta(seconds=60)
@@ -231,11 +233,12 @@ async def _gate_views(
     """Load the rows behind the gates of many commits, with one query for each table."""
     if not rows:
         return {}
-    commits: list[Commit] = list({(row["repo_id"], row["sha"]) for row in rows})
-    heads = await load_found(conn, Pull, *_heads_at(commits))
-    chosen = await load_found(conn, StoredSelection, *_selections_at(commits))
-    found = await load_found(conn, Run, *_runs_at(commits))
-    granted = await load_found(conn, Approval, *_approvals_at(commits))
+    commits = [sorted({row[name] for row in rows}) for name in ("repo_id", "sha")]
+    heads = await load_found(conn, Pull, *_heads_at(*commits))
+    heads = tuple(sorted(heads, key=lambda pull: pull.number))  # by SQL, SQLite reads them all
+    chosen = await load_found(conn, StoredSelection, *_selections_at(*commits))
+    found = await load_found(conn, Run, *_runs_at(*commits))
+    granted = await load_found(conn, Approval, *_approvals_at(*commits))
     shown = await check_ids(conn, (run.id for run in found))
     pulls_at = _grouped(heads, lambda pull: (pull.repo_id, pull.head_sha))
     selected = _grouped(chosen, _commit)
@@ -261,30 +264,35 @@ async def _gate_views(
     return {row["external_id"]: view(row) for row in rows}
 
 
-def _at(repo_id: Column[Any], sha: Column[Any], commits: Sequence[Commit]) -> ColumnElement[bool]:
-    return tuple_(repo_id, sha).in_(commits)
+def _at(repo_id: Column[Any], sha: Column[Any], asked: tuple[Repos, Shas]) -> ColumnElement[bool]:
+    """Return SQL for "the row is at one of these commits"; for pairs SQLite takes no index.
+
+    A commit of one repository may be that of another one, too: who reads groups by both.
+    """
+    repo_ids, shas = asked
+    return repo_id.in_(repo_ids) & sha.in_(shas)
 
 
 @prepared
-def _heads_at(commits: Sequence[Commit]) -> Select[Any]:
-    here = _at(pulls.c.repo_id, pulls.c.head_sha, commits)
-    return select(pulls).where(here, pulls.c.open).order_by(pulls.c.number)
+def _heads_at(repo_ids: Repos, shas: Shas) -> Select[Any]:
+    here = _at(pulls.c.repo_id, pulls.c.head_sha, (repo_ids, shas))
+    return select(pulls).where(here, pulls.c.open)
 
 
 @prepared
-def _selections_at(commits: Sequence[Commit]) -> Select[Any]:
-    here = _at(selections.c.repo_id, selections.c.sha, commits)
+def _selections_at(repo_ids: Repos, shas: Shas) -> Select[Any]:
+    here = _at(selections.c.repo_id, selections.c.sha, (repo_ids, shas))
     return select(selections).where(here).order_by(selections.c.number)
 
 
 @prepared
-def _runs_at(commits: Sequence[Commit]) -> Select[Any]:
-    return oldest_first(_at(runs.c.repo_id, runs.c.sha, commits))
+def _runs_at(repo_ids: Repos, shas: Shas) -> Select[Any]:
+    return oldest_first(_at(runs.c.repo_id, runs.c.sha, (repo_ids, shas)))
 
 
 @prepared
-def _approvals_at(commits: Sequence[Commit]) -> Select[Any]:
-    here = _at(approvals.c.repo_id, approvals.c.sha, commits)
+def _approvals_at(repo_ids: Repos, shas: Shas) -> Select[Any]:
+    here = _at(approvals.c.repo_id, approvals.c.sha, (repo_ids, shas))
     return select(approvals).where(here).order_by(approvals.c.at, approvals.c.by_id)
 
 

@@ -158,9 +158,15 @@ def _heads_shown(repo_id: RepoId, number: int) -> CompoundSelect[Any]:
 
 @prepared
 def _ever_at(repo_id: RepoId, sha: Sha) -> Select[Any]:
-    had = select(heads.c.number).where(heads.c.repo_id == repo_id, heads.c.sha == sha)
-    here = (pulls.c.head_sha == sha) | pulls.c.number.in_(had)
+    here = pulls.c.number.in_(_numbers_at(repo_id, sha))
     return select(pulls).where(pulls.c.repo_id == repo_id, here).order_by(pulls.c.number)
+
+
+def _numbers_at(repo_id: RepoId, sha: Sha) -> CompoundSelect[Any]:
+    """Return the numbers of the pull requests that have or had this head: each half by an index."""
+    has = select(pulls.c.number).where(pulls.c.repo_id == repo_id, pulls.c.head_sha == sha)
+    had = select(heads.c.number).where(heads.c.repo_id == repo_id, heads.c.sha == sha)
+    return has.union(had)
 
 
 @prepared
@@ -181,8 +187,7 @@ def _authors(repo_id: RepoId, sha: Sha) -> Select[Any]:
     return (
         select(pulls.c.author_id, heads.c.pusher_id)
         .join_from(pulls, heads, here & (heads.c.sha == sha), isouter=True)
-        .where(pulls.c.repo_id == repo_id)
-        .where((pulls.c.head_sha == sha) | heads.c.sha.is_not(None))
+        .where(pulls.c.repo_id == repo_id, pulls.c.number.in_(_numbers_at(repo_id, sha)))
     )
 
 

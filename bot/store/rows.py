@@ -75,11 +75,6 @@ def moment(time: datetime | None) -> sa.ColumnElement[datetime | None]:
     return sa.literal(time, Time())
 
 
-def shas_in(table: sa.Table, wanted: Iterable[tuple[RepoId, Sha]]) -> sa.ColumnElement[bool]:
-    """Return SQL for "the row is of one of these commits"."""
-    return sa.tuple_(table.c.repo_id, table.c.sha).in_(list(wanted))
-
-
 async def load_all(
     conn: DbConnection,
     kind: type[Value],

@@ -169,9 +169,9 @@ class RunReads(rows.Reads):
 @prepared
 def _open_of_claimant(repo_id: RepoId, source: str) -> Select[Any]:
     its = select(claimants.c.run_id).where(claimants.c.source == source)
-    return rows.oldest_first(
-        runs.c.repo_id == repo_id, runs.c.id.in_(its), runs.c.state != State.DONE
-    )
+    # Summed with 0 a column has no index: SQLite would read the repository's runs for theirs.
+    here = (runs.c.repo_id + 0) == repo_id
+    return rows.oldest_first(here, runs.c.id.in_(its), runs.c.state != State.DONE)
 
 
 @prepared

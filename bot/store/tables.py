@@ -72,7 +72,7 @@ pulls = sa.Table(
     sa.Column("head_name", columns.Plain, nullable=False),
     sa.Column("based_at", columns.Time),
     sa.Column("created_at", columns.Time),
-    sa.Index("pulls_at", "repo_id", "head_sha"),
+    sa.Index("pulls_at", "repo_id", "head_sha", "number"),
 )
 
 heads = sa.Table(
@@ -84,6 +84,7 @@ heads = sa.Table(
     *columns.account("pusher"),
     sa.Column("seen_at", columns.Time, nullable=False),
     sa.Column("since", columns.Time),
+    sa.Index("heads_at", "repo_id", "sha", "number"),
 )
 
 pushes = sa.Table(

@@ -68,7 +68,8 @@ deliveries_new deliveries subject received_at seq WHERE state = 'new'
 deliveries_next deliveries received_at seq WHERE state = 'new'
 deliveries_parked deliveries received_at WHERE state = 'parked'
 deliveries_received deliveries received_at
-pulls_at pulls repo_id head_sha
+heads_at heads repo_id sha number
+pulls_at pulls repo_id head_sha number
 replies_due replies due WHERE due IS NOT NULL
 runs_due runs due WHERE due IS NOT NULL
 runs_ended runs ended_at
