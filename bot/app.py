@@ -36,6 +36,7 @@ from bot.services.events.merge_group import MergeGroups
 from bot.services.events.policy_change import PolicyChanges
 from bot.services.events.pull_request import PullRequests
 from bot.services.events.push import Pushes
+from bot.services.events.strangers import Strangers
 from bot.services.events.workflow_run import WorkflowRuns
 from bot.services.policies import PolicyChecker, PolicyReader
 from bot.services.rayjobs.announcements import Announcements
@@ -85,6 +86,7 @@ class Parts:
     sandbox: Sandbox
     checker: PolicyChecker
     long_lists: LongLists
+    strangers: Strangers
 
     def new_id(self) -> str:
         """Return a new ULID."""
@@ -98,7 +100,7 @@ class Parts:
             self.store, self.github, self.clock, checker=self.checker, default=default
         )
         shared = (self.store, self.github, self.clock, self.wake, self.loop, self.new_id)
-        return Deps(*shared, policies, Messages(), self.long_lists)
+        return Deps(*shared, policies, Messages(), self.long_lists, self.strangers)
 
 
 @asynccontextmanager
@@ -142,7 +144,8 @@ async def open_parts(
         owner = await stack.enter_async_context(store.instance(settings.replica_name))
         loop = Worker(owner, metrics, strict=strict)
         sandbox = await stack.enter_async_context(open_sandbox())
-        outside = (metrics, issuer, heard, sandbox, PolicyChecker(sandbox), LongLists(clock))
+        checker, strangers = PolicyChecker(sandbox), Strangers(github, clock)
+        outside = (metrics, issuer, heard, sandbox, checker, LongLists(clock), strangers)
         yield Parts(settings, store, github, rayjobs, wake, clock, loop, *outside)
 
 

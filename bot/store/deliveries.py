@@ -122,6 +122,12 @@ class Deliveries(Part):
         )
         await self._db.write(lambda conn: conn.execute(change))
 
+    async def is_followed(self, lease: leases.Lease, delivery: Delivery) -> bool:
+        """Return True if a newer delivery of the same event and subject waits."""
+        same = (deliveries.c.subject == delivery.subject) & (deliveries.c.event == delivery.event)
+        newer = select(deliveries.c.seq).where(same, _NEW, deliveries.c.seq > int(lease.key))
+        return await self._db.read(lambda conn: conn.scalar(newer.limit(1))) is not None
+
     async def known_guids(self, guids: tuple[str, ...]) -> frozenset[str]:
         """Return those of the deliveries that are stored."""
         known: set[str] = set()

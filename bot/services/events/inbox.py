@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from bot.core.github import events as e
+from bot.core.github.events import PullRequestAction
 from bot.core.github.payloads import parse
 from bot.core.model.deliveries import Delivery
 from bot.core.planning.audit import audited
@@ -18,6 +19,7 @@ from bot.services.events.issue_comment import IssueComments
 from bot.services.events.merge_group import MergeGroups
 from bot.services.events.pull_request import PullRequests
 from bot.services.events.push import Pushes
+from bot.services.events.strangers import TooOften
 from bot.services.events.workflow_run import WorkflowRuns
 from bot.services.workers import LEASE_S, Deps, Service
 from bot.store.leases import Lease
@@ -27,6 +29,7 @@ BATCH = 8
 MAX_TRIES = 8  # a delivery that failed so often is parked and listed in health
 _SHORTEST_WAIT_S = 2
 _LONGEST_WAIT_S = 300
+_POSTPONED_S = 10  # to look whether it may be handled, or a newer one has come: that costs no call
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,8 @@ class Inbox(Service):
             now = self._clock.now()
             if not await self._store.commit(audited(plan, now, delivery.guid), now, done=lease):
                 log.warning("a delivery lost its lease or its head moved; it is handled anew")
+        except TooOften as error:
+            await self._postpone(lease, delivery, str(error))
         except Transient as error:  # GitHub's failure does not count against the delivery
             wait_s = error.retry_after_s
             due = self._due(self._patience_s(delivery) if wait_s is None else wait_s)
@@ -80,6 +85,19 @@ class Inbox(Service):
         except Exception as error:  # noqa: BLE001  one broken delivery must not stop the rest
             self._worker.failed("inbox", error, log)
             await self._failed(lease, delivery, error)
+
+    async def _postpone(self, lease: Lease, delivery: Delivery, why: str) -> None:
+        """Leave a delivery for later; drop it if a newer one tells the same of its pull request.
+
+        One of another base is never dropped: only it tells when that came.
+        """
+        newer = await self._store.deliveries.is_followed(lease, delivery)
+        if newer and delivery.action != PullRequestAction.EDITED:
+            await self._store.commit(Plan(), self._clock.now(), done=lease, note=why)
+            return
+        await self._store.deliveries.retry(
+            lease, due=self._due(_POSTPONED_S), note=why, park=False, counts=False
+        )
 
     async def _failed(self, lease: Lease, delivery: Delivery, error: Exception) -> None:
         park = delivery.tries + 1 >= MAX_TRIES

@@ -28,7 +28,9 @@ from bot.services.policies import Broken
 from bot.services.workers import Deps, Service
 
 MINUTE = timedelta(seconds=60)
+HOUR = timedelta(hours=1)
 RATE = "rate"  # the audit's rule for commands beyond a person's rate
+OFTEN = "often"  # and for those of people without rights beyond what all of them may
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class IssueComments(Service):
         parsed = parse(self._messages, event.body)
         if not parsed or await self._store.replies.exists(event.comment_id):
             return Plan(repo=event.repo)
+        if not await self._strangers.may_act(event.repo, event.author):
+            return await self._not_heard(event, parsed)
         pull = await self._pulls.reader.pull(event.repo, event.number)
         policy = await self._policies.of(event.repo, pull.base_ref)
         if policy is None:
@@ -74,6 +78,20 @@ class IssueComments(Service):
             return _answer(event, builder, Plan(audit=builder.all_refused("policy")))
         context = await self._context(event, admitted.commands, pull, policy)
         return await self._carry_out(admitted.commands, context, builder)
+
+    async def _not_heard(self, event: IssueCommentEvent, parsed: tuple[Command, ...]) -> Plan:
+        """Drop commands without a call to GitHub; say so once an hour."""
+        before = await self._store.audit.since(
+            event.repo.id, event.author, self._clock.now() - HOUR
+        )
+        told = any(entry.rule == OFTEN for entry in before)
+        if await self._policies.gate_name(event.repo) is None:
+            return Plan(repo=event.repo)
+        entry = replace(self._entry(event, None, _dropped(len(parsed))), allowed=False, rule=OFTEN)
+        if told:
+            return Plan(repo=event.repo, audit=(entry,))
+        builder = PlanBuilder(said=[self._messages("refuse_often")])
+        return _answer(event, builder, Plan(audit=(entry,)))
 
     async def _within_rate(
         self, event: IssueCommentEvent, parsed: tuple[Command, ...], limit: int
@@ -93,7 +111,7 @@ class IssueComments(Service):
         audit = [self._entry(event, pull, command.line) for command in admitted.commands]
         said = []
         if admitted.dropped:
-            what = f"{count(admitted.dropped, 'command')} dropped"
+            what = _dropped(admitted.dropped)
             audit.append(replace(self._entry(event, pull, what), allowed=False, rule=RATE))
             said.append(self._messages("refuse_rate", limit=admitted.limit, n=admitted.dropped))
         return PlanBuilder(said=said, audit=audit)
@@ -166,10 +184,15 @@ class IssueComments(Service):
         source = f"pin:{event.number}:{event.comment_id}"
         return await self._pulls.start_request(evaluation, requester, source)
 
-    def _entry(self, event: IssueCommentEvent, pull: Pull, what: str) -> AuditEntry:
-        who, where = event.author, (event.repo.id, event.number, pull.head_sha)
+    def _entry(self, event: IssueCommentEvent, pull: Pull | None, what: str) -> AuditEntry:
+        who, sha = event.author, pull.head_sha if pull else None
+        where = (event.repo.id, event.number, sha)
         now = self._clock.now()
         return AuditEntry(now, who.login, what, True, "command", *where, who_id=who.id)
+
+
+def _dropped(commands: int) -> str:
+    return f"{count(commands, 'command')} dropped"
 
 
 def _answer(event: IssueCommentEvent, builder: PlanBuilder, plan: Plan) -> Plan:

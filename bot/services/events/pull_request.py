@@ -23,6 +23,7 @@ from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.ports.errors import Permanent, Transient
 from bot.services.events.policy_change import PolicyChanges
 from bot.services.events.pull_reader import HeadMoved, PullReader
+from bot.services.events.strangers import TooOften
 from bot.services.events.unknown_gate import UnknownGate
 from bot.services.policies import Broken
 from bot.services.runs.native import Natives
@@ -54,7 +55,10 @@ class PullRequests(Service):
         self._natives = Natives(deps)
 
     async def changed(self, event: PullRequestEvent) -> Plan:
-        """Plan what an event of a pull request changes."""
+        """Plan what an event of a pull request changes; raise `TooOften` if it has to wait."""
+        costs = event.pull.open and event.pull.from_fork
+        if costs and not await self._strangers.may_act(event.repo, event.sender):
+            raise TooOften("its sender, who has no rights here, pushes too often")
         known = await self._store.pulls.get(event.repo.id, event.pull.number)
         pull, sender = event.pull, event.sender
         if event.action is PullRequestAction.EDITED:  # GitHub tells only of another base so

@@ -225,6 +225,7 @@ def _elsewhere(say: Messages) -> dict[str, str]:
         "a broken policy": say("refuse_policy"),
         "one command too many in a minute": say("refuse_rate", limit=10, n=1),
         "15 commands too many in a minute": say("refuse_rate", limit=10, n=15),
+        "too many comments of people without rights": say("refuse_often"),
         "a click on a suite that left the policy": getattr(gone, "text", ""),
         "a click by somebody without the level": getattr(click, "text", ""),
         "a click on what no pull request has": say("refuse_no_head", old=sha),

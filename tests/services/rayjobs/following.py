@@ -116,6 +116,7 @@ class World:
             policies=unasked,
             messages=unasked,
             long_lists=unasked,
+            strangers=unasked,
         )
         digesters = Digesters(SHIPPED, ScriptedSandbox(), self.clock)
         return JobFollower(deps, self.rayjobs, self.logs, digesters)

@@ -58,6 +58,8 @@ REPLIES = {
     "refuse_cancel": "Cancelling {suite} needs {needed} permission here, and you have {level}.",
     "refuse_rate": "More than {limit} commands in a minute: {n} more is not looked at. | "
     "More than {limit} commands in a minute: {n:,} more are not looked at.",
+    "refuse_often": "People without triage permission asked for much here lately, so this comment "
+    "is not looked at. Comment again in some minutes.",
     "refuse_policy": "The policy has errors, listed in the gate: nothing was started.",
     "refuse_set": "{key} of {suite} may not be set to {value}: it was not started. "
     "Settable: {may}.",

@@ -1,0 +1,121 @@
+"""How much people without rights may make the bot do: anybody can push to a fork and comment.
+
+Each look at a head and each answer costs some calls and writes, of which GitHub allows only so many
+for all. Each process counts for itself.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot.core.model.people import Account
+from bot.core.model.repos import Repo
+from bot.core.policy.levels import Level
+from bot.ports.clock import Clock
+from bot.ports.errors import Transient
+from bot.ports.github import GitHub
+
+_HOUR_S = 3600.0
+_KNOWN_FOR = timedelta(minutes=10)  # that somebody has no rights, while they are kept waiting
+_MOST = 10_000  # people remembered
+
+
+class TooOften(Transient):
+    """A person without rights makes the bot do too much: this waits."""
+
+    is_told = True
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What may be done at once, and in an hour."""
+
+    at_once: int
+    an_hour: int
+
+
+OF_ONE = Allowance(20, 120)
+OF_ALL = Allowance(60, 480)
+_ALWAYS = 3  # looks and answers that nobody is refused because of what others did
+
+
+class _Bucket:
+    def __init__(self, allowance: Allowance, now: datetime) -> None:
+        self._allowance = allowance
+        self._tokens = float(allowance.at_once)
+        self._at = now
+        self.stranger_until = now
+
+    def fill(self, now: datetime) -> None:
+        """Add what the time since the last look brings."""
+        brought = (now - self._at).total_seconds() * self._allowance.an_hour / _HOUR_S
+        self._tokens = min(self._tokens + max(brought, 0.0), self._allowance.at_once)
+        self._at = now
+
+    @property
+    def is_full(self) -> bool:
+        """Return True if nothing is remembered here."""
+        return self._tokens >= self._allowance.at_once
+
+    @property
+    def used(self) -> float:
+        """Return what was done and not paid back by time."""
+        return self._allowance.at_once - self._tokens
+
+    @property
+    def has_one(self) -> bool:
+        """Return True if one more thing may be done."""
+        return self._tokens >= 1.0
+
+    def take(self) -> None:
+        """Count what is done; more than there is only if nobody else has to pay for it."""
+        self._tokens = max(self._tokens - 1.0, 0.0)
+
+
+class Strangers:
+    """Remembers what people without rights had done lately."""
+
+    def __init__(
+        self, github: GitHub, clock: Clock, of_one: Allowance = OF_ONE, of_all: Allowance = OF_ALL
+    ) -> None:
+        self._github = github
+        self._clock = clock
+        self._of_one = of_one
+        self._people: dict[int, _Bucket] = {}
+        self._all = _Bucket(of_all, clock.now())
+
+    async def may_act(self, repo: Repo, who: Account) -> bool:
+        """Return True if the bot does something for a person now, and count it.
+
+        Whoever has triage permission in the repository always may.
+        """
+        if not who:
+            return True
+        now = self._clock.now()
+        bucket = self._bucket(who, now)
+        is_stranger = now < bucket.stranger_until
+        if not is_stranger and (await self._github.permission(repo, who)).at_least(Level.TRIAGE):
+            return True
+        may = bucket.has_one and (self._all.has_one or bucket.used <= _ALWAYS - 1)
+        if may:
+            bucket.take()
+            self._all.take()
+        elif not is_stranger:
+            bucket.stranger_until = now + _KNOWN_FOR
+        return may
+
+    def _bucket(self, who: Account, now: datetime) -> _Bucket:
+        self._all.fill(now)
+        found = self._people.get(who.id)
+        if found is None:
+            if len(self._people) >= _MOST:
+                self._forget(now)
+            found = self._people[who.id] = _Bucket(self._of_one, now)
+        found.fill(now)
+        return found
+
+    def _forget(self, now: datetime) -> None:
+        """Forget those of whom nothing is remembered, else everybody."""
+        for bucket in self._people.values():
+            bucket.fill(now)
+        kept = {one: bucket for one, bucket in self._people.items() if not bucket.is_full}
+        self._people = kept if len(kept) < _MOST else {}

@@ -1,0 +1,118 @@
+"""Attacks by number: what people without rights do without end leaves GitHub's calls for others."""
+
+from dataclasses import replace
+
+from bot.app import Parts
+from bot.core.model.ids import RepoId
+from bot.services.events.strangers import Allowance, Strangers
+from bot.sim import NewPull
+from bot.sim.model import Pull
+from bot.store.audit import AuditQuery
+from tests.e2e.people import say, stands, started, unharmed
+from tests.e2e.world import World
+
+FEW, ALL = Allowance(4, 60), Allowance(6, 120)
+
+
+async def allowing(world: World, of_one: Allowance = FEW, of_all: Allowance = ALL) -> None:
+    """Restart the bot with small allowances."""
+
+    def inside(parts: Parts) -> Parts:
+        return replace(parts, strangers=Strangers(parts.github, parts.clock, of_one, of_all))
+
+    world.wrap = inside
+    await world.restart()
+
+
+async def storm(world: World, pull: Pull, *people: str) -> int:
+    """Let people comment, one after the other; return the calls that it cost."""
+    world.github.calls.clear()
+    for number, login in enumerate(people):
+        world.github.people.comment(pull, login, f"/ascend-e2e status\n\n{number}")
+        await world.settle()
+    return len(world.github.calls.counted())
+
+
+async def test_comments_of_a_stranger_without_end_cost_nothing_and_are_told_once(
+    world: World,
+) -> None:
+    await allowing(world)
+    pull = world.github.people.open_pull("stranger", {"docs/a.md": "1"}, NewPull(fork=True))
+    await stands(world)
+    await storm(world, pull, *["stranger"] * 5)
+    told = [text for text in world.github.comments(pull) if "asked for much here lately" in text]
+    assert len(told) == 1
+    assert await storm(world, pull, *["stranger"] * 20) == 0
+    assert "Nothing has run" in await say(world, pull, "writer", "/ascend-e2e status")
+    audit = await world.bot.parts.store.audit.search(AuditQuery(who="stranger", limit=100))
+    assert sum(item.entry.rule == "often" for item in audit) == 21
+    await world.pass_time(120)
+    assert "Nothing has run" in await say(world, pull, "stranger", "/ascend-e2e status")
+    await unharmed(world)
+
+
+async def test_comments_of_many_strangers_leave_calls_for_others_and_a_word_for_each(
+    world: World,
+) -> None:
+    await allowing(world)
+    crowd = [f"stranger-{number}" for number in range(6)]
+    for login in crowd:
+        world.github.grant(login, "none")
+    pull = world.open_pull("writer", "docs/a.md")
+    await stands(world)
+    await storm(world, pull, *crowd * 3)
+    assert await storm(world, pull, *crowd * 3) <= len(crowd)  # each is told once
+    world.github.grant("newcomer", "read")
+    assert "Nothing has run" in await say(world, pull, "newcomer", "/ascend-e2e status")
+    assert "Nothing has run" in await say(world, pull, "triager", "/ascend-e2e status")
+    await unharmed(world)
+
+
+async def test_pushes_of_a_stranger_without_end_wait_and_their_last_one_counts(
+    world: World,
+) -> None:
+    await allowing(world)
+    pulls = [
+        world.github.people.open_pull("stranger", {f"verl/{n}.py": "1"}, NewPull(fork=True))
+        for n in range(2)
+    ]
+    await stands(world)
+    world.github.calls.clear()
+    for number in range(30):
+        for pull in pulls:
+            world.github.people.push(pull, {"verl/x.py": f"{number}"}, by="stranger")
+        await world.settle()
+    assert len(world.github.calls.counted()) <= 40
+    good = world.open_pull("writer")
+    await world.settle()
+    assert started(world) == [good.head_sha]
+    await world.pass_time(10)
+    health = await world.bot.parts.store.health.counts(world.clock.now())
+    assert health.deliveries_waiting <= len(pulls), "the older ones are dropped"
+    for _ in range(12):
+        await world.pass_time(10)
+    assert [world.gate(pull.head_sha).conclusion for pull in pulls] == ["action_required"] * 2
+    await unharmed(world)
+
+
+async def test_another_base_is_not_forgotten_while_a_strangers_pushes_wait(world: World) -> None:
+    await allowing(world, Allowance(2, 60))
+    pull = world.github.people.open_pull("stranger", {"verl/a.py": "1"}, NewPull(fork=True))
+    await stands(world)
+    world.github.people.push_branch("maintainer", {"docs/o.md": "1"}, "old")
+    for number in range(3):
+        world.github.people.push(pull, {"verl/x.py": f"{number}"}, by="stranger")
+    world.github.people.retarget(pull, "old")
+    for number in range(3):
+        world.github.people.push(pull, {"verl/y.py": f"{number}"}, by="stranger")
+    await world.settle()
+    for _ in range(24):
+        await world.pass_time(10)
+    known = await world.bot.parts.store.pulls.get(RepoId(world.github.state.repo().id), pull.number)
+    assert known is not None
+    assert (known.head_sha, known.base_ref, known.based_at is not None) == (
+        pull.head_sha,
+        "old",
+        True,
+    )
+    await unharmed(world)

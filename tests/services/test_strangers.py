@@ -1,0 +1,60 @@
+"""What people without rights may have done, and what is remembered of it."""
+
+from typing import Any
+
+from bot.core.model.ids import RepoId
+from bot.core.model.people import NOBODY, Account
+from bot.core.model.repos import Repo
+from bot.core.policy.levels import Level
+from bot.services.events import strangers
+from bot.services.events.strangers import Allowance, Strangers
+from tests.adapters.github.support import HandClock
+
+REPO = Repo(RepoId(1), "o", "n", "main", 2)
+ONE, MEMBER = Account(1, "one"), Account(2, "member")
+
+
+class Levels:
+    """A GitHub that counts how often a level is asked for."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def permission(self, _repo: Repo, who: Account) -> Level:
+        self.asked += 1
+        return Level.TRIAGE if who == MEMBER else Level.READ
+
+
+def made(*, people: int = 0) -> tuple[Strangers, Levels, HandClock]:
+    github: Any = Levels()
+    clock = HandClock()
+    found = Strangers(github, clock, Allowance(4, 60), Allowance(8, 600))
+    for number in range(100, 100 + people):
+        found._bucket(Account(number), clock.now())
+    return found, github, clock
+
+
+async def test_who_is_known_to_have_no_rights_is_not_asked_for_again_while_they_wait() -> None:
+    found, github, clock = made()
+    assert [await found.may_act(REPO, ONE) for _ in range(5)] == [True] * 4 + [False]
+    asked = github.asked
+    assert not any([await found.may_act(REPO, ONE) for _ in range(50)])
+    assert github.asked == asked
+    clock.advance(60)
+    assert [await found.may_act(REPO, ONE) for _ in range(2)] == [True, False]
+
+
+async def test_members_and_nobody_never_wait_and_use_nothing_up() -> None:
+    found, _, _ = made()
+    assert all([await found.may_act(REPO, who) for who in (MEMBER, NOBODY) for _ in range(20)])
+    assert found._all.is_full
+
+
+async def test_of_very_many_people_only_those_are_remembered_who_did_something() -> None:
+    found, _, clock = made(people=strangers._MOST)
+    first = next(iter(found._people.values()))
+    first.take()
+    assert await found.may_act(REPO, ONE)
+    assert len(found._people) == 2
+    clock.advance(1)
+    assert not first.is_full
