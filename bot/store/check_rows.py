@@ -116,8 +116,13 @@ def _bumped(now: datetime) -> dict[str, Any]:
 
 
 async def bump_state(conn: DbConnection, run: Run, now: datetime, *, news: bool = False) -> None:
-    """Show a run's new state at once; its commit's gate too at its end or with ``news``."""
+    """Show a run's new state at once; its commit's gate too at its end or with ``news``.
+
+    The replies that list it show that it runs.
+    """
     await conn.execute(*_bump_run(run.id, now))
+    if run.state is State.RUNNING:
+        await _bump_listing(conn, run.id, now)
     sums_up = run.outcome or run.state is State.NEEDS_APPROVAL  # the gate's own conclusion
     bump = _bump_gate if sums_up or news else _bump_gate_later
     await conn.execute(*bump(run.repo_id, run.sha, now))

@@ -45,9 +45,16 @@ async def test_what_is_settable_is_sent_and_nothing_else_may_be_set(world: World
     assert (run.inputs["script"], run.inputs["sha"]) == (script, pull.head_sha)
     assert "queued" in reply or "waiting" in reply
     assert f"script={script}" in str(world.check(NIGHTLY, pull.head_sha).summary)
+    await a_reply_shows_that_its_run_has_begun(world, pull)
     await world.finish("success")
     other = world.open_pull(path="docs/b.txt")
     await an_open_attempt_with_other_inputs_or_elsewhere_is_not_joined(world, other)
+
+
+async def a_reply_shows_that_its_run_has_begun(world: World, pull: Pull) -> None:
+    world.github.actions.start(world.only_run())
+    await world.settle()
+    assert "running since" in world.github.comments(pull)[-1]
 
 
 async def an_open_attempt_with_other_inputs_or_elsewhere_is_not_joined(

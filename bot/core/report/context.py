@@ -64,9 +64,9 @@ class MarkdownWriter:
         """Return a title within GitHub's limit."""
         return markdown.title(text)
 
-    def command(self, *words: str) -> str:
-        """Return a command to type, as code."""
-        return markdown.code(line(*words))
+    def command(self, *words: str, sha: str = "") -> str:
+        """Return a command to type, as code; with ``sha`` it also works on a former head."""
+        return markdown.code(line(*words, sha=sha))
 
     def start(self, *suites: str) -> str:
         """Return the command that starts suites, as code."""

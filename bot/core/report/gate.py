@@ -6,7 +6,6 @@ from datetime import datetime
 from bot.core.github.limits import TEXT_BYTES
 from bot.core.github.markdown import table, title
 from bot.core.messages.words import capital, clock, listing, number
-from bot.core.model.command import SHA_CHARS
 from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
 from bot.core.model.selections import Cost
@@ -172,7 +171,7 @@ def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Sectio
     """Return why nothing starts automatically, who may approve the commit, and how."""
     if not stand.at(SuiteState.APPROVAL) or stand.kind is GateReason.DRY_RUN:
         return ""
-    command = writer.command("approve", "--sha", view.sha[:SHA_CHARS])
+    command = writer.command("approve", sha=view.sha)
     doubted = [item.data for item in view.selections if item.data.trusted is not None]
     reasons = {data.trust_reason for data in doubted} - {""}
     why = [
@@ -225,7 +224,7 @@ def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     """Return the command to type next."""
     match stand.kind:
         case GateReason.FAILED:
-            command = writer.command("rerun")
+            command = writer.command("rerun", sha=view.sha)
             key = "gate_rerun_group" if _of_group(view) else "gate_rerun"
             text = writer.text(key, command=command)
         case GateReason.DRAFT:
@@ -242,7 +241,7 @@ def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
             names = [line.suite for line in wanted]
             start = writer.start(*names)
             if not all(line.by_command for line in wanted):
-                start = writer.command("rerun", *names)  # of any suite that has run
+                start = writer.command("rerun", *names, sha=view.sha)  # of any suite that has run
             text = writer.text("gate_command_why", command=start)
         case _:
             return ""

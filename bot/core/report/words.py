@@ -197,8 +197,8 @@ def _row_word(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     if run.outcome:
         return writer.text(f"row_{run.outcome}")
     if run.state is State.QUEUED and run.queue_position:
-        place = ordinal(run.queue_position.ahead + 1)
-        return writer.text("row_queued_place", ordinal=place, resource=writer.prose(resource(run)))
+        # Without its place, which changes too often for tables.
+        return writer.text("row_queued_place", resource=writer.prose(resource(run)))
     if run.state is State.RUNNING and run.started_at:
         return writer.text("row_running_since", at=clock(run.started_at, now))
     return (
@@ -212,4 +212,4 @@ def rerun_how(writer: MarkdownWriter, run: Run) -> str:
     """Return how to run it again; comments can only control runs of a pull request."""
     if run.number is None:
         return writer.text("rerun_button")
-    return writer.text("rerun_how", command=writer.command("rerun", run.suite))
+    return writer.text("rerun_how", command=writer.command("rerun", run.suite, sha=run.sha))

@@ -10,6 +10,7 @@ from bot.core.commands.context import CommandContext
 from bot.core.messages import NOTHING
 from bot.core.model.ids import Sha
 from bot.core.model.runs import Claimant, Outcome, Run, State
+from bot.core.model.views import CheckWrite
 from bot.core.planning.attempts import PolicyAt, freeze
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
@@ -17,7 +18,10 @@ from bot.core.planning.trust import Person
 from bot.core.policy.levels import Level
 from bot.core.policy.selection import ChangedFile
 from bot.core.queue.usage import Spent
+from bot.core.report.gate import gate_check
+from bot.core.report.suite import suite_check
 from tests.accounts import account
+from tests.core import views
 from tests.core.building import OLD_SHA, SHA, a_run, at
 from tests.core.commands.commenting import (
     COMMAND,
@@ -125,6 +129,29 @@ def test_an_offered_line_starts_what_was_asked_for(
         assert builder.refusals == 0, (line, builder.said)
         ran += [(run.suite, run.sha, run.snapshot.suite.inputs) for run, _ in builder.new_runs]
     assert ran == wanted, refused.said
+
+
+def _check_runs(run: Run) -> list[CheckWrite]:
+    """Return the check run of a failed suite, and the gate of its commit."""
+    frozen = freeze(PolicyAt(POLICY, "main", "p" * 40), "unit", NOTHING)
+    chosen = views.chosen("unit", essence=frozen.essence, labels=frozen.suite.runners)
+    gate = replace(views.gate(views.selection(chosen), runs=(run,)), sha=run.sha)
+    return [
+        suite_check(views.suite(run), views.CTX, views.NOW),
+        gate_check(gate, views.CTX, views.NOW),
+    ]
+
+
+@pytest.mark.parametrize("sha", [SHA, OLD_SHA])
+def test_a_check_run_offers_to_run_its_own_commit_again(sha: Sha) -> None:
+    run = replace(ended("unit"), sha=sha)
+    context = heard()
+    requests = dict(context.requests)
+    requests[sha] = replace(requests[sha], runs=(RunClaimants(run, ()),))
+    for check in _check_runs(run):
+        (line,) = (line for line in offered(check.summary) if " rerun " in f"{line} ")
+        made = follow(line, replace(context, requests=requests)).new_runs
+        assert [(item.suite, item.sha) for item, _ in made] == [("unit", sha)], line
 
 
 @pytest.mark.parametrize("typed", ["approve", f"approve --sha {OLD}"])

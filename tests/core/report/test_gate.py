@@ -201,7 +201,7 @@ LATER = partial(s.chosen, "a", auto=False, by_command=False)
         (s.gate(s.selection(LATER(tier=Tier.HEAVY), draft=True)), []),
         (s.gate(s.selection(s.chosen("a", auto=False))), ["/ascend-e2e a"]),
         (s.gate(s.selection(s.chosen("reruns", auto=False))), ["/ascend-e2e run reruns"]),
-        (s.gate(s.selection(LATER())), ["/ascend-e2e rerun a"]),
+        (s.gate(s.selection(LATER())), [f"/ascend-e2e rerun a --sha {s.SHA[:12]}"]),
         (s.gate(s.selection(LATER(tier=Tier.HEAVY, required=False))),
          ["/ascend-e2e explain"]),
     ],

@@ -52,7 +52,8 @@ def test_what_runs_here_counts_before_what_passed_elsewhere() -> None:
 
 
 def test_a_groups_gate_asks_for_no_comment() -> None:
-    for reports, words in ((of_group(s.chosen()), "above."), (s.selection(s.chosen()), "rerun`.")):
+    named = f"rerun --sha {s.SHA[:12]}`."
+    for reports, words in ((of_group(s.chosen()), "above."), (s.selection(s.chosen()), named)):
         summary = gate_check(s.gate(reports, runs=(FAILED,)), s.CTX, s.NOW).summary
         line = next(line for line in summary.splitlines() if line.startswith("Re-run what"))
         assert line.endswith(words)

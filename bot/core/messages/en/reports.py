@@ -127,7 +127,7 @@ REPORTS = {
     # -- states in a table ---------------------------------------------------------------------
     "row_needs_approval": "needs approval",
     "row_queued": "queued",
-    "row_queued_place": "queued, {ordinal} for {resource}",
+    "row_queued_place": "queued for {resource}",
     "row_dispatching": "starting",
     "row_waiting_for_runner": "waiting for a runner",
     "row_running": "running",
