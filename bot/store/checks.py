@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, ColumnElement, RowMapping, Select, case, exists, select
+from sqlalchemy import Column, ColumnElement, RowMapping, Select, case, exists, select, true
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RepoId, RunId, Sha
@@ -22,7 +22,7 @@ from bot.core.planning.shared import weigh
 from bot.ports.wake import Topic
 from bot.store.check_rows import bump_links, replace_check
 from bot.store.database import DbConnection
-from bot.store.leases import Lease, claim_parameters, claim_statement, held, lease_of
+from bot.store.leases import FREE, Lease, claim_parameters, claim_statement, held, lease_of
 from bot.store.prepared import prepared
 from bot.store.published import Published, due_now
 from bot.store.rows import load_by_run, load_found, load_repos, moment, oldest_first, runs_of_ids
@@ -142,6 +142,24 @@ class Checks(Published):
 
         await self._db.write(work)
 
+    async def creating(self, lease: Lease, *, sent: bool = True) -> bool:
+        """Note that a create is about to be sent, or was not; return False if it must not be.
+
+        On GitHub the newest check run of a name counts: that of an earlier attempt is not made once
+        a later one has its own.
+        """
+        overtaken = _later_check()
+        change = self._update(lease).where(~overtaken if sent else true())
+        retired = {"retired_at": checks.c.touched_at, "due": None, **FREE}
+
+        async def work(conn: DbConnection) -> bool:
+            noted = await conn.execute(change.values(create_tried=sent))
+            if not noted.rowcount:
+                await conn.execute(self._update(lease).where(overtaken).values(retired))
+            return noted.rowcount == 1
+
+        return await self._db.write(work)
+
     async def replace(self, lease: Lease, now: datetime) -> None:
         """Retire a completed check: a new row with a new external id takes its place, due now."""
         mine = self._key(lease) & held(checks, lease)
@@ -158,6 +176,18 @@ class Checks(Published):
         )
         number: int | None = await self._db.read(lambda conn: conn.scalar(query))
         return number
+
+
+def _later_check() -> ColumnElement[bool]:
+    """Return SQL for "a later attempt of the run that the row shows has a row"."""
+    mine, later, its = runs.alias("mine"), runs.alias("later"), checks.alias("its")
+    same = [later.c[name] == mine.c[name] for name in ("repo_id", "sha", "suite")]
+    return exists().where(
+        mine.c.id == checks.c.run_id,
+        *same,
+        later.c.attempt > mine.c.attempt,
+        its.c.run_id == later.c.id,
+    )
 
 
 def _rank(due: DueCheck) -> int:

@@ -1,7 +1,7 @@
 """A log as a healthy training prints it, with one failure at its end; any size, always the same."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _KEYS = [
     "actor/entropy", "actor/kl_loss", "actor/pg_loss", "actor/pg_clipfrac", "actor/ppo_kl",
@@ -63,3 +63,80 @@ def _step(rng: random.Random, step: int) -> Iterator[str]:
         f"\x1b[36m(TaskRunner pid=2210)\x1b[0m Training Progress:  10%|9         | {step}/99999 "
         "[38:11<5:57:21, 163.68s/it]"
     )
+
+
+def steps(size: int, metrics: int = 88) -> Iterator[str]:
+    """Yield nothing but training steps, as verl prints them, and the failure."""
+    rng = random.Random(7)
+    keys = (_KEYS * 4)[:metrics]
+
+    def line(step: int) -> str:
+        shown = " - ".join(f"{key}:{rng.random() * 10:.6f}" for key in keys)
+        return f"\x1b[36m(TaskRunner pid=2210)\x1b[0m step:{step} - {shown}"
+
+    return _many(size, line)
+
+
+def few_metrics(size: int) -> Iterator[str]:
+    """Yield training steps with ten metrics."""
+    return steps(size, metrics=10)
+
+
+def megatron(size: int) -> Iterator[str]:
+    """Yield iterations as Megatron prints them."""
+    rng = random.Random(7)
+
+    def line(step: int) -> str:
+        return (
+            f" [2026-07-09 18:41:30] iteration {step:8d}/  100000 | consumed samples: "
+            f"{step * 64:12d} | elapsed time per iteration (ms): {rng.random() * 9000:.1f} | "
+            f"learning rate: 1.000000E-05 | global batch size:    64 | lm loss: "
+            f"{rng.random():.6E} | loss scale: 1.0 | grad norm: {rng.random():.3f} | number of "
+            "skipped iterations:   0 | number of nan iterations:   0 |"
+        )
+
+    return _many(size, line)
+
+
+def trainer(size: int) -> Iterator[str]:
+    """Yield steps as the trainer of transformers prints them."""
+    rng = random.Random(7)
+
+    def line(step: int) -> str:
+        loss, norm = rng.random(), rng.random()
+        epoch = step / 100
+        return f"{{'loss': {loss:.4f}, 'grad_norm': {norm:.6f}, 'epoch': {epoch:.2f}}}"
+
+    return _many(size, line)
+
+
+def bars(size: int) -> Iterator[str]:
+    """Yield progress bars."""
+
+    def line(step: int) -> str:
+        return (
+            f"\x1b[36m(TaskRunner pid=2210)\x1b[0m Training Progress:  10%|9         | "
+            f"{step % 99_999}/99999 [38:11<5:57:21, 163.68s/it]"
+        )
+
+    return _many(size, line)
+
+
+def _many(size: int, line: Callable[[int], str]) -> Iterator[str]:
+    step = made = 0
+    while made < size:
+        step += 1
+        text = line(step)
+        made += len(text) + 1
+        yield text
+    yield from _END.splitlines()
+
+
+KINDS: dict[str, Callable[[int], Iterator[str]]] = {
+    "mixed": lines,
+    "steps": steps,
+    "few metrics": few_metrics,
+    "Megatron": megatron,
+    "bars": bars,
+    "Trainer": trainer,
+}

@@ -170,3 +170,22 @@ async def test_what_stays_refused_is_planned_by_a_command_or_by_the_next_look(wo
     await world.clock.advance(3601)
     await world.sweep()
     assert shown(world, pulls[1])[0] == "success"
+
+
+async def test_a_check_run_that_comes_late_does_not_hide_that_of_a_later_attempt(
+    world: World,
+) -> None:
+    world.github.fault("502", "POST", "*/check-runs", times=1000)
+    pull = world.open_pull()
+    await world.settle()
+    world.github.people.close(pull)
+    await world.settle()
+    world.github.faults.clear()
+    world.github.people.reopen(pull)
+    await world.settle()
+    await world.pass_time(60)
+    await world.finish()
+    await world.pass_time(60)
+    assert world.check("unit", pull.head_sha).conclusion == "success"
+    shown = [check.name for check in world.github.state.checks.values()]
+    assert shown.count("Ascend / unit") == 1

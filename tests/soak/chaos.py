@@ -73,7 +73,7 @@ class Replicas:
         """Start the first ones."""
         for number in range(count):
             self.bots.append(await self._start({**self._env, "PORT": "0"}, number))
-            url = await self.bots[-1].heard(_url, within_s=START_S)
+            url = await self.bots[-1].heard(listening, within_s=START_S)
             self._ports.append(url.rpartition(":")[2])
         self.turn(0)
 
@@ -99,7 +99,8 @@ class Replicas:
         return sum(text.count("Traceback (most recent call last)") for text in texts)
 
 
-def _url(line: str) -> str | None:
+def listening(line: str) -> str | None:
+    """Read the address in the line of a replica that has started."""
     found = json.loads(line) if line.startswith("{") else {}
     return str(found["url"]) if found.get("event") == "listening" else None
 

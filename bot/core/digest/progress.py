@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from bot.core.digest.result import Progress
+from bot.core.digest.series import ProgressForm, are_alike, walls_go_on
 from bot.core.digest.shapes import clean
 
 _STEP = re.compile(rb"\bstep:(\d{1,9}) - ")
@@ -39,6 +40,7 @@ class ProgressClock:
     raw: bytes = b""  # the last `step:` line; its metrics are parsed on demand
     first_wall: str = ""
     last_wall: str = ""
+    form: ProgressForm | None = None  # of the last line of progress
 
     def seen(self, no: int, wall: str) -> None:
         """Note a sign of progress: a step, a passed test, a served request."""
@@ -56,31 +58,49 @@ class ProgressClock:
         self.step, self.line = int(match[1]), no
         self.raw = raw[match.end() : match.end() + _MAX_STEP_BYTES]
         self.seen(no, wall_of(raw))
+        self.form = ProgressForm.STEP
         return True
 
     def read(self, no: int, text: str, wall: str) -> bool:
         """Read a metric line of another trainer; return False for another line."""
         if match := _MEGATRON.search(text):
             self._step(no, int(match[1]), int(match[2]), _megatron_metrics(match[3]))
+            self.form = ProgressForm.ITERATION
         elif match := _TRAINER.search(text):
             self._step(no, self.step + 1, self.total, _pairs(match[0]))
+            self.form = ProgressForm.RECORD
         else:
             return False
         self.seen(no, wall)
         return True
 
+    def skip(self, form: ProgressForm, *, skipped: bytes, last: bytes) -> bool:
+        """Count lines of one series without reading them, before the last one is read.
+
+        Return False if more than their number may count, or than the last line tells.
+        """
+        if not (
+            are_alike(form, skipped + last)
+            and walls_go_on(before=self.first_wall != "", skipped=skipped, last=last)
+        ):
+            return False
+        if form is ProgressForm.BAR and b"rogress" in skipped and not _tells_speed(last):
+            return False
+        lines = skipped.count(b"\n")
+        self.marks += lines
+        self.step += lines if form is ProgressForm.RECORD else 0
+        return True
+
     def bar(self, no: int, raw: bytes) -> None:
         """Read a progress bar; a trainer's bar gives the number of steps and the speed."""
-        text = raw[-_BAR_BYTES:].decode("utf-8", "replace")
-        match = None
-        for found in _BAR.finditer(text):
-            match = found
+        match = _bar_in(raw)
         if match is None:
             return
         self.seen(no, wall_of(raw))
-        done, total, speed = int(match[1]), int(match[2]), float(match[3])
-        if "rogress" in text and done <= total:
-            self.total = total
+        self.form = ProgressForm.BAR
+        if _tells_speed(raw):
+            speed = float(match[3])
+            self.total = int(match[2])
             self.seconds = speed if match[4] == "s/it" else 1 / max(speed, 1e-6)
 
     def _step(self, no: int, step: int, total: int | None, metrics: dict[str, float]) -> None:
@@ -115,6 +135,20 @@ class ProgressClock:
             return self.marks >= 3 and no - self.mark <= 30
         usual = (last - first) / max(1, self.marks - 1)
         return self.marks >= 2 and end - last <= max(_STALL, 3 * usual)
+
+
+def _bar_in(raw: bytes) -> re.Match[str] | None:
+    """Return the last state of a bar."""
+    match = None
+    for found in _BAR.finditer(raw[-_BAR_BYTES:].decode("utf-8", "replace")):
+        match = found
+    return match
+
+
+def _tells_speed(raw: bytes) -> bool:
+    """Return True for a bar of a training."""
+    match = _bar_in(raw)
+    return match is not None and b"rogress" in raw[-_BAR_BYTES:] and int(match[1]) <= int(match[2])
 
 
 def wall_of(raw: bytes) -> str:

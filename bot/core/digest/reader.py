@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from bot.core.digest.ending import STEP_LINES
 from bot.core.digest.evidence import MAX_TEXT, Board, Failure, Kind, Status, codes_in
 from bot.core.digest.progress import ProgressClock
 from bot.core.digest.pytests import ENDED, PytestReport, verdict
+from bot.core.digest.series import ProgressForm, pattern_of
 from bot.core.digest.shapes import Line, parse
 from bot.core.digest.signatures import LogSign, Role, Signatures
 from bot.core.digest.traces import Traces
@@ -97,6 +99,7 @@ class Reader:
 
     def read(self, no: int, raw: bytes) -> None:
         """Read a line that passed the prefilter, or follows one that did."""
+        self.clock.form = None
         if self._header is not None:
             self._begin_step(self._header, no, raw)
         if b"step:" in raw and self.clock.read_step(no, raw):
@@ -106,6 +109,7 @@ class Reader:
             self.clock.bar(no, raw)
             if not self.book.words.search(raw):
                 return
+            self.clock.form = None
         shape = raw.translate(None, _DIGITS) if len(raw) <= _MAX_DULL else b""
         if shape and (shape in self._dull or shape in self._told) and self._is_idle(no):
             return
@@ -119,6 +123,22 @@ class Reader:
             kept = self._dull if self._means is _NOTHING else self._told
             if len(kept) < _MAX_SHAPES:
                 kept.add(shape)
+
+    @property
+    def series(self) -> Any:
+        """Return an expression of lines like the last one, if it told nothing but progress."""
+        return None if self.clock.form is None else pattern_of(self.clock.form)
+
+    def read_series(self, no: int, block: bytes) -> bool:
+        """Read lines of one series by the last of them; return False if each has to be read."""
+        at = block.rfind(b"\n", 0, -1) + 1
+        form, last = self.clock.form, block[at:-1]
+        if form is None or (form is ProgressForm.BAR and self.book.words.search(block)):
+            return False
+        if not self.clock.skip(form, skipped=block[:at], last=last):
+            return False
+        self.read(no, last)
+        return True
 
     def _is_idle(self, no: int) -> bool:
         """Return True if a line can be judged alone: not in a traceback, report or script."""

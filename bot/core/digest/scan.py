@@ -13,6 +13,8 @@ _BEFORE = 3  # lines of context before an important one
 TAIL_LINES = 40
 _KEPT_BYTES = 2_000  # of a line of the context or of the tail
 _NOWHERE = (b"", 0, 0)
+_SERIES_BYTES = 2 * MAX_LINE  # that are read at once
+_SHORT = 1_000  # bytes: to look for a series takes longer than to read longer lines
 
 
 class Sink(Protocol):
@@ -25,6 +27,13 @@ class Sink(Protocol):
 
     def read(self, no: int, raw: bytes) -> None:
         """Receive an important line."""
+
+    @property
+    def series(self) -> Any:
+        """Return an RE2 of lines like the last one that may be read at once, None if none may."""
+
+    def read_series(self, no: int, block: bytes) -> bool:
+        """Receive lines that `series` found, with the last one's number; False: one by one."""
 
 
 class Scanner:
@@ -88,7 +97,7 @@ class Scanner:
         return [(self.lines - 1 - i, line) for i, line in enumerate(found)][::-1]
 
     def _region(self, data: bytes, start: int, end: int) -> None:
-        pos = start
+        pos = singly = start
         while pos < end:
             pos = self._wanted(data, start, pos, end)
             match = self._search(data, pos, end) if pos < end else None
@@ -102,9 +111,26 @@ class Scanner:
                 self._at = (data, start, begin)
                 self.sink.read(self.lines, cut(line))
             pos = stop + 1
+            if pos >= singly and len(line) < _SHORT:
+                pos, singly = self._series(data, pos, end)
         self.lines += data.count(b"\n", pos, end)
         self._at = _NOWHERE
         self._keep(data, start, end)
+
+    def _series(self, data: bytes, pos: int, end: int) -> tuple[int, int]:
+        """Hand on lines like the last one; return where they end, and where to try it again."""
+        series = self.sink.series
+        if series is None or self.lines < self.sink.until:
+            return pos, pos
+        found = series.match(data, pos, min(end, pos + _SERIES_BYTES))
+        if found is None:
+            return pos, pos
+        block = found.group()
+        number = self.lines + block.count(b"\n")
+        if not self.sink.read_series(number, block):
+            return pos, found.end()
+        self.lines = number
+        return found.end(), found.end()
 
     def _wanted(self, data: bytes, start: int, pos: int, end: int) -> int:
         """Hand on every line that the sink wants; return where they end."""

@@ -73,11 +73,14 @@ class Patterns:
     told: tuple[tuple[int, ...], ...]  # by each hint: the numbers of its rules
     blocks: tuple[KeyBlock, ...]
     seams: Seams
-    hint: Any  # quick: text without it holds no secret
+    hint: Any  # quick: text without it shows no secret
+    quick: Any  # finds a hint, and what may hide one
     any: Any  # all rules in one
 
     def may_find(self, text: bytes) -> bool:
         """Return True if text may hold a secret; most of a log holds nothing like one."""
+        if self.quick.search(text) is None:
+            return False
         if self.hint.search(text) is not None:
             return True
         return _HIDES.search(text) is not None and self.hint.search(_plain(text)) is not None
@@ -149,12 +152,14 @@ def patterns(values: tuple[str, ...]) -> Patterns:
     hints += [re2.escape(block.hint) for block in shipped.blocks]
     exact = [f"(?-i:{one})" for one in (*own, seams.hint)]
     rules = (*(Rule(re2.compile(form), _whole) for form in own), *_shared_rules())
+    hint = "(?i)" + "|".join((*exact, *hints, *keys))
     return Patterns(
         rules,
         *_by_word(rules),
         tuple(map(_block, shipped.blocks)),
         seams,
-        compiled("(?i)" + "|".join((*exact, *hints, *keys))),
+        compiled(hint),
+        compiled(f"(?:{hint})|(?:{HIDES})"),
         compiled("|".join(f"(?:{one})" for one in found)),
     )
 

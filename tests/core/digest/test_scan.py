@@ -22,6 +22,11 @@ class Lines:
     def follow(self, before: Callable[[int], list[tuple[int, bytes]]]) -> None:
         self._before = before
 
+    series = None
+
+    def read_series(self, _no: int, _block: bytes) -> bool:
+        return False
+
     def read(self, no: int, raw: bytes) -> None:
         self.read_lines.append((no, raw))
         self.befores.append(self._before(3))
