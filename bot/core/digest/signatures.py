@@ -3,15 +3,19 @@
 import re
 from collections.abc import Container, Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from functools import cache
+from typing import Annotated, Any, Self
+from typing import Literal as OneOf
 
 import re2
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from bot.core.digest.chinese import WORDS, in_english
+from bot.core.digest.literals import Literal, needed, spellings
 from bot.core.digest.triggers import BARS, TRIGGERS
 
-ClassName = Literal[
+ClassName = OneOf[
     "code_failure",
     "test_assertion",
     "oom_device",
@@ -54,6 +58,9 @@ class Role(StrEnum):
     NOISE_BLOCK = "noise_block"
 
 
+_NOISE = frozenset({Role.NOISE, Role.NOISE_BLOCK})
+
+
 class LogSign(BaseModel):
     """One mechanism: its patterns, its class, and whether a retry helps."""
 
@@ -67,7 +74,7 @@ class LogSign(BaseModel):
     given: str | None = None
     clears: str | None = None
     role: Role = Role.PRIMARY
-    infra: bool | Literal["stalled"] = False
+    infra: bool | OneOf["stalled"] = False
     title: Annotated[str, Field(max_length=80)] = ""
     hint: Annotated[str, Field(max_length=400)] = ""
     source: str = ""
@@ -86,7 +93,7 @@ class LogSign(BaseModel):
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    version: Literal[1]
+    version: OneOf[1]
     signatures: list[LogSign]
 
 
@@ -114,12 +121,13 @@ class Signatures:
         for i in self._patterns:
             self._filter.Add(self.all[i].match, _options(_PATTERN_BYTES))
         self._filter.Compile()
-        words = _prefilter(self.all[:own])
+        words = _prefilter(self.all, own)
         self.words = re2.compile(words.encode(), _raw_options())
         self.prefilter = re2.compile(f"{words}|{BARS}".encode(), _raw_options())
 
     def find(self, text: str, seen: Container[str] = ()) -> LogSign | None:
         """Return the first signature that matches the text; `seen` names the notes so far."""
+        text = in_english(text)
         hits: list[int] = self._filter.Match(text) or []
         for hit in sorted(hits):
             i = self._patterns[hit]
@@ -148,13 +156,35 @@ def _raw_options() -> Any:
     return options
 
 
-def _prefilter(own: Sequence[LogSign]) -> str:
-    """Join the triggers with a repository's patterns, whose anchors do not fit raw lines."""
+def _prefilter(signatures: Sequence[LogSign], own: int) -> str:
+    """Join the triggers with what they lack of the signatures.
+
+    The first `own` are a repository's, whose anchors do not fit raw lines.
+    """
     relaxed = []
-    for pattern in [s.match for s in own if s.match] + [re.escape(c) for s in own for c in s.codes]:
+    mine = signatures[:own]
+    for pattern in [s.match for s in mine if s.match] + [
+        re.escape(c) for s in mine for c in s.codes
+    ]:
         loose = _ANCHOR.sub("", pattern)
         relaxed.append(loose if _is_valid(loose) else pattern)
-    return "|".join([TRIGGERS, *(f"(?:{p})" for p in relaxed)])
+    patterns = tuple(s.match for s in signatures[own:] if s.match and s.role not in _NOISE)
+    return "|".join([TRIGGERS, *(f"(?:{p})" for p in relaxed), *_missing(patterns)])
+
+
+@cache
+def _missing(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the literals of signatures, and of Chinese messages, that no trigger lets through."""
+    triggers = re2.compile(TRIGGERS.encode(), _raw_options())
+
+    def passes(literal: Literal) -> bool:
+        """Return True if the triggers find it in any case, whatever stands around it."""
+        lines = [f"{c}{x}{c}".encode() for x in spellings(literal) for c in ("", " ", "x")]
+        return all(triggers.search(line) for line in lines)
+
+    known = cache(passes)
+    found = {"".join(x) for p in patterns for x in needed(p, known) or () if not known(x)}
+    return tuple(sorted(found.union(re.escape(word) for word in WORDS)))
 
 
 def _is_valid(pattern: str) -> bool:

@@ -33,7 +33,8 @@ _WORDS = (
     "differ\\b", "stopped", "Input/output", "Read-only", "DiskPressure", "out of disk",
     "up to date", "GLIBC", "static TLS",
     # codes
-    "E[A-Z]\\d{4}\\b", "E[1-4]\\d{4}\\b", "ERR\\d{5}",
+    "E[A-Z]\\d{4}\\b", "E[1-4]\\d{4}\\b", "ERR\\d{5}", "[Rr]et[Cc]ode", "rrCode", "errcode",
+    "runtime result",
     # structure
     "##\\[(?:error|group|warning)", "::error", "\\[rayjob ", "\\[watch raw", "\\.py::",
     "\\] START ", "test session starts", "= (?:FAILURES|ERRORS|RERUNS|short test)",

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterator
 
+from bot.core.digest.chinese import in_english
 from bot.core.digest.shapes import Line
 
 _SIGNALS = {"ILL": 4, "ABRT": 6, "BUS": 7, "FPE": 8, "KILL": 9, "SEGV": 11, "TERM": 15}
 _EXIT = re.compile(
     r"\b(?:[Ee]xit(?:ed)?(?: with)?(?: (?:code|status):?)|exit ?code ?[:=]?|exited with"
-    r"|return(?:ed)? (?:code|non-zero exit status))"
-    r" ?:? ?(-?\d{1,3})\b"
+    r"|(?:left|ended|died|finished|terminated) with (?:exit )?(?:status|code)"
+    r"|return(?:ed)? ?(?:code|status|non-zero exit status))"
+    r" *[:=]? *(-?\d{1,3})\b"
 )
 _SIGNAL = re.compile(
     r"\b(?:died with <Signals\.|killed by signal: |signal: |Signal )"
@@ -42,7 +44,7 @@ _LOGGED = re.compile(
 
 def exit_codes(text: str) -> Iterator[tuple[int, str]]:
     """Yield the non-zero exit codes of a line; signals are negative numbers."""
-    if match := _EXIT.search(text):
+    if match := _EXIT.search(in_english(text)):
         if code := int(match[1]):
             yield code, text
     elif match := _SIGNAL.search(text):
@@ -51,17 +53,18 @@ def exit_codes(text: str) -> Iterator[tuple[int, str]]:
 
 def is_compiler(text: str) -> bool:
     """Return True for a compiler's own error line: a cause of its own."""
-    return _COMPILER.search(text) is not None
+    return _COMPILER.search(in_english(text)) is not None
 
 
 def is_weak(line: Line) -> bool:
     """Return True for a line that reports an error in a common form, of unknown kind."""
-    if _EXIT.search(line.text):
+    text = in_english(line.text)
+    if _EXIT.search(text):
         return False
-    if line.tag == "error" or is_compiler(line.text):
+    if line.tag == "error" or is_compiler(text):
         return True
     if line.level in {"INFO", "DEBUG", "WARNING"} or line.tag == "warning":
         return False
     if line.level == "ERROR":
-        return _LOGGED.search(line.text) is not None
-    return _ERROR.search(line.text) is not None
+        return _LOGGED.search(text) is not None
+    return _ERROR.search(text) is not None

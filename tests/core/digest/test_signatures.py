@@ -1,7 +1,10 @@
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from bot.core.digest.chinese import WORDS
 from bot.core.digest.digester import Digester
 from bot.core.digest.evidence import codes_in
 from bot.core.digest.signatures import LogSign, Role, load_signatures
@@ -29,6 +32,27 @@ def test_a_signature_knows_its_example(signature: LogSign) -> None:
 )
 def test_the_prefilter_lets_an_example_through(signature: LogSign) -> None:
     assert signatures().prefilter.search(signature.example.encode())
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [s.match for s in BUILT_IN if s.match and s.role not in IGNORED],
+    ids=[s.name for s in BUILT_IN if s.match and s.role not in IGNORED],
+)
+@settings(max_examples=12, suppress_health_check=list(HealthCheck), deadline=None, database=None)
+@given(st.data())
+def test_the_prefilter_lets_through_whatever_a_signature_matches(
+    pattern: str, data: st.DataObject
+) -> None:
+    cased = pattern.replace("(?i:", "(?:").replace("(?i)", "")
+    drawn = data.draw(st.from_regex(cased)).replace("\n", " ")
+    lines = {line: signatures().find(line) for line in (drawn, drawn.upper(), drawn.lower())}
+    known = [line for line, found in lines.items() if found and found.role not in IGNORED]
+    assert all(signatures().prefilter.search(line.encode()) for line in known)
+
+
+def test_the_prefilter_lets_every_chinese_message_through() -> None:
+    assert all(signatures().prefilter.search(word.encode()) for word in WORDS)
 
 
 @pytest.mark.parametrize("signature", BUILT_IN, ids=lambda s: s.name)
