@@ -28,6 +28,7 @@ from bot.ports.rayjobs import Submitter
 from bot.ports.sandbox import Sandbox
 from bot.ports.wake import Topic, Wake
 from bot.services.events.check_run import CheckRuns
+from bot.services.events.cpu_shares import CpuShares
 from bot.services.events.grants import GrantsWatch
 from bot.services.events.inbox import EventHandlers, Inbox
 from bot.services.events.issue_comment import IssueComments
@@ -144,7 +145,8 @@ async def open_parts(
         owner = await stack.enter_async_context(store.instance(settings.replica_name))
         loop = Worker(owner, metrics, strict=strict)
         sandbox = await stack.enter_async_context(open_sandbox())
-        checker, strangers = PolicyChecker(sandbox), Strangers(github, clock)
+        checker = PolicyChecker(sandbox, shares=CpuShares(clock))
+        strangers = Strangers(github, clock)
         outside = (metrics, issuer, heard, sandbox, checker, LongLists(clock), strangers)
         yield Parts(settings, store, github, rayjobs, wake, clock, loop, *outside)
 

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVarTuple
+from typing import TypeVar, TypeVarTuple
 from weakref import WeakValueDictionary
 
 from bot.core.messages import Message
 from bot.core.model.ids import RepoId, Sha
+from bot.core.model.people import Account
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.selections import SelectionDetails, StoredSelection
 from bot.core.model.views import GateDue
@@ -16,6 +17,7 @@ from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import DEAR, OFTEN, select_unlisted
 from bot.core.planning.plan import Plan
 from bot.core.policy.changes import Before, Comparison, compare
+from bot.core.policy.document import MAX_BYTES
 from bot.core.policy.loading import WHOLE_FILE, Checked, PolicyError, PolicyErrors, check_policy
 from bot.core.policy.models import Policy, Trigger
 from bot.core.policy.selection import (
@@ -29,7 +31,8 @@ from bot.core.policy.selection import (
 )
 from bot.ports.clock import Clock
 from bot.ports.github import ChangedFiles, FileText, GitHub
-from bot.ports.sandbox import Done, Sandbox, StoppedBy
+from bot.ports.sandbox import Done, Sandbox, Stopped, StoppedBy
+from bot.services.events.cpu_shares import CpuShares
 from bot.store import Store
 
 # A push drops the row at once. This bounds how long an old policy counts if its webhook is lost.
@@ -41,6 +44,10 @@ CHEAP_BYTES = 2048
 # What is compared at once when suites are selected: it takes some 30 ms.
 CHEAP_SELECTION = 10_000_000
 _DEAR = (b"&", b"\\", b"signatures")
+_STOPPED_S = 5.0  # what work costs that is stopped for what it takes
+_OFTEN = "often"  # why it is not done: too much was done for the same person
+
+T = TypeVar("T")
 
 Texts = TypeVarTuple("Texts")
 
@@ -48,25 +55,36 @@ Texts = TypeVarTuple("Texts")
 class PolicyChecker:
     """Checks policies in the sandbox, and remembers the results: anybody may propose one."""
 
-    def __init__(self, sandbox: Sandbox, cheap_selection: int = CHEAP_SELECTION) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        cheap_selection: int = CHEAP_SELECTION,
+        shares: CpuShares | None = None,
+    ) -> None:
         """``cheap_selection`` is what `select_cost` may return for a selection at once."""
         self._sandbox = sandbox
+        self._shares = shares
         self._cheap_selection = cheap_selection
         self._known: dict[object, Checked | Comparison] = {}
         self._checking: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
 
-    async def check(self, text: bytes, owner: str) -> Checked:
-        """Return the policy in a text, or all its errors; ``owner`` is who it is checked for."""
+    async def check(self, text: bytes, owner: str | Account) -> Checked:
+        """Return the policy in a text, or all its errors.
+
+        ``owner`` is who it is checked for. A person has only so much done in an hour.
+        """
         found = await self._of(owner, check_policy, text)
         assert isinstance(found, Checked)
         return found
 
-    async def policy(self, text: bytes, owner: str) -> Policy | None:
+    async def policy(self, text: bytes, owner: str | Account) -> Policy | None:
         """Return the policy in a text, None if it has errors."""
         result = (await self.check(text, owner)).result
         return result if isinstance(result, Policy) else None
 
-    async def compare(self, old: bytes | None, new: bytes | None, owner: str) -> Comparison:
+    async def compare(
+        self, old: bytes | None, new: bytes | None, owner: str | Account
+    ) -> Comparison:
         """Compare the current policy with a proposed one; None: there is no file."""
         found = await self._of(owner, compare, old, new)
         assert isinstance(found, Comparison)
@@ -76,7 +94,7 @@ class PolicyChecker:
         self,
         policy: Policy,
         listed: ChangedFiles,
-        owner: str,
+        owner: str | Account,
         trigger: Trigger = Trigger.PULL_REQUEST,
     ) -> Selection:
         """Select suites; many files or filters are compared in the sandbox.
@@ -87,7 +105,7 @@ class PolicyChecker:
         if not listed.often:
             if select_cost(policy, listed.files) <= self._cheap_selection:
                 return work(policy, listed.files)
-            answer = await self._sandbox.run(owner, work, policy, listed.files)
+            answer = await self._run(owner, work, policy, listed.files)
             if isinstance(answer, Done):
                 return answer.value
         protected = touches_protected(listed.files, POLICY_PATH, truncated=listed.truncated)
@@ -95,7 +113,7 @@ class PolicyChecker:
         return replace(found, protected=protected, truncated=listed.truncated)
 
     async def _of(
-        self, owner: str, work: Callable[[*Texts], Checked | Comparison], *texts: *Texts
+        self, owner: str | Account, work: Callable[[*Texts], Checked | Comparison], *texts: *Texts
     ) -> Checked | Comparison:
         key = (work, *texts)
         async with self._checking.setdefault(key, asyncio.Lock()):
@@ -104,7 +122,9 @@ class PolicyChecker:
             if all(map(_is_cheap, texts)):
                 result = work(*texts)
             else:
-                answer = await self._sandbox.run(owner, work, *texts)
+                answer = await self._run(owner, work, *texts)
+                if answer is None:
+                    return _unchecked(work, _OFTEN)
                 if isinstance(answer, Done):
                     result = answer.value
                 elif answer.why is StoppedBy.DIED:  # the next event tries again
@@ -116,6 +136,22 @@ class PolicyChecker:
             self._known[key] = result
             return result
 
+    async def _run(
+        self, owner: str | Account, work: Callable[[*Texts], T], *args: *Texts
+    ) -> Done[T] | Stopped | None:
+        """Do work in the sandbox; None: too much was done for its owner lately."""
+        if not isinstance(owner, Account):
+            return await self._sandbox.run(owner, work, *args)
+        name = f"account {owner.id}"
+        if self._shares is None:
+            return await self._sandbox.run(name, work, *args)
+        async with self._shares.turn(owner) as may:
+            if not may:
+                return None
+            answer = await self._sandbox.run(name, work, *args)
+            self._shares.spend(owner, answer.seconds if isinstance(answer, Done) else _STOPPED_S)
+            return answer
+
 
 def _is_cheap(text: object) -> bool:
     if not isinstance(text, bytes):
@@ -123,7 +159,7 @@ def _is_cheap(text: object) -> bool:
     return len(text) <= CHEAP_BYTES and not any(word in text for word in _DEAR)
 
 
-def _unchecked(work: object, why: StoppedBy) -> Checked | Comparison:
+def _unchecked(work: object, why: str) -> Checked | Comparison:
     """Return the error that says why a policy could not be checked."""
     errors = (PolicyError(WHOLE_FILE, 1, Message(f"policy_stopped_{why}")),)
     if work is compare:
@@ -145,6 +181,11 @@ class Broken:
         details = SelectionDetails(policy_ref=self.ref, policy_errors=errors)
         row = StoredSelection(repo_id, sha, number, self.sha, details)
         return Plan(selection=row, gates=(GateDue(repo_id, sha, number),))
+
+
+def policy_text(file: FileText | None) -> str | None:
+    """Return the text of a policy; of one that is too long, so much that this is seen."""
+    return None if file is None else file.text[: MAX_BYTES + 1].decode(errors="replace")
 
 
 _ASK_AGAIN_S = (2.0, 5.0)  # a server of GitHub may not have a push's files yet
@@ -265,7 +306,7 @@ class PolicyReader:
         file = await self._github.file(repo, POLICY_PATH, ref)
         if file is None and before is not None and before.text is not None:
             file = await self._asked_again(repo, ref)
-        text = file.text.decode(errors="replace") if file else None
+        text = policy_text(file)
         row = StoredPolicy(repo.id, ref, file.blob_sha if file else "", text, now)
         gone = before is not None and before.text is not None and text is None
         gates = await self._gates_without(repo, ref) if gone else ()

@@ -5,6 +5,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from bot.core.model.people import Account
 from bot.core.model.repos import Repo
 from bot.core.model.views import RECEIPT, CheckWrite, GateView, Proposal
 from bot.core.policy.changes import Comparison
@@ -138,8 +139,7 @@ class Reporter(Service):
         old, new = (
             text.encode() if text is not None else None for text in (proposal.old, proposal.new)
         )
-        owner = f"pull {proposal.repo_id}/{proposal.number}"
-        return await self._policies.checker.compare(old, new, owner)
+        return await self._policies.checker.compare(old, new, Account(proposal.by))
 
     async def _only_real_files(self, repo: Repo, check: CheckWrite) -> CheckWrite:
         """Leave out annotations of files that are not there at this commit, or not shown to us."""

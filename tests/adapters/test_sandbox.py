@@ -88,6 +88,22 @@ async def test_who_used_least_is_served_first() -> None:
     assert len(served) == 53
 
 
+async def test_who_asks_for_much_at_once_is_not_served_before_who_asks_for_little() -> None:
+    served: list[str] = []
+
+    async def ask(owner: str, work: object, *args: object) -> None:
+        await sandbox.run(owner, work, *args)  # type: ignore[arg-type]
+        served.append(owner)
+
+    async with one_process() as sandbox:
+        await ask("good", len, "x")
+        crowd = [asyncio.create_task(ask("hostile", pow, 3, 2_000_000)) for _ in range(4)]
+        await asyncio.sleep(0)
+        good = asyncio.create_task(ask("good", len, "x"))
+        await asyncio.gather(good, *crowd)
+    assert served[:3] == ["good", "hostile", "good"]
+
+
 async def test_a_call_that_nobody_waits_for_ends_and_gives_its_place_back(tmp_path: Path) -> None:
     async with one_process() as sandbox:
         for name in ("first", "second"):

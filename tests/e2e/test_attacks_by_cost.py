@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from bot.app import Parts
 from bot.ports.sandbox import StoppedBy
+from bot.services.events.cpu_shares import CpuShares
 from bot.services.events.long_lists import LongLists
 from bot.services.policies import CHEAP_SELECTION, PolicyChecker
 from bot.sim import NewPull
@@ -59,7 +60,34 @@ async def test_a_strangers_dear_policy_names_its_patterns_and_nothing_waits_for_
     assert check.conclusion == "failure"
     assert "log.signatures&#91;0&#93;.match" in str(check.summary)
     assert "becomes too large when it is compiled" in str(check.summary)
-    assert {owner for owner, _ in sandbox.calls} == {f"pull {world.github.state.repo().id}/1"}
+    assert {owner for owner, _ in sandbox.calls} == {f"account {theirs.author.id}"}
+    await unharmed(world)
+
+
+async def test_dear_policies_in_many_pull_requests_of_a_stranger_take_only_their_share(
+    world: World,
+) -> None:
+    sandbox = ScriptedSandbox(*[StoppedBy.TIME] * 40)
+
+    def inside(parts: Parts) -> Parts:
+        checker = PolicyChecker(sandbox, shares=CpuShares(parts.clock))
+        return replace(parts, sandbox=sandbox, checker=checker)
+
+    world.wrap = inside
+    await world.restart()
+    for number in range(6):
+        text = f"{dear_policy()}# {number}\n"
+        theirs = world.github.people.open_pull("stranger", {PATH: text}, NewPull(fork=True))
+    await stands(world)
+    assert len(sandbox.calls) == 2
+    check = world.github.check(f"{GATE} policy", theirs.head_sha)
+    assert check is not None
+    assert check.conclusion == "failure"
+    assert "of this author took too much processor time" in str(check.summary)
+    sandbox.calls.clear()
+    good = world.github.people.open_pull("writer", {PATH: f"{POLICY}# &\n"})
+    await stands(world)
+    assert {owner for owner, _ in sandbox.calls} == {f"account {good.author.id}"}
     await unharmed(world)
 
 
@@ -82,7 +110,7 @@ async def test_a_strangers_many_files_are_compared_aside_and_nothing_waits_for_i
     sandbox.may_end.set()
     await settling
     await stands(world)
-    assert {owner for owner, _ in sandbox.calls} == {f"pull {world.github.state.repo().id}/1"}
+    assert {owner for owner, _ in sandbox.calls} == {f"account {theirs.author.id}"}
     gate = world.gate(theirs.head_sha)
     assert gate.conclusion == "action_required"
     assert "more processor time or memory than it may, so all paths count" in str(gate.summary)

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from bot.app import Parts
 from bot.core.model.ids import RepoId
-from bot.services.events.strangers import Allowance, Strangers
+from bot.services.events.allowance import Allowance
+from bot.services.events.strangers import Strangers
 from bot.sim import NewPull
 from bot.sim.model import Pull
 from bot.store.audit import AuditQuery

@@ -7,7 +7,8 @@ from bot.core.model.people import NOBODY, Account
 from bot.core.model.repos import Repo
 from bot.core.policy.levels import Level
 from bot.services.events import strangers
-from bot.services.events.strangers import Allowance, Strangers
+from bot.services.events.allowance import Allowance
+from bot.services.events.strangers import Strangers
 from tests.adapters.github.support import HandClock
 
 REPO = Repo(RepoId(1), "o", "n", "main", 2)

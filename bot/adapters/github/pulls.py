@@ -1,6 +1,8 @@
 """Calls on pull requests, their files, and files of a branch."""
 
 import base64
+from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +16,8 @@ from bot.ports.github import ChangedFiles, FileText
 
 LISTED_FILES = 3000  # GitHub lists at most this many files of a pull request
 COMPARED_FILES = 300  # and of a comparison
+MOST_BYTES = 1024 * 1024  # of a file: up to here it comes with its entry
+RAW = "application/vnd.github.raw+json"
 
 
 class PullCalls(Api):
@@ -59,7 +63,10 @@ class PullCalls(Api):
         return ChangedFiles(files or (), truncated=files is None or len(files) >= COMPARED_FILES)
 
     async def file(self, repo: Repo, path: str, ref: str) -> FileText | None:
-        """Return a file at a branch or commit; None if there is none."""
+        """Return a file at a branch or commit; of a large one its beginning; None: no file.
+
+        Whoever opens a pull request decides how large a file is.
+        """
         if any(part in ("", ".", "..") for part in path.split("/")):
             return None  # not a path in git, and in a URL it would mean another one
         url = "/repos/{owner}/{repo}/contents/{+path}{?ref}"
@@ -67,9 +74,20 @@ class PullCalls(Api):
         call = get(repo, "file", url, path=quote(path), ref=ref)
         found = await self._maybe(repo, call, _file)
         if isinstance(found, str):
-            url = "/repos/{owner}/{repo}/git/blobs/{sha}"
-            return await self._read(repo, get(repo, "blob", url, sha=found), _text)
+            return FileText(await self._beginning(repo, found), found)
         return found
+
+    async def _beginning(self, repo: Repo, sha: str) -> bytes:
+        """Return the first megabyte of a blob."""
+        url = "/repos/{owner}/{repo}/git/blobs/{sha}"
+        call = replace(get(repo, "blob", url, sha=sha), accept=RAW)
+        text = bytearray()
+        async with aclosing((await self._channel(repo)).stream(call)) as chunks:
+            async for chunk in chunks:
+                text += chunk
+                if len(text) >= MOST_BYTES:
+                    break
+        return bytes(text[:MOST_BYTES])
 
     async def tip(self, repo: Repo, branch: str) -> Sha | None:
         """Return the head of a branch; None if there is none."""

@@ -10,13 +10,11 @@ import pickle
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from io import BytesIO
-from itertools import count
 from typing import Any, TypeVar, TypeVarTuple
 
 from bot.adapters.sandbox.worker import HEADER
@@ -54,8 +52,8 @@ class WorkerProcesses:
         self._limits = limits
         self._idle: list[Process] = []
         self._free = limits.processes
-        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
-        self._order = count()
+        self._waiting: list[tuple[str, asyncio.Future[None]]] = []  # in the order of their coming
+        self._working: Counter[str] = Counter()  # calls under way, by their owners
         self._spent: defaultdict[str, float] = defaultdict(float)  # seconds of this minute
         self._minute = 0.0
         self._log = get_log("sandbox")
@@ -78,31 +76,37 @@ class WorkerProcesses:
 
     @asynccontextmanager
     async def _turn(self, owner: str) -> AsyncIterator[None]:
-        """Wait for one of the places; among the waiting the owner who used least is next."""
+        """Wait for one of the places; among the waiting the owner who used least is next.
+
+        One who has no call under way goes before one who has: what that uses is not known yet.
+        """
         if self._free:
             self._free -= 1
         else:
             turn = asyncio.get_running_loop().create_future()
-            heappush(self._waiting, (self._used(owner), next(self._order), turn))
+            self._waiting.append((owner, turn))
             try:
                 await turn
             except asyncio.CancelledError:
                 if turn.done() and not turn.cancelled():
                     self._next()
                 raise
+        self._working[owner] += 1
         try:
             yield
         finally:
+            self._working -= Counter((owner,))
             self._next()
 
     def _next(self) -> None:
         """Give a place to the next one who waits."""
-        while self._waiting:
-            _, _, turn = heappop(self._waiting)
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._free += 1
+        self._waiting = [(owner, turn) for owner, turn in self._waiting if not turn.done()]
+        if not self._waiting:
+            self._free += 1
+            return
+        chosen = min(self._waiting, key=lambda one: (self._working[one[0]], self._used(one[0])))
+        self._waiting.remove(chosen)
+        chosen[1].set_result(None)
 
     def _used(self, owner: str) -> float:
         """Return the seconds that an owner used in this minute."""

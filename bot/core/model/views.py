@@ -96,6 +96,7 @@ class Proposal:
     new: str | None  # None: the proposal is to have none
     redact: tuple[str, ...] = ()
     unprotected: str = ""  # the base, whose own policy does not count
+    by: int = 0  # the account of the pull request's author
 
 
 @dataclass(frozen=True, slots=True)

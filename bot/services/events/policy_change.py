@@ -2,13 +2,14 @@
 
 import hashlib
 
+from bot.core.model.people import Account
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.views import Proposal
 from bot.core.planning.attempts import PolicyAt
 from bot.core.policy.models import Policy
 from bot.core.policy.selection import POLICY_PATH, ChangedFile
-from bot.services.policies import Broken
+from bot.services.policies import Broken, policy_text
 from bot.services.workers import Deps, Service
 
 
@@ -23,13 +24,16 @@ class PolicyChanges(Service):
     async def proposed(
         self, repo: Repo, pull: Pull, in_force: PolicyAt | Broken, files: tuple[ChangedFile, ...]
     ) -> Proposal | None:
-        """Return the policy that a head proposes; None if it does not change the policy."""
+        """Return the policy that a head proposes; None if it does not change the policy.
+
+        It is checked for the author of the pull request, who may have only so much checked.
+        """
         if not any(POLICY_PATH in (file.path, file.previous_path) for file in files):
             return None
         row = await self._store.policies.get(repo.id, in_force.ref)
         old = row.text if row and row.text is not None else self._default
         found = await self._github.file(repo, POLICY_PATH, pull.head_sha)
-        new = found.text.decode(errors="replace") if found else None
+        new = policy_text(found)
         policy = in_force.policy if isinstance(in_force, PolicyAt) else None
         return Proposal(
             key=_key(pull, in_force.sha, found.blob_sha if found else ""),
@@ -41,11 +45,14 @@ class PolicyChanges(Service):
             policy_sha=in_force.sha,
             old=old,
             new=new,
-            redact=await self._redacted(policy, new, f"pull {repo.id}/{pull.number}"),
+            redact=await self._redacted(policy, new, pull.author),
+            by=pull.author.id,
             unprotected=in_force.unprotected if isinstance(in_force, PolicyAt) else "",
         )
 
-    async def _redacted(self, held: Policy | None, new: str | None, owner: str) -> tuple[str, ...]:
+    async def _redacted(
+        self, held: Policy | None, new: str | None, owner: Account
+    ) -> tuple[str, ...]:
         """Return the values that either policy keeps out of reports."""
         proposed = (
             await self._policies.checker.policy(new.encode(), owner) if new is not None else None

@@ -265,8 +265,9 @@ class PullRequests(Service):
         listed = await self.reader.files(
             repo, pull, NOBODY if by_itself else learned.by or pull.author
         )
-        owner = f"pull {repo.id}/{pull.number}"
-        selection = await self._policies.checker.select(at.policy, listed, owner)
+        selection = await self._policies.checker.select(
+            at.policy, listed, learned.by or pull.author
+        )
         trust = Trusted(True, Message("trust_unasked"), looked_at=False)
         wanted_suites = [at.policy.suites[name] for name in selection.selected]
         asked = learned.trigger.asks_for_trust or shared

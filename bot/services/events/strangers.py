@@ -4,8 +4,7 @@ Each look at a head and each answer costs some calls and writes, of which GitHub
 for all. Each process counts for itself.
 """
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from bot.core.model.people import Account
 from bot.core.model.repos import Repo
@@ -13,8 +12,8 @@ from bot.core.policy.levels import Level
 from bot.ports.clock import Clock
 from bot.ports.errors import Transient
 from bot.ports.github import GitHub
+from bot.services.events.allowance import Allowance, Bucket
 
-_HOUR_S = 3600.0
 _KNOWN_FOR = timedelta(minutes=10)  # that somebody has no rights, while they are kept waiting
 _MOST = 10_000  # people remembered
 
@@ -25,50 +24,15 @@ class TooOften(Transient):
     is_told = True
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """What may be done at once, and in an hour."""
-
-    at_once: int
-    an_hour: int
-
-
 OF_ONE = Allowance(20, 120)
 OF_ALL = Allowance(60, 480)
 _ALWAYS = 3  # looks and answers that nobody is refused because of what others did
 
 
-class _Bucket:
-    def __init__(self, allowance: Allowance, now: datetime) -> None:
-        self._allowance = allowance
-        self._tokens = float(allowance.at_once)
-        self._at = now
-        self.stranger_until = now
+class _Person(Bucket):
+    """What one person has left."""
 
-    def fill(self, now: datetime) -> None:
-        """Add what the time since the last look brings."""
-        brought = (now - self._at).total_seconds() * self._allowance.an_hour / _HOUR_S
-        self._tokens = min(self._tokens + max(brought, 0.0), self._allowance.at_once)
-        self._at = now
-
-    @property
-    def is_full(self) -> bool:
-        """Return True if nothing is remembered here."""
-        return self._tokens >= self._allowance.at_once
-
-    @property
-    def used(self) -> float:
-        """Return what was done and not paid back by time."""
-        return self._allowance.at_once - self._tokens
-
-    @property
-    def has_one(self) -> bool:
-        """Return True if one more thing may be done."""
-        return self._tokens >= 1.0
-
-    def take(self) -> None:
-        """Count what is done; more than there is only if nobody else has to pay for it."""
-        self._tokens = max(self._tokens - 1.0, 0.0)
+    stranger_until = datetime.min.replace(tzinfo=UTC)
 
 
 class Strangers:
@@ -80,8 +44,8 @@ class Strangers:
         self._github = github
         self._clock = clock
         self._of_one = of_one
-        self._people: dict[int, _Bucket] = {}
-        self._all = _Bucket(of_all, clock.now())
+        self._people: dict[int, _Person] = {}
+        self._all = Bucket(of_all, clock.now())
 
     async def may_act(self, repo: Repo, who: Account) -> bool:
         """Return True if the bot does something for a person now, and count it.
@@ -103,13 +67,13 @@ class Strangers:
             bucket.stranger_until = now + _KNOWN_FOR
         return may
 
-    def _bucket(self, who: Account, now: datetime) -> _Bucket:
+    def _bucket(self, who: Account, now: datetime) -> _Person:
         self._all.fill(now)
         found = self._people.get(who.id)
         if found is None:
             if len(self._people) >= _MOST:
                 self._forget(now)
-            found = self._people[who.id] = _Bucket(self._of_one, now)
+            found = self._people[who.id] = _Person(self._of_one, now)
         found.fill(now)
         return found
 

@@ -157,12 +157,24 @@ async def test_a_file_that_may_not_be_read_is_refused(
         await client.file(REPO, "p.yml", "main")
 
 
+async def test_of_a_file_that_a_stranger_made_huge_only_the_beginning_is_read(
+    client: GitHubClient, github: Scripted
+) -> None:
+    large = contents(b"", encoding="none", content="")
+    github.on("GET", f"{R}/contents/p.yml", Reply(body=large))
+    raw = Reply(raw=b"a" * 5_000_000, headers={"content-type": "application/octet-stream"})
+    github.on("GET", f"{R}/git/blobs/{'5' * 40}", raw)
+    found = await client.file(REPO, "p.yml", "main")
+    assert found is not None
+    assert (len(found.text), found.blob_sha) == (1024 * 1024, "5" * 40)
+
+
 async def test_a_file_over_a_megabyte_is_read_as_a_blob(
     client: GitHubClient, github: Scripted
 ) -> None:
     large = contents(b"", encoding="none", content="")
     github.on("GET", f"{R}/contents/p.yml", Reply(body=large))
-    github.on("GET", f"{R}/git/blobs/{'5' * 40}", Reply(body=contents(b"big")))
+    github.on("GET", f"{R}/git/blobs/{'5' * 40}", Reply(raw=b"big"))
     assert await client.file(REPO, "p.yml", "main") == FileText(b"big", "5" * 40)
 
 

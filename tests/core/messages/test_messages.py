@@ -147,7 +147,7 @@ FAMILIES: dict[str, Iterable[str]] = {
     ),
     "gate_": (*(kind for kind in GateReason if kind in GATE_KINDS), *Phase),
     "gate_n_": ("passed", *(phase.short for phase in Phase)),
-    "policy_stopped_": StoppedBy,
+    "policy_stopped_": (*StoppedBy, "often"),
     "unread_": Unread,
     "wrong_unknown_": ("key", "label", "pool", "suite"),
 }

@@ -97,6 +97,8 @@ POLICY = {
     "wrong_pattern_range": "`{low}-{high}`: a range goes upwards within a-z, A-Z or 0-9",
     "policy_stopped_time": "checking this file takes more processor time than a policy may: make "
     "it smaller",
+    "policy_stopped_often": "could not be checked: checking policies of this author took too much "
+    "processor time in the last hour. Push it again later.",
     "policy_stopped_memory": "checking this file takes more memory than a policy may: make it "
     "smaller",
     "policy_stopped_died": "could not be checked: the process that checks it was ended from "
