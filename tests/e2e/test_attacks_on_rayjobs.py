@@ -79,6 +79,19 @@ async def test_another_tenants_log_is_not_read_by_naming_its_rayjob(
     assert check.conclusion != "success"
 
 
+async def test_a_secret_in_the_message_of_a_rayjobs_record_is_not_stored(cluster: Cluster) -> None:
+    world = cluster.world
+    secret = f"ghp_{'a1B2' * 9}"
+    _, run = await cluster.begin()
+    cluster.server.lack("state", code=404)  # only the list tells of it
+    cluster.add(run, GOOD, message=f"AppFailed: Bearer {secret}", watches=[Watch(end="hang")])
+    await world.until(lambda: bool(cluster.server.named("list")), every_s=30)
+    [row] = await rayjobs(world, dispatch_id(run))
+    assert row.message.startswith("AppFailed")
+    assert secret not in row.message
+    cluster.server.release.set()
+
+
 async def test_of_two_claims_on_one_rayjob_neither_counts_until_its_record_proves_one(
     cluster: Cluster,
 ) -> None:

@@ -80,6 +80,7 @@ class Job:
     repository: str = ""
     repository_id: int | None = None  # as a workflow has proven it
     state: str | None = "RUNNING"
+    message: str = ""
     ended_at: str | None = None
     watches: list[Watch] = field(default_factory=list)
     watched: int = 0
@@ -98,7 +99,7 @@ class Job:
         return {
             "job_id": self.job_id,
             "status": self.state,
-            "message": "",
+            "message": self.message,
             "rayjob_status": "",
             "job_deployment_status": "",
             "github_run_id": self.run_id,

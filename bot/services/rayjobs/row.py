@@ -20,6 +20,11 @@ _MAX_MESSAGE_CHARS = 1000  # a message goes into a check run's summary
 _READ_CHARS = 4_000  # no cut divides a secret of which a part is shown
 
 
+def shown_message(redact: Redactor, message: str) -> str:
+    """Return a message from outside, cut and redacted to be stored and shown."""
+    return redact(message[:_READ_CHARS])[:_MAX_MESSAGE_CHARS].replace("\0", "\ufffd")
+
+
 class LeaseLost(Exception):  # noqa: N818  it is an end of reading, not an error
     """Another process reads this RayJob now, or its run is done."""
 
@@ -123,8 +128,7 @@ class RayJobRow:
 
     def shown(self, message: str) -> str:
         """Return a message from outside, cut and redacted for the row."""
-        shown = self._redact(message[:_READ_CHARS])[:_MAX_MESSAGE_CHARS]
-        return shown.replace("\0", "\ufffd")
+        return shown_message(self._redact, message)
 
     async def keep(self) -> bool:
         """Save and prolong the lease."""

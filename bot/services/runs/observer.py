@@ -15,10 +15,12 @@ from bot.core.rayjob.evidence import ActionsLog
 from bot.core.rayjob.record import NotOffered, RayJobRecord
 from bot.core.runs.jobs import JobEnd, deleted_end, green_end, told_end
 from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
+from bot.core.secrets.redaction import Redactor
 from bot.ports.errors import LogMissing, Permanent, SubmitterRefused, Transient
 from bot.ports.github import ActionsJob
 from bot.ports.rayjobs import Submitter
 from bot.services.rayjobs.digesters import Digesters
+from bot.services.rayjobs.row import shown_message
 from bot.services.runs.ledger import Ledger
 from bot.services.runs.native import Natives
 from bot.services.workers import Deps, Service
@@ -98,7 +100,8 @@ class RunObserver(Service):
         try:
             found = await self._rayjobs.of_workflow(run.actions_run_id, run.actions_attempt)
         except (Transient, SubmitterRefused) as error:
-            why = Message("submitter_fails", error=in_words(str(error)))
+            said = shown_message(Redactor(run.snapshot.log.redact), str(error))
+            why = Message("submitter_fails", error=in_words(said))
             await self._ledger.save(claimed, SaveRun(replace(run, why=why), step.then))
             return
         records = () if isinstance(found, NotOffered) else found
@@ -116,14 +119,15 @@ class RunObserver(Service):
     async def _rayjob(self, run: Run, repo: Repo, record: RayJobRecord) -> RayJob:
         """Return a RayJob of the submitter's list; its reader confirms what others name, too."""
         assert run.actions_run_id is not None
+        redact = Redactor(run.snapshot.log.redact)
         job = RayJob(
             record.job_id,
             run.id,
             "workflow",
             confirmed=record.belongs_to(repo, run.actions_run_id, run.actions_attempt),
-            status=record.status,
-            deployment=record.job_deployment_status,
-            message=record.message,
+            status=shown_message(redact, record.status),
+            deployment=shown_message(redact, record.job_deployment_status),
+            message=shown_message(redact, record.message),
         )
         if not job.confirmed or record.is_proven:
             return job
@@ -163,7 +167,8 @@ class RunObserver(Service):
         try:
             await self._rayjobs.delete_workflow(run.actions_run_id, run.actions_attempt)
         except (Transient, SubmitterRefused) as error:
-            problem = str(error) or type(error).__name__
+            redact = Redactor(run.snapshot.log.redact)
+            problem = shown_message(redact, str(error)) or type(error).__name__
         now = self._clock.now()
         deleted = ev.RayJobsDeleted(step.number, problem)
         run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, deleted)
