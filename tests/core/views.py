@@ -104,8 +104,8 @@ def run_event(clock: str, what: What) -> RunEvent:
 STORY = (
     run_event("14:02", Dispatched(1, found=False)),
     run_event("14:03", JobChanged(7, 1, "in_progress", None, "a3-16-0007", "test")),
-    run_event("14:05", RayJobChanged("verl-9f8e7d6-1-multinode", "Initializing", "")),
-    run_event("14:09", RayJobChanged("verl-9f8e7d6-1-multinode", "Running", "RUNNING")),
+    run_event("14:05", RayJobChanged("verl-9f8e7d6-1", "Initializing", "")),
+    run_event("14:09", RayJobChanged("verl-9f8e7d6-1", "Running", "RUNNING")),
 )
 
 

@@ -42,5 +42,5 @@ async def test_lists_and_tables_name_the_cause_that_the_check_run_names(world: W
     assert cause in (world.check("unit", pull.head_sha).title or "")
     assert f"failed: {cause}" in (world.gate(pull.head_sha).summary or "")
     [row] = await world.bot.parts.store.runs.search(RunQuery())
-    assert (row.run.cause, row.run.why) == (cause, "The Actions run failed.")
+    assert (row.run.cause, row.run.why) == (cause, "The Actions run failed")
     assert run_json(row)["cause"] == cause

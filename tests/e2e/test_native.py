@@ -100,7 +100,7 @@ async def one_that_our_filters_do_not_select_is_not_required(world: World) -> No
     assert check(world, pull).status == "in_progress"
     await ended(world, run, "failure", TRACEBACK)
     assert check(world, pull).conclusion == "failure"
-    assert "GitHub started it by its own filters" in (check(world, pull).summary or "")
+    assert "Started by GitHub, on pull_request" in (check(world, pull).summary or "")
     assert stands(world, pull)[:2] == ("completed", "success")
 
 
@@ -307,7 +307,7 @@ async def test_a_run_that_was_deleted_is_missed_in_the_list(githubs: World) -> N
     for _ in range(2):
         await githubs.sweep()
         await githubs.pass_time(61)
-    assert "deleted" in (check(githubs, pull).title or "")
+    assert "deleted" in (check(githubs, pull).summary or "")
     assert stands(githubs, pull)[1] == "failure"
 
 

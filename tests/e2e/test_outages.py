@@ -110,10 +110,10 @@ async def test_a_dispatch_that_github_does_not_take_is_told_by_its_check_run(
         pull = world.open_pull()
         await world.settle()
         words = (
-            f"GitHub does not take the dispatch since {world.clock.now():%H:%M}: 500 Server Error"
+            f"GitHub has not taken the dispatch since {world.clock.now():%H:%M}: 500 Server Error"
         )
         for _ in range(4):
-            assert words in str(world.check("unit", pull.head_sha).summary)
+            assert words in str(world.check("unit", pull.head_sha).title)
             assert list(failing(world)) == ["dispatch"]
             await world.pass_time(20)
         assert failing(world) == {}
@@ -128,11 +128,11 @@ async def test_a_run_whose_reads_fail_before_its_dispatch_says_so(world: World) 
     await world.github.deliveries.flush()
     world.github.fault("502", "GET", f"*/pulls/{pull.number}", times=99)
     await world.settle()
-    assert "GitHub fails since" in str(world.check("unit", pull.head_sha).summary)
+    assert "GitHub has failed since" in str(world.check("unit", pull.head_sha).title)
     world.github.faults.clear()
     await world.pass_time(11)
     await world.pass_time(61)
-    assert "GitHub fails" not in str(world.check("unit", pull.head_sha).summary)
+    assert "GitHub has failed" not in str(world.check("unit", pull.head_sha).title)
     assert world.only_run().status == "queued"
 
 

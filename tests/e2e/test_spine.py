@@ -118,7 +118,7 @@ async def test_an_accepted_dispatch_is_never_sent_again(world: World) -> None:
     assert len(world.github.runs()) == 1
     check = world.check("unit", pull.head_sha)
     assert check.conclusion == "failure"
-    assert "`run-name` of unit.yml" in f"{check.title} {check.summary}"
+    assert "run-name must contain" in f"{check.title} {check.summary}"
     assert world.gate(pull.head_sha).conclusion == "failure"
 
 

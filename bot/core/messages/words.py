@@ -33,13 +33,14 @@ def between(start: datetime | None, end: datetime | None) -> str:
     return duration((end - start).total_seconds())
 
 
-def clock(at: datetime, now: datetime) -> str:
+def clock(at: datetime, now: datetime, *, seconds: bool = False) -> str:
     """Return a time of day in UTC, with the date when it is not today's."""
+    time = f"{at:%H:%M:%S}" if seconds else f"{at:%H:%M}"
     if at.date() == now.date():
-        return f"{at:%H:%M}"
+        return time
     if at.year == now.year:
-        return f"{at.day} {at:%b} {at:%H:%M}"
-    return f"{at:%Y-%m-%d %H:%M}"
+        return f"{at.day} {at:%b} {time}"
+    return f"{at:%Y-%m-%d} {time}"
 
 
 def ordinal(number: int) -> str:

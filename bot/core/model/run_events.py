@@ -161,6 +161,7 @@ class LogRead(_What, frozen=True):
     final: str | None = None  # the end of the RayJob by the log's last line
     digest: Digest | None = None
     problem: Message = NOTHING
+    step: str = ""  # of the job that was read: the name of the first step that failed
 
 
 class RayJobSeen(_What, frozen=True):

@@ -10,6 +10,7 @@ from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
 from bot.core.model.selections import StoredSelection
+from bot.core.model.usual import UNKNOWN_USUAL, Usual
 
 RECEIPT = "eyes"
 """The reaction that says that a comment's commands were heard."""
@@ -101,11 +102,12 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class SuiteView:
-    """What a suite's check run says: the run, its story, its RayJobs."""
+    """What a suite's check run says: the run, its story, its RayJobs, and what is usual."""
 
     run: Run
     run_events: tuple[RunEvent, ...]
     rayjobs: tuple[RayJob, ...]
+    usual: Usual = UNKNOWN_USUAL
 
 
 @dataclass(frozen=True, slots=True)

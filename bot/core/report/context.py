@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from bot.core.github import markdown
+from bot.core.github.limits import TITLE_CHARS
 from bot.core.messages import Field, Messages
 from bot.core.model.ids import short
 from bot.core.model.runs import Run
@@ -60,9 +61,9 @@ class MarkdownWriter:
         """Return plain words for a title: no Markdown is read there."""
         return markdown.title(self.redact(self.messages.render(text)).replace("`", "")).rstrip(". ")
 
-    def fit_title(self, text: str) -> str:
-        """Return a title within GitHub's limit."""
-        return markdown.title(text)
+    def fit_title(self, text: str, limit: int = TITLE_CHARS) -> str:
+        """Return a title within a limit of characters, by default GitHub's."""
+        return markdown.title(text, limit)
 
     def command(self, *words: str, sha: str = "") -> str:
         """Return a command to type, as code; with ``sha`` it also works on a former head."""

@@ -1,16 +1,30 @@
 """The parts of a log's digest that a report shows. The texts are raw: the caller escapes them."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bot.core.digest.result import UNKNOWN, Digest, Location, Progress
+from bot.core.digest.result import UNKNOWN, Digest, Found, Location, Progress
 from bot.core.github.limits import ANNOTATIONS_A_REQUEST
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import LogRead
 from bot.core.model.views import SuiteView
 
-MAX_METRICS = 12
+MAX_METRICS = 8
 _MOST = 1e12  # larger numbers of a log are nonsense
+# What people look at first in a training, most telling first.
+_LIKED = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"reward|score|acc",
+        r"loss",
+        r"kl\b|entropy",
+        r"grad_?norm",
+        r"mem",
+        r"throughput|tokens|mfu",
+        r"timing_s/step|time_per_step|elapsed",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +37,36 @@ class Pace:
     left_s: float | None = None
 
 
-def best(view: SuiteView) -> tuple[Digest | None, str]:
-    """Return the most useful digest, and the reason if the Actions log was not read (else "")."""
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The log that a report shows: its digest, and where it is from."""
+
+    digest: Digest | None = None
+    problem: str = ""  # why the Actions log was not read
+    step: str = ""  # of the Actions job, if the digest is of its log
+    of_rayjob: bool = False
+
+    @property
+    def cause(self) -> Digest | None:
+        """Return the digest if it knows a cause."""
+        if self.digest is None or self.digest.root_cause_line is None:
+            return None
+        return self.digest if self.digest.found is Found.CAUSE else None
+
+
+NO_LOG = Shown()
+
+
+def best(view: SuiteView) -> Shown:
+    """Return the most useful digest: one that knows a cause, else that of the RayJob."""
     looks = [(item.at, item.what) for item in view.run_events if isinstance(item.what, LogRead)]
-    log = max(looks, key=lambda look: look[0])[1] if looks else None
-    found = [job.digest for job in view.rayjobs if job.digest]
-    if log and log.digest:
-        found.append(log.digest)
-    known = [digest for digest in found if digest.failure_class != UNKNOWN] or found
-    return (known[0] if known else None), log.problem if log else ""
+    log = max(looks, key=lambda look: look[0])[1] if looks else LogRead(1)
+    found = [Shown(job.digest, log.problem, of_rayjob=True) for job in view.rayjobs if job.digest]
+    if log.digest:
+        found.append(Shown(log.digest, log.problem, log.step))
+    known = [item for item in found if item.digest and item.digest.failure_class != UNKNOWN]
+    told = [item for item in found if item.cause]
+    return next(iter(known or told or found), Shown(problem=log.problem))
 
 
 def title_of(digest: Digest) -> str:
@@ -41,8 +76,8 @@ def title_of(digest: Digest) -> str:
 
 def cause_of(view: SuiteView) -> str:
     """Return the cause of a failure for a table: the title without its place; "" if unknown."""
-    digest, _ = best(view)
-    if digest is None:
+    digest = best(view).digest
+    if digest is None or digest.found is Found.NOTHING:
         return ""
     title = title_of(digest)
     for place in annotations_of(digest)[:1]:
@@ -62,20 +97,27 @@ def excerpt_of(digest: Digest) -> str:
     return "\n".join(f"{number:>6}  {text}" for number, text in digest.excerpt_lines)
 
 
-def metrics_of(digest: Digest) -> tuple[tuple[str, float], ...]:
-    """Return the metrics of the last step, up to the number that a report shows."""
-    metrics = digest.progress.metrics if digest.progress else {}
-    chosen = list(metrics.items())[:MAX_METRICS]
-    return tuple((name, value) for name, value in chosen if abs(value) < _MOST)
+def metrics_of(progress: Progress | None) -> tuple[tuple[str, float], ...]:
+    """Return the metrics of the last step that tell most, up to the number that a report shows."""
+    metrics = progress.metrics if progress else {}
+    told = [(name, value) for name, value in metrics.items() if abs(value) < _MOST]
+    return tuple(sorted(told, key=lambda item: _rank(item[0]))[:MAX_METRICS])
+
+
+def _rank(name: str) -> int:
+    return next((rank for rank, liked in enumerate(_LIKED) if liked.search(name)), len(_LIKED))
+
+
+def progress_of(jobs: Iterable[RayJob]) -> Progress | None:
+    """Return the progress of the first RayJob that reports any."""
+    told = (job.progress or (job.digest.progress if job.digest else None) for job in jobs)
+    return next(filter(None, told), None)
 
 
 def pace(jobs: Iterable[RayJob]) -> Pace | None:
-    """Return the progress of the first RayJob that reports any."""
-    for job in jobs:
-        progress = job.progress or (job.digest.progress if job.digest else None)
-        if progress is not None:
-            return _pace(progress)
-    return None
+    """Return the progress of the first RayJob that reports any, with its pace."""
+    progress = progress_of(jobs)
+    return _pace(progress) if progress else None
 
 
 def _pace(progress: Progress) -> Pace:

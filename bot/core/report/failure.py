@@ -1,30 +1,40 @@
 """The text of a failed suite: the fault, the cause, the next step, then the log."""
 
-from bot.core.digest.result import UNKNOWN, Digest
+from bot.core.digest.result import Digest, Found
+from bot.core.digest.weak import exit_codes
 from bot.core.github.limits import TITLE_CHARS
-from bot.core.github.markdown import clean, cut_bytes, table
-from bot.core.messages.words import between, capital, number
-from bot.core.model.runs import Outcome, Run
+from bot.core.github.markdown import clean, cut_bytes
+from bot.core.messages.words import between, capital
+from bot.core.model.runs import Outcome
 from bot.core.model.views import Annotation, SuiteView
 from bot.core.report.context import MarkdownWriter, sentences
-from bot.core.report.digest import annotations_of, excerpt_of, metrics_of, title_of
-from bot.core.report.sections import Block, Rows, Section
-from bot.core.report.words import rerun_how, retry_words, where
+from bot.core.report.digest import Shown, annotations_of, excerpt_of, progress_of, title_of
+from bot.core.report.ends import LIMITS, Ending, advice, kind, retry_words
+from bot.core.report.measured import measured
+from bot.core.report.sections import Block, Section
+from bot.core.report.words import left_over, reason, rerun_how, where, without_rest
 
 MESSAGE_BYTES = 60_000  # of an annotation; GitHub takes 64 KB
 
 
 def failure_summary(
-    writer: MarkdownWriter, view: SuiteView, digest: Digest | None
+    writer: MarkdownWriter, view: SuiteView, end: Ending, title: str
 ) -> tuple[Section, ...]:
-    """Return the headline, the cause and what to do next."""
-    run = view.run
-    return (_headline(writer, run, digest), _cause(writer, run, digest), _next(writer, run, digest))
+    """Return the headline, what the title does not say yet, and what to do next."""
+    return (_headline(writer, end), _cause(writer, view, end, title), next_step(writer, end))
 
 
-def _headline(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
+def next_step(writer: MarkdownWriter, end: Ending) -> str:
+    """Return what to do next: what helps, and how to run it again unless that happens by itself."""
+    what = advice(writer, end)
+    again = "" if end.run.retry else rerun_how(writer, end.run)
+    return sentences(writer.text("next", hint=what) if what else "", again)
+
+
+def _headline(writer: MarkdownWriter, end: Ending) -> str:
     """Return ``**Out of NPU memory** · not retried: … · attempt 1 of … on …, 22 min``."""
-    span = between(run.started_at or run.dispatched_at, run.ended_at)
+    run = end.run
+    span = between(run.started_at, run.ended_at)
     attempt = writer.text(
         "what_short",
         attempt=run.attempt,
@@ -32,36 +42,58 @@ def _headline(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
         where=writer.code(where(run)),
         span=f", {span}" if span else "",
     )
-    kind = f"**{_kind(writer, run, digest)}**"
-    return " · ".join((kind, retry_words(writer, run, digest), attempt))
+    return " · ".join((kind(writer, end), retry_words(writer, end), attempt))
 
 
-def _kind(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
-    if run.outcome not in {Outcome.FAILURE, Outcome.TIMED_OUT}:
-        return writer.text("not_yours")
-    if digest is None or (digest.failure_class == UNKNOWN and run.outcome is Outcome.TIMED_OUT):
-        return capital(writer.text(f"row_{run.outcome}"))
-    key = f"class_{digest.failure_class}"
-    words = (
-        writer.text(key)
-        if writer.messages.has(key)
-        else capital(writer.prose(digest.failure_class.replace("_", " ")))
-    )
-    return f"{writer.text('not_yours')}** · **{words}" if digest.infra else words
-
-
-def _cause(writer: MarkdownWriter, run: Run, digest: Digest | None) -> Section:
-    """Return the cause in the words of the log, and the verdict's reason if it adds something."""
-    why = capital(writer.prose(run.why))
-    cause = writer.prose(digest.cause) if digest else ""
-    codes = ", ".join(map(writer.code, digest.codes[:6])) if digest else ""
+def _cause(writer: MarkdownWriter, view: SuiteView, end: Ending, title: str) -> Section:
+    """Return the cause in the words of the log, and the reason, where the title lacks them."""
+    why = _reason(writer, end, title)
+    log = "" if why and end.shown.of_rayjob and not end.cause else _of_log(writer, end, title)
+    found = (capital(log), why, writer.prose(left_over(view)))
+    broken = end.outcome is Outcome.BROKEN
     return sentences(
-        f"{cause}." if cause else "",
-        writer.text("codes", codes=codes) if codes else "",
-        f"{why}." if why else "",
-        _unread(writer, digest),
-        writer.text("not_passed") if run.outcome is Outcome.BROKEN else "",
+        *(f"{said}." for said in found if said),
+        _unread(writer, end.shown.digest),
+        writer.text("not_passed") if broken else "",
+        _where_below(writer, end),
     )
+
+
+def _of_log(writer: MarkdownWriter, end: Ending, title: str) -> str:
+    """Return the cause with its codes; of a bare exit code, that code."""
+    digest = end.shown.digest
+    if digest is None or digest.found is Found.NOTHING:
+        return ""
+    if digest.found is Found.EXIT_CODE:
+        code = next((code for code, _ in exit_codes(digest.cause)), None)
+        return "" if code is None else writer.text("exit_code", code=code)
+    codes = ", ".join(map(writer.code, digest.codes[:6]))
+    cause = writer.prose(digest.cause)
+    if _says(title, writer.words(digest.cause)):
+        cause = ""
+    if not codes:
+        return cause
+    return writer.text("cause_codes", cause=cause, codes=codes) if cause else codes
+
+
+def _says(title: str, cause: str) -> bool:
+    """Return True if a title holds a cause already, with or without its exception's name."""
+    detail = cause.partition(": ")[2] or cause
+    return detail in title
+
+
+def _reason(writer: MarkdownWriter, end: Ending, title: str) -> str:
+    """Return the verdict's reason, "" where the log or the title says more."""
+    run = end.run
+    why = without_rest(run)
+    if end.outcome is Outcome.FAILURE and (end.cause or why.key == "run_failed"):
+        return ""
+    if end.outcome is Outcome.TIMED_OUT and why.key in LIMITS:
+        return ""
+    if writer.words(reason(run)).lower() not in title.lower():
+        return capital(writer.prose(why))
+    said = writer.prose(str(why.fields["said"])) if why.key == "github_said" else ""
+    return writer.text("github_says", said=said) if said else ""
 
 
 def _unread(writer: MarkdownWriter, digest: Digest | None) -> str:
@@ -71,54 +103,68 @@ def _unread(writer: MarkdownWriter, digest: Digest | None) -> str:
     return writer.text(f"unread_{digest.unread}", lines=writer.count("line", digest.lines))
 
 
-def _next(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
-    hint = writer.prose(digest.hint) if digest else ""
-    return sentences(writer.text("next", hint=f"{hint}.") if hint else "", rerun_how(writer, run))
+def _where_below(writer: MarkdownWriter, end: Ending) -> str:
+    """Say what the text below shows where no cause is known."""
+    digest = end.shown.digest
+    if end.outcome is not Outcome.FAILURE or end.cause or digest is None or not digest.tail:
+        return ""
+    return writer.text("below_step" if end.shown.step else "below_log")
 
 
-def failure_text(writer: MarkdownWriter, digest: Digest | None, problem: str) -> list[Section]:
+def failure_text(writer: MarkdownWriter, view: SuiteView, end: Ending) -> list[Section]:
     """Return the text about the log: excerpt, folded traceback and metrics, or else its last lines.
 
     Short sections come first, because ``compose`` cuts the later ones.
     """
+    shown, digest = end.shown, end.shown.digest
     if digest is None:
-        why = writer.prose(problem) or writer.text("log_missing")
-        return [writer.text("log_unread", why=why)]
-    excerpt, last = writer.redact(excerpt_of(digest)), "\n".join(digest.tail)
+        return [_unread_log(writer, end)]
     note = writer.text("cut")
-    sections: list[Section] = [Block(excerpt, note)]
-    if not excerpt.strip() and digest.unread is None:
-        sections.append(writer.text("log_silent_end" if last.strip() else "log_silent"))
-    sections += [_metrics(writer, digest), _read(writer, digest, problem)]
-    tail, traceback = writer.redact(last), writer.redact(digest.traceback)
-    if traceback.strip():
+    measures = measured(writer, progress_of(view.rayjobs) or digest.progress, view.usual)
+    sections: list[Section] = []
+    if end.cause:
+        sections.append(Block(writer.redact(excerpt_of(digest)), note))
+    sections += [measures, _read(writer, shown)]
+    traceback = writer.redact(digest.traceback)
+    if end.cause and traceback.strip():
         sections.append(Block(traceback, note, folded=_lines(writer, "traceback", traceback)))
-    if tail.strip() and not excerpt.strip():
-        folded = _lines(writer, "tail", tail)
-        sections.append(Block(tail, note, folded=folded, keep_start=False))
+    if not end.cause:
+        return [*_tail(writer, shown, digest), *sections]
     return sections
+
+
+def _tail(writer: MarkdownWriter, shown: Shown, digest: Digest) -> list[Section]:
+    """Return the last lines that say something, unfolded, under what they are."""
+    tail = writer.redact("\n".join(digest.tail))
+    if not tail.strip():
+        return []
+    lines = len(digest.tail)
+    if shown.step:
+        head = writer.text("tail_step", n=lines, step=writer.code(shown.step))
+    else:
+        head = writer.text("tail_log", n=lines)
+    return [head, Block(tail, writer.text("cut"), keep_start=False)]
+
+
+def _unread_log(writer: MarkdownWriter, end: Ending) -> str:
+    """Say why no log was read; a run that has none needs no excuse."""
+    why = writer.prose(end.shown.problem)
+    if not why and (end.run.started_at is None or end.outcome is not Outcome.FAILURE):
+        return ""
+    return writer.text("log_unread", why=why or writer.text("log_missing"))
 
 
 def _lines(writer: MarkdownWriter, key: str, text: str) -> str:
     return writer.text(key, lines=writer.count("line", text.strip("\n").count("\n") + 1))
 
 
-def _read(writer: MarkdownWriter, digest: Digest, problem: str) -> Section:
+def _read(writer: MarkdownWriter, shown: Shown) -> Section:
     """Return how much of the log was read, and which part could not be read."""
-    why = writer.prose(problem)
+    why, lines = writer.prose(shown.problem), shown.digest.lines if shown.digest else 0
     return sentences(
-        writer.text("log_lines", lines=writer.count("line", digest.lines)) if digest.lines else "",
+        writer.text("log_lines", lines=writer.count("line", lines)) if lines else "",
         writer.text("log_unread", why=why) if why else "",
     )
-
-
-def _metrics(writer: MarkdownWriter, digest: Digest) -> Section:
-    metrics = metrics_of(digest)
-    if not metrics:
-        return ""
-    head = table((writer.text("metric_head"), writer.text("metric_value")), ())
-    rows = [f"| {writer.code(name)} | {number(value)} |" for name, value in metrics]
-    return Rows(head, tuple(rows), lambda left: writer.text("more_lines", count=left))
 
 
 def annotations(writer: MarkdownWriter, digest: Digest) -> tuple[Annotation, ...]:

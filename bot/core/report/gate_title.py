@@ -10,7 +10,7 @@ from bot.core.model.views import GateView
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.open_suites import Phase, open_phases
 from bot.core.report.standing import GateReason, Standing, SuiteLine, SuiteState
-from bot.core.report.words import resource, where
+from bot.core.report.words import acquits, reason, resource, where
 
 TITLE_CHARS = 120  # what a phone shows
 # Reasons that add nothing to "failed".
@@ -84,7 +84,10 @@ def _failed(writer: MarkdownWriter, stand: Standing) -> str:
     suite = writer.words(run.suite)
     if run.outcome is Outcome.CANCELLED and run.stop_request and run.stop_request.by:
         return writer.text("gate_cancelled_by", suite=suite, by=writer.words(run.stop_request.by))
-    key, with_why = _ONE_RED[run.outcome or Outcome.BROKEN]
+    outcome = run.outcome or Outcome.BROKEN
+    if outcome is Outcome.BROKEN and not acquits(run):
+        outcome = Outcome.FAILURE
+    key, with_why = _ONE_RED[outcome]
     why = _cause(writer, run)
     if why and with_why:
         return writer.text(with_why, suite=suite, why=why)
@@ -94,7 +97,7 @@ def _failed(writer: MarkdownWriter, stand: Standing) -> str:
 def _cause(writer: MarkdownWriter, run: Run) -> str:
     if run.why.key in _SAY_NOTHING and not run.cause:
         return ""
-    return lower(writer.words(run.cause or run.why))
+    return lower(writer.words(run.cause or reason(run)))
 
 
 def _running(writer: MarkdownWriter, stand: Standing, now: datetime) -> str:

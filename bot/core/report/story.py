@@ -1,32 +1,38 @@
 """The parts of every suite's summary: its state, its timeline, its suite and origin."""
 
+from collections import Counter
 from datetime import datetime
 
-from bot.core.messages.words import capital, clock, duration, number
+from bot.core.messages import Message
+from bot.core.messages.words import capital, clock, duration, lower, number
 from bot.core.model.queue import Ahead
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.runs import Run, State
+from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.views import SuiteView
 from bot.core.report.context import MarkdownWriter, sentences
 from bot.core.report.digest import pace
 from bot.core.report.sections import Section
-from bot.core.report.words import progress, resource, where
-from bot.core.runs.timeline import told
+from bot.core.report.words import left_over, progress, reason, resource, where
+from bot.core.runs.phases import RunPhase, Span, phases
+from bot.core.runs.timeline import remarks
 
-TIMELINE_ENTRIES = 12  # the first one and the last eleven: what is between is on the page
+REMARKS = 12  # the first one and the last eleven: what is between is on the page
 _JOINT = " · "
-# Reasons that say "waiting" themselves.
-_SAY_WAITING = frozenset({"waits_push", "waits_label", "waits_runner", "waits_github"})
+# Reasons of a selection that the origin says again.
+_SAY_ORIGIN = frozenset({"selected_asked", "selected_nightly", "selected_by_github"})
+# Reasons that the state of a run says.
+_SAID = frozenset({"waits_cancel", "waits_label", "waits_runner", "waits_dispatched", "waits_log"})
 
 
-def now_lines(writer: MarkdownWriter, view: SuiteView, now: datetime) -> tuple[Section, ...]:
+def now_lines(
+    writer: MarkdownWriter, view: SuiteView, title: str, now: datetime
+) -> tuple[Section, ...]:
     """Return the state of a run that is not done, and how to cancel it."""
     run = view.run
     steps = pace(view.rayjobs)
     parts = sentences(
         _place(writer, run, now),
-        _waiting(writer, run, now),
-        _why(writer, run),
+        _why(writer, view, title),
         f"{progress(writer, steps)}." if steps and run.why else "",  # else the title says it
         _limit(writer, run),
     )
@@ -70,21 +76,18 @@ def _ahead(writer: MarkdownWriter, item: Ahead, now: datetime) -> str:
     return writer.text(key, name=name, span=span, **usual)
 
 
-def _waiting(writer: MarkdownWriter, run: Run, now: datetime) -> str:
-    if run.state is not State.WAITING_FOR_RUNNER or run.dispatched_at is None:
-        return ""
-    label = writer.code(run.label or where(run))
-    return writer.text("waiting_since", at=clock(run.dispatched_at, now), label=label)
-
-
-def _why(writer: MarkdownWriter, run: Run) -> str:
+def _why(writer: MarkdownWriter, view: SuiteView, title: str) -> str:
+    """Return why it waits or what is wrong, unless the title says it."""
+    run = view.run
+    left = writer.prose(left_over(view))
+    told = writer.words(reason(run)).lower() in title.lower() or run.why.key in _SAID
+    if told or left:
+        return f"{left}." if left else ""
     why = writer.prose(run.why)
-    if not why:
-        return ""
-    if run.why.key in _SAY_WAITING:
-        return f"{capital(why)}."
+    if run.why.key == "waits_offline":
+        return sentences(f"{capital(why)}.", writer.text("advice_label"))
     waits = run.state in {State.NEEDS_APPROVAL, State.QUEUED, State.WAITING_FOR_RUNNER}
-    return writer.text("waiting_why" if waits else "now_why", why=why)
+    return writer.text("waiting_why" if waits else "now_why", why=lower(why))
 
 
 def _limit(writer: MarkdownWriter, run: Run) -> str:
@@ -94,61 +97,100 @@ def _limit(writer: MarkdownWriter, run: Run) -> str:
 
 
 def timeline(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section:
-    """Return the timeline in one line: ``14:02 dispatched · 14:03 on runner `a3-16-0007```."""
-    lines = [(at, writer.prose(line)) for at, line in told(view.run_events)]
-    shown = [(at, line) for at, line in lines if line]
-    if len(shown) > TIMELINE_ENTRIES:
-        shown = [shown[0], *shown[1 - TIMELINE_ENTRIES :]]
-    entries = [f"{clock(at, now)} {line}" for at, line in shown]
-    return _JOINT.join(entries) if entries else ""
+    """Return the phases with their durations in one line, and what else happened in another."""
+    told = [_phase(writer, span, view, now) for span in phases(view)]
+    lines = (capital(_JOINT.join(told)), _remarks(writer, view, now))
+    return "\n\n".join(line for line in lines if line)
+
+
+def _phase(writer: MarkdownWriter, span: Span, view: SuiteView, now: datetime) -> str:
+    """Return ``queued 12 min``, ``runner `a3-16-0007` 40 s`` or ``training since 14:09``."""
+    key, fields = f"phase_{span.phase}", {"name": writer.code(span.name)} if span.name else {}
+    if span.phase is RunPhase.RUNNER and not span.name:
+        key = "phase_waiting"
+    if span.phase is RunPhase.RUNNING and pace(view.rayjobs):
+        key = "phase_training"
+    if span.end is None:
+        fields["at"] = clock(span.start, now)
+        return writer.text(f"{key}_since", **fields)
+    seconds = (span.end - span.start).total_seconds()
+    if seconds < 1:
+        return writer.text(f"{key}_at", **fields)
+    return writer.text(key, **fields, span=duration(seconds))
+
+
+def _remarks(writer: MarkdownWriter, view: SuiteView, now: datetime) -> str:
+    """Return what is no phase, with its time; seconds tell times of one minute apart."""
+    found = [(at, writer.prose(line)) for at, line in remarks(view)]
+    shown = [(at, line) for at, line in found if line]
+    if len(shown) > REMARKS:
+        shown = [shown[0], *shown[1 - REMARKS :]]
+    minutes = Counter(clock(at, now) for at, _ in shown)
+    exact = max(minutes.values(), default=0) > 1
+    return _JOINT.join(f"{clock(at, now, seconds=exact)} {line}" for at, line in shown)
 
 
 def followed(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section:
-    """Return the known state of the RayJobs of a run that is not done."""
+    """Return what is known of the RayJobs beside the phases, which name a single one."""
     over = view.run.state is State.DONE
-    jobs = [job for job in view.rayjobs if not over or job.final or job.silent_since]
-    lines = [_rayjob(writer, job, now) for job in jobs]
-    return " ".join(lines) if lines else ""
+    named = {span.name for span in phases(view)}
+    alone = len(view.rayjobs) == 1 and view.rayjobs[0].job_id in named
+    if over and (alone or view.run.outcome is Outcome.SUCCESS):
+        jobs = [job for job in view.rayjobs if not job.final and job.silent_since]
+    else:
+        jobs = [job for job in view.rayjobs if not over or job.final or job.silent_since]
+    return sentences(*(_rayjob(writer, job, view, now, alone=alone) for job in jobs))
 
 
-def _rayjob(writer: MarkdownWriter, job: RayJob, now: datetime) -> str:
+def _rayjob(
+    writer: MarkdownWriter, job: RayJob, view: SuiteView, now: datetime, *, alone: bool
+) -> str:
+    """Return a RayJob's state; one that the phases name alone has only its news."""
     name = writer.code(job.job_id)
+    if job.final is None and job.silent_since:
+        if alone and _tells_silence(view.run.why):
+            return ""  # the title says it
+        at = clock(job.silent_since, now)
+        return (
+            writer.text("silent_alone", at=at) if alone else writer.text("silent", job=name, at=at)
+        )
+    last = job.last_line_at if job.final is None else None
+    output = writer.text("last_output", at=clock(last, now)) if last else ""
+    if alone:
+        return sentences("" if job.confirmed else writer.text("unconfirmed_alone"), output)
     status = job.final or job.deployment or job.status
     status = writer.prose(status) if status else writer.text("rayjob_unheard")
-    if job.final is None and job.silent_since:
-        return writer.text("silent", job=name, at=clock(job.silent_since, now))
-    line = writer.text("rayjob" if job.confirmed else "rayjob_unconfirmed", job=name, status=status)
-    if job.final is None and job.last_line_at:
-        line += " " + writer.text("last_output", at=clock(job.last_line_at, now))
-    return line
+    key = "rayjob" if job.confirmed else "rayjob_unconfirmed"
+    return sentences(writer.text(key, job=name, status=status), output)
+
+
+def _tells_silence(why: Message) -> bool:
+    inner = why.fields["why"] if why.key == "run_limit_unknown" else why
+    return isinstance(inner, Message) and inner.key in {"submitter_silent", "submitter_down"}
 
 
 def what(writer: MarkdownWriter, view: SuiteView, *, brief: bool) -> Section:
-    """Return the suite, its place, and the reason of its selection; ``brief``: only the reason."""
+    """Return the suite and its place; ``brief``: only its title, as the rest is said already."""
     run = view.run
     name = writer.prose(run.snapshot.title)
-    reason = writer.prose(run.snapshot.reason)
-    why = writer.text("selected", reason=reason) if reason else ""
+    named = name if run.snapshot.title != run.suite else ""
     if brief:
-        return sentences(f"{name}." if name else "", why)
-    text = writer.text(
+        return f"{named}." if named else ""
+    return writer.text(
         "what",
         attempt=run.attempt,
         suite=writer.code(run.suite),
-        title=f" ({name})" if name else "",
+        title=f" ({named})" if named else "",
         where=writer.code(where(run)),
     )
-    return sentences(text, why)
 
 
 def origin(writer: MarkdownWriter, view: SuiteView) -> Section:
-    """Return the origin of the run, its policy, and the links."""
+    """Return why and by whom the run was started, its policy, and the links."""
     run = view.run
-    unstarted = run.snapshot.native and run.actions_run_id is None  # what selected it started none
     inputs = ", ".join(writer.code(item) for item in run.snapshot.altered)
-    began = "" if unstarted else writer.prose(run.origin)
     text = sentences(
-        writer.text("started_by", origin=began) if began else "",
+        *_started(writer, run),
         writer.text("forced", who=writer.prose(run.forced)) if run.forced else "",
         writer.text("altered", inputs=inputs) if inputs else "",
         writer.policy(run.snapshot.policy_ref, run.snapshot.policy_sha),
@@ -159,4 +201,17 @@ def origin(writer: MarkdownWriter, view: SuiteView) -> Section:
         writer.link("link_page", writer.page(run)),
     ]
     line = _JOINT.join(link for link in links if link)
-    return "\n\n".join(part for part in (capital(text), line) if part)
+    return "\n\n".join(part for part in (text, line) if part)
+
+
+def _started(writer: MarkdownWriter, run: Run) -> tuple[str, str]:
+    """Return why the suite was selected and what started it; each fact once."""
+    unstarted = run.snapshot.native and run.actions_run_id is None  # what selected it started none
+    began = "" if unstarted else writer.prose(run.origin)
+    reason = run.snapshot.reason
+    again = reason.key in _SAY_ORIGIN and bool(began)
+    why = "" if again else capital(writer.prose(reason))
+    return (
+        f"{why}." if why else "",
+        writer.text("started_by", origin=began) if began else "",
+    )

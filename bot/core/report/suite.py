@@ -2,17 +2,23 @@
 
 from datetime import datetime
 
-from bot.core.digest.result import Digest
 from bot.core.github.limits import TEXT_BYTES
 from bot.core.messages.words import capital
 from bot.core.model.runs import Outcome, State
 from bot.core.model.views import CheckWrite, SuiteView
 from bot.core.report.context import Context, MarkdownWriter, address
-from bot.core.report.digest import best, pace
-from bot.core.report.failure import annotations, failure_summary, failure_text
+from bot.core.report.digest import NO_LOG, best, pace, progress_of
+from bot.core.report.ends import TITLE_CHARS, Ending, outcome_title
+from bot.core.report.failure import (
+    annotations,
+    failure_summary,
+    failure_text,
+    next_step,
+)
+from bot.core.report.measured import measured
 from bot.core.report.sections import Section, compose
 from bot.core.report.story import followed, now_lines, origin, timeline, what
-from bot.core.report.words import outcome_title, rerun_how, state_title
+from bot.core.report.words import left_over, reason, state_title
 
 _CONCLUSIONS = {
     Outcome.SUCCESS: "success",
@@ -24,7 +30,7 @@ _CONCLUSIONS = {
 }
 _IN_PROGRESS = frozenset({State.RUNNING, State.CANCELLING, State.FINISHING})
 # A superseded commit is no head: its re-run would be refused.
-_NOT_AGAIN = frozenset({None, Outcome.SUCCESS, Outcome.SUPERSEDED})
+_NOT_AGAIN = frozenset({Outcome.SUCCESS, Outcome.SUPERSEDED})
 _BAD = frozenset({Outcome.FAILURE, Outcome.TIMED_OUT, Outcome.BROKEN})
 
 
@@ -32,35 +38,41 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
     """Return the whole check run that shows this run."""
     run = view.run
     writer = MarkdownWriter(ctx, run.snapshot.log.redact)
-    shown, problem = best(view)
-    outcome = _outcome(view)
-    digest = shown if outcome in _BAD else None
-    if outcome is None:
+    end = _ending(view)
+    bad = end if end and end.outcome in _BAD else None
+    if end is None:
         title = state_title(writer, run, pace(view.rayjobs), now)
     else:
-        title = outcome_title(writer, run, outcome, digest)
+        title = outcome_title(writer, end)
     return CheckWrite(
         name=f"Ascend / {run.suite}",
         head_sha=run.sha,
         external_id=ctx.external_id or run.id,
         status=_status(run.state),
-        conclusion=_CONCLUSIONS[outcome] if outcome else None,
-        title=writer.fit_title(title),
-        summary=_summary(writer, view, outcome, digest, now),
-        text=compose(failure_text(writer, digest, problem), TEXT_BYTES) if outcome in _BAD else "",
+        conclusion=_CONCLUSIONS[end.outcome] if end else None,
+        title=writer.fit_title(title, TITLE_CHARS),
+        summary=_summary(writer, view, end, title, now),
+        text=compose(failure_text(writer, view, bad), TEXT_BYTES) if bad else "",
         details_url=address(writer.page(run) or run.actions_url),
         started_at=run.started_at or run.dispatched_at,
-        completed_at=(run.ended_at or now) if outcome else None,
-        annotations=annotations(writer, digest) if digest else (),
-        buttons=() if outcome in _NOT_AGAIN else (writer.button("rerun"),),
+        completed_at=(run.ended_at or now) if end else None,
+        annotations=annotations(writer, bad.cause) if bad and bad.cause else (),
+        buttons=(writer.button("rerun"),) if end and _again(end) else (),
     )
 
 
-def _outcome(view: SuiteView) -> Outcome | None:
-    """Return the outcome of a run; a done run without one counts as broken."""
+def _ending(view: SuiteView) -> Ending | None:
+    """Return the end of a run, None before; a done run without an outcome counts as broken."""
     if view.run.state is not State.DONE:
         return None
-    return view.run.outcome or Outcome.BROKEN
+    outcome = view.run.outcome or Outcome.BROKEN
+    shown = best(view) if outcome in _BAD else NO_LOG
+    return Ending(view.run, outcome, shown, pace(view.rayjobs), view.usual)
+
+
+def _again(end: Ending) -> bool:
+    """Return True if a person may run it again; a retry that follows by itself is enough."""
+    return end.outcome not in _NOT_AGAIN and not end.run.retry
 
 
 def _status(state: State) -> str:
@@ -70,35 +82,38 @@ def _status(state: State) -> str:
 
 
 def _summary(
-    writer: MarkdownWriter,
-    view: SuiteView,
-    outcome: Outcome | None,
-    digest: Digest | None,
-    now: datetime,
+    writer: MarkdownWriter, view: SuiteView, end: Ending | None, title: str, now: datetime
 ) -> str:
     """Return the summary: the state, the timeline, the suite, the links."""
-    if outcome is None:
-        news: list[Section] = list(now_lines(writer, view, now))
-    elif outcome in _BAD:
-        news = list(failure_summary(writer, view, digest))
+    bad = end is not None and end.outcome in _BAD
+    if end is None:
+        news: list[Section] = list(now_lines(writer, view, title, now))
+    elif bad:
+        news = list(failure_summary(writer, view, end, title))
     else:
-        news = list(_ended(writer, view, outcome))
+        news = list(_ended(writer, view, end, title))
     rest: list[Section] = [
         timeline(writer, view, now),
         followed(writer, view, now),
-        what(writer, view, brief=outcome in _BAD),
+        what(writer, view, brief=bad),
         origin(writer, view),
     ]
     return compose([*news, *rest], TEXT_BYTES) or writer.text("row_" + view.run.state)
 
 
-def _ended(writer: MarkdownWriter, view: SuiteView, outcome: Outcome) -> tuple[Section, ...]:
-    """Return the reason of the end, and how to run the suite again."""
-    run = view.run
-    why = capital(writer.prose(run.why))
-    lines = [f"{why}." if why else ""]
-    if outcome is Outcome.SUPERSEDED:
-        lines.append(writer.text("not_counted"))
-    if outcome is not Outcome.SUCCESS:
-        lines.append(rerun_how(writer, run))
-    return tuple(lines)
+def _ended(writer: MarkdownWriter, view: SuiteView, end: Ending, title: str) -> tuple[Section, ...]:
+    """Return what was measured, or the reason of the end and how to run the suite again."""
+    run, why = view.run, writer.prose(reason(view.run))
+    if end.outcome is Outcome.SUCCESS:
+        said = f"{capital(why)}." if run.why.key == "rayjob_succeeded" else ""
+        return (measured(writer, progress_of(view.rayjobs), view.usual), said)
+    said = "" if writer.words(reason(run)).lower() in title.lower() else f"{capital(why)}."
+    left = writer.prose(left_over(view))
+    if end.outcome is Outcome.SUPERSEDED:
+        newer = run.why.key in {"superseded_by", "superseded_night"}
+        return (
+            said,
+            f"{left}." if left else "",
+            writer.text("replaced" if newer else "not_counted"),
+        )
+    return (said, f"{left}." if left else "", next_step(writer, end))

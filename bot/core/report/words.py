@@ -1,16 +1,24 @@
 """A run's state, outcome, place and next attempt in words, for titles and tables alike."""
 
 from datetime import datetime
-from typing import assert_never
 
-from bot.core.digest.result import UNKNOWN, Digest
-from bot.core.github.limits import TITLE_CHARS
-from bot.core.github.markdown import title
+from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import about, between, capital, clock, duration, lower, number, ordinal
 from bot.core.model.queue import label_resource
 from bot.core.model.runs import Outcome, Run, State, StopReason
+from bot.core.model.views import SuiteView
 from bot.core.report.context import MarkdownWriter
-from bot.core.report.digest import Pace, title_of
+from bot.core.report.digest import Pace
+from bot.core.runs.verdict import TRUSTED_ENDS
+
+# Ends for which the change may be to blame as well, and the words that head them.
+SUSPECT = {
+    "run_too_early": "kind_too_early",
+    "run_too_early_unknown": "kind_too_early",
+    "rayjob_none": "kind_no_rayjob",
+    "run_idle": "kind_nothing_ran",
+    "run_skipped": "kind_nothing_ran",
+}
 
 
 def resource(run: Run) -> str:
@@ -25,6 +33,15 @@ def where(run: Run) -> str:
     if run.snapshot.pool:
         return run.snapshot.pool.name
     return run.label or run.snapshot.labels[0].name
+
+
+def at_step(writer: MarkdownWriter, pace: Pace) -> str:
+    """Return ``step 7 of 15, 41 s a step``."""
+    if pace.total is None:
+        out = writer.text("at_step_open", step=number(pace.step))
+    else:
+        out = writer.text("at_step", step=number(pace.step), total=number(pace.total))
+    return out + (writer.text("step_pace", pace=duration(pace.step_s)) if pace.step_s else "")
 
 
 def progress(writer: MarkdownWriter, pace: Pace) -> str:
@@ -42,7 +59,7 @@ def progress(writer: MarkdownWriter, pace: Pace) -> str:
 
 def state_title(writer: MarkdownWriter, run: Run, pace: Pace | None, now: datetime) -> str:
     """Return the title of a run that is not done."""
-    why = writer.words(run.why)
+    why = writer.words(reason(run))
     match run.state:
         case State.QUEUED:
             return _queued(writer, run, why, now)
@@ -83,99 +100,44 @@ def _cancelling(writer: MarkdownWriter, run: Run, why: str) -> str:
     stop_request = run.stop_request
     if stop_request and stop_request.kind is StopReason.CANCEL and stop_request.by:
         return writer.text("cancelling_cancel", by=writer.words(stop_request.by))
-    reason = writer.words(stop_request.reason) if stop_request and stop_request.reason else why
+    if stop_request and stop_request.reason:
+        why = writer.words(stop_request.reason)
     return (
-        writer.text("cancelling_other", why=reason)
-        if reason
-        else capital(writer.text("row_cancelling"))
+        writer.text("cancelling_other", why=why) if why else capital(writer.text("row_cancelling"))
     )
 
 
-def outcome_title(writer: MarkdownWriter, run: Run, outcome: Outcome, digest: Digest | None) -> str:
-    """Return the title of a run that is done."""
-    why = lower(writer.words(run.why))
-    match outcome:
-        case Outcome.SUCCESS:
-            span = between(run.started_at, run.ended_at)
-            return writer.text("success_in", span=span) if span else writer.text("success")
-        case Outcome.FAILURE:
-            return _failed(writer, run, digest, why)
-        case Outcome.TIMED_OUT:
-            return _timed_out(writer, run, why) + retry_suffix(writer, run)
-        case Outcome.CANCELLED:
-            return _cancelled(writer, run, why)
-        case Outcome.SUPERSEDED:
-            return _named(writer, "superseded", why)
-        case Outcome.BROKEN:
-            why = why or writer.text("broken_unknown")
-            return _with_suffix(writer.text("broken", why=why), retry_suffix(writer, run))
-    assert_never(outcome)
+def without_rest(run: Run) -> Message:
+    """Return why a run waits or ended, without the RayJobs that it left."""
+    return _unwrapped(run.why, "run_leftover", "run_deleting")
 
 
-def _failed(writer: MarkdownWriter, run: Run, digest: Digest | None, why: str) -> str:
-    told = writer.words(title_of(digest)) if digest else ""
-    if not told:
-        told = writer.text("failure", why=why) if why else writer.text("failure_unknown")
-    return _with_suffix(told, retry_suffix(writer, run))
+def reason(run: Run) -> Message:
+    """Return why a run waits or ended, without what it left and without GitHub's own words."""
+    return _unwrapped(without_rest(run), "github_said")
 
 
-def _with_suffix(text: str, suffix: str) -> str:
-    """Add the suffix; if the title is too long, shorten the sentence and keep the suffix."""
-    return title(text, TITLE_CHARS - len(suffix)) + suffix
+def left_over(view: SuiteView) -> Message:
+    """Return a sentence on RayJobs that could not be deleted, nothing if none lives on."""
+    why = view.run.why
+    over = bool(view.rayjobs) and all(job.final in TRUSTED_ENDS for job in view.rayjobs)
+    if over or why.key not in {"run_leftover", "run_deleting"}:
+        return NOTHING
+    key = "left_over" if why.key == "run_leftover" else "left_deleting"
+    return Message(key, left=str(why.fields["left"]))
 
 
-def _timed_out(writer: MarkdownWriter, run: Run, why: str) -> str:
-    kind = run.stop_request.kind if run.stop_request else None
-    if kind is StopReason.STALL:
-        return writer.text("timed_out_stall", limit=duration(run.snapshot.suite.stall_minutes * 60))
-    if kind is StopReason.TIME_OUT or not why:
-        return writer.text(
-            "timed_out_limit", limit=duration(run.snapshot.suite.timeout_minutes * 60)
-        )
-    return writer.text("timed_out", why=why)
+def acquits(run: Run) -> bool:
+    """Return True if the end of a broken run shows that the change is not to blame."""
+    return reason(run).key not in SUSPECT
 
 
-def _cancelled(writer: MarkdownWriter, run: Run, why: str) -> str:
-    if run.stop_request and run.stop_request.kind is StopReason.CANCEL and run.stop_request.by:
-        return writer.text("cancelled_by", by=writer.words(run.stop_request.by))
-    return _named(writer, "cancelled", why)
-
-
-def _named(writer: MarkdownWriter, key: str, why: str) -> str:
-    """Return the reason with the outcome, but name the outcome only once."""
-    if why.lower().startswith(writer.text(f"row_{key}")):
-        return capital(why)
-    return writer.text(key, why=why) if why else capital(writer.text(f"row_{key}"))
-
-
-def retry_suffix(writer: MarkdownWriter, run: Run) -> str:
-    """Return ``: infrastructure, retrying (2 of 2)``; "" if no attempt follows."""
-    if not run.retry:
-        return ""
-    attempts = run.snapshot.suite.infra_retries + 1
-    return writer.text("retrying_title", attempt=run.retries + 2, attempts=attempts)
-
-
-def retry_words(writer: MarkdownWriter, run: Run, digest: Digest | None) -> str:
-    """Return a sentence that says if another attempt follows, or why none does."""
-    infra = digest is not None and digest.infra
-    if run.retry:
-        return writer.text("retry_next", attempt=run.attempt + 1)
-    if run.stop_request and run.stop_request.kind is StopReason.CANCEL:
-        return writer.text("retry_unwanted")
-    if run.outcome is Outcome.FAILURE and not infra:
-        known = digest is not None and digest.failure_class != UNKNOWN
-        return writer.text("retry_not_infra" if known else "retry_unproven")
-    if run.outcome is Outcome.TIMED_OUT and not (
-        run.stop_request and run.stop_request.kind is StopReason.STALL
-    ):
-        return writer.text("retry_not_stalled")
-    if not run.snapshot.retryable:
-        return writer.text("retry_environment")
-    if run.retries < run.snapshot.suite.infra_retries or not run.snapshot.suite.infra_retries:
-        return writer.text("retry_none")
-    retries = writer.count("retry", run.snapshot.suite.infra_retries)
-    return writer.text("retry_spent", retries=retries)
+def _unwrapped(why: Message, *keys: str) -> Message:
+    while why.key in keys:
+        inner = why.fields["why"]
+        assert isinstance(inner, Message)
+        why = inner
+    return why
 
 
 def row_state(writer: MarkdownWriter, run: Run, now: datetime) -> str:
@@ -184,7 +146,7 @@ def row_state(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     if run.attempt > 1:
         state = writer.text("row_attempt", state=state, attempt=run.attempt)
     offline = run.outcome is Outcome.SUCCESS or run.queue_position is not None
-    why = "" if offline else lower(writer.prose(run.cause or run.why))
+    why = "" if offline else lower(writer.prose(run.cause or reason(run)))
     if why.lower().startswith(state):
         return why  # "cancelled by carol" says it once
     return writer.text("row_why", state=state, why=why) if why else state
@@ -194,6 +156,8 @@ def _row_word(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     if run.outcome is Outcome.SUCCESS:
         span = between(run.started_at, run.ended_at)
         return writer.text("row_success_in", span=span) if span else writer.text("row_success")
+    if run.outcome is Outcome.BROKEN and not acquits(run):
+        return writer.text("row_failure")
     if run.outcome:
         return writer.text(f"row_{run.outcome}")
     if run.state is State.QUEUED and run.queue_position:

@@ -36,10 +36,12 @@ def _fill(value: str, places: dict[str, str]) -> str:
 
 def refusal(run: Run, status: int | None, message: str) -> Message:
     """Return why GitHub did not start the workflow, and what to do."""
-    key = "refused_again" if run.snapshot.native else _refused(status, message)
-    said = in_words(message) or str(status)
-    fields = {"workflow": run.snapshot.suite.workflow, "ref": run.snapshot.ref, "said": said}
-    return Message(key, **fields)
+    workflow, ref = run.snapshot.suite.workflow, run.snapshot.ref
+    if run.snapshot.native:
+        why = Message("refused_again", workflow=workflow)
+    else:
+        why = Message(_refused(status, message), workflow=workflow, ref=ref)
+    return Message("github_said", why=why, said=in_words(message) or str(status))
 
 
 def _refused(status: int | None, message: str) -> str:

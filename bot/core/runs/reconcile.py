@@ -363,15 +363,16 @@ def _retry(given: ReconcileInput, observed: Observed, outcome: Outcome) -> Messa
         and run.stop_request.kind is StopReason.STALL
     ):
         return Message("again_hung")
-    if outcome is Outcome.FAILURE and _infra_failed(given, observed):
-        return Message("again_infra")
-    return NOTHING
+    return _retry_of_failure(given, observed) if outcome is Outcome.FAILURE else NOTHING
 
 
-def _infra_failed(given: ReconcileInput, observed: Observed) -> bool:
-    """Return True if every digest that knows a cause blames the infrastructure."""
+def _retry_of_failure(given: ReconcileInput, observed: Observed) -> Message:
+    """Return why a failed run is retried: every digest that knows a cause says that it helps."""
     digests = [job.digest for job in given.rayjobs if job.digest]
     if observed.log and observed.log.digest:
         digests.append(observed.log.digest)
-    known = [digest for digest in digests if digest.failure_class != UNKNOWN] or digests
-    return bool(known) and all(digest.infra for digest in known)
+    known = [digest for digest in digests if digest.failure_class != UNKNOWN]
+    if not all(digest.infra for digest in known or digests):
+        return NOTHING
+    silent = Message("again_silent") if digests else NOTHING
+    return Message("again_infra") if known else silent

@@ -10,7 +10,9 @@ from typing import assert_never
 
 from bot.core.messages import NOTHING, Message
 from bot.core.model import run_events as ev
+from bot.core.model.views import SuiteView
 from bot.core.rayjob.words import state_word
+from bot.core.runs.verdict import TRUSTED_ENDS
 
 _BEGIN, _SENT, _APPROVAL, _RUNNER, _RAYJOB, _ENDING, _END, _AFTER, _NEXT = range(0, 90, 10)
 _RANKS: dict[type[ev.What], int] = {
@@ -32,6 +34,17 @@ _RANKS: dict[type[ev.What], int] = {
     ev.WorkflowRunEnded: _END,
     ev.NextAttemptMade: _NEXT,
 }
+# What a phase, the title or the verdict says already.
+_OF_PHASES = (
+    ev.DispatchRefused
+    | ev.StartedByGitHub
+    | ev.JobChanged
+    | ev.WorkflowRunEnded
+    | ev.RayJobSeen
+    | ev.RayJobAnnounced
+    | ev.RayJobChanged
+    | ev.NextAttemptMade
+)
 _STATES = ("", "new", "pending", "initializing", "waiting", "running")  # of a RayJob, then its end
 
 
@@ -40,16 +53,38 @@ def in_order(run_events: Iterable[ev.RunEvent]) -> tuple[ev.RunEvent, ...]:
     return tuple(sorted(run_events, key=_place))
 
 
-def told(run_events: Iterable[ev.RunEvent]) -> tuple[tuple[datetime, Message], ...]:
-    """Return the times and lines of the events that have a line, in order.
-
-    The first try of a dispatch that was taken has no line: the dispatch itself has one.
-    """
-    known = in_order(run_events)
-    sent = any(isinstance(item.what, ev.Dispatched | ev.StartedByGitHub) for item in known)
-    shown = [item for item in known if not (sent and item.what == ev.DispatchStarted(1))]
+def remarks(view: SuiteView) -> tuple[tuple[datetime, Message], ...]:
+    """Return the times and lines of what is no phase of a run, and that its state does not say."""
+    shown = [item for item in in_order(view.run_events) if _is_remark(item.what, view)]
     lines = [(item.at, line_of(item.what)) for item in shown]
     return tuple((at, line) for at, line in lines if line)
+
+
+def _is_remark(what: ev.What, view: SuiteView) -> bool:
+    """Return True for an event that people should hear of beside the phases."""
+    match what:
+        case ev.DispatchStarted(number=number):
+            return number > 1
+        case ev.Dispatched(found=found):
+            accepted = any(isinstance(item.what, ev.DispatchAccepted) for item in view.run_events)
+            return found and not accepted  # else no answer was lost: GitHub named no run
+        case ev.CancelSent(taken=taken) | ev.ForceCancelSent(taken=taken):
+            return taken
+        case ev.RayJobsDeleted():
+            told = view.run.why.key in {"run_leftover", "run_deleting"}
+            return not told and what == _last_delete(view) and _was_deleted(view)
+        case _:
+            return not isinstance(what, _OF_PHASES)
+
+
+def _last_delete(view: SuiteView) -> ev.RayJobsDeleted | None:
+    tries = [item.what for item in view.run_events if isinstance(item.what, ev.RayJobsDeleted)]
+    return max(tries, key=lambda what: what.number, default=None)
+
+
+def _was_deleted(view: SuiteView) -> bool:
+    """Return True if there was a RayJob to delete: one that is known and had not ended."""
+    return any(job.final not in TRUSTED_ENDS for job in view.rayjobs)
 
 
 def line_of(what: ev.What) -> Message:

@@ -89,7 +89,7 @@ class Dispatcher(Service):
             await self._learn(claimed, run, ev.DispatchRefused(why))
             return
         if seen := await self._seen_rerun(repo, run):
-            await self._adopt(claimed, run, seen, found=True)
+            await self._adopt(claimed, run, seen, found=number > 1)
             return
         # Saved before the next intent: a lost answer to that one is searched as a dispatch.
         anew = replace(run, rerun_of=None, actions_attempt=1)
@@ -160,12 +160,12 @@ class Dispatcher(Service):
             return
         for double in ours[1:]:
             await self._github.cancel(repo, double.id)
-        await self._adopt(claimed, run, ours[0], found=True)
+        await self._adopt(claimed, run, ours[0], found=_answer_lost(claimed))
 
     async def _search_rerun(self, claimed: ClaimedRun, repo: Repo, step: Search) -> None:
         """Look for the re-run."""
         if seen := await self._seen_rerun(repo, claimed.run):
-            await self._adopt(claimed, claimed.run, seen, found=True)
+            await self._adopt(claimed, claimed.run, seen, found=_answer_lost(claimed))
             return
         await self._learn(claimed, claimed.run, ev.DispatchSearched(step.number, step.search))
 
@@ -204,3 +204,10 @@ def _failed(run: Run, error: Transient) -> Run:
     """Return a run whose dispatch failed; its check run says since when, in GitHub's words."""
     since, words = run.dispatched_at or run.created_at, in_words(str(error))
     return replace(run, why=Message("waits_dispatch", since=since, error=words))
+
+
+def _answer_lost(claimed: ClaimedRun) -> bool:
+    """Return True if GitHub did not take the last dispatch for all that is known."""
+    events = [item.what for item in claimed.run_events]
+    tries = sum(isinstance(what, ev.DispatchStarted) for what in events)
+    return ev.DispatchAccepted(tries) not in events

@@ -168,7 +168,7 @@ class RunObserver(Service):
             await self._rayjobs.delete_workflow(run.actions_run_id, run.actions_attempt)
         except (Transient, SubmitterRefused) as error:
             redact = Redactor(run.snapshot.log.redact)
-            problem = shown_message(redact, str(error)) or type(error).__name__
+            problem = shown_message(redact, in_words(str(error))) or type(error).__name__
         now = self._clock.now()
         deleted = ev.RayJobsDeleted(step.number, problem)
         run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, deleted)
@@ -214,10 +214,11 @@ class RunObserver(Service):
             lost = await self._digest_of_lost(run, repo, job)
             if lost is None:
                 raise
-            return ev.LogRead(run.actions_attempt, digest=lost), None
+            return ev.LogRead(run.actions_attempt, digest=lost, step=job.failed_step), None
         said = markers.end()
         final = said.final.value if said.final else None
-        return ev.LogRead(run.actions_attempt, final, await log.digest()), said.job_id
+        digest = await log.digest()
+        return ev.LogRead(run.actions_attempt, final, digest, step=job.failed_step), said.job_id
 
     async def _digest_of_lost(self, run: Run, repo: Repo, job: ActionsJob) -> Digest | None:
         """Return what the annotations of a job without a log say, if its runner was lost."""

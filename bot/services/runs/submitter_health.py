@@ -30,9 +30,14 @@ class SubmitterHealth:
             self._down_since = (self._down_since or now) if self._error else None
         if self._error is None or self._down_since is None:
             return NOTHING
-        return Message(_key(self._error), since=self._down_since, why=in_words(str(self._error)))
+        return Message(_key(self._error), since=self._down_since, why=_problem(self._error))
 
 
 def _key(error: Transient | SubmitterRefused) -> str:
     of_token = isinstance(error, SubmitterRefused) and error.is_of_token
     return "submitter_refuses" if of_token else "submitter_down"
+
+
+def _problem(error: Transient | SubmitterRefused) -> str:
+    """Return what is wrong with the submitter, in words that follow its name."""
+    return in_words(str(error)).removeprefix("the submitter ")

@@ -132,7 +132,20 @@ FAMILIES: dict[str, Iterable[str]] = {
     "starts_": Starts,
     "class_": get_args(ClassName),
     "count_": (
-        *("suite", "error", "change", "rule", "line", "run", "job", "npu", "changed_file", "retry"),
+        *(
+            "suite",
+            "error",
+            "change",
+            "rule",
+            "line",
+            "run",
+            "job",
+            "npu",
+            "changed_file",
+            "retry",
+            "step",
+        ),
+        "good_run",
     ),
     "button_": [name + end for name in BUTTONS for end in ("", "_why")],
     "help_": tuple(verb.name for verb in VERBS),
@@ -149,6 +162,11 @@ FAMILIES: dict[str, Iterable[str]] = {
     "gate_n_": ("passed", *(phase.short for phase in Phase)),
     "policy_stopped_": (*StoppedBy, "often"),
     "unread_": Unread,
+    "phase_": (
+        *("queued", "waiting", "runner", "preparing", "starting", "running", "training"),
+        *("queued_since", "waiting_since", "preparing_since", "starting_since"),
+        *("running_since", "training_since", "runner_at", "starting_at"),
+    ),
     "wrong_unknown_": ("key", "label", "pool", "suite"),
 }
 

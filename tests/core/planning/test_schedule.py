@@ -192,7 +192,7 @@ def test_a_firing_starts_its_suites_last_and_says_how_many() -> None:
         ("n-one", 1, None),
         ("n-two", 1, None),
     ]
-    assert {run.snapshot.reason for run in runs} == {"the nightly `a2`"}
+    assert {run.snapshot.reason for run in runs} == {"the nightly schedule `a2`"}
     claimants = {claimant for _, claimants in plan.changes.new_runs for claimant in claimants}
     assert {(claimant.source, claimant.rank) for claimant in claimants} == {(SOURCE, Rank.NIGHTLY)}
 
@@ -208,7 +208,7 @@ def test_what_ran_on_the_commit_is_measured_anew_and_what_is_open_joined() -> No
     ((run, _),) = plan.changes.new_runs
     assert (run.suite, run.attempt) == ("n-one", 3)
     assert run.snapshot.reason == (
-        "the nightly `a2`, which measures anew: attempt 2 passed on this very commit"
+        "the nightly schedule `a2`, which measures anew: attempt 2 passed on this very commit"
     )
     assert [claimant.run_id for claimant in plan.changes.add_claimants] == ["OLD-n-two-1"]
     assert plan.firing.note == (

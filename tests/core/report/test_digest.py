@@ -3,11 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from bot.core.digest.result import Digest, Location, Progress
+from bot.core.digest.result import Digest, Found, Location, Progress
 from bot.core.messages import quote
 from bot.core.model.run_events import LogRead
 from bot.core.report.digest import (
     Pace,
+    Shown,
     annotations_of,
     best,
     cause_of,
@@ -23,7 +24,10 @@ PLACE = Location("a.py", 3, "too big")
 
 def test_a_reader_sees_numbered_lines_sane_metrics_and_files_of_the_checkout() -> None:
     assert excerpt_of(s.OOM).splitlines()[1] == " 10813      loss.backward()"
-    assert metrics_of(s.OOM) == (("actor/perf/max_memory_allocated_gb", 59.1), ("odd|name", 0.0123))
+    assert metrics_of(s.OOM.progress) == (
+        ("actor/perf/max_memory_allocated_gb", 59.1),
+        ("odd|name", 0.0123),
+    )
     assert [item.path for item in annotations_of(s.OOM)] == [
         "verl/workers/engine/fsdp/transformer_impl.py"
     ]
@@ -32,8 +36,20 @@ def test_a_reader_sees_numbered_lines_sane_metrics_and_files_of_the_checkout() -
 def test_a_reader_sees_as_much_as_a_report_has_room_for() -> None:
     progress = Progress(1, metrics={f"m{n}": 1.0 for n in range(20)})
     digest = Digest(progress=progress, annotations=(PLACE,) * 60)
-    assert (len(metrics_of(digest)), len(annotations_of(digest))) == (12, 50)
-    assert metrics_of(Digest()) == ()
+    assert (len(metrics_of(progress)), len(annotations_of(digest))) == (8, 50)
+    assert metrics_of(None) == ()
+
+
+def test_the_metrics_that_tell_most_come_first() -> None:
+    names = (
+        "timing_s/gen",
+        "actor/lr",
+        "perf/max_memory_gb",
+        "actor/pg_loss",
+        "critic/rewards/mean",
+    )
+    found = metrics_of(Progress(1, metrics=dict.fromkeys(names, 1.0)))
+    assert [name for name, _ in found] == [*reversed(names[2:]), *names[:2]]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +70,13 @@ def test_progress(progress: Progress | None, expected: Pace | None) -> None:
 
 def test_a_known_cause_goes_before_an_unknown_one_whatever_its_source() -> None:
     log = s.run_event("14:25", LogRead(1, digest=s.HCCL))
-    assert best(s.suite(s.run(), log, jobs=(s.rayjob(digest=s.NOTHING),))) == (s.HCCL, "")
+    assert best(s.suite(s.run(), log, jobs=(s.rayjob(digest=s.NOTHING),))) == Shown(s.HCCL)
+
+
+def test_a_cause_without_a_class_goes_before_none() -> None:
+    told = Digest(root_cause_line=1, title="A Ray worker died")
+    view = s.suite(s.run(), jobs=(s.rayjob(digest=s.NOTHING), s.rayjob(digest=told)))
+    assert best(view) == Shown(told, of_rayjob=True)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +86,8 @@ def test_a_known_cause_goes_before_an_unknown_one_whatever_its_source() -> None:
         (Digest(title="No room", root_cause_line=7, annotations=(PLACE,)), "No room"),
         (Digest(title="No room", root_cause_line=7), "No room"),
         (Digest(title="Nothing in this log failed"), ""),
+        (Digest(title="loading", root_cause_line=7, found=Found.NOTHING), ""),
+        (Digest(title="3 differ", root_cause_line=7, found=Found.EXIT_CODE), "3 differ"),
         (None, ""),
     ],
 )
@@ -79,5 +103,5 @@ def test_a_log_in_which_nothing_failed_has_no_title() -> None:
 def test_the_last_look_into_the_log_counts() -> None:
     old = s.run_event("14:01", LogRead(1, problem=quote("not there yet")))
     new = s.run_event("14:02", LogRead(2, problem=quote("expired")))
-    assert best(s.suite(s.run(), new, old)) == (None, "expired")
-    assert best(s.suite(s.run())) == (None, "")
+    assert best(s.suite(s.run(), new, old)) == Shown(problem="expired")
+    assert best(s.suite(s.run())) == Shown()

@@ -168,6 +168,10 @@ GATES: dict[str, GateView] = {
     "failed-cancelled-github": s.gate(
         s.selection(s.chosen()), runs=(s.done(Outcome.CANCELLED, "cancelled on GitHub"),)
     ),
+    "failed-too-early": s.gate(
+        s.selection(s.chosen()),
+        runs=(s.done(Outcome.BROKEN, Message("run_too_early", ran="2 min", minutes=5)),),
+    ),
     "failed-broken": s.gate(
         s.selection(s.chosen()), runs=(s.done(Outcome.BROKEN, "no runner took the job"),)
     ),

@@ -11,7 +11,7 @@ from msgspec.structs import replace as replace_fields
 from bot.core.digest.result import Digest, Location, Progress, Unread
 from bot.core.messages import Message, quote
 from bot.core.model.queue import QueuePosition
-from bot.core.model.run_events import LogRead, RayJobLogLost, RayJobsDeleted, RayJobSeen
+from bot.core.model.run_events import LogRead, RayJobForeign, RayJobLogLost, RayJobsDeleted
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.views import CheckWrite, Reply, SuiteView
 from bot.core.policy.models import Start
@@ -88,7 +88,7 @@ def views(draw: st.DrawFn) -> SuiteView:
         if stop_request
         else None,
         started_at=s.at("14:03") if draw(FLAGS) else None,
-        snapshot=with_changes(s.SNAPSHOT, title=text, reason=text),
+        snapshot=with_changes(s.SNAPSHOT, title=text, reason=quote(text)),
         actions_url=("", f"https://x/{text[:99]}", f"javascript:{text[:9]}")[draw(THREE)],
     )
     digest = drawn_digest(draw, text)
@@ -231,9 +231,9 @@ def test_an_annotation_without_words_takes_the_title_or_the_path() -> None:
 
 
 def test_a_long_story_keeps_its_start_and_its_end() -> None:
-    run_events = [s.run_event(f"14:{n:02}", RayJobSeen(f"job-{n}")) for n in range(30)]
+    run_events = [s.run_event(f"14:{n:02}", RayJobForeign(f"job-{n}")) for n in range(30)]
     summary = suite_check(s.suite(s.live(), *reversed(run_events)), s.CTX, s.NOW).summary
-    assert "14:00 RayJob `job-0` · 14:19 RayJob `job-19` · " in summary
+    assert "14:00 RayJob `job-0` is of another run: not read · 14:19 RayJob `job-19`" in summary
     assert "14:29 RayJob `job-29`" in summary
 
 
@@ -243,7 +243,7 @@ def test_a_title_that_is_cut_keeps_the_news_of_the_retry() -> None:
         jobs=(s.rayjob(digest=replace_fields(s.HCCL, title="x" * 400)),),
     )
     title = suite_check(view, s.CTX, s.NOW).title
-    assert len(title) == 255
+    assert len(title) == 120
     assert title.endswith("…: infrastructure, retrying (2 of 2)")
 
 
@@ -263,7 +263,7 @@ def test_a_retry_is_announced_exactly_when_an_attempt_follows(outcome: Outcome) 
 def test_a_policy_without_retries_says_so() -> None:
     run = s.done(Outcome.BROKEN, "x", snapshot=with_changes(s.SNAPSHOT, infra_retries=0))
     summary = suite_check(s.suite(run), s.CTX, s.NOW).summary
-    assert "not retried: the policy allows none" in summary
+    assert "not retried: the policy allows no retry (`infra_retries: 0`)" in summary
 
 
 def test_what_cannot_be_an_address_is_no_link() -> None:
@@ -276,9 +276,10 @@ def test_what_cannot_be_an_address_is_no_link() -> None:
 def test_what_github_has_not_started_is_said_once_and_was_started_by_nobody() -> None:
     native = with_changes(s.SNAPSHOT, start=Start.NATIVE, pool=None, rayjob=False)
     waits = s.run(state=State.QUEUED, snapshot=native, why=Message("waits_github"))
-    summary = suite_check(s.suite(waits), s.CTX, s.NOW).summary
-    assert summary.startswith("Waiting for GitHub to start it.\n")
-    assert "Started by" not in summary
+    check = suite_check(s.suite(waits), s.CTX, s.NOW)
+    assert check.title == "Queued: waiting for GitHub to start it"
+    assert "to start it" not in check.summary
+    assert "Started by" not in check.summary
     started = replace(waits, state=State.RUNNING, actions_run_id=99, why=quote(""))
     assert "Started by a push" in suite_check(s.suite(started), s.CTX, s.NOW).summary
 
@@ -306,7 +307,7 @@ def test_a_suite_without_a_pool_runs_on_its_label() -> None:
 def test_a_log_that_is_only_partly_read_says_so_and_shows_what_was_found(unread: Unread) -> None:
     found = suite_check(_leaky(replace_fields(s.HCCL, unread=unread)), s.CTX, s.NOW)
     assert "only partly read (" in found.summary
-    assert s.HCCL.cause[:20] in found.summary
+    assert s.HCCL.cause[1:20] in found.summary
     nothing = suite_check(_leaky(Digest(unread=unread)), s.CTX, s.NOW)
     assert "only partly read (0 lines)" in nothing.summary
     assert "only partly read" not in suite_check(_leaky(s.HCCL), s.CTX, s.NOW).summary

@@ -53,7 +53,7 @@ def test_an_own_input_never_replaces_what_is_always_sent() -> None:
     ("status", "message", "says"),
     [
         pytest.param(404, "Not Found", "must lie in `.github/workflows/`", id="no such workflow"),
-        pytest.param(422, "No ref found for: main", "the branch `main` is not there", id="no ref"),
+        pytest.param(422, "No ref found for: main", "no branch `main` to dispatch", id="no ref"),
         pytest.param(
             422,
             "Workflow does not have 'workflow_dispatch' trigger",

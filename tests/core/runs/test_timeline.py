@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from bot.core.messages import quote
+from bot.core.messages import NOTHING, Message, quote
+from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import (
     CancelSent,
     DispatchAccepted,
@@ -36,7 +37,8 @@ from bot.core.model.run_events import (
     WorkflowRunEnded,
 )
 from bot.core.model.runs import Outcome
-from bot.core.runs.timeline import in_order, line_of, told
+from bot.core.runs.timeline import in_order, line_of, remarks
+from tests.core import views
 from tests.core.building import at, learned
 
 
@@ -79,11 +81,62 @@ def test_between_minutes_time_decides() -> None:
     assert in_order([again, end]) == (end, again)
 
 
-def test_a_dispatch_is_told_once_and_what_has_no_line_is_not_told() -> None:
-    begun = [heard(DispatchStarted(1), 0), heard(DispatchSearched(1, 1), 2)]
-    assert told(begun) == ((at(0), "dispatching"),)
-    sent = [*begun, heard(DispatchStarted(2), 3), heard(Dispatched(1, found=False), 5)]
-    assert [line for _, line in told(sent)] == ["dispatching again (try 2)", "dispatched"]
+def remarked(*whats: What, jobs: tuple[RayJob, ...] = (), why: str = "") -> list[str]:
+    """Return the remarks on a run with these events."""
+    events = tuple(heard(what, second) for second, what in enumerate(whats))
+    run = views.run(why=Message(why, why=NOTHING, left="503") if why else "")
+    return [line for _, line in remarks(views.suite(run, *events, jobs=jobs))]
+
+
+def test_what_the_phases_and_the_title_say_is_no_remark() -> None:
+    told = (DispatchStarted(1), Dispatched(1, found=False), job("in_progress"))
+    assert remarked(*told, RayJobSeen("j"), WorkflowRunEnded(1, "success")) == []
+    assert remarked(DispatchRefused(quote("no ref")), NextAttemptMade(2, quote("why"))) == []
+
+
+def test_each_further_try_of_a_dispatch_is_a_remark() -> None:
+    tries = (DispatchStarted(1), DispatchSearched(1, 1), DispatchStarted(2))
+    assert remarked(*tries) == ["dispatching again (try 2)"]
+
+
+@pytest.mark.parametrize(
+    ("before", "lines"),
+    [
+        pytest.param((), ["found by its id after a lost answer"], id="lost"),
+        pytest.param((DispatchAccepted(1),), [], id="GitHub took a re-run and named no run"),
+    ],
+)
+def test_an_answer_is_called_lost_only_if_github_gave_none(
+    before: tuple[What, ...], lines: list[str]
+) -> None:
+    assert remarked(DispatchStarted(1), *before, Dispatched(1, found=True)) == lines
+
+
+def test_a_cancel_that_github_did_not_take_is_no_remark() -> None:
+    assert remarked(CancelSent(), ForceCancelSent(taken=False)) == ["asked GitHub to cancel"]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "lines"),
+    [
+        pytest.param((), [], id="there was no RayJob"),
+        pytest.param((views.rayjob(final="FAILED"),), [], id="it had ended by itself"),
+        pytest.param((views.rayjob(),), ["RayJobs deleted"], id="it lived"),
+        pytest.param((views.rayjob(final="STOPPED"),), ["RayJobs deleted"], id="it was stopped"),
+    ],
+)
+def test_rayjobs_are_called_deleted_only_if_one_lived(
+    jobs: tuple[RayJob, ...], lines: list[str]
+) -> None:
+    assert remarked(RayJobsDeleted(1), jobs=jobs) == lines
+
+
+def test_only_the_last_try_to_delete_is_a_remark_unless_the_summary_says_it() -> None:
+    tries = (RayJobsDeleted(1, "503"), RayJobsDeleted(2, "504"))
+    jobs = (views.rayjob(),)
+    assert remarked(*tries, jobs=jobs) == ["deleting the RayJobs failed: 504"]
+    assert remarked(*tries, RayJobsDeleted(3), jobs=jobs) == ["RayJobs deleted"]
+    assert remarked(*tries, jobs=jobs, why="run_leftover") == []
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ def test_a_rayjob_that_failed_with_its_workflow_is_named(final: str) -> None:
         Outcome.FAILURE, quote(f"The RayJob ended {final}, as its stream says")
     )
     plain = judge(PLAIN, seen("failure"), (a_rayjob(final),), at(30))
-    assert plain == Decided(Outcome.FAILURE, quote("The Actions run failed."))
+    assert plain == Decided(Outcome.FAILURE, quote("The Actions run failed"))
 
 
 @given(ENDS, st.lists(JOBS, max_size=3), st.integers(0, 3000))
