@@ -168,6 +168,11 @@ class PostgresServer:
         self._copies.append(name)
         return self.url(name)
 
+    def size_mb(self, url: str) -> float:
+        """Return how much a database takes on the disk."""
+        name = url.rpartition("/")[2].partition("?")[0]
+        return float(self._server.psql(f"\\t \\\\ SELECT pg_database_size('{name}')")) / 1e6
+
     def close(self) -> None:
         """Stop it and delete its files."""
         self._server.cleanup()

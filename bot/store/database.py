@@ -9,7 +9,16 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import CompoundSelect, Connection, Executable, Row, ScalarResult, Select, Table
+from sqlalchemy import (
+    CompoundSelect,
+    Connection,
+    Engine,
+    Executable,
+    Row,
+    ScalarResult,
+    Select,
+    Table,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -54,6 +63,10 @@ class DbConnection(Protocol):
     @property
     def dialect(self) -> Dialect:
         """Return the database's dialect."""
+
+    @property
+    def sync_engine(self) -> Engine:
+        """Return the engine that the connection is of."""
 
     async def execute(self, statement: Executable, parameters: Any = None) -> Rows:
         """Execute a statement; its rows must be read inside the transaction."""

@@ -6,6 +6,7 @@ from sqlalchemy import ColumnElement, FromClause, Table, delete, exists, select,
 
 from bot.store import tables as t
 from bot.store.database import Database, DbConnection
+from bot.store.queue_memory import forget_changes
 from bot.store.rows import OPEN_RUN
 
 
@@ -21,6 +22,7 @@ async def prune_old(db: Database, before: datetime, *, limit: int) -> int:
             keys = tuple_(*table.primary_key)
             old = select(*table.primary_key).where(is_old).limit(limit)
             gone += (await conn.execute(delete(table).where(keys.in_(old)))).rowcount
+        await forget_changes(conn)
         return gone + await _prune_checks(conn, before, limit)
 
     return await db.write(work)

@@ -15,14 +15,15 @@ from bot.core.messages import Message
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.queue import Alternatives, Need
 from bot.core.model.runs import Run, State
-from bot.core.queue.scheduler import acquire, decide, order, runnable
+from bot.core.queue.scheduler import acquire, decide, next_up
 from bot.core.queue.state import Acquired, Answer, Blocked, PendingRun, QueueState
 from bot.core.queue.usage import Spent, spent
 from bot.ports.wake import Topic
 from bot.store.database import DbConnection, Part, insert
 from bot.store.prepared import prepared
+from bot.store.queue_memory import note_change
 from bot.store.queue_state import pending_of, read_free_state, read_queue_state, usages
-from bot.store.rows import values
+from bot.store.rows import load, values
 from bot.store.run_rows import poke_runs
 from bot.store.tables import holds, queue, queue_locks, runs
 
@@ -123,13 +124,24 @@ def _locked_open_run(run_id: RunId) -> Select[Any]:
 async def _enter(
     conn: DbConnection, run: Run, pending: PendingRun, answer: Answer, now: datetime
 ) -> None:
-    """Write what the run holds now, or its place in the queue."""
-    await conn.execute(*_leave(run.id))
+    """Write what the run holds now, or its place in the queue, unless that is written already."""
+    stored = (await conn.execute(*_place(run.id))).mappings().first()
     if isinstance(answer, Acquired):
+        if stored:
+            await conn.execute(*_leave(run.id))
         await _hold(conn, run, pending.needs[answer.choice], now)
-    else:
+    elif stored is None or load(PendingRun, stored) != pending:
+        await conn.execute(*_leave(run.id))
         row = {**values(pending), "repo_id": run.repo_id}
         await conn.execute(insert(conn, queue), row)
+    else:
+        return
+    await note_change(conn, run.repo_id, run.id)
+
+
+@prepared
+def _place(run_id: RunId) -> Select[Any]:
+    return select(queue).where(queue.c.run_id == run_id)
 
 
 @prepared
@@ -166,6 +178,7 @@ async def release(
         for needs in await conn.scalars(*_give_up_place(run_id)):
             touched |= _resources(needs)
     if touched:
+        await note_change(conn, repo_id, run_id)
         await poke_waiting(conn, repo_id, touched, now)
 
 
@@ -196,6 +209,6 @@ async def poke_waiting(
     if not await conn.scalar(select(exists().where(queue.c.repo_id == repo_id))):
         return
     queue_state = await read_queue_state(conn, repo_id, now)
-    waiting = [item.run_id for item in order(queue_state) if _resources(item.needs) & touched]
-    await poke_runs(conn, set(waiting[:_POKED]), now)
-    await poke_runs(conn, set(runnable(queue_state)), now, first=True)
+    waiting, starting = next_up(queue_state, touched, _POKED)
+    await poke_runs(conn, waiting, now)
+    await poke_runs(conn, starting, now, first=True)

@@ -3,42 +3,49 @@
 from collections import defaultdict
 from datetime import datetime, timedelta
 from statistics import median
+from typing import Any
 
-from sqlalchemy import BigInteger, case, exists, func, literal, select, text, type_coerce
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    CompoundSelect,
+    case,
+    exists,
+    func,
+    literal,
+    select,
+    text,
+    type_coerce,
+    union_all,
+)
 
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.queue import Alternatives, label_resource
-from bot.core.model.runs import Outcome, Rank, Run, State
+from bot.core.model.runs import Rank, Run, State
 from bot.core.queue.state import Holder, Pause, PendingRun, QueueState, limits_of
 from bot.core.queue.usage import WINDOW, Spent, Usage, spent
 from bot.store.columns import microseconds
 from bot.store.database import DbConnection
+from bot.store.queue_memory import read_queue, run_author
 from bot.store.rows import OPEN_RUN, load, load_all
-from bot.store.tables import claimants, holds, pauses, pulls, queue, runs, workflow_jobs
+from bot.store.tables import claimants, holds, pauses, queue, runs, workflow_jobs
 
 FORGOTTEN = timedelta(hours=24)  # a job whose end was not reported no longer occupies its label
 _USUAL_OF = 300  # latest successes that the suites' usual times are taken from
 _HOUR = timedelta(hours=1) // timedelta(microseconds=1)
 _USUAL_SINCE = timedelta(days=30)
 
-_author = func.coalesce(
-    select(pulls.c.author_id)
-    .where(pulls.c.repo_id == runs.c.repo_id, pulls.c.number == runs.c.number)
-    .scalar_subquery(),
-    0,
-)
-
 
 async def read_queue_state(conn: DbConnection, repo_id: RepoId, now: datetime) -> QueueState:
     """Return the runs that hold resources and that wait in a repository, and their limits."""
-    waiting = await load_all(conn, PendingRun, queue, queue.c.repo_id == repo_id)
+    waiting, holders = await read_queue(conn, repo_id)
     return QueueState(
         now=now,
         waiting=waiting,
-        holders=await _holders(conn, repo_id),
+        holders=holders,
         occupied=await _occupied(conn, repo_id, now),
         pauses=await load_all(conn, Pause, pauses),
-        spent=spent(await usages(conn, repo_id, now), now),
+        spent=await _spent(conn, repo_id, now, waiting),
         usual=await _usual(conn, repo_id, now),
     )
 
@@ -105,26 +112,42 @@ async def _jobs(conn: DbConnection, repo_id: RepoId, names: set[str]) -> dict[st
 
 async def hours_used(conn: DbConnection, repo_id: RepoId, now: datetime) -> float:
     """Return the NPU-hours of the last 24 hours, as ``spent`` adds them up."""
+    used, recent = _used(repo_id, now)
+    total = func.coalesce(func.sum(used), 0)
+    parts = (select(total).where(*where).scalar_subquery() for where in recent)
+    found = (await conn.execute(select(*parts))).one()
+    return float(sum(found)) / _HOUR
+
+
+def _used(repo_id: RepoId, now: datetime) -> tuple[ColumnElement[int], tuple[tuple[Any, ...], ...]]:
+    """Return SQL for a run's NPU-microseconds of the window, and for both kinds of its runs."""
     since = now - WINDOW
     end, start = (
         type_coerce(column, BigInteger) for column in (runs.c.ended_at, runs.c.started_at)
     )
     last, first = (literal(microseconds(at), BigInteger) for at in (now, since))
     span = case((end < last, end), else_=last) - case((start > first, start), else_=first)
-    used = (runs.c.repo_id == repo_id) & text("npus > 0") & runs.c.started_at.is_not(None)
-    total = func.coalesce(func.sum(case((span > 0, span * runs.c.npus), else_=0)), 0)
-    parts = (
-        select(total).where(used, recent).scalar_subquery()
-        for recent in (runs.c.ended_at.is_(None), runs.c.ended_at > since)
+    used = (runs.c.repo_id == repo_id, text("npus > 0"), runs.c.started_at.is_not(None))
+    going, ended = runs.c.ended_at.is_(None), runs.c.ended_at > since
+    return case((span > 0, span * runs.c.npus), else_=0), ((*used, going), (*used, ended))
+
+
+def _used_by_pull(repo_id: RepoId, now: datetime) -> CompoundSelect[Any]:
+    used, recent = _used(repo_id, now)
+    return union_all(
+        *(
+            select(runs.c.number, run_author, func.sum(used))
+            .where(*where)
+            .group_by(runs.c.repo_id, runs.c.number)
+            for where in recent
+        )
     )
-    found = (await conn.execute(select(*parts))).one()
-    return float(sum(found)) / _HOUR
 
 
 async def pending_of(conn: DbConnection, run: Run, needs: Alternatives) -> PendingRun:
     """Return a run as a pending one; its class is the best of its claimants."""
     rank = await conn.scalar(select(func.min(claimants.c.rank)).where(claimants.c.run_id == run.id))
-    author = await conn.scalar(select(_author).where(runs.c.id == run.id))
+    author = await conn.scalar(select(run_author).where(runs.c.id == run.id))
     return PendingRun(
         run_id=run.id,
         suite=run.suite,
@@ -135,29 +158,6 @@ async def pending_of(conn: DbConnection, run: Run, needs: Alternatives) -> Pendi
         author=author or 0,
         limits=limits_of(run),
     )
-
-
-async def _holders(conn: DbConnection, repo_id: RepoId) -> tuple[Holder, ...]:
-    query = (
-        select(
-            holds.c.run_id,
-            runs.c.suite,
-            holds.c.since,
-            holds.c.resource,
-            holds.c.amount,
-            runs.c.number,
-            _author,
-        )
-        .join(runs, runs.c.id == holds.c.run_id)
-        .where(holds.c.repo_id == repo_id)
-        .order_by(holds.c.since, holds.c.run_id, holds.c.resource)
-    )
-    found: dict[RunId, Holder] = {}
-    for run_id, suite, since, resource, amount, number, author in await conn.execute(query):
-        before = found[run_id].amounts if run_id in found else ()
-        amounts = (*before, (resource, amount))
-        found[run_id] = Holder(run_id, suite, since, amounts, number, author)
-    return tuple(found.values())
 
 
 async def _occupied(conn: DbConnection, repo_id: RepoId, now: datetime) -> dict[str, int]:
@@ -180,11 +180,27 @@ async def _occupied(conn: DbConnection, repo_id: RepoId, now: datetime) -> dict[
     return {label_resource(label): count for label, count in await conn.execute(query)}
 
 
+async def _spent(
+    conn: DbConnection, repo_id: RepoId, now: datetime, waiting: tuple[PendingRun, ...]
+) -> Spent:
+    """Return the NPU-hours by sums; each run's own only if a limit is reached that ends by them."""
+    limits = {item.limits.npu_hours for item in waiting} - {None}
+    by_pull: defaultdict[int, float] = defaultdict(float)
+    by_author: defaultdict[int, float] = defaultdict(float)
+    for number, author, used in await conn.execute(_used_by_pull(repo_id, now)):
+        by_pull[number or 0] += float(used) / _HOUR
+        by_author[author] += float(used) / _HOUR
+    total = sum(by_pull.values())
+    if any(total >= limit for limit in limits if limit is not None):
+        return spent(await usages(conn, repo_id, now), now)
+    return Spent(total, dict(by_author), dict(by_pull))
+
+
 async def usages(conn: DbConnection, repo_id: RepoId, now: datetime) -> tuple[Usage, ...]:
     """Return the runs that used NPUs within the last 24 hours."""
     recent = (runs.c.state != State.DONE) | (runs.c.ended_at > now - WINDOW)
     query = select(
-        runs.c.npus, runs.c.started_at, runs.c.ended_at, runs.c.number, _author.label("author")
+        runs.c.npus, runs.c.started_at, runs.c.ended_at, runs.c.number, run_author.label("author")
     ).where(runs.c.repo_id == repo_id, runs.c.npus > 0, runs.c.started_at.is_not(None), recent)
     return tuple(load(Usage, row) for row in (await conn.execute(query)).mappings())
 
@@ -195,7 +211,7 @@ async def _usual(conn: DbConnection, repo_id: RepoId, now: datetime) -> dict[str
         select(runs.c.suite, runs.c.started_at, runs.c.ended_at)
         .where(
             runs.c.repo_id == repo_id,
-            runs.c.outcome == Outcome.SUCCESS,
+            text("outcome = 'success'"),  # as its index says
             runs.c.started_at.is_not(None),
             runs.c.ended_at > now - _USUAL_SINCE,
         )

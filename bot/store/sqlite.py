@@ -65,6 +65,11 @@ class SqliteConnection:
         """Return the database's dialect."""
         return self._connection.dialect
 
+    @property
+    def sync_engine(self) -> Engine:
+        """Return the engine that the connection is of."""
+        return self._connection.engine
+
     async def execute(self, statement: Executable, parameters: Any = None) -> Rows:
         """Execute a statement; its rows must be read inside the transaction."""
         return self._connection.execute(statement, parameters)

@@ -16,7 +16,7 @@ from bot.core.queue.state import RunLimits
 from bot.store import columns
 
 metadata = sa.MetaData()
-_USED = ("repo_id", "ended_at", "started_at", "npus")  # all that NPU-hours need
+_USED = ("repo_id", "ended_at", "started_at", "npus", "number")  # all that NPU-hours need
 
 deliveries = sa.Table(
     "deliveries",
@@ -160,8 +160,7 @@ runs = sa.Table(
     sa.Column("retry", columns.Sentence, nullable=False, server_default=""),
     sa.Column("rerun_of", sa.BigInteger),
     sa.Column("label", sa.Text),
-    # Of all nodes, on that label.
-    sa.Column("npus", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("npus", sa.Integer, nullable=False, server_default="0"),  # all nodes', on that label
     sa.Column("forced", sa.Text, nullable=False, server_default=""),  # who overrode the limits
     sa.Column("actions_run_id", sa.BigInteger),
     sa.Column("actions_attempt", sa.Integer, nullable=False),
@@ -184,6 +183,7 @@ runs = sa.Table(
     sa.Index("runs_ended", "ended_at"),
     columns.partial_index("runs_of_pull", "repo_id", "number", where="state <> 'done'"),
     columns.partial_index("runs_used", *_USED, where="npus > 0"),
+    columns.partial_index("runs_usual", "repo_id", "ended_at", where="outcome = 'success'"),
     postgresql_with={"fillfactor": 70},  # rows change often: room for an update on their page
 )
 

@@ -1,41 +1,105 @@
-"""A place, or the end of one, costs as much beside many runs that go as beside few."""
+"""A place, or the end of one, takes as much work beside many runs as beside few.
 
-import time
-from dataclasses import replace
+The work is what SQLite counts: the steps of its machine. Time would depend on the tests beside it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
 
 from bot.core.model.ids import Sha
-from bot.core.model.runs import State
+from bot.core.model.runs import Run, State
 from bot.core.queue.state import Acquired
 from bot.store import Store
 from bot.store.runs import SaveRun
-from tests.bench.acquire_bench import FROZEN, NEEDS, hold
+from tests.bench.acquire_bench import FROZEN, NEED_SLOT, NEEDS, hold, line_up
 from tests.store.building import after, put, run
 
 FEW, MANY = 50, 1500
 TIMES = 12
+_STEPS = 10  # that are counted together
 
 
-async def cost(store: Store, first: int) -> float:
-    """Return the CPU time of some runs that get a place and end."""
+@dataclass
+class Work:
+    """What SQLite did."""
+
+    steps: int = 0
+
+    def count(self) -> None:
+        """Count some steps."""
+        self.steps += _STEPS
+
+    def watch(self, connection: Any, _record: object) -> None:
+        """Count a connection's steps from now on."""
+        connection.set_progress_handler(self.count, _STEPS)
+
+
+@pytest.fixture
+def work() -> Iterator[Work]:
+    """Count the steps of all connections."""
+    made = Work()
+    event.listen(Engine, "connect", made.watch)
+    yield made
+    event.remove(Engine, "connect", made.watch)
+
+
+async def arrive(store: Store, first: int) -> list[Run]:
+    """Put runs in."""
     made = [
         run("ppo", snapshot=FROZEN, sha=Sha(f"{n:040x}"), number=n)
         for n in range(first, first + TIMES)
     ]
     await put(store, *made)
+    return made
+
+
+async def start_and_end(store: Store, work: Work, first: int) -> int:
+    """Return the steps for some runs that get a place and end."""
+    await arrive(store, first)
     claimed = await store.runs.claim("me", after(1), lease_s=30, limit=TIMES)
-    began = time.process_time()
+    before = work.steps
     for one in claimed:
         assert await store.queue.acquire(one.run, NEEDS, after(1)) == Acquired(0)
     for one in claimed:
         ended = replace(one.run, state=State.DONE, ended_at=after(2))
         assert await store.runs.save(one.lease, SaveRun(ended, None, release_all=True), after(2))
-    return time.process_time() - began
+    return (work.steps - before) // TIMES
 
 
-async def test_a_start_and_an_end_cost_the_same_beside_few_and_many_that_go(store: Store) -> None:
+async def wait_and_leave(store: Store, work: Work, first: int) -> int:
+    """Return the steps for some runs that wait, and then are cancelled."""
+    await arrive(store, first)
+    claimed = await store.runs.claim("me", after(1), lease_s=30, limit=TIMES)
+    await store.queue.acquire(claimed[0].run, NEED_SLOT, after(1))  # the queue is known
+    before = work.steps
+    for one in claimed[1:]:
+        assert not isinstance(await store.queue.acquire(one.run, NEED_SLOT, after(1)), Acquired)
+    for one in claimed[1:]:
+        ended = replace(one.run, state=State.DONE, ended_at=after(2))
+        assert await store.runs.save(one.lease, SaveRun(ended, None, release_all=True), after(2))
+    return (work.steps - before) // (TIMES - 1)
+
+
+async def test_a_start_and_an_end_take_few_steps_for_each_run_that_goes(
+    work: Work, store: Store
+) -> None:
     await hold(store, FEW)
-    await cost(store, 10**6)  # statements are made
-    beside_few = await cost(store, 2 * 10**6)
+    await start_and_end(store, work, 10**6)
+    beside_few = await start_and_end(store, work, 2 * 10**6)
     await hold(store, MANY, first=FEW)
-    beside_many = await cost(store, 3 * 10**6)
-    assert beside_many < 2 * beside_few
+    beside_many = await start_and_end(store, work, 3 * 10**6)
+    assert beside_many - beside_few < 60 * MANY  # the sums of places, hours and jobs
+
+
+async def test_a_run_that_waits_or_leaves_takes_the_same_steps_beside_few_and_many_that_wait(
+    work: Work, store: Store
+) -> None:
+    await line_up(store, FEW)
+    beside_few = await wait_and_leave(store, work, 10**6)
+    await line_up(store, MANY, first=FEW)
+    beside_many = await wait_and_leave(store, work, 2 * 10**6)
+    assert beside_many < 1.2 * beside_few

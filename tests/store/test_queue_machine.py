@@ -16,13 +16,14 @@ from bot.core.model.queue import Alternatives, Need, QueuePosition
 from bot.core.model.runs import Claimant, Rank, State
 from bot.core.planning.plan import AuditEntry, Plan
 from bot.core.queue.scheduler import runnable
-from bot.core.queue.state import Acquired, Pause, QueueState
+from bot.core.queue.state import Acquired, Holder, Pause, PendingRun, QueueState
 from bot.core.runs.offline import JobSeen, JobState
 from bot.ports.wake import Topic
 from bot.services.runs.runner import look_again
 from bot.services.workers import LEASE_S
-from bot.store import Store
+from bot.store import Store, queue_memory
 from bot.store.database import DbConnection, all_scalars
+from bot.store.queue_memory import read_queue
 from bot.store.queue_state import hours_used, read_queue_state
 from bot.store.run_rows import poke_runs
 from bot.store.runs import ClaimedRun, SaveRun
@@ -46,6 +47,18 @@ NEEDS: tuple[Alternatives, ...] = (
 PER_PULL = 2
 HOURS = 400.0  # NPU-hours a day: a busy day of these runs reaches them
 STEPS = 40
+
+
+async def remembered(conn: DbConnection) -> tuple[set[PendingRun], set[Holder]]:
+    """Return the queue as a process knows it that reads what changed."""
+    waiting, holders = await read_queue(conn, REPO.id)
+    return set(waiting), set(holders)
+
+
+async def stored(conn: DbConnection) -> tuple[set[PendingRun], set[Holder]]:
+    """Return the queue as a process reads it that has just started."""
+    memory = await queue_memory._read_all(conn, REPO.id)
+    return set(memory.waiting.values()), set(memory.holders.values())
 
 
 @dataclass
@@ -231,6 +244,8 @@ class Day:
     async def check(self) -> None:
         """Places hold; whoever may go is due now, or in the hands of a replica."""
         queue_state = await self.queue_state()
+        for store in self.stores:
+            assert await store._db.read(remembered) == await store._db.read(stored)
         used = Counter(queue_state.occupied)
         for holder in queue_state.holders:
             used.update(dict(holder.amounts))

@@ -6,21 +6,20 @@ when a run starts.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
-from typing import TypeVar
+from itertools import islice
+from operator import attrgetter
 
 from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import clock, number
 from bot.core.model.ids import RunId
-from bot.core.model.queue import Ahead, Need, QueuePosition
+from bot.core.model.queue import Ahead, Alternatives, Need, QueuePosition
 from bot.core.queue.state import Acquired, Answer, Blocked, Holder, Pause, PendingRun, QueueState
 from bot.core.queue.usage import used
 
-_Key = TypeVar("_Key", int, str)
-
+_AGE_ORDER = attrgetter("since", "run_id")
 # After this time a run moves up one class. A run in the top class moves to its front.
 AGE = timedelta(hours=4)
 # A run that needs several resources and is first in line for each reserves those that are free
@@ -34,7 +33,7 @@ _NAMED = 3  # runs ahead that a check run names
 
 def decide(queue_state: QueueState, run_id: RunId) -> Answer:
     """Return the resources that a waiting run gets now, or why it gets none."""
-    return _answer(queue_state, _walk(queue_state), run_id)
+    return _answer(_walk(queue_state), run_id)
 
 
 def acquire(queue_state: QueueState, run_id: RunId) -> tuple[Answer, set[RunId]]:
@@ -43,18 +42,20 @@ def acquire(queue_state: QueueState, run_id: RunId) -> tuple[Answer, set[RunId]]
     A start changes whose turn it is, so the other runs are looked at afterwards.
     """
     walk = _walk(queue_state)
-    answer = _answer(queue_state, walk, run_id)
+    answer = _answer(walk, run_id)
     if isinstance(answer, Acquired):
         walk = _walk(_after_starts(queue_state, {run_id: answer.choice}))
     return answer, walk.acquired.keys() - {run_id}
 
 
-def _answer(queue_state: QueueState, walk: "_Walk", run_id: RunId) -> Answer:
+def _answer(walk: "_Walk", run_id: RunId) -> Answer:
     if run_id in walk.acquired:
         return Acquired(walk.acquired[run_id])
-    if run_id in walk.blocked:
-        return _blocked(queue_state, walk, run_id)
-    return _position(queue_state, walk, run_id)
+    index = next(i for i, item in enumerate(walk.ordered) if item.run_id == run_id)
+    runs = walk.blocked.get(run_id)
+    if runs is None and index >= walk.seen and walk.is_blocked(walk.ordered[index]):
+        runs = walk.runs_of(walk.ordered[index])  # nobody started after the walk's end
+    return _position(walk, index) if runs is None else _blocked(walk, index, runs)
 
 
 def runnable(queue_state: QueueState) -> dict[RunId, int]:
@@ -62,53 +63,79 @@ def runnable(queue_state: QueueState) -> dict[RunId, int]:
     return _walk(queue_state).acquired
 
 
+def next_up(queue_state: QueueState, touched: set[str], most: int) -> tuple[set[RunId], set[RunId]]:
+    """Return the first runs that wait for these resources, and every run that may start now."""
+    walk = _walk(queue_state)
+    kinds = {
+        id(needs)
+        for needs in walk.kinds
+        if any(need.resource in touched for alternative in needs for need in alternative)
+    }
+    first = (item.run_id for item in walk.ordered if id(item.needs) in kinds)
+    return set(islice(first, most)), set(walk.acquired)
+
+
 def order(queue_state: QueueState) -> list[PendingRun]:
     """Return the waiting runs, next one first: by class, then authors and their PRs take turns."""
-    classes: defaultdict[int, list[PendingRun]] = defaultdict(list)
-    for pending in sorted(queue_state.waiting, key=lambda item: (item.since, item.run_id)):
-        aged = max((queue_state.now - pending.since) // AGE, 0)
-        classes[pending.rank - aged].append(pending)
-    by_author = Counter(holder.author for holder in queue_state.holders)
-    by_pull = Counter(holder.number or 0 for holder in queue_state.holders)
-    ordered: list[PendingRun] = []
-    for _, pending_runs in sorted(classes.items()):
-        fair = _turns(
-            pending_runs, lambda item: item.number or 0, by_pull, queue_state.spent.by_pull
-        )
-        ordered += _turns(fair, lambda item: item.author, by_author, queue_state.spent.by_author)
+    by_author = Counter([holder.author for holder in queue_state.holders])
+    by_pull = Counter([holder.number or 0 for holder in queue_state.holders])
+    spent, ordered = queue_state.spent, list[PendingRun]()
+    for _, oldest_first in sorted(_classes(queue_state).items()):
+        whose = [item.number or 0 for item in oldest_first]
+        fair = _turns(oldest_first, whose, by_pull, spent.by_pull)
+        ordered += _turns(fair, [item.author for item in fair], by_author, spent.by_author)
     return ordered
 
 
+def _classes(queue_state: QueueState) -> dict[int, list[PendingRun]]:
+    """Return the waiting runs of each class, oldest first."""
+    classes: defaultdict[int, list[PendingRun]] = defaultdict(list)
+    aged, until = 0, datetime.min.replace(tzinfo=queue_state.now.tzinfo)
+    for pending in sorted(queue_state.waiting, key=_AGE_ORDER):
+        if pending.since > until:  # younger than those before by a class, or more
+            aged = max((queue_state.now - pending.since) // AGE, 0)
+            until = queue_state.now - aged * AGE
+        classes[pending.rank - aged].append(pending)
+    return classes
+
+
 def _turns(
-    pending_runs: list[PendingRun],
-    whose: Callable[[PendingRun], _Key],
-    held: Counter[_Key],
-    used: dict[_Key, float],
+    pending_runs: list[PendingRun], whose: list[int], held: Counter[int], used: dict[int, float]
 ) -> list[PendingRun]:
     """Order runs in turns: the first run of each author, then the second ones.
 
     Runs that an author already has count as that author's turns. In a turn, the author with fewer
     NPU-hours goes first. Otherwise runs keep their order.
     """
-    turns, keys = Counter(held), {}
-    for pending in pending_runs:
-        who = whose(pending)
-        keys[pending.run_id] = (turns[who], used.get(who, 0.0))
-        turns[who] += 1
-    return sorted(pending_runs, key=lambda item: keys[item.run_id])
+    turns, keys = dict(held), list[tuple[int, float]]()
+    for who in whose:
+        turn = turns.get(who, 0)
+        turns[who] = turn + 1
+        keys.append((turn, used.get(who, 0.0)))
+    return [pending_runs[index] for index in sorted(range(len(keys)), key=keys.__getitem__)]
 
 
 @dataclass(slots=True)
 class _Walk:
     """The state of a walk: the resources used so far, and the runs that got them."""
 
+    queue_state: QueueState
     used: Counter[str]
     pulls: Counter[int]
     paused: set[str]  # resources that are paused
+    kinds: list[Alternatives]  # that runs need: thousands of runs have few of them
     reserved: set[str] = field(default_factory=set)  # resources that an earlier run waits for
     acquired: dict[RunId, int] = field(default_factory=dict)
-    blocked: dict[RunId, tuple[int, int]] = field(default_factory=dict)  # index, `pulls` then
-    ordered: list[PendingRun] = field(default_factory=list)
+    blocked: dict[RunId, int] = field(default_factory=dict)  # how many runs its pull had then
+    seen: int = 0  # how many were looked at; none of the others can start
+    made: list[PendingRun] | None = None
+
+    @property
+    def ordered(self) -> list[PendingRun]:
+        """Return the waiting runs in their order, which is found only if somebody asks."""
+        if self.made is None:
+            self.made = order(self.queue_state)
+        return self.made
 
     def unmet(self, needs: tuple[Need, ...]) -> list[Need]:
         """Return the needs that cannot be met now."""
@@ -118,6 +145,10 @@ class _Walk:
             if need.resource in self.reserved
             or self.used[need.resource] + need.amount > need.capacity
         ]
+
+    def can_serve(self) -> bool:
+        """Return True if there is room for any of the runs, wherever it stands."""
+        return any(not self.unmet(needs) for kind in self.kinds for needs in kind)
 
     def unpaused(self, pending: PendingRun) -> list[tuple[int, tuple[Need, ...]]]:
         """Return the alternatives that are not paused."""
@@ -129,6 +160,17 @@ class _Walk:
             if "all" not in self.paused and not any(need.resource in self.paused for need in needs)
         ]
 
+    def runs_of(self, pending: PendingRun) -> int:
+        """Return how many runs of its pull request go."""
+        return self.pulls[pending.number or 0]
+
+    def is_blocked(self, pending: PendingRun) -> bool:
+        """Return True if a rule keeps the run from starting, whatever is free."""
+        limits, spent = pending.limits, self.queue_state.spent.total
+        full = limits.per_pull is not None and self.runs_of(pending) >= limits.per_pull
+        is_spent = limits.npu_hours is not None and spent >= limits.npu_hours
+        return full or is_spent or not self.unpaused(pending)
+
     def use(self, needs: tuple[Need, ...]) -> None:
         """Count resources as used."""
         for need in needs:
@@ -136,32 +178,34 @@ class _Walk:
 
 
 def _walk(queue_state: QueueState) -> _Walk:
-    """Give out resources in order. A resource that a run waits for is closed to later runs."""
+    """Give out resources in order. A resource that a run waits for is closed to later runs.
+
+    The walk ends where nothing is left for anybody: of a long queue it sees only the beginning.
+    """
     paused = {pause.resource for pause in queue_state.pauses if pause.holds(queue_state.now)}
-    walk = _Walk(Counter(queue_state.occupied), Counter(), paused)
+    kinds = list({id(item.needs): item.needs for item in queue_state.waiting}.values())
+    walk = _Walk(queue_state, Counter(queue_state.occupied), Counter(), paused, kinds)
     for holder in queue_state.holders:
-        walk.used.update(dict(holder.amounts))
+        for resource, amount in holder.amounts:
+            walk.used[resource] += amount
         if holder.number is not None:
             walk.pulls[holder.number] += 1
-    walk.ordered = order(queue_state)
-    for index, pending in enumerate(walk.ordered):
-        options, limits = walk.unpaused(pending), pending.limits
-        runs = walk.pulls[pending.number or 0]
-        full = limits.per_pull is not None and runs >= limits.per_pull
-        spent = limits.npu_hours is not None and queue_state.spent.total >= limits.npu_hours
-        if options and not full and not spent:
-            _give_or_reserve(queue_state, walk, pending, options)
+    if not walk.can_serve():
+        return walk
+    for pending in walk.ordered:
+        walk.seen += 1
+        before = len(walk.reserved), len(walk.acquired)
+        if walk.is_blocked(pending):
+            walk.blocked[pending.run_id] = walk.runs_of(pending)
         else:
-            walk.blocked[pending.run_id] = index, runs
+            _give_or_reserve(walk, pending)
+        if before != (len(walk.reserved), len(walk.acquired)) and not walk.can_serve():
+            break
     return walk
 
 
-def _give_or_reserve(
-    queue_state: QueueState,
-    walk: _Walk,
-    pending: PendingRun,
-    options: list[tuple[int, tuple[Need, ...]]],
-) -> None:
+def _give_or_reserve(walk: _Walk, pending: PendingRun) -> None:
+    options = walk.unpaused(pending)
     for choice, needs in options:
         if not walk.unmet(needs):
             walk.acquired[pending.run_id] = choice
@@ -170,16 +214,15 @@ def _give_or_reserve(
                 walk.pulls[pending.number] += 1
             return
     first = not any(need.resource in walk.reserved for need in options[0][1])
-    if first and queue_state.now - pending.since >= RESERVE_AFTER:
+    if first and walk.queue_state.now - pending.since >= RESERVE_AFTER:
         walk.use(options[0][1])
     for _, needs in options:
         walk.reserved.update(need.resource for need in walk.unmet(needs))
 
 
-def _blocked(queue_state: QueueState, walk: _Walk, run_id: RunId) -> Blocked:
+def _blocked(walk: _Walk, index: int, at_once: int) -> Blocked:
     """Return the rule that keeps a run from starting, in words."""
-    index, at_once = walk.blocked[run_id]
-    pending = walk.ordered[index]
+    queue_state, pending = walk.queue_state, walk.ordered[index]
     per_pull = pending.limits.per_pull
     if not walk.unpaused(pending):
         blocked = _blocked_by_pause(queue_state, pending)
@@ -231,14 +274,14 @@ def _end_of(pause: Pause) -> tuple[bool, datetime, str]:
     return pause.until is None, pause.until or pause.at, pause.resource
 
 
-def _position(queue_state: QueueState, walk: _Walk, run_id: RunId) -> QueuePosition:
+def _position(walk: _Walk, index: int) -> QueuePosition:
     """Return the position of a run in the queue for the first resource that it lacks."""
-    index = next(i for i, item in enumerate(walk.ordered) if item.run_id == run_id)
-    pending = walk.ordered[index]
+    queue_state, pending = walk.queue_state, walk.ordered[index]
     needs = walk.unpaused(pending)[0][1]
     lacking = next(need.resource for need in needs if need in walk.unmet(needs))
     holders = [item for item in queue_state.holders if lacking in dict(item.amounts)]
-    earlier = [item for item in walk.ordered[:index] if _needs(item, lacking)]
+    kinds = {id(kind) for kind in walk.kinds if _needs(kind, lacking)}
+    earlier = [item for item in walk.ordered[:index] if id(item.needs) in kinds]
     ahead: list[Holder | PendingRun] = [*holders, *earlier]
     others = queue_state.occupied.get(lacking, 0)
     near = len(earlier) < _MAX_COMPETITORS
@@ -252,8 +295,8 @@ def _position(queue_state: QueueState, walk: _Walk, run_id: RunId) -> QueuePosit
     )
 
 
-def _needs(pending: PendingRun, resource: str) -> bool:
-    return any(need.resource == resource for needs in pending.needs for need in needs)
+def _needs(kind: Alternatives, resource: str) -> bool:
+    return any(need.resource == resource for needs in kind for need in needs)
 
 
 def _ahead(queue_state: QueueState, item: Holder | PendingRun) -> Ahead:

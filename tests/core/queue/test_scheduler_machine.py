@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from bot.core.model.ids import RunId
 from bot.core.model.queue import Alternatives, Need
 from bot.core.model.runs import Rank
-from bot.core.queue.scheduler import AGE, decide, order, runnable
+from bot.core.queue.scheduler import AGE, RESERVE_AFTER, decide, next_up, order, runnable
 from bot.core.queue.state import Acquired, Holder, Pause, PendingRun, QueueState, RunLimits
 from bot.core.queue.usage import Usage, spent
 
@@ -28,6 +28,49 @@ NEEDS: list[Alternatives] = [
     ((A2, Need("pool:cluster", 8, 32)),),
     ((A3, Need("pool:cluster", 32, 32)), (A2, Need("pool:cluster", 32, 32))),
 ]
+
+
+def to_the_end(queue_state: QueueState) -> dict[RunId, int]:
+    """Return what a walk gives out that looks at every run: the scheduler's may end sooner."""
+    paused = {pause.resource for pause in queue_state.pauses if pause.holds(queue_state.now)}
+    taken = Counter(queue_state.occupied)
+    of_pull = Counter(holder.number for holder in queue_state.holders)
+    for holder in queue_state.holders:
+        taken.update(dict(holder.amounts))
+    closed, given = set[str](), dict[RunId, int]()
+    for item in order(queue_state):
+        limits, spent_now = item.limits, queue_state.spent.total
+        options = [
+            (choice, needs)
+            for choice, needs in enumerate(item.needs)
+            if not paused & {"all", *(need.resource for need in needs)}
+        ]
+        if limits.per_pull is not None and of_pull[item.number] >= limits.per_pull:
+            continue
+        if not options or (limits.npu_hours is not None and spent_now >= limits.npu_hours):
+            continue
+        for choice, needs in options:
+            if not lacking(needs, taken, closed):
+                given[item.run_id] = choice
+                taken.update({need.resource: need.amount for need in needs})
+                of_pull[item.number] += 1
+                break
+        else:
+            first = not any(need.resource in closed for need in options[0][1])
+            if first and queue_state.now - item.since >= RESERVE_AFTER:
+                taken.update({need.resource: need.amount for need in options[0][1]})
+            for _, needs in options:
+                closed |= lacking(needs, taken, closed)
+    return given
+
+
+def lacking(needs: tuple[Need, ...], taken: Counter[str], closed: set[str]) -> set[str]:
+    """Return the resources that can't be had now."""
+    return {
+        need.resource
+        for need in needs
+        if need.resource in closed or taken[need.resource] + need.amount > need.capacity
+    }
 
 
 class Day(RuleBasedStateMachine):
@@ -66,6 +109,7 @@ class Day(RuleBasedStateMachine):
         """Start whatever may go, one after the other, as the runner's steps do."""
         while runnable(self.queue_state()):
             queue_state = self.queue_state()
+            assert runnable(queue_state) == to_the_end(queue_state)
             run_id, choice = next(iter(runnable(queue_state).items()))
             assert decide(queue_state, run_id) == Acquired(choice)
             pending = next(item for item in self.waiting if item.run_id == run_id)
@@ -132,6 +176,22 @@ class Day(RuleBasedStateMachine):
         held = sum(dict(item.amounts).get(label, 0) for item in self.holders)
         self.others[label] = min(count, SLOTS[label] - held)
         self._start()
+
+    @invariant()
+    def a_walk_that_ends_early_gives_as_much(self) -> None:
+        """Whoever is behind the end of a walk could not have started."""
+        queue_state = self.queue_state()
+        assert runnable(queue_state) == to_the_end(queue_state)
+        touched = {"label:a2", "pool:cluster"}
+        line = [
+            item.run_id
+            for item in order(queue_state)
+            if touched & {need.resource for needs in item.needs for need in needs}
+        ]
+        first, starting = next_up(queue_state, touched, 2)
+        assert (first, starting) == (set(line[:2]), set(to_the_end(queue_state)))
+        for item in self.waiting:
+            decide(queue_state, item.run_id)
 
     @invariant()
     def places_hold(self) -> None:

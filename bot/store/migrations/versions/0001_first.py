@@ -27,6 +27,7 @@ pulls repo_id:big* number:big* head_sha:text head_repo_id:big? base_ref:text aut
   author_id:big open:bool draft:bool changed_files:int updated_at:big? head_ref:text head_owner:text
   head_owner_id:big head_name:text based_at:big? created_at:big?
 pushes repo_id:big* sha:text* branch:text* by:text by_id:big at:big
+queue_changes seq:counter* repo_id:big run_id:text mark:text
 queue_locks repo_id:big*
 replies comment_id:big* repo_id:big number:big head:text made_at:big receipt_missing:bool=false
   REPORT
@@ -70,12 +71,14 @@ deliveries_parked deliveries received_at WHERE state = 'parked'
 deliveries_received deliveries received_at
 heads_at heads repo_id sha number
 pulls_at pulls repo_id head_sha number
+queue_changes_repo queue_changes repo_id seq
 replies_due replies due WHERE due IS NOT NULL
 runs_due runs due WHERE due IS NOT NULL
 runs_ended runs ended_at
 runs_of_actions runs repo_id actions_run_id
 runs_of_pull runs repo_id number WHERE state <> 'done'
-runs_used runs repo_id ended_at started_at npus WHERE npus > 0
+runs_used runs repo_id ended_at started_at npus number WHERE npus > 0
+runs_usual runs repo_id ended_at WHERE outcome = 'success'
 UNIQUE runs_open runs repo_id sha suite essence WHERE state <> 'done'
 workflow_jobs_at workflow_jobs at
 workflow_jobs_label workflow_jobs repo_id label state
