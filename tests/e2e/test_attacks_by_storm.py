@@ -9,6 +9,8 @@ from bot.services.events.strangers import Strangers
 from bot.sim import NewPull
 from bot.sim.model import Pull
 from bot.store.audit import AuditQuery
+from tests.e2e.native_suites import natives
+from tests.e2e.native_suites import started as started_by_github
 from tests.e2e.people import say, stands, started, unharmed
 from tests.e2e.world import World
 
@@ -116,4 +118,24 @@ async def test_another_base_is_not_forgotten_while_a_strangers_pushes_wait(world
         "old",
         True,
     )
+    await unharmed(world)
+
+
+async def test_a_branch_with_a_pull_request_into_each_base_does_not_cost_a_call_for_each_pair(
+    world: World,
+) -> None:
+    await natives(world)
+    new = NewPull(fork=True, branch="wide")
+    pulls = [world.github.people.open_pull("stranger", {"npu/a.py": "1"}, new)]
+    for number in range(7):
+        world.github.people.push_branch("maintainer", {"docs/o.md": f"{number}"}, f"old-{number}")
+        other = replace(new, base=f"old-{number}")
+        pulls.append(world.github.people.open_pull("stranger", {}, other))
+    await stands(world)
+    assert len({pull.head_sha for pull in pulls}) == 1
+    world.github.calls.clear()
+    for pull in pulls:
+        await started_by_github(world, pull)
+    asked = sum(call.route.endswith("/pulls/{pull_number}") for call in world.github.calls)
+    assert asked <= len(pulls)
     await unharmed(world)

@@ -24,6 +24,7 @@ from bot.services.events.pull_reader import PullReader
 from bot.services.workers import Deps, Service
 
 _SOON_S = 1.0  # when to look again for the pull request
+_MOST_ASKED = 4  # pull requests of one branch with one commit, into different bases
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +92,14 @@ class Natives(Service):
     ) -> Attribution:
         """Return of which pull requests an Actions run is; if in doubt, GitHub tells their state.
 
-        Anything that can start a run changes the time of the pull request's last change.
+        Anything that can start a run changes the time of the pull request's last change. Of a
+        branch with many pull requests nobody is asked: each of their runs tells of itself three
+        times, and each time would cost a call for each pull request.
         """
         found = attribute(seen, known)
-        if len(found.doubted) < 2:
-            return found
         doubted = {pull.number for pull in found.doubted if pull.open}
+        if len(found.doubted) < 2 or len(doubted) > _MOST_ASKED:
+            return found
         asked = [
             replace(item, pull=await self._as_now(repo, item.pull), asked=True)
             if item.pull.number in doubted
