@@ -165,11 +165,15 @@ class Sweeper(Service):
         known = {pull.number: pull for pull in await self._store.pulls.open(repo.id)}
         listed = {pull.number: pull for pull in await self._github.open_pulls(repo)}
         for number, pull in listed.items():
-            if not _is_head(known.get(number), pull):
+            if not _is_head(known.get(number), pull) and await self._may_look(repo, pull):
                 await self._apart(number, self._compare_head(repo, number, known.get(number)))
         for number in sorted(known.keys() - listed.keys()):
             await self._apart(number, self._unlisted(repo, known[number]))
         self._wake.poke(Topic.RUNNER, Topic.REPORTER)
+
+    async def _may_look(self, repo: Repo, pull: Pull) -> bool:
+        """Return False for one of too many heads of a person without rights: it waits an hour."""
+        return not pull.from_fork or await self._strangers.may_act(repo, pull.author)
 
     async def _apart(self, number: int, work: Awaitable[None]) -> bool:
         """Do what one pull request needs; False: GitHub refuses it, and others do not wait for it.

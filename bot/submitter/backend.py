@@ -23,6 +23,18 @@ class Limits:
     keep_days: float = 14.0
     free_bytes: int = 64 * 1024 * 1024  # with less space the log of a new job would be lost
 
+    def fullness(self, live: list[int | None], repository_id: int | None) -> str | None:
+        """Return why no further job may live; `live` are the repositories of those that do.
+
+        A repository that has proven itself leaves half of the places to others.
+        """
+        if len(live) >= self.live_jobs:
+            return f"{self.live_jobs} jobs are alive already"
+        most = max(self.live_jobs // 2, 1)
+        if repository_id is not None and live.count(repository_id) >= most:
+            return f"{most} jobs of this repository are alive already"
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class JobState:

@@ -169,8 +169,9 @@ class Backend(ABC, Generic[RecordT]):
             found = None if key is None else self._keys.get(_key(request, repository_id, key))
             if found is not None:
                 return self._same(self._jobs[found], request), False
-            if len(self._live()) >= self._limits.live_jobs:
-                raise RefusedError(429, f"{self._limits.live_jobs} jobs are alive already")
+            live = [job.record.repository_id for job in self._live()]
+            if full := self._limits.fullness(live, repository_id):
+                raise RefusedError(429, full)
             job = await self._add(self._record(request, key, repository_id))
             self._begin(job, request)
             log.info("job accepted: %s", job.record.job_id)

@@ -96,7 +96,7 @@ class AuditApi:
         checks: dict[str, _Check] = {
             "repo": _REPO,
             "pr": _NUMBER,
-            "who": (lambda _: True, ""),
+            "who": (lambda text: "\0" not in text, "must be a login"),
             "since": (lambda _: since, "must be a time like 2026-12-01T18:00Z, 18:00 or 2h"),
             "limit": _LIMIT,
         }

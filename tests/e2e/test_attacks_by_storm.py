@@ -98,6 +98,26 @@ async def test_pushes_of_a_stranger_without_end_wait_and_their_last_one_counts(
     await unharmed(world)
 
 
+async def test_heads_of_a_stranger_that_are_found_by_looking_wait_too(world: World) -> None:
+    await allowing(world)
+    world.open_pull("writer", "docs/a.md")  # the repository is known
+    await world.settle()
+    await world.sweep()
+    world.github.deliveries.drop_if(lambda one: one.event == "pull_request")
+    for number in range(12):
+        files = {f"verl/{number}.py": "1"}
+        world.github.people.open_pull("stranger", files, NewPull(fork=True))
+    good = world.open_pull("writer")
+    world.github.deliveries.drop_if(None)
+    world.github.deliveries.sent.clear()  # so old that GitHub lists them no more
+    await world.clock.advance(3601)
+    world.github.calls.clear()
+    await world.sweep()
+    asked = sum(call.route.endswith("/files") for call in world.github.calls)
+    assert asked == FEW.at_once + 1
+    assert started(world) == [good.head_sha]
+
+
 async def test_another_base_is_not_forgotten_while_a_strangers_pushes_wait(world: World) -> None:
     await allowing(world, Allowance(2, 60))
     pull = world.github.people.open_pull("stranger", {"verl/a.py": "1"}, NewPull(fork=True))

@@ -153,6 +153,20 @@ async def test_a_workflow_submits_for_nothing_but_its_own_run_attempt(proving: S
     assert lines(await proving.events(answer["job_id"])) == ["ours"]
 
 
+async def test_a_repository_does_not_take_all_places_for_jobs(
+    http: aiohttp.ClientSession, tmp_path: Path
+) -> None:
+    callers = Callers(digest_of(TOKEN), Issuer(), frozenset({WORKFLOW}))
+    options, limits = Options(callers, stop_jobs_on_exit=True), Limits(live_jobs=2, grace_s=0.2)
+    async with in_process(http, tmp_path, options, limits) as service:
+        body = json.dumps(service.body(service.sleeper()))
+        own = {"data": body, "headers": JSON | bearer()}
+        answers = [await service.call("POST", "/api/v1/rayjobs", **own) for _ in range(2)]
+        assert [status for status, _ in answers] == [201, 429]
+        assert answers[1][1]["error"] == "1 jobs of this repository are alive already"
+        assert (await service.try_post(service.body("true")))[0] == 201
+
+
 async def test_a_record_says_whose_job_it_is_and_whether_that_is_proven(proving: Service) -> None:
     """Who holds the shared token can name any repository, run and attempt."""
     claimed = await proving.state(await proving.post("true", key="k"))

@@ -43,7 +43,9 @@ async def test_decisions_are_listed_whole_and_by_every_filter(server: WebServer)
         assert (await server.get(f"/api/v1/audit?{nobody}")).data == {"audit": []}
 
 
-@pytest.mark.parametrize("query", ["pr=x", "repo=name", "since=soon", "limit=0", "by=kim"])
+@pytest.mark.parametrize(
+    "query", ["pr=x", "repo=name", "since=soon", "limit=0", "by=kim", "who=%00"]
+)
 async def test_what_is_not_understood_is_refused_by_name(server: WebServer, query: str) -> None:
     answer = await server.get(f"/api/v1/audit?{query}")
     assert answer.status == 400
