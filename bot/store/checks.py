@@ -17,6 +17,7 @@ from bot.core.model.repos import Repo
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
+from bot.core.model.usual import UNKNOWN_USUAL
 from bot.core.model.views import GateView, Proposal, SuiteView
 from bot.core.planning.shared import weigh
 from bot.ports.wake import Topic
@@ -27,6 +28,7 @@ from bot.store.prepared import prepared
 from bot.store.published import Published, due_now
 from bot.store.rows import load_by_run, load_found, load_repos, moment, oldest_first, runs_of_ids
 from bot.store.tables import approvals, checks, pulls, rayjobs, repos, run_events, runs, selections
+from bot.store.usual import usual_of
 
 Item = TypeVar("Item")
 Commit = tuple[RepoId, Sha]
@@ -229,9 +231,16 @@ async def _suite_views(conn: DbConnection, run_ids: set[str]) -> dict[str, Suite
         return {}
     story = await load_by_run(conn, RunEvent, run_events, run_ids)
     jobs = await load_by_run(conn, RayJob, rayjobs, run_ids)
+    found = await load_found(conn, Run, *runs_of_ids(tuple(run_ids)))
+    usual = await usual_of(conn, found)
     return {
-        run.id: SuiteView(run, story.get(run.id, ()), jobs.get(run.id, ()))
-        for run in await load_found(conn, Run, *runs_of_ids(tuple(run_ids)))
+        run.id: SuiteView(
+            run,
+            story.get(run.id, ()),
+            jobs.get(run.id, ()),
+            usual.get(run.id, UNKNOWN_USUAL),
+        )
+        for run in found
     }
 
 
