@@ -8,7 +8,7 @@ for is broken by a zero-width space; inside code neither is needed.
 import re
 from collections.abc import Iterable
 
-from bot.core.github.limits import TITLE_CHARS
+from bot.core.github.limits import TITLE_BYTES, TITLE_CHARS
 from bot.core.secrets.forms import ANSI, INVISIBLE
 
 SPACE = "\u200b"  # zero width: no eye sees it, and no mention survives it
@@ -40,6 +40,11 @@ def title(text: str, limit: int = TITLE_CHARS) -> str:
     """Return a check run's title: plain text of at most ``limit`` characters, no Markdown."""
     text = one_line(text)
     return text if len(text) <= limit else text[: limit - 1].rstrip() + ELLIPSIS
+
+
+def headline(text: str, chars: int, limit: int = TITLE_BYTES) -> str:
+    """Return a title of at most so many characters, and of ``limit`` bytes."""
+    return cut_bytes(title(text, chars), limit, ELLIPSIS)
 
 
 def plain(text: str) -> str:

@@ -63,7 +63,7 @@ class MarkdownWriter:
 
     def fit_title(self, text: str, limit: int = TITLE_CHARS) -> str:
         """Return a title within a limit of characters, by default GitHub's."""
-        return markdown.title(text, limit)
+        return markdown.headline(text, limit)
 
     def command(self, *words: str, sha: str = "") -> str:
         """Return a command to type, as code; with ``sha`` it also works on a former head."""

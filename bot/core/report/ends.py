@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from bot.core.digest.result import UNKNOWN, Digest, Found
-from bot.core.github.markdown import title
+from bot.core.github.limits import TITLE_BYTES
+from bot.core.github.markdown import headline, size
 from bot.core.messages import Message
 from bot.core.messages.words import between, capital, duration, lower
 from bot.core.model.runs import Outcome, Run, StopReason
@@ -63,7 +64,8 @@ class Ending:
 def outcome_title(writer: MarkdownWriter, end: Ending) -> str:
     """Return the title of a run that is done, the cause first."""
     suffix = _retry_suffix(writer, end)
-    return title(_title(writer, end), TITLE_CHARS - len(suffix)) + suffix
+    room = TITLE_BYTES - size(suffix)
+    return headline(_title(writer, end), TITLE_CHARS - len(suffix), room) + suffix
 
 
 def _title(writer: MarkdownWriter, end: Ending) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from bot.core.github.limits import TEXT_BYTES
-from bot.core.github.markdown import table, title
+from bot.core.github.markdown import headline, table
 from bot.core.messages.words import capital, clock, listing, number
 from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
@@ -48,7 +48,7 @@ def gate_check(view: GateView, ctx: Context, now: datetime) -> CheckWrite:
         external_id=ctx.external_id,
         status="completed" if conclusion else "in_progress",
         conclusion=conclusion,
-        title=title(gate_title(writer, view, stand, now), TITLE_CHARS),
+        title=headline(gate_title(writer, view, stand, now), TITLE_CHARS),
         summary=compose(_sections(writer, view, stand, now), TEXT_BYTES),
         completed_at=now if conclusion else None,
         buttons=_buttons(writer, stand) if conclusion else (),
