@@ -105,6 +105,22 @@ async def test_a_cancel_never_hits_a_re_run_that_is_not_known_yet(world: World) 
     assert not run.cancelled
 
 
+async def test_a_cancel_that_comes_after_a_push_does_not_stop_the_run_of_the_new_head(
+    world: World,
+) -> None:
+    pull = await begun(world, "verl/a.py")
+    world.github.deliveries.drop_if(lambda one: one.event == "issue_comment")
+    world.github.people.comment(pull, "maintainer", "/ascend-e2e cancel")
+    world.github.deliveries.drop_if(None)
+    late = world.github.deliveries.dropped[-1]
+    await world.pass_time(15)
+    world.github.people.push(pull, {"verl/a.py": "2"})
+    await world.settle()
+    await again(world, [late])
+    await end(world, runs_of(world, pull)[-1])
+    assert world.gate(pull.head_sha).conclusion == "success"
+
+
 async def test_a_close_that_comes_after_the_reopening_of_the_same_second_stops_nothing(
     world: World,
 ) -> None:

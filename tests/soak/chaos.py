@@ -4,7 +4,9 @@
     python -m tests.soak.chaos --seconds 600 --database postgres --replicas 2
 
 Real processes of the bot beside a simulated GitHub. Afterwards all is left in peace, and each gate
-must say what GitHub's runs say. Prints one row; leaves with 1 if something was lost or done twice.
+must say what GitHub's runs say, no check run stays open, each command has one reply, and no label
+had more runs than slots. Prints one row; leaves with 1 if something was lost or done twice. With
+`--folder` the decisions behind a wrong end are in `audit-of-all.log`.
 """
 
 import argparse
@@ -23,8 +25,10 @@ from bot.sim import SimGitHub, SimOptions
 from tests.databases import PostgresServer, quick_folder
 from tests.e2e.processes import Child, Children, children
 from tests.soak.crowd import Crowd
+from tests.soak.short import disturb, leave_in_peace
 
 START_S = 60.0
+MOST = ("--limit", "1000")  # rows that are written for whoever looks into a wrong end
 KILL_EVERY_S = 25.0
 PEACE_S = 400.0  # by then all must be right: failed redeliveries are looked for every 5 minutes
 
@@ -93,6 +97,12 @@ class Replicas:
         self.bots[number] = await self._start({**self._env, "PORT": self._ports[number]}, number)
         self.kills += 1
 
+    async def explain(self) -> None:
+        """Write what the bot decided, and for whom, beside the logs."""
+        for command in ("audit", "runs"):
+            await self._home.start(f"{command}-of-all", command, "--json", *MOST, env=self._env)
+        await asyncio.gather(*(one.process.wait() for one in self._home.started[-2:]))
+
     def tracebacks(self) -> int:
         """Count them in all logs."""
         texts = (one.log.read_text(errors="replace") for one in self._home.started)
@@ -146,30 +156,19 @@ async def site(options: Options, folder: Path, url: str) -> AsyncIterator[tuple[
 
 async def storm(options: Options, crowd: Crowd, replicas: Replicas) -> int:
     """Let all of it happen at once for as long as asked; return how many faults struck."""
-    deliveries, dice = crowd.github.deliveries, random.Random(options.seed + 1)
-    deliveries.drop_if(crowd.loses)
+    dice = random.Random(options.seed + 1)
+    crowd.github.deliveries.drop_if(crowd.loses)
     began, kill_at, faults, turn = time.monotonic(), options.kill_every_s, 0, 0
     while (passed := time.monotonic() - began) < options.seconds:
         crowd.act()
         turn += 1
         replicas.turn(turn)
-        if turn % 4 == 0:
-            crowd.stumble()
-            faults += 1
-        if turn % 5 == 0:
-            deliveries.duplicate(dice.randint(1, 3))
-        if turn % 7 == 0:
-            deliveries.hold()
-        elif turn % 7 == 2:
-            deliveries.shuffle(turn)
-            deliveries.release()
+        faults += disturb(crowd.github, crowd, dice, turn)
         if passed > kill_at:
             await replicas.kill(dice.randrange(options.replicas))
             kill_at += options.kill_every_s
         await asyncio.sleep(options.act_every_s)
-    deliveries.drop_if(None)
-    deliveries.release()
-    crowd.github.faults.clear()
+    leave_in_peace(crowd.github)
     return faults
 
 
@@ -192,6 +191,8 @@ async def soak(options: Options, folder: Path) -> Figures:
         async with site(options, folder, url) as (crowd, replicas):
             faults = await storm(options, crowd, replicas)
             took = await peace(crowd)
+            if crowd.broken or crowd.wrong():
+                await replicas.explain()
             sent = crowd.github.deliveries
             return Figures(
                 database=options.database,
@@ -225,7 +226,7 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
         figures = asyncio.run(soak(Options(**given), folder))
     sys.stdout.write(json.dumps(asdict(figures), indent=1) + "\n")
-    return 1 if figures.broken or figures.wrong else 0
+    return 1 if figures.broken or figures.wrong or figures.tracebacks else 0
 
 
 if __name__ == "__main__":

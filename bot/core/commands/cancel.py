@@ -11,6 +11,7 @@ from bot.core.commands.verb import Command, Verb
 from bot.core.github.markdown import code
 from bot.core.messages import Message
 from bot.core.messages.words import listing
+from bot.core.model.ids import short
 from bot.core.model.runs import Claimant, Run, StopReason, StopRequest
 from bot.core.planning.permissions import Refusal, level_for, may_cancel, named
 from bot.core.planning.plan import DropClaimant, RunClaimants
@@ -30,7 +31,11 @@ class CancelCommand(Command):
         if refused(refusals, builder):
             return
         targets = [item for item in context.claimed if not self.words or item.run.suite in names]
-        if not targets:
+        if context.is_older_than_head:
+            # It was meant for the head before, whose runs end without it.
+            builder.refuse(_moved(context, self.line))
+            targets = [item for item in targets if item.run.sha != context.pull.head_sha]
+        elif not targets:
             builder.said.append(context.nothing("nothing_to_cancel", names))
         for item in targets:
             _cancel(item, context, builder)
@@ -65,6 +70,11 @@ def _goes_on(run: Run, others: list[Claimant], context: CommandContext) -> str:
     """Say for whom a run goes on."""
     whom = [f"#{one.number}" if one.number else code(one.source) for one in others]
     return context.messages("cancel_shared", suite=code(run.suite), others=listing(whom))
+
+
+def _moved(context: CommandContext, line: str) -> Refusal:
+    old, new = (code(short(head.sha)) for head in context.heads[-2:])
+    return Refusal(context.messages("refuse_cancel_moved", old=old, new=new, command=code(line)))
 
 
 def _may_not(run: Run, context: CommandContext) -> Refusal:

@@ -75,6 +75,12 @@ class CommandContext:
             return refusal
         return first_head_seen(self.messages, line, self.pull, written_at, trusted=trusted)
 
+    @property
+    def is_older_than_head(self) -> bool:
+        """Return True if the comment was written before the head was known."""
+        seen_at = self.heads[-1].seen_at.replace(microsecond=0)
+        return len(self.heads) > 1 and seen_at > self.event.created_at
+
     def start(
         self, request: StartRequest, line: str, names: list[str], builder: PlanBuilder
     ) -> None:

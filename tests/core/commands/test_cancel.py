@@ -1,17 +1,22 @@
 """`/ascend-e2e cancel`: how it is typed, which runs are stopped, and who may stop them."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.core.commands.cancel import CancelCommand
 from bot.core.model.ids import RunId
+from bot.core.model.pulls import Head
 from bot.core.model.runs import Claimant, Run, StopReason
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Person, Trusted
 from bot.core.policy.levels import Level
 from tests.accounts import account
-from tests.core.building import OLD_SHA, SHA, a_run
+from tests.core.building import OLD_SHA, SHA, a_run, at
 from tests.core.commands.commenting import (
     COMMAND,
+    HEAD,
+    OLD_HEAD,
     READER,
     TRUSTED,
     UNTRUSTED,
@@ -28,6 +33,7 @@ def claimed(run: Run, *others: str) -> RunClaimants:
 
 
 UNIT = claimed(a_run())
+LATE = replace(HEAD, seen_at=at(11))  # a minute after the comment
 # Its suite has left the policy.
 GONE = claimed(a_run(id=RunId("01J6"), suite="gone", sha=OLD_SHA))
 
@@ -55,6 +61,21 @@ def test_the_runs_of_the_pull_request_are_stopped(words: str, stopped: list[RunI
     stops = [drop.stop for drop in builder.drop_claimants]
     assert all(stop and stop.kind is StopReason.CANCEL for stop in stops)
     assert all(entry.allowed for entry in builder.audit)
+
+
+def test_a_comment_that_is_older_than_the_head_stops_no_run_of_it() -> None:
+    context = commented(claimed=(UNIT, GONE), heads=(OLD_HEAD, LATE))
+    builder = carried_out(f"{COMMAND} cancel", context)
+    assert builder.run_ids == [GONE.run.id]
+    assert "To stop them, write `/ascend-e2e cancel` again" in builder.said[0]
+
+
+@pytest.mark.parametrize(
+    "heads", [(replace(HEAD, since=at(11)),), (OLD_HEAD, replace(HEAD, since=at(10)))]
+)
+def test_a_comment_that_may_mean_the_head_stops_its_runs(heads: tuple[Head, ...]) -> None:
+    builder = carried_out(f"{COMMAND} cancel", commented(claimed=(UNIT,), heads=heads))
+    assert builder.run_ids == [UNIT.run.id]
 
 
 def test_a_run_that_others_have_too_goes_on_for_them() -> None:

@@ -12,6 +12,8 @@ REPLIES = {
     "If you mean the new one: {command}.",
     "refuse_moved_after": "The head moved from {old} to {new} after your comment was written. "
     "If you mean the new one: {command}.",
+    "refuse_cancel_moved": "The head moved from {old} to {new} after your comment was written. The "
+    "runs of the new one go on. To stop them, write {command} again.",
     "refuse_suite": "No suite {suite}. {guess}Nothing was started.",
     "nothing_started": "Nothing was started.",
     "mistake_many": "More than {limit} commands in one comment: the rest was not looked at.",
