@@ -20,6 +20,12 @@ INVISIBLE = re.compile(
     "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001"
     "\U000e0020-\U000e007f]"
 )
+# Unicode's other characters that are drawn as nothing (Default_Ignorable_Code_Point): joiners,
+# fillers, and selectors of a letter's form, which belong to emoji and stay in a text.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
+    "\U000e0000-\U000e0fff]"
+)
 # Of all forms of a policy's values: beyond it a value is looked for only as it stands.
 _MOST_CHARS = 100_000
 _MIN_ENCODED = 6  # shorter base64 or hexadecimal text occurs by chance
@@ -33,14 +39,15 @@ HIDES = (
     r"|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x{9f}\x{ad}\x{600}-\x{605}\x{61c}\x{6dd}\x{70f}\x{890}"
     r"\x{891}\x{8e2}\x{180e}\x{200b}-\x{200f}\x{2028}-\x{202e}\x{2060}-\x{206f}\x{feff}"
     r"\x{fff9}-\x{fffb}\x{110bd}\x{110cd}\x{13430}-\x{1343f}\x{1bca0}-\x{1bca3}"
-    r"\x{1d173}-\x{1d17a}\x{e0001}\x{e0020}-\x{e007f}])+[^\x00-\x20\x7f]"
+    r"\x{1d173}-\x{1d17a}\x{34f}\x{115f}\x{1160}\x{17b4}\x{17b5}\x{180b}-\x{180f}\x{3164}"
+    r"\x{fe00}-\x{fe0f}\x{ffa0}\x{fff0}-\x{fff8}\x{e0000}-\x{e0fff}])+[^\x00-\x20\x7f]"
     r"|[^\x00-\x20\x7f]\x1b[!-?`-~]|\\u00[2-7][0-9A-Fa-f]|\\/"
 )
 
 
 def plain(line: str) -> str:
     """Return a line without invisible characters and colours, and its JSON escapes read."""
-    shown = INVISIBLE.sub("", ANSI.sub("", line))
+    shown = _UNSEEN.sub("", INVISIBLE.sub("", ANSI.sub("", line)))
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else "/", shown)
 
 

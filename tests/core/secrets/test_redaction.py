@@ -71,6 +71,7 @@ SECRETS = [
     (r'"p\u0061ssword": "hunter2"', f'"password": "{MARK}"'),
     (r"\u0067hp_" + "aB3" * 12, MARK),
     ("gh\u200bp_" + "aB3\u00ad" * 12, MARK),
+    ("gh\u034fp_" + "aB3\ufe0f" * 6 + "aB3\u3164" * 3 + "aB3\U000e0100" * 3, MARK),
     ("g\x9bhp_".replace("\x9b", "\x85") + "aB3" * 12, MARK),
     ("\x1b[31mghp_aB3\x1b[0m" + "aB3" * 11, MARK),
     ("ghp_\U000e0041" + "aB3" * 12 + "\x1bz", MARK),
@@ -168,6 +169,8 @@ FORMS = [
     html.escape(VALUE),
     VALUE.encode().hex(),
     "\u200b".join(VALUE),
+    "\ufe0f".join(VALUE),
+    "\u034f".join(VALUE),
     "".join(f"{char}\x1b[1m" for char in VALUE).removesuffix("\x1b[1m"),
 ]
 
