@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from errno import EFBIG, ENOSPC
 from io import FileIO
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -52,16 +53,26 @@ class _Member:
     lines: int
 
 
+@dataclass(frozen=True, slots=True)
+class LogLimits:
+    """What whoever prints an endless log may fill."""
+
+    file_bytes: int = 512 * 1024 * 1024  # stored, which are some gigabytes of text
+    free_bytes: int = 256 * 1024 * 1024  # of the disk, left for others: the database may be on it
+
+
 class StoredLogs:
     """The port's `LogFiles` in a folder, which the first opened log creates."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, limits: LogLimits | None = None) -> None:
         self._folder = data_dir / "logs"
+        self._limits = limits or LogLimits()
 
     async def open(self, run_id: RunId, job_id: str, *, keep: int) -> "StoredLog":
         """Open for appending after the first `keep` bytes; see the port."""
         path = self._path(run_id, job_id)
-        return StoredLog(*await _opened(lambda: _begin(path, keep), lambda begun: _close(begun[0])))
+        begun = await _opened(lambda: _begin(path, keep), lambda begun: _close(begun[0]))
+        return StoredLog(*begun, self._limits)
 
     async def read(
         self, run_id: RunId, job_id: str, *, upto: int, from_line: int = 1
@@ -95,6 +106,7 @@ class StoredLogs:
         """Reserve room for one append, in a file that goes again."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=self._folder) as file:
+            _leave_room(file.fileno(), self._limits)
             os.posix_fallocate(file.fileno(), 0, _MEMBER_BYTES)
 
     def _path(self, run_id: RunId, job_id: str) -> Path:
@@ -111,9 +123,10 @@ class StoredLogs:
 class StoredLog:
     """The port's `LogFile`; `StoredLogs.open` makes it."""
 
-    def __init__(self, file: FileIO, length: int) -> None:
+    def __init__(self, file: FileIO, length: int, limits: LogLimits | None = None) -> None:
         self._file = file
         self._length = length
+        self._limits = limits or LogLimits()
 
     @property
     def length(self) -> int:
@@ -141,10 +154,19 @@ class StoredLog:
 
     def _write(self, text: bytes) -> int:
         """Write after the valid bytes, over the remains of a failed append."""
+        if self._length >= self._limits.file_bytes:
+            raise OSError(EFBIG, os.strerror(EFBIG))
+        _leave_room(self._file.fileno(), self._limits)
         self._file.seek(self._length)
         for start in range(0, len(text), _MEMBER_BYTES):
             _write_all(self._file, _packed(text[start : start + _MEMBER_BYTES]))
         return self._file.tell()
+
+
+def _leave_room(file: int, limits: LogLimits) -> None:
+    disk = os.fstatvfs(file)
+    if disk.f_bavail * disk.f_frsize < limits.free_bytes:
+        raise OSError(ENOSPC, f"{limits.free_bytes >> 20} MiB of the disk are left for others")
 
 
 def _begin(path: Path, keep: int) -> tuple[FileIO, int]:

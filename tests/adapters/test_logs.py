@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.adapters.logs import StoredLogs, _opened
+from bot.adapters.logs import LogLimits, StoredLogs, _opened
 from bot.core.model.ids import RunId
 from bot.ports.errors import Transient
 
@@ -205,6 +205,27 @@ async def test_without_room_a_write_fails_what_was_written_stays_and_the_problem
     assert await text_of(logs.read(RUN, JOB, upto=file.length)) == b"one\ntwo\n"
     assert await logs.problem() == ""
     assert [path.name for path in (tmp_path / "logs").iterdir()] == [RUN]
+
+
+async def test_an_endless_log_fills_no_more_than_its_share(tmp_path: Path) -> None:
+    logs = StoredLogs(tmp_path, LogLimits(file_bytes=10_000))
+    file = await logs.open(RUN, JOB, keep=0)
+    await file.append(b"begin\n")
+    await file.append(os.urandom(20_000))
+    with pytest.raises(Transient, match="File too large"):
+        await file.append(b"more\n")
+    await file.close()
+    text = await text_of(logs.read(RUN, JOB, upto=file.length))
+    assert (text[:6], len(text)) == (b"begin\n", 20_006)
+
+
+async def test_a_disk_that_is_nearly_full_is_left_for_others(tmp_path: Path) -> None:
+    logs = StoredLogs(tmp_path, LogLimits(free_bytes=1 << 60))
+    file = await logs.open(RUN, JOB, keep=0)
+    with pytest.raises(Transient, match="of the disk are left for others"):
+        await file.append(b"one\n")
+    await file.close()
+    assert "of the disk are left for others" in await logs.problem()
 
 
 async def test_a_missing_log_is_a_transient(logs: StoredLogs) -> None:

@@ -57,7 +57,7 @@ class FullDisk(StoredLogs):
 
     async def open(self, run_id: RunId, job_id: str, *, keep: int) -> StoredLog:
         opened = await super().open(run_id, job_id, keep=keep)
-        file = FillingUp(opened._file, opened.length)
+        file = FillingUp(opened._file, opened.length, self._limits)
         file.room = self._room
         return file
 
