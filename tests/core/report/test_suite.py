@@ -284,6 +284,12 @@ def test_what_github_has_not_started_is_said_once_and_was_started_by_nobody() ->
     assert "Started by a push" in suite_check(s.suite(started), s.CTX, s.NOW).summary
 
 
+def test_a_training_without_times_says_how_many_steps_it_took() -> None:
+    job = s.rayjob(final="SUCCEEDED", progress=Progress(1200))
+    check = suite_check(s.suite(s.done(Outcome.SUCCESS, ""), jobs=(job,)), s.CTX, s.NOW)
+    assert check.title == "Passed in 22 min: 1,200 steps"
+
+
 def test_an_empty_reply_is_only_its_marker() -> None:
     reply = Reply(s.REPO, 5, 7013, "")
     assert reply_body(reply, (), {}, s.CTX, s.NOW).strip() == reply_marker(5)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bot.core.digest.result import Digest, Found
 from bot.core.messages import quote
 from bot.core.model.run_events import RunEvent, VerdictReached
 from bot.core.model.runs import Outcome, Run, State, StopReason
@@ -313,3 +314,18 @@ def test_a_verdict_stands_whatever_is_heard_later() -> None:
     known = (*GREEN, verdict(Outcome.FAILURE), log())
     step = step_of(RAY, *known, at_min=31, rayjobs=(a_rayjob("SUCCEEDED", complete=True),))
     assert step == End(Outcome.FAILURE, quote("so it is"))
+
+
+@pytest.mark.parametrize(
+    ("digest", "why"),
+    [
+        (INFRA, "the infrastructure failed, not the change"),
+        (Digest(infra=True, found=Found.NOTHING), "its log stops without an error"),
+    ],
+)
+def test_a_retry_blames_the_infrastructure_only_where_the_log_does(
+    digest: Digest, why: str
+) -> None:
+    step = step_of(PLAIN, *RED, log(digest=digest), at_min=31)
+    assert isinstance(step, End)
+    assert step.retry == why
