@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from bot.core.digest.evidence import Failure, Kind, Status, Weight
+from bot.core.digest.fatal import explanation, fatal, last_attempts
 from bot.core.digest.judge import Verdict, judge
 from bot.core.digest.places import Places
 from bot.core.digest.reader import Reader
@@ -12,6 +13,7 @@ from bot.core.digest.refine import refine
 _MERGE_LINES = 150
 _ECHO_LINES = 200
 _COMM = (Weight.COMM, Weight.FOLLOWER)
+_ABORTS = frozenset({-6, 134})
 _SERVERS = ("EngineCore", "APIServer", "Worker_", "VllmWorker")
 # an exit code or a negative signal: tier, class, infra
 _SIGNALS = {
@@ -25,9 +27,15 @@ _CODES: dict[int, tuple[str, bool | str]] = {
     126: ("environment", False),
     127: ("environment", False),
 }
-_QUIET = re.compile(  # the last line of `pytest -q`, and of unittest
+_WELL = re.compile(  # the last line of `pytest -q`, of unittest, of a script, of a trainer
     r"^\d+ passed(?:, \d+ (?:skipped|deselected|xpassed|xfailed|warnings?|rerun))* in [\d.:]+"
-    r"|^OK(?: \(.{1,80}\))?$"
+    r"|^OK(?: \(.{1,80}\))?$|^exit(?:ed)?(?: with)?(?: (?:code|status))?:? 0$"
+    r"|^\[after training is done\]"
+    r"|(?i:\b(?:training|evaluation|conversion|job|run|benchmark|script)\b.{0,60}"
+    r"\b(?:finished|completed?|done|succeeded)\b[.! ]{0,4}(?:successfully[.!]?)?$)"
+)
+_ENDS = re.compile(  # the last line of a log that came to an end, if a bad one
+    r"(?i)\b(?:fail|error|abort|cancel|terminat|stopp|exit)|\b(?:status|code) [1-9]"
 )
 
 
@@ -49,8 +57,11 @@ def choose_cause(reader: Reader, places: Places, last_line: int) -> Chosen:
     if kill is not None:
         began = _began(kill, reader)
         alive = [v for v in alive if v.no < began]
-    alive = _in_step([*alive, *_signals(reader)], reader)
+    alive = _in_step([*alive, *_signals(reader, alive)], reader)
+    alive = last_attempts(alive)
+    alive = fatal(alive, kill, reader.board.statuses)
     best = _shown_afterwards(_first(alive), verdicts, reader)
+    best = explanation(best, alive)
     if kill is not None and (best is None or best.tier > Weight.FOLLOWER):
         best = kill
     # the last resort before silence: the first line that reports a failed command
@@ -143,10 +154,15 @@ def _in_step(verdicts: list[Verdict], reader: Reader) -> list[Verdict]:
     return inside + [v for v in shown if v.failure.segment > step]
 
 
-def _signals(reader: Reader) -> list[Verdict]:
-    """Turn deaths by a signal into verdicts, each from the first line that reports it."""
-    statuses = ((status, _signal(status)) for status in reader.board.statuses)
-    return [_from_status(status, *signal[:2]) for status, signal in statuses if signal]
+def _signals(reader: Reader, alive: list[Verdict]) -> list[Verdict]:
+    """Turn deaths by a signal into verdicts, each from the first line that reports it.
+
+    A process that aborts after its own collective failed does so on purpose.
+    """
+    failed = min((v.no for v in alive if v.tier in _COMM), default=1 << 62)
+    statuses = [s for s in reader.board.statuses if s.code not in _ABORTS or s.no < failed]
+    told = ((status, _signal(status)) for status in statuses)
+    return [_from_status(status, *signal[:2]) for status, signal in told if signal]
 
 
 def _signal(status: Status) -> tuple[Weight, str, bool] | None:
@@ -155,7 +171,7 @@ def _signal(status: Status) -> tuple[Weight, str, bool] | None:
 
 
 def _from_status(status: Status, tier: Weight, failure_class: str) -> Verdict:
-    failure = Failure(Kind.STATUS, "", status.segment, wall=status.wall)
+    failure = Failure(Kind.STATUS, "", status.segment, wall=status.wall, calm=status.calm)
     failure.link.no, failure.link.text = status.no, status.text
     return Verdict(failure, status.no, status.text, tier, failure_class)
 
@@ -201,7 +217,7 @@ def _status(reader: Reader) -> Verdict | None:
 
 def _silence(reader: Reader, last_line: int) -> Verdict | None:
     """Take the last line of a log that just stops; a log that ended well has no cause."""
-    if reader.ended or not last_line or _QUIET.match(reader.last_text):
+    if reader.ended or not last_line or _WELL.search(reader.last_text):
         return None
     last = Status(last_line, 0, reader.last_text, reader.segment)
     verdict = _from_status(last, Weight.STATUS, "unknown")
@@ -235,5 +251,5 @@ def _status_infra(verdict: Verdict, reader: Reader) -> bool | str:
         if status.no == verdict.no:
             if signal := _signal(status):
                 return signal[2]
-            return _CODES.get(status.code, ("", not reader.spoke))[1]
-    return True  # the log just stops
+            return _CODES.get(status.code, ("", not reader.watcher.job_spoke))[1]
+    return _ENDS.search(verdict.text) is None  # else the log just stops

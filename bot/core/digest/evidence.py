@@ -109,6 +109,8 @@ class Failure:
     repeated: bool = False
     unit: int = 0  # the test file that a suite runner was running
     noise: bool = False
+    finding: bool = False  # what a hook found
+    calm: int = 0  # the ordinary lines of the log before it
 
     @property
     def link(self) -> Link:
@@ -140,6 +142,7 @@ class Status:
     text: str
     segment: int
     wall: str = ""
+    calm: int = 0
 
 
 def codes_in(text: str) -> list[str]:
@@ -171,6 +174,7 @@ class Board:
         self._codes: set[tuple[int, int]] = set()
         self.notes: set[str] = set()
         self.unit = 0
+        self.calm = 0  # the ordinary lines so far: the job went on
         self._dropped_at = -1  # the progress at which handled failures were dropped last
 
     def add(self, failure: Failure, progress: int = 0) -> bool:
@@ -180,7 +184,7 @@ class Board:
         """
         if failure.kind is Kind.LINE and not self._is_new(failure, progress):
             return False
-        failure.unit = self.unit
+        failure.unit, failure.calm = self.unit, self.calm
         if len(self._first) >= _MAX_FAILURES and progress != self._dropped_at:
             self._dropped_at = progress
             self._first = [f for f in self._first if f.no >= progress or f.kind is Kind.PYTEST]
@@ -203,6 +207,7 @@ class Board:
 
     def kill(self, failure: Failure) -> None:
         """Keep a line with the reason why the job was stopped."""
+        failure.calm = self.calm
         if len(self.kills) < _MAX_LATE:
             self.kills.append(failure)
 

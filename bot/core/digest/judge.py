@@ -11,6 +11,7 @@ from bot.core.digest.weak import is_compiler
 # A role has the tier of its name; what only tells of the job or of nothing has none.
 _TIERS = {role: Weight.__members__.get(role.name, Weight.NOISE) for role in Role}
 _TIERS[Role.KILL] = Weight.STATUS
+_TIERS[Role.LOSS] = Weight.PRIMARY
 _PROBES = (
     "ModuleNotFoundError",
     "KeyError",
@@ -71,6 +72,8 @@ def judge(failure: Failure, book: Signatures) -> Verdict:
     verdicts = [_weigh(failure, i, book) for i in range(len(failure.links))]
     best = min(verdicts, key=lambda v: v.tier)
     origin = verdicts[_origin(failure, verdicts)]
+    if origin.signature is not None and best.signature is None and origin.tier < Weight.WEAK:
+        return origin  # what nobody knows does not explain what a signature does
     if origin.tier > best.tier or origin.tier == best.tier == Weight.SECONDARY:
         return best
     if origin.signature is None and origin.failure_class != "test_assertion":
@@ -117,10 +120,8 @@ def _reason(
 ) -> tuple[int, str]:
     """Return the line of a message with the reason."""
     for no, text in body:
-        if match := _CANN_LINE.match(text):
-            if is_user_code(match[1]):
-                return no, text
-            break
+        if (match := _CANN_LINE.match(text)) and is_user_code(match[1]):
+            return no, text
     if _HOLLOW.search(link.text) and not codes and _says_nothing(link.text, book):
         return _first_reason(body, book)
     return body[0]
@@ -175,6 +176,8 @@ def _known(failure: Failure, book: Signatures, text: str) -> LogSign | None:
 def _tier(failure: Failure, text: str, signature: LogSign | None) -> Weight:
     if _STOPS.match(text):
         return Weight.NOISE
+    if failure.finding and (signature is None or signature.role is not Role.PRIMARY):
+        return Weight.PRIMARY
     if failure.level in {"INFO", "DEBUG"} or (failure.weak and failure.kind is not Kind.CANN):
         return max(Weight.WEAK, Weight.WEAK if signature is None else _TIERS[signature.role])
     if signature is not None:

@@ -5,6 +5,7 @@ import re
 from bot.core.digest.evidence import MAX_TEXT, MAX_TRACE_TEXT, Board, Failure, Frame, Kind, Link
 from bot.core.digest.shapes import Line
 
+BEGINS = re.compile(r"^={3,} (?:test session starts|FAILURES|ERRORS|short test summary info) =")
 _SECTION = re.compile(r"^={3,} ?(.{1,200}?) ?={3,}$")
 ENDED = re.compile(
     r"\b(?:passed|failed|errors?|skipped|deselected|no tests ran)\b.{0,160} in [\d.:]+"
@@ -28,8 +29,9 @@ _EXCEPTION = re.compile(
 class PytestReport:
     """Reads the sections that pytest prints, and ignores lines between them."""
 
-    def __init__(self, board: Board) -> None:
-        """Start outside of any section."""
+    def __init__(self, board: Board, stream: str = "") -> None:
+        """Start outside of any section; other streams than its own only pass through it."""
+        self._stream = stream
         self._board = board
         self.section = ""
         self.seen = False
@@ -48,7 +50,7 @@ class PytestReport:
         if text.startswith("===") and (match := _SECTION.match(text)):
             self._enter(match[1])
             return ENDED.search(text) is None
-        if self.section == "" and text.startswith(_OUTSIDE) and not line.stream:
+        if self.section == "" and text.startswith(_OUTSIDE) and line.stream == self._stream:
             self.section = "report"
             self._begin("collection", line, segment)
         if self.section == "report":
@@ -79,7 +81,8 @@ class PytestReport:
         if _CAPTURED.match(text):
             self._captured = True
             return True
-        if self._failure is None or self._captured or line.stream or line.source or inside:
+        other = line.stream != self._stream or bool(line.source)
+        if self._failure is None or self._captured or other or inside:
             return False
         return self._body(self._failure, line)
 

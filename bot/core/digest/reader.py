@@ -6,18 +6,22 @@ from typing import Any
 
 from bot.core.digest.ending import STEP_LINES
 from bot.core.digest.evidence import MAX_TEXT, Board, Failure, Kind, Status, codes_in
+from bot.core.digest.precommit import HookReport, Said
+from bot.core.digest.prefixes import Prefixes
 from bot.core.digest.progress import ProgressClock
-from bot.core.digest.pytests import ENDED, PytestReport, verdict
+from bot.core.digest.pytests import BEGINS, ENDED, PytestReport, verdict
 from bot.core.digest.series import ProgressForm, pattern_of
 from bot.core.digest.shapes import Line, parse
 from bot.core.digest.signatures import LogSign, Role, Signatures
 from bot.core.digest.traces import Traces
+from bot.core.digest.watched import PREAMBLE, WatcherLines
 from bot.core.digest.weak import exit_codes, is_weak
 
 _FOLLOW = 12  # lines read after an important one: messages, codes, causes
 _FOLLOW_TRACE = 120
 _FOLLOW_REPORT = 400
 _MAX_SERVERS = 64
+_MAX_REPORTS = 16
 _CONTEXT = 3  # lines before an important one
 _CONTEXT_BYTES = 800
 _MUCH, _REPEATS, _NOTHING = "much", "repeats", "nothing"  # the possible meanings of a line
@@ -49,6 +53,8 @@ _SERVED = re.compile(r'"(?:GET|POST) (?!/health|/metrics|/ping)\S+ HTTP/[\d.]+" 
 _NOTHING_RAN = re.compile(r"^=+ (?:\d+ deselected|no tests ran)")
 _STATUS = "Status message: "  # Ray's client logs the end of a job as information
 _WELL = ("Cleaning up orphan processes", "[rayjob final] SUCCEEDED", "Complete job name")
+_WATCHER = "rayjob"
+_RUNNERS = re.compile(r"^\s*$|^\[command\]|^Post job|^Cleaning up|^##\[")
 _EXITED = "Process completed with exit code"
 _INFO = frozenset({"INFO", "DEBUG"})
 
@@ -62,8 +68,11 @@ class Reader:
         self.board = Board()
         self.clock = ProgressClock()
         self.book = signatures
+        self.prefixes = Prefixes()
         self.traces = Traces(self.board, self.noise)
         self.pytest = PytestReport(self.board)
+        self._reports = {"": self.pytest}  # of pytest, from the stream of the lines
+        self._hooks = HookReport()
         self.segment = 0
         self.failed_segment: int | None = None
         self.served: dict[
@@ -72,9 +81,10 @@ class Reader:
         self.ended = False
         self.last_text = ""
         self.evidence: set[int] = set()  # steps that print the logs of other processes
+        self._last = 0  # the line that was read last
         self._header: Line | None = None  # a group that may be the runner's header of a step
         self._script = 0  # up to this line a step prints its own script
-        self._watched: list[int] = []  # first, last, and number of the watcher's own lines
+        self.watcher = WatcherLines()
         self.echo = 0  # the first line that shows a kill: ^C, KeyboardInterrupt
         self.test = ""
         self.tested = False
@@ -88,36 +98,36 @@ class Reader:
         self.step_end: list[bytes] = []  # the last lines of the failing step
         self._before: Callable[[int], list[tuple[int, bytes]]] = lambda _: []
 
-    @property
-    def spoke(self) -> bool:
-        """Return True if the job printed anything of its own, judged by the watcher's lines."""
-        return not self._watched or self._watched[1] - self._watched[0] + 1 > self._watched[2]
-
     def follow(self, before: Callable[[int], list[tuple[int, bytes]]]) -> None:
         """Remember the function that returns the lines before the current one."""
         self._before = before
 
     def read(self, no: int, raw: bytes) -> None:
         """Read a line that passed the prefilter, or follows one that did."""
+        self.board.calm += no - self._last - 1
+        self._last = no
         self.clock.form = None
         if self._header is not None:
             self._begin_step(self._header, no, raw)
         if b"step:" in raw and self.clock.read_step(no, raw):
             self._told.clear()
+            self.board.calm += 1
             return
         if b"it/s" in raw or b"s/it" in raw:
             self.clock.bar(no, raw)
+            self.board.calm += 1
             if not self.book.words.search(raw):
                 return
             self.clock.form = None
         shape = raw.translate(None, _DIGITS) if len(raw) <= _MAX_DULL else b""
         if shape and (shape in self._dull or shape in self._told) and self._is_idle(no):
+            self.board.calm += shape in self._dull
             return
         for failure in self._fresh:
             failure.after.append((no, raw[:_CONTEXT_BYTES]))
         self._fresh = [f for f in self._fresh if no < f.no + 2]
         self._means = _MUCH
-        for line in parse(no, raw):
+        for line in parse(no, raw, self.prefixes):
             self._line(line)
         if self._means is not _MUCH and shape:
             kept = self._dull if self._means is _NOTHING else self._told
@@ -142,7 +152,7 @@ class Reader:
 
     def _is_idle(self, no: int) -> bool:
         """Return True if a line can be judged alone: not in a traceback, report or script."""
-        return not self.traces.busy and self.pytest.section == "" and no > self._script
+        return not self.traces.busy and not self._in_report and no > self._script
 
     def _line(self, line: Line) -> None:
         if _METRICS.search(line.text) and self.clock.read(line.no, line.text, line.wall):
@@ -154,8 +164,9 @@ class Reader:
         if self._marker(line):
             return
         inside = self.traces.inside(line.stream)
-        if self.pytest.take(line, self.segment, inside=inside):
-            self._claimant(line.no, _FOLLOW_REPORT if self.pytest.section == "report" else _FOLLOW)
+        report = self._report(line)
+        if report.take(line, self.segment, inside=inside):
+            self._claimant(line.no, _FOLLOW_REPORT if report.section == "report" else _FOLLOW)
             return
         if self._verdict(line):
             return
@@ -164,6 +175,21 @@ class Reader:
             self._echo(line)
             return
         self._judge(line)
+
+    @property
+    def _in_report(self) -> bool:
+        return any(report.section for report in self._reports.values())
+
+    def _report(self, line: Line) -> PytestReport:
+        """Return the report that a line belongs to: a writer with a prefix may print its own."""
+        report = self._reports.get(line.stream)
+        if report is None and BEGINS.match(line.text) and len(self._reports) < _MAX_REPORTS:
+            report = self._reports[line.stream] = PytestReport(self.board, line.stream)
+        return report or self.pytest
+
+    def _leave(self) -> None:
+        for report in self._reports.values():
+            report.leave()
 
     def _claimant(self, no: int, lines: int) -> None:
         self.until = max(self.until, no + lines)
@@ -208,7 +234,7 @@ class Reader:
             return
         self.segment += 1
         self._told.clear()
-        self.pytest.leave()
+        self._leave()
         self.board.notes.clear()
         self._script = header.no + _MAX_SCRIPT
         self._claimant(header.no, _MAX_SCRIPT)
@@ -225,22 +251,18 @@ class Reader:
     def _watcher(self, line: Line) -> None:
         if line.source == "Running":
             self._started()
-        if not self._watched:
-            self._watched = [line.no, line.no, 0]
-        self._watched[1] = line.no
-        self._watched[2] += 1
+        self.watcher.take(line.no, self._before(PREAMBLE))
 
     def _started(self) -> None:
-        """Forget the errors before the job's start: it runs."""
+        """Forget what the watcher told before the job's start, and what kept it: it runs."""
         for failure in self.board.all():
-            if (
-                failure.signature is not None
-                and failure.signature.failure_class == "cluster_scheduling"
-            ):
+            found = failure.signature
+            placed = found is not None and found.failure_class == "cluster_scheduling"
+            if placed or failure.stream == _WATCHER:
                 failure.noise = True
 
     def _suite(self, word: str, line: Line) -> None:
-        self.pytest.leave()
+        self._leave()
         if word == "PASSED":
             self.board.forgive(self._suite_from)
             self.clock.seen(line.no, line.wall)
@@ -281,10 +303,12 @@ class Reader:
             line.text, line.level = line.text.removeprefix(_STATUS), None
         self._echo(line)
         self._means = _MUCH
+        said = self._hooks.take(line.text)
         codes = codes_in(line.text)
         for code, text in exit_codes(line.text):
             codes.append(text)
-            self.board.status(Status(line.no, code, text[:MAX_TEXT], self.segment, line.wall))
+            told = text[:MAX_TEXT]
+            self.board.status(Status(line.no, code, told, self.segment, line.wall, self.board.calm))
         if line.tag == "error":
             self._fail_step(line)
         match = _CANN.match(line.text)
@@ -294,12 +318,18 @@ class Reader:
             self._keep(failure, line)
             return
         signature = self.book.find(line.text, self.board.notes) or self.book.by_codes(codes)
+        if said is Said.FINDING:
+            failure = self._failure(line, Kind.LINE, signature)
+            failure.finding = True
+            self._keep(failure, line)
+            return
         if signature is not None:
             self._signed(line, signature)
         elif is_weak(line):
             self._keep(self._failure(line, Kind.LINE, None), line)
         elif not codes and not line.tag:
             self._means = _NOTHING
+            self.board.calm += _RUNNERS.match(line.text) is None
 
     def _fail_step(self, line: Line) -> None:
         """Remember the failing step, and its end: up to its first error, or to its exit."""

@@ -15,6 +15,10 @@ _NPU = re.compile(
 _OWN_SHARE = 0.2  # a process with less than this share of a full card did not fill it
 _JOB_SHARE = 0.3  # a job with less than this share of a node's used memory did not fill it
 _WHEEL = re.compile(r"(?:[Ww]heels?|editable|to build) for ([\w.-]+)|Failed to build ([\w.-]+)")
+_METADATA = re.compile(r"metadata-generation-failed|while generating package metadata")
+_CHILD_LINES = 60  # of a build's output that pip shows
+_COMPARED = re.compile(r"\| A=(-?\d+(?:\.\d+)?) B=(-?\d+(?:\.\d+)?) \|")
+_TOLERATED = 0.01  # metrics that differ by less are the same
 _NODE = re.compile(r"was running was ([\d.]+)GB / ([\d.]+)GB")
 _USER = re.compile(r"^\d+\s+([\d.]+)\s+(ray::|python|VLLM)?")
 
@@ -25,8 +29,10 @@ def refine(best: Verdict, everything: list[Verdict], reader: Reader, places: Pla
         _occupied(best)
     elif best.failure_class == "oom_host":
         _other_tenant(best, everything)
-    elif best.failure.kind is Kind.LINE and is_compiler(best.text):
+    elif best.failure_class == "code_failure" and _is_built(best):
         _dependency(best, everything, places)
+    if best.signature is not None and best.signature.name == "metric-check":
+        _metric(best, everything)
 
 
 def _occupied(best: Verdict) -> None:
@@ -51,10 +57,36 @@ def _other_tenant(best: Verdict, everything: list[Verdict]) -> None:
 
 
 def _dependency(best: Verdict, everything: list[Verdict], places: Places) -> None:
-    """Blame the installation if the compiler worked on another project's wheel."""
+    """Blame the installation if what failed is the build of another project's wheel."""
+    if places.deepest(best.failure.links[best.link].frames) is not None:
+        return
     for verdict in everything:
+        if _METADATA.search(verdict.text) and abs(verdict.no - best.no) <= _CHILD_LINES:
+            best.failure_class = "dependency_install"
         if verdict.no > best.no and (match := _WHEEL.search(verdict.text)):
             name = (match[1] or match[2]).lower().replace("_", "-")
-            if name not in places.names:
-                best.failure_class = "dependency_install"
+            mine = name in places.names
+            best.failure_class = "code_failure" if mine else "dependency_install"
             return
+
+
+def _is_built(best: Verdict) -> bool:
+    """Return True for a failure that the build of a package may have printed."""
+    compiled = best.failure.kind is Kind.LINE and is_compiler(best.text)
+    return compiled or best.failure.kind is Kind.PYTHON
+
+
+def _metric(best: Verdict, everything: list[Verdict]) -> None:
+    """Name the metric that a failed check printed before it."""
+    compared = [v for v in everything if v.no < best.no and _deviation(v.text) >= _TOLERATED]
+    if compared:
+        best.no, best.text, best.failure = compared[0].no, compared[0].text, compared[0].failure
+
+
+def _deviation(text: str) -> float:
+    """Return by which share two values of a metric differ, 0 for another line."""
+    match = _COMPARED.search(text)
+    if match is None:
+        return 0.0
+    recorded, measured = float(match[1]), float(match[2])
+    return abs(measured - recorded) / max(abs(recorded), abs(measured), 1e-9)

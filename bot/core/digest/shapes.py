@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bot.core.digest.prefixes import Prefixes
+
 MAX_PIECE = 4_000  # characters of a piece that patterns see; a metric line may have 5 MB
 _ANSI = re.compile(
     r"\^\[\[[0-9;]{0,16}m"  # the form of some log collectors
@@ -111,17 +113,17 @@ def _cut(piece: str) -> str:
     return piece if len(piece) <= MAX_PIECE else f"{piece[: MAX_PIECE - 1_000]} … {piece[-990:]}"
 
 
-def parse(no: int, raw: bytes) -> Iterator[Line]:
-    """Yield the pieces of a raw line, each without its prefixes."""
+def parse(no: int, raw: bytes, learned: Prefixes | None = None) -> Iterator[Line]:
+    """Yield the pieces of a raw line, each without its prefixes, known or `learned`."""
     wall = stream = ""
     for piece in pieces(raw):
         line = Line(no, piece, stream, wall=wall)
-        _strip(line)
+        _strip(line, learned)
         wall, stream = line.wall, line.stream
         yield line
 
 
-def _strip(line: Line) -> None:
+def _strip(line: Line, learned: Prefixes | None) -> None:
     text, pos = line.text, 0
     if match := _WALL.match(text):
         line.wall, pos = match[1], match.end()
@@ -129,6 +131,8 @@ def _strip(line: Line) -> None:
         after = _stream(line, text, pos)
         if after == pos:
             after = _record(line, text, pos)
+        if after == pos and learned is not None:
+            after = _learned(line, text, pos, learned)
         if after == pos:
             break
         pos = after
@@ -152,6 +156,14 @@ def _stream(line: Line, text: str, pos: int) -> int:
         name = match["ray"] or match["pod"] or match["compose"]
         line.stream = _NUMBERS.sub("", name).strip(", ")
     return match.end()
+
+
+def _learned(line: Line, text: str, pos: int, learned: Prefixes) -> int:
+    after, writer = learned.cut(text, pos)
+    if after == pos and learned.learn(text[pos:]):
+        after, writer = learned.cut(text, pos)
+    line.stream = f"{line.stream} {writer}".strip() if writer else line.stream
+    return after
 
 
 def _record(line: Line, text: str, pos: int) -> int:

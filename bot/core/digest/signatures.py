@@ -45,6 +45,7 @@ class Role(StrEnum):
     """How a matching line is judged against other lines."""
 
     PRIMARY = "primary"
+    LOSS = "loss"
     COMM = "comm"
     FOLLOWER = "follower"
     SECONDARY = "secondary"

@@ -13,7 +13,7 @@ _MAX_STREAMS = 256
 _MAX_STRAY = 6
 _MAX_PLAIN = 3  # unindented lines that may continue an exception's message
 START = re.compile(
-    r"(?:  [+|] )?(?:Exception Group |Original )?Traceback \(most recent call last\):"
+    r"( {0,40})(?:  [+|] )?(?:Exception Group |Original )?Traceback \(most recent call last\):"
 )
 _GROUP = re.compile(r"^ {0,40}(?:\+-\+?-{2,} (?:\d+ )?-{2,}|\+-{8,}|[|+] ?)(?= |\w|$)")
 _MEMBER = re.compile(r"^ {0,40}\+-\+?-{2,} (?:\d+|\.\.\.) -{2,}")
@@ -30,6 +30,7 @@ _OUTER = re.compile(r":\s*$|^\S+: Caught \w+ in ")  # a traceback continues the 
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
 _CURRENT = re.compile(r"^Current thread 0x|^Thread 0x\w+ .*\(most recent call first\)")
+_EXITED = re.compile(r"(?i)exit(?:ed)?(?: with)? (?:code|status)\b")
 _BELONGS = re.compile(
     r"^\[(?:ERROR|Error)\]|^E(?:[A-PZ]\d{4}|[1-4]\d{4})\b|^\[PID: ?\d+\]|^\s"
     r"|^\d+\s+[\d.]+\s+\S|^PID\s+MEM"
@@ -51,6 +52,7 @@ class TraceState:
     blank: bool = False
     stray: int = 0
     threads: int = 0
+    indent: str = ""  # before each line of a traceback that a tool shows of its child
 
 
 class Traces:
@@ -104,6 +106,7 @@ class Traces:
             _GROUP.match(line.text) and (state.open or state.after or "Traceback" in line.text)
         ):
             line.text = _GROUP.sub("", line.text)
+        self._dedent(state, line)
         if START.match(line.text):
             self._start(state, line, segment)
         elif member:
@@ -117,6 +120,16 @@ class Traces:
         else:
             return self._separator(state, line)
         return True
+
+    @staticmethod
+    def _dedent(state: TraceState, line: Line) -> None:
+        """Take the margin of a child's traceback off its lines; a line without it ends it."""
+        if head := START.match(line.text):
+            state.indent = head[1]
+        if line.text.startswith(state.indent):
+            line.text = line.text[len(state.indent) :]
+        elif line.text.strip():
+            state.indent, state.open, state.after = "", None, None
 
     def _borrow(self, line: Line) -> None:
         """Join Ray's coloured `ray::` header, which looks like another stream, to its traceback."""
@@ -236,6 +249,7 @@ class Traces:
             return True
         belongs = _BELONGS.match(text) is not None or bool(evidence.codes_in(text))
         state.plain += not belongs
+        self._board.calm += not belongs
         if is_compiler(text) or (not belongs and self._is_new(state, text)):
             state.after = None
             return False
@@ -245,7 +259,8 @@ class Traces:
     def _is_new(state: TraceState, text: str) -> bool:
         """Return True for an unindented line that does not belong to the message before it."""
         exception = state.failure is not None and state.failure.kind is evidence.Kind.PYTHON
-        return not exception or state.plain > _MAX_PLAIN or state.blank or text.startswith("+ ")
+        ended = text.startswith("+ ") or _EXITED.match(text) is not None
+        return not exception or state.plain > _MAX_PLAIN or state.blank or ended
 
     def _append(self, state: TraceState, link: evidence.Link, line: Line) -> bool:
         failure = state.failure

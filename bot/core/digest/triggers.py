@@ -41,7 +41,8 @@ _WORDS = (
     "step:\\d+ - ", "'loss': ", "iteration +\\d+/", "[0-9a-z] (?:passed|failed)[ ,]",
     "Successfully (?:installed|built)", "most recent call", "received 0 bytes", "\" 200 OK",
     "Cleaning up orphan", "Complete job", "\\*\\*\\* \\[", "(?:^|Z\\]? )E {2,}",
-    "(?:^|: |Z )[A-Z]{1,4}\\d{3,4} ", "Lint for", "^E: ", "ImageFs", "npm ERR", "the following",
+    "(?:^|: |Z )[A-Z]{1,4}\\d{3,4} ", "Lint for", ": [A-Z]\\d{4}: ",
+    "^E: ", "ImageFs", "npm ERR", "the following",
 )  # fmt: skip
 TRIGGERS = "(?m)" + "|".join(_WORDS)
 BARS = r"\| \d{1,9}/\d{1,9} \["  # tqdm: only signs of progress

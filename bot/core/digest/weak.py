@@ -34,6 +34,7 @@ _ERROR = re.compile(
 )
 _COMPILER = re.compile(
     r"^\s{0,40}\S{1,300}\.\w{1,6}[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^CMake Error"
+    r"|^\S{1,300}\.\w{1,6}:\d+:\d+:? [A-Z]{1,5}\d{3,5}[: ]"  # a linter's rule
     r"|: undefined reference to |^error(?:\[E\d+\]): "
 )
 _LOGGED = re.compile(
