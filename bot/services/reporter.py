@@ -71,7 +71,7 @@ class Reporter(Service):
             if not (isinstance(error, Transient) and error.is_told):
                 log.warning("a report has to wait", why=reason.note, refused=reason.refused)
             if not (isinstance(error, Lost) or due.create_tried):
-                await self._rows(due).creating(due.lease, sent=False)
+                await self._rows(due).not_created(due.lease)
             await self._failed(due, reason)
         except Exception as error:  # noqa: BLE001  one broken report must not stop the others
             self._worker.failed("reporter", error, log)
@@ -159,7 +159,7 @@ class Reporter(Service):
         return await self._github.find_check(due.repo, due.sha, due.name, due.external_id)
 
     async def _create(self, due: DueCheck, check: CheckWrite) -> None:
-        if not await self._store.checks.creating(due.lease):
+        if not await self._store.checks.creating(due.lease, self._clock.now()):
             return
         github_id = await self._github.create_check(due.repo, check)
         await self._shown(due, github_id, check)
@@ -208,7 +208,7 @@ class Reporter(Service):
             since = now - timedelta(days=1)
             github_id = await self._github.find_comment(due.repo, due.reply.number, marker, since)
         if github_id is None or not await self._github.edit_comment(due.repo, github_id, body):
-            if not await self._store.replies.creating(due.lease):
+            if not await self._store.replies.creating(due.lease, now):
                 return
             github_id = await self._github.comment(due.repo, due.reply.number, body)
         missing = due.reply.receipt_missing and not await self._github.react(

@@ -15,6 +15,7 @@ from bot.core.planning.plan import RepublishCheck
 from bot.store.database import DbConnection, Insert, NewId, insert
 from bot.store.leases import FREE, Lease, held_parameters, still_held
 from bot.store.prepared import prepared
+from bot.store.published import is_lost
 from bot.store.rows import moment
 from bot.store.tables import IS_UNKNOWN, checks, pulls, replies, reply_runs, repos, runs
 
@@ -106,11 +107,15 @@ def _gate_values(gate: GateDue) -> dict[str, Any]:
 
 
 def _bumped(now: datetime) -> dict[str, Any]:
-    """Return the columns of a row that should be shown anew at once, also a refused one."""
+    """Return the columns of a row that should be shown anew at once, also a refused one.
+
+    One whose creation may have happened waits until GitHub's list would show it.
+    """
+    waits = is_lost(checks) & (checks.c.due > now)
     return {
         "want_version": checks.c.want_version + 1,
         "urgent_version": checks.c.want_version + 1,
-        "due": now,
+        "due": case((waits, checks.c.due), else_=moment(now)),
         "touched_at": now,
     }
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, ColumnElement, RowMapping, Select, case, exists, select, true
+from sqlalchemy import Column, ColumnElement, RowMapping, Select, case, exists, select
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RepoId, RunId, Sha
@@ -25,7 +25,7 @@ from bot.store.check_rows import bump_links, replace_check
 from bot.store.database import DbConnection
 from bot.store.leases import FREE, Lease, claim_parameters, claim_statement, held, lease_of
 from bot.store.prepared import prepared
-from bot.store.published import Published, due_now
+from bot.store.published import LISTED_AFTER, Published, due_now
 from bot.store.rows import load_by_run, load_found, load_repos, moment, oldest_first, runs_of_ids
 from bot.store.tables import approvals, checks, pulls, rayjobs, repos, run_events, runs, selections
 from bot.store.usual import usual_of
@@ -144,18 +144,18 @@ class Checks(Published):
 
         await self._db.write(work)
 
-    async def creating(self, lease: Lease, *, sent: bool = True) -> bool:
-        """Note that a create is about to be sent, or was not; return False if it must not be.
+    async def creating(self, lease: Lease, now: datetime) -> bool:
+        """Note that a create is about to be sent; return False if it must not be.
 
         On GitHub the newest check run of a name counts: that of an earlier attempt is not made once
         a later one has its own.
         """
         overtaken = _later_check()
-        change = self._update(lease).where(~overtaken if sent else true())
-        retired = {"retired_at": checks.c.touched_at, "due": None, **FREE}
+        change = self._update(lease).where(~overtaken)
+        retired = {"retired_at": now, "due": None, **FREE}
 
         async def work(conn: DbConnection) -> bool:
-            noted = await conn.execute(change.values(create_tried=sent))
+            noted = await conn.execute(change.values(create_tried=True, due=now + LISTED_AFTER))
             if not noted.rowcount:
                 await conn.execute(self._update(lease).where(overtaken).values(retired))
             return noted.rowcount == 1

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from sqlalchemy import ColumnElement, Table, Update, case, update
@@ -10,6 +10,8 @@ from sqlalchemy import ColumnElement, Table, Update, case, update
 from bot.store.database import Part
 from bot.store.leases import AT, FREE, Lease, held
 from bot.store.rows import moment
+
+LISTED_AFTER = timedelta(seconds=10)  # GitHub's lists were seen to trail by 1 to 3 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,11 @@ def due_now(table: Table) -> ColumnElement[bool]:
     """Return SQL for "the row has something to show and nobody works on it"."""
     behind = table.c.want_version > table.c.shown_version
     return (table.c.due <= AT) & behind & (table.c.lease_until <= AT)
+
+
+def is_lost(table: Table) -> ColumnElement[bool]:
+    """Return SQL for "a create was sent, and it is not known whether it happened"."""
+    return table.c.create_tried & table.c.github_id.is_(None)
 
 
 class Published(Part):
@@ -56,16 +63,26 @@ class Published(Part):
             **FREE,
         )
 
-    async def creating(self, lease: Lease, *, sent: bool = True) -> bool:
-        """Note that a create is about to be sent, or was not; return False if the lease is lost."""
-        change = self._update(lease).values(create_tried=sent)
+    async def creating(self, lease: Lease, now: datetime) -> bool:
+        """Note that a create is about to be sent; return False if the lease is lost.
+
+        If its answer does not come, GitHub's list is asked for it, once it can't lack it any more.
+        """
+        change = self._update(lease).values(create_tried=True, due=now + LISTED_AFTER)
         return (await self._db.write(lambda conn: conn.execute(change))).rowcount == 1
+
+    async def not_created(self, lease: Lease) -> None:
+        """Note that GitHub has refused a create, or never got it."""
+        change = self._update(lease).values(create_tried=False)
+        await self._db.write(lambda conn: conn.execute(change))
 
     async def failed(self, lease: Lease, reason: NotShown, *, version: int, now: datetime) -> None:
         """Note that a version could not be shown. A newer one is due at once."""
         table = self._table
         change = self._update(lease).values(
-            due=case((self._urgent > version, moment(now)), else_=moment(reason.due)),
+            due=case(
+                ((self._urgent > version) & ~is_lost(table), moment(now)), else_=moment(reason.due)
+            ),
             refusals=table.c.refusals + int(reason.refused),
             note=reason.note,
             **FREE,

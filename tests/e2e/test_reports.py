@@ -189,3 +189,20 @@ async def test_a_check_run_that_comes_late_does_not_hide_that_of_a_later_attempt
     assert world.check("unit", pull.head_sha).conclusion == "success"
     shown = [check.name for check in world.github.state.checks.values()]
     assert shown.count("Ascend / unit") == 1
+
+
+async def test_a_new_state_right_after_a_lost_answer_makes_no_second_check_run(
+    world: World,
+) -> None:
+    world.github.fault("lost", *POST, times=2)
+    pull = world.open_pull()
+    await world.settle()
+    world.github.actions.start(world.only_run())
+    await world.settle()
+    await world.restart()
+    await world.settle()
+    await world.pass_time(15)
+    assert shown(world, pull) == ["in_progress", "in_progress"]
+    await world.finish()
+    made = [one.external_id for one in world.github.state.checks.values() if one.external_id]
+    assert len(made) == len(set(made)) == 2

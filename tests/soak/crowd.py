@@ -44,6 +44,9 @@ class Crowd:
     def prepare(self) -> None:
         """Make the repository, its people and its runners."""
         policy = FILES[".github/ascend-ci.yml"].replace("slots: 2", f"slots: {SLOTS}")
+        policy = policy.replace(
+            "debounce_seconds: 0", "debounce_seconds: 0, commands_per_minute: 999"
+        )
         self.github.create_app()
         self.github.create_repo("octo/project", {**FILES, ".github/ascend-ci.yml": policy})
         self.github.people.protect("main")

@@ -127,15 +127,28 @@ async def test_what_is_shown_is_not_due(store: Store) -> None:
 
 async def test_a_try_to_create_is_remembered_when_its_answer_is_lost(store: Store) -> None:
     await put(store, run())
-    assert await store.checks.creating((await claim(store)).lease)
+    assert await store.checks.creating((await claim(store)).lease, NOW)
     assert (await claim(store, 30)).create_tried
+
+
+async def test_no_news_makes_the_look_for_a_lost_create_sooner_than_lists_show_it(
+    store: Store,
+) -> None:
+    made = run()
+    await put(store, made)
+    due = await claim(store)
+    assert await store.checks.creating(due.lease, NOW)
+    await fail(store, due, NotShown(after(10), "lost"))
+    await save(store, replace(made, state=State.RUNNING), 5)
+    assert await claims(store, 9) == ()
+    assert (await claim(store, 10)).create_tried
 
 
 async def test_a_lost_lease_writes_nothing(store: Store) -> None:
     await put(store, run())
     late = await claim(store)
     fresh = await claim(store, 30, "other")
-    assert not await store.checks.creating(late.lease)
+    assert not await store.checks.creating(late.lease, NOW)
     await show(store, late, 31)
     await fail(store, late, NotShown(None, "late", refused=True), at=31)
     await store.checks.replace(late.lease, NOW)

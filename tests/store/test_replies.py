@@ -77,7 +77,7 @@ async def test_a_reply_that_was_first_is_edited_once_its_check_run_is_there(stor
 async def test_a_reply_is_posted_once(store: Store) -> None:
     await say(store)
     due = await claim(store)
-    assert await store.replies.creating(due.lease)
+    assert await store.replies.creating(due.lease, NOW)
     await show(store, due)
     assert await claims(store, 99) == ()
 
@@ -86,10 +86,10 @@ async def test_a_reply_is_posted_once(store: Store) -> None:
 async def test_a_try_to_post_is_remembered_when_its_answer_is_lost(store: Store) -> None:
     await say(store)
     due = await claim(store)
-    assert await store.replies.creating(due.lease)
+    assert await store.replies.creating(due.lease, NOW)
     again = await claim(store, 30, "other")
     assert again.create_tried
-    assert not await store.replies.creating(due.lease)
+    assert not await store.replies.creating(due.lease, NOW)
 
 
 async def test_a_reply_said_anew_is_edited(store: Store) -> None:
