@@ -32,13 +32,13 @@ def main(folders: list[Path]) -> int:
         total += 1
         changed += raw != shown
     _write(f"lines of real logs changed: {changed} of {total}")
-    raw = "\n".join(lines(BYTES)).encode()
+    log = "\n".join(lines(BYTES)).encode()
     began = time.process_time()
     stream = RedactingStream(redactor)
-    for start in range(0, len(raw), CHUNK_BYTES):
-        stream.feed(raw[start : start + CHUNK_BYTES])
+    for start in range(0, len(log), CHUNK_BYTES):
+        stream.feed(log[start : start + CHUNK_BYTES])
     stream.end()
-    rate = len(raw) / (time.process_time() - began) / 1e6
+    rate = len(log) / (time.process_time() - began) / 1e6
     _write(f"a training's log: {rate:.0f} MB/s")
     fine = found >= FOUND * len(planted()) and changed <= CHANGED * total and rate >= MB_S
     return int(not fine)

@@ -131,9 +131,7 @@ async def test_a_try_to_create_is_remembered_when_its_answer_is_lost(store: Stor
     assert (await claim(store, 30)).create_tried
 
 
-async def test_no_news_makes_the_look_for_a_lost_create_sooner_than_lists_show_it(
-    store: Store,
-) -> None:
+async def test_no_news_makes_the_look_for_a_lost_create_sooner(store: Store) -> None:
     made = run()
     await put(store, made)
     due = await claim(store)
