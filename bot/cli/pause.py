@@ -59,7 +59,7 @@ def _times(until: str | None) -> tuple[datetime | None, datetime]:
     if at is None:
         raise click.UsageError(f"--until: {until!r} is not a time like {FORMS}")
     if at <= now:
-        msg = f"--until: {at:%Y-%m-%dT%H:%MZ} is past, it is {now:%Y-%m-%dT%H:%MZ} now"
+        msg = f"--until: {at:%Y-%m-%dT%H:%MZ} is in the past: it is {now:%Y-%m-%dT%H:%MZ} now"
         raise click.UsageError(msg)
     return at, now
 
@@ -75,16 +75,19 @@ def _pause(resource: str | None, pause: Pause, *, as_json: bool) -> None:
             known = await session.operator.resource(resource, session.policies)
             named = or_exit(known, WRONG_USE)
             if named not in await session.operator.known(session.policies):
-                click.echo(f"No policy or run that is known has {named}.", err=True)
+                click.echo(f"No known policy or run has {named}.", err=True)
         before = await session.operator.pause(named, pause.reason, pause.until)
         now_paused = replace(pause, resource=named)
         if as_json:
             print_json(pause_json(now_paused))
         else:
             line = pause_line(now_paused, session.now)
-            click.echo(f"{line}. What runs goes on; nothing new starts.")
+            click.echo(f"{line}. Running jobs go on; nothing new starts.")
         if before is not None:
-            click.echo(f"Before, {pause_line(before, session.now, was=True)}.", err=True)
+            click.echo(
+                f"Before that, {pause_line(before, session.now, was=True)}.",
+                err=True,
+            )
 
     operate(work, who=pause.by)
 
@@ -137,6 +140,6 @@ def resume(resource: str | None, by: str, *, everything: bool, as_json: bool) ->
             return
         click.echo(f"Runs start again: {pause_line(ended, session.now, was=True)}.")
         for pause in left:
-            click.echo(f"Still, {pause_line(pause, session.now)}.", err=True)
+            click.echo(f"Another pause remains: {pause_line(pause, session.now)}.", err=True)
 
     operate(work, who=by)

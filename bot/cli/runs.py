@@ -215,7 +215,7 @@ def cancel(runs: tuple[str, ...], reason: str, by: str, *, as_json: bool) -> Non
                 continue
             stopping.append({"id": answer.id, "suite": answer.suite})
             if not as_json:
-                click.echo(f"{answer.id} ({answer.suite}) is to stop.")
+                click.echo(f"{answer.id} ({answer.suite}) is asked to stop.")
         return refusals
 
     refusals = operate(work, who=by)

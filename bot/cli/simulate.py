@@ -68,9 +68,9 @@ def _minutes(path: str, suites: set[str]) -> Mapping[str, float]:
         try:
             data = json.load(file)
         except (ValueError, RecursionError) as error:
-            raise click.UsageError(f"{path}: is no JSON: {error}") from error
+            raise click.UsageError(f"{path} is not JSON: {error}") from error
     if not isinstance(data, dict) or not all(map(_is_time, data.values())):
-        raise click.UsageError(f'{path}: is not like {{"unit": 35}}, minutes above 0')
+        raise click.UsageError(f'{path} is not like {{"unit": 35}}, minutes above 0')
     for name in data:
         if name not in suites:
             raise click.UsageError(f"{path}: {unknown('suite', name, sorted(suites))}")

@@ -154,7 +154,7 @@ def _backend(options: _Options) -> Backend[Any]:
         return RayBackend(options.data_dir, api, workdir=workdir, limits=limits)
     folder = None if workdir is None else Path(workdir).absolute()
     if folder is not None and not folder.is_dir():
-        raise click.UsageError(f"--workdir {workdir} is no folder")
+        raise click.UsageError(f"--workdir {workdir} is not a folder")
     uids = _uids(options.job_uids)
     if os.geteuid() == 0 and not uids:
         _say(AS_ROOT)

@@ -60,12 +60,12 @@ class Operator:
             return No(f"{word!r} is too short: name a run by {MIN_ID} characters of its id or more")
         ids = await self._store.runs.ids_from(start, limit=_NAMED + 1)
         if not ids:
-            return No(f"there is no run {word} (any more)")
+            return No(f"there is no run {word}, or no longer")
         if len(ids) > 1 and start not in ids:
             more = " and more" if len(ids) > _NAMED else ""
             return No(f"{word} begins several ids: {', '.join(ids[:_NAMED])}{more}")
         story = await self._store.runs.story(RunId(start) if start in ids else ids[0])
-        return story or No(f"there is no run {word} (any more)")
+        return story or No(f"there is no run {word}, or no longer")
 
     async def cancel(self, word: str, reason: str) -> Run | No:
         """Request that a run stops, as a person's command does; return the run."""
@@ -85,7 +85,7 @@ class Operator:
         await self._store.commit(changes, now, done=None)
         after = await self._store.runs.story(run.id)
         if after is None or after.run.stop_request != stop_request:
-            return No(f"{run.id} ({run.suite}) ended meanwhile")
+            return No(f"{run.id} ({run.suite}) has ended in the meantime")
         return after.run
 
     async def retry(self, word: str) -> Retried | No:
@@ -98,7 +98,7 @@ class Operator:
             return story
         run = story.run
         if story.repo is None or not story.repo.active:
-            return No("the app is not installed in this repository (any more)")
+            return No("the app is not installed in this repository, or no longer")
         latest = await self._latest(run)
         if latest.state is not State.DONE:
             return No(f"attempt {latest.attempt} of {run.suite} is not done: {latest.id}")
@@ -175,7 +175,7 @@ class Operator:
             return found[0]
         if found:
             return No(f"{word} is a label and a pool: name {' or '.join(found)}")
-        names = ", ".join(known) or "none yet, till a repository's policy is read"
+        names = ", ".join(known) or "none until a repository's policy is read"
         return No(f"no label or pool {word!r} is known; known: {names}")
 
     async def known(self, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ def _not_to_cancel(run: Run) -> No | None:
     if run.state is State.DONE:
         return No(f"{named} is done: {run.outcome}")
     if run.state is State.FINISHING:
-        return No(f"{named} has its result; only its log is still read")
+        return No(f"{named} has its result already; only its log is still being read")
     if run.stop_request is not None:
-        return No(f"{named} is being stopped already: {run.stop_request.reason}")
+        return No(f"{named} is already being stopped: {run.stop_request.reason}")
     return None

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from functools import partial
 
+from bot.core.github.answers import in_words
 from bot.core.messages import Message
 from bot.core.messages.words import listing
 from bot.core.model.ids import RepoId
@@ -159,7 +160,7 @@ class ScheduleRunner(Service):
         if isinstance(at, Broken):
             return firings.refuse(firing, "the policy has errors")
         if entry is None:
-            return firings.refuse(firing, "the policy has no schedule of this name now")
+            return firings.refuse(firing, "the policy no longer has a schedule of this name")
         branch = entry.ref or repo.default_branch
         own = await self._policies.of(repo, branch)
         if not isinstance(own, PolicyAt):
@@ -179,7 +180,7 @@ class ScheduleRunner(Service):
         try:
             tip = await self._github.tip(repo, branch)
         except Permanent as error:
-            return firings.refuse(firing, f"GitHub refuses to name its head: {error}")
+            return firings.refuse(firing, f"GitHub did not name its head: {in_words(str(error))}")
         if tip is None:
             return firings.refuse(firing, f"there is no branch {branch}")
         commit = Commit(

@@ -178,15 +178,15 @@ def test_without_anybody_to_ask_it_stops(tmp_path: Path) -> None:
     result = init(tmp_path)
     assert (result.exit_code, tree(tmp_path)) == (1, {})
     assert "Aborted!" in result.stderr
-    assert "--yes creates what is missing" in result.stderr
+    assert "--yes creates missing files" in result.stderr
 
 
 def test_it_says_what_to_do_next_and_warns_of_a_folder_that_is_no_checkout(tmp_path: Path) -> None:
     result = init(tmp_path, "--yes")
-    assert "is no Git checkout" in result.stderr
+    assert "is not a Git checkout" in result.stderr
     assert "ascend-ci check-policy" in result.stderr
     (tmp_path / ".git").mkdir()
-    assert "is no Git checkout" not in init(tmp_path, "--yes").stderr
+    assert "is not a Git checkout" not in init(tmp_path, "--yes").stderr
 
 
 def test_json_alone_goes_to_standard_output(tmp_path: Path, paths: list[str]) -> None:

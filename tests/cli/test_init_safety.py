@@ -60,11 +60,11 @@ def test_what_is_no_file_or_no_folder_is_refused_and_the_rest_goes_on(tmp_path: 
     (tmp_path / POLICY).mkdir(parents=True)
     os.mkfifo(tmp_path / ".github/scripts")
     reasons = refused(tmp_path)
-    assert reasons[POLICY] == f"{POLICY} is no file"
+    assert reasons[POLICY] == f"{POLICY} is not a file"
     assert set(reasons.values()) == {
-        f"{POLICY} is no file",
-        ".github/scripts is no folder",
-        "tests is no folder",
+        f"{POLICY} is not a file",
+        ".github/scripts is not a folder",
+        "tests is not a folder",
     }
     assert (tmp_path / MULTINODE).is_file()
 
@@ -73,7 +73,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / ".github/workflows").mkdir(parents=True)
     os.mkfifo(tmp_path / MULTINODE)
     os.mkfifo(tmp_path / ".github/workflows/x.yml")
-    assert refused(tmp_path, "--from-workflows") == {MULTINODE: f"{MULTINODE} is no file"}
+    assert refused(tmp_path, "--from-workflows") == {MULTINODE: f"{MULTINODE} is not a file"}
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_a_folder_of_workflows_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / FOLDER).write_text("")
     result = CliRunner().invoke(command, ["--yes", "--from-workflows", "--json", str(tmp_path)])
     assert answer(result)["missed"] == [
-        {"file": FOLDER, "line": 1, "reason": f"{FOLDER} is no folder"}
+        {"file": FOLDER, "line": 1, "reason": f"{FOLDER} is not a folder"}
     ]
 
 

@@ -162,8 +162,8 @@ def test_each_run_that_can_be_cancelled_is_and_the_others_are_told(desk: Desk) -
     result = desk.run("cancel", LIVE, OVER, OTHER, "--reason", "node is down", "--by", "lee\x1b[2K")
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
-        f"{LIVE} (unit) is to stop.",
-        f"{OTHER} (else) is to stop.",
+        f"{LIVE} (unit) is asked to stop.",
+        f"{OTHER} (else) is asked to stop.",
     ]
     assert f"{OVER} (multi) is done: failure" in result.stderr
     stop_request = desk.json("show", LIVE)["wish"]
@@ -194,7 +194,7 @@ def test_a_pause_is_listed_and_resumed(desk: Desk) -> None:
     result = desk.run("pause", "npu-8", "--reason", "upgrade", "--until", "2099-01-01")
     assert result.exit_code == 0, result.stderr
     said = "label:npu-8 is paused by kim (command line) until 2099-01-01 00:00 UTC: upgrade"
-    assert result.stdout == f"{said}. What runs goes on; nothing new starts.\n"
+    assert result.stdout == f"{said}. Running jobs go on; nothing new starts.\n"
     assert desk.run("pause", "pool:shared", "--reason", "x").exit_code == 0
     [one, two] = desk.json("pause", "--list")["pauses"]
     assert (one["resource"], one["by"], one["reason"]) == (
@@ -232,7 +232,7 @@ def test_what_was_done_is_told_as_json_alone(desk: Desk) -> None:
     assert result.exit_code == 1
     assert json.loads(result.stdout) == {
         "cancelled": [{"id": LIVE, "suite": "unit"}],
-        "refused": ["there is no run 09XX (any more)"],
+        "refused": ["there is no run 09XX, or no longer"],
     }
     text = desk.run("show", made["id"]).stdout.splitlines()
     assert sum(line.split("  ")[0] == "commit" for line in text) == 1
@@ -242,7 +242,7 @@ def test_a_second_pause_says_which_one_it_replaces(desk: Desk) -> None:
     desk.run("pause", "--all", "--reason", "one")
     result = desk.run("pause", "--all", "--reason", "two", "--by", "lee")
     assert result.stdout.startswith("everything is paused by lee (command line): two.")
-    assert result.stderr == "Before, everything was paused by kim (command line): one.\n"
+    assert result.stderr == "Before that, everything was paused by kim (command line): one.\n"
     assert desk.run("resume", "--all").exit_code == 0
 
 
@@ -260,7 +260,7 @@ def test_a_second_pause_says_which_one_it_replaces(desk: Desk) -> None:
         (("pause", "npu-8", "--all", "--reason", "x"), "name one label or pool"),
         (("pause", "npu-8"), "--reason is needed: people who wait read why"),
         (("pause", "npu-8", "--reason", "x", "--until", "soon"), "'soon' is not a time"),
-        (("pause", "npu-8", "--reason", "x", "--until", "2020-01-01T10:00Z"), "is past"),
+        (("pause", "npu-8", "--reason", "x", "--until", "2020-01-01T10:00Z"), "is in the past"),
         (("pause", "npu-9", "--reason", "x"), "label:npu-8"),
         (("pause", "cluster", "--reason", "x"), "name label:cluster or pool:cluster"),
         (("resume",), "name one label or pool"),
@@ -280,7 +280,7 @@ def test_labels_and_pools_of_late_runs_are_known_by_their_bare_name(desk: Desk) 
     assert desk.run("pause", LABEL.name, "--reason", "x").stdout.startswith(f"label:{LABEL.name}")
     result = desk.run("pause", "label:new", "--reason", "x")
     assert result.exit_code == 0
-    assert "No policy or run that is known has label:new." in result.stderr
+    assert "No known policy or run has label:new." in result.stderr
 
 
 def test_the_servers_own_policy_is_known_as_well(desk: Desk, tmp_path: Path) -> None:

@@ -120,8 +120,8 @@ def test_minutes_may_name_suites_of_either_policy(files: dict[str, str]) -> None
 @pytest.mark.parametrize(
     ("minutes", "message"),
     [
-        ("{", "is no JSON"),
-        ("[" * 100_000, "is no JSON"),
+        ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
         ("[1]", "minutes above 0"),
         ('{"unit": 0}', "minutes above 0"),
         ('{"unit": true}', "minutes above 0"),

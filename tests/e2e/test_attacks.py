@@ -92,7 +92,7 @@ async def on_an_old_gate(world: World, pull: Pull) -> None:
     world.github.people.press(gate.id, "approve", "writer")
     await world.pass_time(10)
     answer = world.gate(old)
-    now = f"is not the head of #{pull.number} any more, that is `{pull.head_sha[:7]}` now."
+    now = f"is no longer the head of #{pull.number}: that is `{pull.head_sha[:7]}` now."
     assert now in (answer.summary or "")
     assert paste("approve", pull.head_sha) in (answer.summary or "")
     assert (answer.id != gate.id, answer.conclusion) == (True, "action_required")
@@ -197,7 +197,7 @@ async def test_a_named_commit_is_one_that_was_a_head_of_this_pull_request(world:
     for sha in (foreign.head_sha, main[:12], "ab" * 20):
         lines = "\n".join(f"/ascend-e2e {verb} --sha {sha}" for verb in verbs)
         reply = await say(world, pull, "maintainer", lines)
-        assert reply.count("is no commit of this pull request that was its head") == len(verbs), sha
+        assert reply.count("is not known as a head of this pull request") == len(verbs), sha
         for verb in verbs:
             assert paste(verb, pull.head_sha) in reply
     short = await say(world, pull, "maintainer", f"/ascend-e2e unit --sha {pull.head_sha[:11]}")

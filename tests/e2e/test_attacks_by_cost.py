@@ -164,7 +164,7 @@ async def test_a_long_list_of_files_that_a_stranger_has_read_without_end_leaves_
     assert pages() - read <= 5
     gate = world.gate(theirs.head_sha)
     assert gate.conclusion == "action_required"
-    assert "had long lists of files read too often" in str(gate.summary)
+    assert "long lists of files were read too often" in str(gate.summary)
     good = world.open_pull("writer")
     await world.settle()
     assert started(world) == [good.head_sha]

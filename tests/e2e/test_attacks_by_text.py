@@ -221,7 +221,7 @@ async def test_a_storm_of_comments_is_told_once_and_dropped(world: World) -> Non
     pull = world.open_pull(path="docs/a.md")
     await stands(world)
     await storm(world, pull, 12)
-    told = [text for text in world.github.comments(pull) if "10 commands in a minute" in text]
+    told = [text for text in world.github.comments(pull) if "10 commands a minute" in text]
     assert len(world.github.comments(pull)) == 12 + 11
     assert len(told) == 1
     world.github.calls.clear()
@@ -257,4 +257,4 @@ async def test_what_people_write_beside_commands_is_stored_nowhere(world: World)
     await world.pass_time(10)
     assert await stored(world) == []
     [_, _, reply] = world.github.comments(pull)
-    assert "What can be typed" in reply or "/ascend-e2e approve" in reply
+    assert "The commands are" in reply or "/ascend-e2e approve" in reply

@@ -121,7 +121,7 @@ async def test_hostile_names_are_shown_and_do_nothing(world: World) -> None:
     assert "everyone" in await say(world, held, LOGIN, "/ascend-e2e status")
     world.github.people.rerun_check(world.gate(held.head_sha).id, LOGIN)
     await stands(world)
-    assert "Press **Approve & run** on the gate" in (world.gate(held.head_sha).summary or "")
+    assert "press **Approve & run** on the gate" in (world.gate(held.head_sha).summary or "")
     await say(world, mine, LOGIN, "/ascend-e2e cancel")
     for run in world.github.runs():
         world.github.actions.finish(run, "cancelled")
@@ -141,6 +141,6 @@ async def test_errors_of_a_hostile_policy_do_nothing(world: World) -> None:
     await stands(world)
     assert "5 policy errors" in (world.gate(pull.head_sha).title or "")
     assert "everyone" in (world.gate(pull.head_sha).summary or "")
-    assert "policy has errors" in await say(world, pull, "maintainer", "/ascend-e2e unit")
+    assert "on `main` has 5 errors" in await say(world, pull, "maintainer", "/ascend-e2e unit")
     assert assert_all_inert(world) == 2
     assert world.github.runs() == []

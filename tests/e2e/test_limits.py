@@ -21,23 +21,23 @@ async def with_policy(world: World, text: str) -> None:
 
 
 REFUSED = {
-    "script=evil.sh": "`script` of `nightly-grpo` may not be set to `evil.sh`",
+    "script=evil.sh": "`script` may not be set to `evil.sh`",
     "script=tests/special_npu/../../x.sh": "may not be set",
-    "image=mine": "`image` of `nightly-grpo` may not be set to `mine`",
+    "image=mine": "`image` may not be set to `mine`",
 }
 
 
 async def test_what_is_settable_is_sent_and_nothing_else_may_be_set(world: World) -> None:
     pull = world.open_pull(path="docs/a.txt")
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set script=a.sh")
-    assert f"Nothing of `{NIGHTLY}` may be set" in reply
+    assert f"No input of `{NIGHTLY}` may be set" in reply
     two_labels = f"runners: [{A3}, {LABEL}]"
     await with_policy(world, SETTABLE.replace(f"runners: [{A3}]", two_labels))
     lines = "\n".join(f"/ascend-e2e {NIGHTLY} --set {option}" for option in REFUSED)
     reply = await say(world, pull, "writer", lines)
     for said in REFUSED.values():
         assert said in reply
-    assert reply.count("Settable: `script` (`tests/special_npu/**.sh`)") == len(REFUSED)
+    assert reply.count("Allowed: `script` (`tests/special_npu/**.sh`)") == len(REFUSED)
     assert world.github.runs() == []
     script = "tests/special_npu/new.sh"
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set script={script}")
@@ -64,14 +64,14 @@ async def an_open_attempt_with_other_inputs_or_elsewhere_is_not_joined(
     before = len(world.github.runs())
     script = "tests/special_npu/new.sh"
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set script={script}")
-    assert "An attempt of `nightly-grpo` is open" in reply
+    assert "`nightly-grpo` is already queued or running" in reply
     assert f"`/ascend-e2e cancel {NIGHTLY}`" in reply
     assert len(world.github.runs()) == before
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --runner {LABEL}")
-    assert f"An attempt of `nightly-grpo` is open on this commit, not for `{LABEL}` alone" in reply
+    assert f"and not for `{LABEL}` alone" in reply
     assert f"`/ascend-e2e cancel {NIGHTLY}`" in reply
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --runner {A3}")
-    assert "is open on this commit" not in reply  # it runs there
+    assert "already queued or running" not in reply  # it runs there
 
 
 async def test_a_run_with_inputs_of_its_own_does_not_turn_the_gate_green(world: World) -> None:
@@ -114,7 +114,9 @@ async def test_hours_beyond_the_day_wait_are_refused_and_can_be_forced(world: Wo
     check = world.check("unit", pull.head_sha)
     assert check.status == "queued"
     assert check.title is not None
-    assert check.title.startswith("Queued: 8 of 4 NPU-hours of 24 h are used, until about ")
+    assert check.title.startswith(
+        "Queued: 8 of 4 NPU-hours of the last 24 h are used, until about "
+    )
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY}")
     assert "8 of 4 NPU-hours of the last 24 h are used" in reply
     assert "There is room again at" in reply
@@ -147,7 +149,7 @@ async def who_waits_goes_by_the_policy_of_now_and_the_hours_of_the_day(world: Wo
     await with_policy(world, LIMITED.replace("npu_hours_per_day: 4", "npu_hours_per_day: 0.5"))
     await world.pass_time(60)
     await world.pass_time(60)
-    said = "Queued: 8 of 0.5 NPU-hours of 24 h are used"
+    said = "Queued: 8 of 0.5 NPU-hours of the last 24 h are used"
     assert str(world.check("unit", pull.head_sha).title).startswith(said)
     assert len(world.github.runs()) == before
     await with_policy(world, LIMITED.replace("npu_hours_per_day: 4", "npu_hours_per_day: 4000"))

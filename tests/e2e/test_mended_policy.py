@@ -86,7 +86,7 @@ async def test_a_policy_that_was_there_is_asked_for_again_before_it_counts_as_go
         await world.pass_time(10)
         assert gates(world, pull, green) == ["in_progress", "in_progress"]
         said = str(world.gate(green.head_sha).summary)
-        assert "`main` has no `.github/ascend-ci.yml` any more" in said
+        assert "`main` no longer has `.github/ascend-ci.yml`" in said
         assert ("rename `.github/ascend-ci.yaml`" in said) == bool(twin)
         world.github.faults.clear()
         world.github.people.push_branch("maintainer", {"d": twin or "3"})

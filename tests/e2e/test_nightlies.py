@@ -113,7 +113,7 @@ async def test_the_next_night_measures_the_same_commit_anew_and_joins_what_is_op
     assert "joined an open attempt: nightly-grpo" in firing.note
     assert world.check("nightly-grpo", sha).id == first.id
     summary = world.check("unit", sha).summary or ""
-    assert "measures anew: attempt 1 passed on this very commit" in summary
+    assert "measures anew: attempt 1 passed on this commit" in summary
     assert "ttempt 2 of" in summary
 
 
@@ -130,7 +130,7 @@ async def test_a_night_that_still_waits_gives_way_to_the_next_one_at_a_newer_hea
     await world.pass_time(10)
     left = world.check("nightly-grpo", old)
     assert left.conclusion == "cancelled"
-    assert left.title == f"Superseded: the next night of a2 runs at {new[:7]}"
+    assert left.title == f"Superseded: the schedule a2 has started its next run, at {new[:7]}"
     assert world.check("nightly-grpo", new).status == "queued"
     assert world.check("unit", old).conclusion == "success"
     assert [run.inputs["sha"] for run in world.github.runs()] == [holder.head_sha, old, new]

@@ -81,7 +81,7 @@ async def test_an_operator_cancels_and_retries_like_a_person(world: World) -> No
     assert not isinstance(await operator.cancel(first.id[:-1], "node is down"), No)
     again = await operator.cancel(first.id, "once more")
     assert isinstance(again, No)
-    assert "is being stopped already: cancelled by kim: node is down" in again.why
+    assert "is already being stopped: cancelled by kim: node is down" in again.why
     await world.settle()
     await world.pass_time(10)
     await world.finish("cancelled")

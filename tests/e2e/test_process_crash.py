@@ -162,7 +162,7 @@ async def given_a_command(site: Site) -> None:
     words = ("cancel", run_id[:12], "--reason", "not now")
     command = await site.home.start("command", *words, env={**ours, "USER": "kim"})
     assert await command.process.wait() == 0, command.log.read_text()
-    assert command.log.read_text() == f"{run_id} (unit) is to stop.\n"
+    assert command.log.read_text() == f"{run_id} (unit) is asked to stop.\n"
     await site.until(lambda: site.has(SUITE, sha, "completed"))
     check = site.github.check(SUITE, sha)
     assert check is not None

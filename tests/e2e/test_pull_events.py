@@ -140,7 +140,7 @@ async def test_a_new_base_selects_anew_and_approvals_stay(world: World) -> None:
     assert first.cancelled
     assert len(world.github.runs()) == 2
     await end(world, first, "cancelled")
-    assert "does not select this suite" in (world.check("unit", pull.head_sha).title or "")
+    assert "no longer selects this suite" in (world.check("unit", pull.head_sha).title or "")
     assert world.gate(pull.head_sha).status == "in_progress"
     await world.finish("success")
     assert world.check("older", pull.head_sha).conclusion == "success"

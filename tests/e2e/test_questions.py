@@ -22,8 +22,10 @@ async def test_what_names_no_suite_or_no_command_is_told_and_nothing_starts(worl
     assert "No suite `unti`. Did you mean `unit`?" in answer
     assert "| `own` | yes | `docs/a.md` matches `docs/**` | by GitHub | re-run: triage" in answer
     assert "`multinode`" not in answer
-    assert "No command `bogus`." in await say(world, pull, "reader", "/ascend-e2e help bogus")
-    assert "started by GitHub itself" in await say(world, pull, "writer", "/ascend-e2e own")
+    assert "There is no command `bogus`." in await say(
+        world, pull, "reader", "/ascend-e2e help bogus"
+    )
+    assert "GitHub starts `own` itself" in await say(world, pull, "writer", "/ascend-e2e own")
     answer = await say(world, pull, "writer", "/ascend-e2e")
     assert "select no standard suite that a command starts" in answer
     assert world.github.runs() == []

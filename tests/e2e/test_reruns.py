@@ -98,7 +98,7 @@ async def the_same_click_twice_counts_once_and_another_persons_counts(world: Wor
     world.github.people.rerun_check(world.check("unit", pull.head_sha).id, "writer")
     await world.pass_time(5)
     assert len(world.github.runs()) == before + 1
-    assert "counts once" in (world.check("unit", pull.head_sha).summary or "")
+    assert "pressed less than 60 s ago" in (world.check("unit", pull.head_sha).summary or "")
     click = last_sent(world, "check_run", "writer")
     for guid in (click.guid, "another"):  # GitHub doubles deliveries; a redelivery keeps its GUID
         replay(world, click, guid)
@@ -194,9 +194,9 @@ async def a_click_on_a_former_head_is_answered_by_a_comment_that_runs_it(world: 
         assert [run.inputs["sha"] for run in world.github.runs()[before:]] == [old]
         await world.finish("failure", "ValueError: x")
     reply = await say(world, pull, "writer", f"/ascend-e2e --sha {old[:12]}")
-    assert f"`{old[:7]}` are not known any more" in reply
+    assert f"`{old[:7]}` are no longer known" in reply
     people.close(pull)
     people.rerun_check(world.check("unit", old).id, "writer")
     await world.pass_time(10)
     said = world.check("unit", old).summary or ""
-    assert f"`{old[:7]}` is not the head of an open pull request. Nothing was started." in said
+    assert f"`{old[:7]}` was the head of #" in said

@@ -96,7 +96,9 @@ async def test_a_lost_close_is_seen_by_looking_and_so_is_a_pull_request_that_is_
     await world.settle()
     await nets(world)
     assert [run.cancelled for run in world.github.runs()] == [True, True]
-    assert "the pull request is gone" in str(world.check("unit", gone.head_sha).title)
+    assert "GitHub no longer shows the pull request" in str(
+        world.check("unit", gone.head_sha).title
+    )
 
 
 async def test_github_down_for_an_hour_parks_nothing_and_all_is_done_afterwards(

@@ -59,7 +59,7 @@ def command(
     """
     checkout = Checkout(directory.resolve())
     if not (directory / ".git").exists():
-        click.echo(f"{directory} is no Git checkout: is it the right folder?", err=True)
+        click.echo(f"{directory} is not a Git checkout. Is it the right folder?", err=True)
     files = wanted()
     carried = policy_from_workflows(checkout) if from_workflows else None
     if carried is not None:
@@ -92,7 +92,7 @@ def _ask(change: FileChange) -> bool:
         return click.confirm(f"{verb} {change.path}?", default=change.before is None, err=True)
     except click.Abort:
         click.echo(
-            "\nNobody answered: --yes creates what is missing, --force replaces, too.", err=True
+            "\nNobody answered: --yes creates missing files, --force also replaces files.", err=True
         )
         raise
 

@@ -32,7 +32,7 @@ class Checkout:
         mode = _mode(place)
         if mode is None:
             return None
-        _check(path, mode, stat.S_ISREG, "is no file")
+        _check(path, mode, stat.S_ISREG, "is not a file")
         try:
             with place.open("rb") as file:
                 return file.read(MAX_READ_BYTES + 1)
@@ -70,7 +70,7 @@ class Checkout:
             here /= folder
             mode = _mode(here)
             if mode is not None:
-                _check(str(here.relative_to(self._root)), mode, stat.S_ISDIR, "is no folder")
+                _check(str(here.relative_to(self._root)), mode, stat.S_ISDIR, "is not a folder")
         return here / name
 
 

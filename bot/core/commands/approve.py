@@ -35,6 +35,8 @@ class ApproveCommand(Command):
             return
         builder.approval = approval(context.event.repo.id, requester, "command", context.now)
         builder.said.append(messages("approved", sha=code(short(requester.sha))))
+        if context.pull.draft and not context.policy.drafts:
+            builder.said.append(messages("approved_draft"))
 
 
 def _not_the_head(sha: Sha, context: CommandContext) -> Refusal:

@@ -13,6 +13,7 @@ from bot.core.messages import Message
 from bot.core.messages.words import listing
 from bot.core.model.ids import short
 from bot.core.model.runs import Claimant, Run, StopReason, StopRequest
+from bot.core.planning.offers import line
 from bot.core.planning.permissions import Refusal, level_for, may_cancel, named
 from bot.core.planning.plan import DropClaimant, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
@@ -36,9 +37,19 @@ class CancelCommand(Command):
             builder.refuse(_moved(context, self.line))
             targets = [item for item in targets if item.run.sha != context.pull.head_sha]
         elif not targets:
-            builder.said.append(context.nothing("nothing_to_cancel", names))
+            builder.said.append(_nothing(names, context))
         for item in targets:
             _cancel(item, context, builder)
+
+
+def _nothing(names: list[str], context: CommandContext) -> str:
+    """Say that nothing of the pull request, or none of these suites, can be stopped."""
+    if missing := context.approval_missing(names):
+        return missing
+    if not names:
+        return context.messages("nothing_to_cancel")
+    suites, status = ", ".join(map(code, names)), code(line("status"))
+    return context.messages("not_to_cancel", suites=suites, command=status)
 
 
 def _cancel(item: RunClaimants, context: CommandContext, builder: PlanBuilder) -> None:
@@ -68,13 +79,27 @@ def _cancel(item: RunClaimants, context: CommandContext, builder: PlanBuilder) -
 
 def _goes_on(run: Run, others: list[Claimant], context: CommandContext) -> str:
     """Say for whom a run goes on."""
-    whom = [f"#{one.number}" if one.number else code(one.source) for one in others]
+    whom = list(dict.fromkeys(_claimant(one, context) for one in others))
     return context.messages("cancel_shared", suite=code(run.suite), others=listing(whom))
 
 
 def _moved(context: CommandContext, line: str) -> Refusal:
     old, new = (code(short(head.sha)) for head in context.heads[-2:])
     return Refusal(context.messages("refuse_cancel_moved", old=old, new=new, command=code(line)))
+
+
+def _claimant(one: Claimant, context: CommandContext) -> str:
+    """Return a claimant in words."""
+    kind, _, rest = one.source.partition(":")
+    if one.number:
+        return f"#{one.number}"
+    if kind == "pin":
+        return context.messages("for_operator")
+    if kind == "push":
+        return context.messages("for_push", name=code(rest))
+    if kind == "nightly":
+        return context.messages("for_nightly", name=code(rest.partition("@")[0]))
+    return context.messages("for_group")
 
 
 def _may_not(run: Run, context: CommandContext) -> Refusal:
@@ -86,6 +111,7 @@ def _may_not(run: Run, context: CommandContext) -> Refusal:
         suite=code(run.suite),
         needed=say(f"level_{needed}"),
         level=say(f"level_{context.person.level}"),
+        command=code(line("cancel", run.suite)),
     )
     return Refusal(text)
 

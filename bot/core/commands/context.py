@@ -9,6 +9,7 @@ from bot.core.github.markdown import code, prose
 from bot.core.messages import Messages
 from bot.core.model.ids import Sha, short
 from bot.core.model.pulls import Head, Pull
+from bot.core.planning.offers import line
 from bot.core.planning.permissions import Refusal, commit_for, first_head_seen, head_seen
 from bot.core.planning.plan import AuditEntry, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
@@ -90,13 +91,25 @@ class CommandContext:
             builder.said.append(self.messages("reply_for", command=code(line), sha=sha))
         self.starts.start(request, names, builder, self.now)
 
-    def nothing(self, key: str, names: Sequence[str] = ()) -> str:
-        """Say that there is nothing, or that only an approval is missing."""
-        waits, sha = set(suites_awaiting_approval(self.evaluation)), code(short(self.pull.head_sha))
-        if waits.intersection(names) if names else waits:
-            why = prose(self.messages.render(self.evaluation.trust.why))
-            return self.messages("nothing_yet", sha=sha, why=why)
-        return self.messages(key, sha=sha)
+    def approval_missing(self, names: Sequence[str] = ()) -> str:
+        """Say that suites only wait for an approval; "" if they do not, or none would start."""
+        waits = set(suites_awaiting_approval(self.evaluation))
+        if not (waits.intersection(names) if names else waits):
+            return ""
+        return self.messages(
+            "nothing_yet",
+            sha=code(short(self.pull.head_sha)),
+            why=prose(self.messages.render(self.evaluation.trust.why)),
+            needed=self.messages(f"level_{self.policy.trust.approve}"),
+            command=code(line("approve", sha=self.pull.head_sha)),
+        )
+
+    def nothing_runs(self) -> str:
+        """Say that nothing has run on the head, and how suites start."""
+        sha = code(short(self.pull.head_sha))
+        return self.approval_missing() or self.messages(
+            "nothing_runs", sha=sha, command=code(line("explain"))
+        )
 
     def audit(self, what: str, rule: str, *, allowed: bool, sha: Sha | None = None) -> AuditEntry:
         """Return the audit's entry of something that the comment's author asked for."""

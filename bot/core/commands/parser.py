@@ -58,7 +58,9 @@ def _read(messages: Messages, words: list[str]) -> Command:
         return verb.command(_LineReader(messages, verb, words).read(text))
     except MistakeError as mistake:
         said = messages(mistake.key, **mistake.fields)
-        return Mistake(TypedLine(text), f"{said} {messages('nothing_started')}")
+        shown = mistake.fields.keys() & {"usage", "near"}  # how it is typed rightly
+        rest = "" if shown else f" {messages('see_help', command=code(line('help')))}"
+        return Mistake(TypedLine(text), f"{said} {messages('nothing_started')}{rest}")
 
 
 def _split_verb(words: list[str]) -> tuple[Verb, list[str]]:
@@ -107,7 +109,8 @@ class _LineReader:
         if option.value and not equals:
             value = next(self._rest, "")
         if bool(option.value) is not bool(value):
-            raise MistakeError(key="mistake_value", option=code(name), usage=code(self._verb.usage))
+            key = "mistake_value_missing" if option.value else "mistake_value_extra"
+            raise MistakeError(key=key, option=code(name), usage=code(self._verb.usage))
         value = option.check(value)
         identity = option.identity(value)
         if identity in self._given:

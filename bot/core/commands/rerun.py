@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 from bot.core.commands.context import CommandContext, refused
 from bot.core.commands.verb import SHA, Command, Verb
-from bot.core.github.markdown import code
-from bot.core.model.ids import short
-from bot.core.planning.permissions import named, not_green
+from bot.core.planning.permissions import named, not_green, nothing_to_rerun
 from bot.core.planning.plan_builder import PlanBuilder
+from bot.core.planning.starts import StartRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +27,16 @@ class RerunCommand(Command):
         if not self.words:
             names = not_green(request.runs, request.evaluation.at)
         if not names:
-            sha = code(short(request.requester.sha))
-            builder.said.append(context.messages("nothing_to_rerun", sha=sha))
+            builder.said.append(_nothing(context, request))
         context.start(replace(request, failed_only=True), self.line, names, builder)
+
+
+def _nothing(context: CommandContext, request: StartRequest) -> str:
+    """Say why nothing runs again; where nothing has run, how suites start."""
+    sha = request.requester.sha
+    if not request.runs and sha == context.pull.head_sha:
+        return context.nothing_runs()
+    return nothing_to_rerun(context.messages, request.runs, sha)
 
 
 RERUN = Verb("rerun", RerunCommand, words="[SUITE…]", options=(SHA,))

@@ -17,7 +17,7 @@ class StatusCommand(Command):
         found = latest(context.head.runs)
         builder.run_ids += [run.id for run in found.values()]
         if not found:
-            builder.said.append(context.nothing("nothing_runs"))
+            builder.said.append(context.nothing_runs())
 
 
 STATUS = Verb("status", StatusCommand)

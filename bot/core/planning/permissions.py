@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 
-from bot.core.github.markdown import code
+from bot.core.github.markdown import code, prose
 from bot.core.messages import NOTHING, Message, Messages
 from bot.core.messages.words import duration
 from bot.core.model.command import SHA_CHARS
@@ -24,7 +24,7 @@ from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Mode, Policy, Start, Suite, Tier, Trigger, Trust
-from bot.core.policy.selection import suites_named
+from bot.core.policy.selection import POLICY_PATH, suites_named
 
 # A push so shortly before a comment may not have been seen by its author.
 UNSEEN = timedelta(seconds=60)
@@ -38,6 +38,23 @@ class Refusal:
     text: str
 
 
+def broken_policy(messages: Messages, errors: tuple[Message, ...], ref: str) -> str:
+    """Say that nothing starts by a policy with errors: how many, and the first with its line.
+
+    Without errors there is no policy.
+    """
+    path, branch = code(POLICY_PATH), code(ref)
+    if not errors:
+        return messages("refuse_no_policy", path=path, ref=branch)
+    return messages(
+        "refuse_policy",
+        path=path,
+        ref=branch,
+        errors=messages("count_error", n=len(errors)),
+        error=prose(messages.render(errors[0])),
+    )
+
+
 def level_for(rule: Trust, suite: Suite) -> Level:
     """Return the level that starting this suite needs."""
     return rule.heavy if suite.tier is Tier.HEAVY else rule.standard
@@ -48,7 +65,7 @@ def guess(messages: Messages, word: str, known: Iterable[str]) -> str:
     near = get_close_matches(word, list(known), n=1)
     if near:
         return messages("guess", guess=code(near[0]))
-    return messages("guess_none", command=code(line("explain")))
+    return messages("guess_none", command=code(line("explain")), help=code(line("help")))
 
 
 def by_command(suite: Suite) -> bool:
@@ -90,7 +107,8 @@ def _not_by_command(messages: Messages, word: str, suites: list[Suite]) -> Refus
     if all(suite.start is Start.NATIVE for suite in suites):
         again = code(line("rerun", word))
         return Refusal(messages("refuse_native", suite=code(word), command=again))
-    return Refusal(messages("refuse_no_command", suite=code(word)))
+    explain = code(line("explain"))
+    return Refusal(messages("refuse_no_command", suite=code(word), command=explain))
 
 
 def commit_for(
@@ -274,6 +292,18 @@ def not_green(runs: tuple[RunClaimants, ...], at: PolicyAt) -> list[str]:
     ]
     red = {run.suite for run in ended if run.outcome is not Outcome.SUCCESS}
     return [name for name in latest(runs) if name in red]
+
+
+def nothing_to_rerun(messages: Messages, runs: tuple[RunClaimants, ...], sha: Sha) -> str:
+    """Say why no suite of a commit can be run again: none has run, not yet ended, all passed."""
+    named = code(short(sha))
+    found = latest(runs)
+    if not found:
+        return messages("nothing_ran", sha=named)
+    going = [code(name) for name, run in found.items() if run.state is not State.DONE]
+    if going:
+        return messages("nothing_ended", sha=named, suites=", ".join(going))
+    return messages("nothing_to_rerun", sha=named)
 
 
 def counting(runs: tuple[RunClaimants, ...], at: PolicyAt) -> list[RunClaimants]:

@@ -141,17 +141,21 @@ class Starter:
             if level.at_least(Level.MAINTAIN):
                 return None
             values = {"suite": code(name), "level": self._messages(f"level_{level}")}
-            return Refusal(self._messages("refuse_force", **values))
+            again = code(_again(request, name, "--force"))
+            return Refusal(self._messages("refuse_force", command=again, **values))
         if request.spent.total < limit:
             return None
-        until = request.spent.below(limit, now)
         again = _again(request, name, "--force")
+        todo = self._messages("refuse_hours_force", command=code(again)) if again else ""
+        if limit <= 0:
+            return Refusal(self._messages("refuse_no_hours", suite=code(name), todo=todo))
+        until = request.spent.below(limit, now)
         values = {
             "suite": code(name),
             "spent": used(request.spent.total),
             "limit": number(limit),
             "when": self._messages("refuse_hours_when", at=clock(until, now)) if until else "",
-            "todo": self._messages("refuse_hours_force", command=code(again)) if again else "",
+            "todo": todo,
         }
         return Refusal(self._messages("refuse_hours", **values))
 

@@ -13,10 +13,12 @@ from bot.core.policy.changes import Before, Change, Comparison, Effect
 from bot.core.policy.loading import PolicyError
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter, sentences
+from bot.core.report.gate_title import TITLE_CHARS
 from bot.core.report.sections import Rows, Section, compose
 
 ITEMS_SHOWN = 8  # of what a list gained or lost, in one line
 VALUE_CHARS = 200  # of a value: one line must not push the others out of the summary
+_CHECK = f"ascend-ci check-policy {POLICY_PATH}"
 _SIMULATE = "ascend-ci simulate --policy NEW --against OLD --commits FILE"
 
 
@@ -34,7 +36,7 @@ def render_policy_check(
         external_id=ctx.external_id,
         status="completed",
         conclusion=_conclusion(comparison),
-        title=writer.fit_title(_title(writer, comparison)),
+        title=title(_title(writer, comparison), TITLE_CHARS),
         summary=compose(_sections(writer, comparison), TEXT_BYTES),
         completed_at=now,
         annotations=tuple(_annotations(writer, comparison)),
@@ -65,7 +67,8 @@ def _conclusion(comparison: Comparison) -> str:
 
 def _title(writer: MarkdownWriter, comparison: Comparison) -> str:
     if comparison.errors:
-        return writer.text("policy_errors", errors=writer.count("error", len(comparison.errors)))
+        first = writer.words(str(comparison.errors[0]))
+        return writer.text("gate_policy", n=len(comparison.errors), error=first)
     if comparison.deleted:
         return writer.text("policy_deleted")
     if comparison.before is Before.BROKEN:
@@ -86,6 +89,7 @@ def _sections(writer: MarkdownWriter, comparison: Comparison) -> list[Section]:
     return [
         _why(writer, comparison),
         _list(writer, "", (_error(writer, error) for error in comparison.errors)),
+        writer.text("policy_check_how", command=writer.code(_CHECK)) if comparison.errors else "",
         *(_kind(writer, comparison, kind) for kind in Effect),
         _list(writer, "kind_warnings", (_error(writer, error) for error in comparison.warnings)),
         _simulate(writer, comparison),

@@ -12,6 +12,7 @@ from bot.core.github.markdown import code, prose
 from bot.core.messages import Message
 from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
+from bot.core.model.repos import Repo
 from bot.core.model.runs import Run, State
 from bot.core.model.views import GateDue
 from bot.core.planning import permissions
@@ -25,6 +26,7 @@ from bot.core.planning.shared import meant_pull
 from bot.core.planning.starts import Starter, StartRequest, approval
 from bot.core.planning.trust import Authorship, Trusted
 from bot.services.events.pull_request import PullRequests
+from bot.services.policies import Broken
 from bot.services.workers import Deps, Service
 
 SAME_CLICK = timedelta(seconds=60)
@@ -69,7 +71,8 @@ class CheckRuns(Service):
         policy = await self._policies.of(event.repo, pull.base_ref)
         if not isinstance(policy, PolicyAt):
             refused = self._entry(event, target.verb, "policy", allowed=False)
-            return self._refused(event, target, self._messages("refuse_policy"), refused)
+            text = self._without_policy(policy, event.repo)
+            return self._refused(event, target, text, refused)
         asked = await self._pulls.evaluate_for(event.repo, pull, policy, event.sender)
         request = replace(await self._pulls.request(asked), failed_only=True)
         if target.approves:
@@ -143,10 +146,11 @@ class CheckRuns(Service):
         """Say why a click on the gate starts nothing: green, running, or waiting for approval."""
         sha = code(short(request.requester.sha))
         if request.requester.trust.trusted:
-            return self._messages("nothing_to_rerun", sha=sha)
+            return permissions.nothing_to_rerun(self._messages, request.runs, request.requester.sha)
+        needed = self._messages(f"level_{request.evaluation.at.policy.trust.approve}")
         command = code(line("approve", sha=request.requester.sha))
         why = prose(self._messages.render(request.requester.trust.why))
-        return self._messages("refuse_trust", sha=sha, why=why, command=command)
+        return self._messages("refuse_trust", sha=sha, why=why, needed=needed, command=command)
 
     async def _without_pull(self, event: Click, target: Target) -> Plan:
         """Answer a click on a commit that is no open pull request's head.
@@ -171,7 +175,8 @@ class CheckRuns(Service):
             return Plan(repo=event.repo, gates=gates, new_runs=made, audit=audit)
         text = "\n\n".join(dict.fromkeys(builder.said))
         if not text:
-            text = self._messages("nothing_to_rerun", sha=code(short(event.sha)))
+            found = tuple(candidates.values())
+            text = permissions.nothing_to_rerun(self._messages, found, event.sha)
         return self._refused(event, target, text, *builder.audit)
 
     async def _not_a_head(self, event: Click, target: Target) -> Plan:
@@ -180,6 +185,9 @@ class CheckRuns(Service):
         pull = next((item.pull for item in known if item.pull.open), None)
         old = code(short(event.sha))
         text = self._messages("refuse_no_head", old=old)
+        if known and not pull:
+            closed = f"#{known[0].pull.number}"
+            text = self._messages("refuse_closed", old=old, pull=closed)
         if pull:
             command = code(await self._for_former_head(event, target, pull))
             key = "refuse_head_now" if target.approves else "refuse_pin"
@@ -208,7 +216,7 @@ class CheckRuns(Service):
         before = candidate.run
         at = await self._policies.of(event.repo, before.snapshot.policy_ref)
         if not isinstance(at, PolicyAt):
-            builder.refuse(permissions.Refusal(self._messages("refuse_policy")))
+            builder.refuse(permissions.Refusal(self._without_policy(at, event.repo)))
             return
         person = await self._pulls.trust.person(event.repo, at, event.sender)
         trust = Trusted(True, Message("trust_no_pull"))
@@ -220,6 +228,11 @@ class CheckRuns(Service):
             builder.refuse(answer)
             return
         builder.new_runs.append(self._starts.again(candidate, event.sender, self._clock.now()))
+
+    def _without_policy(self, broken: Broken | None, repo: Repo) -> str:
+        """Say that nothing starts, because the policy is broken or gone (None)."""
+        errors, ref = (broken.errors, broken.ref) if broken else ((), repo.default_branch)
+        return permissions.broken_policy(self._messages, errors, ref)
 
     async def _is_repeated(self, event: Click, name: str) -> bool:
         """Return True if this person had the suite re-run on that commit a moment ago."""

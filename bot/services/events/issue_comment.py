@@ -15,7 +15,7 @@ from bot.core.model.pulls import Head, Pull
 from bot.core.model.repos import Repo
 from bot.core.model.views import RECEIPT, Reply
 from bot.core.planning.attempts import PolicyAt
-from bot.core.planning.permissions import Requester
+from bot.core.planning.permissions import Requester, broken_policy
 from bot.core.planning.plan import AuditEntry, Plan, RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import pr_source
@@ -74,7 +74,7 @@ class IssueComments(Service):
             event.repo, event.comment_id, RECEIPT
         )
         if isinstance(policy, Broken):
-            builder.said.append(self._messages("refuse_policy"))
+            builder.said.append(broken_policy(self._messages, policy.errors, policy.ref))
             return _answer(event, builder, Plan(audit=builder.all_refused("policy")))
         context = await self._context(event, admitted.commands, pull, policy)
         return await self._carry_out(admitted.commands, context, builder)
@@ -113,7 +113,7 @@ class IssueComments(Service):
         if admitted.dropped:
             what = _dropped(admitted.dropped)
             audit.append(replace(self._entry(event, pull, what), allowed=False, rule=RATE))
-            said.append(self._messages("refuse_rate", limit=admitted.limit, n=admitted.dropped))
+            said.append(self._messages("refuse_rate", limit=admitted.limit))
         return PlanBuilder(said=said, audit=audit)
 
     async def _carry_out(
@@ -201,7 +201,7 @@ def _answer(event: IssueCommentEvent, builder: PlanBuilder, plan: Plan) -> Plan:
         repo_id=event.repo.id,
         comment_id=event.comment_id,
         number=event.number,
-        head="\n\n".join(builder.said),
+        head="\n\n".join(dict.fromkeys(builder.said)),
         run_ids=tuple(dict.fromkeys(builder.run_ids)),
         receipt_missing=builder.receipt_missing,
     )

@@ -40,7 +40,7 @@ POLICY = loaded(
     + "  other: {workflow: o.yml, runners: [npu-8]}\n"
 )
 SOURCE = (ChangedFile("src/a.py", "modified"),)
-TRUSTED = Trusted(True, quote("author and pusher may start runs here"))
+TRUSTED = Trusted(True, quote("the author and the pusher may start runs here"))
 UNTRUSTED = Trusted(False, quote("the author may not start runs here"))
 WRITER = Person(account("bob"), Level.WRITE)
 READER = Person(account("eve"), Level.READ)

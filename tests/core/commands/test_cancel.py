@@ -78,13 +78,25 @@ def test_a_comment_that_may_mean_the_head_stops_its_runs(heads: tuple[Head, ...]
     assert builder.run_ids == [UNIT.run.id]
 
 
+OTHERS = ("push:main", "nightly:deep@2026-08-22", "pin:operator-01J9")
+
+
+def test_each_claimant_is_named_in_words() -> None:
+    shared = claimed(a_run(), "pr:5", *OTHERS)
+    (said,) = carried_out(f"{COMMAND} cancel", commented(claimed=(shared,))).said
+    assert said.endswith("It goes on for pushes to `main`, the schedule `deep` and an operator.")
+
+
 def test_a_run_that_others_have_too_goes_on_for_them() -> None:
-    shared = claimed(a_run(), "pin:5:77", "pr:6", "pin:7:78", "group:abc")
+    shared = claimed(a_run(), "pin:5:77", "pr:6", "pin:7:78", "group:abc", *OTHERS)
     builder = carried_out(f"{COMMAND} cancel", commented(claimed=(shared,)))
     assert [drop.source for drop in builder.drop_claimants] == ["pr:5", "pin:5:77"]
     assert builder.run_ids == []
     assert builder.said == [
-        "`unit` is given up for this pull request. It goes on for #6, #7 and `group:abc`."
+        (
+            "`unit` no longer runs for this pull request. It goes on for #6, #7, a merge group and "
+            "3 more."
+        )
     ]
 
 
@@ -128,9 +140,9 @@ def test_an_unknown_suite_stops_nothing() -> None:
 @pytest.mark.parametrize(
     ("words", "trust", "said"),
     [
-        ("cancel", TRUSTED, "Nothing of this pull request runs"),
+        ("cancel", TRUSTED, "is queued or running"),
         ("cancel unit", UNTRUSTED, f"`{SHA[:7]}` waits for an approval"),
-        ("cancel other", UNTRUSTED, "Nothing of this pull request runs"),
+        ("cancel other", UNTRUSTED, "Neither queued nor running"),
     ],
 )
 def test_where_nothing_runs_it_is_said_and_whether_an_approval_is_missing(

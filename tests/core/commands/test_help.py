@@ -41,9 +41,9 @@ def test_the_usage_is_what_may_be_typed(usage: str) -> None:
 def test_help_of_what_is_no_command_says_so_first() -> None:
     whole = help_text(MESSAGES, USAGES, None)
     unknown = help_text(MESSAGES, USAGES, "zzz*")
-    assert unknown == f"No command `zzz*`. What can be typed:\n\n{whole}"
+    assert unknown == f"There is no command `zzz*`. The commands are:\n\n{whole}"
     near = help_text(MESSAGES, USAGES, "cancle")
     assert near.startswith(
-        f"No command `cancle`. Did you mean `{COMMAND} help cancel`? What can be"
+        f"There is no command `cancle`. Did you mean `{COMMAND} help cancel`? The commands are"
     )
     assert near.endswith(whole)

@@ -111,6 +111,7 @@ STARTS: list[tuple[str, CommandContext, list[tuple[str, Sha, dict[str, str]]]]] 
     ("unit --set size=3", spent(heard()), [("unit", SHA, SIZE)]),
     (f"run unit --sha={OLD}", spent(heard()), [("unit", OLD_SHA, {})]),
     ("rerun reruns", spent(heard()), [("reruns", SHA, {})]),
+    ("unit --force", heard(), [("unit", SHA, {})]),
     ("rerun quiet", spent(heard()), []),  # no command may start it, so none overrides the limit
     (f"run reruns --sha {'ab' * 8}", heard(), [("reruns", SHA, {})]),
     ("unit", heard(trust=UNTRUSTED, heads=UNSEEN), [("unit", SHA, {})]),

@@ -52,10 +52,10 @@ def test_the_command_is_read(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("--runner a;b", "`a;b` is no name"),
-        ("--set novalue", "no KEY=VALUE"),
+        ("--runner a;b", "`a;b` is not a suite's name"),
+        ("--set novalue", "needs KEY=VALUE"),
         ("--set a=1 --set b=1 --set=a=2", "`--set a` is given twice"),
-        ("--force=yes", "has a value too few or too many"),
+        ("--force=yes", "`--force` takes no value"),
     ],
 )
 def test_a_wrong_option_is_a_mistake(words: str, told: str) -> None:

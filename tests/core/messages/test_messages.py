@@ -225,7 +225,7 @@ def test_a_message_is_its_english_text_and_is_said_in_another_language() -> None
         "zz": {"wrong_near": "oder `{word}`?", "wrong_known": "{names}{more}!"},
     }
     message = Message("wrong_known", names=("a", "b"), more=Message("wrong_near", word="c"))
-    assert message == "; known are a, b; did you mean `c`?"
+    assert message == "; known: a, b; did you mean `c`?"
     assert Messages("zz", tables).render(message) == "a, boder `c`?!"
     assert Messages("zz", tables).render("plain") == "plain"
 

@@ -40,7 +40,7 @@ AT = PolicyAt(POLICY, "main", "p" * 40)
 SRC = (ChangedFile("src/a.py"),)
 BOTH = (*SRC, ChangedFile("two/b.py"))
 YES, NO = (
-    Trusted(True, quote("author and pusher may start runs here")),
+    Trusted(True, quote("the author and the pusher may start runs here")),
     Trusted(False, quote("a stranger")),
 )
 SAME = freeze(AT, "unit", quote("another reason"))

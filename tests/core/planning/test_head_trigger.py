@@ -15,6 +15,8 @@ from tests.core.building import SHA, a_pull, at
 
 HEAD = Head(RepoId(7), 5, Sha(SHA), NOBODY, at())
 
+FOUND = f"the head {SHA[:7]}, which the bot found on GitHub"
+
 
 @pytest.mark.parametrize(
     ("trigger", "fresh", "is_push", "origin"),
@@ -36,8 +38,13 @@ HEAD = Head(RepoId(7), 5, Sha(SHA), NOBODY, at())
             False,
             "the pull request being ready for review",
         ),
-        (HeadTrigger.FOUND_BY_LOOKING, True, False, f"{SHA[:7]}, found as the head"),
-        (HeadTrigger.DISPATCH, False, False, f"{SHA[:7]}, found as the head"),
+        (
+            HeadTrigger.FOUND_BY_LOOKING,
+            True,
+            False,
+            FOUND,
+        ),
+        (HeadTrigger.DISPATCH, False, False, FOUND),
         (HeadTrigger.REQUEST, False, False, "the approval of ann"),
     ],
 )

@@ -223,7 +223,7 @@ def test_the_latest_attempt_that_counts_decides_what_is_taken_over() -> None:
     [
         ("merged", "the merge group was merged"),
         ("dequeued", "the pull request left the merge queue"),
-        ("", "the merge group was given up"),
+        ("", "the merge queue gave this group up"),
     ],
 )
 def test_the_end_of_a_group_drops_its_wants_and_no_others(reason: str, why: str) -> None:
@@ -252,7 +252,7 @@ def test_a_change_that_no_comparison_lists_selects_all_suites_with_paths() -> No
     reasons = {choice.suite: choice.reason for choice in found.choices if choice.selected}
     assert reasons == {
         "pushed": UNLISTED,
-        "always": "every push starts it: it has no `paths`",
+        "always": "it has no `paths`, so every push starts it",
     }
 
 

@@ -81,9 +81,9 @@ def test_a_heavy_suite_needs_its_own_level() -> None:
         (
             ("zzz",),
             [],
-            "No suite `zzz`. `/ascend-e2e explain` lists the suites. Nothing was started.",
+            "`/ascend-e2e explain` lists the suites, `/ascend-e2e help` the commands.",
         ),
-        (("quiet",), [], "not started by commands"),
+        (("quiet",), [], "No command starts"),
     ],
 )
 def test_words_stand_for_suites_or_are_refused(
@@ -99,9 +99,7 @@ def test_what_github_starts_can_be_re_run_and_never_started() -> None:
     policy = loaded(with_suite() + "  own: {workflow: o.yml, runners: [npu-8], start: native}\n")
     names, (refusal,) = named(SAY, policy, ("own",))
     assert names == []
-    assert "`own` is started by GitHub itself. To run it again: `/ascend-e2e rerun own`." in (
-        refusal.text
-    )
+    assert "Once it has run, `/ascend-e2e rerun own` runs it again." in (refusal.text)
     assert named(SAY, policy, ("*",)) == (["unit"], [])
     assert named(SAY, policy, ("own",), to_start=False) == (["own"], [])
 
@@ -180,7 +178,7 @@ def test_without_a_known_head_the_last_change_counts(
             "write permission here, and you have read.",
         ),
         ("unit", requester(Level.ADMIN, trusted=False, login="Ann"), "your own commit"),
-        ("gone", requester(Level.ADMIN), "not in the policy"),
+        ("gone", requester(Level.ADMIN), "no longer has a suite"),
     ],
 )
 def test_who_may_start_a_suite(suite: str, who: Requester, allowed: Allowed | str) -> None:
@@ -264,11 +262,11 @@ NATIVE = {"start": Start.NATIVE}
     ("person", "trusted", "native", "why"),
     [
         (None, True, False, None),
-        (None, False, False, "the commit is not trusted any more: why"),
+        (None, False, False, "the commit is no longer trusted: why"),
         (None, False, True, None),
         (Person(account("bob"), Level.TRIAGE), True, False, None),
-        (Person(account("bob"), Level.READ), True, False, "bob may not start this suite any more"),
-        (Person(account("bob"), Level.READ), False, True, "bob may not start this suite any more"),
+        (Person(account("bob"), Level.READ), True, False, "bob may no longer start this suite"),
+        (Person(account("bob"), Level.READ), False, True, "bob may no longer start this suite"),
     ],
 )
 def test_what_waited_starts_while_its_commit_and_who_asked_for_it_may(

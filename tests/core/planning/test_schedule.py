@@ -208,7 +208,7 @@ def test_what_ran_on_the_commit_is_measured_anew_and_what_is_open_joined() -> No
     ((run, _),) = plan.changes.new_runs
     assert (run.suite, run.attempt) == ("n-one", 3)
     assert run.snapshot.reason == (
-        "the nightly schedule `a2`, which measures anew: attempt 2 passed on this very commit"
+        "the nightly schedule `a2`, which runs it anew: attempt 2 passed on this commit"
     )
     assert [claimant.run_id for claimant in plan.changes.add_claimants] == ["OLD-n-two-1"]
     assert plan.firing.note == (
@@ -220,7 +220,7 @@ def test_what_ran_on_the_commit_is_measured_anew_and_what_is_open_joined() -> No
 def test_a_red_attempt_is_not_said_to_have_passed() -> None:
     before = (attempt("n-one", 1, Outcome.FAILURE), attempt("n-two", 1, None))
     plan = plan_firing(FIRING, a_commit(), ENTRY, NightRuns(before), maker())
-    assert "attempt 1 ended on this very commit" in plan.changes.new_runs[0][0].snapshot.reason
+    assert "attempt 1 ended on this commit" in plan.changes.new_runs[0][0].snapshot.reason
     alone = plan_firing(FIRING, a_commit(), ENTRY, NightRuns(before[1:] * 2), maker())
     assert alone.firing.note == "1 suite started; joined an open attempt: n-two"
 
@@ -246,7 +246,7 @@ def test_what_still_waits_at_an_older_head_gives_way() -> None:
         at_head(attempt("n-two", 2, None, night), SHA, state=State.QUEUED),
     )
     plan = plan_firing(FIRING, a_commit(), ENTRY, NightRuns((), before), maker())
-    why = f"the next night of a2 runs at {SHA[:7]}"
+    why = f"the schedule a2 has started its next run, at {SHA[:7]}"
     assert plan.changes.drop_claimants == (DropClaimant(waits.run.id, night, quote(why)),)
 
 

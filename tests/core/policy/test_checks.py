@@ -13,7 +13,7 @@ NIGHT = "triggers: [command, nightly]"
     ("lines", "path", "words"),
     [
         (["pool: clustr"], "pool", "unknown pool `clustr`; did you mean `cluster`?"),
-        (["pool: x"], "pool", "unknown pool `x`; known are `cluster`"),
+        (["pool: x"], "pool", "unknown pool `x`; known: `cluster`"),
         (["npus: 9"], "npus", "9 NPUs a node, but a runner of `npu-8` has 8; name the `pool`"),
         (["nodes: 3"], "nodes", "3 nodes × 8 NPUs are 24, but `npu-8` holds 16 (2 × 8)"),
         (["pool: npu-8"], "pool", "`npu-8` is a runner label; leave `pool` out to hold the label"),
@@ -65,7 +65,7 @@ def test_labels_are_known_and_named_once() -> None:
         (
             "suites.unit.runners[2]",
             9,
-            "unknown runner label `gpu`; known are `npu-8`, `npu-16`",
+            "unknown runner label `gpu`; known: `npu-8`, `npu-16`",
         ),
     ]
 

@@ -122,7 +122,7 @@ def test_odd_keys_are_explained(source: str, words: str) -> None:
 )
 def test_numbers_that_yaml_reads_otherwise_are_refused(value: str) -> None:
     document = read(f"a: {value}\n")
-    assert "not read as it looks" in document.problems[0].message
+    assert "as it looks: write a plain number" in document.problems[0].message
     assert document.unreadable == {("a",)}
 
 

@@ -28,7 +28,7 @@ nightly: [{suites: [unti]}]
 
 EVERY_ERROR = """\
 line 1: version: is 1, the only version of this format so far
-line 2: mode: `off` is none of `on`, `dry_run`
+line 2: mode: `off` is not one of `on`, `dry_run`
 line 3: suits: unknown key `suits`; did you mean `suites`?
 line 5: runners.npu-8.npus: is a whole number, not the text "8"
 line 5: runners.npu-8.slot: unknown key `slot`; did you mean `slots`?
@@ -40,13 +40,13 @@ line 9: suites.two words.runners[1]: is text: put it in quotes, "5"
 line 9: suites.two words.runners[0]: unknown runner label `npu-9`; did you mean `npu-8`?
 line 10: suites.two words: the key `on` is read as true or false by YAML 1.1; \
 put it in quotes if it is a name; what starts a suite is called `triggers`
-line 11: suites.two words.triggers[0]: `pull_requests` is none of `pull_request`, `command`, \
+line 11: suites.two words.triggers[0]: `pull_requests` is not one of `pull_request`, `command`, \
 `nightly`, `push`; did you mean `pull_request`?
 line 13: suites.two words.npus: is written twice, first on line 12
-line 14: trust.auto: `reader` is none of `read`, `triage`, `write`, `maintain`, `admin`; \
+line 14: trust.auto: `reader` is not one of `read`, `triage`, `write`, `maintain`, `admin`; \
 did you mean `read`?
-line 14: trust.heavy: `none` would let anybody; the lowest is `read`
-line 15: nightly[0].suites[0]: unknown suite `unti`; known are `two words`"""
+line 14: trust.heavy: `none` would admit anybody; the lowest is `read`
+line 15: nightly[0].suites[0]: unknown suite `unti`; known: `two words`"""
 
 
 def test_every_error_is_told_at_once_in_the_order_of_the_file() -> None:

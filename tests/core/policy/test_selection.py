@@ -110,7 +110,7 @@ def test_a_list_that_is_not_whole_selects_everything_with_paths_and_says_so() ->
     selection = select(policy, changed("a"), truncated=True, policy_path="ci.yml")
     assert selection.selected == ("unit",)
     assert selection.choices[0].reason == (
-        "more than 3,000 files changed, so all paths count as touched"
+        "more than 3,000 files changed, so all paths count as changed"
     )
     assert selection.truncated
     assert selection.protected == ("ci.yml", ".github/")
@@ -120,7 +120,7 @@ def test_a_push_starts_suites_with_that_trigger_by_paths_if_they_have_any() -> N
     always = loaded(with_suite("triggers: [push]"))
     some = loaded(with_suite("triggers: [push]", "paths: [b]"))
     found = select(always, changed("a"), trigger=Trigger.PUSH)
-    assert found.choices[0].reason == "every push starts it: it has no `paths`"
+    assert found.choices[0].reason == "it has no `paths`, so every push starts it"
     assert found.selected == ("unit",)
     assert select(some, changed("a"), trigger=Trigger.PUSH).selected == ()
     assert select(some, changed("b"), trigger=Trigger.PUSH).selected == ("unit",)

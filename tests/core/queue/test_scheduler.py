@@ -154,7 +154,7 @@ def test_a_pause_of_everything_bars_with_who_why_and_until() -> None:
     )
     pending = waits("w")
     answer = decide(QueueState(NOW, (pending,), pauses=pauses), pending.run_id)
-    why = "everything is paused by kim until 12:01: cluster upgrade"
+    why = "everything is paused by kim until 12:01 UTC: cluster upgrade"
     assert answer == Blocked(quote(why), until, "pause")
     assert decide(QueueState(until, (pending,), pauses=pauses), pending.run_id) == Acquired(0)
 
@@ -195,7 +195,7 @@ def test_of_several_pauses_the_one_that_decides_is_named() -> None:
     pending = waits("w", (SLOT,), (OTHER, pool(8)))
     answer = decide(QueueState(NOW, (pending,), pauses=pauses), pending.run_id)
     assert isinstance(answer, Blocked)
-    assert answer.why.endswith("by lee until 12:02: longer")
+    assert answer.why.endswith("by lee until 12:02 UTC: longer")
 
 
 def test_a_paused_run_stands_in_nobodys_way() -> None:
@@ -239,7 +239,7 @@ def test_the_hours_of_the_day_bar_all_but_forced_runs() -> None:
     waiting = (waits("w", limits=RunLimits(npu_hours=100)), waits("forced", (OTHER,), minutes=1))
     queue_state = QueueState(NOW, waiting, spent=used)
     until = NOW + timedelta(hours=14, minutes=30)
-    why = "100 of 100 NPU-hours of 24 h are used, until about 5 Mar 02:30"
+    why = "100 of 100 NPU-hours of the last 24 h are used, until about 5 Mar 02:30 UTC"
     assert decide(queue_state, RunId("w")) == Blocked(quote(why), until, "limits.npu_hours_per_day")
     assert decide(queue_state, RunId("forced")) == Acquired(0)
 

@@ -29,7 +29,7 @@ def evaluation(*, trusted: bool, mode: str = "on", draft: bool = False) -> Evalu
         at=PolicyAt(policy, "main", "p" * 40),
         selection=select(policy, files),
         files=files,
-        trust=Trusted(trusted, quote("author and pusher may start runs here")),
+        trust=Trusted(trusted, quote("the author and the pusher may start runs here")),
         origin=quote(""),
         fresh=False,
         pushed=False,
@@ -38,7 +38,7 @@ def evaluation(*, trusted: bool, mode: str = "on", draft: bool = False) -> Evalu
 
 def test_each_suite_says_why_who_and_at_what_cost() -> None:
     assert explained(messages, evaluation(trusted=True), (), {"unit": "queued"}).splitlines() == [
-        "`9999999` is trusted: author and pusher may start runs here.",
+        "`9999999` is trusted: the author and the pusher may start runs here.",
         "",
         "| suite | selected | why | starts | who may start it | cost | state |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -76,7 +76,8 @@ def test_globs_stand_for_suites_and_what_names_none_is_said_before_the_rest() ->
     text = explained(messages, evaluation(trusted=True), ("n*", "unti", "n*", "zzz@bob"), {})
     assert text.startswith(
         "No suite `unti`. Did you mean `unit`?\n\n"
-        "No suite `zzz@bob`. `/ascend-e2e explain` lists the suites.\n\n`9999"
+        "No suite `zzz@bob`. `/ascend-e2e explain` lists the suites, `/ascend-e2e help` the "
+        "commands.\n\n`9999"
     )
     assert "| `nightly` |" in text
     assert "| `unit` |" not in text

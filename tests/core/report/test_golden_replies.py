@@ -9,12 +9,17 @@ import pytest
 from bot.core.commands.context import CommandContext
 from bot.core.commands.parser import parse
 from bot.core.github.markdown import code
-from bot.core.messages import NOTHING, TABLES, Field, Messages
+from bot.core.messages import NOTHING, TABLES, Field, Message, Messages
 from bot.core.messages.en.replies import REPLIES
 from bot.core.model.runs import Claimant, Outcome, Run, State
 from bot.core.model.views import Reply
 from bot.core.planning.attempts import PolicyAt, freeze
-from bot.core.planning.permissions import Requester, may_start
+from bot.core.planning.permissions import (
+    Requester,
+    broken_policy,
+    may_start,
+    nothing_to_rerun,
+)
 from bot.core.planning.plan import RunClaimants
 from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.starts import Starter
@@ -58,6 +63,7 @@ AUTHOR = Person(account("ann"), Level.WRITE)
 TRIAGER = Person(account("tom"), Level.TRIAGE)
 MAINTAINER = Person(account("mia"), Level.MAINTAIN)
 OLD = OLD_SHA[:12]
+MISTAKE = Message("policy_error", line=8, path="suites.unit", message="unknown key `path`")
 DOCS = (ChangedFile("docs/a.md", "added"),)
 UNSEEN = (OLD_HEAD, replace(HEAD, seen_at=at(9.5)))
 MOVED = (OLD_HEAD, replace(HEAD, seen_at=at(11)))
@@ -135,6 +141,12 @@ def unknown_pusher(context: CommandContext) -> CommandContext:
     return replace(context, requests=requests)
 
 
+def draft(context: CommandContext) -> CommandContext:
+    """Return the context of a comment on a draft."""
+    evaluation = replace(context.evaluation, pull=replace(context.pull, draft=True))
+    return replace(context, evaluation=evaluation)
+
+
 SCENES: dict[str, Scene] = {
     "started": Scene("unit", heard()),
     "selected suites started": Scene("", heard()),
@@ -185,8 +197,16 @@ SCENES: dict[str, Scene] = {
     "approve one's own": Scene("approve", heard(AUTHOR, trust=UNTRUSTED)),
     "approve, pusher unknown": Scene("approve", unknown_pusher(heard(trust=UNTRUSTED))),
     "approve a former head": Scene(f"approve --sha {OLD}", heard(trust=UNTRUSTED)),
+    "approved draft": Scene("approve", draft(heard(trust=UNTRUSTED))),
     "cancelled": Scene("cancel", going("unit", "pr:5")),
     "cancel, others need it": Scene("cancel unit", going("unit", "pr:5", "pr:6", "group:9")),
+    "cancel, branches need it": Scene(
+        "cancel unit",
+        going("unit", "pr:5", "push:main", "nightly:deep@2026-08-22", "pin:operator-01J9"),
+    ),
+    "cancel, the head moved after the comment": Scene(
+        "cancel", going("unit", "pr:5", heads=(OLD_HEAD, replace(HEAD, seen_at=at(11))))
+    ),
     "cancel without the level": Scene("cancel unit", going("unit", "pr:5", person=READER)),
     "cancel, nothing runs": Scene("cancel", heard()),
     "cancel, that suite does not run": Scene("cancel heavy", going("unit", "pr:5")),
@@ -203,6 +223,7 @@ SCENES: dict[str, Scene] = {
     "a verb mistyped": Scene("aprove", heard()),
     "an unknown option": Scene("unit --shaa 1", heard()),
     "an option without a value": Scene("unit --sha", heard()),
+    "an option with a value too many": Scene("unit --force=yes", heard()),
     "an option twice": Scene("unit --force --force", heard()),
     "a setting without a value": Scene("unit --set size", heard()),
     "a short commit": Scene("unit --sha 12ab", heard()),
@@ -222,16 +243,24 @@ def _elsewhere(say: Messages) -> dict[str, str]:
     click = may_start(say, POLICY, "heavy", asks, "")
     moved = say("refuse_pin", old=sha, command=again)
     return {
-        "a broken policy": say("refuse_policy"),
-        "one command too many in a minute": say("refuse_rate", limit=10, n=1),
-        "15 commands too many in a minute": say("refuse_rate", limit=10, n=15),
+        "a broken policy": broken_policy(say, (MISTAKE,), "main"),
+        "a broken policy, several errors": broken_policy(say, (MISTAKE, MISTAKE), "main"),
+        "a policy that is gone": broken_policy(say, (), "main"),
+        "commands too many in a minute": say("refuse_rate", limit=10),
+        "people without rights comment too often": say("refuse_often"),
         "too many comments of people without rights": say("refuse_often"),
         "a click on a suite that left the policy": getattr(gone, "text", ""),
         "a click by somebody without the level": getattr(click, "text", ""),
         "a click on what no pull request has": say("refuse_no_head", old=sha),
+        "a click on a closed pull request's head": say("refuse_closed", old=sha, pull="#5"),
+        "a click where nothing has run": nothing_to_rerun(say, (), SHA),
         "a click on a former head": say("refuse_head", old=sha, new=new, pull="#5", todo=moved),
         "a click on a gate that waits for an approval": say(
-            "refuse_trust", sha=sha, why="the author may not start runs here", command=head
+            "refuse_trust",
+            sha=sha,
+            why="the author may not start runs here",
+            needed=say("level_write"),
+            command=head,
         ),
         "the same click twice": say("merged_click"),
     }

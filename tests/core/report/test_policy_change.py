@@ -74,7 +74,7 @@ def test_errors_and_warnings_stand_at_their_lines_of_the_file() -> None:
         Annotation(
             POLICY_PATH,
             11,
-            "`hevy` is none of `standard`, `heavy`; did you mean `heavy`?",
+            "`hevy` is not one of `standard`, `heavy`; did you mean `heavy`?",
             "suites.dear.tier",
             "failure",
         ),
@@ -102,7 +102,7 @@ def test_more_changes_than_fit_are_counted_and_fit() -> None:
 
 def test_what_the_policy_in_force_is_called_when_nobody_knows_its_commit() -> None:
     summary = made(PROPOSED["same"]).summary
-    assert "Until this is merged, the policy in force holds" in summary
+    assert "Until this is merged, the policy in force applies" in summary
 
 
 def test_a_value_that_the_policy_hides_is_not_shown() -> None:
