@@ -140,10 +140,13 @@ class GitHub(Protocol):
     ) -> tuple[WorkflowRun, ...]:
         """List dispatched runs of a workflow created since, newest first."""
 
-    async def started_runs(
+    def started_runs(
         self, repo: Repo, event: str, since: datetime, until: datetime | None = None
-    ) -> tuple[WorkflowRun, ...]:
-        """List the newest 1,000 of the repository's runs of an event created in this time."""
+    ) -> AsyncGenerator[list[WorkflowRun], None]:
+        """List the newest 1,000 of the repository's runs of an event created in this time.
+
+        A page at a time, newest first; the caller may stop early.
+        """
 
     async def actions_run(self, repo: Repo, run_id: int) -> WorkflowRun:
         """Read one run: the source of truth at its end."""

@@ -1,19 +1,27 @@
-"""What a run costs to start, and what a running one costs while nothing happens.
+"""What thousands of runs cost: to start, to wait, and while nothing happens.
 
-Run `python -m tests.bench.scale_bench [RUNS]` (3,000 by default). The bot's own loops work on an
-SQLite file; GitHub is a few lines that answer at once, so all CPU time is the bot's. Webhooks are
-taken from the simulated GitHub once and put into the inbox, without HTTP. It prints the CPU time of
-a run for each batch of starts, then the share of a core while all of them run, and the memory.
+    python -m tests.bench.scale_bench [--runs 100 1000 3000 10000] [--database postgres]
+
+The bot's own loops and store work in this process, on a clock that is set by hand. GitHub is a few
+lines that answer at once, so all CPU time is the bot's; webhooks are taken from the simulated
+GitHub once and put into the inbox, without HTTP. In the first row of a size so many runs go, in the
+second one so many wait for a few slots; a "take" is an end and the start that follows it. The first
+500 and the last 500 are real; the rows between them are copies. Each row is a process of its own,
+so that its memory is its own.
 """
 
+import argparse
 import asyncio
 import copy
 import hashlib
 import json
 import resource
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
@@ -31,19 +39,33 @@ from bot.core.model.ids import Sha
 from bot.core.model.people import Account
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
+from bot.core.model.views import CheckWrite
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.policy.levels import Level
 from bot.core.policy.selection import ChangedFile
-from bot.ports.github import ChangedFiles, FileText
+from bot.ports.github import ActionsJob, ChangedFiles, FileText
 from bot.sim import ManualClock
-from bot.store import migrate
-from tests.e2e.world import POLICY, Bot, World, open_world, start_bot
+from tests.bench.copies import copied_pull, copied_run, copies_of, copy_rows
+from tests.databases import PostgresServer, quick_folder
+from tests.e2e.world import LABEL, POLICY, Bot, World, open_world, start_bot
 
-BATCH = 500
-IDLE_MINUTES = 5
-MANY = POLICY.replace("slots: 2", "slots: 100000").replace(
-    "timeout_minutes: 60", "timeout_minutes: 1440"
+BATCH = 50
+PART = 500  # the starts that are measured first and last
+SLOTS = 8  # while runs wait
+TAKES = 40
+IDLE_MINUTES = 20  # longer than any safety look
+ROW = (
+    "{size:>6} {how:8} {first:4.0f} {last:4.0f} ms a run  {calls:4.1f} calls  idle {idle:6.2%}, "
+    "{asked:3.0f} calls a minute  {memory:4.0f} MB  database {disk:3.0f} MB  "
+    "a take {take:3.0f} ms\n"
 )
+
+
+def policy(slots: int) -> str:
+    """Return a policy with so many slots, and runs that take long."""
+    text = POLICY.replace("timeout_minutes: 60", "timeout_minutes: 1440")
+    limits = "limits: {npu_hours_per_day: 1000000, runs_per_pr: 4, "
+    return text.replace("slots: 2", f"slots: {slots}").replace("limits: {", limits)
 
 
 @dataclass
@@ -51,10 +73,12 @@ class AtOnce:
     """A GitHub that knows pull requests and starts workflows; it has no other state."""
 
     clock: ManualClock
+    policy: bytes
     pulls: dict[int, Pull] = field(default_factory=dict)
     runs: dict[int, WorkflowRun] = field(default_factory=dict)
     ids: Any = field(default_factory=lambda: count(10_000_000))
     calls: int = 0
+    ended: dict[int, tuple[float, int]] = field(default_factory=dict)  # CPU time, calls till then
 
     async def pull(self, _repo: Repo, number: int) -> Pull:
         self.calls += 1
@@ -76,15 +100,16 @@ class AtOnce:
         return True
 
     async def file(self, _repo: Repo, _path: str, _ref: str) -> FileText:
-        text = MANY.encode()
-        return FileText(text, hashlib.sha1(text).hexdigest())
+        return FileText(self.policy, hashlib.sha1(self.policy).hexdigest())
 
     async def create_check(self, _repo: Repo, _check: object) -> int:
         self.calls += 1
         return int(next(self.ids))
 
-    async def update_check(self, _repo: Repo, _github_id: int, _check: object) -> None:
+    async def update_check(self, _repo: Repo, github_id: int, check: CheckWrite) -> None:
         self.calls += 1
+        if check.status == "completed" and check.name.startswith("Ascend / "):
+            self.ended.setdefault(github_id, (time.process_time(), self.calls))
 
     async def dispatch(
         self, _repo: Repo, _workflow: str, _ref: str, inputs: dict[str, str]
@@ -102,12 +127,22 @@ class AtOnce:
         )
         return self.runs[number]
 
-    async def dispatched_runs(self, _repo: Repo, _since: datetime) -> tuple[WorkflowRun, ...]:
-        self.calls += 1
-        return tuple(self.runs.values())[-1000:]
+    async def started_runs(
+        self, _repo: Repo, event: str, _since: datetime, until: datetime | None = None
+    ) -> AsyncGenerator[list[WorkflowRun], None]:
+        if event != "workflow_dispatch":
+            return
+        latest = until or self.clock.now()
+        found = [run for run in self.runs.values() if run.created_at and run.created_at <= latest]
+        newest = sorted(found, key=lambda run: (run.created_at, run.id), reverse=True)[:1000]
+        for first in range(0, len(newest), 100):
+            self.calls += 1
+            yield newest[first : first + 100]
 
-    async def started_runs(self, *_: object) -> tuple[WorkflowRun, ...]:
-        return ()
+    async def jobs(self, _repo: Repo, run_id: int, _attempt: int) -> tuple[ActionsJob, ...]:
+        self.calls += 1
+        ended = (run_id + 1, "run", "completed", "success", "r", (LABEL,), "", None, None)
+        return (ActionsJob(*ended),)
 
     async def deliveries(self, _since: datetime) -> tuple[()]:
         return ()
@@ -131,9 +166,9 @@ def payloads(world: World) -> dict[str, Any]:
 class Bench:
     """A bot beside a GitHub that answers at once."""
 
-    def __init__(self, world: World, templates: dict[str, Any]) -> None:
+    def __init__(self, world: World, templates: dict[str, Any], slots: int) -> None:
         self.world, self.templates = world, templates
-        self.github = AtOnce(world.clock)
+        self.github = AtOnce(world.clock, policy(slots).encode())
         self.guids = count()
         self.bot: Bot = world.bot
 
@@ -144,8 +179,23 @@ class Bench:
             return replace(parts, github=cast("GitHubClient", self.github))
 
         self.world.wrap = wrap
+        self.world.dropped += self.world.bots
         self.bot = await start_bot(self.world)
         self.world.bots = [self.bot]
+
+    async def multiply(self, copies: int, *, waiting: bool) -> None:
+        """Copy what there is, and start anew: what a process remembers would not fit."""
+        await self.bot.parts.store._db.write(lambda conn: copy_rows(conn, copies, waiting=waiting))
+        github = self.github
+        pulls, runs = (
+            copies_of(github.pulls, copied_pull, copies),
+            copies_of(github.runs, copied_run, copies),
+        )
+        github.pulls |= {pull.number: pull for pull in pulls}
+        github.runs |= {run.id: run for run in runs}
+        await self.start()
+        await self.bot.step("sweeper")()
+        await self.settle()
 
     async def put(self, kind: str, change: Any) -> None:
         """Store a webhook as the web door does."""
@@ -190,66 +240,185 @@ class Bench:
         await self.put("workflow_run.in_progress", of_run)
         await self.put("workflow_job.in_progress", of_job)
 
+    async def end(self, run: WorkflowRun) -> None:
+        """Let a run end."""
+        self.github.runs[run.id] = replace(run, status="completed", conclusion="success")
+
+        def of_run(payload: Any) -> None:
+            payload["workflow_run"] |= {"id": run.id}
+
+        def of_job(payload: Any) -> None:
+            payload["workflow_job"] |= {"id": run.id + 1, "run_id": run.id}
+
+        await self.put("workflow_job.completed", of_job)
+        await self.put("workflow_run.completed", of_run)
+
     async def settle(self) -> None:
         """Let everything that is due happen."""
         while await self.bot.round():
             pass
 
 
-async def main(runs: int) -> None:
-    """Print the figures."""
+@asynccontextmanager
+async def open_bench(url: str, folder: Path, slots: int) -> AsyncIterator[Bench]:
+    """Open a bot; the simulated GitHub beside it only shows what webhooks look like."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
-    with tempfile.TemporaryDirectory() as folder:
-        url = f"sqlite:///{folder}/bot.db"
-        await migrate(url)
-        async with open_world(Path(folder), url) as world:
-            world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": MANY})
-            pull = world.open_pull()
-            await world.settle()
-            world.github.actions.start(world.only_run())
-            await world.settle()
-            world.github.actions.finish(world.only_run())
-            await world.settle()
-            world.github.people.close(pull)
-            await world.settle()
-            bench = Bench(world, payloads(world))
-            await bench.start()
-            await _starts(bench, runs)
-            await _idle(bench, runs)
-            world.github.deliveries.hold()
+    async with open_world(folder, url) as world:
+        world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": policy(slots)})
+        pull = world.open_pull()
+        await world.settle()
+        world.github.actions.start(world.only_run())
+        await world.settle()
+        world.github.actions.finish(world.only_run())
+        await world.settle()
+        world.github.people.close(pull)
+        await world.settle()
+        bench = Bench(world, payloads(world), slots)
+        await bench.start()
+        yield bench
+        world.github.deliveries.hold()
 
 
-async def _starts(bench: Bench, runs: int) -> None:
-    for first in range(0, runs, BATCH):
-        began, calls = time.process_time(), bench.github.calls
+async def starts(bench: Bench, size: int, *, waiting: bool) -> tuple[float, float]:
+    """Open pull requests; return the CPU time of the first ones and of the last ones, in ms."""
+    part = min(PART, size)
+    early = await start(bench, 1000, part)
+    if size < 2 * part:
+        return early, early
+    if size > 2 * part:
+        await bench.multiply((size - part) // part - 1, waiting=waiting)
+        await start(bench, 2000, BATCH)  # what a new process does once
+    return early, await start(bench, 3000, part)
+
+
+async def start(bench: Bench, number: int, count: int) -> float:
+    """Open pull requests, and let their runs start; return the CPU time of each in ms."""
+    began = time.process_time()
+    for first in range(0, count, BATCH):
         known = set(bench.github.runs)
-        last = min(first + BATCH, runs)
-        for number in range(1000 + first, 1000 + last):
-            await bench.open(number)
+        for each in range(first, min(first + BATCH, count)):
+            await bench.open(number + each)
         await bench.settle()
-        for new in [run for key, run in bench.github.runs.items() if key not in known]:
-            await bench.begin(new)
+        for new in bench.github.runs.keys() - known:
+            await bench.begin(bench.github.runs[new])
+        await bench.world.clock.advance(10)
+        await bench.settle()
+    return (time.process_time() - began) / count * 1000
+
+
+async def idle(bench: Bench) -> tuple[float, float]:
+    """Let time pass without news; return the share of a core, and GitHub's calls a minute."""
+    for _ in range(20):  # what the starts left: their check runs are shown
         await bench.world.clock.advance(61)
+        await bench.bot.step("sweeper")()
         await bench.settle()
-        cpu = (time.process_time() - began) / (last - first) * 1000
-        made = (bench.github.calls - calls) / (last - first)
-        sys.stdout.write(f"runs {first:6}-{last}: {cpu:6.1f} ms of CPU a run, {made:.1f} calls\n")
+    began, calls = time.process_time(), bench.github.calls
+    for _ in range(60 * IDLE_MINUTES):
+        await bench.world.clock.advance(1)
+        await bench.bot.step("sweeper")()
+        await bench.settle()
+    share = (time.process_time() - began) / IDLE_MINUTES / 60
+    return share, (bench.github.calls - calls) / IDLE_MINUTES
 
 
-async def _idle(bench: Bench, runs: int) -> None:
-    states = (await bench.bot.parts.store.health.counts(bench.world.clock.now())).runs_by_state
-    for _ in range(2):
-        began, calls = time.process_time(), bench.github.calls
-        for _ in range(60 * IDLE_MINUTES):
-            await bench.world.clock.advance(1)
-            await bench.bot.step("sweeper")()
-            await bench.settle()
-        cpu = time.process_time() - began
-        share, made = cpu / IDLE_MINUTES / 60, (bench.github.calls - calls) / IDLE_MINUTES
-        sys.stdout.write(f"idle with {states}: {share:.1%} of a core, {made:.0f} calls a minute\n")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    sys.stdout.write(f"memory: {peak:.0f} MB at most, the simulated GitHub included\n")
+async def restart(size: int, kind: str) -> str:
+    """Let all runs end while no bot is there; return how long the next one takes for them."""
+    with tempfile.TemporaryDirectory() as made, database(kind, Path(made)) as (url, _):
+        async with open_bench(url, Path(made), 100_000) as bench:
+            await starts(bench, size, waiting=False)
+            github = bench.github
+            for run in list(github.runs.values()):
+                github.runs[run.id] = replace(run, status="completed", conclusion="success")
+            await bench.world.clock.advance(300)
+            github.ended.clear()
+            began, calls = time.process_time(), github.calls
+            await bench.start()
+            while len(github.ended) < len(github.runs):
+                await bench.bot.step("sweeper")()
+                await bench.settle()
+                await bench.world.clock.advance(1)
+            told = sorted(github.ended.values())
+            first, last = told[0], told[-1]
+            return (
+                f"{len(github.runs)} ended while no bot was there: first result after "
+                f"{first[0] - began:.1f} s of CPU and {first[1] - calls} calls, "
+                f"all after {last[0] - began:.1f} s and {last[1] - calls} calls\n"
+            )
+
+
+async def takes(bench: Bench) -> float:
+    """Let runs end while others wait; return the CPU time of an end and the next start, in ms."""
+    began = time.process_time()
+    for _ in range(TAKES):
+        known = set(bench.github.runs)
+        live = next(run for run in bench.github.runs.values() if run.status == "in_progress")
+        await bench.end(live)
+        await bench.world.clock.advance(5)
+        await bench.settle()
+        [new] = bench.github.runs.keys() - known
+        await bench.begin(bench.github.runs[new])
+        await bench.settle()
+    return (time.process_time() - began) / TAKES * 1000
+
+
+async def row(size: int, kind: str, *, waiting: bool) -> str:
+    """Return a row of figures."""
+    with tempfile.TemporaryDirectory() as made, database(kind, Path(made)) as (url, disk_mb):
+        async with open_bench(url, Path(made), SLOTS if waiting else 100_000) as bench:
+            first, last = await starts(bench, size, waiting=waiting)
+            calls = bench.github.calls / min(size, 2 * PART)
+            share, asked = await idle(bench)
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            return ROW.format(
+                size=size,
+                how="wait" if waiting else "go",
+                first=first,
+                last=last,
+                calls=calls,
+                idle=share,
+                asked=asked,
+                memory=memory,
+                disk=disk_mb(),
+                take=await takes(bench) if waiting else 0,
+            )
+
+
+@contextmanager
+def database(kind: str, folder: Path) -> Iterator[tuple[str, Callable[[], float]]]:
+    """Open a database; give its address, and how to ask for its size."""
+    if kind == "sqlite":
+        file = folder / "bot.db"
+        yield f"sqlite:///{file}", lambda: file.stat().st_size / 1e6
+        return
+    server = PostgresServer(quick_folder())
+    url = server.fresh()
+    try:
+        yield url, lambda: server.size_mb(url)
+    finally:
+        server.close()
+
+
+def main() -> None:
+    """Print the rows, each by a process of its own."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--runs", type=int, nargs="+", default=[100, 1000, 3000, 10_000])
+    parser.add_argument("--database", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument(
+        "--row", choices=("go", "wait", "restart"), help="print one row, by this process"
+    )
+    given = parser.parse_args()
+    if given.row == "restart":
+        sys.stdout.write(asyncio.run(restart(given.runs[0], given.database)))
+        return
+    if given.row:
+        made = row(given.runs[0], given.database, waiting=given.row == "wait")
+        sys.stdout.write(asyncio.run(made))
+        return
+    for size in given.runs:
+        for how in ("go", "wait"):
+            chosen = ("--runs", str(size), "--database", given.database, "--row", how)
+            subprocess.run((sys.executable, "-m", "tests.bench.scale_bench", *chosen), check=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 3000))
+    main()

@@ -53,6 +53,21 @@ async def test_a_bot_that_starts_looks_at_once_and_only_as_far_back_as_it_has_to
     assert 1 <= world.writes(DELIVERIES) - before <= 2
 
 
+async def test_a_run_ends_by_the_page_that_shows_it_though_the_next_one_never_comes(
+    world: World,
+) -> None:
+    begun = await running(world, 5)
+    world.github.state.most_listed = 2
+    for _, run in begun[3:]:
+        world.github.actions.finish(run)
+    world.github.fault("502", "GET", "*/actions/runs", times=99, skip=1)
+    world.github.fault("502", "GET", "*/hook/deliveries", times=99)
+    await world.clock.advance(120)
+    await world.sweep()
+    shown = [world.check("unit", pull.head_sha).conclusion for pull, _ in begun]
+    assert shown == [None, None, None, "success", "success"]
+
+
 async def test_runs_beyond_those_that_a_list_shows_are_found(world: World) -> None:
     begun = await running(world, 8)
     world.github.state.most_listed = 2

@@ -43,16 +43,16 @@ class ActionsCalls(Api):
         call = get(repo, "runs_of_workflow", url, workflow=workflow, created=_created(since))
         return await self._list(repo, call, "workflow_runs", decode.actions_run)
 
-    async def started_runs(
+    def started_runs(
         self, repo: Repo, event: str, since: datetime, until: datetime | None = None
-    ) -> tuple[WorkflowRun, ...]:
-        """Return the repository's runs of an event created in this time, newest first.
+    ) -> AsyncGenerator[list[WorkflowRun], None]:
+        """Yield the repository's runs of an event created in this time, newest first, by pages.
 
         GitHub shows the newest 1,000.
         """
         url = "/repos/{owner}/{repo}/actions/runs{?event,created}&per_page=100"
         call = get(repo, "started_runs", url, event=event, created=_created(since, until))
-        return await self._list(repo, call, "workflow_runs", decode.actions_run)
+        return self._pages(repo, call, "workflow_runs", decode.actions_run)
 
     async def actions_run(self, repo: Repo, run_id: int) -> WorkflowRun:
         """Return a run."""

@@ -1,6 +1,7 @@
 """Learns from GitHub's lists how runs go, and finds those whose webhook was lost."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 
 from bot.core.model.ids import RunId
@@ -43,7 +44,15 @@ class RunLists(Service):
         times = [run.dispatched_at or run.created_at for run in runs]
         if times:
             since = min(times) - _CLOCKS_DIFFER
-            await self._learn(repo, live, await self._list(repo, "workflow_dispatch", since, live))
+            rest = dict(live)
+            pages = self._pages(repo, "workflow_dispatch", since, live)
+            async with aclosing(pages):
+                async for page in pages:  # what the first one tells need not wait for the last one
+                    await self._learn(rest, page)
+                    rest = {key: rest[key] for key in rest.keys() - {item.id for item in page}}
+                    if not rest:
+                        break
+            await self._ask_for(repo, rest)
 
     async def native(self, repo: Repo, runs: tuple[Run, ...], event: str) -> None:
         """Learn the state of native runs, and find those whose webhook was lost."""
@@ -55,51 +64,63 @@ class RunLists(Service):
         waiting = {run.sha: run for run in runs if not (run.actions_run_id or run.rerun_of)}
         back = _LOOK_BACK if waiting else _STARTED_BEFORE
         since = min(run.created_at for run in runs) - back
-        listed = await self._list(repo, event, since, bound)
-        await self._learn(repo, bound, listed)
+        listed = [item async for page in self._pages(repo, event, since, bound) for item in page]
+        await self._learn(bound, listed)
+        shown = {item.id for item in listed}
+        await self._ask_for(repo, {key: run for key, run in bound.items() if key not in shown})
         for item in listed:
             if item.head_sha in waiting and item.id not in bound:
                 await self._adopt(repo, item, waiting[item.head_sha])
         self._wake.poke(Topic.RUNNER)
 
-    async def _list(
+    async def _pages(
         self, repo: Repo, event: str, since: datetime, live: Mapping[int, Run]
-    ) -> tuple[WorkflowRun, ...]:
-        """List an event's runs, by older and older windows until all live ones were shown."""
-        found: dict[int, WorkflowRun] = {}
+    ) -> AsyncGenerator[list[WorkflowRun], None]:
+        """Yield an event's runs, by older and older windows until all live ones were shown."""
+        found: set[int] = set()
         until: datetime | None = None
         for _ in range(_MOST_LISTS):
-            window = await self._github.started_runs(repo, event, since, until)
-            fresh = [item for item in window if item.id not in found]
-            found |= {item.id: item for item in fresh}
-            self._events.update({live[key].id: event for key in live.keys() & found.keys()})
-            times = [item.created_at for item in fresh if item.created_at]
-            if not times or live.keys() <= found.keys():
-                break
-            until = min(times)
-        return tuple(found.values())
+            oldest: datetime | None = None
+            async with aclosing(self._github.started_runs(repo, event, since, until)) as pages:
+                async for page in pages:
+                    fresh = [item for item in page if item.id not in found]
+                    found.update(item.id for item in fresh)
+                    mine = (live[item.id].id for item in fresh if item.id in live)
+                    self._events.update(dict.fromkeys(mine, event))
+                    times = [item.created_at for item in fresh if item.created_at]
+                    oldest = min(times, default=oldest)
+                    yield fresh
+            if oldest is None or live.keys() <= found:
+                return
+            until = oldest
 
-    async def _learn(
-        self, repo: Repo, live: Mapping[int, Run], listed: Iterable[WorkflowRun]
-    ) -> None:
-        """Store the states of live runs; some of those that no list shows are asked for singly."""
+    async def _learn(self, live: Mapping[int, Run], listed: Iterable[WorkflowRun]) -> None:
+        """Store the states of live runs that a list shows."""
+        now = self._clock.now()
+        found = [_run_event(live[item.id], item, now) for item in listed if item.id in live]
+        await self._store_told(found)
+
+    async def _store_told(self, found: list[RunEvent]) -> None:
+        if found:
+            await self._store.commit(Plan(run_events=tuple(found)), self._clock.now(), done=None)
+            self._wake.poke(Topic.RUNNER)
+
+    async def _ask_for(self, repo: Repo, unseen: Mapping[int, Run]) -> None:
+        """Ask singly for some of the runs that no list shows."""
         now = self._clock.now()
         for remembered in (self._events, self._asked):
             if len(remembered) > _REMEMBERED:
                 remembered.clear()
-        shown = {item.id: item for item in listed}
-        found = [_run_event(run, shown[key], now) for key, run in live.items() if key in shown]
         rest = [
             run
-            for key, run in live.items()
-            if key not in shown and now - (run.dispatched_at or run.created_at) >= _LISTED_AFTER
+            for run in unseen.values()
+            if now - (run.dispatched_at or run.created_at) >= _LISTED_AFTER
         ]
+        found = []
         for run in sorted(rest, key=lambda run: self._asked.get(run.id, _NEVER))[:_MOST_ASKED]:
             found.append(await self._ask(repo, run))
             self._asked[run.id] = now
-        if found:
-            await self._store.commit(Plan(run_events=tuple(found)), now, done=None)
-            self._wake.poke(Topic.RUNNER)
+        await self._store_told(found)
 
     async def _ask(self, repo: Repo, run: Run) -> RunEvent:
         """Read the state of one run; one that GitHub no longer knows has ended."""

@@ -84,9 +84,10 @@ async def test_dispatched_runs_of_a_repository_are_one_list(
 ) -> None:
     run = run_json(conclusion=None, status="in_progress", actor=None, triggering_actor=None)
     github.on("GET", f"{R}/actions/runs", Reply(body={"total_count": 1, "workflow_runs": [run]}))
-    (found,) = await client.started_runs(REPO, "workflow_dispatch", NOW)
+    [[found]] = [page async for page in client.started_runs(REPO, "workflow_dispatch", NOW)]
     assert (found.status, found.conclusion, found.actor) == ("in_progress", None, NOBODY)
-    await client.started_runs(REPO, "workflow_dispatch", NOW, NOW + timedelta(hours=1))
+    until = NOW + timedelta(hours=1)
+    assert [page async for page in client.started_runs(REPO, "workflow_dispatch", NOW, until)]
     asked = [request.query["created"] for request in github.requests()]
     assert asked == [">=2026-11-30T12:00:00Z", "2026-11-30T12:00:00Z..2026-11-30T13:00:00Z"]
 

@@ -197,11 +197,10 @@ async def test_a_run_from_dispatch_to_its_log(
     started = await client.dispatch(repo, "e2e.yml", "main", INPUTS)
     assert started is not None
     event, later = "workflow_dispatch", since + timedelta(hours=1)
-    (listed,) = await client.started_runs(repo, event, since)
+    [[listed]] = [page async for page in client.started_runs(repo, event, since)]
     assert (listed.id, listed.display_title) == (started.id, "suite 01ABC")
-    assert await client.started_runs(repo, event, later) == ()
-    assert await client.started_runs(repo, event, since, since) == ()
-    assert await client.started_runs(repo, event, since, later) == (listed,)
+    for span, expected in (((later,), []), ((since, since), []), ((since, later), [listed])):
+        assert [page async for page in client.started_runs(repo, event, *span)] == [expected]
 
     (job,) = await client.jobs(repo, started.id, 1)
     assert (job.status, job.runner, job.labels) == ("queued", "", ("linux-aarch64-a3-8",))
