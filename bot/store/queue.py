@@ -28,7 +28,7 @@ from bot.store.run_rows import poke_runs
 from bot.store.tables import holds, queue, queue_locks, runs
 
 # Besides the runs that may start now, the next ones are poked so that they show their new position.
-# The others update it when they are due: after a minute, or ten minutes far back in the queue.
+# The others update it when they are due: after a minute, or up to 30 far back in the queue.
 _POKED = 3
 
 

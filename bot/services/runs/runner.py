@@ -38,8 +38,9 @@ _TRY_AGAIN = timedelta(seconds=10)
 _REFUSED_AGAIN = timedelta(minutes=5)
 # A release wakes waiting runs at once; this is the safety net.
 _LOOK_AT_QUEUE = timedelta(minutes=1)
-_FAR_BACK = 16  # in the queue; many runs may be there, and their places matter little
-_LOOK_FAR_BACK = timedelta(minutes=10)
+# Far back in the queue may be many runs, and their places matter little.
+_FAR_BACK = ((16, _LOOK_AT_QUEUE), (256, timedelta(minutes=10)))
+_LOOK_FAR_BACK = timedelta(minutes=30)
 
 
 class RunReconciler(Service):
@@ -258,7 +259,7 @@ class RunReconciler(Service):
 
 def look_again(answer: QueuePosition | Blocked, now: datetime) -> datetime:
     """Return when a run without a place asks again: at the latest when its rule changes."""
-    due = now + (_LOOK_FAR_BACK if answer.ahead > _FAR_BACK else _LOOK_AT_QUEUE)
+    due = now + next((wait for most, wait in _FAR_BACK if answer.ahead <= most), _LOOK_FAR_BACK)
     until = answer.until if isinstance(answer, Blocked) else None
     return min(due, until) if until else due
 
