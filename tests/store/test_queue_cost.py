@@ -4,11 +4,9 @@ The work is what SQLite counts: the steps of its machine. Time would depend on t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import pytest
-from sqlalchemy import Engine, event
 
 from bot.core.model.ids import Sha
 from bot.core.model.runs import Run, State
@@ -16,35 +14,18 @@ from bot.core.queue.state import Acquired
 from bot.store import Store
 from bot.store.runs import SaveRun
 from tests.bench.acquire_bench import FROZEN, NEED_SLOT, NEEDS, hold, line_up
+from tests.steps import Work, counting
 from tests.store.building import after, put, run
 
 FEW, MANY = 50, 1500
 TIMES = 12
-_STEPS = 10  # that are counted together
-
-
-@dataclass
-class Work:
-    """What SQLite did."""
-
-    steps: int = 0
-
-    def count(self) -> None:
-        """Count some steps."""
-        self.steps += _STEPS
-
-    def watch(self, connection: Any, _record: object) -> None:
-        """Count a connection's steps from now on."""
-        connection.set_progress_handler(self.count, _STEPS)
 
 
 @pytest.fixture
 def work() -> Iterator[Work]:
     """Count the steps of all connections."""
-    made = Work()
-    event.listen(Engine, "connect", made.watch)
-    yield made
-    event.remove(Engine, "connect", made.watch)
+    with counting() as made:
+        yield made
 
 
 async def arrive(store: Store, first: int) -> list[Run]:
