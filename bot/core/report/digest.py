@@ -11,6 +11,7 @@ from bot.core.model.run_events import LogRead
 from bot.core.model.views import SuiteView
 
 MAX_METRICS = 8
+_SHORTEST_S = 0.5  # shorter steps round to none
 _MOST = 1e12  # larger numbers of a log are nonsense
 # What people look at first in a training, most telling first.
 _LIKED = tuple(
@@ -122,7 +123,7 @@ def pace(jobs: Iterable[RayJob]) -> Pace | None:
 
 def _pace(progress: Progress) -> Pace:
     step, total, step_s = progress.step, progress.total, progress.seconds_per_step
-    if step_s is not None and not 0 <= step_s < _MOST:
+    if step_s is not None and not _SHORTEST_S <= step_s < _MOST:
         step_s = None
     known = total is not None and step_s is not None
     left_s = max(0, (total or 0) - step) * (step_s or 0) if known else None

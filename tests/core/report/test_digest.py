@@ -59,6 +59,7 @@ def test_the_metrics_that_tell_most_come_first() -> None:
         (Progress(16, 15, 41.0), Pace(16, 15, 41.0, 0.0)),
         (Progress(7), Pace(7)),
         (Progress(7, 15, -1.0), Pace(7, 15)),
+        (Progress(7, 15, 0.2), Pace(7, 15)),
         (Progress(7, 15, 1e200), Pace(7, 15)),
         (None, None),
     ],
