@@ -12,7 +12,7 @@ from bot.sim.model import CheckRun, Comment, Pull, Run
 from tests.e2e.world import FILES, GATE, LABEL, PEOPLE
 
 SUITE = "Ascend / unit"
-SLOTS = 4  # of the label: few, so that runs have to wait
+SLOTS = 12  # of the label: few, so that runs have to wait at times
 AUTHORS = ("maintainer", "writer")
 ENDS = ("success", "success", "failure")
 TROUBLE = (
