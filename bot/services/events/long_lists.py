@@ -10,6 +10,7 @@ from bot.core.model.people import Account
 from bot.ports.clock import Clock
 
 PAGES = 300  # for each account in an hour: GitHub allows 5,000 calls for everything
+ALL_PAGES = 900  # for all accounts; those that had none read so far have as much again
 _SHORT_PAGES = 3  # shorter lists are read as often as it takes
 _PAGE = 100  # files
 _HOUR = timedelta(hours=1)
@@ -18,10 +19,11 @@ _HOUR = timedelta(hours=1)
 class LongLists:
     """Remembers who had long lists read in the last hour."""
 
-    def __init__(self, clock: Clock, pages: int = PAGES) -> None:
-        """``pages`` is what one account may have read in an hour."""
+    def __init__(self, clock: Clock, pages: int = PAGES, all_pages: int = ALL_PAGES) -> None:
+        """``pages`` is what one account may have read in an hour, ``all_pages`` what all may."""
         self._clock = clock
         self._pages = pages
+        self._all_pages = all_pages
         self._read: deque[tuple[datetime, Account, int]] = deque()
 
     def may_read(self, by: Account, files: int) -> bool:
@@ -31,7 +33,9 @@ class LongLists:
             return True
         while self._read and now - self._read[0][0] >= _HOUR:
             self._read.popleft()
-        if sum(read for _, who, read in self._read if who == by) + pages > self._pages:
+        own = sum(read for _, who, read in self._read if who == by)
+        of_all = self._all_pages if own else 2 * self._all_pages
+        if own + pages > self._pages or sum(read for *_, read in self._read) + pages > of_all:
             return False
         self._read.append((now, by, pages))
         return True
