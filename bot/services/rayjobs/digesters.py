@@ -24,7 +24,7 @@ from bot.ports.clock import Clock
 from bot.ports.sandbox import Done, Sandbox, Stopped
 
 _KEPT = 16  # compiled sets of signatures, of some hundred kB each; a policy has at most one
-# The worst log that we know is read at 0.8 MB/s: this much is read at once, in at most 10 ms.
+# The worst log that we know is read at 0.8 MB/s: this much is read at once, in some 25 ms.
 CHEAP_BYTES = 8 * 1024
 # A piece takes a fraction of a second, or another log would wait for its turn.
 PIECE_BYTES = 64 * 1024

@@ -94,7 +94,7 @@ class Natives(Service):
 
         Anything that can start a run changes the time of the pull request's last change. Of a
         branch with many pull requests nobody is asked: each of their runs tells of itself three
-        times, and each time would cost a call for each pull request.
+        times, and each time would cost a request for each pull request.
         """
         found = attribute(seen, known)
         doubted = {pull.number for pull in found.doubted if pull.open}
