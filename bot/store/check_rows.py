@@ -4,7 +4,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Update, case, func, select, text, update
+from sqlalchemy import ColumnElement, Select, Update, case, delete, func, select, text, update
 from sqlalchemy.sql.dml import ReturningInsert
 
 from bot.core.github.events import InstallationEvent
@@ -17,7 +17,16 @@ from bot.store.leases import FREE, Lease, held_parameters, still_held
 from bot.store.prepared import prepared
 from bot.store.published import is_lost
 from bot.store.rows import moment
-from bot.store.tables import IS_UNKNOWN, checks, pulls, replies, reply_runs, repos, runs
+from bot.store.tables import (
+    IS_PROPOSAL,
+    IS_UNKNOWN,
+    checks,
+    pulls,
+    replies,
+    reply_runs,
+    repos,
+    runs,
+)
 
 _GATE = "ascend-ci"  # the name of a gate whose policy can't be read
 
@@ -76,7 +85,13 @@ async def _close_gate(
 
 
 async def add_proposal(conn: DbConnection, proposal: Proposal, now: datetime) -> None:
-    """Make the check of a proposed policy, due now; the same proposal is shown once."""
+    """Make the check of a proposed policy, due now; the same proposal is shown once.
+
+    Those of former heads go: each holds two policies, and anybody can push a thousand.
+    """
+    its = (checks.c.repo_id == proposal.repo_id) & (checks.c.number == proposal.number)
+    former = delete(checks).where(its, text(IS_PROPOSAL), checks.c.sha != proposal.sha)
+    await conn.execute(former)
     named = {"name": f"{proposal.gate} policy", "number": proposal.number, "proposal": proposal}
     row = _row(proposal, proposal.key, now) | named
     await conn.execute(insert(conn, checks).on_conflict_do_nothing(), row)

@@ -267,8 +267,7 @@ queue = sa.Table(
     sa.Index("queue_repo", "repo_id"),
 )
 
-# One row a repository, to be locked: who is next depends on everybody who waits.
-queue_locks = sa.Table("queue_locks", metadata, columns.github_id("repo_id"))
+queue_locks = sa.Table("queue_locks", metadata, columns.github_id("repo_id"))  # rows to lock
 
 pauses = sa.Table(
     "pauses",
@@ -294,7 +293,7 @@ workflow_jobs = sa.Table(
 )
 
 _IS_GATE = "run_id IS NULL AND proposal IS NULL AND retired_at IS NULL"
-IS_UNKNOWN = "unknown <> ''"  # the gate of a commit that GitHub does not let us judge
+IS_PROPOSAL, IS_UNKNOWN = "proposal IS NOT NULL", "unknown <> ''"  # GitHub did not let us judge
 
 checks = sa.Table(
     "checks",
@@ -320,6 +319,7 @@ checks = sa.Table(
     sa.Index("checks_run", "run_id"),
     sa.Index("checks_touched", "touched_at"),
     columns.due_index("checks"),
+    columns.partial_index("checks_proposal", "repo_id", "number", where=IS_PROPOSAL),
     columns.partial_index("checks_unknown", "repo_id", "number", where=IS_UNKNOWN),
     columns.partial_index("checks_refused", "refusals", where="refusals > 0"),
 )

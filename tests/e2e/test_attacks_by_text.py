@@ -8,7 +8,7 @@ from bot.core.model.ids import RepoId
 from bot.core.model.people import Account
 from bot.sim.model import Pull, User
 from bot.store.database import all_scalars
-from bot.store.tables import deliveries
+from bot.store.tables import checks, deliveries
 from tests.e2e.people import (
     last_sent,
     paste,
@@ -21,7 +21,7 @@ from tests.e2e.people import (
     unharmed,
     waits,
 )
-from tests.e2e.world import GATE, World
+from tests.e2e.world import GATE, POLICY, World
 
 QUIET = [
     "hello",
@@ -258,3 +258,18 @@ async def test_what_people_write_beside_commands_is_stored_nowhere(world: World)
     assert await stored(world) == []
     [_, _, reply] = world.github.comments(pull)
     assert "The commands are" in reply or "/ascend-e2e approve" in reply
+
+
+async def test_of_the_policies_that_a_stranger_pushes_only_the_last_is_stored(world: World) -> None:
+    path = ".github/ascend-ci.yml"
+    pull = await stranger(world, path, f"{POLICY}# 1\n")
+    other = await stranger(world, path, f"{POLICY}# other\n")
+    for number in (2, 3):
+        world.github.people.push(pull, {path: f"{POLICY}# {number}\n"}, by="stranger")
+        await stands(world)
+    query = select(checks.c.sha).where(checks.c.proposal.is_not(None))
+    found = await world.bot.parts.store._db.read(lambda conn: all_scalars(conn, query))
+    assert sorted(found) == sorted([pull.head_sha, other.head_sha])
+    check = world.github.check("ascend-ci policy", pull.head_sha)
+    assert check is not None
+    assert check.status == "completed"

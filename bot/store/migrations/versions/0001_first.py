@@ -85,6 +85,7 @@ workflow_jobs_label workflow_jobs repo_id label state
 checks_due checks due WHERE due IS NOT NULL
 UNIQUE checks_gate checks repo_id sha
   WHERE run_id IS NULL AND proposal IS NULL AND retired_at IS NULL
+checks_proposal checks repo_id number WHERE proposal IS NOT NULL
 checks_unknown checks repo_id number WHERE unknown <> ''
 checks_refused checks refusals WHERE refusals > 0
 checks_run checks run_id
